@@ -1,0 +1,236 @@
+//! What an analysis of one recording says: every derived number, named and with its unit.
+
+use std::time::Duration;
+
+use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
+use rrul_model::marking::ServiceClass;
+use rrul_model::phase::{Phase, PhaseWindow};
+use rrul_model::time::TestTime;
+use rrul_model::units::{BitRate, ByteCount, Delay};
+
+use crate::statistics::percentile::DelayStatistics;
+use crate::validity::Validity;
+
+/// Everything that follows from one recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Analysis {
+    /// The plan's name.
+    pub plan: String,
+    /// The user's title; may be empty.
+    pub title: String,
+    /// When the run began, RFC 3339, UTC.
+    pub created: String,
+    /// The server as the user named it.
+    pub server_name: String,
+    /// Families under test.
+    pub families: Vec<AddressFamily>,
+    /// When each phase took place.
+    pub phases: Vec<PhaseWindow>,
+    /// Why the recording is not complete; `None` when it is.
+    pub partial: Option<String>,
+    /// Whether the numbers deserve trust, with reasons.
+    pub validity: Validity,
+    /// Goodput of the load, client to server.
+    pub up: DirectionGoodput,
+    /// Goodput of the load, server to client.
+    pub down: DirectionGoodput,
+    /// Round-trip delay of all probe flows together.
+    pub round_trip_delay: PhaseDelays,
+    /// Round-trip delay of each probe flow, ICMP echo included.
+    pub delay_flows: Vec<DelayFlow>,
+    /// Closed-loop flows.
+    pub transaction_flows: Vec<TransactionFlow>,
+    /// Test packets of all UDP probe flows over all phases.
+    pub loss: Loss,
+    /// Largest spread, within one sender, between the first octets of flows that were due at the same instant.
+    ///
+    /// `None` when no two such flows sent anything.
+    pub start_spread: Option<Delay>,
+    /// How late test packets were sent against their schedule; `None` without any.
+    pub send_lateness: Option<DelayStatistics>,
+    /// Flows that could not be set up or ended early.
+    pub failed_flows: Vec<FailedFlow>,
+    /// Processor load of each host during the load phase.
+    pub processor: Vec<ProcessorLoad>,
+}
+
+impl Analysis {
+    /// The goodput of one direction.
+    pub fn goodput(&self, direction: Direction) -> &DirectionGoodput {
+        match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
+        }
+    }
+}
+
+/// Who a flow is, for labels and for choosing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowLabel {
+    /// Its number in the recording.
+    pub id: FlowId,
+    /// Its full name.
+    pub name: String,
+    /// Its type.
+    pub flow_type: String,
+    /// Its component.
+    pub component: Component,
+    /// Its direction, when it has one.
+    pub direction: Option<Direction>,
+    /// Its family.
+    pub family: AddressFamily,
+    /// Its class.
+    pub class: ServiceClass,
+}
+
+/// The load in one direction.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DirectionGoodput {
+    /// Sum over the flows of their mean goodput in the load phase.
+    pub sum: BitRate,
+    /// Mean over the flows (sum divided by their number); zero without flows.
+    pub mean: BitRate,
+    /// Octets that the receivers were handed in the load phase.
+    pub octets: ByteCount,
+    /// Each flow.
+    pub flows: Vec<GoodputFlow>,
+    /// Sum of the flows over time, on the same grid.
+    pub sum_series: Vec<RatePoint>,
+}
+
+/// One bulk flow at its receiver.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GoodputFlow {
+    /// Who.
+    pub flow: FlowLabel,
+    /// Mean over the flow's own time in the load phase, delivered in order, without duplicates and headers.
+    pub mean: BitRate,
+    /// Octets in the load phase.
+    pub octets: ByteCount,
+    /// Goodput over time, by the time at which the octets arrived, on a grid of one sample interval.
+    pub series: Vec<RatePoint>,
+    /// Octets retransmitted as a share of octets sent, from the sender's kernel; `None` when that is unknown.
+    pub retransmitted: Option<f64>,
+}
+
+/// A rate over one short interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RatePoint {
+    /// Middle of the interval.
+    pub at: TestTime,
+    /// How long it is.
+    pub over: Duration,
+    /// The rate.
+    pub rate: BitRate,
+}
+
+/// Delay told apart by phase.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PhaseDelays {
+    /// Idle baseline.
+    pub idle: Option<DelayStatistics>,
+    /// Under load.
+    pub load: Option<DelayStatistics>,
+    /// After the load.
+    pub after: Option<DelayStatistics>,
+}
+
+impl PhaseDelays {
+    /// The statistics of one phase.
+    pub fn of(&self, phase: Phase) -> Option<&DelayStatistics> {
+        match phase {
+            Phase::Idle => self.idle.as_ref(),
+            Phase::Load => self.load.as_ref(),
+            Phase::After => self.after.as_ref(),
+        }
+    }
+
+    /// Induced delay at the median: loaded P50 less idle P50. `None` when either is unknown or is a loss.
+    pub fn induced_p50(&self) -> Option<Delay> {
+        Some(self.load.as_ref()?.p50? - self.idle.as_ref()?.p50?)
+    }
+
+    /// Induced delay at P95: loaded P95 less idle P50, that is how far above the idle line one packet in twenty is.
+    pub fn induced_p95(&self) -> Option<Delay> {
+        Some(self.load.as_ref()?.p95? - self.idle.as_ref()?.p50?)
+    }
+}
+
+/// Round-trip delay of one probe flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DelayFlow {
+    /// Who.
+    pub flow: FlowLabel,
+    /// By phase.
+    pub delays: PhaseDelays,
+    /// Test packets and losses over all phases.
+    pub loss: Loss,
+    /// Each packet.
+    pub series: Vec<DelayPoint>,
+}
+
+/// One test packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DelayPoint {
+    /// When it was sent.
+    pub at: TestTime,
+    /// Its round-trip delay without the time the reflector held it; `None` when it was lost.
+    pub delay: Option<Delay>,
+}
+
+/// Counts of packets. Lost ones are counted, never left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Loss {
+    /// Sent, less those whose waiting time had not passed when the recording ended.
+    pub sent: u64,
+    /// Of those, not answered within the waiting time.
+    pub lost: u64,
+}
+
+/// One closed-loop flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TransactionFlow {
+    /// Who.
+    pub flow: FlowLabel,
+    /// By phase: transactions answered, not answered in time, and answered per second.
+    pub phases: Vec<TransactionPhase>,
+}
+
+/// Transactions of one flow in one phase.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TransactionPhase {
+    /// Which phase.
+    pub phase: Phase,
+    /// Answered.
+    pub answered: u64,
+    /// Given up.
+    pub unanswered: u64,
+    /// Answered per second.
+    pub per_second: f64,
+}
+
+/// A flow that could not be set up or ended early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedFlow {
+    /// Who.
+    pub flow: FlowLabel,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// Processor load of one host during the load phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProcessorLoad {
+    /// Which host.
+    pub point: rrul_model::observation::ObservationPoint,
+    /// Mean share of time that the cores were busy, 0 to 1.
+    pub mean: f64,
+    /// Highest share of one second that one core was busy, 0 to 1.
+    pub busiest_core: f64,
+    /// Share of the load phase's seconds in which some core was over 95 % busy, 0 to 1.
+    pub saturated: f64,
+    /// Highest share of one second that the hypervisor took from one core, 0 to 1.
+    pub steal: f64,
+    /// Processor time of rrul itself in the load phase; `None` when unknown.
+    pub process: Option<Duration>,
+}

@@ -1,0 +1,24 @@
+//! The words of rrul: what a test is made of and what it leaves behind.
+//!
+//! Everything else speaks in these types. This crate reads no clock, opens no socket and no file, and computes no
+//! statistic; it gives names, units and validation.
+//!
+//! - [`units`]: octets, bit rates, signed delays, and how people write them
+//! - [`time`]: [`time::TestTime`], nanoseconds on one host's monotonic clock since the test began
+//! - [`marking`]: DSCP, ECN and the service classes (RFC 2474, RFC 3168)
+//! - [`flow`]: direction, address family, and one flow of a test
+//! - [`phase`]: idle, load, after
+//! - [`plan`]: a test as data, and how it unfolds into flows
+//! - [`observation`]: the raw facts that the ends of a flow write down
+//! - [`environment`]: what the hosts were like
+//! - [`recording`]: plan, environment and observations as one file
+
+pub mod environment;
+pub mod flow;
+pub mod marking;
+pub mod observation;
+pub mod phase;
+pub mod plan;
+pub mod recording;
+pub mod time;
+pub mod units;

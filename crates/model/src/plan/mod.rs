@@ -1,0 +1,105 @@
+//! A test as data: which flows, of which class, direction and family, in which phase.
+//!
+//! A plan is a TOML file (docs/plans.md). [`document`] reads it with the place of every value, follows `extends` and
+//! applies `--set`; [`read`](TestPlan::read) turns it into a [`TestPlan`] or says file, line and key of what is wrong;
+//! [`TestPlan::flows`] unfolds it into flows for the families at hand.
+
+pub mod document;
+mod flows;
+mod read;
+pub use read::Surroundings;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::flow::{AddressFamily, Component, Direction, Parameters};
+use crate::marking::ServiceClass;
+use crate::phase::{Phase, PhaseWindow};
+use crate::time::{TestTime, Window};
+
+/// What is wrong with a plan, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {message}")]
+pub struct PlanError {
+    /// File and line, or the `--set` option.
+    pub place: String,
+    /// Key and complaint, with what would be right.
+    pub message: String,
+}
+
+/// A test as data, checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TestPlan {
+    /// Its name, the file's without `.toml`.
+    pub name: String,
+    /// What question it answers, one line.
+    pub title: String,
+    /// The version of the spec's workload that it stands for (`RRUL2013`); results of different ones do not compare.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub spec: String,
+    /// The phases and how long each is, in order.
+    pub phases: Vec<PhaseLength>,
+    /// How often counters are read while the test runs.
+    pub sample_interval: Duration,
+    /// The entries that unfold into flows.
+    pub entries: Vec<FlowEntry>,
+}
+
+/// A phase and its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseLength {
+    /// Which.
+    pub phase: Phase,
+    /// How long.
+    pub length: Duration,
+}
+
+/// One `[flow.NAME]` of a plan: a flow, or the Cartesian product of its `each` lists.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowEntry {
+    /// NAME.
+    pub label: String,
+    /// The flow type.
+    pub flow_type: String,
+    /// The part of the spec it belongs to.
+    pub component: Component,
+    /// The phases in which it runs, without a gap.
+    pub during: Vec<Phase>,
+    /// How long after the beginning of the first of them it starts.
+    pub start: Duration,
+    /// How long it runs at most; `None` is until its last phase ends.
+    #[serde(default)]
+    pub length: Option<Duration>,
+    /// Directions; empty for a type without direction.
+    pub directions: Vec<Direction>,
+    /// Classes.
+    pub classes: Vec<ServiceClass>,
+    /// Families; empty for every family at hand.
+    pub families: Vec<AddressFamily>,
+    /// Copies of each.
+    pub count: u32,
+    /// Parameters of the flow type, one set for each combination of `each` lists among them.
+    pub parameters: Vec<Parameters>,
+}
+
+impl TestPlan {
+    /// When each phase takes place, the first from T0 on; phases of no length are left out.
+    pub fn phase_windows(&self) -> Vec<PhaseWindow> {
+        let mut from = TestTime::ZERO;
+        let mut windows = Vec::new();
+        for PhaseLength { phase, length } in &self.phases {
+            let to = from + *length;
+            if from < to {
+                windows.push(PhaseWindow { phase: *phase, window: Window { from, to } });
+            }
+            from = to;
+        }
+        windows
+    }
+
+    /// How long the whole test takes.
+    pub fn length(&self) -> Duration {
+        self.phases.iter().map(|entry| entry.length).sum()
+    }
+}

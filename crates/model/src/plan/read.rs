@@ -1,0 +1,299 @@
+//! From a document to a checked plan. Every complaint names file, line and key, and what would be right.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::flow::{FlowTypeWords, Parameter, ParameterKind, Parameters};
+use crate::phase::Phase;
+use crate::units::{BitRate, ByteCount, parse_duration};
+
+use super::document::{Node, Value, nest, parse, parse_setting};
+use super::{FlowEntry, PhaseLength, PlanError, TestPlan};
+
+const TOP_KEYS: &[&str] = &["title", "spec", "extends", "phases", "sample_interval", "parameters", "flow"];
+const FLOW_KEYS: &[&str] =
+    &["type", "component", "during", "start", "length", "direction", "class", "family", "count", "each", "enabled"];
+/// How deep `extends` may go, so that a circle ends.
+const DEPTH: usize = 8;
+const DEFAULT_SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
+const MOST_COPIES: i64 = 64;
+
+/// What the reader needs from outside.
+pub struct Surroundings<'a> {
+    /// The flow types that this program knows.
+    pub flow_types: &'a [FlowTypeWords],
+    /// File name and text of the plan with this name, for `extends`.
+    pub find: &'a dyn Fn(&str) -> Option<(String, String)>,
+}
+
+impl TestPlan {
+    /// Reads a plan: `file` names it in messages, `settings` are the `--set KEY=VALUE` options.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place.
+    pub fn read(
+        name: &str,
+        file: &str,
+        text: &str,
+        settings: &[String],
+        surroundings: &Surroundings<'_>,
+    ) -> Result<Self, PlanError> {
+        let mut document = with_extends(parse(file, text)?, surroundings, DEPTH)?;
+        for setting in settings {
+            let (path, value) = parse_setting(setting)?;
+            for path in targets(&document, path, &value)? {
+                document.merge(nest(&path, value.clone()));
+            }
+        }
+        plan_from(name, &document, surroundings.flow_types)
+    }
+}
+
+fn with_extends(document: Node, surroundings: &Surroundings<'_>, depth: usize) -> Result<Node, PlanError> {
+    let Some(extends) = document.get("extends") else { return Ok(document) };
+    let base_name = text_of(extends, "extends")?;
+    if depth == 0 {
+        return Err(extends.error("extends", "plans extend each other in a circle"));
+    }
+    let (file, text) = (surroundings.find)(base_name).ok_or_else(|| {
+        extends.error("extends", format_args!("there is no plan \"{base_name}\"; see rrul list plans"))
+    })?;
+    let mut base = with_extends(parse(&file, &text)?, surroundings, depth - 1)?;
+    base.merge(document);
+    Ok(base)
+}
+
+/// The full keys that a `--set` key stands for: itself, a phase, or a name under `[parameters]`.
+fn targets(document: &Node, path: Vec<String>, value: &Node) -> Result<Vec<Vec<String>>, PlanError> {
+    let [name] = path.as_slice() else { return Ok(vec![path]) };
+    if Phase::from_str(name).is_ok() {
+        return Ok(vec![vec!["phases".to_owned(), name.clone()]]);
+    }
+    if let Some(parameter) = document.get("parameters").and_then(|parameters| parameters.get(name)) {
+        let key = format!("parameters.{name}");
+        let Value::List(keys) = &parameter.value else {
+            return Err(parameter.error(&key, "write a list of keys, such as [\"flow.bulk.count\"]"));
+        };
+        return keys.iter().map(|node| Ok(text_of(node, &key)?.split('.').map(str::to_owned).collect())).collect();
+    }
+    if TOP_KEYS.contains(&name.as_str()) {
+        return Ok(vec![path]);
+    }
+    let parameters = document.get("parameters").map_or(&[][..], Node::entries);
+    let known: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).chain(["idle", "load", "after"]).collect();
+    Err(value.error(
+        name,
+        format_args!("unknown setting; known: {}, or a full key such as flow.bulk.count", known.join(", ")),
+    ))
+}
+
+fn plan_from(name: &str, document: &Node, flow_types: &[FlowTypeWords]) -> Result<TestPlan, PlanError> {
+    known_keys(document, "", TOP_KEYS)?;
+    let title = required(document, "title", "")?;
+    let phases = required(document, "phases", "")?;
+    let entries = required(document, "flow", "")?;
+    let mut plan = TestPlan {
+        name: name.to_owned(),
+        title: text_of(title, "title")?.to_owned(),
+        spec: optional(document, "spec", |node| Ok(text_of(node, "spec")?.to_owned()))?.unwrap_or_default(),
+        phases: phases_from(phases)?,
+        sample_interval: optional(document, "sample_interval", |node| duration(node, "sample_interval"))?
+            .unwrap_or(DEFAULT_SAMPLE_INTERVAL),
+        entries: Vec::new(),
+    };
+    if !(Duration::from_millis(10)..=Duration::from_secs(1)).contains(&plan.sample_interval) {
+        let node = document.get("sample_interval").unwrap_or(document);
+        return Err(node.error("sample_interval", "must lie between 10ms and 1s"));
+    }
+    for (label, node) in entries.entries() {
+        if let Some(entry) = entry_from(label, node, flow_types)? {
+            plan.entries.push(entry);
+        }
+    }
+    if plan.entries.is_empty() {
+        return Err(entries.error("flow", "a plan needs at least one [flow.NAME]"));
+    }
+    Ok(plan)
+}
+
+fn phases_from(node: &Node) -> Result<Vec<PhaseLength>, PlanError> {
+    known_keys(node, "phases", &["idle", "load", "after"])?;
+    let mut phases = Vec::new();
+    for phase in Phase::ALL {
+        let length = optional(node, phase.name(), |length| duration(length, &format!("phases.{phase}")))?;
+        phases.push(PhaseLength { phase, length: length.unwrap_or_default() });
+    }
+    let total: Duration = phases.iter().map(|phase| phase.length).sum();
+    if total.is_zero() {
+        return Err(node.error("phases", "all phases are empty; give at least one a length, such as load = \"60s\""));
+    }
+    Ok(phases)
+}
+
+fn entry_from(label: &str, node: &Node, flow_types: &[FlowTypeWords]) -> Result<Option<FlowEntry>, PlanError> {
+    let at = |key: &str| format!("flow.{label}.{key}");
+    if optional(node, "enabled", |flag| flag_of(flag, &at("enabled")))? == Some(false) {
+        return Ok(None);
+    }
+    let kind = required(node, "type", &format!("flow.{label}."))?;
+    let type_name = text_of(kind, &at("type"))?;
+    let words = flow_types.iter().find(|words| words.name == type_name).ok_or_else(|| {
+        let known: Vec<&str> = flow_types.iter().map(|words| words.name).collect();
+        kind.error(&at("type"), format_args!("unknown flow type \"{type_name}\"; known: {}", known.join(", ")))
+    })?;
+    let parameter_names: Vec<&str> = words.parameters.iter().map(|word| word.name).collect();
+    known_keys(node, &format!("flow.{label}"), &[FLOW_KEYS, &parameter_names].concat())?;
+    if let Some(each) = node.get("each") {
+        let allowed = [&["direction", "class", "family"][..], &parameter_names].concat();
+        known_keys(each, &at("each"), &allowed)?;
+    }
+    let directions = choices(node, label, "direction", str::parse)?;
+    if words.directed && directions.is_empty() {
+        return Err(
+            node.error(&at("direction"), "missing; write direction = \"up\" or each.direction = [\"up\", \"down\"]")
+        );
+    }
+    if let (false, Some(direction)) = (words.directed, node.get("direction")) {
+        return Err(direction.error(&at("direction"), format_args!("{type_name} has none, it goes both ways")));
+    }
+    let mut classes = choices(node, label, "class", str::parse)?;
+    if classes.is_empty() {
+        classes.push(crate::marking::ServiceClass::BE);
+    }
+    let component = required(node, "component", &format!("flow.{label}."))?;
+    let count = optional(node, "count", |count| match count.value {
+        Value::Integer(n @ 1..=MOST_COPIES) => Ok(n as u32),
+        _ => Err(count.error(&at("count"), format_args!("write a number from 1 to {MOST_COPIES}"))),
+    })?;
+    Ok(Some(FlowEntry {
+        label: label.to_owned(),
+        flow_type: type_name.to_owned(),
+        component: parsed(component, &at("component"), str::parse)?,
+        during: during_of(node, &at("during"))?,
+        start: optional(node, "start", |start| duration(start, &at("start")))?.unwrap_or_default(),
+        length: optional(node, "length", |length| duration(length, &at("length")))?,
+        directions,
+        classes,
+        families: choices(node, label, "family", str::parse)?,
+        count: count.unwrap_or(1),
+        parameters: parameters_of(node, label, words)?,
+    }))
+}
+
+fn during_of(node: &Node, key: &str) -> Result<Vec<Phase>, PlanError> {
+    let Some(during) = node.get("during") else { return Ok(Phase::ALL.to_vec()) };
+    if matches!(&during.value, Value::Text(text) if text == "all") {
+        return Ok(Phase::ALL.to_vec());
+    }
+    let phases: Vec<Phase> =
+        items(during).iter().map(|item| parsed(item, key, str::parse)).collect::<Result<_, _>>()?;
+    let sorted = phases.windows(2).all(|pair| pair[0] < pair[1]);
+    let gap = phases.contains(&Phase::Idle) && phases.contains(&Phase::After) && !phases.contains(&Phase::Load);
+    if phases.is_empty() || !sorted || gap {
+        return Err(during.error(key, "write \"all\" or phases that follow each other, such as [\"idle\", \"load\"]"));
+    }
+    Ok(phases)
+}
+
+/// The values of `key` or of `each.key`; none when neither is there.
+fn choices<T>(
+    node: &Node,
+    label: &str,
+    key: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, PlanError> {
+    let each = node.get("each").and_then(|each| each.get(key));
+    let (found, name) = match (node.get(key), each) {
+        (Some(single), None) => (single, format!("flow.{label}.{key}")),
+        (_, Some(list)) => (list, format!("flow.{label}.each.{key}")),
+        (None, None) => return Ok(Vec::new()),
+    };
+    items(found).iter().map(|item| parsed(item, &name, &read)).collect()
+}
+
+/// Every combination of the flow type's own parameters.
+fn parameters_of(node: &Node, label: &str, words: &FlowTypeWords) -> Result<Vec<Parameters>, PlanError> {
+    let mut sets = vec![Parameters::default()];
+    for word in words.parameters {
+        let values = {
+            let each = node.get("each").and_then(|each| each.get(word.name));
+            let Some(found) = each.or_else(|| node.get(word.name)) else { continue };
+            let key = format!("flow.{label}.{}", word.name);
+            items(found).iter().map(|item| parameter(item, &key, word.kind)).collect::<Result<Vec<_>, _>>()?
+        };
+        sets = sets
+            .iter()
+            .flat_map(|set| {
+                values.iter().map(move |value| {
+                    let mut set = set.clone();
+                    set.0.insert(word.name.to_owned(), value.clone());
+                    set
+                })
+            })
+            .collect();
+    }
+    Ok(sets)
+}
+
+fn parameter(node: &Node, key: &str, kind: ParameterKind) -> Result<Parameter, PlanError> {
+    let text = text_of(node, key)?;
+    let checked = match kind {
+        ParameterKind::Duration => parse_duration(text).map(drop).map_err(|error| error.to_string()),
+        ParameterKind::Size => text.parse::<ByteCount>().map(drop).map_err(|error| error.to_string()),
+        ParameterKind::Rate => text.parse::<BitRate>().map(drop).map_err(|error| error.to_string()),
+        ParameterKind::Name if text.is_empty() => Err("must not be empty".to_owned()),
+        ParameterKind::Name => Ok(()),
+    };
+    checked.map_err(|message| node.error(key, message))?;
+    Ok(Parameter::Text(text.to_owned()))
+}
+
+fn items(node: &Node) -> &[Node] {
+    match &node.value {
+        Value::List(items) => items,
+        _ => std::slice::from_ref(node),
+    }
+}
+
+fn known_keys(node: &Node, prefix: &str, known: &[&str]) -> Result<(), PlanError> {
+    let Value::Table(entries) = &node.value else {
+        return Err(node.error(prefix, "must be a table"));
+    };
+    match entries.iter().find(|(key, _)| !known.contains(&key.as_str())) {
+        None => Ok(()),
+        Some((key, node)) => {
+            let dot = if prefix.is_empty() { "" } else { "." };
+            Err(node.error(&format!("{prefix}{dot}{key}"), format_args!("unknown key; known: {}", known.join(", "))))
+        }
+    }
+}
+
+fn required<'a>(node: &'a Node, key: &str, prefix: &str) -> Result<&'a Node, PlanError> {
+    node.get(key).ok_or_else(|| node.error(&format!("{prefix}{key}"), "missing"))
+}
+
+fn optional<T>(node: &Node, key: &str, read: impl Fn(&Node) -> Result<T, PlanError>) -> Result<Option<T>, PlanError> {
+    node.get(key).map(read).transpose()
+}
+
+fn text_of<'a>(node: &'a Node, key: &str) -> Result<&'a str, PlanError> {
+    match &node.value {
+        Value::Text(text) => Ok(text),
+        _ => Err(node.error(key, "write text in quotes")),
+    }
+}
+
+fn flag_of(node: &Node, key: &str) -> Result<bool, PlanError> {
+    match node.value {
+        Value::Flag(flag) => Ok(flag),
+        _ => Err(node.error(key, "write true or false")),
+    }
+}
+
+fn duration(node: &Node, key: &str) -> Result<Duration, PlanError> {
+    parse_duration(text_of(node, key)?).map_err(|error| node.error(key, error))
+}
+
+fn parsed<T>(node: &Node, key: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<T, PlanError> {
+    read(text_of(node, key)?).map_err(|message| node.error(key, message))
+}

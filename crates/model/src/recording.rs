@@ -1,0 +1,227 @@
+//! The recording: plan, environment and raw observations of one test, from which every number can be computed again.
+//!
+//! A file is a row of JSON lines, each an object with one key that says what it is: `header` first, then `frame`s of
+//! about a second each in the order in which they were written, `end` last. docs/recording-format.md is the contract;
+//! this module is its mirror. Compression and files are the business of the program.
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Environment;
+use crate::flow::{AddressFamily, FlowId, FlowSpec};
+use crate::observation::{FlowEvent, ObservationPoint, Tables};
+use crate::phase::{Phase, PhaseWindow};
+use crate::plan::TestPlan;
+use crate::time::{TestTime, Window};
+
+/// The name and version of the format, in every header.
+pub const FORMAT: &str = "rrul-recording/1";
+
+/// Why a recording cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// A line is no JSON, or not of the form that this version writes.
+    #[error("line {line}: {source}")]
+    Line {
+        /// Line number, from 1.
+        line: usize,
+        /// What the parser says.
+        source: serde_json::Error,
+    },
+    /// There is no header.
+    #[error("no header: this is no rrul recording, or nothing was recorded")]
+    NoHeader,
+    /// Written by a later rrul.
+    #[error("recording format \"{0}\" is unknown here, this rrul reads {FORMAT}; update rrul")]
+    UnknownFormat(String),
+}
+
+/// What is known before the first packet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`FORMAT`].
+    pub format: String,
+    /// Title given by the user.
+    #[serde(default)]
+    pub title: String,
+    /// When the run began, RFC 3339, UTC.
+    pub created: String,
+    /// The plan as it was run, with `--set` applied.
+    pub plan: TestPlan,
+    /// Every flow it unfolded into.
+    pub flows: Vec<FlowSpec>,
+    /// When each phase takes place.
+    pub phases: Vec<PhaseWindow>,
+    /// The families under test.
+    pub families: Vec<AddressFamily>,
+    /// Families that were asked for or expected and are absent, with the reason.
+    #[serde(default)]
+    pub absent_families: Vec<AbsentFamily>,
+    /// The server as the user named it.
+    pub server_name: String,
+    /// Its address, per family under test.
+    pub server_addresses: Vec<std::net::IpAddr>,
+    /// How the two hosts' clocks were matched.
+    pub clocks: Clocks,
+    /// The client host.
+    pub client: Environment,
+    /// The server host.
+    pub server: Environment,
+}
+
+/// A family that could not be tested.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AbsentFamily {
+    /// Which.
+    pub family: AddressFamily,
+    /// Why: no address, no answer, ...
+    pub reason: String,
+}
+
+/// How T0 was agreed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Clocks {
+    /// The client's T0 on its `CLOCK_MONOTONIC_RAW`, nanoseconds.
+    pub client_origin: i64,
+    /// Smallest round trip of the exchange that placed the server's T0, nanoseconds.
+    ///
+    /// The server's T0 is off by at most half of it, by less where the path is symmetric.
+    pub exchange_round_trip: i64,
+}
+
+/// What one end observed during about a second.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// Who observed.
+    pub point: ObservationPoint,
+    /// Frames of this point are numbered from 0 without gaps; a gap says that a frame was lost.
+    pub number: u32,
+    /// Observations that had to be dropped since the frame before, because nobody fetched them in time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped: u64,
+    /// The tables.
+    #[serde(default, skip_serializing_if = "Tables::is_empty")]
+    pub tables: Tables,
+    /// What happened to flows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<FlowEvent>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// How the run ended. A recording without it was cut short by force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// When.
+    pub at: TestTime,
+    /// Why it is not complete; `None` when it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<String>,
+}
+
+/// One line of the file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Line {
+    /// First line.
+    Header(Box<Header>),
+    /// Observations.
+    Frame(Box<Frame>),
+    /// Last line.
+    End(End),
+}
+
+/// A whole recording in memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recording {
+    /// What was known before.
+    pub header: Header,
+    /// What was observed.
+    pub frames: Vec<Frame>,
+    /// How it ended; `None` when it was cut short by force.
+    pub end: Option<End>,
+}
+
+impl Recording {
+    /// Reads the lines of a recording.
+    ///
+    /// Lines of a kind that this version does not know are passed over, so that a later rrul may add kinds. A damaged
+    /// last line without its newline is what a cut-off file ends in, and is passed over too.
+    ///
+    /// # Errors
+    /// When the header is missing or of a later format, or a line cannot be read.
+    pub fn from_lines(text: &str) -> Result<Self, RecordingError> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Any {
+            Known(Line),
+            Unknown(serde::de::IgnoredAny),
+        }
+        #[derive(Deserialize)]
+        struct Format {
+            header: FormatName,
+        }
+        #[derive(Deserialize)]
+        struct FormatName {
+            format: String,
+        }
+        let mut header = None;
+        let mut frames = Vec::new();
+        let mut end = None;
+        for (index, line) in text.split_inclusive('\n').enumerate() {
+            let whole = line.ends_with('\n');
+            let line = line.trim();
+            if line.is_empty() {
+                continue;
+            }
+            if header.is_none() {
+                let format: Format = serde_json::from_str(line).map_err(|_| RecordingError::NoHeader)?;
+                if format.header.format != FORMAT {
+                    return Err(RecordingError::UnknownFormat(format.header.format));
+                }
+            }
+            let parsed = if line.starts_with("{\"header\"") || line.starts_with("{\"frame\"") {
+                serde_json::from_str(line).map(Any::Known)
+            } else {
+                serde_json::from_str(line)
+            };
+            match parsed {
+                Ok(Any::Known(Line::Header(found))) => header = Some(*found),
+                Ok(Any::Known(Line::Frame(frame))) => frames.push(*frame),
+                Ok(Any::Known(Line::End(found))) => end = Some(found),
+                Ok(Any::Unknown(_)) => {}
+                Err(_) if !whole => break,
+                Err(source) => return Err(RecordingError::Line { line: index + 1, source }),
+            }
+        }
+        let header = header.ok_or(RecordingError::NoHeader)?;
+        Ok(Self { header, frames, end })
+    }
+
+    /// The window of a phase; `None` when the plan does not have it.
+    pub fn phase(&self, phase: Phase) -> Option<Window> {
+        self.header.phases.iter().find(|entry| entry.phase == phase).map(|entry| entry.window)
+    }
+
+    /// The frames of one observation point.
+    pub fn frames_of(&self, point: ObservationPoint) -> impl Iterator<Item = &Frame> {
+        self.frames.iter().filter(move |frame| frame.point == point)
+    }
+
+    /// All tables of one observation point, frame by frame.
+    pub fn tables_of(&self, point: ObservationPoint) -> impl Iterator<Item = &Tables> {
+        self.frames_of(point).map(|frame| &frame.tables)
+    }
+
+    /// All flow events with the point that saw them.
+    pub fn events(&self) -> impl Iterator<Item = (ObservationPoint, &FlowEvent)> {
+        self.frames.iter().flat_map(|frame| frame.events.iter().map(move |event| (frame.point, event)))
+    }
+
+    /// The flow with this number.
+    pub fn flow(&self, id: FlowId) -> Option<&FlowSpec> {
+        self.header.flows.iter().find(|flow| flow.id == id)
+    }
+}
