@@ -1,1 +1,22 @@
-//! placeholder
+#![doc = include_str!("../PROTOCOL.md")]
+
+pub mod control;
+pub mod limits;
+pub mod opening;
+pub mod send_schedule;
+pub mod session_reflector;
+pub mod session_sender;
+pub mod test_packet;
+pub mod token;
+
+/// The default TCP and UDP port: R-R-U-L on a phone's keys.
+pub const PORT: u16 = 7785;
+
+/// The first octets of every TCP connection, in both directions.
+pub const MAGIC: [u8; 4] = *b"RRUL";
+
+/// Lowest protocol version that this program speaks.
+pub const LOWEST_VERSION: u8 = 1;
+
+/// Highest protocol version that this program speaks.
+pub const HIGHEST_VERSION: u8 = 1;

@@ -1,0 +1,168 @@
+//! Control messages and their framing.
+//!
+//! A message is one JSON object behind its length. Few are sent, so they are kept legible; what they say is checked
+//! into the types of the model before anything acts on it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use rrul_model::environment::Environment;
+use rrul_model::flow::{FlowId, FlowSpec};
+use rrul_model::recording::Frame;
+
+use crate::limits::{FRAME_OCTETS, Limits};
+use crate::token::Token;
+
+/// Set in the length of a frame whose payload is compressed with zstd.
+const COMPRESSED: u32 = 1 << 31;
+
+/// Octets in front of every payload.
+pub const FRAME_HEADER_OCTETS: usize = 4;
+
+/// What the client says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientMessage {
+    /// The test that it wants to run.
+    Open {
+        /// Every flow.
+        flows: Vec<FlowSpec>,
+        /// How long the phases take together.
+        length: Duration,
+        /// How often counters are read.
+        sample_interval: Duration,
+    },
+    /// What is your clock? Answered at once by [`ServerMessage::Time`].
+    Time {
+        /// Echoed.
+        id: u32,
+    },
+    /// Everything is connected; the test begins.
+    Begin {
+        /// T0 on the server's session clock, nanoseconds.
+        origin: i64,
+    },
+    /// The user has stopped the test; send what has been observed.
+    Stop,
+    /// All has been fetched; the session ends.
+    Bye,
+}
+
+/// What the server says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerMessage {
+    /// A session is open.
+    Welcome {
+        /// What binds streams and test packets to it.
+        token: Token,
+        /// The server host.
+        environment: Box<Environment>,
+        /// What it grants.
+        limits: Limits,
+    },
+    /// The answer to [`ClientMessage::Open`].
+    Opened {
+        /// Flows that this server cannot serve, with the reason; the others stand.
+        refused: Vec<RefusedFlow>,
+    },
+    /// Nothing of what was asked for is granted.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// The answer to [`ClientMessage::Time`], on the server's session clock, nanoseconds.
+    Time {
+        /// As asked.
+        id: u32,
+        /// When the question arrived.
+        received: i64,
+        /// When this answer left.
+        sent: i64,
+    },
+    /// What the server has observed, about once a second.
+    Observed(Box<Frame>),
+    /// All that was observed has been sent.
+    Finished,
+}
+
+/// A flow that the server will not serve.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedFlow {
+    /// Which.
+    pub flow: FlowId,
+    /// Why.
+    pub reason: String,
+}
+
+/// Why a frame or message cannot be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// Longer than [`FRAME_OCTETS`].
+    #[error("a control frame of {0} octets, at most {FRAME_OCTETS} are allowed")]
+    TooLong(usize),
+    /// No message of this protocol version.
+    #[error("not a control message: {0}")]
+    Message(#[from] serde_json::Error),
+}
+
+/// The header of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameHeader {
+    /// Octets of payload that follow.
+    pub length: usize,
+    /// Whether the payload is compressed.
+    pub compressed: bool,
+}
+
+impl FrameHeader {
+    /// The octets in front of a payload.
+    ///
+    /// # Errors
+    /// When the payload is too long.
+    pub fn encode(self) -> Result<[u8; FRAME_HEADER_OCTETS], ControlError> {
+        if self.length > FRAME_OCTETS {
+            return Err(ControlError::TooLong(self.length));
+        }
+        let flag = if self.compressed { COMPRESSED } else { 0 };
+        Ok((self.length as u32 | flag).to_be_bytes())
+    }
+
+    /// Reads the octets.
+    ///
+    /// # Errors
+    /// When the length announced is too long: the connection is to be closed, nothing more is read.
+    pub fn decode(octets: [u8; FRAME_HEADER_OCTETS]) -> Result<Self, ControlError> {
+        let word = u32::from_be_bytes(octets);
+        let length = (word & !COMPRESSED) as usize;
+        if length > FRAME_OCTETS {
+            return Err(ControlError::TooLong(length));
+        }
+        Ok(Self { length, compressed: word & COMPRESSED != 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_header_reads_back_and_refuses_too_much() {
+        for header in
+            [FrameHeader { length: 0, compressed: false }, FrameHeader { length: FRAME_OCTETS, compressed: true }]
+        {
+            assert_eq!(FrameHeader::decode(header.encode().unwrap()).unwrap(), header);
+        }
+        assert!(FrameHeader::decode([0x7f, 0xff, 0xff, 0xff]).is_err());
+        assert!(FrameHeader { length: FRAME_OCTETS + 1, compressed: false }.encode().is_err());
+    }
+
+    #[test]
+    fn messages_have_the_form_that_the_protocol_names() {
+        let begin = serde_json::to_string(&ClientMessage::Begin { origin: -5 }).unwrap();
+        assert_eq!(begin, r#"{"begin":{"origin":-5}}"#);
+        assert_eq!(serde_json::to_string(&ClientMessage::Bye).unwrap(), r#""bye""#);
+        assert!(serde_json::from_str::<ClientMessage>(r#"{"format_disk":{}}"#).is_err());
+    }
+}

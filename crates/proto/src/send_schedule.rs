@@ -1,0 +1,113 @@
+//! When an open-loop sender sends: once in every interval, at a random phase.
+//!
+//! RFC 3432 sends periodically and RFC 2330 §11.1 warns that a strictly periodic stream may run in step with what it
+//! measures (10 ms voice frames, 102.4 ms beacons). Here interval k holds exactly one packet, at a phase drawn evenly
+//! from the whole interval: the rate is exact, and no period of the network can hide.
+
+use std::time::Duration;
+
+use rrul_model::time::{TestTime, Window};
+
+/// The instants of one flow; the same seed gives the same instants.
+#[derive(Debug, Clone)]
+pub struct SendSchedule {
+    window: Window,
+    interval: i64,
+    slot: i64,
+    random: Random,
+}
+
+impl SendSchedule {
+    /// One packet every `interval` within `window`; intervals below 1 µs are taken for 1 µs.
+    pub fn new(window: Window, interval: Duration, seed: u64) -> Self {
+        let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX).max(1000);
+        Self { window, interval, slot: 0, random: Random(seed) }
+    }
+}
+
+impl Iterator for SendSchedule {
+    type Item = TestTime;
+
+    fn next(&mut self) -> Option<TestTime> {
+        loop {
+            let begin = self.window.from.0.saturating_add(self.slot.saturating_mul(self.interval));
+            if begin >= self.window.to.0 {
+                return None;
+            }
+            self.slot += 1;
+            let phase = (u128::from(self.random.next()) * u128::from(self.interval.cast_unsigned())) >> 64;
+            let at = TestTime(begin.saturating_add(phase as i64));
+            // The last interval may reach beyond the window: its packet may fall outside.
+            if self.window.contains(at) {
+                return Some(at);
+            }
+        }
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood, 2014): enough for phases and padding, and never for secrets.
+#[derive(Debug, Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next 64 bits.
+    #[expect(clippy::should_implement_trait, reason = "it never ends, so Option would only be in the way")]
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Fills `octets`.
+    pub fn fill(&mut self, octets: &mut [u8]) {
+        for chunk in octets.chunks_mut(8) {
+            let word = self.next().to_le_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(seed: u64) -> SendSchedule {
+        let window = Window { from: TestTime(0), to: TestTime(10_000_000_000) };
+        SendSchedule::new(window, Duration::from_millis(20), seed)
+    }
+
+    #[test]
+    fn every_interval_holds_exactly_one_packet() {
+        let times: Vec<_> = schedule(1).collect();
+        assert_eq!(times.len(), 500);
+        for (slot, at) in times.iter().enumerate() {
+            assert_eq!(at.0 / 20_000_000, slot as i64);
+        }
+    }
+
+    #[test]
+    fn phases_cover_the_interval_evenly() {
+        let mut quarters = [0_u32; 4];
+        for seed in 0..20 {
+            schedule(seed).for_each(|at| quarters[(at.0 % 20_000_000 / 5_000_000) as usize] += 1);
+        }
+        // 10 000 phases in four quarters: 2500 each, standard deviation 43.
+        assert!(quarters.iter().all(|count| (2300..2700).contains(count)), "{quarters:?}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_schedule_and_another_does_not() {
+        assert!(schedule(7).eq(schedule(7)));
+        assert!(!schedule(7).eq(schedule(8)));
+    }
+
+    #[test]
+    fn random_words_match_the_published_generator() {
+        // First outputs of SplitMix64 for seed 1234567.
+        let mut random = Random(1_234_567);
+        assert_eq!(random.next(), 6_457_827_717_110_365_317);
+        assert_eq!(random.next(), 3_203_168_211_198_807_973);
+    }
+}

@@ -1,0 +1,146 @@
+//! The reflecting end of a session, without a socket: which packet is answered, and how.
+//!
+//! RFC 8762 Session-Reflector, stateful: it counts what arrives, so that loss can be told apart by direction.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use crate::limits::{Limits, RateCap};
+use crate::test_packet::{FollowUp, Kind, TestPacket};
+use crate::token::Token;
+
+/// Why a packet gets no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Silence {
+    /// Not from an address that has proven itself by a TCP handshake of this session.
+    #[error("from an address that the session has not proven")]
+    UnprovenSource,
+    /// Not a request, or of another session.
+    #[error("not a request of this session")]
+    NotARequest,
+    /// A flow that the session does not have.
+    #[error("of a flow that the session does not have")]
+    UnknownFlow,
+    /// Longer than granted.
+    #[error("longer than granted")]
+    TooLong,
+    /// More in a second than granted.
+    #[error("more in a second than granted")]
+    TooMany,
+}
+
+/// A packet as it came in.
+#[derive(Debug, Clone, Copy)]
+pub struct Incoming {
+    /// From where.
+    pub source: IpAddr,
+    /// The kernel's receive stamp on the session clock, nanoseconds.
+    pub received: i64,
+    /// The traffic-class octet it bore.
+    pub octet: u8,
+}
+
+/// What to send back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reply {
+    /// The flow.
+    pub flow: u16,
+    /// The packet it answers.
+    pub sequence: u32,
+    /// The traffic-class octet to send it with: the one that the sender asked for, so that both directions are tested
+    /// in the same class even where the way here has rewritten it.
+    pub octet: u8,
+}
+
+#[derive(Debug, Default)]
+struct FlowState {
+    count: u32,
+    follow_up: Option<FollowUp>,
+}
+
+/// The state of one session.
+#[derive(Debug)]
+pub struct SessionReflector {
+    token: Token,
+    proven: Vec<IpAddr>,
+    flows: HashMap<u16, FlowState>,
+    cap: RateCap,
+    longest: usize,
+}
+
+impl SessionReflector {
+    /// A session that answers no flow and no address yet.
+    pub fn new(token: Token, limits: &Limits) -> Self {
+        Self {
+            token,
+            proven: Vec::new(),
+            flows: HashMap::new(),
+            cap: RateCap::new(limits.packets_per_second),
+            longest: limits.packet_octets as usize,
+        }
+    }
+
+    /// The session's client has completed a TCP handshake from this address.
+    pub fn prove(&mut self, address: IpAddr) {
+        let address = address.to_canonical();
+        if !self.proven.contains(&address) {
+            self.proven.push(address);
+        }
+    }
+
+    /// Packets of this flow are to be answered.
+    pub fn admit(&mut self, flow: u16) {
+        self.flows.entry(flow).or_default();
+    }
+
+    /// Turns the request in `octets` into its reply, of the same length, or says why there is none.
+    ///
+    /// `now` is called when everything is decided, for the transmit stamp.
+    ///
+    /// # Errors
+    /// [`Silence`]: nothing is to be sent.
+    pub fn reflect(
+        &mut self,
+        octets: &mut [u8],
+        incoming: Incoming,
+        now: impl FnOnce() -> i64,
+    ) -> Result<Reply, Silence> {
+        if !self.proven.contains(&incoming.source.to_canonical()) {
+            return Err(Silence::UnprovenSource);
+        }
+        let mut packet = TestPacket::read(octets).map_err(|_| Silence::NotARequest)?;
+        if packet.token != self.token {
+            return Err(Silence::NotARequest);
+        }
+        let reply_kind = match packet.kind {
+            Kind::Test => Kind::Reply,
+            Kind::Greeting => Kind::GreetingReply,
+            Kind::Reply | Kind::GreetingReply => return Err(Silence::NotARequest),
+        };
+        let flow = self.flows.get_mut(&packet.flow).ok_or(Silence::UnknownFlow)?;
+        if octets.len() > self.longest {
+            return Err(Silence::TooLong);
+        }
+        if !self.cap.grant(incoming.received) {
+            return Err(Silence::TooMany);
+        }
+        if packet.kind == Kind::Test {
+            flow.count = flow.count.saturating_add(1);
+        }
+        packet.kind = reply_kind;
+        packet.octet_received = incoming.octet;
+        packet.reflector_count = flow.count;
+        packet.follow_up = flow.follow_up;
+        packet.t2 = incoming.received;
+        packet.t3 = now();
+        packet.write(octets).map_err(|_| Silence::NotARequest)?;
+        Ok(Reply { flow: packet.flow, sequence: packet.sequence, octet: packet.octet_sent })
+    }
+
+    /// The kernel has stamped the departure of an earlier reply; the next reply of the flow tells it.
+    pub fn stamped(&mut self, flow: u16, sequence: u32, sent: i64) {
+        if let Some(state) = self.flows.get_mut(&flow) {
+            state.follow_up = Some(FollowUp { sequence, sent });
+        }
+    }
+}

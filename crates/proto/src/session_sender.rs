@@ -1,0 +1,132 @@
+//! The sending end of one UDP probe flow, without a socket: what to send when, and what a reply means.
+
+use std::time::Duration;
+
+use rrul_model::flow::FlowId;
+use rrul_model::observation::{ProbeReceived, ProbeSent, ReplyStamped};
+use rrul_model::time::{TestTime, Window};
+
+use crate::send_schedule::SendSchedule;
+use crate::test_packet::{FollowUp, Kind, TestPacket};
+use crate::token::Token;
+
+/// RFC 8762 Session-Sender, open loop: the schedule never waits for a reply.
+#[derive(Debug, Clone)]
+pub struct SessionSender {
+    flow: FlowId,
+    token: Token,
+    octet: u8,
+    /// What the server's session clock shows at T0.
+    server_origin: i64,
+    schedule: SendSchedule,
+    next: Option<TestTime>,
+    sequence: u32,
+    last_follow_up: Option<u32>,
+}
+
+/// What identifies a flow's packets.
+#[derive(Debug, Clone, Copy)]
+pub struct Identity {
+    /// The flow.
+    pub flow: FlowId,
+    /// The session.
+    pub token: Token,
+    /// The traffic-class octet that its packets bear.
+    pub octet: u8,
+    /// What the server's session clock shows at T0.
+    pub server_origin: i64,
+}
+
+/// How a reply was received.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// The kernel's receive stamp.
+    pub received: TestTime,
+    /// When the program read it.
+    pub read: TestTime,
+    /// The traffic-class octet it bore.
+    pub octet: u8,
+}
+
+impl SessionSender {
+    /// A flow that sends one packet every `interval` within `window`.
+    pub fn new(identity: Identity, window: Window, interval: Duration, seed: u64) -> Self {
+        let mut schedule = SendSchedule::new(window, interval, seed);
+        let next = schedule.next();
+        let Identity { flow, token, octet, server_origin } = identity;
+        Self { flow, token, octet, server_origin, schedule, next, sequence: 0, last_follow_up: None }
+    }
+
+    /// When the next packet is due; `None` when the flow has sent them all.
+    pub fn due(&self) -> Option<TestTime> {
+        self.next
+    }
+
+    /// Writes the packet that is due into `octets` and moves on. The caller hands it to the kernel right away.
+    ///
+    /// `None` when none is left or `octets` are too few.
+    pub fn send(&mut self, now: TestTime, octets: &mut [u8]) -> Option<ProbeSent> {
+        let scheduled = self.next?;
+        let packet = TestPacket {
+            kind: Kind::Test,
+            flow: self.flow.0,
+            octet_sent: self.octet,
+            octet_received: 0,
+            token: self.token,
+            sequence: self.sequence,
+            reflector_count: 0,
+            t1: now.0,
+            t2: 0,
+            t3: 0,
+            follow_up: None,
+        };
+        packet.write(octets).ok()?;
+        let sent = ProbeSent { flow: self.flow, sequence: self.sequence, scheduled, sent: now };
+        self.sequence += 1;
+        self.next = self.schedule.next();
+        Some(sent)
+    }
+
+    /// Leaves out what was due before `now`: after a stall the schedule is not caught up with, as a burst would
+    /// measure itself. The numbers of the packets left out are never used, so they do not look lost. Returns how many.
+    pub fn skip_before(&mut self, now: TestTime) -> u32 {
+        let mut skipped = 0;
+        while self.next.is_some_and(|due| due < now) {
+            self.next = self.schedule.next();
+            skipped += 1;
+        }
+        skipped
+    }
+
+    /// Takes a reply; `None` when it is not one to this flow's packets.
+    pub fn receive(&mut self, octets: &[u8], arrival: Arrival) -> Option<(ProbeReceived, Option<ReplyStamped>)> {
+        let packet = TestPacket::read(octets).ok()?;
+        let ours = packet.kind == Kind::Reply
+            && packet.flow == self.flow.0
+            && packet.token == self.token
+            && packet.sequence < self.sequence;
+        if !ours {
+            return None;
+        }
+        let server_time = |stamp: i64| TestTime(stamp.saturating_sub(self.server_origin));
+        let received = ProbeReceived {
+            flow: self.flow,
+            sequence: packet.sequence,
+            received: arrival.received,
+            read: arrival.read,
+            reflector_received: server_time(packet.t2),
+            reflector_sent: server_time(packet.t3),
+            reflector_octet: packet.octet_received,
+            octet: arrival.octet,
+            reflector_count: packet.reflector_count,
+        };
+        let news = |FollowUp { sequence, .. }: &FollowUp| {
+            *sequence < self.sequence && self.last_follow_up.is_none_or(|last| *sequence > last)
+        };
+        let stamped = packet.follow_up.filter(news).map(|FollowUp { sequence, sent }| {
+            self.last_follow_up = Some(sequence);
+            ReplyStamped { flow: self.flow, sequence, reflector_sent: server_time(sent) }
+        });
+        Some((received, stamped))
+    }
+}

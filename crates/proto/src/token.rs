@@ -1,0 +1,68 @@
+//! The session token: what binds streams and test packets to a session.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// 16 octets from the server's cryptographic random source, told to the client on its control connection.
+///
+/// Whoever holds it speaks for the session. Sixteen octets cannot be guessed by trying, so it needs no other secret.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Token(pub [u8; 16]);
+
+impl Token {
+    /// All zero: the token of a connection that has no session yet.
+    pub const NONE: Self = Self([0; 16]);
+
+    /// 32 hexadecimal digits.
+    fn hex(self) -> String {
+        format!("{:032x}", u128::from_be_bytes(self.0))
+    }
+
+    fn from_hex(text: &str) -> Option<Self> {
+        if text.len() != 32 || !text.is_ascii() {
+            return None;
+        }
+        let mut octets = [0; 16];
+        for (index, octet) in octets.iter_mut().enumerate() {
+            *octet = u8::from_str_radix(&text[index * 2..index * 2 + 2], 16).ok()?;
+        }
+        Some(Self(octets))
+    }
+}
+
+impl fmt::Debug for Token {
+    /// Never shown: logs are read by people who must not speak for the session.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+impl Serialize for Token {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.hex())
+    }
+}
+
+impl<'de> Deserialize<'de> for Token {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::from_hex(&text).ok_or_else(|| serde::de::Error::custom("a token is 32 hexadecimal digits"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_reads_back_and_does_not_show_itself() {
+        let token = Token(*b"0123456789abcdef");
+        let text = serde_json::to_string(&token).unwrap();
+        assert_eq!(serde_json::from_str::<Token>(&text).unwrap(), token);
+        assert_eq!(format!("{token:?}"), "Token(..)");
+        for bad in ["\"\"", "\"zz\"", "\"é123456789abcdef0123456789abcde\"", "5"] {
+            assert!(serde_json::from_str::<Token>(bad).is_err(), "{bad}");
+        }
+    }
+}
