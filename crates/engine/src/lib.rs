@@ -1,1 +1,26 @@
-//! placeholder
+//! Everything that touches a socket, a clock or a thread: both ends of every flow type, the server, and the client
+//! that leads a test from its plan to its recording.
+//!
+//! The measuring path in one paragraph: each bulk stream has a thread of its own that does nothing but send or
+//! receive; all open-loop probes share one thread at real-time priority, stamped by the kernel; counters and
+//! `TCP_INFO` are read by one sampler thread. Observations travel through preallocated rings to the collector, which
+//! makes a frame of them once a second. Nothing here computes a statistic or knows what a file is.
+//!
+//! - [`client::run`] leads a test; [`server::Server`] answers it
+//! - [`flow_types::FLOW_TYPES`] is the shelf of flow types; [`flow_type::FlowType`] is what one is
+
+pub mod client;
+pub mod clock;
+pub mod control_link;
+pub mod environment;
+pub mod flow_type;
+pub mod flow_types;
+pub mod observer;
+pub mod processor_time;
+pub mod sampler;
+pub mod scheduling;
+pub mod server;
+pub mod socket;
+pub mod start_line;
+pub mod tcp_info;
+pub mod test_end;

@@ -182,11 +182,8 @@ impl Recording {
                     return Err(RecordingError::UnknownFormat(format.header.format));
                 }
             }
-            let parsed = if line.starts_with("{\"header\"") || line.starts_with("{\"frame\"") {
-                serde_json::from_str(line).map(Any::Known)
-            } else {
-                serde_json::from_str(line)
-            };
+            let known = ["{\"header\"", "{\"frame\"", "{\"end\""].iter().any(|kind| line.starts_with(kind));
+            let parsed = if known { serde_json::from_str(line).map(Any::Known) } else { serde_json::from_str(line) };
             match parsed {
                 Ok(Any::Known(Line::Header(found))) => header = Some(*found),
                 Ok(Any::Known(Line::Frame(frame))) => frames.push(*frame),

@@ -271,6 +271,27 @@ table! {
     }
 }
 
+/// Which flow a row is about.
+trait About {
+    fn about(&self) -> Option<FlowId> {
+        None
+    }
+}
+
+macro_rules! about_flows {
+    ($($row:ident),*) => {$(
+        impl About for $row {
+            fn about(&self) -> Option<FlowId> {
+                Some(self.flow)
+            }
+        }
+    )*};
+}
+about_flows!(OctetsReceived, TcpInfo, ProbeSent, ProbeStamped, ProbeReceived, ReplyStamped, EchoReceived, Transaction);
+impl About for CpuTime {}
+impl About for ProcessTime {}
+impl About for ClockSample {}
+
 /// What happened to a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -313,6 +334,15 @@ macro_rules! observations {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Observation {
             $($(#[$about])* $row($row),)*
+        }
+
+        impl Observation {
+            /// The flow that it is about; `None` for what concerns the whole host.
+            pub fn flow(&self) -> Option<FlowId> {
+                match self {
+                    $(Self::$row(row) => row.about(),)*
+                }
+            }
         }
 
         $(impl From<$row> for Observation {

@@ -20,7 +20,7 @@ impl TestPlan {
                 name.push(family.name().to_owned());
                 name.extend(variant);
                 let mut name = name.join("/");
-                if entry.count > 1 {
+                if copies(entry, families) > 1 {
                     name = format!("{name}#{}", copy + 1);
                 }
                 while flows.iter().any(|flow: &FlowSpec| flow.name == name) {
@@ -49,7 +49,7 @@ impl TestPlan {
         let first = windows.next()?;
         let last = windows.next_back().unwrap_or(first);
         let from = first.from + entry.start;
-        let to = entry.length.map_or(last.to, |length| last.to.min(from + length));
+        let to = entry.duration.map_or(last.to, |duration| last.to.min(from + duration));
         (from < to).then_some(Window { from, to })
     }
 }
@@ -63,8 +63,17 @@ struct FlowShape<'a> {
     variant: Option<String>,
 }
 
+/// Copies of each combination with these families at hand.
+fn copies(entry: &FlowEntry, families: &[AddressFamily]) -> u32 {
+    match (families, entry.count_alone) {
+        ([_], Some(alone)) => alone,
+        _ => entry.count,
+    }
+}
+
 /// Every combination, the slowest-changing first: parameters, direction, family, class, copy.
 fn combinations<'a>(entry: &'a FlowEntry, families: &[AddressFamily]) -> Vec<FlowShape<'a>> {
+    let copies = copies(entry, families);
     let directions: Vec<_> =
         if entry.directions.is_empty() { vec![None] } else { entry.directions.iter().copied().map(Some).collect() };
     let families: Vec<_> = families
@@ -78,7 +87,7 @@ fn combinations<'a>(entry: &'a FlowEntry, families: &[AddressFamily]) -> Vec<Flo
         for &direction in &directions {
             for &family in &families {
                 for &class in &entry.classes {
-                    for copy in 0..entry.count {
+                    for copy in 0..copies {
                         let variant = variant.clone();
                         shapes.push(FlowShape { direction, class, family, copy, parameters, variant });
                     }

@@ -70,7 +70,7 @@ pub struct FlowEntry {
     pub start: Duration,
     /// How long it runs at most; `None` is until its last phase ends.
     #[serde(default)]
-    pub length: Option<Duration>,
+    pub duration: Option<Duration>,
     /// Directions; empty for a type without direction.
     pub directions: Vec<Direction>,
     /// Classes.
@@ -79,6 +79,11 @@ pub struct FlowEntry {
     pub families: Vec<AddressFamily>,
     /// Copies of each.
     pub count: u32,
+    /// Copies of each when only one family is at hand; `None` is as many as with two.
+    ///
+    /// The spec's script runs as many streams over IPv4 alone as over both families, so that results compare.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count_alone: Option<u32>,
     /// Parameters of the flow type, one set for each combination of `each` lists among them.
     pub parameters: Vec<Parameters>,
 }

@@ -11,8 +11,20 @@ use super::document::{Node, Value, nest, parse, parse_setting};
 use super::{FlowEntry, PhaseLength, PlanError, TestPlan};
 
 const TOP_KEYS: &[&str] = &["title", "spec", "extends", "phases", "sample_interval", "parameters", "flow"];
-const FLOW_KEYS: &[&str] =
-    &["type", "component", "during", "start", "length", "direction", "class", "family", "count", "each", "enabled"];
+const FLOW_KEYS: &[&str] = &[
+    "type",
+    "component",
+    "during",
+    "start",
+    "duration",
+    "direction",
+    "class",
+    "family",
+    "count",
+    "count_alone",
+    "each",
+    "enabled",
+];
 /// How deep `extends` may go, so that a circle ends.
 const DEPTH: usize = 8;
 const DEFAULT_SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
@@ -65,6 +77,12 @@ fn with_extends(document: Node, surroundings: &Surroundings<'_>, depth: usize) -
 
 /// The full keys that a `--set` key stands for: itself, a phase, or a name under `[parameters]`.
 fn targets(document: &Node, path: Vec<String>, value: &Node) -> Result<Vec<Vec<String>>, PlanError> {
+    if path.first().is_some_and(|key| key == "extends") {
+        return Err(value.error("extends", "cannot be set; name the plan to run with --plan"));
+    }
+    if let ["flow", label, ..] = path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        known_flow(document, label, value, &path.join("."))?;
+    }
     let [name] = path.as_slice() else { return Ok(vec![path]) };
     if Phase::from_str(name).is_ok() {
         return Ok(vec![vec!["phases".to_owned(), name.clone()]]);
@@ -87,11 +105,36 @@ fn targets(document: &Node, path: Vec<String>, value: &Node) -> Result<Vec<Vec<S
     ))
 }
 
+/// Complains at `node` when the plan has no `[flow.LABEL]`.
+fn known_flow(document: &Node, label: &str, node: &Node, key: &str) -> Result<(), PlanError> {
+    let flows = document.get("flow").map_or(&[][..], Node::entries);
+    if flows.iter().any(|(name, _)| name == label) {
+        return Ok(());
+    }
+    let known: Vec<&str> = flows.iter().map(|(name, _)| name.as_str()).collect();
+    Err(node.error(key, format_args!("the plan has no flow \"{label}\"; known: {}", known.join(", "))))
+}
+
+/// The short names of `--set` must stand for keys of flows that exist, whether they are used or not.
+fn check_short_names(document: &Node) -> Result<(), PlanError> {
+    for (name, node) in document.get("parameters").map_or(&[][..], Node::entries) {
+        let key = format!("parameters.{name}");
+        for target in items(node) {
+            match text_of(target, &key)?.split('.').collect::<Vec<_>>()[..] {
+                ["flow", label, _, ..] => known_flow(document, label, target, &key)?,
+                _ => return Err(target.error(&key, "write a list of keys, such as [\"flow.bulk.count\"]")),
+            }
+        }
+    }
+    Ok(())
+}
+
 fn plan_from(name: &str, document: &Node, flow_types: &[FlowTypeWords]) -> Result<TestPlan, PlanError> {
     known_keys(document, "", TOP_KEYS)?;
     let title = required(document, "title", "")?;
     let phases = required(document, "phases", "")?;
     let entries = required(document, "flow", "")?;
+    check_short_names(document)?;
     let mut plan = TestPlan {
         name: name.to_owned(),
         title: text_of(title, "title")?.to_owned(),
@@ -142,6 +185,10 @@ fn entry_from(label: &str, node: &Node, flow_types: &[FlowTypeWords]) -> Result<
         kind.error(&at("type"), format_args!("unknown flow type \"{type_name}\"; known: {}", known.join(", ")))
     })?;
     let parameter_names: Vec<&str> = words.parameters.iter().map(|word| word.name).collect();
+    debug_assert!(
+        parameter_names.iter().all(|name| !FLOW_KEYS.contains(name)),
+        "a parameter of {type_name} has the name of a key that every flow has"
+    );
     known_keys(node, &format!("flow.{label}"), &[FLOW_KEYS, &parameter_names].concat())?;
     if let Some(each) = node.get("each") {
         let allowed = [&["direction", "class", "family"][..], &parameter_names].concat();
@@ -153,7 +200,8 @@ fn entry_from(label: &str, node: &Node, flow_types: &[FlowTypeWords]) -> Result<
             node.error(&at("direction"), "missing; write direction = \"up\" or each.direction = [\"up\", \"down\"]")
         );
     }
-    if let (false, Some(direction)) = (words.directed, node.get("direction")) {
+    let each_direction = node.get("each").and_then(|each| each.get("direction"));
+    if let (false, Some(direction)) = (words.directed, node.get("direction").or(each_direction)) {
         return Err(direction.error(&at("direction"), format_args!("{type_name} has none, it goes both ways")));
     }
     let mut classes = choices(node, label, "class", str::parse)?;
@@ -161,21 +209,24 @@ fn entry_from(label: &str, node: &Node, flow_types: &[FlowTypeWords]) -> Result<
         classes.push(crate::marking::ServiceClass::BE);
     }
     let component = required(node, "component", &format!("flow.{label}."))?;
-    let count = optional(node, "count", |count| match count.value {
-        Value::Integer(n @ 1..=MOST_COPIES) => Ok(n as u32),
-        _ => Err(count.error(&at("count"), format_args!("write a number from 1 to {MOST_COPIES}"))),
-    })?;
+    let copies = |key: &str| {
+        optional(node, key, |count| match count.value {
+            Value::Integer(n @ 1..=MOST_COPIES) => Ok(n as u32),
+            _ => Err(count.error(&at(key), format_args!("write a number from 1 to {MOST_COPIES}"))),
+        })
+    };
     Ok(Some(FlowEntry {
         label: label.to_owned(),
         flow_type: type_name.to_owned(),
         component: parsed(component, &at("component"), str::parse)?,
         during: during_of(node, &at("during"))?,
         start: optional(node, "start", |start| duration(start, &at("start")))?.unwrap_or_default(),
-        length: optional(node, "length", |length| duration(length, &at("length")))?,
+        duration: optional(node, "duration", |length| duration(length, &at("duration")))?,
         directions,
         classes,
         families: choices(node, label, "family", str::parse)?,
-        count: count.unwrap_or(1),
+        count: copies("count")?.unwrap_or(1),
+        count_alone: copies("count_alone")?,
         parameters: parameters_of(node, label, words)?,
     }))
 }
@@ -202,25 +253,35 @@ fn choices<T>(
     key: &str,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Vec<T>, PlanError> {
+    let Some((values, name)) = listed(node, label, key)? else { return Ok(Vec::new()) };
+    values.iter().map(|item| parsed(item, &name, &read)).collect()
+}
+
+/// The values written for `key`, alone or as `each.key`, with the full key; `None` when neither is there.
+fn listed<'a>(node: &'a Node, label: &str, key: &str) -> Result<Option<(&'a [Node], String)>, PlanError> {
     let each = node.get("each").and_then(|each| each.get(key));
     let (found, name) = match (node.get(key), each) {
         (Some(single), None) => (single, format!("flow.{label}.{key}")),
-        (_, Some(list)) => (list, format!("flow.{label}.each.{key}")),
-        (None, None) => return Ok(Vec::new()),
+        (None, Some(list)) => (list, format!("flow.{label}.each.{key}")),
+        (Some(single), Some(list)) => {
+            // One of them would be passed over without a word.
+            let message = format!("stands beside each.{key} of {}; write each.{key} instead", list.place.0);
+            return Err(single.error(&format!("flow.{label}.{key}"), message));
+        }
+        (None, None) => return Ok(None),
     };
-    items(found).iter().map(|item| parsed(item, &name, &read)).collect()
+    match items(found) {
+        [] => Err(found.error(&name, "must not be empty")),
+        values => Ok(Some((values, name))),
+    }
 }
 
 /// Every combination of the flow type's own parameters.
 fn parameters_of(node: &Node, label: &str, words: &FlowTypeWords) -> Result<Vec<Parameters>, PlanError> {
     let mut sets = vec![Parameters::default()];
     for word in words.parameters {
-        let values = {
-            let each = node.get("each").and_then(|each| each.get(word.name));
-            let Some(found) = each.or_else(|| node.get(word.name)) else { continue };
-            let key = format!("flow.{label}.{}", word.name);
-            items(found).iter().map(|item| parameter(item, &key, word.kind)).collect::<Result<Vec<_>, _>>()?
-        };
+        let Some((values, key)) = listed(node, label, word.name)? else { continue };
+        let values = values.iter().map(|item| parameter(item, &key, word.kind)).collect::<Result<Vec<_>, _>>()?;
         sets = sets
             .iter()
             .flat_map(|set| {
@@ -236,7 +297,12 @@ fn parameters_of(node: &Node, label: &str, words: &FlowTypeWords) -> Result<Vec<
 }
 
 fn parameter(node: &Node, key: &str, kind: ParameterKind) -> Result<Parameter, PlanError> {
-    let text = text_of(node, key)?;
+    let text = match kind {
+        ParameterKind::Duration => quantity_of(node, key, "20ms")?,
+        ParameterKind::Size => quantity_of(node, key, "200B")?,
+        ParameterKind::Rate => quantity_of(node, key, "20Mbit/s")?,
+        ParameterKind::Name => text_of(node, key)?,
+    };
     let checked = match kind {
         ParameterKind::Duration => parse_duration(text).map(drop).map_err(|error| error.to_string()),
         ParameterKind::Size => text.parse::<ByteCount>().map(drop).map_err(|error| error.to_string()),
@@ -291,7 +357,13 @@ fn flag_of(node: &Node, key: &str) -> Result<bool, PlanError> {
 }
 
 fn duration(node: &Node, key: &str) -> Result<Duration, PlanError> {
-    parse_duration(text_of(node, key)?).map_err(|error| node.error(key, error))
+    let text = quantity_of(node, key, "5s")?;
+    parse_duration(text).map_err(|error| node.error(key, error))
+}
+
+/// The text of a quantity; a bare number lacks its unit.
+fn quantity_of<'a>(node: &'a Node, key: &str, example: &str) -> Result<&'a str, PlanError> {
+    text_of(node, key).map_err(|_| node.error(key, format_args!("write it with its unit, in quotes: \"{example}\"")))
 }
 
 fn parsed<T>(node: &Node, key: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<T, PlanError> {

@@ -1,0 +1,146 @@
+//! Connecting: every family at once, the first that answers leads, the other is proven.
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use rrul_model::environment::Environment;
+use rrul_model::flow::AddressFamily;
+use rrul_model::recording::AbsentFamily;
+use rrul_proto::control::ServerMessage;
+use rrul_proto::opening::{ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
+use rrul_proto::token::Token;
+
+use super::{Families, RunError, RunOptions, absent, listen, of_family};
+use crate::control_link::{LinkError, read_exact_until};
+
+/// How long a handshake may take.
+const CONNECT_TIME: Duration = Duration::from_secs(4);
+
+/// How long the server's first octets may take.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
+
+/// A session is open and every family under test is proven.
+pub(super) struct Connected {
+    pub(super) control: TcpStream,
+    pub(super) token: Token,
+    pub(super) server: Box<Environment>,
+    /// The server's address in each family under test.
+    pub(super) proven: Vec<SocketAddr>,
+    /// Families that are not.
+    pub(super) absent: Vec<AbsentFamily>,
+}
+
+/// A TCP connection that has said nothing yet, or why there is none.
+struct Attempt {
+    family: AddressFamily,
+    outcome: Result<(TcpStream, SocketAddr), RunError>,
+}
+
+/// Opens a session over the first family that answers, and proves the others.
+pub(super) fn connect(options: &RunOptions, addresses: &[SocketAddr]) -> Result<Connected, RunError> {
+    let wanted = match options.families {
+        Families::Both => AddressFamily::ALL.to_vec(),
+        Families::Only(family) => vec![family],
+    };
+    let mut absents = Vec::new();
+    let mut connected = Vec::new();
+    let mut failures = Vec::new();
+    for attempt in attempt_all(&wanted, addresses, &options.server) {
+        match attempt.outcome {
+            Ok(found) => connected.push((attempt.family, found)),
+            Err(error) => {
+                absents.push(absent(attempt.family, error.to_string()));
+                failures.push(error);
+            }
+        }
+    }
+    if connected.is_empty() {
+        // The most telling reason: a refused connection says more than a missing address.
+        failures.sort_by_key(|error| matches!(error, RunError::Name { .. }));
+        return Err(failures
+            .into_iter()
+            .next()
+            .unwrap_or(RunError::Name { server: options.server.clone(), reason: "no address".to_owned() }));
+    }
+    let (_, (mut control, address)) = connected.remove(0);
+    open(&mut control, address, Purpose::Control, Token::NONE)?;
+    let (token, server) = match listen(&mut control) {
+        Ok(ServerMessage::Welcome { token, environment, .. }) => (token, environment),
+        Ok(_) => return Err(RunError::Lost { server: options.server.clone(), source: LinkError::Closed }),
+        Err(source) => return Err(RunError::Lost { server: options.server.clone(), source }),
+    };
+    let mut proven = vec![address];
+    for (family, (mut stream, address)) in connected {
+        match open(&mut stream, address, Purpose::Presence, token) {
+            Ok(()) => proven.push(address),
+            Err(error) => absents.push(absent(family, error.to_string())),
+        }
+    }
+    Ok(Connected { control, token, server, proven, absent: absents })
+}
+
+/// Tries every family at the same time, each address of a family in turn.
+fn attempt_all(wanted: &[AddressFamily], addresses: &[SocketAddr], server: &str) -> Vec<Attempt> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = wanted
+            .iter()
+            .map(|&family| {
+                let of_family: Vec<SocketAddr> = of_family(addresses, family).copied().collect();
+                scope.spawn(move || Attempt { family, outcome: attempt(&of_family, family, server) })
+            })
+            .collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    })
+}
+
+fn attempt(addresses: &[SocketAddr], family: AddressFamily, server: &str) -> Result<(TcpStream, SocketAddr), RunError> {
+    let mut last = RunError::Name { server: server.to_owned(), reason: format!("no {family} address") };
+    for &address in addresses {
+        match TcpStream::connect_timeout(&address, CONNECT_TIME) {
+            Ok(stream) => return Ok((stream, address)),
+            Err(error) => last = RunError::Connect { address, reason: advice(&error, address.port()) },
+        }
+    }
+    Err(last)
+}
+
+fn advice(error: &io::Error, port: u16) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            format!("connection refused; is `rrul server` running there on TCP port {port}?")
+        }
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            format!("no answer within {} s; does a firewall let TCP port {port} through?", CONNECT_TIME.as_secs())
+        }
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+            format!("{error}; this host has no way there")
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// Says what the connection is for, and understands the answer.
+fn open(stream: &mut TcpStream, address: SocketAddr, purpose: Purpose, token: Token) -> Result<(), RunError> {
+    let failed = |reason: String| RunError::Connect { address, reason };
+    let not_rrul = || failed("something answers there, but it is no rrul server; check host and port".to_owned());
+    let mut exchange = || -> io::Result<[u8; SERVER_OCTETS]> {
+        stream.set_nodelay(true)?;
+        stream.write_all(&ClientOpening::new(purpose, token, 0).encode())?;
+        let mut answer = [0; SERVER_OCTETS];
+        read_exact_until(stream, &mut answer, Instant::now() + ANSWER_TIME)?;
+        Ok(answer)
+    };
+    let answer = exchange().map_err(|_| not_rrul())?;
+    match ServerOpening::decode(&answer) {
+        Ok(ServerOpening { status: Status::Accepted, .. }) => Ok(()),
+        Ok(opening @ ServerOpening { status: Status::Version, .. }) => Err(failed(opening.version_message())),
+        Ok(ServerOpening { status: Status::Busy, .. }) => {
+            Err(failed("the server is busy with other tests; try again in a minute".to_owned()))
+        }
+        Ok(ServerOpening { status: Status::Unknown, .. }) => {
+            Err(failed("the server has forgotten the session".to_owned()))
+        }
+        Err(_) => Err(not_rrul()),
+    }
+}

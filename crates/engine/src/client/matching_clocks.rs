@@ -1,0 +1,57 @@
+//! Placing T0 on the server's clock: a few quick questions, of which the fastest answer counts.
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use rrul_proto::control::{ClientMessage, ServerMessage};
+
+use super::{listen, say};
+use crate::clock::RawTime;
+use crate::control_link::LinkError;
+
+const QUESTIONS: u32 = 20;
+
+/// Between two questions, so that they do not all meet the same burst.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Where the server's session clock stood at an instant of ours.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Matched {
+    /// When it was last read.
+    pub(super) read_at: RawTime,
+    /// The smallest round trip, nanoseconds; the match is off by at most half of it.
+    pub(super) round_trip: i64,
+    /// Session clock less raw clock.
+    distance: i64,
+}
+
+impl Matched {
+    /// The session clock at this instant.
+    pub(super) fn server_time(&self, at: RawTime) -> i64 {
+        at.0.saturating_add(self.distance)
+    }
+}
+
+/// Asks the server for its time. The answer of the smallest round trip has waited least, on either way.
+pub(super) fn match_clocks(control: &mut TcpStream) -> Result<Matched, LinkError> {
+    let mut best: Option<Matched> = None;
+    let mut read_at = RawTime::now();
+    for id in 0..QUESTIONS {
+        let asked = RawTime::now();
+        say(control, &ClientMessage::Time { id })?;
+        let (received, sent) = loop {
+            match listen(control)? {
+                ServerMessage::Time { id: answered, received, sent } if answered == id => break (received, sent),
+                _ => {}
+            }
+        };
+        read_at = RawTime::now();
+        let round_trip = read_at.since(asked) - sent.saturating_sub(received);
+        let distance = i64::midpoint(received, sent) - i64::midpoint(asked.0, read_at.0);
+        if best.is_none_or(|best| round_trip < best.round_trip) {
+            best = Some(Matched { read_at, round_trip, distance });
+        }
+        std::thread::sleep(PAUSE);
+    }
+    best.map(|best| Matched { read_at, ..best }).ok_or(LinkError::Closed)
+}

@@ -1,0 +1,334 @@
+//! The client: leads a test from its plan to its last frame.
+
+mod connecting;
+mod matching_clocks;
+mod server_names;
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use rrul_model::flow::{AddressFamily, FlowSpec};
+use rrul_model::observation::ObservationPoint;
+use rrul_model::plan::TestPlan;
+use rrul_model::recording::{AbsentFamily, Clocks, End, FORMAT, Frame, Header};
+use rrul_model::time::TestTime;
+use rrul_proto::control::{ClientMessage, ServerMessage};
+use rrul_proto::send_schedule::Random;
+use rrul_proto::token::Token;
+
+use crate::clock::TestClock;
+use crate::control_link::{self, Compression, LinkError};
+use crate::environment::{self, Privacy};
+use crate::flow_type::Initiation;
+use crate::flow_types;
+use crate::test_end::{PATIENCE, TestEnd};
+use connecting::Connected;
+
+/// From the agreement to T0: time for the message to arrive and for every thread to get ready.
+const LEAD: Duration = Duration::from_millis(400);
+
+/// How often what was observed is handed on.
+const FRAME_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long the server's last frames are waited for after the last phase, as they may have to pass a full queue.
+const FETCHING: Duration = Duration::from_secs(15);
+
+/// How long after the last phase replies are waited for.
+const SETTLING: Duration = Duration::from_millis(300);
+
+/// Which families a test is to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Families {
+    /// Every one that works.
+    #[default]
+    Both,
+    /// This one, or not at all.
+    Only(AddressFamily),
+}
+
+/// What to run against whom.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// HOST, HOST:PORT, \[ADDRESS\]:PORT, or several addresses of one host joined by commas.
+    pub server: String,
+    /// The port where `server` names none.
+    pub port: u16,
+    /// Which families.
+    pub families: Families,
+    /// The test.
+    pub plan: TestPlan,
+    /// The user's title.
+    pub title: String,
+    /// When, RFC 3339, UTC.
+    pub created: String,
+    /// Whether names and addresses may stand in the recording.
+    pub privacy: Privacy,
+    /// Seed of every schedule; the same seed gives the same schedules.
+    pub seed: u64,
+}
+
+/// Why a test cannot run at all. What goes wrong later is part of its result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The name does not resolve.
+    #[error("{server}: {reason}")]
+    Name {
+        /// As the user wrote it.
+        server: String,
+        /// Why.
+        reason: String,
+    },
+    /// No connection to any address.
+    #[error("{address}: {reason}")]
+    Connect {
+        /// Which.
+        address: SocketAddr,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The server says no.
+    #[error("{server} refuses the test: {reason}")]
+    Refused {
+        /// As the user wrote it.
+        server: String,
+        /// Why.
+        reason: String,
+    },
+    /// The connection broke before the test began.
+    #[error("{server}: lost before the test began: {source}")]
+    Lost {
+        /// As the user wrote it.
+        server: String,
+        /// Why.
+        source: LinkError,
+    },
+    /// Stopped by the user before anything was measured.
+    #[error("stopped before the test began")]
+    Stopped,
+}
+
+/// Who takes what the test brings forth, as it does.
+pub trait Audience {
+    /// The test is about to begin.
+    fn header(&mut self, header: &Header);
+    /// Observations of about a second.
+    fn frame(&mut self, frame: Frame);
+    /// Called ten times a second with the time of the test.
+    fn tick(&mut self, now: TestTime);
+    /// The test has ended.
+    fn end(&mut self, end: &End);
+}
+
+/// Runs a test. `stop` ends it early, with everything observed until then.
+///
+/// # Errors
+/// When it cannot begin.
+pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool) -> Result<(), RunError> {
+    let names = server_names::resolve(&options.server, options.port)?;
+    let Connected { mut control, token, server, proven, absent } = connecting::connect(options, &names)?;
+    let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::of(address.ip())).collect();
+    let flows = options.plan.flows(&families);
+    let lost = |source| RunError::Lost { server: options.server.clone(), source };
+
+    let length = options.plan.length();
+    let interval = options.plan.sample_interval;
+    let end = Arc::new(TestEnd::new(ObservationPoint::Client, interval, TestTime::ZERO + length));
+    say(&mut control, &ClientMessage::Open { flows: flows.clone(), length, sample_interval: interval })
+        .map_err(lost)?;
+    let refused = match listen(&mut control).map_err(lost)? {
+        ServerMessage::Opened { refused } => refused,
+        ServerMessage::Refused { reason } => {
+            return Err(RunError::Refused { server: options.server.clone(), reason });
+        }
+        _ => return Err(lost(LinkError::Closed)),
+    };
+    let mut standing: Vec<&FlowSpec> = flows.iter().collect();
+    for refusal in refused {
+        if let Some(place) = standing.iter().position(|spec| spec.id == refusal.flow) {
+            end.failed(standing.remove(place), refusal.reason);
+        }
+    }
+    let threads = initiate(&standing, &proven, token, options.seed, &end);
+    if stop.load(Ordering::Relaxed) {
+        end.stop();
+        return Err(RunError::Stopped);
+    }
+    let matched = matching_clocks::match_clocks(&mut control).map_err(|source| {
+        end.stop();
+        lost(source)
+    })?;
+    let clock = TestClock { origin: matched.read_at.plus(LEAD.as_nanos() as i64) };
+    let server_origin = matched.server_time(clock.origin);
+    let client = environment::read(options.privacy);
+    let header = Header {
+        format: FORMAT.to_owned(),
+        title: options.title.clone(),
+        created: options.created.clone(),
+        plan: options.plan.clone(),
+        phases: options.plan.phase_windows(),
+        families,
+        absent_families: absent,
+        server_name: told(options.privacy, options.server.clone()),
+        server_addresses: told(options.privacy, proven.iter().map(SocketAddr::ip).collect()),
+        clocks: Clocks { client_origin: clock.origin.0, exchange_round_trip: matched.round_trip },
+        client,
+        server: *server,
+        flows: flows.clone(),
+    };
+    audience.header(&header);
+    say(&mut control, &ClientMessage::Begin { origin: server_origin }).map_err(lost)?;
+    end.begin(clock, server_origin);
+    let outcome = measure(control, &end, clock, audience, stop);
+    for thread in threads {
+        // A thread that panicked has said so, and its flow shows no data.
+        let _ = thread.join();
+    }
+    audience.frame(end.observer.collect(clock));
+    audience.end(&End { at: clock.now(), partial: outcome });
+    Ok(())
+}
+
+fn told<T: Default>(privacy: Privacy, value: T) -> T {
+    if privacy == Privacy::Open { value } else { T::default() }
+}
+
+/// Sets up every flow, type by type.
+fn initiate(
+    flows: &[&FlowSpec],
+    servers: &[SocketAddr],
+    token: Token,
+    seed: u64,
+    end: &Arc<TestEnd>,
+) -> Vec<std::thread::JoinHandle<()>> {
+    let initiation = Initiation { end: Arc::clone(end), token, servers: servers.to_vec(), seed: Random(seed).next() };
+    let mut threads = Vec::new();
+    for flow_type in flow_types::FLOW_TYPES {
+        let of_type: Vec<&FlowSpec> =
+            flows.iter().copied().filter(|spec| spec.flow_type == flow_type.words().name).collect();
+        threads.extend(flow_type.initiate(&of_type, &initiation));
+    }
+    threads
+}
+
+/// What the thread that listens to the server passes on.
+enum FromServer {
+    Frame(Box<Frame>),
+    Finished,
+    Gone(LinkError),
+}
+
+/// From T0 to the end; why it is not complete, if so.
+fn measure(
+    mut control: TcpStream,
+    end: &Arc<TestEnd>,
+    clock: TestClock,
+    audience: &mut dyn Audience,
+    stop: &AtomicBool,
+) -> Option<String> {
+    let until = end.length() + SETTLING;
+    let (tell, told) = channel();
+    let listening = control.try_clone();
+    std::thread::scope(|scope| {
+        scope.spawn(|| end.sampler.run(end, until));
+        scope.spawn(|| end.start_line.run(end));
+        match listening {
+            Ok(stream) => drop(scope.spawn(move || listen_to_server(stream, end, clock, &tell))),
+            Err(error) => drop(tell.send(FromServer::Gone(error.into()))),
+        }
+        let outcome = lead(&mut control, end, clock, audience, stop, &told);
+        end.stop();
+        // Ends the listening thread, too.
+        let _ = control.shutdown(std::net::Shutdown::Both);
+        outcome
+    })
+}
+
+fn listen_to_server(mut stream: TcpStream, end: &TestEnd, clock: TestClock, tell: &Sender<FromServer>) {
+    loop {
+        let ahead = end.length().since(clock.now()).0.max(0).cast_unsigned();
+        let heard = control_link::read(&mut stream, Duration::from_nanos(ahead) + FETCHING, Compression::Allowed);
+        let (news, last) = match heard {
+            Ok(ServerMessage::Observed(frame)) => (FromServer::Frame(frame), false),
+            Ok(ServerMessage::Finished) => (FromServer::Finished, true),
+            Ok(_) => continue,
+            Err(error) => (FromServer::Gone(error), true),
+        };
+        if tell.send(news).is_err() || last {
+            return;
+        }
+    }
+}
+
+/// Hands on frames of both ends until all is there, the user stops, or the server is gone.
+fn lead(
+    control: &mut TcpStream,
+    end: &TestEnd,
+    clock: TestClock,
+    audience: &mut dyn Audience,
+    stop: &AtomicBool,
+    told: &Receiver<FromServer>,
+) -> Option<String> {
+    let mut next_frame = TestTime::ZERO + FRAME_INTERVAL;
+    let mut partial = None;
+    let mut finished = false;
+    let mut deadline: Option<Instant> = None;
+    loop {
+        match told.recv_timeout(PATIENCE) {
+            Ok(FromServer::Frame(frame)) => audience.frame(*frame),
+            Ok(FromServer::Finished) => finished = true,
+            Ok(FromServer::Gone(error)) => {
+                let when = clock.now();
+                partial.get_or_insert_with(|| format!("the server was lost at {when}: {error}"));
+                return partial;
+            }
+            Err(_) => {}
+        }
+        let now = clock.now();
+        audience.tick(now);
+        if now >= next_frame {
+            audience.frame(end.observer.collect(clock));
+            next_frame = now + FRAME_INTERVAL;
+        }
+        if stop.load(Ordering::Relaxed) && partial.is_none() {
+            partial = Some(format!("stopped by the user at {now}"));
+            end.stop();
+            if say(control, &ClientMessage::Stop).is_err() {
+                return partial;
+            }
+            deadline = Some(Instant::now() + FETCHING.min(Duration::from_secs(3)));
+        }
+        let settled = now >= end.length() + SETTLING || partial.is_some();
+        if settled && deadline.is_none() {
+            deadline = Some(Instant::now() + FETCHING);
+        }
+        if finished && settled {
+            // The server has sent everything; that it does not hear the goodbye changes nothing.
+            let _ = say(control, &ClientMessage::Bye);
+            return partial;
+        }
+        if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return partial.or_else(|| Some("the server's last observations did not arrive".to_owned()));
+        }
+    }
+}
+
+fn say(stream: &mut TcpStream, message: &ClientMessage) -> Result<(), LinkError> {
+    control_link::write(stream, message, Compression::Never)
+}
+
+fn listen(stream: &mut TcpStream) -> Result<ServerMessage, LinkError> {
+    control_link::read(stream, FETCHING, Compression::Allowed)
+}
+
+/// An address family that is not under test, with the reason.
+fn absent(family: AddressFamily, reason: impl Into<String>) -> AbsentFamily {
+    AbsentFamily { family, reason: reason.into() }
+}
+
+/// The families of these addresses.
+fn of_family(addresses: &[SocketAddr], family: AddressFamily) -> impl Iterator<Item = &SocketAddr> {
+    addresses.iter().filter(move |address| AddressFamily::of(address.ip()) == family)
+}

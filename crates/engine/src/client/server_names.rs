@@ -1,0 +1,67 @@
+//! What the user calls the server, as addresses.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+
+use super::RunError;
+
+/// Every address of the server: `name`, `name:port`, `[v6]:port`, or several of these joined by commas.
+pub(super) fn resolve(server: &str, port: u16) -> Result<Vec<SocketAddr>, RunError> {
+    let mut addresses = Vec::new();
+    for part in server.split(',').map(str::trim) {
+        for address in resolve_one(part, port).map_err(|reason| RunError::Name { server: part.to_owned(), reason })? {
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+    }
+    Ok(addresses)
+}
+
+fn resolve_one(server: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
+    if let Ok(ip) = server.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(ip, port)]);
+    }
+    if let Ok(address) = server.parse::<SocketAddr>() {
+        return Ok(vec![address]);
+    }
+    let (host, port) = match server.rsplit_once(':') {
+        Some((host, number)) => {
+            (host, number.parse().map_err(|_| format!("\"{number}\" is no port; write HOST:PORT"))?)
+        }
+        None => (server, port),
+    };
+    if host.is_empty() {
+        return Err("no host; write rrul run HOST".to_owned());
+    }
+    let found = (host, port).to_socket_addrs().map_err(|error| format!("unknown host ({})", reason(&error)))?;
+    let addresses: Vec<SocketAddr> = found.collect();
+    if addresses.is_empty() { Err("unknown host (no address)".to_owned()) } else { Ok(addresses) }
+}
+
+/// The resolver's own words, without the library's preface.
+fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.rsplit(": ").next().unwrap_or(&text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_with_and_without_ports_are_understood() {
+        let all = |server| resolve(server, 7785).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(all("192.0.2.1"), ["192.0.2.1:7785"]);
+        assert_eq!(all("192.0.2.1:80,2001:db8::1"), ["192.0.2.1:80", "[2001:db8::1]:7785"]);
+        assert_eq!(all("[2001:db8::1]:80"), ["[2001:db8::1]:80"]);
+    }
+
+    #[test]
+    fn what_is_no_server_is_said_in_one_line() {
+        let error = resolve("nowhere.invalid", 7785).unwrap_err().to_string();
+        assert!(error.starts_with("nowhere.invalid: unknown host ("), "{error}");
+        assert!(!error.contains('\n'));
+        assert!(resolve("host:notaport", 1).unwrap_err().to_string().contains("no port"));
+        assert!(resolve("", 1).is_err());
+    }
+}

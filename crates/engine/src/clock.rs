@@ -1,0 +1,157 @@
+//! The only place that reads a clock.
+//!
+//! Instants of the program are `CLOCK_MONOTONIC_RAW`, which no time service steps or slews. The kernel stamps packets
+//! with `CLOCK_REALTIME`; [`WallClock`] carries those stamps over.
+
+#![allow(unsafe_code, reason = "clock_gettime")]
+
+use std::time::Duration;
+
+use rrul_model::time::TestTime;
+
+/// An instant on this host's `CLOCK_MONOTONIC_RAW`, nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RawTime(pub i64);
+
+impl RawTime {
+    /// Now.
+    pub fn now() -> Self {
+        Self(read(libc::CLOCK_MONOTONIC_RAW))
+    }
+
+    /// Nanoseconds since `earlier`; negative when that lies ahead.
+    pub fn since(self, earlier: Self) -> i64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// This instant moved by so many nanoseconds.
+    #[must_use]
+    pub fn plus(self, nanoseconds: i64) -> Self {
+        Self(self.0.saturating_add(nanoseconds))
+    }
+}
+
+/// The wall clock, nanoseconds since 1970.
+pub fn wall_now() -> i64 {
+    read(libc::CLOCK_REALTIME)
+}
+
+fn read(clock: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec to write to, and both clocks exist on every Linux since 2.6.28.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// Sleeps until `due`; returns at once when it has passed.
+pub fn sleep_until(due: RawTime) {
+    loop {
+        let left = due.since(RawTime::now());
+        let Ok(left) = u64::try_from(left) else { return };
+        if left == 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_nanos(left));
+    }
+}
+
+/// The test's clock: raw time counted from T0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TestClock {
+    /// T0.
+    pub origin: RawTime,
+}
+
+impl TestClock {
+    /// Now.
+    pub fn now(&self) -> TestTime {
+        self.at(RawTime::now())
+    }
+
+    /// A raw instant in test time.
+    pub fn at(&self, raw: RawTime) -> TestTime {
+        TestTime(raw.since(self.origin))
+    }
+
+    /// A test time as a raw instant.
+    pub fn raw(&self, at: TestTime) -> RawTime {
+        self.origin.plus(at.0)
+    }
+}
+
+/// Carries wall-clock stamps of the kernel over to raw time.
+///
+/// The distance between the two clocks is read anew every 50 ms, so a stepped or slewed wall clock misplaces a stamp
+/// by no more than the slew within that time (500 ppm: 25 ns) or, once, by the step.
+#[derive(Debug, Clone)]
+pub struct WallClock {
+    distance: i64,
+    read_at: RawTime,
+}
+
+impl WallClock {
+    const REFRESH: i64 = 50_000_000;
+
+    /// Reads the distance.
+    pub fn new() -> Self {
+        let (distance, read_at) = Self::measure();
+        Self { distance, read_at }
+    }
+
+    /// Reads the distance anew when it is old.
+    pub fn refresh(&mut self, now: RawTime) {
+        if now.since(self.read_at) > Self::REFRESH {
+            (self.distance, self.read_at) = Self::measure();
+        }
+    }
+
+    /// The raw instant of a wall-clock stamp.
+    pub fn raw(&self, wall: i64) -> RawTime {
+        RawTime(wall.saturating_sub(self.distance))
+    }
+
+    /// Wall clock less raw clock, and when. Of a few tries the one with the narrowest bracket: a thread that is
+    /// interrupted between the readings would be off by the interruption.
+    fn measure() -> (i64, RawTime) {
+        let mut best = (i64::MAX, 0, RawTime(0));
+        for _ in 0..5 {
+            let before = RawTime::now();
+            let wall = wall_now();
+            let after = RawTime::now();
+            let width = after.since(before);
+            if width < best.0 {
+                best = (width, wall - (before.0 + width / 2), after);
+            }
+        }
+        (best.1, best.2)
+    }
+}
+
+impl Default for WallClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wall_stamp_taken_now_lies_between_raw_times_around_it() {
+        let clock = WallClock::new();
+        let before = RawTime::now();
+        let wall = wall_now();
+        let after = RawTime::now();
+        let carried = clock.raw(wall);
+        // A microsecond of slack: the distance was read a little earlier.
+        assert!(before.since(carried) < 1000 && carried.since(after) < 1000);
+    }
+
+    #[test]
+    fn test_time_and_raw_time_are_each_others_inverse() {
+        let clock = TestClock { origin: RawTime(1_000) };
+        assert_eq!(clock.at(RawTime(1_500)), TestTime(500));
+        assert_eq!(clock.raw(TestTime(-500)), RawTime(500));
+    }
+}

@@ -1,0 +1,165 @@
+//! Control messages over a TCP connection.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use rrul_proto::control::{ControlError, FRAME_HEADER_OCTETS, FrameHeader};
+use rrul_proto::limits::{EXPANDED_OCTETS, FRAME_OCTETS};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Why a message could not be exchanged.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The other end has closed the connection.
+    #[error("the connection was closed by the other end")]
+    Closed,
+    /// Nothing came within the time allowed.
+    #[error("no answer within {0} s")]
+    Silent(u64),
+    /// The connection broke.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// What came is no message.
+    #[error(transparent)]
+    Message(#[from] ControlError),
+}
+
+/// Whether payloads may be compressed: only from server to client, so that no stranger makes a server expand anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// Neither sent nor taken.
+    Never,
+    /// Used for long payloads.
+    Allowed,
+}
+
+/// Payloads from this length on are compressed where that is allowed.
+const WORTH_COMPRESSING: usize = 512;
+
+/// Writes one message.
+///
+/// # Errors
+/// When the connection breaks or the message is longer than a frame may be.
+pub fn write(stream: &mut impl Write, message: &impl Serialize, compression: Compression) -> Result<(), LinkError> {
+    let mut payload = serde_json::to_vec(message).map_err(ControlError::from)?;
+    let compressed = compression == Compression::Allowed && payload.len() >= WORTH_COMPRESSING;
+    if compressed {
+        payload = zstd::bulk::compress(&payload, 3)?;
+    }
+    let header = FrameHeader { length: payload.len(), compressed }.encode()?;
+    let mut octets = Vec::with_capacity(header.len() + payload.len());
+    octets.extend_from_slice(&header);
+    octets.extend_from_slice(&payload);
+    stream.write_all(&octets)?;
+    Ok(())
+}
+
+/// Reads one message; waits for it at most `patience`.
+///
+/// # Errors
+/// When nothing comes in time, the other end closes, or what comes is no message.
+pub fn read<M: DeserializeOwned>(
+    stream: &mut TcpStream,
+    patience: Duration,
+    compression: Compression,
+) -> Result<M, LinkError> {
+    let deadline = Instant::now() + patience;
+    let silent = || LinkError::Silent(patience.as_secs());
+    let mut header = [0; FRAME_HEADER_OCTETS];
+    read_exact_until(stream, &mut header, deadline).map_err(|error| told(error, silent))?;
+    let header = FrameHeader::decode(header)?;
+    let mut payload = vec![0; header.length.min(FRAME_OCTETS)];
+    read_exact_until(stream, &mut payload, deadline).map_err(|error| told(error, silent))?;
+    if header.compressed {
+        if compression == Compression::Never {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a compressed frame is not taken here").into());
+        }
+        payload = zstd::bulk::decompress(&payload, EXPANDED_OCTETS)?;
+    }
+    Ok(serde_json::from_slice(&payload).map_err(ControlError::from)?)
+}
+
+fn told(error: io::Error, silent: impl Fn() -> LinkError) -> LinkError {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => LinkError::Closed,
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => silent(),
+        _ => LinkError::Io(error),
+    }
+}
+
+/// Fills `octets` before `deadline`, however slowly they trickle in.
+///
+/// # Errors
+/// `TimedOut` at the deadline, `UnexpectedEof` when the stream ends first.
+pub fn read_exact_until(stream: &mut TcpStream, octets: &mut [u8], deadline: Instant) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < octets.len() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut octets[filled..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rrul_proto::control::ClientMessage;
+    use std::net::TcpListener;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (client, listener.accept().unwrap().0)
+    }
+
+    const PATIENCE: Duration = Duration::from_millis(300);
+
+    #[test]
+    fn a_message_crosses_plain_and_compressed() {
+        let (mut client, mut server) = pair();
+        write(&mut client, &ClientMessage::Begin { origin: 7 }, Compression::Never).unwrap();
+        let message: ClientMessage = read(&mut server, PATIENCE, Compression::Never).unwrap();
+        assert_eq!(message, ClientMessage::Begin { origin: 7 });
+        let long = "x".repeat(100_000);
+        write(&mut server, &long, Compression::Allowed).unwrap();
+        assert_eq!(read::<String>(&mut client, PATIENCE, Compression::Allowed).unwrap(), long);
+    }
+
+    #[test]
+    fn a_compressed_frame_is_refused_where_it_is_not_allowed() {
+        let (mut client, mut server) = pair();
+        write(&mut client, &"x".repeat(10_000), Compression::Allowed).unwrap();
+        assert!(read::<String>(&mut server, PATIENCE, Compression::Never).is_err());
+    }
+
+    #[test]
+    fn silence_and_closing_are_told_apart() {
+        let (client, mut server) = pair();
+        let silent = read::<ClientMessage>(&mut server, PATIENCE, Compression::Never);
+        assert!(matches!(silent, Err(LinkError::Silent(_))), "{silent:?}");
+        drop(client);
+        let closed = read::<ClientMessage>(&mut server, PATIENCE, Compression::Never);
+        assert!(matches!(closed, Err(LinkError::Closed)), "{closed:?}");
+    }
+
+    #[test]
+    fn a_frame_that_expands_beyond_the_limit_is_refused() {
+        let (mut client, mut server) = pair();
+        let bomb = zstd::bulk::compress(&vec![b' '; EXPANDED_OCTETS + 1], 3).unwrap();
+        let header = FrameHeader { length: bomb.len(), compressed: true }.encode().unwrap();
+        client.write_all(&header).unwrap();
+        client.write_all(&bomb).unwrap();
+        assert!(read::<String>(&mut server, PATIENCE, Compression::Allowed).is_err());
+    }
+}

@@ -1,0 +1,64 @@
+//! What a flow type is: both of its ends, and the words that plans use for it.
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use rrul_model::flow::{FlowSpec, FlowTypeWords};
+use rrul_proto::token::Token;
+
+use crate::test_end::TestEnd;
+
+/// What flows of a test have in common at the client.
+#[derive(Debug, Clone)]
+pub struct Initiation {
+    /// The client's end.
+    pub end: Arc<TestEnd>,
+    /// What binds streams and test packets to the session.
+    pub token: Token,
+    /// The server's address in each family under test.
+    pub servers: Vec<SocketAddr>,
+    /// Seed of every schedule.
+    pub seed: u64,
+}
+
+impl Initiation {
+    /// The server's address in the family of this flow.
+    pub fn server_for(&self, spec: &FlowSpec) -> Option<SocketAddr> {
+        let of_family = |address: &&SocketAddr| rrul_model::flow::AddressFamily::of(address.ip()) == spec.family;
+        self.servers.iter().find(of_family).copied()
+    }
+
+    /// A seed of this flow's own.
+    pub fn seed_for(&self, spec: &FlowSpec) -> u64 {
+        self.seed.wrapping_add(u64::from(spec.id.0).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+}
+
+/// How the server takes part in flows of a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerPart {
+    /// A TCP connection a flow, handed to [`FlowType::respond`].
+    Stream,
+    /// The session's reflector answers its test packets.
+    Reflector,
+    /// None: the server's host answers by itself.
+    Nothing,
+}
+
+/// One way of putting traffic on a link and observing it. Both ends stand in one file.
+pub trait FlowType: Sync {
+    /// The name, the parameters and a line about it.
+    fn words(&self) -> &'static FlowTypeWords;
+
+    /// What the server does.
+    fn server_part(&self) -> ServerPart;
+
+    /// Sets up all flows of this type at the client, before T0, and starts their threads, which wait for T0.
+    ///
+    /// A flow that cannot be set up is noted as failed; the others go on.
+    fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>>;
+
+    /// Serves the stream of one flow at the server, on the connection's own thread, until the flow ends.
+    fn respond(&self, _spec: &FlowSpec, _stream: TcpStream, _end: &TestEnd) {}
+}

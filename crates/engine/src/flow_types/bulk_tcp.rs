@@ -1,0 +1,179 @@
+//! Bulk TCP: a stream that sends as fast as the network takes it, in one direction (spec: Load Generation Component).
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
+use rrul_model::observation::FlowEventKind;
+
+use super::stream_opening;
+use crate::clock::TestClock;
+use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::scheduling;
+use crate::socket::{options, stream};
+use crate::test_end::{PATIENCE, TestEnd};
+
+/// How long a receiver waits beyond the flow's window for what is still under way.
+const DRAINING: Duration = Duration::from_secs(1);
+
+/// The two ends' T0 differ by less than this.
+const CLOCK_SLACK: Duration = Duration::from_millis(100);
+
+/// The flow type.
+#[derive(Debug)]
+pub struct BulkTcp;
+
+impl FlowType for BulkTcp {
+    fn words(&self) -> &'static FlowTypeWords {
+        &FlowTypeWords {
+            name: "bulk_tcp",
+            about: "a TCP stream that fills the link in one direction",
+            directed: true,
+            parameters: &[
+                ParameterWord {
+                    name: "congestion_control",
+                    kind: ParameterKind::Name,
+                    about: "of the kernel at the sender; default cubic",
+                },
+                ParameterWord {
+                    name: "pacing_rate",
+                    kind: ParameterKind::Rate,
+                    about: "at most this fast; default without limit",
+                },
+            ],
+        }
+    }
+
+    fn server_part(&self) -> ServerPart {
+        ServerPart::Stream
+    }
+
+    fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
+        let mut threads = Vec::new();
+        for spec in specs {
+            let opened = stream_opening::open(spec, initiation).and_then(|stream| {
+                let (owned, end) = ((*spec).clone(), Arc::clone(&initiation.end));
+                let work = move || match owned.direction {
+                    Some(Direction::Up) => send(&owned, stream, &end),
+                    _ => receive(&owned, stream, &end),
+                };
+                std::thread::Builder::new().name(spec.name.clone()).spawn(work).map_err(|error| error.to_string())
+            });
+            match opened {
+                Ok(thread) => threads.push(thread),
+                Err(reason) => initiation.end.failed(spec, reason),
+            }
+        }
+        threads
+    }
+
+    fn respond(&self, spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+        if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
+            end.failed(spec, reason);
+            return;
+        }
+        match spec.direction {
+            Some(Direction::Down) => send(spec, stream, end),
+            _ => receive(spec, stream, end),
+        }
+    }
+}
+
+/// Sends from the flow's start to its end, then throws away what the kernel still holds.
+fn send(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+    let stream = Arc::new(stream);
+    let ready = stream::prepare(&stream, PATIENCE).and_then(|()| {
+        spec.parameters.rate("pacing_rate").map_or(Ok(()), |rate| options::pace(&*stream, rate))?;
+        stream::random_file()
+    });
+    let file = match ready {
+        Ok(file) => file,
+        Err(error) => return end.failed(spec, error.to_string()),
+    };
+    end.sampler.watch(spec.id, spec.window, &stream, None);
+    let outcome = if end.start_line.wait(end, spec.id, spec.window.from, &stream)
+        && let Some(clock) = end.wait_for_begin()
+    {
+        send_until_end(spec, &stream, end, clock, file)
+    } else {
+        Ok(())
+    };
+    end.sampler.finish(end, spec.id);
+    match outcome {
+        Ok(()) => end.event(spec.id, FlowEventKind::Stopped, ""),
+        Err(error) => end.failed(spec, format!("sending ended early: {error}")),
+    }
+}
+
+fn send_until_end(
+    spec: &FlowSpec,
+    stream: &TcpStream,
+    end: &TestEnd,
+    clock: TestClock,
+    file: &std::fs::File,
+) -> io::Result<()> {
+    let mut offset = 0;
+    while clock.now() < spec.window.to && !end.is_stopped() {
+        match stream::send_from(stream, file, offset) {
+            Ok(sent) => offset = (offset + sent) % stream::CHUNK,
+            Err(error) if is_patience(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Receives until the sender ends the stream.
+fn receive(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+    let stream = Arc::new(stream);
+    if let Err(error) = stream::prepare(&stream, PATIENCE) {
+        return end.failed(spec, error.to_string());
+    }
+    let octets = Arc::new(AtomicU64::new(0));
+    end.sampler.watch(spec.id, spec.window, &stream, Some(&octets));
+    let Some(clock) = end.wait_for_begin() else { return };
+    scheduling::prompt_timers();
+    let outcome = receive_until_end(spec, &stream, end, clock, &octets);
+    end.sampler.finish(end, spec.id);
+    // A sender that is done resets the connection: what it had not sent must not drain over a bloated link for long.
+    let expected = clock.now() + CLOCK_SLACK >= spec.window.to || end.is_stopped();
+    match outcome {
+        Ok(()) | Err(_) if expected => {}
+        Ok(()) => end.failed(spec, "the sender closed the stream early"),
+        Err(error) => end.failed(spec, format!("receiving ended early: {error}")),
+    }
+}
+
+fn receive_until_end(
+    spec: &FlowSpec,
+    stream: &TcpStream,
+    end: &TestEnd,
+    clock: TestClock,
+    octets: &AtomicU64,
+) -> io::Result<()> {
+    let last = spec.window.to + DRAINING;
+    let mut silent = true;
+    while clock.now() < last && !end.is_stopped() {
+        match stream::discard(stream) {
+            Ok(0) => return Ok(()),
+            Ok(count) => {
+                octets.fetch_add(count as u64, Ordering::Relaxed);
+                if silent {
+                    silent = false;
+                    end.event(spec.id, FlowEventKind::FirstReceived, "");
+                }
+            }
+            Err(error) if is_patience(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn is_patience(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

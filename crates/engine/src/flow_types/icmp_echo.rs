@@ -1,0 +1,238 @@
+//! ICMP echo: what `ping` sees, beside what UDP sees (RFC 792, RFC 4443).
+//!
+//! The spec rules ping out as a method, since ICMP is often treated differently under load; that difference is why it
+//! is shown. Ping sockets need no privilege where `net.ipv4.ping_group_range` allows them; raw sockets need
+//! CAP_NET_RAW; where neither is to be had the flow is absent, with the reason.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rrul_model::flow::{AddressFamily, FlowId, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
+use rrul_model::observation::{EchoReceived, FlowEventKind, Observation, ProbeSent};
+use rrul_model::time::TestTime;
+use rrul_model::units::ByteCount;
+use rrul_proto::send_schedule::{Random, SendSchedule};
+use rrul_proto::session_sender::Arrival;
+use socket2::{Protocol, Socket, Type};
+
+use super::open_loop::{self, ProbeFlow, Prober};
+use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::socket::options;
+
+const DEFAULT_INTERVAL: Duration = Duration::from_millis(200);
+const DEFAULT_OCTETS: u64 = 56;
+const MOST_OCTETS: u64 = 1400;
+/// Type, code, checksum, identifier, sequence.
+const HEADER: usize = 8;
+/// Behind the header: the whole sequence number and a mark of this flow, as the header has but 16 bits.
+const MARK: usize = 16;
+
+/// The flow type.
+#[derive(Debug)]
+pub struct IcmpEcho;
+
+impl FlowType for IcmpEcho {
+    fn words(&self) -> &'static FlowTypeWords {
+        &FlowTypeWords {
+            name: "icmp_echo",
+            about: "ICMP echo requests, as ping sends them",
+            directed: false,
+            parameters: &[
+                ParameterWord {
+                    name: "interval",
+                    kind: ParameterKind::Duration,
+                    about: "one request in each, at a random phase; default 200ms",
+                },
+                ParameterWord {
+                    name: "length",
+                    kind: ParameterKind::Size,
+                    about: "ICMP payload; default 56B, least 16B, most 1400B",
+                },
+            ],
+        }
+    }
+
+    fn server_part(&self) -> ServerPart {
+        ServerPart::Nothing
+    }
+
+    fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
+        let mut opened = Vec::new();
+        for spec in specs {
+            match open(spec, initiation) {
+                Ok(found) => opened.push(((*spec).clone(), found)),
+                Err(reason) => initiation.end.failed(spec, reason),
+            }
+        }
+        if opened.is_empty() {
+            return Vec::new();
+        }
+        let initiation = initiation.clone();
+        let work = move || {
+            let end = Arc::clone(&initiation.end);
+            let Some(clock) = end.wait_for_begin() else { return };
+            let flows = opened.into_iter().map(|(spec, (socket, access))| {
+                let interval = spec.parameters.duration("interval", DEFAULT_INTERVAL);
+                let seed = initiation.seed_for(&spec);
+                let sender = EchoSender::new(&spec, access, SendSchedule::new(spec.window, interval, seed), seed);
+                ProbeFlow::new(spec.id, spec.window, interval, socket, packet_for(&spec), Box::new(sender))
+            });
+            open_loop::run(&end, clock, flows.collect(), end.length());
+        };
+        std::thread::Builder::new().name("icmp_echo".to_owned()).spawn(work).into_iter().collect()
+    }
+}
+
+/// Whether echo requests can be sent from here, in words for the environment.
+pub fn ability() -> String {
+    match socket(AddressFamily::Ipv4) {
+        Ok((_, Access::Ping)) => "yes: ping socket".to_owned(),
+        Ok((_, Access::Raw)) => "yes: raw socket".to_owned(),
+        Err(error) => format!("no: {error}; widen net.ipv4.ping_group_range or give CAP_NET_RAW"),
+    }
+}
+
+/// By which kind of socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// The kernel fills in identifier and checksum, and hands up only our replies, without an IP header.
+    Ping,
+    /// Everything that arrives is handed up, over IPv4 with its IP header.
+    Raw,
+}
+
+fn socket(family: AddressFamily) -> io::Result<(Socket, Access)> {
+    let protocol = match family {
+        AddressFamily::Ipv4 => Protocol::ICMPV4,
+        AddressFamily::Ipv6 => Protocol::ICMPV6,
+    };
+    let domain = options::domain(family);
+    let ping = Socket::new(domain, Type::DGRAM, Some(protocol)).map(|socket| (socket, Access::Ping));
+    ping.or_else(|_| Ok((Socket::new(domain, Type::RAW, Some(protocol))?, Access::Raw)))
+}
+
+fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<(Socket, Access), String> {
+    let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
+    let (socket, access) = socket(spec.family).map_err(|error| {
+        format!("absent: ICMP is not permitted ({error}); widen net.ipv4.ping_group_range or give CAP_NET_RAW")
+    })?;
+    let prepared = || -> io::Result<u32> {
+        options::mark(&socket, spec.family, spec.class)?;
+        let port_free = SocketAddr::new(server.ip(), 0);
+        socket.connect(&port_free.into())?;
+        options::receive_marking(&socket, spec.family)?;
+        options::stamp(&socket)?;
+        options::marked(&socket, spec.family)
+    };
+    let octet = prepared().map_err(|error| format!("no ICMP socket towards {}: {error}", server.ip()))?;
+    initiation.end.event(spec.id, FlowEventKind::Marked, octet.to_string());
+    Ok((socket, access))
+}
+
+fn packet_for(spec: &FlowSpec) -> Vec<u8> {
+    let length = spec.parameters.size("length", ByteCount(DEFAULT_OCTETS)).0.clamp(MARK as u64, MOST_OCTETS);
+    let mut octets = vec![0; HEADER + length as usize];
+    Random(u64::from(spec.id.0)).fill(&mut octets);
+    octets
+}
+
+/// Echo requests and what their replies mean, without a socket.
+struct EchoSender {
+    flow: FlowId,
+    family: AddressFamily,
+    access: Access,
+    schedule: SendSchedule,
+    next: Option<TestTime>,
+    sequence: u32,
+    mark: u64,
+}
+
+impl EchoSender {
+    fn new(spec: &FlowSpec, access: Access, mut schedule: SendSchedule, seed: u64) -> Self {
+        let next = schedule.next();
+        let mark = Random(seed).next();
+        Self { flow: spec.id, family: spec.family, access, schedule, next, sequence: 0, mark }
+    }
+
+    fn types(&self) -> (u8, u8) {
+        match self.family {
+            AddressFamily::Ipv4 => (8, 0),
+            AddressFamily::Ipv6 => (128, 129),
+        }
+    }
+}
+
+impl Prober for EchoSender {
+    fn due(&self) -> Option<TestTime> {
+        self.next
+    }
+
+    fn send(&mut self, now: TestTime, octets: &mut [u8]) -> Option<ProbeSent> {
+        let scheduled = self.next?;
+        if octets.len() < HEADER + MARK {
+            return None;
+        }
+        octets[0..4].copy_from_slice(&[self.types().0, 0, 0, 0]);
+        octets[4..6].copy_from_slice(&(self.mark as u16).to_be_bytes());
+        octets[6..8].copy_from_slice(&(self.sequence as u16).to_be_bytes());
+        octets[8..16].copy_from_slice(&self.mark.to_be_bytes());
+        octets[16..20].copy_from_slice(&self.sequence.to_be_bytes());
+        // The kernel does this for ping sockets and for ICMPv6; only a raw IPv4 socket takes it from here.
+        let sum = internet_checksum(octets);
+        octets[2..4].copy_from_slice(&sum.to_be_bytes());
+        let sent = ProbeSent { flow: self.flow, sequence: self.sequence, scheduled, sent: now };
+        self.sequence += 1;
+        self.next = self.schedule.next();
+        Some(sent)
+    }
+
+    fn skip_before(&mut self, now: TestTime) {
+        while self.next.is_some_and(|due| due < now) {
+            self.next = self.schedule.next();
+        }
+    }
+
+    fn receive(&mut self, octets: &[u8], arrival: Arrival, note: &mut dyn FnMut(Observation)) {
+        let header = match (self.access, self.family, octets.first()) {
+            (Access::Raw, AddressFamily::Ipv4, Some(first)) => usize::from(first & 0x0f) * 4,
+            _ => 0,
+        };
+        let Some(octets) = octets.get(header..) else { return };
+        let (Some(kind), Some(mark), Some(sequence)) = (
+            octets.first(),
+            octets.get(8..16).and_then(|mark| mark.first_chunk()),
+            octets.get(16..20).and_then(|sequence| sequence.first_chunk()),
+        ) else {
+            return;
+        };
+        let sequence = u32::from_be_bytes(*sequence);
+        if *kind == self.types().1 && u64::from_be_bytes(*mark) == self.mark && sequence < self.sequence {
+            note(EchoReceived { flow: self.flow, sequence, received: arrival.received, read: arrival.read }.into());
+        }
+    }
+}
+
+/// The Internet checksum (RFC 1071) of octets whose checksum field is zero.
+fn internet_checksum(octets: &[u8]) -> u16 {
+    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
+    let mut sum: u32 = octets.chunks(2).map(word).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_that_of_rfc_1071() {
+        // RFC 1071 §3: the sum of these words is ddf2, the checksum its complement.
+        assert_eq!(internet_checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
+        assert_eq!(internet_checksum(&[0xff]), 0x00ff);
+    }
+}

@@ -1,0 +1,74 @@
+//! Opening the TCP connection of a flow, at the client.
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use rrul_model::flow::FlowSpec;
+use rrul_model::observation::FlowEventKind;
+use rrul_proto::opening::{ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
+use socket2::{Protocol, Socket, Type};
+
+use crate::control_link::read_exact_until;
+use crate::flow_type::Initiation;
+use crate::socket::options;
+use crate::test_end::TestEnd;
+
+/// How long the handshake and the server's answer may take.
+const OPENING_TIME: Duration = Duration::from_secs(10);
+
+/// The congestion control of load unless the plan says otherwise.
+pub(super) const CONGESTION_CONTROL: &str = "cubic";
+
+/// Opens the connection of this flow: marked before the SYN, with the congestion control asked for.
+///
+/// # Errors
+/// In words, for the flow's failure.
+pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<TcpStream, String> {
+    let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
+    let at = |what: &'static str| move |error: io::Error| format!("{what} {server}: {error}");
+    let socket = Socket::new(options::domain(spec.family), Type::STREAM, Some(Protocol::TCP))
+        .map_err(at("no socket towards"))?;
+    prepare(&socket, spec, &initiation.end)?;
+    initiation.end.event(spec.id, FlowEventKind::ConnectStarted, "");
+    socket.connect_timeout(&server.into(), OPENING_TIME).map_err(at("cannot connect to"))?;
+    initiation.end.event(spec.id, FlowEventKind::Connected, "");
+    let mut stream = TcpStream::from(socket);
+    greet(&mut stream, initiation, spec, server).map_err(at("no answer from"))?;
+    Ok(stream)
+}
+
+fn greet(stream: &mut TcpStream, initiation: &Initiation, spec: &FlowSpec, server: SocketAddr) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.write_all(&ClientOpening::new(Purpose::Stream, initiation.token, spec.id.0).encode())?;
+    let mut answer = [0; SERVER_OCTETS];
+    read_exact_until(stream, &mut answer, Instant::now() + OPENING_TIME)?;
+    match ServerOpening::decode(&answer) {
+        Ok(ServerOpening { status: Status::Accepted, .. }) => Ok(()),
+        Ok(ServerOpening { status, .. }) => Err(io::Error::other(format!("{server} refused the stream: {status:?}"))),
+        Err(error) => Err(io::Error::other(error)),
+    }
+}
+
+/// Marks a stream and sets its congestion control, and notes what is in force. Used at both ends.
+///
+/// # Errors
+/// In words, when the marking is refused: an unmarked flow would be a different test.
+pub(super) fn prepare(socket: &impl std::os::fd::AsFd, spec: &FlowSpec, end: &TestEnd) -> Result<(), String> {
+    let wanted = spec.class.octet();
+    options::mark(socket, spec.family, spec.class)
+        .map_err(|error| format!("cannot set DSCP {}: {error}", spec.class.dscp().value()))?;
+    let octet = options::marked(socket, spec.family).unwrap_or(u32::from(wanted));
+    end.event(spec.id, FlowEventKind::Marked, octet.to_string());
+    let control = spec.parameters.text("congestion_control").unwrap_or(CONGESTION_CONTROL);
+    match options::congestion_control(socket, control) {
+        Ok(options::CongestionControl { in_force, refused: None }) => {
+            end.event(spec.id, FlowEventKind::CongestionControl, in_force);
+        }
+        Ok(options::CongestionControl { in_force, refused: Some(error) }) => {
+            end.event(spec.id, FlowEventKind::CongestionControl, format!("{in_force} ({control}: {error})"));
+        }
+        Err(error) => end.event(spec.id, FlowEventKind::CongestionControl, format!("unknown: {error}")),
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! TCP request-response: one octet there, one octet back, on one connection (spec: Realtime Component).
+//!
+//! Closed loop. It counts transactions; a lost segment shows as one long transaction, as TCP repairs it.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
+use rrul_model::observation::{FlowEventKind, Transaction};
+use rrul_model::units::ByteCount;
+
+use super::stream_opening;
+use super::udp_rr::{DEFAULT_MIN_INTERVAL, ROWS};
+use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::socket::stream;
+use crate::test_end::{PATIENCE, TestEnd};
+
+const MOST_OCTETS: u64 = 64 * 1024;
+
+/// The flow type.
+#[derive(Debug)]
+pub struct TcpRr;
+
+impl FlowType for TcpRr {
+    fn words(&self) -> &'static FlowTypeWords {
+        &FlowTypeWords {
+            name: "tcp_rr",
+            about: "TCP request-response on one connection, one at a time: transactions per second",
+            directed: false,
+            parameters: &[
+                ParameterWord {
+                    name: "length",
+                    kind: ParameterKind::Size,
+                    about: "of request and of response; default 1B, most 64KiB",
+                },
+                ParameterWord {
+                    name: "min_interval",
+                    kind: ParameterKind::Duration,
+                    about: "least time from one request to the next; default 1ms",
+                },
+                ParameterWord {
+                    name: "congestion_control",
+                    kind: ParameterKind::Name,
+                    about: "of the kernel at both ends; default cubic",
+                },
+            ],
+        }
+    }
+
+    fn server_part(&self) -> ServerPart {
+        ServerPart::Stream
+    }
+
+    fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
+        let mut threads = Vec::new();
+        for spec in specs {
+            let opened = stream_opening::open(spec, initiation).and_then(|stream| {
+                let (owned, end) = ((*spec).clone(), Arc::clone(&initiation.end));
+                let work = move || match request(&owned, &stream, &end) {
+                    Ok(()) => end.event(owned.id, FlowEventKind::Stopped, ""),
+                    Err(error) => end.failed(&owned, format!("ended early: {error}")),
+                };
+                std::thread::Builder::new().name(spec.name.clone()).spawn(work).map_err(|error| error.to_string())
+            });
+            match opened {
+                Ok(thread) => threads.push(thread),
+                Err(reason) => initiation.end.failed(spec, reason),
+            }
+        }
+        threads
+    }
+
+    fn respond(&self, spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+        if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
+            return end.failed(spec, reason);
+        }
+        // How a client ends its connection is its business; it has counted every transaction.
+        let _ = echo(spec, &stream, end);
+    }
+}
+
+fn length_of(spec: &FlowSpec) -> usize {
+    spec.parameters.size("length", ByteCount(1)).0.clamp(1, MOST_OCTETS) as usize
+}
+
+fn request(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()> {
+    stream::prepare(stream, PATIENCE)?;
+    let Some(clock) = end.wait_for_begin() else { return Ok(()) };
+    let min_interval = spec.parameters.duration("min_interval", DEFAULT_MIN_INTERVAL);
+    let over = || end.is_stopped() || clock.now() >= spec.window.to;
+    let mut notebook = end.observer.notebook(ROWS);
+    let mut octets = vec![0; length_of(spec)];
+    let mut next = spec.window.from;
+    while next < spec.window.to && end.sleep_until(clock, next) {
+        let started = clock.now();
+        let answered = write_all(stream, &octets, over)? && read_all(stream, &mut octets, over)?;
+        let took = clock.now().since(started);
+        notebook.note(Transaction { flow: spec.id, started, took, answered: u8::from(answered) });
+        next = (started + min_interval).max(clock.now());
+    }
+    Ok(())
+}
+
+fn echo(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()> {
+    stream::prepare(stream, PATIENCE)?;
+    let over = || end.is_stopped();
+    let mut octets = vec![0; length_of(spec)];
+    while read_all(stream, &mut octets, over)? && write_all(stream, &octets, over)? {}
+    Ok(())
+}
+
+/// Reads as many octets as there is room for; `false` when it is `over` before that, or the stream has ended.
+fn read_all(mut stream: &TcpStream, octets: &mut [u8], over: impl Fn() -> bool) -> io::Result<bool> {
+    let mut done = 0;
+    while done < octets.len() {
+        match stream.read(&mut octets[done..]) {
+            Ok(0) => return Ok(false),
+            Ok(count) => done += count,
+            Err(error) if is_patience(&error) && over() => return Ok(false),
+            Err(error) if is_patience(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+/// Writes all octets; `false` when it is `over` before that.
+fn write_all(mut stream: &TcpStream, octets: &[u8], over: impl Fn() -> bool) -> io::Result<bool> {
+    let mut done = 0;
+    while done < octets.len() {
+        match stream.write(&octets[done..]) {
+            Ok(count) => done += count,
+            Err(error) if is_patience(&error) && over() => return Ok(false),
+            Err(error) if is_patience(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+fn is_patience(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

@@ -1,0 +1,186 @@
+//! UDP probe: one small packet in every interval, whatever becomes of the replies (spec: Realtime Component).
+//!
+//! Open loop: a sender that waits for replies sends least when the network is worst, and so hides it.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rrul_model::flow::{AddressFamily, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
+use rrul_model::observation::{FlowEventKind, Observation, ProbeSent};
+use rrul_model::time::TestTime;
+use rrul_model::units::ByteCount;
+use rrul_proto::send_schedule::Random;
+use rrul_proto::session_sender::{Arrival, Identity, SessionSender};
+use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
+use socket2::{Protocol, Socket, Type};
+
+use super::open_loop::{self, ProbeFlow, Prober};
+use crate::clock::RawTime;
+use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::socket::{datagram, options, wait};
+
+const DEFAULT_INTERVAL: Duration = Duration::from_millis(20);
+const MOST_OCTETS: u64 = 1400;
+
+/// How often a greeting is sent before UDP is given up, and how long each is waited for.
+const GREETINGS: u32 = 5;
+const GREETING_TIME: Duration = Duration::from_millis(400);
+
+/// The flow type.
+#[derive(Debug)]
+pub struct UdpProbe;
+
+impl FlowType for UdpProbe {
+    fn words(&self) -> &'static FlowTypeWords {
+        &FlowTypeWords {
+            name: "udp_probe",
+            about: "a small UDP packet in every interval, returned by the server: delay, loss, marking",
+            directed: false,
+            parameters: &[
+                ParameterWord {
+                    name: "interval",
+                    kind: ParameterKind::Duration,
+                    about: "one packet in each, at a random phase; default 20ms",
+                },
+                ParameterWord {
+                    name: "length",
+                    kind: ParameterKind::Size,
+                    about: "UDP payload; default and least 72B, most 1400B",
+                },
+            ],
+        }
+    }
+
+    fn server_part(&self) -> ServerPart {
+        ServerPart::Reflector
+    }
+
+    fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
+        let mut opened = Vec::new();
+        for spec in specs {
+            match open(spec, initiation) {
+                Ok(socket) => opened.push(((*spec).clone(), socket)),
+                Err(reason) => initiation.end.failed(spec, reason),
+            }
+        }
+        if opened.is_empty() {
+            return Vec::new();
+        }
+        let initiation = initiation.clone();
+        let work = move || {
+            let end = Arc::clone(&initiation.end);
+            let Some((clock, server_origin)) = end.wait_for_begin().zip(end.server_origin()) else { return };
+            let flows = opened.into_iter().map(|(spec, socket)| {
+                let interval = spec.parameters.duration("interval", DEFAULT_INTERVAL);
+                let identity =
+                    Identity { flow: spec.id, token: initiation.token, octet: spec.class.octet(), server_origin };
+                let sender = SessionSender::new(identity, spec.window, interval, initiation.seed_for(&spec));
+                ProbeFlow::new(spec.id, spec.window, interval, socket, packet_for(&spec), Box::new(sender))
+            });
+            open_loop::run(&end, clock, flows.collect(), end.length());
+        };
+        let spawned = std::thread::Builder::new().name("udp_probe".to_owned()).spawn(work);
+        spawned.into_iter().collect()
+    }
+}
+
+impl Prober for SessionSender {
+    fn due(&self) -> Option<TestTime> {
+        self.due()
+    }
+
+    fn send(&mut self, now: TestTime, octets: &mut [u8]) -> Option<ProbeSent> {
+        self.send(now, octets)
+    }
+
+    fn skip_before(&mut self, now: TestTime) {
+        self.skip_before(now);
+    }
+
+    fn receive(&mut self, octets: &[u8], arrival: Arrival, note: &mut dyn FnMut(Observation)) {
+        if let Some((received, stamped)) = self.receive(octets, arrival) {
+            note(received.into());
+            if let Some(stamped) = stamped {
+                note(stamped.into());
+            }
+        }
+    }
+}
+
+/// A packet of the length asked for, padded with random octets.
+pub(super) fn packet_for(spec: &FlowSpec) -> Vec<u8> {
+    let length = spec.parameters.size("length", ByteCount(LEAST_OCTETS as u64)).0;
+    let mut octets = vec![0; length.clamp(LEAST_OCTETS as u64, MOST_OCTETS) as usize];
+    Random(u64::from(spec.id.0)).fill(&mut octets);
+    octets
+}
+
+/// A connected socket that has been greeted by the server: marked, stamped, and known to work.
+///
+/// # Errors
+/// In words, for the flow's failure.
+pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<Socket, String> {
+    let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
+    let socket = connected(spec, server).map_err(|error| format!("no UDP socket towards {server}: {error}"))?;
+    let octet = options::marked(&socket, spec.family).unwrap_or(u32::from(spec.class.octet()));
+    initiation.end.event(spec.id, FlowEventKind::Marked, octet.to_string());
+    for _ in 0..GREETINGS {
+        if greet(spec, initiation, &socket) {
+            return Ok(socket);
+        }
+    }
+    Err(format!("no answer over UDP from {server}; does a firewall let UDP port {} through?", server.port()))
+}
+
+fn connected(spec: &FlowSpec, server: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(options::domain(spec.family), Type::DGRAM, Some(Protocol::UDP))?;
+    let any: SocketAddr = match spec.family {
+        AddressFamily::Ipv4 => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        AddressFamily::Ipv6 => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    options::mark(&socket, spec.family, spec.class)?;
+    socket.bind(&any.into())?;
+    socket.connect(&server.into())?;
+    options::receive_marking(&socket, spec.family)?;
+    options::stamp(&socket)?;
+    Ok(socket)
+}
+
+fn greet(spec: &FlowSpec, initiation: &Initiation, socket: &Socket) -> bool {
+    let mut octets = packet_for(spec);
+    let greeting = TestPacket {
+        kind: Kind::Greeting,
+        flow: spec.id.0,
+        octet_sent: spec.class.octet(),
+        octet_received: 0,
+        token: initiation.token,
+        sequence: 0,
+        reflector_count: 0,
+        t1: 0,
+        t2: 0,
+        t3: 0,
+        follow_up: None,
+    };
+    if greeting.write(&mut octets).is_err() || datagram::send(socket, &octets).is_err() {
+        return false;
+    }
+    let deadline = RawTime::now().plus(GREETING_TIME.as_nanos() as i64);
+    while let Ok(left) = u64::try_from(deadline.since(RawTime::now())) {
+        let _ = wait::readable(&[socket], Duration::from_nanos(left));
+        while let Ok(Some(_)) = datagram::receive_transmit_stamp(socket) {}
+        match datagram::receive(socket, &mut octets) {
+            Ok(Some(reply)) => {
+                let kept = &octets[..reply.length.min(octets.len())];
+                if TestPacket::read(kept).is_ok_and(|packet| packet.kind == Kind::GreetingReply) {
+                    return true;
+                }
+            }
+            Ok(None) => {}
+            Err(_) => return false,
+        }
+    }
+    false
+}

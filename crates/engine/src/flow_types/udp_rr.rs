@@ -1,0 +1,141 @@
+//! UDP request-response: the next request leaves when the response is there (spec: Realtime Component).
+//!
+//! Closed loop, as fast as the round trip allows. It counts transactions; percentiles of delay come from `udp_probe`.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
+use rrul_model::observation::Transaction;
+use rrul_proto::test_packet::{Kind, TestPacket};
+use socket2::Socket;
+
+use super::udp_probe;
+use crate::clock::{RawTime, TestClock};
+use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::socket::{datagram, wait};
+use crate::test_end::TestEnd;
+use rrul_model::units::Delay;
+
+pub(super) const DEFAULT_MIN_INTERVAL: Duration = Duration::from_millis(1);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Transactions between two collections.
+pub(super) const ROWS: usize = 1 << 13;
+
+/// The flow type.
+#[derive(Debug)]
+pub struct UdpRr;
+
+impl FlowType for UdpRr {
+    fn words(&self) -> &'static FlowTypeWords {
+        &FlowTypeWords {
+            name: "udp_rr",
+            about: "UDP request-response, one at a time: transactions per second",
+            directed: false,
+            parameters: &[
+                ParameterWord {
+                    name: "length",
+                    kind: ParameterKind::Size,
+                    about: "UDP payload; default and least 72B, most 1400B",
+                },
+                ParameterWord {
+                    name: "min_interval",
+                    kind: ParameterKind::Duration,
+                    about: "least time from one request to the next; default 1ms",
+                },
+                ParameterWord {
+                    name: "timeout",
+                    kind: ParameterKind::Duration,
+                    about: "how long a response is waited for; default 1s",
+                },
+            ],
+        }
+    }
+
+    fn server_part(&self) -> ServerPart {
+        ServerPart::Reflector
+    }
+
+    fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
+        let mut threads = Vec::new();
+        for spec in specs {
+            let opened = udp_probe::open(spec, initiation).and_then(|socket| {
+                let (owned, initiation) = ((*spec).clone(), initiation.clone());
+                let work = move || exchange(&owned, &socket, &initiation);
+                std::thread::Builder::new().name(spec.name.clone()).spawn(work).map_err(|error| error.to_string())
+            });
+            match opened {
+                Ok(thread) => threads.push(thread),
+                Err(reason) => initiation.end.failed(spec, reason),
+            }
+        }
+        threads
+    }
+}
+
+fn exchange(spec: &FlowSpec, socket: &Socket, initiation: &Initiation) {
+    let end: &Arc<TestEnd> = &initiation.end;
+    let Some(clock) = end.wait_for_begin() else { return };
+    let min_interval = spec.parameters.duration("min_interval", DEFAULT_MIN_INTERVAL);
+    let timeout = spec.parameters.duration("timeout", DEFAULT_TIMEOUT);
+    let mut notebook = end.observer.notebook(ROWS);
+    let mut octets = udp_probe::packet_for(spec);
+    let mut next = spec.window.from;
+    for sequence in 0.. {
+        if next >= spec.window.to || !end.sleep_until(clock, next) {
+            return;
+        }
+        let started = clock.now();
+        let request = TestPacket {
+            kind: Kind::Test,
+            flow: spec.id.0,
+            octet_sent: spec.class.octet(),
+            octet_received: 0,
+            token: initiation.token,
+            sequence,
+            reflector_count: 0,
+            t1: started.0,
+            t2: 0,
+            t3: 0,
+            follow_up: None,
+        };
+        let sent = request.write(&mut octets).is_ok() && datagram::send(socket, &octets).is_ok();
+        let answered = sent && answered(socket, &mut octets, sequence, RawTime::now().plus(timeout.as_nanos() as i64));
+        note(&mut notebook, spec, clock, started, answered);
+        // An unanswered request that could not even be sent must not spin.
+        next = (started + min_interval).max(if sent { clock.now() } else { started + timeout });
+    }
+}
+
+fn note(
+    notebook: &mut crate::observer::Notebook<'_>,
+    spec: &FlowSpec,
+    clock: TestClock,
+    started: rrul_model::time::TestTime,
+    answered: bool,
+) {
+    let took: Delay = clock.now().since(started);
+    notebook.note(Transaction { flow: spec.id, started, took, answered: u8::from(answered) });
+}
+
+/// Waits for the response to this request.
+fn answered(socket: &Socket, octets: &mut [u8], sequence: u32, deadline: RawTime) -> bool {
+    while let Ok(left) = u64::try_from(deadline.since(RawTime::now())) {
+        let _ = wait::readable(&[socket], Duration::from_nanos(left));
+        while let Ok(Some(_)) = datagram::receive_transmit_stamp(socket) {}
+        match datagram::receive(socket, octets) {
+            Ok(Some(reply)) => {
+                let kept = &octets[..reply.length.min(octets.len())];
+                let ours = |packet: TestPacket| packet.kind == Kind::Reply && packet.sequence == sequence;
+                if TestPacket::read(kept).is_ok_and(ours) {
+                    return true;
+                }
+            }
+            Ok(None) => {}
+            // Refused or unreachable: there is nobody to wait for.
+            Err(_) => return false,
+        }
+    }
+    false
+}

@@ -1,0 +1,143 @@
+//! From the measuring threads to the collector: rings for observations, a list for the rare events of flows.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rrul_model::flow::FlowId;
+use rrul_model::observation::{FlowEvent, FlowEventKind, Observation, ObservationPoint};
+use rrul_model::recording::Frame;
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use crate::clock::{RawTime, TestClock};
+
+/// Where one end of a test gathers what its threads observe.
+#[derive(Debug)]
+pub struct Observer {
+    point: ObservationPoint,
+    rings: Mutex<Vec<Consumer<Observation>>>,
+    events: Mutex<Vec<(RawTime, FlowId, FlowEventKind, String)>>,
+    dropped: AtomicU64,
+    frames: Mutex<u32>,
+}
+
+/// A measuring thread's end of a ring. Pushing neither waits nor allocates; when nobody fetches, rows are counted as
+/// dropped.
+#[derive(Debug)]
+pub struct Notebook<'a> {
+    ring: Producer<Observation>,
+    observer: &'a Observer,
+}
+
+impl Notebook<'_> {
+    /// Notes one observation.
+    pub fn note(&mut self, observation: impl Into<Observation>) {
+        if self.ring.push(observation.into()).is_err() {
+            self.observer.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Observer {
+    /// An empty observer.
+    pub fn new(point: ObservationPoint) -> Self {
+        Self {
+            point,
+            rings: Mutex::default(),
+            events: Mutex::default(),
+            dropped: AtomicU64::new(0),
+            frames: Mutex::new(0),
+        }
+    }
+
+    /// A ring for one thread, with room for so many observations between two collections.
+    pub fn notebook(&self, capacity: usize) -> Notebook<'_> {
+        let (ring, consumer) = RingBuffer::new(capacity);
+        self.rings.lock().unwrap_or_else(PoisonError::into_inner).push(consumer);
+        Notebook { ring, observer: self }
+    }
+
+    /// Notes what happened to a flow. Not for threads that must not wait.
+    pub fn event(&self, at: RawTime, flow: FlowId, event: FlowEventKind, detail: impl Into<String>) {
+        let entry = (at, flow, event, detail.into());
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    }
+
+    /// Makes a frame of everything noted since the last one.
+    pub fn collect(&self, clock: TestClock) -> Frame {
+        let mut observations = Vec::new();
+        self.rings.lock().unwrap_or_else(PoisonError::into_inner).retain_mut(|ring| {
+            // Read before draining: a thread that ends in between has pushed its last row before that.
+            let ended = ring.is_abandoned();
+            while let Ok(observation) = ring.pop() {
+                observations.push(observation);
+            }
+            !ended
+        });
+        // Rows of one flow stand together, where their differences are small.
+        observations.sort_by_key(Observation::flow);
+        let events = std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut number = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut frame = Frame {
+            point: self.point,
+            number: *number,
+            dropped: self.dropped.swap(0, Ordering::Relaxed),
+            tables: rrul_model::observation::Tables::default(),
+            events: events
+                .into_iter()
+                .map(|(at, flow, event, detail)| FlowEvent { flow, at: clock.at(at), event, detail })
+                .collect(),
+        };
+        for observation in observations {
+            frame.tables.push(observation);
+        }
+        *number += 1;
+        frame
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rrul_model::observation::OctetsReceived;
+    use rrul_model::time::TestTime;
+    use rrul_model::units::ByteCount;
+
+    const CLOCK: TestClock = TestClock { origin: RawTime(0) };
+
+    fn row(flow: u16) -> OctetsReceived {
+        OctetsReceived { flow: FlowId(flow), at: TestTime(1), octets: ByteCount(2) }
+    }
+
+    #[test]
+    fn what_is_noted_is_collected_once_and_in_order_of_flows() {
+        let observer = Observer::new(ObservationPoint::Client);
+        let mut notebook = observer.notebook(8);
+        notebook.note(row(2));
+        notebook.note(row(1));
+        observer.event(RawTime(5), FlowId(1), FlowEventKind::Stopped, "");
+        let frame = observer.collect(CLOCK);
+        let flows: Vec<_> = frame.tables.octets_received.rows().map(|row| row.flow.0).collect();
+        assert_eq!((flows, frame.events.len(), frame.number), (vec![1, 2], 1, 0));
+        let next = observer.collect(CLOCK);
+        assert!(next.tables.is_empty() && next.events.is_empty() && next.number == 1);
+    }
+
+    #[test]
+    fn rows_that_nobody_fetches_are_counted_as_dropped() {
+        let observer = Observer::new(ObservationPoint::Server);
+        let mut notebook = observer.notebook(2);
+        (0..5).for_each(|flow| notebook.note(row(flow)));
+        assert_eq!(observer.collect(CLOCK).dropped, 3);
+        assert_eq!(observer.collect(CLOCK).dropped, 0);
+    }
+
+    #[test]
+    fn the_last_rows_of_a_thread_that_has_ended_are_collected() {
+        let observer = Observer::new(ObservationPoint::Server);
+        std::thread::scope(|scope| {
+            scope.spawn(|| observer.notebook(4).note(row(1)));
+        });
+        assert_eq!(observer.collect(CLOCK).tables.len(), 1);
+        assert_eq!(observer.rings.lock().unwrap().len(), 0, "the ring of an ended thread is let go");
+    }
+}

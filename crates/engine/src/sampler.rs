@@ -1,0 +1,110 @@
+//! The sampler: one thread an end that reads the counters of every stream, and of the host, while the test runs.
+
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rrul_model::flow::FlowId;
+use rrul_model::observation::{ClockSample, OctetsReceived};
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::ByteCount;
+
+use crate::clock::{RawTime, TestClock, WallClock, wall_now};
+use crate::observer::Notebook;
+use crate::test_end::TestEnd;
+use crate::{processor_time, scheduling, tcp_info};
+
+/// Host counters are read this often.
+const HOST_INTERVAL: i64 = 1_000_000_000;
+
+/// Rows between two collections: 256 flows at 100 Hz for a second, twice over.
+const ROWS: usize = 1 << 15;
+
+/// Streams under observation.
+#[derive(Debug)]
+pub struct Sampler {
+    interval: Duration,
+    streams: Mutex<Vec<Sampled>>,
+}
+
+#[derive(Debug)]
+struct Sampled {
+    flow: FlowId,
+    window: Window,
+    stream: Arc<TcpStream>,
+    received: Option<Arc<AtomicU64>>,
+}
+
+impl Sampled {
+    fn sample(&self, clock: TestClock, notebook: &mut Notebook<'_>) {
+        if let Some(received) = &self.received {
+            let octets = ByteCount(received.load(Ordering::Relaxed));
+            notebook.note(OctetsReceived { flow: self.flow, at: clock.now(), octets });
+        }
+        if let Some(row) = tcp_info::read(&*self.stream, self.flow, clock.now()) {
+            notebook.note(row);
+        }
+    }
+}
+
+impl Sampler {
+    /// A sampler that reads this often.
+    pub fn new(interval: Duration) -> Self {
+        Self { interval, streams: Mutex::default() }
+    }
+
+    /// Observes a stream, and at its receiver the count of octets.
+    pub fn watch(&self, flow: FlowId, window: Window, stream: &Arc<TcpStream>, received: Option<&Arc<AtomicU64>>) {
+        let sampled = Sampled { flow, window, stream: Arc::clone(stream), received: received.cloned() };
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(sampled);
+    }
+
+    /// Reads a stream a last time and lets it go, so that its owner can close it.
+    pub fn finish(&self, end: &TestEnd, flow: FlowId) {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = streams.iter().position(|sampled| sampled.flow == flow) {
+            let sampled = streams.swap_remove(place);
+            if let Some(clock) = end.clock() {
+                sampled.sample(clock, &mut end.observer.notebook(4));
+            }
+        }
+    }
+
+    /// Reads on a grid from T0, and a little before, until the test time `until`. Runs on a thread of its own.
+    pub fn run(&self, end: &TestEnd, until: TestTime) {
+        let Some(clock) = end.wait_for_begin() else { return };
+        scheduling::prompt_timers();
+        let mut notebook = end.observer.notebook(ROWS);
+        let wall_origin = WallClock::new().raw(0).since(RawTime(0)).saturating_neg();
+        let interval = i64::try_from(self.interval.as_nanos()).unwrap_or(100_000_000);
+        let first = clock.now().0.div_euclid(interval);
+        let mut host_due = i64::MIN;
+        for tick in first.. {
+            let due = TestTime(tick.saturating_mul(interval));
+            if due > until || !end.sleep_until(clock, due) {
+                return;
+            }
+            let now = clock.now();
+            if now.0 > due.0 + interval {
+                continue;
+            }
+            let near = Window { from: now - self.interval, to: now + self.interval };
+            for sampled in self.streams.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+                let watched = Window { from: sampled.window.from, to: sampled.window.to + Duration::from_secs(1) };
+                if watched.overlaps(&near) {
+                    sampled.sample(clock, &mut notebook);
+                }
+            }
+            let realtime = wall_now() - wall_origin - clock.origin.0;
+            notebook.note(ClockSample { at: clock.now(), realtime });
+            if now.0 >= host_due {
+                host_due = now.0.div_euclid(HOST_INTERVAL).saturating_add(1).saturating_mul(HOST_INTERVAL);
+                for row in processor_time::cores(now) {
+                    notebook.note(row);
+                }
+                notebook.note(processor_time::process(now));
+            }
+        }
+    }
+}

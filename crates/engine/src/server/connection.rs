@@ -1,0 +1,110 @@
+//! A TCP connection at the server: its opening, and where it belongs.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rrul_model::flow::FlowId;
+use rrul_proto::limits::OPENING_TIME;
+use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose, ServerOpening, Status, agreed_version};
+
+use super::{Shared, session};
+use crate::control_link::read_exact_until;
+use crate::socket::wait::WaitSet;
+use crate::test_end::PATIENCE;
+
+/// Takes connections until the server stops.
+pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    let mut waiting = WaitSet::new([listener]);
+    while !shared.is_stopped() {
+        if waiting.wait(PATIENCE).is_err() {
+            std::thread::sleep(PATIENCE);
+        }
+        loop {
+            match listener.accept() {
+                Ok((stream, peer)) => take(stream, peer, shared),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                // Out of descriptors, or the peer was gone before it was accepted: others may fare better later.
+                Err(_) => {
+                    std::thread::sleep(Duration::from_millis(20));
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Counts a connection for as long as it lives.
+struct Counted(Arc<Shared>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
+    let before = shared.connections.fetch_add(1, Ordering::Relaxed);
+    let counted = Counted(Arc::clone(shared));
+    if stream.set_nonblocking(false).is_err() {
+        return;
+    }
+    if before >= shared.options.limits.connections {
+        // Told without waiting for what it wants: there is no thread to wait with.
+        let _ = stream.write(&ServerOpening::answer(Status::Busy, 0).encode());
+        return;
+    }
+    let work = move || serve(stream, peer, &counted.0);
+    // Without a thread the connection is dropped, and the client sees it closed.
+    let _ = std::thread::Builder::new().name("connection".to_owned()).spawn(work);
+}
+
+fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
+    let mut octets = [0; CLIENT_OCTETS];
+    let deadline = Instant::now() + OPENING_TIME;
+    if read_exact_until(&mut stream, &mut octets, deadline).is_err() {
+        return;
+    }
+    // What does not speak the protocol gets no answer: it would not understand one.
+    let Ok(opening) = ClientOpening::decode(&octets) else { return };
+    let Some(version) = agreed_version(&opening) else {
+        let _ = stream.write_all(&ServerOpening::answer(Status::Version, 0).encode());
+        return;
+    };
+    let _ = stream.set_nodelay(true);
+    let _ = stream.set_write_timeout(Some(rrul_proto::limits::FETCHING_TIME));
+    let mut answer = |status| stream.write_all(&ServerOpening::answer(status, version).encode()).is_ok();
+    match opening.purpose {
+        Purpose::Control => match shared.sessions.open(&shared.options.limits, peer) {
+            Ok(session) if answer(Status::Accepted) => session::control(stream, &session, shared),
+            Ok(_) => {}
+            Err(_) => {
+                answer(Status::Busy);
+            }
+        },
+        Purpose::Presence => match shared.sessions.find(&opening.token) {
+            Some(session) => {
+                session.prove(peer.ip());
+                answer(Status::Accepted);
+            }
+            None => {
+                answer(Status::Unknown);
+            }
+        },
+        Purpose::Stream => {
+            let test = shared.sessions.find(&opening.token).and_then(|session| {
+                session.prove(peer.ip());
+                session.attach(FlowId(opening.flow))
+            });
+            match test {
+                Some(attached) if answer(Status::Accepted) => attached.respond(stream),
+                Some(_) => {}
+                None => {
+                    answer(Status::Unknown);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The ports of a server: for each address a TCP listener and a UDP socket of the same number.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+
+use rrul_model::flow::AddressFamily;
+use socket2::{Protocol, Socket, Type};
+
+use super::ServerError;
+use crate::socket::options;
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 256;
+
+/// How many port numbers to try when the kernel may choose, as one free for TCP may be taken for UDP.
+const TRIES: u32 = 16;
+
+/// One address with its sockets.
+pub(super) struct Port {
+    pub(super) address: SocketAddr,
+    pub(super) stream: TcpListener,
+    pub(super) datagram: Socket,
+}
+
+/// Opens every address. Without any given, all of both families: IPv6 is left out where the host has none.
+pub(super) fn open(addresses: &[IpAddr], port: u16) -> Result<Vec<Port>, ServerError> {
+    let everywhere: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+    let wanted = if addresses.is_empty() { &everywhere[..] } else { addresses };
+    let tries = if port == 0 { TRIES } else { 1 };
+    let mut last = None;
+    for _ in 0..tries {
+        match open_all(wanted, port, addresses.is_empty()) {
+            Ok(ports) => return Ok(ports),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or(ServerError::Listen {
+        address: (Ipv4Addr::UNSPECIFIED, port).into(),
+        source: io::ErrorKind::AddrNotAvailable.into(),
+    }))
+}
+
+fn open_all(addresses: &[IpAddr], port: u16, optional: bool) -> Result<Vec<Port>, ServerError> {
+    let mut ports: Vec<Port> = Vec::new();
+    for ip in addresses {
+        let number = ports.first().map_or(port, |first| first.address.port());
+        let address = SocketAddr::new(*ip, number);
+        match open_one(address) {
+            Ok(port) => ports.push(port),
+            Err(error) if optional && ip.is_ipv6() && is_absent(&error) => {}
+            Err(source) => return Err(ServerError::Listen { address, source }),
+        }
+    }
+    Ok(ports)
+}
+
+/// Whether the host simply has no such family.
+fn is_absent(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(libc::EAFNOSUPPORT)
+}
+
+fn open_one(address: SocketAddr) -> io::Result<Port> {
+    let family = AddressFamily::of(address.ip());
+    let stream = socket(family, Type::STREAM, Protocol::TCP)?;
+    stream.set_reuse_address(true)?;
+    stream.bind(&address.into())?;
+    stream.listen(BACKLOG)?;
+    stream.set_nonblocking(true)?;
+    let stream = TcpListener::from(stream);
+    let address = SocketAddr::new(address.ip(), stream.local_addr()?.port());
+    let datagram = socket(family, Type::DGRAM, Protocol::UDP)?;
+    datagram.bind(&address.into())?;
+    options::receive_marking(&datagram, family)?;
+    options::receive_local_address(&datagram, family)?;
+    options::stamp(&datagram)?;
+    Ok(Port { address, stream, datagram })
+}
+
+fn socket(family: AddressFamily, kind: Type, protocol: Protocol) -> io::Result<Socket> {
+    let socket = Socket::new(options::domain(family), kind, Some(protocol))?;
+    if family == AddressFamily::Ipv6 {
+        // IPv4 has a socket of its own, so that a family is never taken for the other.
+        socket.set_only_v6(true)?;
+    }
+    Ok(socket)
+}

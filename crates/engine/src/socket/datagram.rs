@@ -1,0 +1,181 @@
+//! Datagrams with what the kernel knows of them: stamp, traffic class, local address.
+
+#![allow(unsafe_code, reason = "recvmsg and sendmsg")]
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd};
+
+use socket2::{SockAddr, SockAddrStorage};
+
+use super::control_message::{self, Buffer};
+
+/// A datagram received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Datagram {
+    /// Its octets, of which at most the buffer's length were kept.
+    pub length: usize,
+    /// From where; `None` on sockets without addresses.
+    pub source: Option<SocketAddr>,
+    /// Kernel's receive stamp, wall clock, nanoseconds; `None` when the kernel gave none.
+    pub stamp: Option<i64>,
+    /// Traffic-class octet; `None` when the kernel did not tell.
+    pub octet: Option<u8>,
+    /// Local address that it was sent to, where asked for.
+    pub local: Option<IpAddr>,
+}
+
+/// The kernel's stamp of a packet that left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransmitStamp {
+    /// Which packet, counted from 0 since stamps were asked for.
+    pub number: u32,
+    /// Wall clock, nanoseconds.
+    pub stamp: i64,
+}
+
+/// Reads one datagram if there is one; `None` when there is not.
+///
+/// # Errors
+/// As recvmsg(2), among them the errors that ICMP messages have left on a connected socket.
+pub fn receive(socket: &impl AsFd, octets: &mut [u8]) -> io::Result<Option<Datagram>> {
+    message(socket, octets, libc::MSG_DONTWAIT | libc::MSG_TRUNC).map(|found| found.map(|(datagram, _)| datagram))
+}
+
+/// Reads one transmit stamp if there is one.
+///
+/// # Errors
+/// As recvmsg(2).
+pub fn receive_transmit_stamp(socket: &impl AsFd) -> io::Result<Option<TransmitStamp>> {
+    loop {
+        let Some((_, beside)) = message(socket, &mut [0; 8], libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE)? else {
+            return Ok(None);
+        };
+        if let (Some(number), Some(stamp)) = (beside.sent_number, beside.stamp) {
+            return Ok(Some(TransmitStamp { number, stamp }));
+        }
+    }
+}
+
+fn message(
+    socket: &impl AsFd,
+    octets: &mut [u8],
+    flags: libc::c_int,
+) -> io::Result<Option<(Datagram, control_message::Beside)>> {
+    let mut control = Buffer([0; 256]);
+    let mut storage = SockAddrStorage::zeroed();
+    let mut piece = libc::iovec { iov_base: octets.as_mut_ptr().cast(), iov_len: octets.len() };
+    // SAFETY: msghdr is plain data, for which all-zero is valid.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_name = (&raw mut storage).cast();
+    header.msg_namelen = storage.size_of();
+    header.msg_iov = &raw mut piece;
+    header.msg_iovlen = 1;
+    header.msg_control = control.0.as_mut_ptr().cast();
+    header.msg_controllen = control.0.len() as _;
+    // SAFETY: every pointer in `header` is valid for its length until the call returns.
+    let length = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut header, flags) };
+    if length < 0 {
+        let error = io::Error::last_os_error();
+        return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
+    }
+    let beside = control_message::read(&header);
+    // SAFETY: the kernel has written msg_namelen octets of an address into `storage`.
+    let source = unsafe { SockAddr::new(storage, header.msg_namelen) }.as_socket();
+    let Some(length) = usize::try_from(length).ok() else { return Ok(None) };
+    let datagram = Datagram { length, source, stamp: beside.stamp, octet: beside.octet, local: beside.local };
+    Ok(Some((datagram, beside)))
+}
+
+/// Sends one datagram on a connected socket.
+///
+/// # Errors
+/// As send(2).
+pub fn send(socket: &impl AsFd, octets: &[u8]) -> io::Result<()> {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the octets are valid for their length.
+    let sent = unsafe { libc::send(socket.as_fd().as_raw_fd(), octets.as_ptr().cast(), octets.len(), flags) };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Sends one datagram to `to`, marked with `octet`, from the local address `from`.
+///
+/// # Errors
+/// As sendmsg(2).
+pub fn send_to(socket: &impl AsFd, octets: &[u8], to: SocketAddr, octet: u8, from: Option<IpAddr>) -> io::Result<()> {
+    let mut control = Buffer([0; 256]);
+    let used = control_message::write(&mut control, octet, from, to.is_ipv6());
+    let address = SockAddr::from(to);
+    let mut piece = libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
+    // SAFETY: msghdr is plain data, for which all-zero is valid.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_name = address.as_ptr().cast_mut().cast();
+    header.msg_namelen = address.len();
+    header.msg_iov = &raw mut piece;
+    header.msg_iovlen = 1;
+    header.msg_control = control.0.as_mut_ptr().cast();
+    header.msg_controllen = used as _;
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: every pointer in `header` is valid for its length until the call returns, and sendmsg only reads.
+    let sent = unsafe { libc::sendmsg(socket.as_fd().as_raw_fd(), &raw const header, flags) };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::wall_now;
+    use crate::socket::{options, wait};
+    use rrul_model::flow::AddressFamily;
+    use std::net::UdpSocket;
+    use std::time::Duration;
+
+    fn exchange(address: &str, family: AddressFamily) {
+        let server = UdpSocket::bind(address).unwrap();
+        let client = UdpSocket::bind(address).unwrap();
+        client.connect(server.local_addr().unwrap()).unwrap();
+        options::receive_marking(&server, family).unwrap();
+        options::receive_local_address(&server, family).unwrap();
+        for socket in [&server, &client] {
+            options::stamp(socket).unwrap();
+        }
+        let before = wall_now();
+        send_to(&client, b"question", server.local_addr().unwrap(), 0xb9, None).unwrap();
+        let mut octets = [0; 64];
+        assert!(wait::readable(&[&server], Duration::from_secs(2)).unwrap());
+        let question = receive(&server, &mut octets).unwrap().unwrap();
+        let after = wall_now();
+        assert_eq!(&octets[..question.length], b"question");
+        assert_eq!((question.octet, question.source), (Some(0xb9), Some(client.local_addr().unwrap())));
+        assert_eq!(question.local, Some(server.local_addr().unwrap().ip()));
+        assert!((before..=after).contains(&question.stamp.unwrap()), "the stamp lies outside the exchange");
+        send(&client, b"second").unwrap();
+        for number in 0..2 {
+            wait::readable(&[&client], Duration::from_secs(2)).unwrap();
+            let left = receive_transmit_stamp(&client).unwrap().unwrap();
+            assert_eq!(left.number, number);
+            assert!(left.stamp >= before);
+        }
+        assert_eq!(receive_transmit_stamp(&client).unwrap(), None);
+        options::stamp(&client).unwrap();
+        send(&client, b"third").unwrap();
+        wait::readable(&[&client], Duration::from_secs(2)).unwrap();
+        assert_eq!(receive_transmit_stamp(&client).unwrap().unwrap().number, 0, "the numbers restart");
+    }
+
+    #[test]
+    fn a_datagram_over_ipv4_tells_its_stamp_marking_and_address() {
+        exchange("127.0.0.1:0", AddressFamily::Ipv4);
+    }
+
+    #[test]
+    fn a_datagram_over_ipv6_tells_its_stamp_marking_and_address() {
+        if UdpSocket::bind("[::1]:0").is_ok() {
+            exchange("[::1]:0", AddressFamily::Ipv6);
+        } else {
+            panic!(
+                "no IPv6 on the loopback interface; enable it (sysctl net.ipv6.conf.lo.disable_ipv6=0) to run this test"
+            );
+        }
+    }
+}

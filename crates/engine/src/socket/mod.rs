@@ -1,0 +1,7 @@
+//! Sockets as a measurement needs them: marked, stamped by the kernel, and read without needless copies.
+
+pub mod control_message;
+pub mod datagram;
+pub mod options;
+pub mod stream;
+pub mod wait;

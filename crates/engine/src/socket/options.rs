@@ -1,0 +1,127 @@
+//! Socket options: marking, congestion control, kernel stamps, and reading back what is in force.
+
+#![allow(unsafe_code, reason = "setsockopt for options that socket2 does not know")]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use rrul_model::flow::AddressFamily;
+use rrul_model::marking::ServiceClass;
+use rrul_model::units::BitRate;
+use socket2::{Domain, SockRef};
+
+/// The socket domain of a family.
+pub fn domain(family: AddressFamily) -> Domain {
+    match family {
+        AddressFamily::Ipv4 => Domain::IPV4,
+        AddressFamily::Ipv6 => Domain::IPV6,
+    }
+}
+
+/// Marks every packet that the socket sends. To be called before `connect`, so that the SYN is marked too.
+///
+/// # Errors
+/// When the kernel refuses; classes above CS5 may need CAP_NET_ADMIN on some systems.
+pub fn mark(socket: &impl AsFd, family: AddressFamily, class: ServiceClass) -> io::Result<()> {
+    let socket = SockRef::from(socket);
+    match family {
+        AddressFamily::Ipv4 => socket.set_tos_v4(u32::from(class.octet())),
+        AddressFamily::Ipv6 => socket.set_tclass_v6(u32::from(class.octet())),
+    }
+}
+
+/// The traffic-class octet in force.
+///
+/// # Errors
+/// When the kernel does not say.
+pub fn marked(socket: &impl AsFd, family: AddressFamily) -> io::Result<u32> {
+    let socket = SockRef::from(socket);
+    match family {
+        AddressFamily::Ipv4 => socket.tos_v4(),
+        AddressFamily::Ipv6 => socket.tclass_v6(),
+    }
+}
+
+/// Asks for a congestion control, and reads back which one is in force.
+///
+/// # Errors
+/// When not even that can be read.
+pub fn congestion_control(socket: &impl AsFd, wanted: &str) -> io::Result<CongestionControl> {
+    let socket = SockRef::from(socket);
+    let refused = socket.set_tcp_congestion(wanted.as_bytes()).err();
+    let name = socket.tcp_congestion()?;
+    let end = name.iter().position(|octet| *octet == 0).unwrap_or(name.len());
+    let in_force = String::from_utf8_lossy(&name[..end]).into_owned();
+    Ok(CongestionControl { in_force, refused })
+}
+
+/// What came of asking for a congestion control.
+#[derive(Debug)]
+pub struct CongestionControl {
+    /// Its name.
+    pub in_force: String,
+    /// Why it is not the one asked for.
+    pub refused: Option<io::Error>,
+}
+
+/// Lets the kernel pace a stream (tcp(7): SO_MAX_PACING_RATE).
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn pace(socket: &impl AsFd, rate: BitRate) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate.0 / 8)
+}
+
+/// Asks for kernel stamps of what the socket receives and sends.
+///
+/// Stamps of sent packets come back on the error queue, numbered from 0 with every packet sent from now on; calling
+/// this again restarts the numbers.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn stamp(socket: &impl AsFd) -> io::Result<()> {
+    let receive = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+    let numbered =
+        libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_OPT_ID | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    // The kernel restarts the numbers only when numbering is switched on anew.
+    set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, receive)?;
+    set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, receive | numbered)
+}
+
+/// Asks to be told the traffic-class octet of every packet received.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn receive_marking(socket: &impl AsFd, family: AddressFamily) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    match family {
+        AddressFamily::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, on),
+        AddressFamily::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, on),
+    }
+}
+
+/// Asks to be told the local address of every packet received, so that a reply can leave from it.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn receive_local_address(socket: &impl AsFd, family: AddressFamily) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    match family {
+        AddressFamily::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, on),
+        AddressFamily::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, on),
+    }
+}
+
+fn set<T: Copy>(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: T) -> io::Result<()> {
+    // SAFETY: the value is plain data, its length is its own, and the descriptor is open while borrowed.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,72 @@
+//! A test over the loopback interface: server and client in one process.
+
+use std::sync::atomic::AtomicBool;
+
+use rrul_engine::client::{Audience, Families, RunError, RunOptions, run};
+use rrul_engine::environment::Privacy;
+use rrul_engine::flow_types::vocabulary;
+use rrul_engine::server::{Server, ServerOptions};
+use rrul_model::plan::{Surroundings, TestPlan};
+use rrul_model::recording::{End, Frame, Header, Recording};
+use rrul_model::time::TestTime;
+
+/// Keeps everything.
+#[derive(Default)]
+pub(crate) struct Keeper {
+    pub(crate) header: Option<Header>,
+    pub(crate) frames: Vec<Frame>,
+    pub(crate) end: Option<End>,
+}
+
+impl Audience for Keeper {
+    fn header(&mut self, header: &Header) {
+        self.header = Some(header.clone());
+    }
+    fn frame(&mut self, frame: Frame) {
+        self.frames.push(frame);
+    }
+    fn tick(&mut self, _now: TestTime) {}
+    fn end(&mut self, end: &End) {
+        self.end = Some(end.clone());
+    }
+}
+
+impl Keeper {
+    pub(crate) fn recording(self) -> Recording {
+        Recording { header: self.header.expect("a header"), frames: self.frames, end: self.end }
+    }
+}
+
+/// A plan from its text.
+pub(crate) fn plan(text: &str) -> TestPlan {
+    let vocabulary = vocabulary();
+    let surroundings = Surroundings { flow_types: &vocabulary, find: &|_| None };
+    TestPlan::read("test", "test.toml", text, &[], &surroundings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A server on a free port of both loopback addresses.
+pub(crate) fn server() -> Server {
+    let addresses = vec!["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()];
+    Server::start(ServerOptions { addresses, port: 0, ..ServerOptions::default() }).unwrap()
+}
+
+/// How to run `plan` against `server` over both families.
+pub(crate) fn options(server: &Server, plan: TestPlan) -> RunOptions {
+    RunOptions {
+        server: server.addresses().iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+        port: 1,
+        families: Families::Both,
+        plan,
+        title: "a title".to_owned(),
+        created: "2026-01-01T00:00:00Z".to_owned(),
+        privacy: Privacy::Open,
+        seed: 1,
+    }
+}
+
+/// Runs it.
+pub(crate) fn record(options: &RunOptions) -> Result<Recording, RunError> {
+    let mut keeper = Keeper::default();
+    run(options, &mut keeper, &AtomicBool::new(false))?;
+    Ok(keeper.recording())
+}

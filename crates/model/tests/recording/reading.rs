@@ -1,0 +1,129 @@
+//! Reading: old files, cut-off files, and files of a later rrul.
+
+use rrul_model::flow::FlowId;
+use rrul_model::observation::{ObservationPoint, Tables};
+use rrul_model::phase::Phase;
+use rrul_model::recording::{Recording, RecordingError};
+
+use crate::specimen;
+
+/// Format 1 as it was first written. Never write this file anew: that it still reads is the promise.
+const V1: &str = include_str!("../data/v1.jsonl");
+
+#[test]
+fn a_file_of_format_1_reads_as_what_was_recorded() {
+    let read = Recording::from_lines(V1).unwrap_or_else(|error| panic!("tests/data/v1.jsonl: {error}"));
+    assert_eq!(read, specimen::recording());
+    assert_eq!(read.header.title, "Täht's cable modem");
+    assert_eq!(read.phase(Phase::Load).unwrap().from.nanoseconds(), 5_000_000_000);
+    assert_eq!(read.flow(FlowId(1)).unwrap().name, "udp_probe/EF/ipv4");
+    assert_eq!(read.events().count(), 8);
+}
+
+#[test]
+fn every_table_of_a_file_of_format_1_still_has_its_rows() {
+    // A column that is added to a table would leave that table of every older file without rows.
+    let read = Recording::from_lines(V1).unwrap();
+    let mut totals = specimen::table_lengths(&Tables::default());
+    for frame in &read.frames {
+        for (total, (_, rows)) in totals.iter_mut().zip(specimen::table_lengths(&frame.tables)) {
+            total.1 += rows;
+        }
+    }
+    for (name, rows) in totals {
+        assert!(rows > 0, "{name} of a file of format 1 has no rows; new facts belong in a new table");
+    }
+}
+
+#[test]
+fn this_program_still_writes_format_1_as_it_was() {
+    let written = specimen::lines_of(&specimen::recording()).concat();
+    for (line, (now, then)) in written.lines().zip(V1.lines()).enumerate() {
+        let now: serde_json::Value = serde_json::from_str(now).unwrap();
+        let then: serde_json::Value = serde_json::from_str(then).unwrap();
+        assert_eq!(now, then, "line {} is written unlike format 1; a change needs a new number", line + 1);
+    }
+    assert_eq!(written.lines().count(), V1.lines().count());
+}
+
+#[test]
+fn a_file_cut_off_anywhere_reads_up_to_its_last_whole_line() {
+    let whole = Recording::from_lines(V1).unwrap();
+    let bytes = V1.as_bytes();
+    let header_length = V1.find('\n').unwrap();
+    for cut in 0..=bytes.len() {
+        // A cut may fall within a letter of several octets, as the reader of the file will find it.
+        let text = String::from_utf8_lossy(&bytes[..cut]);
+        match Recording::from_lines(&text) {
+            Err(RecordingError::NoHeader) => assert!(cut < header_length, "cut at {cut}: the header was whole"),
+            Err(error) => panic!("cut at {cut}: {error}"),
+            Ok(read) => {
+                assert!(cut >= header_length, "cut at {cut}: read a header that was not whole");
+                // A line that only lacks its newline is whole.
+                let lines = text.matches('\n').count();
+                let only_newline_missing = bytes.get(cut) == Some(&b'\n');
+                let frames = (lines + usize::from(only_newline_missing)).saturating_sub(1).min(whole.frames.len());
+                assert_eq!(read.header, whole.header);
+                assert_eq!(read.frames, whole.frames[..frames], "cut at {cut}");
+                assert_eq!(read.end.is_some(), cut >= bytes.len() - 1, "cut at {cut}");
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_of_an_unknown_kind_are_passed_over() {
+    let mut lines: Vec<String> = V1.split_inclusive('\n').map(str::to_owned).collect();
+    lines.insert(1, "{\"weather\":{\"rain\":true}}\n".into());
+    lines.insert(3, "\n".into());
+    lines.push("{\"checksum\":17}\n".into());
+    assert_eq!(Recording::from_lines(&lines.concat()).unwrap(), specimen::recording());
+}
+
+#[test]
+fn unknown_fields_and_tables_are_passed_over() {
+    let text = V1.replacen("{\"header\":{", "{\"header\":{\"mood\":\"good\",", 1).replacen(
+        "\"tables\":{",
+        "\"tables\":{\"moon\":{\"at\":[1,2]},",
+        1,
+    );
+    assert_ne!(text, V1);
+    assert_eq!(Recording::from_lines(&text).unwrap(), specimen::recording());
+}
+
+#[test]
+fn a_later_format_is_refused_by_its_name() {
+    let text = V1.replacen("rrul-recording/1", "rrul-recording/2", 1);
+    let said = Recording::from_lines(&text).unwrap_err().to_string();
+    assert!(said.contains("rrul-recording/2") && said.contains("rrul-recording/1"), "{said}");
+    assert!(said.contains("update rrul"), "{said}");
+    // Even when nothing else of the header is as it is here.
+    let bare = "{\"header\":{\"format\":\"rrul-recording/9\"}}\n";
+    assert!(matches!(Recording::from_lines(bare), Err(RecordingError::UnknownFormat(name)) if name.ends_with("/9")));
+}
+
+#[test]
+fn what_is_no_recording_has_no_header() {
+    for text in ["", "\n\n", "hello\n", "{}\n", "{\"frame\":{}}\n", "[1,2,3]", "{\"header\":{}}\n"] {
+        let read = Recording::from_lines(text);
+        assert!(matches!(read, Err(RecordingError::NoHeader)), "{text:?} was read as {read:?}");
+    }
+}
+
+#[test]
+fn a_damaged_line_in_the_middle_is_named_by_its_number() {
+    for kind in ["{\"frame\":{\"point\":\"moon\"}}\n", "{\"frame\":\n", "{\"end\":{}}\n"] {
+        let mut lines: Vec<String> = V1.split_inclusive('\n').map(str::to_owned).collect();
+        lines.insert(2, kind.into());
+        let said = Recording::from_lines(&lines.concat()).unwrap_err().to_string();
+        assert!(said.starts_with("line 3: "), "{kind:?}: {said}");
+    }
+}
+
+#[test]
+fn frames_are_told_apart_by_who_observed() {
+    let read = Recording::from_lines(V1).unwrap();
+    assert_eq!(read.frames_of(ObservationPoint::Client).count(), 1);
+    assert_eq!(read.tables_of(ObservationPoint::Server).map(|tables| tables.octets_received.len()).sum::<usize>(), 2);
+    assert!(read.events().all(|(point, _)| point == ObservationPoint::Client));
+}

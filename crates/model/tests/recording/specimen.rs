@@ -1,0 +1,295 @@
+//! One recording with every table, every column and every kind of event in it: the truth behind tests/data/v1.jsonl.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rrul_model::environment::Environment;
+use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameter, Parameters};
+use rrul_model::marking::ServiceClass;
+use rrul_model::observation::{
+    ClockSample, CpuTime, EchoReceived, FlowEvent, FlowEventKind, ObservationPoint, OctetsReceived, ProbeReceived,
+    ProbeSent, ProbeStamped, ProcessTime, ReplyStamped, Tables, TcpInfo, Transaction,
+};
+use rrul_model::phase::{Phase, PhaseWindow};
+use rrul_model::plan::{FlowEntry, PhaseLength, TestPlan};
+use rrul_model::recording::{AbsentFamily, Clocks, End, FORMAT, Frame, Header, Recording};
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::{ByteCount, Delay};
+
+const SECOND: i64 = 1_000_000_000;
+
+/// The recording.
+pub(crate) fn recording() -> Recording {
+    Recording {
+        header: header(),
+        frames: vec![client_frame(), server_frame()],
+        end: Some(End { at: TestTime(70 * SECOND), partial: Some("stopped by the user".into()) }),
+    }
+}
+
+/// The flow that loads.
+const BULK: FlowId = FlowId(0);
+/// The flow that probes.
+const PROBE: FlowId = FlowId(1);
+
+fn header() -> Header {
+    let load = Window { from: TestTime(5 * SECOND), to: TestTime(65 * SECOND) };
+    let whole = Window { from: TestTime(0), to: TestTime(70 * SECOND) };
+    let interval = Parameters(BTreeMap::from([("interval".into(), Parameter::Text("20ms".into()))]));
+    Header {
+        format: FORMAT.into(),
+        title: "Täht's cable modem".into(),
+        created: "2026-11-21T19:44:00Z".into(),
+        plan: plan(interval.clone()),
+        flows: vec![
+            FlowSpec {
+                id: BULK,
+                name: "bulk_tcp/BE/up/ipv4".into(),
+                flow_type: "bulk_tcp".into(),
+                component: Component::Load,
+                direction: Some(Direction::Up),
+                family: AddressFamily::Ipv4,
+                class: ServiceClass::BE,
+                window: load,
+                parameters: Parameters::default(),
+            },
+            FlowSpec {
+                id: PROBE,
+                name: "udp_probe/EF/ipv4".into(),
+                flow_type: "udp_probe".into(),
+                component: Component::Realtime,
+                direction: None,
+                family: AddressFamily::Ipv4,
+                class: ServiceClass::EF,
+                window: whole,
+                parameters: interval,
+            },
+        ],
+        phases: vec![
+            PhaseWindow { phase: Phase::Idle, window: Window { from: TestTime(0), to: load.from } },
+            PhaseWindow { phase: Phase::Load, window: load },
+            PhaseWindow { phase: Phase::After, window: Window { from: load.to, to: whole.to } },
+        ],
+        families: vec![AddressFamily::Ipv4],
+        absent_families: vec![AbsentFamily { family: AddressFamily::Ipv6, reason: "no address".into() }],
+        server_name: "server.example".into(),
+        server_addresses: vec!["192.0.2.7".parse().unwrap()],
+        clocks: Clocks { client_origin: 123_456_789_012_345, exchange_round_trip: 412_000 },
+        client: environment("client"),
+        server: environment("server"),
+    }
+}
+
+fn plan(interval: Parameters) -> TestPlan {
+    let seconds = |phase, length| PhaseLength { phase, length: Duration::from_secs(length) };
+    TestPlan {
+        name: "specimen".into(),
+        title: "One stream and one probe".into(),
+        spec: "RRUL2013".into(),
+        phases: vec![seconds(Phase::Idle, 5), seconds(Phase::Load, 60), seconds(Phase::After, 5)],
+        sample_interval: Duration::from_millis(100),
+        entries: vec![
+            FlowEntry {
+                label: "bulk".into(),
+                flow_type: "bulk_tcp".into(),
+                component: Component::Load,
+                during: vec![Phase::Load],
+                start: Duration::from_secs(1),
+                duration: Some(Duration::from_secs(59)),
+                directions: vec![Direction::Up],
+                classes: vec![ServiceClass::BE],
+                families: vec![AddressFamily::Ipv4],
+                count: 1,
+                count_alone: Some(2),
+                parameters: vec![Parameters::default()],
+            },
+            FlowEntry {
+                label: "probe".into(),
+                flow_type: "udp_probe".into(),
+                component: Component::Realtime,
+                during: Phase::ALL.to_vec(),
+                start: Duration::ZERO,
+                duration: None,
+                directions: vec![],
+                classes: vec![ServiceClass::EF],
+                families: vec![],
+                count: 1,
+                count_alone: None,
+                parameters: vec![interval],
+            },
+        ],
+    }
+}
+
+fn environment(host: &str) -> Environment {
+    let map = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
+    Environment {
+        program: "0.1.0".into(),
+        host: host.into(),
+        kernel: "Linux 6.18.44".into(),
+        architecture: "x86_64".into(),
+        cores: 2,
+        processor: "an example".into(),
+        ticks_per_second: 100,
+        clock_source: "tsc".into(),
+        tcp_info_length: 280,
+        abilities: map("realtime_scheduling", "yes"),
+        settings: map("net.ipv4.tcp_congestion_control", "cubic"),
+    }
+}
+
+fn client_frame() -> Frame {
+    let mut tables = Tables::default();
+    for n in 0..3 {
+        let at = TestTime(5 * SECOND + i64::from(n) * 20_000_000);
+        let later = |nanoseconds: i64| TestTime(at.0 + nanoseconds);
+        tables.push(ProbeSent { flow: PROBE, sequence: n, scheduled: at, sent: later(41_000) }.into());
+        tables.push(ProbeStamped { flow: PROBE, sequence: n, sent: later(48_000) }.into());
+        let received = ProbeReceived {
+            flow: PROBE,
+            sequence: n,
+            received: later(18_240_000),
+            read: later(18_251_000),
+            reflector_received: later(9_100_000),
+            reflector_sent: later(9_120_000),
+            reflector_octet: 0xb8,
+            octet: 0,
+            reflector_count: n + 1,
+        };
+        tables.push(received.into());
+        tables.push(ReplyStamped { flow: PROBE, sequence: n, reflector_sent: later(9_125_000) }.into());
+        tables.push(EchoReceived { flow: PROBE, sequence: n, received: later(18_000_000), read: at }.into());
+        let took = Delay(18_000_000 + i64::from(n));
+        tables.push(Transaction { flow: PROBE, started: at, took, answered: u8::from(n != 1) }.into());
+    }
+    let mut frame = Frame { point: ObservationPoint::Client, number: 0, dropped: 3, tables, events: Vec::new() };
+    let kinds = [
+        FlowEventKind::ConnectStarted,
+        FlowEventKind::Connected,
+        FlowEventKind::CongestionControl,
+        FlowEventKind::Marked,
+        FlowEventKind::FirstSent,
+        FlowEventKind::FirstReceived,
+        FlowEventKind::Stopped,
+        FlowEventKind::Failed,
+    ];
+    for (at, event) in (-4..).zip(kinds) {
+        let detail = if event == FlowEventKind::CongestionControl { "cubic".into() } else { String::new() };
+        frame.events.push(FlowEvent { flow: BULK, at: TestTime(at * 1_000_000), event, detail });
+    }
+    frame
+}
+
+fn server_frame() -> Frame {
+    let mut tables = Tables::default();
+    for n in 0..2_u64 {
+        let at = TestTime(5 * SECOND + 100_000_000 * n.cast_signed());
+        tables.push(OctetsReceived { flow: BULK, at, octets: ByteCount(125_000 * n) }.into());
+        tables.push(tcp_info(at, n).into());
+        let ticks = 1000 + n;
+        let cpu = CpuTime {
+            at,
+            core: 1,
+            user: ticks,
+            nice: ticks + 1,
+            system: ticks + 2,
+            idle: u64::MAX,
+            iowait: ticks + 3,
+            irq: ticks + 4,
+            softirq: ticks + 5,
+            steal: 0,
+        };
+        tables.push(cpu.into());
+        tables.push(ProcessTime { at, user: Delay(7_000_000), system: Delay(9_000_000) }.into());
+        tables.push(ClockSample { at, realtime: at.0 - 250 }.into());
+    }
+    Frame { point: ObservationPoint::Server, number: 0, dropped: 0, tables, events: Vec::new() }
+}
+
+/// A reading whose fields all differ, so that no two columns can be taken for each other.
+fn tcp_info(at: TestTime, n: u64) -> TcpInfo {
+    let n32 = u32::try_from(n).unwrap();
+    TcpInfo {
+        flow: BULK,
+        at,
+        state: 1,
+        ca_state: 3,
+        options: 7,
+        rtt: 18_000 + n32,
+        rttvar: 4_001,
+        min_rtt: 17_900,
+        rto: 220_000,
+        snd_mss: 1448,
+        rcv_mss: 1447,
+        pmtu: 1500,
+        snd_cwnd: 40 + n32,
+        snd_ssthresh: 2_147_483_647,
+        unacked: 39,
+        lost: 2,
+        total_retrans: 5,
+        notsent_bytes: 65_536,
+        snd_wnd: 3_145_728,
+        rcv_wnd: 65_535,
+        bytes_acked: 1_000_000 * n,
+        bytes_received: 11,
+        bytes_sent: 1_100_000 * n,
+        bytes_retrans: 7_240,
+        segs_out: 760,
+        segs_in: 381,
+        data_segs_in: 12,
+        data_segs_out: 759,
+        delivered: 701,
+        delivered_ce: 13,
+        dsack_dups: 14,
+        reord_seen: 15,
+        rcv_ooopack: 16,
+        delivery_rate: 1_250_000,
+        pacing_rate: 1_500_000,
+        busy_time: 100_000 * n,
+        rwnd_limited: 17,
+        sndbuf_limited: 18,
+        received_ce_bytes: 19,
+        received_e0_bytes: 20,
+        received_e1_bytes: u32::MAX,
+    }
+}
+
+/// The names and numbers of rows of all tables; a table that is added must be added here.
+pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 11] {
+    let Tables {
+        octets_received,
+        tcp_info,
+        probe_sent,
+        probe_stamped,
+        probe_received,
+        reply_stamped,
+        echo_received,
+        transaction,
+        cpu_time,
+        process_time,
+        clock_sample,
+    } = tables;
+    [
+        ("octets_received", octets_received.len()),
+        ("tcp_info", tcp_info.len()),
+        ("probe_sent", probe_sent.len()),
+        ("probe_stamped", probe_stamped.len()),
+        ("probe_received", probe_received.len()),
+        ("reply_stamped", reply_stamped.len()),
+        ("echo_received", echo_received.len()),
+        ("transaction", transaction.len()),
+        ("cpu_time", cpu_time.len()),
+        ("process_time", process_time.len()),
+        ("clock_sample", clock_sample.len()),
+    ]
+}
+
+/// The lines of a recording as the program writes them, each with its newline.
+pub(crate) fn lines_of(recording: &Recording) -> Vec<String> {
+    use rrul_model::recording::Line;
+    let header = Line::Header(Box::new(recording.header.clone()));
+    let frames = recording.frames.iter().map(|frame| Line::Frame(Box::new(frame.clone())));
+    let end = recording.end.clone().map(Line::End);
+    let lines = std::iter::once(header).chain(frames).chain(end);
+    lines.map(|line| serde_json::to_string(&line).unwrap() + "\n").collect()
+}
