@@ -15,6 +15,14 @@ pub const EXPANDED_OCTETS: usize = 8 * 1024 * 1024;
 /// How long a new connection may take to say what it wants.
 pub const OPENING_TIME: Duration = Duration::from_secs(5);
 
+/// How long a session may take from its opening to T0, and how far from the server's clock a T0 may lie when it is told.
+/// Without it a client that opens a session and never begins would hold its place for ever.
+pub const PREPARING_TIME: Duration = Duration::from_mins(1);
+
+/// Shortest interval at which a server reads its counters, whatever is asked for: a reading of many streams takes part
+/// of a millisecond, and a client must not be able to keep the server busy with readings.
+pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
+
 /// How long after the last phase a session may still fetch what it has measured.
 pub const FETCHING_TIME: Duration = Duration::from_secs(30);
 
@@ -67,15 +75,20 @@ impl Limits {
         if ids.len() != flows.len() {
             return Some("two flows have the same number".to_owned());
         }
-        let outside = |flow: &&FlowSpec| flow.window.to.nanoseconds() > length.as_nanos() as i64;
-        flows.iter().find(outside).map(|flow| format!("{} runs beyond the end of the test", flow.name))
+        let end = i64::try_from(length.as_nanos()).unwrap_or(i64::MAX);
+        let outside = |flow: &&FlowSpec| {
+            let (from, to) = (flow.window.from.nanoseconds(), flow.window.to.nanoseconds());
+            !(0 <= from && from < to && to <= end)
+        };
+        flows.iter().find(outside).map(|flow| format!("{} does not run within the test", flow.name))
     }
 }
 
-/// Grants so many packets a second, with a burst of a quarter second; time is passed in.
+/// Grants so many packets a second, with a burst of a quarter second but at least one packet; time is passed in.
 #[derive(Debug, Clone)]
 pub struct RateCap {
     per_second: u64,
+    burst: u64,
     nanopackets: u64,
     last: i64,
 }
@@ -83,17 +96,19 @@ pub struct RateCap {
 impl RateCap {
     const PACKET: u64 = 1_000_000_000;
 
-    /// A full bucket for this many packets a second.
+    /// A full bucket for this many packets a second; 0 grants none.
     pub fn new(per_second: u32) -> Self {
         let per_second = u64::from(per_second);
-        Self { per_second, nanopackets: per_second * Self::PACKET / 4, last: i64::MIN }
+        // A bucket that cannot hold one whole packet would never grant any.
+        let burst = if per_second == 0 { 0 } else { (per_second * Self::PACKET / 4).max(Self::PACKET) };
+        Self { per_second, burst, nanopackets: burst, last: i64::MIN }
     }
 
     /// Whether one more packet is granted at `now` (nanoseconds of any monotonic clock).
     pub fn grant(&mut self, now: i64) -> bool {
         if self.last != i64::MIN {
             let passed = u64::try_from(now.saturating_sub(self.last)).unwrap_or(0).min(Self::PACKET);
-            self.nanopackets = (self.nanopackets + passed * self.per_second).min(self.per_second * Self::PACKET / 4);
+            self.nanopackets = (self.nanopackets + passed * self.per_second).min(self.burst);
         }
         self.last = self.last.max(now);
         match self.nanopackets.checked_sub(Self::PACKET) {
@@ -116,6 +131,22 @@ mod tests {
         let granted = (0..10_000_i64).filter(|step| cap.grant(step * 100_000)).count();
         // One second at 10 000 packets offered: the rate, and the burst of a quarter second.
         assert!((1240..=1260).contains(&granted), "{granted}");
+    }
+
+    #[test]
+    fn a_cap_below_four_packets_a_second_still_grants_its_rate() {
+        for per_second in 0..4_u32 {
+            let mut cap = RateCap::new(per_second);
+            let granted = (0..10_000_i64).filter(|step| cap.grant(step * 1_000_000)).count() as u32;
+            // Ten seconds less one step: the bucket's one packet, and those that became whole since.
+            assert_eq!(granted, 10 * per_second, "{per_second} a second");
+        }
+    }
+
+    #[test]
+    fn the_largest_cap_and_the_ends_of_the_clock_do_not_overflow() {
+        let mut cap = RateCap::new(u32::MAX);
+        assert!([i64::MIN, i64::MAX, 0, i64::MIN, i64::MAX].into_iter().all(|now| cap.grant(now)));
     }
 
     #[test]

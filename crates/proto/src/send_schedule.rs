@@ -30,7 +30,8 @@ impl Iterator for SendSchedule {
 
     fn next(&mut self) -> Option<TestTime> {
         loop {
-            let begin = self.window.from.0.saturating_add(self.slot.saturating_mul(self.interval));
+            // What cannot be counted lies beyond every window.
+            let begin = self.slot.checked_mul(self.interval).and_then(|past| self.window.from.0.checked_add(past))?;
             if begin >= self.window.to.0 {
                 return None;
             }
@@ -101,6 +102,18 @@ mod tests {
     fn the_same_seed_gives_the_same_schedule_and_another_does_not() {
         assert!(schedule(7).eq(schedule(7)));
         assert!(!schedule(7).eq(schedule(8)));
+    }
+
+    #[test]
+    fn windows_at_the_ends_of_time_come_to_an_end() {
+        let ends = [i64::MIN, 0, i64::MAX];
+        for (from, to) in ends.iter().flat_map(|from| ends.map(|to| (*from, to))) {
+            let window = Window { from: TestTime(from), to: TestTime(to) };
+            // Half the range in one interval: at most four intervals in all.
+            let sent = SendSchedule::new(window, Duration::MAX, 3).take(10).count();
+            assert!(sent <= 4, "{sent} from {from} to {to}");
+            assert!(SendSchedule::new(window, Duration::ZERO, 3).take(10).all(|at| window.contains(at)));
+        }
     }
 
     #[test]

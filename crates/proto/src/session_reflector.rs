@@ -138,8 +138,15 @@ impl SessionReflector {
     }
 
     /// The kernel has stamped the departure of an earlier reply; the next reply of the flow tells it.
+    ///
+    /// Only of a later packet than the last: the stamp of a duplicate's reply does not take the place of the first
+    /// one's, or the sender would hold a departure against the wrong arrival. Before the first test packet of the flow
+    /// it can only be a greeting's reply, which bears a number too and is told of nowhere.
     pub fn stamped(&mut self, flow: u16, sequence: u32, sent: i64) {
-        if let Some(state) = self.flows.get_mut(&flow) {
+        if let Some(state) = self.flows.get_mut(&flow)
+            && state.count > 0
+            && state.follow_up.is_none_or(|told| sequence > told.sequence)
+        {
             state.follow_up = Some(FollowUp { sequence, sent });
         }
     }

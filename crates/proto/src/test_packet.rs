@@ -65,7 +65,8 @@ impl Kind {
 /// A reply's news about an earlier reply: the kernel's stamp of its departure (RFC 8972 §4.7, follow-up telemetry).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FollowUp {
-    /// Which reply.
+    /// Which reply, by the packet it answered: 0 to `u32::MAX` - 1. The highest number is no packet's: on the wire it
+    /// says that there is no news.
     pub sequence: u32,
     /// When the reflector's kernel sent it, nanoseconds on the session clock.
     pub sent: i64,
@@ -86,7 +87,7 @@ pub struct TestPacket {
     pub token: Token,
     /// Number within the flow.
     pub sequence: u32,
-    /// In a reply: test packets of this flow that have arrived so far.
+    /// In a reply: test packets of this flow that have been answered so far, this one and duplicates included.
     pub reflector_count: u32,
     /// Sender's transmit stamp; the reflector returns it untouched.
     pub t1: i64,

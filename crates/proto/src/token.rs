@@ -20,7 +20,8 @@ impl Token {
     }
 
     fn from_hex(text: &str) -> Option<Self> {
-        if text.len() != 32 || !text.is_ascii() {
+        // `from_str_radix` would take a sign for a digit.
+        if text.len() != 32 || !text.bytes().all(|octet| octet.is_ascii_hexdigit()) {
             return None;
         }
         let mut octets = [0; 16];
@@ -61,7 +62,10 @@ mod tests {
         let text = serde_json::to_string(&token).unwrap();
         assert_eq!(serde_json::from_str::<Token>(&text).unwrap(), token);
         assert_eq!(format!("{token:?}"), "Token(..)");
-        for bad in ["\"\"", "\"zz\"", "\"é123456789abcdef0123456789abcde\"", "5"] {
+        let signs = format!("\"{}\"", "+1".repeat(16));
+        // Of 32 octets, with a letter of two at an odd place.
+        let split = "\"0é23456789abcdef0123456789abcde\"";
+        for bad in ["\"\"", "\"zz\"", split, &signs, "5"] {
             assert!(serde_json::from_str::<Token>(bad).is_err(), "{bad}");
         }
     }

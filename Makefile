@@ -1,0 +1,48 @@
+# make build | demo | test | check | bench; `make` alone says what each does.
+
+SHELL := /bin/bash
+CARGO ?= cargo
+NPM ?= npm
+BUNDLE := web/dist/chart-library.js
+MODULES := web/node_modules/.package-lock.json
+
+.PHONY: help build demo test check bench web tools
+.DEFAULT_GOAL := help
+
+help: ## say what there is to make
+	@sed -n 's/^\([a-z]*\):.*## /\1: /p' Makefile
+
+tools:
+	@scripts/tools build
+
+# The installed modules are older than the lock file after every change of it: the packages are then installed anew.
+$(MODULES): web/package-lock.json web/package.json | tools
+	$(NPM) ci --prefix web
+	@touch $@
+
+$(BUNDLE): $(MODULES) $(wildcard web/src/*)
+	$(NPM) run --silent bundle --prefix web
+	@touch $@
+
+web: $(BUNDLE)
+
+build: tools web ## the program, optimised: target/release/rrul
+	$(CARGO) build --release -p rrul
+	@echo "target/release/rrul is ready; try: make demo"
+
+demo: build ## a bloated link and a managed one, measured, compared and drawn, without server or root
+	target/release/rrul demo
+
+test: tools web ## every test, with the count of what ran and of what was skipped and why
+	scripts/test
+
+check: tools web ## format, lints, documentation, licences and advisories of dependencies
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; else \
+		echo "skipped: licences and advisories of dependencies; get the tool by: cargo install cargo-deny --locked"; fi
+
+bench: build ## rates and processor time over loopback, beside iperf3
+	@scripts/tools bench
+	scripts/bench

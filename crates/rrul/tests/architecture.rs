@@ -1,0 +1,209 @@
+//! The walls of the house: which crate may know which, who may touch the outside, where unsafe code may stand, and how
+//! long a file may be. ARCHITECTURE.md says why.
+
+#![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Every crate, the lowest first, and the crates of this workspace that it may depend on.
+const MAY_KNOW: [(&str, &[&str]); 7] = [
+    ("rrul-model", &[]),
+    ("rrul-proto", &["rrul-model"]),
+    ("rrul-analysis", &["rrul-model"]),
+    ("rrul-lab", &["rrul-model"]),
+    ("rrul-engine", &["rrul-model", "rrul-proto"]),
+    ("rrul-view", &["rrul-model", "rrul-analysis"]),
+    ("rrul", &["rrul-model", "rrul-engine", "rrul-analysis", "rrul-view", "rrul-lab"]),
+];
+
+/// Crates that compute only: no socket, no file, no clock, no thread.
+const PURE: [&str; 3] = ["model", "proto", "analysis"];
+
+/// Packages that reach outside the process.
+const OUTSIDE: [&str; 10] =
+    ["libc", "tokio", "socket2", "mio", "nix", "rustix", "async-std", "smol", "reqwest", "hyper"];
+
+/// What pure code must not say.
+const OUTSIDE_WORDS: [&str; 9] = [
+    "std::net::TcpStream",
+    "std::net::TcpListener",
+    "std::net::UdpSocket",
+    "std::fs",
+    "std::thread",
+    "std::process",
+    "std::env",
+    "Instant::now",
+    "SystemTime::now",
+];
+
+/// Files, or folders with a slash at the end, in which unsafe code may stand: the system calls that the standard
+/// library does not have.
+const UNSAFE: &[&str] = &[
+    "crates/engine/src/clock.rs",
+    "crates/engine/src/processor_time.rs",
+    "crates/engine/src/scheduling.rs",
+    "crates/engine/src/socket/",
+    "crates/engine/src/tcp_info.rs",
+    "crates/lab/src/clock.rs",
+    "crates/lab/src/namespace.rs",
+    "crates/lab/src/namespace/",
+    "crates/lab/src/scheduling.rs",
+    "crates/lab/src/tun.rs",
+    "crates/lab/src/tun/",
+];
+
+/// Files above the soft limit, and why they are not split.
+const LONG: &[(&str, &str)] =
+    &[("crates/model/src/observation/mod.rs", "the list of all tables, read against docs/recording-format.md")];
+const SOFT_LIMIT: usize = 400;
+const HARD_LIMIT: usize = 800;
+
+/// How many lines above a piece of unsafe code its reason may stand: the beginning of one statement lies between.
+const SAFETY_REACH: usize = 8;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The normal dependencies of every package of the workspace, by package name.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let normal = |package: &Value| {
+        let entries = package["dependencies"].as_array().unwrap().clone();
+        entries.into_iter().filter(|entry| entry["kind"].is_null()).map(|entry| text(&entry["name"])).collect()
+    };
+    metadata["packages"].as_array().unwrap().iter().map(|package| (text(&package["name"]), normal(package))).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+/// Every Rust file of the workspace as its path from the root, with its text.
+fn sources() -> Vec<(String, String)> {
+    let root = root();
+    let mut found = Vec::new();
+    let mut folders = vec![root.join("crates")];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+                found.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    assert!(found.len() > 20, "only {} source files were found under {}", found.len(), root.display());
+    found
+}
+
+/// The lines with their numbers, without comments.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(index, line)| (index + 1, line.split("//").next().unwrap_or_default()))
+}
+
+fn has_word(line: &str, word: &str) -> bool {
+    line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word)
+}
+
+#[test]
+fn crates_know_only_those_below_them() {
+    let dependencies = dependencies();
+    let names: BTreeSet<&str> = dependencies.keys().map(String::as_str).collect();
+    assert_eq!(names, MAY_KNOW.iter().map(|(name, _)| *name).collect(), "a crate came or went: mend the table");
+    for (name, allowed) in MAY_KNOW {
+        for other in dependencies[name].iter().filter(|other| names.contains(other.as_str())) {
+            assert!(allowed.contains(&other.as_str()), "{name} depends on {other}; it may know {allowed:?}");
+        }
+    }
+}
+
+#[test]
+fn the_table_has_no_circle_and_only_the_program_joins_engine_and_analysis() {
+    let mut below: BTreeSet<&str> = BTreeSet::new();
+    for (name, allowed) in MAY_KNOW {
+        assert!(allowed.iter().all(|other| below.contains(other)), "{name} may know what does not stand below it");
+        below.insert(name);
+        let met: Vec<&str> =
+            ["rrul-engine", "rrul-analysis"].into_iter().filter(|one| name == *one || allowed.contains(one)).collect();
+        assert!(met.len() < 2 || name == "rrul", "{name} brings engine and analysis together");
+    }
+}
+
+#[test]
+fn pure_crates_depend_on_nothing_that_reaches_outside() {
+    let dependencies = dependencies();
+    for name in PURE.map(|name| format!("rrul-{name}")) {
+        let outside: Vec<&String> =
+            dependencies[&name].iter().filter(|other| OUTSIDE.contains(&other.as_str())).collect();
+        assert!(outside.is_empty(), "{name} is pure and depends on {outside:?}");
+    }
+}
+
+#[test]
+fn pure_crates_read_no_clock_and_open_nothing() {
+    for (path, text) in sources() {
+        if !PURE.iter().any(|name| path.starts_with(&format!("crates/{name}/src/"))) {
+            continue;
+        }
+        for (line, code) in code(&text) {
+            let said: Vec<&&str> = OUTSIDE_WORDS.iter().filter(|word| code.contains(**word)).collect();
+            assert!(said.is_empty(), "{path}:{line}: pure code says {said:?}; take the value as an argument");
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_stands_only_where_it_is_expected() {
+    for (path, text) in sources().into_iter().filter(|(path, _)| !path.ends_with("rrul/tests/architecture.rs")) {
+        let expected = UNSAFE.iter().any(|place| path == *place || (place.ends_with('/') && path.starts_with(place)));
+        for (line, code) in code(&text) {
+            let allowed = has_word(code, "unsafe_code") && !code.contains("forbid(") && !code.contains("deny(");
+            let found = has_word(code, "unsafe") || allowed;
+            assert!(!found || expected, "{path}:{line}: unsafe code; if it must be, add the file to UNSAFE here");
+        }
+    }
+}
+
+#[test]
+fn every_piece_of_unsafe_code_says_why_it_is_sound() {
+    for (path, text) in sources().into_iter().filter(|(path, _)| path.contains("/src/")) {
+        let lines: Vec<&str> = text.lines().collect();
+        for (line, code) in code(&text).filter(|(_, code)| code.contains("unsafe {") || code.contains("unsafe impl")) {
+            let argued = lines[line.saturating_sub(SAFETY_REACH)..line].iter().any(|line| line.contains("SAFETY:"));
+            assert!(argued, "{path}:{line}: no SAFETY line above \"{}\"", code.trim());
+        }
+    }
+}
+
+#[test]
+fn files_stay_short_enough_to_read() {
+    let sources = sources();
+    for (path, text) in &sources {
+        let lines = text.lines().count();
+        assert!(lines <= HARD_LIMIT, "{path} has {lines} lines, more than {HARD_LIMIT}: split it by concept");
+        let listed = LONG.iter().any(|(long, _)| long == path);
+        assert!(
+            lines <= SOFT_LIMIT || listed,
+            "{path} has {lines} lines, more than {SOFT_LIMIT}: split it, or list it"
+        );
+    }
+    for (long, why) in LONG {
+        let lines = sources.iter().find(|(path, _)| path == long).map_or(0, |(_, text)| text.lines().count());
+        assert!(lines > SOFT_LIMIT, "{long} has {lines} lines and leaves the list of long files ({why})");
+    }
+}
