@@ -1,6 +1,6 @@
 //! From the measuring threads to the collector: rings for observations, a list for the rare events of flows.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rrul_model::flow::FlowId;
@@ -10,6 +10,9 @@ use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::clock::{RawTime, TestClock};
 
+/// Rows in one frame, so that it fits a control frame even when every row is one of `TCP_INFO`.
+const FRAME_ROWS: usize = 1000;
+
 /// Where one end of a test gathers what its threads observe.
 #[derive(Debug)]
 pub struct Observer {
@@ -17,7 +20,7 @@ pub struct Observer {
     rings: Mutex<Vec<Consumer<Observation>>>,
     events: Mutex<Vec<(RawTime, FlowId, FlowEventKind, String)>>,
     dropped: AtomicU64,
-    frames: Mutex<u32>,
+    frames: AtomicU32,
 }
 
 /// A measuring thread's end of a ring. Pushing neither waits nor allocates; when nobody fetches, rows are counted as
@@ -45,7 +48,7 @@ impl Observer {
             rings: Mutex::default(),
             events: Mutex::default(),
             dropped: AtomicU64::new(0),
-            frames: Mutex::new(0),
+            frames: AtomicU32::new(0),
         }
     }
 
@@ -62,8 +65,8 @@ impl Observer {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
     }
 
-    /// Makes a frame of everything noted since the last one.
-    pub fn collect(&self, clock: TestClock) -> Frame {
+    /// Makes a frame of everything noted since the last one, or several of at most [`FRAME_ROWS`] rows.
+    pub fn collect(&self, clock: TestClock) -> Vec<Frame> {
         let mut observations = Vec::new();
         self.rings.lock().unwrap_or_else(PoisonError::into_inner).retain_mut(|ring| {
             // Read before draining: a thread that ends in between has pushed its last row before that.
@@ -76,22 +79,26 @@ impl Observer {
         // Rows of one flow stand together, where their differences are small.
         observations.sort_by_key(Observation::flow);
         let events = std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut number = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut frame = Frame {
-            point: self.point,
-            number: *number,
-            dropped: self.dropped.swap(0, Ordering::Relaxed),
-            tables: rrul_model::observation::Tables::default(),
-            events: events
-                .into_iter()
-                .map(|(at, flow, event, detail)| FlowEvent { flow, at: clock.at(at), event, detail })
-                .collect(),
-        };
-        for observation in observations {
-            frame.tables.push(observation);
+        let events =
+            events.into_iter().map(|(at, flow, event, detail)| FlowEvent { flow, at: clock.at(at), event, detail });
+        let mut first = self.empty_frame();
+        first.dropped = self.dropped.swap(0, Ordering::Relaxed);
+        first.events = events.collect();
+        let mut frames = vec![first];
+        for rows in observations.chunks(FRAME_ROWS) {
+            let mut frame = if frames[0].tables.is_empty() { frames.swap_remove(0) } else { self.empty_frame() };
+            for row in rows {
+                frame.tables.push(*row);
+            }
+            frames.push(frame);
         }
-        *number += 1;
-        frame
+        frames
+    }
+
+    fn empty_frame(&self) -> Frame {
+        let number = self.frames.fetch_add(1, Ordering::Relaxed);
+        let tables = rrul_model::observation::Tables::default();
+        Frame { point: self.point, number, dropped: 0, tables, events: Vec::new() }
     }
 }
 
@@ -115,11 +122,25 @@ mod tests {
         notebook.note(row(2));
         notebook.note(row(1));
         observer.event(RawTime(5), FlowId(1), FlowEventKind::Stopped, "");
-        let frame = observer.collect(CLOCK);
+        let frames = observer.collect(CLOCK);
+        let [frame] = frames.as_slice() else { panic!("{frames:?}") };
         let flows: Vec<_> = frame.tables.octets_received.rows().map(|row| row.flow.0).collect();
         assert_eq!((flows, frame.events.len(), frame.number), (vec![1, 2], 1, 0));
-        let next = observer.collect(CLOCK);
+        let next = &observer.collect(CLOCK)[0];
         assert!(next.tables.is_empty() && next.events.is_empty() && next.number == 1);
+    }
+
+    #[test]
+    fn many_rows_make_several_frames_and_none_is_lost() {
+        let observer = Observer::new(ObservationPoint::Client);
+        let mut notebook = observer.notebook(FRAME_ROWS * 2 + 1);
+        (0..=FRAME_ROWS * 2).for_each(|flow| notebook.note(row(flow as u16)));
+        observer.event(RawTime(5), FlowId(1), FlowEventKind::Stopped, "");
+        let frames = observer.collect(CLOCK);
+        let rows: Vec<_> = frames.iter().map(|frame| frame.tables.len()).collect();
+        assert_eq!(rows, [FRAME_ROWS, FRAME_ROWS, 1]);
+        assert_eq!(frames.iter().map(|frame| frame.number).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(frames.iter().map(|frame| frame.events.len()).sum::<usize>(), 1);
     }
 
     #[test]
@@ -127,8 +148,8 @@ mod tests {
         let observer = Observer::new(ObservationPoint::Server);
         let mut notebook = observer.notebook(2);
         (0..5).for_each(|flow| notebook.note(row(flow)));
-        assert_eq!(observer.collect(CLOCK).dropped, 3);
-        assert_eq!(observer.collect(CLOCK).dropped, 0);
+        assert_eq!(observer.collect(CLOCK)[0].dropped, 3);
+        assert_eq!(observer.collect(CLOCK)[0].dropped, 0);
     }
 
     #[test]
@@ -137,7 +158,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| observer.notebook(4).note(row(1)));
         });
-        assert_eq!(observer.collect(CLOCK).tables.len(), 1);
+        assert_eq!(observer.collect(CLOCK)[0].tables.len(), 1);
         assert_eq!(observer.rings.lock().unwrap().len(), 0, "the ring of an ended thread is let go");
     }
 }

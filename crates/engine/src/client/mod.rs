@@ -186,7 +186,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
         // A thread that panicked has said so, and its flow shows no data.
         let _ = thread.join();
     }
-    audience.frame(end.observer.collect(clock));
+    end.observer.collect(clock).into_iter().for_each(|frame| audience.frame(frame));
     audience.end(&End { at: clock.now(), partial: outcome });
     Ok(())
 }
@@ -289,7 +289,7 @@ fn lead(
         let now = clock.now();
         audience.tick(now);
         if now >= next_frame {
-            audience.frame(end.observer.collect(clock));
+            end.observer.collect(clock).into_iter().for_each(|frame| audience.frame(frame));
             next_frame = now + FRAME_INTERVAL;
         }
         if stop.load(Ordering::Relaxed) && partial.is_none() {

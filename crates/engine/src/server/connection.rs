@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rrul_model::flow::FlowId;
 use rrul_proto::limits::OPENING_TIME;
-use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose, ServerOpening, Status, agreed_version};
+use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, ServerOpening, Status, agreed_version};
 
 use super::{Shared, session};
 use crate::control_link::read_exact_until;
@@ -68,14 +68,24 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
         return;
     }
     // What does not speak the protocol gets no answer: it would not understand one.
-    let Ok(opening) = ClientOpening::decode(&octets) else { return };
+    let opening = match ClientOpening::decode(&octets) {
+        Ok(opening) => opening,
+        Err(OpeningError::UnknownPurpose(_)) => {
+            let _ = stream.write_all(&ServerOpening::answer(Status::Unknown, 0).encode());
+            return;
+        }
+        Err(_) => return,
+    };
     let Some(version) = agreed_version(&opening) else {
         let _ = stream.write_all(&ServerOpening::answer(Status::Version, 0).encode());
         return;
     };
     let _ = stream.set_nodelay(true);
     let _ = stream.set_write_timeout(Some(rrul_proto::limits::FETCHING_TIME));
-    let mut answer = |status| stream.write_all(&ServerOpening::answer(status, version).encode()).is_ok();
+    let mut answer = |status| {
+        let version = if status == Status::Accepted { version } else { 0 };
+        stream.write_all(&ServerOpening::answer(status, version).encode()).is_ok()
+    };
     match opening.purpose {
         Purpose::Control => match shared.sessions.open(&shared.options.limits, peer) {
             Ok(session) if answer(Status::Accepted) => session::control(stream, &session, shared),

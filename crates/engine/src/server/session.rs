@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::observation::ObservationPoint;
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, RefusedFlow, ServerMessage};
-use rrul_proto::limits::{FETCHING_TIME, Limits};
+use rrul_proto::limits::{FETCHING_TIME, Limits, PREPARING_TIME, SAMPLE_INTERVAL};
 use rrul_proto::session_reflector::SessionReflector;
 use rrul_proto::token::Token;
 
@@ -21,9 +21,6 @@ use crate::environment;
 use crate::flow_type::{FlowType, ServerPart};
 use crate::flow_types;
 use crate::test_end::{PATIENCE, TestEnd};
-
-/// How long a client may think between two messages before the test begins.
-const THINKING_TIME: Duration = Duration::from_mins(1);
 
 /// How often what was observed is sent.
 const FRAME_INTERVAL: Duration = Duration::from_secs(1);
@@ -189,29 +186,39 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
     let environment = Box::new(environment::read(shared.options.privacy));
     say(stream, &ServerMessage::Welcome { token: session.token, environment, limits: *limits })?;
     let mut opened: Option<Arc<TestEnd>> = None;
+    let deadline = Instant::now() + PREPARING_TIME;
     loop {
-        match listen(stream, THINKING_TIME)? {
-            ClientMessage::Open { flows, length, sample_interval } => {
+        match (listen(stream, deadline.saturating_duration_since(Instant::now()))?, &opened) {
+            (ClientMessage::Open { flows, length, sample_interval }, None) => {
                 if let Some(reason) = limits.refusal(&flows, length) {
                     return say(stream, &ServerMessage::Refused { reason });
                 }
-                let interval = sample_interval.clamp(Duration::from_millis(10), Duration::from_secs(1));
+                let interval = sample_interval.clamp(SAMPLE_INTERVAL, Duration::from_secs(1));
                 let length = TestTime::ZERO + length;
                 let end = Arc::new(TestEnd::new(ObservationPoint::Server, interval, length));
                 let refused = session.open_test(flows, &end);
                 opened = Some(end);
                 say(stream, &ServerMessage::Opened { refused })?;
             }
-            ClientMessage::Time { id } => {
+            (ClientMessage::Time { id }, _) => {
                 let received = session.at(RawTime::now());
                 let sent = session.at(RawTime::now());
                 say(stream, &ServerMessage::Time { id, received, sent })?;
             }
-            ClientMessage::Begin { origin } => {
-                let Some(end) = opened else { return Ok(()) };
-                return measure(stream, session, &end, origin);
+            (ClientMessage::Begin { origin }, Some(end)) => {
+                let ahead = origin.saturating_sub(session.at(RawTime::now()));
+                if ahead.unsigned_abs() > PREPARING_TIME.as_nanos() as u64 {
+                    return Err(out_of_order("a T0 that is not near"));
+                }
+                return measure(stream, session, end, origin);
             }
-            ClientMessage::Stop | ClientMessage::Bye => return Ok(()),
+            (ClientMessage::Stop, Some(end)) => {
+                end.stop();
+                say(stream, &ServerMessage::Finished)?;
+            }
+            (ClientMessage::Bye, _) => return Ok(()),
+            (ClientMessage::Open { .. }, Some(_)) => return Err(out_of_order("a second test")),
+            (ClientMessage::Begin { .. } | ClientMessage::Stop, None) => return Err(out_of_order("no test opened")),
         }
     }
 }
@@ -253,11 +260,17 @@ fn report(out: &mut TcpStream, end: &TestEnd, clock: TestClock, until: TestTime)
             // Threads notice the stop within their patience; what they note last belongs in the last frame.
             std::thread::sleep(PATIENCE);
         }
-        say(out, &ServerMessage::Observed(Box::new(end.observer.collect(clock))))?;
+        for frame in end.observer.collect(clock) {
+            say(out, &ServerMessage::Observed(Box::new(frame)))?;
+        }
         if !going_on || due >= until {
             return say(out, &ServerMessage::Finished);
         }
     }
+}
+
+fn out_of_order(what: &str) -> LinkError {
+    io::Error::new(io::ErrorKind::InvalidData, format!("a message out of order: {what}")).into()
 }
 
 fn say(stream: &mut TcpStream, message: &ServerMessage) -> Result<(), LinkError> {

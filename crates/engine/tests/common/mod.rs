@@ -46,8 +46,9 @@ pub(crate) fn plan(text: &str) -> TestPlan {
 
 /// A server on a free port of both loopback addresses.
 pub(crate) fn server() -> Server {
-    let addresses = vec!["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()];
-    Server::start(ServerOptions { addresses, port: 0, ..ServerOptions::default() }).unwrap()
+    let addresses = vec![std::net::Ipv4Addr::LOCALHOST.into(), std::net::Ipv6Addr::LOCALHOST.into()];
+    Server::start(ServerOptions { addresses, port: 0, ..ServerOptions::default() })
+        .expect("the loopback interface has both families")
 }
 
 /// How to run `plan` against `server` over both families.
