@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
+use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
+use rrul_model::observation::ObservationPoint;
 use rrul_model::phase::{Phase, PhaseWindow};
+use rrul_model::recording::AbsentFamily;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
@@ -24,6 +26,8 @@ pub struct Analysis {
     pub server_name: String,
     /// Families under test.
     pub families: Vec<AddressFamily>,
+    /// Families that were expected and are absent, with the reason.
+    pub absent_families: Vec<AbsentFamily>,
     /// When each phase took place.
     pub phases: Vec<PhaseWindow>,
     /// Why the recording is not complete; `None` when it is.
@@ -34,14 +38,18 @@ pub struct Analysis {
     pub up: DirectionGoodput,
     /// Goodput of the load, server to client.
     pub down: DirectionGoodput,
-    /// Round-trip delay of all probe flows together.
+    /// Round-trip delay of all UDP probe flows together, of every class and family.
+    ///
+    /// Of all ICMP echo flows where no UDP probe was sent at all.
     pub round_trip_delay: PhaseDelays,
     /// Round-trip delay of each probe flow, ICMP echo included.
     pub delay_flows: Vec<DelayFlow>,
     /// Closed-loop flows.
     pub transaction_flows: Vec<TransactionFlow>,
-    /// Test packets of all UDP probe flows over all phases.
+    /// Test packets of the flows pooled in `round_trip_delay`, over all phases.
     pub loss: Loss,
+    /// How long a test packet is waited for before it counts as lost (RFC 7680 section 2, loss threshold).
+    pub waiting_time: Duration,
     /// Largest spread, within one sender, between the first octets of flows that were due at the same instant.
     ///
     /// `None` when no two such flows sent anything.
@@ -50,6 +58,8 @@ pub struct Analysis {
     pub send_lateness: Option<DelayStatistics>,
     /// Flows that could not be set up or ended early.
     pub failed_flows: Vec<FailedFlow>,
+    /// Flows that the test can do without and that never sent anything (ICMP echo without permission).
+    pub absent_flows: Vec<FailedFlow>,
     /// Processor load of each host during the load phase.
     pub processor: Vec<ProcessorLoad>,
 }
@@ -81,6 +91,20 @@ pub struct FlowLabel {
     pub family: AddressFamily,
     /// Its class.
     pub class: ServiceClass,
+}
+
+impl From<&FlowSpec> for FlowLabel {
+    fn from(flow: &FlowSpec) -> Self {
+        Self {
+            id: flow.id,
+            name: flow.name.clone(),
+            flow_type: flow.flow_type.clone(),
+            component: flow.component,
+            direction: flow.direction,
+            family: flow.family,
+            class: flow.class,
+        }
+    }
 }
 
 /// The load in one direction.
@@ -222,7 +246,7 @@ pub struct FailedFlow {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProcessorLoad {
     /// Which host.
-    pub point: rrul_model::observation::ObservationPoint,
+    pub point: ObservationPoint,
     /// Mean share of time that the cores were busy, 0 to 1.
     pub mean: f64,
     /// Highest share of one second that one core was busy, 0 to 1.
@@ -231,6 +255,8 @@ pub struct ProcessorLoad {
     pub saturated: f64,
     /// Highest share of one second that the hypervisor took from one core, 0 to 1.
     pub steal: f64,
+    /// Share of the load phase's seconds in which the hypervisor took over 5 % of some core, 0 to 1.
+    pub stolen: f64,
     /// Processor time of rrul itself in the load phase; `None` when unknown.
     pub process: Option<Duration>,
 }

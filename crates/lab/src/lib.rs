@@ -1,1 +1,53 @@
-//! placeholder
+//! Virtual links whose truth is known packet by packet.
+//!
+//! A [`Lab`] is two [`Host`]s, client and server, in network namespaces without a name, and a [`Link`] between them:
+//! rate, delay, queue and impairments of each direction, carried out in userspace over two TUN devices. It writes down
+//! what it did to every packet, and [`Lab::truth`] hands that out, so that a measurement made through the link can be
+//! held against what was there to measure.
+//!
+//! The link itself is [`pipe::Pipe`], which lives in virtual time and can be driven by a test without any device.
+//! Queue disciplines stand on the shelf [`queues`]. `docs/lab.md` describes the model, the file format and the limits.
+
+mod clock;
+mod emulator;
+mod error;
+mod filter;
+mod host;
+mod lab;
+mod link;
+mod link_file;
+mod links;
+mod namespace;
+mod packet;
+pub mod pipe;
+pub mod queue;
+pub mod queues;
+mod random;
+mod rate_schedule;
+mod record;
+mod remark;
+mod requirement;
+mod selection;
+mod time;
+mod toml_section;
+mod truth;
+mod truth_csv;
+mod truth_log;
+mod tun;
+mod wire;
+
+pub use clock::{be_realtime, now};
+pub use error::Error;
+pub use filter::PacketFilter;
+pub use host::Host;
+pub use lab::{Lab, available};
+pub use link::{Link, LinkDirection, Reorder};
+pub use links::link_names;
+pub use namespace::{enter_user_namespace, join};
+pub use rate_schedule::RateSchedule;
+pub use record::{Fate, Record};
+pub use remark::{DscpRewrite, EcnRewrite};
+pub use requirement::lab_available_for;
+pub use selection::Selection;
+pub use time::LabTime;
+pub use truth::{DirectionTruth, Truth, percentile};

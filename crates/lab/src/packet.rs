@@ -65,14 +65,7 @@ impl Header {
         Some(Self::with(AddressFamily::Ipv6, tos, protocol, &octets[8..40], upper, link_local))
     }
 
-    fn with(
-        family: AddressFamily,
-        tos: u8,
-        protocol: u8,
-        addresses: &[u8],
-        upper: &[u8],
-        link_local: bool,
-    ) -> Self {
+    fn with(family: AddressFamily, tos: u8, protocol: u8, addresses: &[u8], upper: &[u8], link_local: bool) -> Self {
         let word = |at: usize| upper.get(at..at + 2).map_or(0, |two| u16::from_be_bytes([two[0], two[1]]));
         let has_ports = matches!(protocol, protocol::TCP | protocol::UDP);
         let (source_port, destination_port) = if has_ports { (word(0), word(2)) } else { (0, 0) };
@@ -119,9 +112,9 @@ fn skip_extensions(mut next: u8, mut rest: &[u8]) -> (u8, &[u8]) {
 /// Hashes the five-tuple (RFC 8290 section 4.1: addresses, ports, protocol).
 fn flow_hash(addresses: &[u8], protocol: u8, source_port: u16, destination_port: u16) -> u64 {
     let ports = (u64::from(protocol) << 32) | (u64::from(source_port) << 16) | u64::from(destination_port);
-    addresses.chunks_exact(4).fold(mix(ports), |hash, four| {
-        mix(hash ^ u64::from(u32::from_be_bytes([four[0], four[1], four[2], four[3]])))
-    })
+    addresses
+        .chunks_exact(4)
+        .fold(mix(ports), |hash, four| mix(hash ^ u64::from(u32::from_be_bytes([four[0], four[1], four[2], four[3]]))))
 }
 
 /// Writes `tos` into the header and keeps an IPv4 header checksum right.

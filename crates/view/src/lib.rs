@@ -1,1 +1,51 @@
-//! placeholder
+//! What people see of a test: charts and summaries drawn from an analysis.
+//!
+//! A chart is data first ([`chart::Drawing`], an Apache ECharts option object), and every surface draws that data:
+//! [`svg()`] and [`png()`] here, without a browser, and pages with the same library. This crate measures nothing and
+//! computes no number that it puts into words; bins and ranges of axes are the limit.
+//!
+//! - [`charts::CHARTS`]: the charts that there are; [`chart::Chart`] says what one is
+//! - [`text`]: summaries for a terminal
+//! - [`theme`]: the colours of charts
+
+pub mod chart;
+pub mod charts;
+pub mod error;
+pub mod improvement;
+pub mod svg;
+pub mod text;
+pub mod theme;
+
+mod axis;
+mod bins;
+mod delay_panel;
+mod figure;
+mod font;
+mod label;
+mod page;
+mod png;
+mod rate_panel;
+mod table;
+mod words;
+
+use rrul_analysis::Analysis;
+
+pub use chart::Chart;
+pub use error::ViewError;
+pub use png::png;
+pub use text::{Style, text_comparison, text_summary};
+pub use theme::Theme;
+
+/// The chart of this name; `None` when there is no such chart.
+pub fn chart_named(name: &str) -> Option<&'static dyn Chart> {
+    charts::CHARTS.iter().copied().find(|chart| chart.name() == name)
+}
+
+/// A chart of these runs as SVG text. The same runs give the same bytes.
+///
+/// # Errors
+/// [`ViewError::Runs`] when the chart cannot show that many runs; others are defects.
+pub fn svg(chart: &dyn Chart, runs: &[&Analysis], theme: &Theme) -> Result<String, ViewError> {
+    let drawing = chart.draw(runs, theme)?;
+    svg::with_renderer(|renderer| renderer.svg(&drawing))
+}

@@ -1,0 +1,179 @@
+//! Rows of the probe tables joined by flow and sequence number into one packet each.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use rrul_model::flow::{FlowId, FlowSpec};
+use rrul_model::observation::{ObservationPoint, Tables};
+use rrul_model::recording::Recording;
+use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
+
+use crate::statistics::percentile::percentile;
+
+/// Flow type of the isochronous UDP probes.
+pub(crate) const UDP_PROBE: &str = "udp_probe";
+/// Flow type of ICMP echo.
+pub(crate) const ICMP_ECHO: &str = "icmp_echo";
+
+/// Shortest waiting time: loss threshold of the test packets (RFC 7680 section 2).
+pub(crate) const SHORTEST_WAITING_TIME: Duration = Duration::from_secs(3);
+/// On a long path a packet is waited for this many idle round trips.
+const WAITING_ROUND_TRIPS: i64 = 10;
+
+/// A reply as it came back.
+#[derive(Debug, Clone, Copy)]
+struct Reply {
+    received: TestTime,
+    /// How long the reflector held the packet, both stamps on its clock.
+    held: Delay,
+}
+
+/// One test packet and what is known of its fate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Probe {
+    /// When it left: the kernel's stamp, or the program's where the kernel gave none.
+    pub(crate) sent: TestTime,
+    /// How late the program sent it, against its schedule.
+    pub(crate) lateness: Delay,
+    reply: Option<Reply>,
+}
+
+/// What became of a test packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Answered after this round-trip delay.
+    Answered(Delay),
+    /// Not answered within the waiting time.
+    Lost,
+    /// The recording ended before the waiting time had passed; says nothing.
+    Undecided,
+}
+
+impl Probe {
+    /// Round-trip delay without the time the reflector held the packet (RFC 2681, RFC 8762 T4-T1-(T3-T2)).
+    fn round_trip_delay(&self) -> Option<Delay> {
+        self.reply.map(|reply| reply.received.since(self.sent) - reply.held)
+    }
+
+    /// What became of it when packets are waited for this long and nothing was observed after `end`.
+    pub(crate) fn fate(&self, waiting_time: Duration, end: TestTime) -> Fate {
+        let waiting_time = Delay::from(waiting_time);
+        match (self.reply, self.round_trip_delay()) {
+            (Some(reply), Some(delay)) if reply.received.since(self.sent) <= waiting_time => Fate::Answered(delay),
+            (None, _) if end.since(self.sent) < waiting_time => Fate::Undecided,
+            _ => Fate::Lost,
+        }
+    }
+}
+
+/// All test packets of one flow in the order in which they were numbered.
+#[derive(Debug, Clone)]
+pub(crate) struct ProbeFlow<'a> {
+    /// The flow.
+    pub(crate) flow: &'a FlowSpec,
+    /// Its packets.
+    pub(crate) probes: Vec<Probe>,
+}
+
+/// Rows of one flow while they are gathered.
+#[derive(Default)]
+struct Rows {
+    sent: BTreeMap<u32, (TestTime, TestTime)>,
+    stamped: HashMap<u32, TestTime>,
+    received: HashMap<u32, (TestTime, Option<(TestTime, TestTime)>)>,
+    reply_stamped: HashMap<u32, TestTime>,
+}
+
+impl Rows {
+    /// Keeps the earliest reply: a duplicated packet counts once.
+    fn reply(&mut self, sequence: u32, received: TestTime, reflector: Option<(TestTime, TestTime)>) {
+        let entry = self.received.entry(sequence).or_insert((received, reflector));
+        if received < entry.0 {
+            *entry = (received, reflector);
+        }
+    }
+
+    fn probes(self) -> Vec<Probe> {
+        // Replies without a row for the packet they answer are passed over: with that row's frame lost, neither when
+        // the packet left nor in which phase is known.
+        let probe = |(sequence, (scheduled, sent)): (&u32, &(TestTime, TestTime))| {
+            let reply = self.received.get(sequence).map(|(received, reflector)| {
+                let held = reflector.map_or(Delay(0), |(arrived, left)| {
+                    // A stamp from before the reflector's own belongs to another copy of the packet.
+                    let stamp = self.reply_stamped.get(sequence).filter(|stamp| **stamp >= left);
+                    stamp.copied().unwrap_or(left).since(arrived)
+                });
+                Reply { received: *received, held }
+            });
+            let left = self.stamped.get(sequence).copied().unwrap_or(*sent);
+            Probe { sent: left, lateness: sent.since(*scheduled), reply }
+        };
+        self.sent.iter().map(probe).collect()
+    }
+}
+
+/// The packets of every UDP probe and ICMP echo flow of the plan, in its order; empty for a flow that sent none.
+pub(crate) fn probe_flows(recording: &Recording) -> Vec<ProbeFlow<'_>> {
+    let flows = || recording.header.flows.iter().filter(|flow| [UDP_PROBE, ICMP_ECHO].contains(&&*flow.flow_type));
+    let mut gathered: HashMap<FlowId, Rows> = flows().map(|flow| (flow.id, Rows::default())).collect();
+    // Only the client sends test packets.
+    for tables in recording.tables_of(ObservationPoint::Client) {
+        gather(&mut gathered, tables);
+    }
+    flows()
+        .map(|flow| ProbeFlow { flow, probes: gathered.remove(&flow.id).map(Rows::probes).unwrap_or_default() })
+        .collect()
+}
+
+fn gather(gathered: &mut HashMap<FlowId, Rows>, tables: &Tables) {
+    for row in tables.probe_sent.rows() {
+        if let Some(rows) = gathered.get_mut(&row.flow) {
+            rows.sent.entry(row.sequence).or_insert((row.scheduled, row.sent));
+        }
+    }
+    for row in tables.probe_stamped.rows() {
+        if let Some(rows) = gathered.get_mut(&row.flow) {
+            rows.stamped.entry(row.sequence).or_insert(row.sent);
+        }
+    }
+    for row in tables.probe_received.rows() {
+        if let Some(rows) = gathered.get_mut(&row.flow) {
+            rows.reply(row.sequence, row.received, Some((row.reflector_received, row.reflector_sent)));
+        }
+    }
+    for row in tables.echo_received.rows() {
+        if let Some(rows) = gathered.get_mut(&row.flow) {
+            rows.reply(row.sequence, row.received, None);
+        }
+    }
+    for row in tables.reply_stamped.rows() {
+        if let Some(rows) = gathered.get_mut(&row.flow) {
+            let stamp = rows.reply_stamped.entry(row.sequence).or_insert(row.reflector_sent);
+            *stamp = row.reflector_sent.min(*stamp);
+        }
+    }
+}
+
+/// The flows whose packets are pooled: all UDP probes, or all ICMP echo where no UDP probe was sent at all.
+pub(crate) fn pooled<'f, 'a>(flows: &'f [ProbeFlow<'a>]) -> impl Iterator<Item = &'f ProbeFlow<'a>> {
+    let udp = flows.iter().any(|entry| entry.flow.flow_type == UDP_PROBE && !entry.probes.is_empty());
+    let chosen = if udp { UDP_PROBE } else { ICMP_ECHO };
+    flows.iter().filter(move |entry| entry.flow.flow_type == chosen)
+}
+
+/// How long a packet is waited for: 3 s, or 10 idle median round trips where that is longer.
+///
+/// The median is of the pooled packets that were sent while `idle` and answered, however late: what is lost
+/// cannot be known before the waiting time is.
+pub(crate) fn waiting_time(flows: &[ProbeFlow<'_>], idle: impl Fn(TestTime) -> bool) -> Duration {
+    let mut delays: Vec<Delay> = pooled(flows)
+        .flat_map(|entry| &entry.probes)
+        .filter(|probe| idle(probe.sent))
+        .filter_map(Probe::round_trip_delay)
+        .collect();
+    delays.sort_unstable();
+    let median = percentile(&delays, 0, 500).unwrap_or_default();
+    let long = u64::try_from(median.0.saturating_mul(WAITING_ROUND_TRIPS)).unwrap_or(0);
+    SHORTEST_WAITING_TIME.max(Duration::from_nanos(long))
+}

@@ -1,0 +1,114 @@
+//! How busy the processors of both hosts were while the load ran.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use rrul_model::observation::{CpuTime, ObservationPoint};
+use rrul_model::recording::Recording;
+use rrul_model::time::{TestTime, Window};
+
+use crate::analysis::ProcessorLoad;
+use crate::statistics::counter::Counter;
+
+/// A core that was busy for more than this share of a second had no time left for the test.
+pub(crate) const SATURATED: f64 = 0.95;
+/// A hypervisor that takes more than this share of a second lets packets wait.
+pub(crate) const STOLEN: f64 = 0.05;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// Ticks that one core spent during one second.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ticks {
+    busy: u64,
+    steal: u64,
+    all: u64,
+}
+
+impl Ticks {
+    /// Between two readings. Counters that fall (a core that went away and came back) count as standing still.
+    fn between(before: &CpuTime, after: &CpuTime) -> Self {
+        let grown = |field: fn(&CpuTime) -> u64| field(after).saturating_sub(field(before));
+        let fields: [fn(&CpuTime) -> u64; 6] =
+            [|t| t.user, |t| t.nice, |t| t.system, |t| t.irq, |t| t.softirq, |t| t.steal];
+        let busy = fields.into_iter().map(grown).fold(0, u64::saturating_add);
+        let idle = grown(|t| t.idle).saturating_add(grown(|t| t.iowait));
+        Self { busy, steal: grown(|t| t.steal), all: busy.saturating_add(idle) }
+    }
+
+    fn share(self, part: u64) -> f64 {
+        part as f64 / self.all as f64
+    }
+}
+
+/// The processor load of each host that recorded any during `load`.
+///
+/// Every core on its own, because the mean over cores hides the one that is full. Readings are taken once a second and
+/// fall near whole seconds; of several near the same one the first counts. Time that the hypervisor took counts as
+/// busy: the test could not have it.
+pub(crate) fn processor_load(recording: &Recording, load: Window) -> Vec<ProcessorLoad> {
+    [ObservationPoint::Client, ObservationPoint::Server]
+        .into_iter()
+        .filter_map(|point| {
+            let mut cores: BTreeMap<u16, BTreeMap<i64, CpuTime>> = BTreeMap::new();
+            let rows = recording.tables_of(point).flat_map(|tables| tables.cpu_time.rows());
+            // The reading at the end of the load falls just behind it.
+            for row in rows.filter(|row| near(load.from) <= near(row.at) && near(row.at) <= near(load.to)) {
+                cores.entry(row.core).or_default().entry(near(row.at)).or_insert(row);
+            }
+            host(point, &cores, process(recording, point, load))
+        })
+        .collect()
+}
+
+/// The whole second that is nearest.
+fn near(at: TestTime) -> i64 {
+    at.0.saturating_add(SECOND / 2).div_euclid(SECOND)
+}
+
+fn host(
+    point: ObservationPoint,
+    cores: &BTreeMap<u16, BTreeMap<i64, CpuTime>>,
+    process: Option<Duration>,
+) -> Option<ProcessorLoad> {
+    let mut load =
+        ProcessorLoad { point, mean: 0.0, busiest_core: 0.0, saturated: 0.0, steal: 0.0, stolen: 0.0, process };
+    let (mut busy, mut all) = (0.0, 0.0);
+    let (mut seconds, mut saturated, mut stolen) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for readings in cores.values() {
+        for ((_, before), (second, after)) in readings.iter().zip(readings.iter().skip(1)) {
+            let ticks = Ticks::between(before, after);
+            if ticks.all == 0 {
+                continue;
+            }
+            busy += ticks.busy as f64;
+            all += ticks.all as f64;
+            load.busiest_core = load.busiest_core.max(ticks.share(ticks.busy));
+            load.steal = load.steal.max(ticks.share(ticks.steal));
+            seconds.insert(*second);
+            if ticks.share(ticks.busy) > SATURATED {
+                saturated.insert(*second);
+            }
+            if ticks.share(ticks.steal) > STOLEN {
+                stolen.insert(*second);
+            }
+        }
+    }
+    if seconds.is_empty() {
+        return None;
+    }
+    load.mean = busy / all;
+    load.saturated = saturated.len() as f64 / seconds.len() as f64;
+    load.stolen = stolen.len() as f64 / seconds.len() as f64;
+    Some(load)
+}
+
+/// Processor time of the program itself between the edges of `load`.
+fn process(recording: &Recording, point: ObservationPoint, load: Window) -> Option<Duration> {
+    let rows = recording.tables_of(point).flat_map(|tables| tables.process_time.rows());
+    let readings: Vec<(TestTime, u64)> =
+        rows.map(|row| (row.at, u64::try_from((row.user + row.system).0).unwrap_or(0))).collect();
+    let inside = readings.len() > 1 && readings.iter().any(|(at, _)| load.contains(*at));
+    let counter = Counter::new(readings);
+    inside.then(|| Duration::from_nanos((counter.at(load.to) - counter.at(load.from)).round() as u64))
+}

@@ -1,0 +1,45 @@
+//! Transactions per second of closed-loop flows.
+
+use std::collections::{HashMap, HashSet};
+
+use rrul_model::flow::{Component, FlowId};
+use rrul_model::observation::{ObservationPoint, Transaction};
+use rrul_model::recording::Recording;
+use rrul_model::time::{TestTime, Window};
+
+use crate::analysis::{TransactionFlow, TransactionPhase};
+use crate::join::{ICMP_ECHO, UDP_PROBE};
+
+/// The closed-loop flows of the plan: those of the Realtime Component that are no probes, and any with transactions.
+///
+/// A transaction belongs to the phase in which its request was sent. Rates are over the time that the flow had in the
+/// phase before the recording ended at `end`. Their durations feed no percentile: a closed loop asks rarely while
+/// replies are slow, and so samples good moments more often than bad ones.
+pub(crate) fn transactions(recording: &Recording, end: TestTime) -> Vec<TransactionFlow> {
+    let mut rows: HashMap<FlowId, Vec<Transaction>> = HashMap::new();
+    for row in recording.tables_of(ObservationPoint::Client).flat_map(|tables| tables.transaction.rows()) {
+        rows.entry(row.flow).or_default().push(row);
+    }
+    let with_rows: HashSet<FlowId> = rows.keys().copied().collect();
+    let closed_loop = recording.header.flows.iter().filter(|flow| {
+        let probe = [UDP_PROBE, ICMP_ECHO].contains(&&*flow.flow_type);
+        with_rows.contains(&flow.id) || (flow.component == Component::Realtime && !probe)
+    });
+    closed_loop
+        .map(|flow| {
+            let rows = rows.remove(&flow.id).unwrap_or_default();
+            let phases = recording.header.phases.iter().filter(|entry| entry.window.overlaps(&flow.window));
+            let phases = phases.map(|entry| {
+                let from = entry.window.from.max(flow.window.from);
+                let to = entry.window.to.min(flow.window.to).min(end);
+                let length = Window { from, to }.length().as_secs_f64();
+                let sent = || rows.iter().filter(|row| entry.window.contains(row.started));
+                let answered = sent().filter(|row| row.answered != 0).count() as u64;
+                let unanswered = sent().count() as u64 - answered;
+                let per_second = if length > 0.0 { answered as f64 / length } else { 0.0 };
+                TransactionPhase { phase: entry.phase, answered, unanswered, per_second }
+            });
+            TransactionFlow { flow: flow.into(), phases: phases.collect() }
+        })
+        .collect()
+}

@@ -1,0 +1,30 @@
+//! When a recording ended and how far each host got.
+
+use rrul_model::observation::{ObservationPoint, Tables};
+use rrul_model::recording::Recording;
+use rrul_model::time::TestTime;
+
+/// Until when the client watched: the recording's end as it says itself, or the client's last observation before it.
+///
+/// Between the two the client waits for the server's last frames and listens to no reply any more.
+pub(crate) fn end(recording: &Recording) -> TestTime {
+    let last = recording.tables_of(ObservationPoint::Client).filter_map(last_observation).max();
+    let said = recording.end.as_ref().map(|end| end.at);
+    said.into_iter().chain(last).min().unwrap_or_default()
+}
+
+/// The latest stamp in these tables that the observing host took of its own clock.
+pub(crate) fn last_observation(tables: &Tables) -> Option<TestTime> {
+    let stamps = [
+        tables.octets_received.rows().map(|row| row.at).max(),
+        tables.tcp_info.rows().map(|row| row.at).max(),
+        tables.probe_sent.rows().map(|row| row.sent).max(),
+        tables.probe_received.rows().map(|row| row.received).max(),
+        tables.echo_received.rows().map(|row| row.received).max(),
+        tables.transaction.rows().map(|row| row.started).max(),
+        tables.cpu_time.rows().map(|row| row.at).max(),
+        tables.process_time.rows().map(|row| row.at).max(),
+        tables.clock_sample.rows().map(|row| row.at).max(),
+    ];
+    stamps.into_iter().flatten().max()
+}

@@ -1,0 +1,5 @@
+//! Estimators, each named for what it is.
+
+pub(crate) mod counter;
+pub mod percentile;
+pub(crate) mod time_bins;

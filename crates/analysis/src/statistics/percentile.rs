@@ -1,0 +1,122 @@
+//! Percentiles of exact integers, with losses counted as infinitely late.
+
+use rrul_model::units::Delay;
+
+/// The inverted empirical distribution function: the smallest value that at least `per_mille` of all values reach.
+///
+/// Type 1 of Hyndman and Fan (1996), also called nearest rank: always a value that was observed, never a mean of two.
+/// The value at rank ceil(n * `per_mille` / 1000), counted from 1, where n is the number of `sorted` values and
+/// `infinite` ones together. `per_mille` is cut to 1000; 0 gives the smallest. `None` when there is no value, or when
+/// the rank falls among the infinite.
+pub fn percentile<T: Copy>(sorted: &[T], infinite: u64, per_mille: u16) -> Option<T> {
+    let all = u128::try_from(sorted.len()).unwrap_or(u128::MAX).saturating_add(u128::from(infinite));
+    let rank = all.saturating_mul(u128::from(per_mille.min(1000))).div_ceil(1000).max(1);
+    sorted.get(usize::try_from(rank - 1).ok()?).copied()
+}
+
+/// Where the delays of a sample of packets lie.
+///
+/// A lost packet counts as one that is infinitely late (the delay of RFC 7679 section 3.4 is undefined for it): it moves
+/// every percentile up instead of dropping out, so that a queue that drops does not look better than one that delays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DelayStatistics {
+    /// All packets, lost ones included.
+    pub n: u64,
+    /// Of those, lost.
+    pub lost: u64,
+    /// Smallest delay; `None` when every packet was lost.
+    pub min: Option<Delay>,
+    /// Median; `None` when it falls on a loss, as for the other percentiles.
+    pub p50: Option<Delay>,
+    /// 90th percentile.
+    pub p90: Option<Delay>,
+    /// 95th percentile.
+    pub p95: Option<Delay>,
+    /// 99th percentile.
+    pub p99: Option<Delay>,
+    /// Largest delay of a packet that was answered; `None` when every packet was lost.
+    pub max: Option<Delay>,
+}
+
+impl DelayStatistics {
+    /// The statistics of these answered packets and this many lost ones; `None` when there is neither.
+    pub fn of(mut answered: Vec<Delay>, lost: u64) -> Option<Self> {
+        answered.sort_unstable();
+        let n = u64::try_from(answered.len()).unwrap_or(u64::MAX).saturating_add(lost);
+        let at = |per_mille| percentile(&answered, lost, per_mille);
+        (n > 0).then(|| Self {
+            n,
+            lost,
+            min: answered.first().copied(),
+            p50: at(500),
+            p90: at(900),
+            p95: at(950),
+            p99: at(990),
+            max: answered.last().copied(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn percentiles_agree_with_the_nearest_rank_worked_by_hand() {
+        // Ranks ceil(0.05*5)=1, ceil(0.30*5)=2, ceil(0.40*5)=2, ceil(0.50*5)=3, 5.
+        let sorted = [15, 20, 35, 40, 50];
+        for (per_mille, value) in [(0, 15), (50, 15), (300, 20), (400, 20), (500, 35), (1000, 50)] {
+            assert_eq!(percentile(&sorted, 0, per_mille), Some(value), "{per_mille} per mille");
+        }
+    }
+
+    #[test]
+    fn percentiles_agree_with_rs_quantile_of_type_1() {
+        // R: quantile(1:10, c(.1, .25, .5, .75, .9, .99), type = 1) is 1 3 5 8 9 10
+        let sorted: Vec<u32> = (1..=10).collect();
+        for (per_mille, value) in [(100, 1), (250, 3), (500, 5), (750, 8), (900, 9), (990, 10)] {
+            assert_eq!(percentile(&sorted, 0, per_mille), Some(value), "{per_mille} per mille");
+        }
+    }
+
+    #[test]
+    fn a_percentile_that_falls_on_a_loss_is_none() {
+        let statistics = DelayStatistics::of((1..=98).map(Delay).collect(), 2).unwrap();
+        assert_eq!((statistics.n, statistics.lost), (100, 2));
+        assert_eq!(statistics.p50, Some(Delay(50)));
+        assert_eq!(statistics.p95, Some(Delay(95)));
+        assert_eq!(statistics.p99, None, "rank 99 of 100 is one of the two lost packets");
+        assert_eq!(statistics.max, Some(Delay(98)));
+    }
+
+    #[test]
+    fn when_all_is_lost_only_the_counts_are_known() {
+        let statistics = DelayStatistics::of(Vec::new(), 7).unwrap();
+        assert_eq!((statistics.n, statistics.lost), (7, 7));
+        assert_eq!((statistics.min, statistics.p50, statistics.max), (None, None, None));
+        assert_eq!(DelayStatistics::of(Vec::new(), 0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_percentile_is_the_smallest_value_that_enough_values_reach(
+            mut values in prop::collection::vec(any::<i64>(), 1..200), lost in 0_u64..50, per_mille in 1_u16..=1000
+        ) {
+            values.sort_unstable();
+            let all = values.len() as u64 + lost;
+            let reaches = |limit: i64| values.iter().filter(|value| **value <= limit).count() as u64 * 1000 >= all * u64::from(per_mille);
+            let expected = values.iter().copied().find(|value| reaches(*value));
+            prop_assert_eq!(percentile(&values, lost, per_mille), expected);
+        }
+
+        #[test]
+        fn percentiles_never_fall_as_they_rise(values in prop::collection::vec(any::<i64>(), 1..200), lost in 0_u64..50) {
+            let statistics = DelayStatistics::of(values.into_iter().map(Delay).collect(), lost).unwrap();
+            // None is a loss, later than anything.
+            let late = |delay: Option<Delay>| delay.map_or(i128::MAX, |delay| i128::from(delay.0));
+            let rising = [statistics.min, statistics.p50, statistics.p90, statistics.p95, statistics.p99].map(late);
+            prop_assert!(rising.is_sorted(), "{:?}", rising);
+        }
+    }
+}

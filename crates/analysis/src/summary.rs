@@ -1,0 +1,332 @@
+//! The analysis as stable JSON: what `rrul show --json` prints. docs/summary.schema.json is its schema.
+//!
+//! Base units only, as integers: bits per second (`_bps`), nanoseconds (`_ns`), octets, counts. Shares are 0 to 1.
+//! What is not known is null, never 0. Series are left to the recording.
+
+use rrul_model::flow::Direction;
+use rrul_model::observation::ObservationPoint;
+use rrul_model::phase::Phase;
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::analysis::{
+    Analysis, DelayFlow, DirectionGoodput, FailedFlow, GoodputFlow, Loss, PhaseDelays, ProcessorLoad, TransactionFlow,
+};
+use crate::statistics::percentile::DelayStatistics;
+use crate::validity::Validity;
+
+/// The name and version of the form. Members may be added within a version; none changes its meaning or goes.
+pub const FORMAT: &str = "rrul-summary/1";
+
+/// The numbers of one recording.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// [`FORMAT`].
+    pub format: &'static str,
+    /// The plan's name.
+    pub plan: String,
+    /// The user's title.
+    pub title: String,
+    /// When the run began, RFC 3339, UTC.
+    pub created: String,
+    /// The server as the user named it.
+    pub server: String,
+    /// Families under test.
+    pub families: Vec<&'static str>,
+    /// Why the recording is not complete.
+    pub partial: Option<String>,
+    /// Whether the numbers deserve trust.
+    pub validity: Validity,
+    /// Goodput of the load by direction.
+    pub goodput: GoodputSummary,
+    /// Round-trip delay by phase.
+    pub round_trip_delay: RoundTripDelaySummary,
+    /// Test packets and losses.
+    pub loss: LossSummary,
+    /// Largest start spread.
+    pub start_spread_ns: Option<i64>,
+    /// Closed-loop flows.
+    pub transactions: Vec<TransactionsSummary>,
+    /// Lateness of test packets against their schedule.
+    pub send_lateness: Option<DelaySummary>,
+    /// Processor load of each host.
+    pub processor: Vec<ProcessorSummary>,
+    /// Flows that failed.
+    pub failed_flows: Vec<FailedFlowSummary>,
+    /// Flows that the test can do without and that are absent.
+    pub absent_flows: Vec<FailedFlowSummary>,
+}
+
+/// Goodput by direction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GoodputSummary {
+    /// Server to client.
+    pub down: DirectionSummary,
+    /// Client to server.
+    pub up: DirectionSummary,
+}
+
+/// Goodput of one direction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DirectionSummary {
+    /// Sum over the flows.
+    pub sum_bps: u64,
+    /// Mean over the flows.
+    pub mean_bps: u64,
+    /// Octets in the load phase.
+    pub octets: u64,
+    /// Each flow.
+    pub flows: Vec<GoodputFlowSummary>,
+}
+
+/// Goodput of one flow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GoodputFlowSummary {
+    /// Its name.
+    pub flow: String,
+    /// Mean over its time in the load phase.
+    pub mean_bps: u64,
+    /// Octets in the load phase.
+    pub octets: u64,
+    /// Octets retransmitted in a million octets sent.
+    pub retransmitted_ppm: Option<u64>,
+}
+
+/// Statistics of delays, losses counted as infinitely late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct DelaySummary {
+    /// Packets, lost ones included.
+    pub n: u64,
+    /// Of those, lost.
+    pub lost: u64,
+    /// Smallest.
+    pub min_ns: Option<i64>,
+    /// Median; null when it falls on a loss, as for the other percentiles.
+    pub p50_ns: Option<i64>,
+    /// 90th percentile.
+    pub p90_ns: Option<i64>,
+    /// 95th percentile.
+    pub p95_ns: Option<i64>,
+    /// 99th percentile.
+    pub p99_ns: Option<i64>,
+    /// Largest of those that were answered.
+    pub max_ns: Option<i64>,
+}
+
+/// Round-trip delay of all probe flows together and of each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RoundTripDelaySummary {
+    /// All together, by phase.
+    #[serde(flatten)]
+    pub pooled: PhasesSummary,
+    /// Each flow, ICMP echo included.
+    pub flows: Vec<DelayFlowSummary>,
+}
+
+/// Delay by phase, and what the load adds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct PhasesSummary {
+    /// Idle baseline.
+    pub idle: Option<DelaySummary>,
+    /// Under load.
+    pub load: Option<DelaySummary>,
+    /// After the load.
+    pub after: Option<DelaySummary>,
+    /// Loaded median less idle median.
+    pub induced_p50_ns: Option<i64>,
+    /// Loaded 95th percentile less idle median.
+    pub induced_p95_ns: Option<i64>,
+}
+
+/// Round-trip delay of one flow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DelayFlowSummary {
+    /// Its name.
+    pub flow: String,
+    /// By phase.
+    #[serde(flatten)]
+    pub phases: PhasesSummary,
+    /// Packets sent whose fate is known.
+    pub sent: u64,
+    /// Of those, lost.
+    pub lost: u64,
+}
+
+/// Test packets and losses over all phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LossSummary {
+    /// Packets sent whose fate is known.
+    pub sent: u64,
+    /// Of those, lost.
+    pub lost: u64,
+    /// How long a packet was waited for.
+    pub waiting_time_ns: i64,
+}
+
+/// Transactions of one closed-loop flow.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TransactionsSummary {
+    /// Its name.
+    pub flow: String,
+    /// Idle baseline.
+    pub idle: Option<TransactionPhaseSummary>,
+    /// Under load.
+    pub load: Option<TransactionPhaseSummary>,
+    /// After the load.
+    pub after: Option<TransactionPhaseSummary>,
+}
+
+/// Transactions of one flow in one phase.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TransactionPhaseSummary {
+    /// Answered.
+    pub answered: u64,
+    /// Given up.
+    pub unanswered: u64,
+    /// Answered per second.
+    pub per_second: f64,
+}
+
+/// Processor load of one host during the load phase.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ProcessorSummary {
+    /// Which host.
+    pub host: ObservationPoint,
+    /// Mean share of time that the cores were busy.
+    pub mean: f64,
+    /// Highest share of one second that one core was busy.
+    pub busiest_core: f64,
+    /// Share of seconds in which some core was over 95 % busy.
+    pub saturated: f64,
+    /// Highest share of one second that the hypervisor took from one core.
+    pub steal: f64,
+    /// Share of seconds in which the hypervisor took over 5 % of some core.
+    pub stolen: f64,
+    /// Processor time of rrul itself.
+    pub process_ns: Option<i64>,
+}
+
+/// A flow that failed or is absent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailedFlowSummary {
+    /// Its name.
+    pub flow: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl From<&Analysis> for Summary {
+    fn from(analysis: &Analysis) -> Self {
+        let Loss { sent, lost } = analysis.loss;
+        Self {
+            format: FORMAT,
+            plan: analysis.plan.clone(),
+            title: analysis.title.clone(),
+            created: analysis.created.clone(),
+            server: analysis.server_name.clone(),
+            families: analysis.families.iter().map(|family| family.name()).collect(),
+            partial: analysis.partial.clone(),
+            validity: analysis.validity.clone(),
+            goodput: GoodputSummary {
+                down: direction(analysis.goodput(Direction::Down)),
+                up: direction(analysis.goodput(Direction::Up)),
+            },
+            round_trip_delay: RoundTripDelaySummary {
+                pooled: phases(&analysis.round_trip_delay),
+                flows: delay_flows(analysis),
+            },
+            loss: LossSummary { sent, lost, waiting_time_ns: Delay::from(analysis.waiting_time).0 },
+            start_spread_ns: nanoseconds(analysis.start_spread),
+            transactions: transactions(analysis),
+            send_lateness: analysis.send_lateness.as_ref().map(delay),
+            processor: processor(analysis),
+            failed_flows: failed(&analysis.failed_flows),
+            absent_flows: failed(&analysis.absent_flows),
+        }
+    }
+}
+
+fn nanoseconds(delay: Option<Delay>) -> Option<i64> {
+    delay.map(|delay| delay.0)
+}
+
+fn direction(goodput: &DirectionGoodput) -> DirectionSummary {
+    let flow = |entry: &GoodputFlow| GoodputFlowSummary {
+        flow: entry.flow.name.clone(),
+        mean_bps: entry.mean.0,
+        octets: entry.octets.0,
+        retransmitted_ppm: entry.retransmitted.map(|share| (share * 1e6).round() as u64),
+    };
+    DirectionSummary {
+        sum_bps: goodput.sum.0,
+        mean_bps: goodput.mean.0,
+        octets: goodput.octets.0,
+        flows: goodput.flows.iter().map(flow).collect(),
+    }
+}
+
+fn delay(statistics: &DelayStatistics) -> DelaySummary {
+    DelaySummary {
+        n: statistics.n,
+        lost: statistics.lost,
+        min_ns: nanoseconds(statistics.min),
+        p50_ns: nanoseconds(statistics.p50),
+        p90_ns: nanoseconds(statistics.p90),
+        p95_ns: nanoseconds(statistics.p95),
+        p99_ns: nanoseconds(statistics.p99),
+        max_ns: nanoseconds(statistics.max),
+    }
+}
+
+fn phases(delays: &PhaseDelays) -> PhasesSummary {
+    PhasesSummary {
+        idle: delays.idle.as_ref().map(delay),
+        load: delays.load.as_ref().map(delay),
+        after: delays.after.as_ref().map(delay),
+        induced_p50_ns: nanoseconds(delays.induced_p50()),
+        induced_p95_ns: nanoseconds(delays.induced_p95()),
+    }
+}
+
+fn delay_flows(analysis: &Analysis) -> Vec<DelayFlowSummary> {
+    let flow = |entry: &DelayFlow| DelayFlowSummary {
+        flow: entry.flow.name.clone(),
+        phases: phases(&entry.delays),
+        sent: entry.loss.sent,
+        lost: entry.loss.lost,
+    };
+    analysis.delay_flows.iter().map(flow).collect()
+}
+
+fn transactions(analysis: &Analysis) -> Vec<TransactionsSummary> {
+    let flow = |entry: &TransactionFlow| {
+        let of = |phase: Phase| {
+            let found = entry.phases.iter().find(|candidate| candidate.phase == phase)?;
+            let (answered, unanswered, per_second) = (found.answered, found.unanswered, found.per_second);
+            Some(TransactionPhaseSummary { answered, unanswered, per_second })
+        };
+        let name = entry.flow.name.clone();
+        TransactionsSummary { flow: name, idle: of(Phase::Idle), load: of(Phase::Load), after: of(Phase::After) }
+    };
+    analysis.transaction_flows.iter().map(flow).collect()
+}
+
+fn processor(analysis: &Analysis) -> Vec<ProcessorSummary> {
+    let host = |load: &ProcessorLoad| ProcessorSummary {
+        host: load.point,
+        mean: load.mean,
+        busiest_core: load.busiest_core,
+        saturated: load.saturated,
+        steal: load.steal,
+        stolen: load.stolen,
+        process_ns: load.process.map(|time| Delay::from(time).0),
+    };
+    analysis.processor.iter().map(host).collect()
+}
+
+fn failed(flows: &[FailedFlow]) -> Vec<FailedFlowSummary> {
+    flows
+        .iter()
+        .map(|entry| FailedFlowSummary { flow: entry.flow.name.clone(), reason: entry.reason.clone() })
+        .collect()
+}

@@ -1,0 +1,230 @@
+//! Round-trip delay and loss.
+
+use std::time::Duration;
+
+use rrul_analysis::analysis::Loss;
+use rrul_model::flow::{AddressFamily, Component, FlowId};
+use rrul_model::observation::{EchoReceived, ProbeStamped, ReplyStamped};
+use rrul_model::recording::End;
+use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
+
+use crate::builder::{CLOCK_OFFSET, Client, HELD, MS, SECOND, Scenario, ms};
+
+fn with_probe() -> (Scenario, FlowId) {
+    let mut scenario = Scenario::new();
+    let flow = scenario.udp_probe(AddressFamily::Ipv4);
+    (scenario, flow)
+}
+
+#[test]
+fn a_constant_delay_is_found_exactly_in_every_phase_whatever_the_servers_clock() {
+    let (mut scenario, flow) = with_probe();
+    scenario.probes(flow, |_| Some(20 * MS));
+    let analysis = scenario.analyze();
+    for (delays, n) in [
+        (analysis.round_trip_delay.idle.unwrap(), 250),
+        (analysis.round_trip_delay.load.unwrap(), 500),
+        (analysis.round_trip_delay.after.unwrap(), 250),
+    ] {
+        assert_eq!((delays.n, delays.lost), (n, 0));
+        assert_eq!([delays.min, delays.p50, delays.p90, delays.p95, delays.p99, delays.max], [ms(20); 6]);
+    }
+    assert_eq!(analysis.round_trip_delay.induced_p50(), ms(0));
+    assert_eq!(analysis.loss, Loss { sent: 1000, lost: 0 });
+    assert_eq!(analysis.delay_flows[0].series.len(), 1000);
+}
+
+#[test]
+fn a_step_under_load_is_the_induced_delay() {
+    let (mut scenario, flow) = with_probe();
+    // One packet in ten waits 420 ms longer than the others do.
+    scenario.probes(flow, |at| match at {
+        _ if !Scenario::LOAD.contains(TestTime(at)) => Some(20 * MS),
+        _ if (at / (20 * MS)) % 10 == 0 => Some(640 * MS),
+        _ => Some(220 * MS),
+    });
+    let delays = scenario.analyze().round_trip_delay;
+    assert_eq!(delays.induced_p50(), ms(200));
+    assert_eq!(delays.load.unwrap().p90, ms(220));
+    assert_eq!(delays.induced_p95(), ms(620));
+}
+
+#[test]
+fn kernel_stamps_replace_those_of_the_program_on_both_hosts() {
+    let (mut scenario, flow) = with_probe();
+    scenario.sent(flow, 0, SECOND);
+    scenario.received(flow, 0, SECOND, 20 * MS);
+    scenario.observe(Client, SECOND, ProbeStamped { flow, sequence: 0, sent: TestTime(SECOND + 2 * MS) });
+    // The reflector's packet left its host 3 ms after the program handed it over.
+    let reflector_sent = TestTime(SECOND + 10 * MS + CLOCK_OFFSET + HELD + 3 * MS);
+    scenario.observe(Client, SECOND, ReplyStamped { flow, sequence: 0, reflector_sent });
+    let analysis = scenario.analyze();
+    assert_eq!(analysis.round_trip_delay.idle.unwrap().p50, ms(20 - 2 - 3));
+    assert_eq!(analysis.delay_flows[0].series[0].at, TestTime(SECOND + 2 * MS));
+}
+
+#[test]
+fn a_reflectors_stamp_from_before_the_reply_was_written_is_of_another_copy_and_not_used() {
+    let (mut scenario, flow) = with_probe();
+    scenario.sent(flow, 0, SECOND);
+    scenario.received(flow, 0, SECOND, 20 * MS);
+    let reflector_sent = TestTime(SECOND + CLOCK_OFFSET);
+    scenario.observe(Client, SECOND, ReplyStamped { flow, sequence: 0, reflector_sent });
+    assert_eq!(scenario.analyze().round_trip_delay.idle.unwrap().p50, ms(20));
+}
+
+#[test]
+fn losses_are_counted_and_move_the_percentiles_up() {
+    let (mut scenario, flow) = with_probe();
+    // 10 of the 500 packets under load: 2 %, so that P99 falls on a loss.
+    scenario.probes(flow, |at| (!(6 * SECOND..6 * SECOND + 200 * MS).contains(&at)).then_some(20 * MS));
+    let analysis = scenario.analyze();
+    let load = analysis.round_trip_delay.load.unwrap();
+    assert_eq!((load.n, load.lost, load.p95, load.p99, load.max), (500, 10, ms(20), None, ms(20)));
+    assert_eq!(analysis.loss, Loss { sent: 1000, lost: 10 });
+    assert_eq!(analysis.delay_flows[0].series.iter().filter(|point| point.delay.is_none()).count(), 10);
+}
+
+#[test]
+fn a_reply_after_the_waiting_time_counts_as_lost_and_one_at_its_end_does_not() {
+    let (mut scenario, flow) = with_probe();
+    scenario.sent(flow, 0, SECOND);
+    scenario.received(flow, 0, SECOND, 3 * SECOND - HELD);
+    scenario.sent(flow, 1, 2 * SECOND);
+    scenario.received(flow, 1, 2 * SECOND, 3 * SECOND - HELD + 1);
+    // Enough prompt ones that ten median round trips stay below 3 s.
+    for sequence in 2..10 {
+        scenario.sent(flow, sequence, 3 * SECOND);
+        scenario.received(flow, sequence, 3 * SECOND, 20 * MS);
+    }
+    let analysis = scenario.analyze();
+    assert_eq!(analysis.waiting_time, Duration::from_secs(3));
+    let idle = analysis.round_trip_delay.idle.unwrap();
+    assert_eq!((idle.n, idle.lost, idle.max), (10, 1, Some(Delay(3 * SECOND - HELD))));
+}
+
+#[test]
+fn on_a_long_path_packets_are_waited_for_ten_round_trips() {
+    let (mut scenario, flow) = with_probe();
+    scenario.probes(flow, |at| Some(if (6 * SECOND..7 * SECOND).contains(&at) { 4 * SECOND } else { 500 * MS }));
+    let analysis = scenario.analyze();
+    assert_eq!(analysis.waiting_time, Duration::from_secs(5));
+    let load = analysis.round_trip_delay.load.unwrap();
+    assert_eq!((load.lost, load.max), (0, ms(4000)));
+}
+
+#[test]
+fn a_duplicated_reply_counts_once_and_the_first_one_counts() {
+    let (mut scenario, flow) = with_probe();
+    scenario.sent(flow, 0, SECOND);
+    scenario.received(flow, 0, SECOND, 35 * MS);
+    scenario.received(flow, 0, SECOND, 20 * MS);
+    scenario.received(flow, 0, SECOND, 50 * MS);
+    let idle = scenario.analyze().round_trip_delay.idle.unwrap();
+    assert_eq!((idle.n, idle.lost, idle.min, idle.max), (1, 0, ms(20), ms(20)));
+}
+
+#[test]
+fn packets_whose_waiting_time_had_not_passed_at_the_end_are_not_counted() {
+    let (mut scenario, flow) = with_probe();
+    // Nothing is answered from 16 s on; the recording ends at 20 s. Sent after 17 s: undecided.
+    scenario.probes(flow, |at| (at < 16 * SECOND).then_some(20 * MS));
+    let analysis = scenario.analyze();
+    assert_eq!(analysis.loss, Loss { sent: 850, lost: 50 });
+    assert_eq!(analysis.round_trip_delay.after.unwrap().n, 100);
+    assert_eq!(analysis.delay_flows[0].series.len(), 850);
+}
+
+#[test]
+fn a_packet_belongs_to_the_phase_in_which_it_was_sent() {
+    let (mut scenario, flow) = with_probe();
+    scenario.probes(flow, |at| match at {
+        _ if at < 5 * SECOND => Some(20 * MS),
+        _ if at < 15 * SECOND => Some(1500 * MS),
+        _ => None,
+    });
+    let delays = scenario.analyze().round_trip_delay;
+    let load = delays.load.unwrap();
+    assert_eq!((load.n, load.lost, load.p50), (500, 0, ms(1500)), "answered in the next phase, sent under load");
+    let after = delays.after.unwrap();
+    assert_eq!((after.n, after.lost, after.min, after.p50, after.max), (100, 100, None, None, None));
+}
+
+#[test]
+fn a_reply_to_a_packet_that_is_not_in_the_recording_is_passed_over() {
+    let (mut scenario, flow) = with_probe();
+    scenario.probes(flow, |_| Some(20 * MS));
+    scenario.received(flow, 123_456, 9 * SECOND, 900 * MS);
+    scenario.received(FlowId(99), 0, 9 * SECOND, 900 * MS);
+    let analysis = scenario.analyze();
+    assert_eq!(analysis.loss, Loss { sent: 1000, lost: 0 });
+    assert_eq!(analysis.round_trip_delay.load.unwrap().max, ms(20));
+}
+
+#[test]
+fn two_families_are_pooled_packet_by_packet_and_told_apart_by_flow() {
+    let mut scenario = Scenario::new();
+    for (family, delay) in [(AddressFamily::Ipv4, 20 * MS), (AddressFamily::Ipv6, 30 * MS)] {
+        let flow = scenario.udp_probe(family);
+        scenario.probes(flow, |_| Some(delay));
+    }
+    let analysis = scenario.analyze();
+    let idle = analysis.round_trip_delay.idle.unwrap();
+    assert_eq!((idle.n, idle.p50, idle.p90), (500, ms(20), ms(30)));
+    let medians: Vec<_> = analysis.delay_flows.iter().map(|entry| entry.delays.idle.unwrap().p50).collect();
+    assert_eq!(medians, [ms(20), ms(30)]);
+}
+
+#[test]
+fn icmp_echo_is_a_flow_of_its_own_and_pooled_only_without_udp_probes() {
+    let echo = |scenario: &mut Scenario| {
+        let flow = scenario.flow("icmp_echo", Component::Realtime, None, AddressFamily::Ipv4, Scenario::ALL);
+        scenario.sent(flow, 0, SECOND);
+        let received = TestTime(SECOND + 12 * MS);
+        scenario.observe(Client, SECOND, EchoReceived { flow, sequence: 0, received, read: received });
+    };
+    let (mut scenario, flow) = with_probe();
+    scenario.probes(flow, |_| Some(20 * MS));
+    echo(&mut scenario);
+    let analysis = scenario.analyze();
+    assert_eq!(analysis.round_trip_delay.idle.unwrap().min, ms(20));
+    assert_eq!(analysis.delay_flows[1].delays.idle.unwrap().p50, ms(12));
+
+    let (mut alone, _never_sent) = with_probe();
+    echo(&mut alone);
+    let analysis = alone.analyze();
+    assert_eq!(analysis.round_trip_delay.idle.unwrap().p50, ms(12));
+    assert_eq!(analysis.loss, Loss { sent: 1, lost: 0 });
+}
+
+#[test]
+fn in_a_recording_that_breaks_off_the_last_observation_is_the_end() {
+    let (mut scenario, flow) = with_probe();
+    // The last packet is sent at 9.99 s; nothing is answered from 5 s on. Sent after 6.99 s: undecided.
+    scenario.probes(flow, |at| (at < 5 * SECOND).then_some(20 * MS));
+    scenario.recording.end = None;
+    scenario.recording.frames.retain(|frame| frame.number < 10);
+    assert_eq!(scenario.analyze().loss, Loss { sent: 350, lost: 100 });
+}
+
+#[test]
+fn the_series_is_in_the_order_in_which_packets_left() {
+    let (mut scenario, flow) = with_probe();
+    for (sequence, at) in [(0, 3 * SECOND), (1, SECOND), (2, 2 * SECOND)] {
+        scenario.sent(flow, sequence, at);
+        scenario.received(flow, sequence, at, 20 * MS);
+    }
+    let analysis = scenario.analyze();
+    let seconds: Vec<i64> = analysis.delay_flows[0].series.iter().map(|point| point.at.0 / SECOND).collect();
+    assert_eq!(seconds, [1, 2, 3]);
+}
+
+#[test]
+fn while_the_client_only_waits_for_the_servers_last_frames_no_packet_is_given_up() {
+    let (mut scenario, flow) = with_probe();
+    // The last packet is sent at 19.99 s, the client's last observation is at 20.003 s, the end 4 s later.
+    scenario.probes(flow, |at| (at < 18 * SECOND).then_some(20 * MS));
+    scenario.recording.end = Some(End { at: TestTime(24 * SECOND), partial: None });
+    assert_eq!(scenario.analyze().loss, Loss { sent: 900, lost: 0 });
+}

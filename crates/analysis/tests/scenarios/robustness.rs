@@ -1,0 +1,159 @@
+//! A damaged or hostile recording gives some analysis, never a panic.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use rrul_analysis::live::Live;
+use rrul_analysis::summary::Summary;
+use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
+use rrul_model::observation::{
+    ClockSample, CpuTime, EchoReceived, FlowEvent, FlowEventKind, Observation, OctetsReceived, ProbeReceived,
+    ProbeSent, ProbeStamped, ProcessTime, ReplyStamped, Tables, TcpInfo, Transaction,
+};
+use rrul_model::recording::{End, Frame, Recording};
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::{ByteCount, Delay};
+
+use crate::builder::{Client, SECOND, Scenario, Server, tcp_info};
+
+fn any_i64() -> impl Strategy<Value = i64> {
+    prop_oneof![4 => -SECOND..21 * SECOND, 1 => any::<i64>(), 1 => Just(i64::MIN), 1 => Just(i64::MAX)]
+}
+
+fn any_u64() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => 0_u64..1_000_000, 1 => any::<u64>(), 1 => Just(u64::MAX)]
+}
+
+fn time() -> impl Strategy<Value = TestTime> {
+    any_i64().prop_map(TestTime)
+}
+
+fn flow() -> impl Strategy<Value = FlowId> {
+    prop_oneof![8 => (0_u16..8).prop_map(FlowId), 1 => any::<u16>().prop_map(FlowId)]
+}
+
+fn observation() -> impl Strategy<Value = Observation> {
+    let numbers = (any_u64(), any_u64(), any_u64(), any_u64());
+    (0_u8..11, flow(), 0_u32..6, (time(), time(), time(), time()), numbers).prop_map(
+        |(kind, flow, sequence, (a, b, c, d), (w, x, y, z))| match kind {
+            0 => OctetsReceived { flow, at: a, octets: ByteCount(w) }.into(),
+            1 => TcpInfo { data_segs_in: x as u32, bytes_sent: y, bytes_retrans: z, ..tcp_info(flow, a.0) }.into(),
+            2 => ProbeSent { flow, sequence, scheduled: a, sent: b }.into(),
+            3 => ProbeStamped { flow, sequence, sent: a }.into(),
+            4 => ProbeReceived {
+                flow,
+                sequence,
+                received: a,
+                read: b,
+                reflector_received: c,
+                reflector_sent: d,
+                reflector_octet: w as u8,
+                octet: x as u8,
+                reflector_count: y as u32,
+            }
+            .into(),
+            5 => ReplyStamped { flow, sequence, reflector_sent: a }.into(),
+            6 => EchoReceived { flow, sequence, received: a, read: b }.into(),
+            7 => Transaction { flow, started: a, took: Delay(b.0), answered: w as u8 }.into(),
+            8 => CpuTime {
+                at: a,
+                core: sequence as u16,
+                user: w,
+                nice: x,
+                system: y,
+                idle: z,
+                iowait: w,
+                irq: x,
+                softirq: y,
+                steal: z,
+            }
+            .into(),
+            9 => ProcessTime { at: a, user: Delay(b.0), system: Delay(c.0) }.into(),
+            _ => ClockSample { at: a, realtime: b.0 }.into(),
+        },
+    )
+}
+
+fn event() -> impl Strategy<Value = FlowEvent> {
+    let kinds = [FlowEventKind::FirstSent, FlowEventKind::Failed, FlowEventKind::Connected];
+    (flow(), time(), prop::sample::select(kinds.to_vec())).prop_map(|(flow, at, event)| FlowEvent {
+        flow,
+        at,
+        event,
+        detail: String::new(),
+    })
+}
+
+fn frame() -> impl Strategy<Value = Frame> {
+    let rows = prop::collection::vec(observation(), 0..40);
+    let numbers = prop_oneof![0_u32..5, Just(u32::MAX)];
+    (any::<bool>(), numbers, any_u64(), rows, prop::collection::vec(event(), 0..5)).prop_map(
+        |(client, number, dropped, rows, events)| {
+            let mut tables = Tables::default();
+            for row in rows {
+                tables.push(row);
+            }
+            Frame { point: if client { Client } else { Server }, number, dropped, tables, events }
+        },
+    )
+}
+
+fn recording() -> impl Strategy<Value = Recording> {
+    let end = prop::option::of((time(), any::<bool>()));
+    let windows = prop::collection::vec((time(), time()), 6);
+    let phases = prop::option::of(prop::collection::vec((time(), time()), 3));
+    (prop::collection::vec(frame(), 0..6), end, windows, phases, any_u64()).prop_map(
+        |(frames, end, windows, phases, interval)| {
+            let mut scenario = Scenario::new();
+            let kinds = [
+                ("udp_probe", Component::Realtime, None),
+                ("icmp_echo", Component::Realtime, None),
+                ("udp_rr", Component::Realtime, None),
+                ("bulk_tcp", Component::Load, Some(Direction::Up)),
+                ("bulk_tcp", Component::Load, Some(Direction::Down)),
+                ("bulk_tcp", Component::Load, Some(Direction::Down)),
+            ];
+            for ((kind, component, direction), (from, to)) in kinds.into_iter().zip(windows) {
+                scenario.flow(kind, component, direction, AddressFamily::Ipv4, Window { from, to });
+            }
+            let mut recording = scenario.recording;
+            // The same number twice, as only a damaged file has it.
+            recording.header.flows.extend(recording.header.flows.last().cloned());
+            recording.header.plan.sample_interval = Duration::from_nanos(interval);
+            for (entry, (from, to)) in recording.header.phases.iter_mut().zip(phases.unwrap_or_default()) {
+                entry.window = Window { from, to };
+            }
+            recording.frames = frames;
+            recording.end = end.map(|(at, partial)| End { at, partial: partial.then(|| "interrupted".to_owned()) });
+            recording
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn any_recording_is_analysed_without_panic_and_with_finite_numbers(recording in recording()) {
+        let analysis = rrul_analysis::analyze(&recording);
+        prop_assert!(analysis.loss.lost <= analysis.loss.sent);
+        for load in &analysis.processor {
+            for share in [load.mean, load.busiest_core, load.saturated, load.steal, load.stolen] {
+                prop_assert!((0.0..=1.0).contains(&share), "{:?}", load);
+            }
+        }
+        for phase in analysis.transaction_flows.iter().flat_map(|flow| &flow.phases) {
+            prop_assert!(phase.per_second.is_finite());
+        }
+        prop_assert_eq!(&analysis, &rrul_analysis::analyze(&recording), "the same recording, the same analysis");
+        prop_assert!(serde_json::to_string(&Summary::from(&analysis)).is_ok());
+    }
+
+    #[test]
+    fn any_frames_can_be_followed_live(recording in recording()) {
+        let mut live = Live::new(&recording.header);
+        for frame in &recording.frames {
+            live.push(frame);
+            let snapshot = live.snapshot();
+            prop_assert!(snapshot.lost_last_second <= 240, "more losses than packets");
+        }
+    }
+}

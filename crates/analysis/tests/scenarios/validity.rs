@@ -1,0 +1,175 @@
+//! When a recording deserves trust.
+
+use rrul_analysis::Analysis;
+use rrul_analysis::validity::{Severity, Verdict};
+use rrul_model::flow::{AddressFamily, Component};
+use rrul_model::observation::{FlowEventKind, ProbeSent};
+use rrul_model::recording::{AbsentFamily, End};
+use rrul_model::time::TestTime;
+
+use crate::builder::{Client, MS, SECOND, Scenario, Server};
+
+/// Asserts verdict and the one code, and that the documentation knows the code. Gives the text.
+#[track_caller]
+fn says(analysis: &Analysis, verdict: Verdict, code: &str) -> String {
+    let reasons = &analysis.validity.reasons;
+    assert_eq!(analysis.validity.verdict, verdict, "{reasons:?}");
+    let documented = include_str!("../../../../docs/metrics.md");
+    assert!(documented.contains(&format!("`{code}`")), "docs/metrics.md does not explain {code}");
+    reasons.iter().find(|reason| reason.code == code).unwrap_or_else(|| panic!("no {code} in {reasons:?}")).text.clone()
+}
+
+#[test]
+fn a_complete_run_on_idle_hosts_is_valid_without_a_word() {
+    let validity = Scenario::healthy().analyze().validity;
+    assert_eq!((validity.verdict, validity.reasons), (Verdict::Valid, vec![]));
+}
+
+#[test]
+fn an_interrupted_run_is_doubtful() {
+    let mut scenario = Scenario::healthy();
+    scenario.recording.end = Some(End { at: TestTime(18 * SECOND), partial: Some("interrupted".to_owned()) });
+    assert!(says(&scenario.analyze(), Verdict::Doubtful, "partial").contains("interrupted"));
+    scenario.recording.end = None;
+    assert!(says(&scenario.analyze(), Verdict::Doubtful, "partial").contains("breaks off"));
+}
+
+#[test]
+fn a_failed_flow_is_named_and_makes_the_run_doubtful() {
+    let mut scenario = Scenario::healthy();
+    let flow = scenario.recording.header.flows[2].id;
+    scenario.event(Client, flow, 9 * SECOND, FlowEventKind::Failed, "connection reset by the server");
+    let analysis = scenario.analyze();
+    let text = says(&analysis, Verdict::Doubtful, "flow_failed");
+    assert!(text.contains("bulk_tcp/BE/ipv4#2") && text.contains("connection reset"), "{text}");
+    assert_eq!(analysis.failed_flows.len(), 1);
+}
+
+#[test]
+fn icmp_echo_that_never_began_is_told_and_no_doubt_and_one_that_broke_down_is() {
+    let mut scenario = Scenario::healthy();
+    let flow = scenario.flow("icmp_echo", Component::Realtime, None, AddressFamily::Ipv4, Scenario::ALL);
+    scenario.event(Client, flow, 0, FlowEventKind::Failed, "permission denied");
+    let analysis = scenario.analyze();
+    let text = says(&analysis, Verdict::Valid, "flow_absent");
+    assert!(text.contains("icmp_echo") && text.contains("permission denied"), "{text}");
+    assert!(analysis.failed_flows.is_empty() && analysis.absent_flows.len() == 1);
+    scenario.sent(flow, 0, 10 * MS);
+    says(&scenario.analyze(), Verdict::Doubtful, "flow_failed");
+}
+
+#[test]
+fn an_absent_family_is_told_and_no_doubt() {
+    let mut scenario = Scenario::healthy();
+    let reason = "the server has no address of that family".to_owned();
+    scenario.recording.header.absent_families.push(AbsentFamily { family: AddressFamily::Ipv6, reason });
+    assert!(says(&scenario.analyze(), Verdict::Valid, "family_absent").starts_with("ipv6 was not tested"));
+}
+
+#[test]
+fn a_full_core_is_doubtful_in_1_of_10_seconds_and_invalid_in_2() {
+    for (point, name) in [(Client, "client"), (Server, "server")] {
+        let mut scenario = Scenario::healthy();
+        scenario.processor(point, |second| if second == 7 { (99, 0) } else { (20, 0) });
+        assert!(says(&scenario.analyze(), Verdict::Doubtful, "processor_saturated").contains(name));
+        scenario.processor(point, |second| if (7..9).contains(&second) { (99, 0) } else { (20, 0) });
+        says(&scenario.analyze(), Verdict::Invalid, "processor_saturated");
+        scenario.processor(point, |second| if (7..9).contains(&second) { (95, 0) } else { (20, 0) });
+        assert_eq!(scenario.analyze().validity.verdict, Verdict::Valid, "95 % is not over 95 %");
+    }
+}
+
+#[test]
+fn a_hypervisor_that_takes_time_is_told_from_a_busy_host() {
+    let mut scenario = Scenario::healthy();
+    scenario.processor(Server, |second| if second == 7 { (20, 6) } else { (20, 5) });
+    says(&scenario.analyze(), Verdict::Doubtful, "processor_stolen");
+    scenario.processor(Server, |_| (20, 6));
+    says(&scenario.analyze(), Verdict::Invalid, "processor_stolen");
+}
+
+#[test]
+fn a_host_whose_processor_load_was_not_recorded_is_told() {
+    let mut scenario = Scenario::healthy();
+    for frame in &mut scenario.recording.frames {
+        frame.tables.cpu_time = rrul_model::observation::CpuTimeTable::default();
+    }
+    says(&scenario.analyze(), Verdict::Valid, "processor_unknown");
+}
+
+#[test]
+fn late_sending_is_a_doubt_and_never_worse_because_delay_is_measured_from_the_actual_sending() {
+    let late = |late: i64, every: u32| {
+        let mut scenario = Scenario::healthy();
+        let flow = scenario.udp_probe(AddressFamily::Ipv4);
+        for sequence in 0..1000 {
+            let scheduled = TestTime(10 * MS + i64::from(sequence) * 20 * MS);
+            let sent = TestTime(scheduled.0 + if sequence % every == 0 { late } else { 0 });
+            scenario.observe(Client, scheduled.0, ProbeSent { flow, sequence, scheduled, sent });
+            scenario.received(flow, sequence, sent.0, 20 * MS);
+        }
+        scenario.analyze()
+    };
+    says(&late(500 * MS, 10), Verdict::Doubtful, "send_late");
+    says(&late(11 * MS, 200), Verdict::Doubtful, "send_late");
+    says(&late(1_500_000, 10), Verdict::Valid, "send_late");
+    assert!(late(900_000, 10).validity.reasons.is_empty());
+}
+
+#[test]
+fn a_server_farther_than_80_ms_is_doubtful_in_whichever_family() {
+    let with = |idle_v6: i64| {
+        let mut scenario = Scenario::healthy();
+        let flow = scenario.udp_probe(AddressFamily::Ipv6);
+        scenario.probes(flow, |_| Some(idle_v6));
+        scenario.analyze()
+    };
+    assert!(says(&with(81 * MS), Verdict::Doubtful, "server_far").contains("ipv6"));
+    assert_eq!(with(80 * MS).validity.verdict, Verdict::Valid);
+}
+
+#[test]
+fn observations_that_were_dropped_or_whose_frame_is_missing_are_a_doubt() {
+    let mut scenario = Scenario::healthy();
+    scenario.frame(Server, 6 * SECOND).dropped = 12;
+    assert!(says(&scenario.analyze(), Verdict::Doubtful, "observations_dropped").contains("12 observations"));
+
+    let mut scenario = Scenario::healthy();
+    scenario.recording.frames.retain(|frame| frame.point == Client || !(8..=10).contains(&frame.number));
+    assert!(says(&scenario.analyze(), Verdict::Doubtful, "frames_missing").contains("3 of 21 frames of the server"));
+}
+
+#[test]
+fn without_load_in_a_direction_the_run_is_invalid() {
+    let mut scenario = Scenario::healthy();
+    scenario.bulk(rrul_model::flow::Direction::Down);
+    assert_eq!(scenario.analyze().validity.verdict, Verdict::Valid, "one starved stream is a result");
+
+    scenario.recording.frames.retain(|frame| frame.point == Client);
+    let analysis = scenario.analyze();
+    assert!(says(&analysis, Verdict::Invalid, "no_load").contains("no load from client to server"));
+    says(&analysis, Verdict::Invalid, "frames_missing");
+}
+
+#[test]
+fn without_any_reply_the_run_is_invalid() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.udp_probe(AddressFamily::Ipv4);
+    assert!(says(&scenario.analyze(), Verdict::Invalid, "no_replies").contains("no test packet was sent"));
+    scenario.probes(flow, |_| None);
+    assert!(says(&scenario.analyze(), Verdict::Invalid, "no_replies").contains("firewalls"));
+}
+
+#[test]
+fn an_empty_recording_is_invalid_and_says_what_is_missing() {
+    let mut scenario = Scenario::healthy();
+    scenario.recording.frames.clear();
+    scenario.recording.end = None;
+    let analysis = scenario.analyze();
+    for code in ["no_load", "no_replies", "partial", "frames_missing"] {
+        says(&analysis, Verdict::Invalid, code);
+    }
+    assert!(analysis.validity.reasons.is_sorted_by_key(|reason| std::cmp::Reverse(reason.severity)));
+    assert_eq!(analysis.validity.reasons[0].severity, Severity::Invalid);
+    assert_eq!((analysis.round_trip_delay.idle, analysis.start_spread), (None, None));
+}

@@ -1,0 +1,115 @@
+//! A link: what lies between the client and the server, in each direction.
+
+use std::time::Duration;
+
+use rrul_model::flow::Direction;
+use rrul_model::units::{BitRate, ByteCount};
+
+use crate::filter::PacketFilter;
+use crate::queue::{QueueOptions, QueueSpec};
+use crate::rate_schedule::RateSchedule;
+use crate::remark::{DscpRewrite, EcnRewrite};
+use crate::selection::Selection;
+
+/// Packets that are held back so that later ones overtake them (RFC 4737).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reorder {
+    /// Which, counted as they leave the queue.
+    pub packets: Selection,
+    /// How many packets overtake a held one before it follows; `None` leaves it to the extra delay alone.
+    pub displacement: Option<u32>,
+    /// How long it is held back at most.
+    pub extra_delay: Duration,
+}
+
+/// One direction of a link.
+///
+/// In this order a packet meets: loss, remarking, the queue, transmission at the rate, duplication, propagation with
+/// delay variation and reordering.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkDirection {
+    /// Bits of L3 (plus overhead) per second.
+    pub rate: RateSchedule,
+    /// Octets that each packet takes on the link beside its L3 length: link headers and trailers, preamble.
+    pub overhead: ByteCount,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Extra delay, drawn uniformly from zero to this for each packet, without reordering.
+    pub delay_variation: Duration,
+    /// What waits before the link.
+    pub queue: QueueSpec,
+    /// Which packets the impairments below may hit. Rate, queue and delay hold for all.
+    pub only: PacketFilter,
+    /// Which are lost, before the queue and without use of the link.
+    pub loss: Selection,
+    /// Which arrive twice, the copy right behind the original and without use of the link.
+    pub duplicate: Selection,
+    /// Which are held back.
+    pub reorder: Reorder,
+    /// How DSCP is rewritten, before the queue.
+    pub dscp: DscpRewrite,
+    /// How ECN is rewritten, before the queue.
+    pub ecn: EcnRewrite,
+}
+
+impl LinkDirection {
+    /// 1 Gbit/s, no delay, `pfifo` of 1000 packets, no impairments: where settings start from.
+    pub fn ideal() -> Self {
+        Self {
+            rate: RateSchedule::constant(BitRate(1_000_000_000)),
+            overhead: ByteCount(0),
+            delay: Duration::ZERO,
+            delay_variation: Duration::ZERO,
+            queue: QueueSpec::new("pfifo", QueueOptions::default()).expect("pfifo is on the shelf"),
+            only: PacketFilter::default(),
+            loss: Selection::Never,
+            duplicate: Selection::Never,
+            reorder: Reorder::default(),
+            dscp: DscpRewrite::default(),
+            ecn: EcnRewrite::Keep,
+        }
+    }
+}
+
+/// A link between client and server, as a link file describes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    /// The file's name without folder and `.toml`.
+    pub name: String,
+    /// What it stands for: the file's first line.
+    pub about: String,
+    /// Client to server.
+    pub up: LinkDirection,
+    /// Server to client.
+    pub down: LinkDirection,
+}
+
+impl Link {
+    /// Reads a link file. `file_name` appears in errors and, without folder and `.toml`, becomes the link's name.
+    ///
+    /// Errors name file, line and key; unknown keys are refused with the known ones named.
+    ///
+    /// ```
+    /// let text = "# My line\nrtt = \"18ms\"\n[up]\nrate = \"8Mbit/s\"\n[down]\nrate = \"20Mbit/s\"\nqueue = \"fq_codel\"\n";
+    /// let link = rrul_lab::Link::from_toml("my_line.toml", text)?;
+    /// assert_eq!(link.name, "my_line");
+    /// assert_eq!(link.idle_round_trip(), std::time::Duration::from_millis(18));
+    /// # Ok::<(), rrul_lab::Error>(())
+    /// ```
+    pub fn from_toml(file_name: &str, text: &str) -> Result<Self, crate::Error> {
+        crate::link_file::parse(file_name, text)
+    }
+
+    /// The settings of one direction.
+    pub fn direction(&self, direction: Direction) -> &LinkDirection {
+        match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
+        }
+    }
+
+    /// The round-trip delay of an idle link: both propagation delays, without transmission times and delay variation.
+    pub fn idle_round_trip(&self) -> Duration {
+        self.up.delay + self.down.delay
+    }
+}

@@ -1,0 +1,148 @@
+//! What the lab knows of one packet in one direction.
+
+use rrul_model::flow::AddressFamily;
+
+use crate::packet::Header;
+use crate::time::LabTime;
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fate {
+    /// It reached the other host.
+    Delivered,
+    /// The queue was full: a FIFO drops the packet that comes, FQ-CoDel from the head of its fattest flow.
+    Overflow,
+    /// Active queue management dropped it.
+    AqmDrop,
+    /// The link lost it by chance, before the queue.
+    RandomLoss,
+    /// The link lost it by count, before the queue.
+    ExactLoss,
+}
+
+impl Fate {
+    /// All, in the order of the CSV documentation.
+    pub const ALL: [Self; 5] = [Self::Delivered, Self::Overflow, Self::AqmDrop, Self::RandomLoss, Self::ExactLoss];
+
+    /// The name used in data.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Overflow => "overflow",
+            Self::AqmDrop => "aqm_drop",
+            Self::RandomLoss => "random_loss",
+            Self::ExactLoss => "exact_loss",
+        }
+    }
+}
+
+/// The whole truth about one packet in one direction, in 56 octets.
+///
+/// A packet that still waits or flies has no record yet. A duplicate made by the link has a record of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// When the lab read it from the sending host.
+    pub arrival: LabTime,
+    /// Nanoseconds from arrival to the start of its transmission, or to its drop; zero for a loss before the queue.
+    pub queueing_delay: u64,
+    departure: LabTime,
+    delivery: LabTime,
+    /// First octet of the TCP payload in the stream's sequence space; zero for other protocols.
+    pub tcp_sequence: u32,
+    /// Nanoseconds from the delivery that the link's model asks for to the actual one; 4.29 s and more count as that.
+    ///
+    /// This is the lab's own error, which measurements see as extra delay: it depends on the machine's load.
+    pub lateness: u32,
+    /// L3 octets.
+    pub length: u16,
+    /// Octets above the TCP header; zero for other protocols.
+    pub tcp_payload: u16,
+    /// Zero without ports.
+    pub source_port: u16,
+    /// Zero without ports.
+    pub destination_port: u16,
+    /// TOS or traffic class as it came.
+    pub tos_in: u8,
+    /// TOS or traffic class as it left: rewritten by the link, CE set by the queue. For lost packets, what it was last.
+    pub tos_out: u8,
+    /// IP protocol number.
+    pub protocol: u8,
+    /// IPv4 or IPv6.
+    pub family: AddressFamily,
+    /// What became of it.
+    pub fate: Fate,
+    /// Whether this link set CE on a packet that came without: by its queue or by its ECN rewriting.
+    pub marked: bool,
+    /// Whether the link made this copy itself.
+    pub duplicate: bool,
+    /// Whether the link held it back so that later packets overtake it.
+    pub reordered: bool,
+}
+
+impl Record {
+    /// The record of a packet that has just come.
+    pub(crate) fn arrived(header: &Header, length: usize, arrival: LabTime) -> Self {
+        Self {
+            arrival,
+            queueing_delay: 0,
+            departure: LabTime(0),
+            delivery: LabTime(0),
+            tcp_sequence: header.tcp_sequence,
+            lateness: 0,
+            length: length as u16,
+            tcp_payload: header.tcp_payload,
+            source_port: header.source_port,
+            destination_port: header.destination_port,
+            tos_in: header.tos,
+            tos_out: header.tos,
+            protocol: header.protocol,
+            family: header.family,
+            fate: Fate::Delivered,
+            marked: false,
+            duplicate: false,
+            reordered: false,
+        }
+    }
+
+    /// When its last bit left the bottleneck; `None` for a lost packet.
+    pub fn departure(&self) -> Option<LabTime> {
+        (self.fate == Fate::Delivered).then_some(self.departure)
+    }
+
+    /// When the link's model delivers it to the other host; the actual delivery was later by `lateness`. `None` for a
+    /// lost packet.
+    pub fn delivery(&self) -> Option<LabTime> {
+        (self.fate == Fate::Delivered).then_some(self.delivery)
+    }
+
+    pub(crate) fn departed(&mut self, at: LabTime) {
+        self.departure = at;
+    }
+
+    pub(crate) fn delivered(&mut self, at: LabTime) {
+        self.delivery = at;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::build::udp4;
+
+    #[test]
+    fn a_lost_packet_has_neither_departure_nor_delivery() {
+        let octets = udp4(100, 1, 0);
+        let mut record = Record::arrived(&Header::parse(&octets).unwrap(), octets.len(), LabTime(5));
+        record.departed(LabTime(6));
+        record.delivered(LabTime(7));
+        assert_eq!((record.departure(), record.delivery()), (Some(LabTime(6)), Some(LabTime(7))));
+        record.fate = Fate::AqmDrop;
+        assert_eq!((record.departure(), record.delivery()), (None, None));
+    }
+
+    #[test]
+    fn a_record_takes_56_octets() {
+        // docs/lab.md tells people how much memory a run needs.
+        assert_eq!(size_of::<Record>(), 56);
+    }
+}

@@ -1,0 +1,51 @@
+//! How tests that need a lab behave where there can be none.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+
+use crate::error::Error;
+use crate::lab::available;
+
+/// With this environment variable set to 1, a test that cannot have its lab fails.
+const REQUIRE: &str = "RRUL_REQUIRE_LAB";
+
+/// The file named by this environment variable gets a line for every test that was skipped.
+const SKIPPED: &str = "RRUL_SKIPPED";
+
+/// For tests that need a lab: true when one can be brought up.
+///
+/// Otherwise it says `SKIPPED <test>: <reason>` on standard error and at the end of the file that `RRUL_SKIPPED` names,
+/// and returns false, so that the test can return. A skipped test must never pass for one that ran.
+///
+/// # Panics
+///
+/// When there can be no lab and `RRUL_REQUIRE_LAB` is 1, or when the line cannot be written.
+pub fn lab_available_for(test: &str) -> bool {
+    let Err(reason) = available() else { return true };
+    let required = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
+    assert!(!required, "{test} needs a lab and {REQUIRE} is 1, but {reason}");
+    let line = skipped_line(test, &reason);
+    eprint!("{line}");
+    if let Some(path) = std::env::var_os(SKIPPED) {
+        let file = OpenOptions::new().append(true).create(true).open(&path);
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        assert!(written.is_ok(), "{}: cannot note that {test} was skipped: {written:?}", path.display());
+    }
+    false
+}
+
+fn skipped_line(test: &str, reason: &Error) -> String {
+    format!("SKIPPED {test}: {reason}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skipped_test_is_told_in_one_line_with_its_reason() {
+        let reason = Error::Stopped { thread: "up" };
+        let line = skipped_line("some_test", &reason);
+        assert_eq!(line, "SKIPPED some_test: lab: the up thread has ended; bring the lab up again\n");
+    }
+}

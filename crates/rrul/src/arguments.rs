@@ -1,0 +1,248 @@
+//! What the user may type.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use rrul_engine::client::Families;
+use rrul_model::flow::AddressFamily;
+
+/// Realtime Response Under Load: what a link does to calls, games and pages while it is full.
+#[derive(Debug, Parser)]
+#[command(version, about, long_about = None, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Answer tests: run this on a host beyond the link that is to be measured
+    Server(ServerArguments),
+    /// Run a test against a server, record it and say what it found
+    Run(RunArguments),
+    /// See bufferbloat on this very machine: a bloated and a well-managed virtual link, measured and compared
+    Demo(DemoArguments),
+    /// Virtual links for experiments
+    Lab(LabArguments),
+    /// Say again what a recording holds
+    Show(ShowArguments),
+    /// Draw recordings
+    Plot(PlotArguments),
+    /// What there is: plans, charts, flow types, links
+    List(ListArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServerArguments {
+    /// Listen on this address only (may be repeated)
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Vec<IpAddr>,
+    /// TCP and UDP port
+    #[arg(long, default_value_t = rrul_proto::PORT)]
+    pub(crate) port: u16,
+    /// Sessions at one time
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_sessions: u32,
+    /// Longest test that is granted
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = rrul_model::units::parse_duration)]
+    pub(crate) max_length: std::time::Duration,
+    /// Do not tell clients this host's name
+    #[arg(long)]
+    pub(crate) private: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArguments {
+    /// The plan: a name from `rrul list plans`, or a file
+    #[arg(long, default_value = "rrul", value_name = "PLAN")]
+    pub(crate) plan: String,
+    /// Change the plan: a phase (load=30s), a parameter of the plan (streams=8) or any key (flow.probe.interval=5ms)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) settings: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// The server: HOST, HOST:PORT, or several addresses of one host joined by commas
+    #[arg(value_name = "HOST")]
+    pub(crate) server: String,
+    #[command(flatten)]
+    pub(crate) plan: PlanArguments,
+    /// The address family to test
+    #[arg(long, default_value = "both")]
+    pub(crate) family: FamilyChoice,
+    /// A title for the recording and its charts
+    #[arg(long, default_value = "")]
+    pub(crate) title: String,
+    /// Where to write the recording [default: PLAN-DATE.rrul in this folder]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// The server's port, where HOST names none
+    #[arg(long, default_value_t = rrul_proto::PORT)]
+    pub(crate) port: u16,
+    /// Leave names and addresses out of the recording
+    #[arg(long)]
+    pub(crate) private: bool,
+    /// Seed of the probes' schedules [default: random]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FamilyChoice {
+    /// IPv4 only
+    #[value(name = "4", alias = "ipv4")]
+    Ipv4,
+    /// IPv6 only
+    #[value(name = "6", alias = "ipv6")]
+    Ipv6,
+    /// Every family that works
+    #[value(name = "both")]
+    Both,
+}
+
+impl From<FamilyChoice> for Families {
+    fn from(choice: FamilyChoice) -> Self {
+        match choice {
+            FamilyChoice::Ipv4 => Self::Only(AddressFamily::Ipv4),
+            FamilyChoice::Ipv6 => Self::Only(AddressFamily::Ipv6),
+            FamilyChoice::Both => Self::Both,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArguments {
+    /// The plan to run over both links
+    #[arg(long, default_value = "quick", value_name = "PLAN")]
+    pub(crate) plan: String,
+    /// Change the plan, as with `rrul run`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// The two links to compare, names from `rrul list links` or files
+    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], default_values = ["cable_20_8_pfifo", "cable_20_8_fq_codel"])]
+    pub(crate) links: Vec<String>,
+    /// The folder to write to, made if need be
+    #[arg(short, long, value_name = "FOLDER", default_value = "rrul-demo")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabArguments {
+    #[command(subcommand)]
+    pub(crate) action: LabAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabAction {
+    /// Bring a link up with an rrul server at its far end, run a command at its near end, take it down
+    Run {
+        /// The link: a name from `rrul list links`, or a file
+        #[arg(long, value_name = "LINK", default_value = "cable_20_8_pfifo")]
+        link: String,
+        /// Write what happened to every packet to this file, CSV
+        #[arg(long, value_name = "FILE")]
+        truth: Option<PathBuf>,
+        /// The command, with its arguments; the server is 10.78.0.2 and fd78::2
+        #[arg(last = true, required = true, value_name = "COMMAND")]
+        command: Vec<std::ffi::OsString>,
+    },
+    /// Bring a link up and keep it until `rrul lab down`
+    Up {
+        /// The link: a name from `rrul list links`, or a file
+        #[arg(long, value_name = "LINK", default_value = "cable_20_8_pfifo")]
+        link: String,
+        /// A name for this lab, so that several can stand side by side
+        #[arg(long, default_value = "lab")]
+        name: String,
+    },
+    /// Run a command at one end of a link that is up
+    Exec {
+        /// The name given to `rrul lab up`
+        #[arg(long, default_value = "lab")]
+        name: String,
+        /// Which end
+        end: LabEnd,
+        /// The command, with its arguments
+        #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND", allow_hyphen_values = true)]
+        command: Vec<std::ffi::OsString>,
+    },
+    /// Change the link while it is up
+    Set {
+        /// The name given to `rrul lab up`
+        #[arg(long, default_value = "lab")]
+        name: String,
+        /// The link: a name from `rrul list links`, or a file
+        link: String,
+    },
+    /// Take a link down
+    Down {
+        /// The name given to `rrul lab up`
+        #[arg(long, default_value = "lab")]
+        name: String,
+        /// Write what happened to every packet to this file first, CSV
+        #[arg(long, value_name = "FILE")]
+        truth: Option<PathBuf>,
+    },
+    /// Hold a link for `rrul lab up`
+    #[command(hide = true)]
+    Hold {
+        /// The link
+        link: String,
+        /// The folder of its socket
+        folder: PathBuf,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LabEnd {
+    /// The near end
+    Client,
+    /// The far end
+    Server,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArguments {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// As JSON, by docs/summary.schema.json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlotArguments {
+    /// The recordings
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// The chart, a name from `rrul list charts`
+    #[arg(long, default_value = "overview", value_name = "CHART")]
+    pub(crate) chart: String,
+    /// Where to write it; the ending says the format: .svg or .png [default: NAME-CHART.svg]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write over a chart that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Of what
+    pub(crate) what: Option<ListChoice>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListChoice {
+    /// Tests, for --plan
+    Plans,
+    /// Charts, for --chart
+    Charts,
+    /// Flow types, for plans
+    Flows,
+    /// Virtual links, for the lab
+    Links,
+}

@@ -1,0 +1,103 @@
+//! `rrul demo`: a bloated and a well-managed virtual link, measured, compared and drawn.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+use rrul_analysis::{Analysis, analyze};
+use rrul_engine::client::{Families, RunOptions};
+use rrul_engine::environment::Privacy;
+use rrul_lab::{Lab, Link};
+use rrul_model::flow::AddressFamily;
+use rrul_model::plan::TestPlan;
+use rrul_view::charts::CHARTS;
+use rrul_view::text::text_comparison;
+
+use crate::Outcome;
+use crate::arguments::DemoArguments;
+use crate::commands::lab::{link_named, make_possible, server_in};
+use crate::commands::plot::draw;
+use crate::commands::run::{outcome, seed_from};
+use crate::commands::show::{print_summary, style};
+use crate::failure::Failure;
+use crate::measurement::{Measurement, measure};
+use crate::progress::Progress;
+use crate::{interruption, plan_book, store};
+
+pub(crate) fn execute(arguments: &DemoArguments) -> Result<Outcome, Failure> {
+    let plan = plan_book::plan(&arguments.plan, &arguments.settings)?;
+    let links: Vec<Link> = arguments.links.iter().map(|name| link_named(name)).collect::<Result<_, _>>()?;
+    make_possible()?;
+    let folder = &arguments.output;
+    std::fs::create_dir_all(folder).map_err(Failure::file(folder))?;
+    let stop = interruption::flag();
+    let mut results = Vec::new();
+    for link in &links {
+        println!("\n{}: {}\n", link.name, link.about);
+        let path = store::free_name(&folder.join(&link.name).to_string_lossy());
+        let measurement = over(link, &plan, &path, &stop)?;
+        let analysis = analyze(&measurement.recording);
+        print_summary(&analysis);
+        let written = measurement.path?;
+        results.push((analysis, written));
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    if let [(before, _), (after, _)] = results.as_slice() {
+        println!("\n{}", text_comparison(before, after, style()));
+    }
+    println!("written:");
+    for (_, path) in &results {
+        println!("  {}", path.display());
+    }
+    for path in draw_all(&results, folder)? {
+        println!("  {}", path.display());
+    }
+    let doubtful = results.iter().any(|(analysis, _)| outcome(analysis) == Outcome::Doubtful);
+    Ok(if doubtful { Outcome::Doubtful } else { Outcome::Good })
+}
+
+/// Runs the plan over one link, with the server at its far end.
+fn over(link: &Link, plan: &TestPlan, path: &Path, stop: &Arc<AtomicBool>) -> Result<Measurement, Failure> {
+    let lab = Lab::up(link, 1)?;
+    let server = server_in(&lab)?;
+    let address = lab.server().address(AddressFamily::Ipv4);
+    let options = RunOptions {
+        server: address.to_string(),
+        port: rrul_proto::PORT,
+        families: Families::Only(AddressFamily::Ipv4),
+        plan: plan.clone(),
+        title: link.name.clone(),
+        created: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        privacy: Privacy::Open,
+        seed: seed_from(SystemTime::now()),
+    };
+    let (path, stop, label) = (path.to_owned(), Arc::clone(stop), link.name.clone());
+    let measurement = lab.client().run(move || measure(&options, &path, Progress::new(label), &stop))?;
+    drop(server);
+    measurement
+}
+
+/// Draws every chart that shows one run for each, and every chart of two for both together.
+fn draw_all(results: &[(Analysis, PathBuf)], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut written = Vec::new();
+    for (analysis, recording) in results {
+        let overview = rrul_view::chart_named("overview").unwrap_or(CHARTS[0]);
+        for ending in ["svg", "png"] {
+            let stem = recording.file_stem().unwrap_or_default().to_string_lossy();
+            let path = folder.join(format!("{stem}-overview.{ending}"));
+            draw(overview, &[analysis], &path, true)?;
+            written.push(path);
+        }
+    }
+    if let ([(before, _), (after, _)], Some(chart)) = (results, rrul_view::chart_named("comparison")) {
+        for ending in ["svg", "png"] {
+            let path = folder.join(format!("comparison.{ending}"));
+            draw(chart, &[before, after], &path, true)?;
+            written.push(path);
+        }
+    }
+    Ok(written)
+}

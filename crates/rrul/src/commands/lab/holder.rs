@@ -1,0 +1,67 @@
+//! The process that holds a standing link: it does what it is told over a Unix socket, and nothing remains when it ends.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+use rrul_lab::Lab;
+
+use super::{link_named, make_possible, server_in, write_truth};
+use crate::Outcome;
+use crate::failure::Failure;
+
+/// What the holder prints when the link is up.
+pub(super) const READY: &str = "ready";
+
+/// The socket's name in the lab's folder.
+pub(super) const SOCKET: &str = "socket";
+
+/// Holds a link until it is told `down` or ended by a signal.
+pub(super) fn hold(link: &str, folder: &Path) -> Result<Outcome, Failure> {
+    make_possible()?;
+    let lab = Lab::up(&link_named(link)?, 1)?;
+    let server = server_in(&lab)?;
+    let socket = folder.join(SOCKET);
+    let listener = UnixListener::bind(&socket).map_err(Failure::file(&socket))?;
+    println!("{READY}");
+    for stream in listener.incoming().flatten() {
+        if serve(stream, &lab) == Next::Down {
+            break;
+        }
+    }
+    drop(server);
+    // Should the folder stay, the next `up` clears it.
+    let _ = fs::remove_dir_all(folder);
+    Ok(Outcome::Good)
+}
+
+#[derive(PartialEq, Eq)]
+enum Next {
+    Stay,
+    Down,
+}
+
+fn serve(stream: UnixStream, lab: &Lab) -> Next {
+    let mut question = String::new();
+    if BufReader::new(&stream).read_line(&mut question).is_err() {
+        return Next::Stay;
+    }
+    let question = question.trim_end();
+    let (word, rest) = question.split_once(' ').unwrap_or((question, ""));
+    let (answer, next) = match (word, rest) {
+        ("where", "client") => (Ok(lab.client().namespace_path().display().to_string()), Next::Stay),
+        ("where", "server") => (Ok(lab.server().namespace_path().display().to_string()), Next::Stay),
+        ("set", link) => (link_named(link).and_then(|link| Ok(lab.set(&link)?)).map(|()| String::new()), Next::Stay),
+        ("truth", path) => (write_truth(lab, Path::new(path)).map(|()| String::new()), Next::Stay),
+        ("down", _) => (Ok(String::new()), Next::Down),
+        _ => (Err(Failure::Other(format!("the lab does not understand \"{question}\""))), Next::Stay),
+    };
+    let line = match answer {
+        Ok(text) => format!("ok {text}\n"),
+        Err(failure) => format!("{failure}\n"),
+    };
+    // Who asked and went away misses only the answer.
+    let _ = (&stream).write_all(line.as_bytes());
+    next
+}

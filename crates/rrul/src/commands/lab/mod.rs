@@ -1,0 +1,96 @@
+//! `rrul lab`: virtual links for experiments.
+
+mod holder;
+mod standing;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use rrul_engine::environment::Privacy;
+use rrul_engine::server::{Server, ServerOptions};
+use rrul_lab::{Lab, Link};
+
+use crate::Outcome;
+use crate::arguments::LabAction;
+use crate::failure::Failure;
+
+pub(crate) fn execute(action: LabAction) -> Result<Outcome, Failure> {
+    match action {
+        LabAction::Run { link, truth, command } => run(&link, truth.as_deref(), &command),
+        LabAction::Up { link, name } => standing::up(&link, &name),
+        LabAction::Exec { name, end, command } => standing::exec(&name, end, &command),
+        LabAction::Set { name, link } => standing::set(&name, &link),
+        LabAction::Down { name, truth } => standing::down(&name, truth.as_deref()),
+        LabAction::Hold { link, folder } => holder::hold(&link, &folder),
+    }
+}
+
+/// The link of this name, or in this file.
+pub(crate) fn link_named(name: &str) -> Result<Link, Failure> {
+    let path = Path::new(name);
+    if path.extension().is_some_and(|ending| ending == "toml") {
+        let text = std::fs::read_to_string(path).map_err(Failure::file(path))?;
+        return Ok(Link::from_toml(name, &text)?);
+    }
+    Ok(Link::builtin(name)?)
+}
+
+/// Makes a lab possible: as root it is; otherwise in a user namespace. To be called before any thread is started.
+pub(crate) fn make_possible() -> Result<(), Failure> {
+    if rrul_lab::available().is_ok() {
+        return Ok(());
+    }
+    rrul_lab::enter_user_namespace()?;
+    Ok(rrul_lab::available()?)
+}
+
+/// Starts an rrul server at the far end of a lab.
+pub(crate) fn server_in(lab: &Lab) -> Result<Server, Failure> {
+    let options = ServerOptions { privacy: Privacy::Open, ..ServerOptions::default() };
+    Ok(lab.server().run(|| Server::start(options))??)
+}
+
+/// Writes what happened to every packet.
+pub(crate) fn write_truth(lab: &Lab, path: &Path) -> Result<(), Failure> {
+    let file = File::create_new(path).map_err(Failure::file(path))?;
+    lab.truth()?.write_csv(BufWriter::new(file)).map_err(Failure::file(path))
+}
+
+/// The command that was typed.
+fn command_of(words: &[OsString]) -> Result<Command, Failure> {
+    let (program, arguments) = words.split_first().ok_or_else(|| Failure::Other("no command".to_owned()))?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Ok(command)
+}
+
+/// Waits for a command, and takes over its exit code.
+fn finish(mut child: Child) -> Result<Outcome, Failure> {
+    let status = child.wait().map_err(|error| Failure::Other(error.to_string()))?;
+    match status.code() {
+        Some(0) => Ok(Outcome::Good),
+        Some(1) => Ok(Outcome::Doubtful),
+        Some(code) => Err(Failure::Other(format!("the command ended with exit code {code}"))),
+        None => Err(Failure::Other(format!("the command was killed: {status}"))),
+    }
+}
+
+fn run(link: &str, truth: Option<&Path>, words: &[OsString]) -> Result<Outcome, Failure> {
+    make_possible()?;
+    let link = link_named(link)?;
+    if let Some(path) = truth.filter(|path| path.exists()) {
+        return Err(Failure::File { path: PathBuf::from(path), source: std::io::ErrorKind::AlreadyExists.into() });
+    }
+    let lab = Lab::up(&link, 1)?;
+    let server = server_in(&lab)?;
+    let outcome = finish(lab.client().command(command_of(words)?)?);
+    drop(server);
+    if let Some(path) = truth {
+        write_truth(&lab, path)?;
+        println!("truth: {}", path.display());
+    }
+    outcome
+}

@@ -1,0 +1,9 @@
+//! The commands, one file each.
+
+pub(crate) mod demo;
+pub(crate) mod lab;
+pub(crate) mod list;
+pub(crate) mod plot;
+pub(crate) mod run;
+pub(crate) mod server;
+pub(crate) mod show;

@@ -1,0 +1,56 @@
+//! `rrul run HOST`: run a test, record it, say what it found.
+
+use std::time::SystemTime;
+
+use rrul_analysis::validity::Verdict;
+use rrul_analysis::{Analysis, analyze};
+use rrul_engine::client::RunOptions;
+use rrul_engine::environment::Privacy;
+
+use crate::Outcome;
+use crate::arguments::RunArguments;
+use crate::commands::show;
+use crate::failure::Failure;
+use crate::measurement::measure;
+use crate::progress::Progress;
+use crate::{interruption, plan_book, store};
+
+pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
+    let plan = plan_book::plan(&arguments.plan.plan, &arguments.plan.settings)?;
+    let now = SystemTime::now();
+    let created = humantime::format_rfc3339_seconds(now).to_string();
+    let path = arguments.output.clone().unwrap_or_else(|| {
+        // 2026-01-31T12:34:56Z as a name that every file system takes.
+        let date: String = created.chars().filter(|c| c.is_ascii_digit() || *c == 'T').collect();
+        store::free_name(&format!("{}-{date}", plan.name))
+    });
+    let label = plan.name.clone();
+    let options = RunOptions {
+        server: arguments.server.clone(),
+        port: arguments.port,
+        families: arguments.family.into(),
+        plan,
+        title: arguments.title.clone(),
+        created,
+        privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
+        seed: arguments.seed.unwrap_or_else(|| seed_from(now)),
+    };
+    let stop = interruption::flag();
+    let measurement = measure(&options, &path, Progress::new(label), &stop)?;
+    let analysis = analyze(&measurement.recording);
+    show::print_summary(&analysis);
+    let written = measurement.path?;
+    println!("\nrecording: {}", written.display());
+    println!("chart:     rrul plot {} -o {}", written.display(), written.with_extension("png").display());
+    Ok(outcome(&analysis))
+}
+
+/// What the exit code says of a result.
+pub(crate) fn outcome(analysis: &Analysis) -> Outcome {
+    if analysis.validity.verdict == Verdict::Valid { Outcome::Good } else { Outcome::Doubtful }
+}
+
+/// A seed that no two runs share by design; schedules need no more than that.
+pub(crate) fn seed_from(now: SystemTime) -> u64 {
+    now.duration_since(SystemTime::UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64)
+}

@@ -1,0 +1,61 @@
+//! Why a command could not do what it was asked: one line for the user.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What went wrong, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// A plan is wrong.
+    #[error(transparent)]
+    Plan(#[from] rrul_model::plan::PlanError),
+    /// The test could not begin.
+    #[error(transparent)]
+    Run(#[from] rrul_engine::client::RunError),
+    /// The server could not start.
+    #[error(transparent)]
+    Server(#[from] rrul_engine::server::ServerError),
+    /// A virtual link could not be had.
+    #[error(transparent)]
+    Lab(#[from] rrul_lab::Error),
+    /// A chart could not be drawn.
+    #[error(transparent)]
+    View(#[from] rrul_view::ViewError),
+    /// A file could not be read or written.
+    #[error("{}: {source}{}", path.display(), advice(source))]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A recording cannot be understood.
+    #[error("{}: {source}", path.display())]
+    Recording {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: rrul_model::recording::RecordingError,
+    },
+    /// Anything else, in words.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Failure {
+    /// For `map_err`: what went wrong with this file.
+    pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File { path, source }
+    }
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "; choose another place with -o",
+        io::ErrorKind::AlreadyExists => "; recordings are never overwritten, choose another name with -o",
+        io::ErrorKind::NotFound => "; check the path",
+        io::ErrorKind::StorageFull => "; make room, or choose another place with -o",
+        _ => "",
+    }
+}

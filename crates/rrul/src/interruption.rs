@@ -1,0 +1,33 @@
+//! Being asked to stop: Ctrl-C, or a polite kill.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A flag that is raised by the first Ctrl-C, SIGTERM or SIGHUP; the second ends the program at once.
+pub(crate) fn flag() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let raised = Arc::clone(&flag);
+    let handler = move || {
+        if raised.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+        eprintln!("\nrrul: stopping; once more to give up at once");
+    };
+    // Without the handler Ctrl-C ends the program at once, and what was recorded is still on disk.
+    if let Err(error) = ctrlc::set_handler(handler) {
+        eprintln!("rrul: Ctrl-C will end the program at once: {error}");
+    }
+    flag
+}
+
+/// Ends the program without a word when what it prints to has been closed.
+pub(crate) fn end_quietly_on_broken_pipe() {
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let text = info.payload_as_str().unwrap_or_default();
+        if text.contains("failed printing to std") && text.contains("Broken pipe") {
+            std::process::exit(0);
+        }
+        default(info);
+    }));
+}

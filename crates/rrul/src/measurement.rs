@@ -1,0 +1,109 @@
+//! One test: run, recorded as it goes, shown as it goes.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+use rrul_engine::client::{Audience, RunOptions, run};
+use rrul_engine::scheduling;
+use rrul_model::recording::{End, Frame, Header, Line, Recording};
+use rrul_model::time::TestTime;
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::store::Writer;
+
+/// A test that has been run.
+pub(crate) struct Measurement {
+    /// What was recorded.
+    pub(crate) recording: Recording,
+    /// Where it is.
+    pub(crate) path: Result<PathBuf, Failure>,
+}
+
+/// Runs a test in the calling thread's network namespace and records it to `path`.
+///
+/// # Errors
+/// When the file cannot be made or the test cannot begin.
+pub(crate) fn measure(
+    options: &RunOptions,
+    path: &Path,
+    progress: Progress,
+    stop: &AtomicBool,
+) -> Result<Measurement, Failure> {
+    let writer = Writer::create(path)?;
+    let (lines, writing) = write_in_background(writer)?;
+    let mut audience = Recorder { lines, progress, header: None, frames: Vec::new(), end: None };
+    let outcome = run(options, &mut audience, stop);
+    audience.progress.close();
+    let Recorder { lines, header, frames, end, .. } = audience;
+    drop(lines);
+    let writer = writing.join().map_err(|_| Failure::Other("the writing thread has ended early".to_owned()))?;
+    if let Err(error) = outcome {
+        writer.discard();
+        return Err(error.into());
+    }
+    let header = *header.ok_or_else(|| Failure::Other("the test ended without a header".to_owned()))?;
+    Ok(Measurement { recording: Recording { header, frames, end }, path: writer.finish() })
+}
+
+/// Takes what the engine brings forth: to the file, to the screen, to memory.
+struct Recorder {
+    lines: Sender<Line>,
+    progress: Progress,
+    header: Option<Box<Header>>,
+    frames: Vec<Frame>,
+    end: Option<End>,
+}
+
+impl Recorder {
+    fn write(&self, line: Line) {
+        // The writing thread outlives this sender; should it have died, the file ends there and joining tells.
+        let _ = self.lines.send(line);
+    }
+}
+
+impl Audience for Recorder {
+    fn header(&mut self, header: &Header) {
+        self.write(Line::Header(Box::new(header.clone())));
+        self.progress.begin(header);
+        self.header = Some(Box::new(header.clone()));
+    }
+
+    fn frame(&mut self, frame: Frame) {
+        self.write(Line::Frame(Box::new(frame.clone())));
+        self.progress.frame(&frame);
+        self.frames.push(frame);
+    }
+
+    fn tick(&mut self, now: TestTime) {
+        self.progress.tick(now);
+    }
+
+    fn end(&mut self, end: &End) {
+        self.write(Line::End(end.clone()));
+        self.end = Some(end.clone());
+    }
+}
+
+/// A thread that writes lines at low priority, so that compressing and writing never take a core from measuring.
+fn write_in_background(mut writer: Writer) -> Result<(Sender<Line>, JoinHandle<Writer>), Failure> {
+    let (lines, to_write) = channel::<Line>();
+    let work = move || {
+        scheduling::run_in_background();
+        let mut told = false;
+        for line in to_write {
+            if let Err(error) = writer.append(&line)
+                && !told
+            {
+                told = true;
+                eprintln!("rrul: {}: {error}; trying again while the test goes on", writer.part().display());
+            }
+        }
+        writer
+    };
+    let thread = std::thread::Builder::new().name("recording".to_owned()).spawn(work);
+    let thread = thread.map_err(|error| Failure::Other(format!("cannot start a thread: {error}")))?;
+    Ok((lines, thread))
+}

@@ -1,0 +1,103 @@
+//! Progress of a running test on stderr: one line that changes in a terminal, a plain line a second elsewhere.
+
+use std::io::{IsTerminal, Write};
+
+use rrul_analysis::live::{Live, LiveSnapshot};
+use rrul_model::phase::PhaseWindow;
+use rrul_model::recording::{Frame, Header};
+use rrul_model::time::TestTime;
+
+/// Tells how a test is getting on.
+pub(crate) struct Progress {
+    label: String,
+    terminal: bool,
+    live: Option<Live>,
+    phases: Vec<PhaseWindow>,
+    last_second: i64,
+}
+
+impl Progress {
+    /// For stderr, with a name in front of each line.
+    pub(crate) fn new(label: impl Into<String>) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        Self { label: label.into(), terminal, live: None, phases: Vec::new(), last_second: i64::MIN }
+    }
+
+    /// The test is about to begin.
+    pub(crate) fn begin(&mut self, header: &Header) {
+        let families: Vec<_> = header.families.iter().map(|family| family.name()).collect();
+        let length = header.phases.last().map_or(0.0, |phase| phase.window.to.seconds());
+        eprintln!("{}: {} flows over {}, {length:.0} s", self.label, header.flows.len(), families.join(" and "));
+        self.live = Some(Live::new(header));
+        self.phases.clone_from(&header.phases);
+    }
+
+    /// Observations have come in.
+    pub(crate) fn frame(&mut self, frame: &Frame) {
+        if let Some(live) = &mut self.live {
+            live.push(frame);
+        }
+    }
+
+    /// Time goes by.
+    pub(crate) fn tick(&mut self, now: TestTime) {
+        let second = now.0.div_euclid(1_000_000_000);
+        if second <= self.last_second {
+            return;
+        }
+        self.last_second = second;
+        let Some(live) = &self.live else { return };
+        let line = line(now, &self.phases, &live.snapshot());
+        let mut stderr = std::io::stderr().lock();
+        // Nobody reads it: the test is worth finishing all the same.
+        let _ = if self.terminal {
+            write!(stderr, "\r\x1b[K{}: {line}", self.label)
+        } else {
+            writeln!(stderr, "{}: {line}", self.label)
+        };
+        let _ = stderr.flush();
+    }
+
+    /// The test is over.
+    pub(crate) fn close(&mut self) {
+        if self.terminal && self.last_second != i64::MIN {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+fn line(now: TestTime, phases: &[PhaseWindow], live: &LiveSnapshot) -> String {
+    let left = phases.last().map_or(0.0, |phase| (phase.window.to.seconds() - now.seconds()).max(0.0));
+    let phase = phases.iter().find(|phase| phase.window.contains(now));
+    let phase = match phase {
+        Some(phase) => phase.phase.name(),
+        None if now < TestTime::ZERO => "start",
+        None => "finish",
+    };
+    let delay = live.delay.map_or_else(|| "-".to_owned(), |delay| delay.to_string());
+    let lost = if live.lost_last_second > 0 { format!("   lost {}", live.lost_last_second) } else { String::new() };
+    let (down, up) = (live.down.to_string(), live.up.to_string());
+    format!("{phase:<6} {left:>3.0} s left   down {down:>11}   up {up:>11}   delay {delay:>8}{lost}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rrul_model::phase::Phase;
+    use rrul_model::time::Window;
+    use rrul_model::units::{BitRate, Delay};
+
+    #[test]
+    fn a_line_says_phase_time_left_rates_and_delay() {
+        let window = Window { from: TestTime(0), to: TestTime(20_000_000_000) };
+        let phases = [PhaseWindow { phase: Phase::Load, window }];
+        let live = LiveSnapshot {
+            up: BitRate(7_200_000),
+            down: BitRate(18_900_000),
+            delay: Some(Delay(215_000_000)),
+            lost_last_second: 3,
+        };
+        let line = line(TestTime(5_000_000_000), &phases, &live);
+        assert_eq!(line, "load    15 s left   down 18.9 Mbit/s   up 7.20 Mbit/s   delay   215 ms   lost 3");
+    }
+}

@@ -1,0 +1,180 @@
+//! Recordings as files: `NAME.rrul.part` while a test runs, `NAME.rrul` when it has ended.
+//!
+//! Every line is a zstd frame of its own, written as soon as it is there, so that whatever ends the program leaves a
+//! file that reads up to its last whole line. Nothing is ever overwritten.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use rrul_model::recording::{Line, Recording};
+
+use crate::failure::Failure;
+
+/// What a recording's name ends in.
+const ENDING: &str = "rrul";
+
+/// Longest recording that is read into memory, octets of text.
+const LONGEST: u64 = 2 << 30;
+
+/// A recording that is being written.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    part: PathBuf,
+    path: PathBuf,
+    file: File,
+    /// Up to where the file holds whole frames.
+    whole: u64,
+    /// Frames that could not be written yet, as the disk was full.
+    waiting: Vec<u8>,
+}
+
+impl Writer {
+    /// Makes `NAME.rrul.part`, so that a place that cannot be written to is known before the test.
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        let path = with_ending(path);
+        if path.exists() {
+            return Err(Failure::File { path, source: io::ErrorKind::AlreadyExists.into() });
+        }
+        let mut part = path.clone().into_os_string();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let file = OpenOptions::new().write(true).create_new(true).open(&part).map_err(Failure::file(&part))?;
+        Ok(Self { part, path, file, whole: 0, waiting: Vec::new() })
+    }
+
+    /// Appends one line. What the disk does not take waits for the next call.
+    ///
+    /// # Errors
+    /// When it was not written; it is kept, and the file still ends in a whole frame.
+    pub(crate) fn append(&mut self, line: &Line) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        self.waiting.extend(zstd::bulk::compress(&text, 3)?);
+        let written = self.file.write_all(&self.waiting);
+        if written.is_ok() {
+            self.whole += self.waiting.len() as u64;
+            self.waiting.clear();
+        } else {
+            // Half a frame must not stand before the next one.
+            self.file.set_len(self.whole)?;
+            self.file.seek(io::SeekFrom::Start(self.whole))?;
+        }
+        written
+    }
+
+    /// Gives the file its final name, which is returned.
+    pub(crate) fn finish(self) -> Result<PathBuf, Failure> {
+        if !self.waiting.is_empty() {
+            return Err(Failure::File { path: self.part, source: io::ErrorKind::StorageFull.into() });
+        }
+        self.file.sync_data().map_err(Failure::file(&self.part))?;
+        // A link never replaces what is there, as a renaming would. Where links cannot be had, look first.
+        match std::fs::hard_link(&self.part, &self.path) {
+            Ok(()) => std::fs::remove_file(&self.part).map_err(Failure::file(&self.part))?,
+            Err(_) if !self.path.exists() => {
+                std::fs::rename(&self.part, &self.path).map_err(Failure::file(&self.path))?;
+            }
+            Err(source) => return Err(Failure::File { path: self.part, source }),
+        }
+        Ok(self.path)
+    }
+
+    /// Where it is written to while the test runs.
+    pub(crate) fn part(&self) -> &Path {
+        &self.part
+    }
+
+    /// Removes the file, as the test has not begun.
+    pub(crate) fn discard(self) {
+        // Should it stay, it is an empty file with a telling name.
+        let _ = std::fs::remove_file(&self.part);
+    }
+}
+
+/// The path with `.rrul` at its end.
+fn with_ending(path: &Path) -> PathBuf {
+    if path.extension().is_some_and(|ending| ending == ENDING) {
+        return path.to_owned();
+    }
+    let mut name = path.to_owned().into_os_string();
+    name.push(".");
+    name.push(ENDING);
+    name.into()
+}
+
+/// The first of `STEM.rrul`, `STEM-2.rrul`, ... that is free.
+pub(crate) fn free_name(stem: &str) -> PathBuf {
+    let is_free = |path: &PathBuf| !path.exists() && !path.with_extension("rrul.part").exists();
+    let plain = PathBuf::from(format!("{stem}.{ENDING}"));
+    if is_free(&plain) {
+        return plain;
+    }
+    (2_u32..).map(|number| PathBuf::from(format!("{stem}-{number}.{ENDING}"))).find(is_free).unwrap_or(plain)
+}
+
+/// Reads a recording, whole or cut off.
+pub(crate) fn read(path: &Path) -> Result<Recording, Failure> {
+    let file = File::open(path).map_err(Failure::file(path))?;
+    let mut text = Vec::new();
+    let decoder = zstd::stream::read::Decoder::new(file).map_err(Failure::file(path))?;
+    match decoder.take(LONGEST).read_to_end(&mut text) {
+        Ok(length) if length as u64 >= LONGEST => {
+            return Err(Failure::Other(format!("{}: longer than any recording", path.display())));
+        }
+        Ok(_) => {}
+        // What stands before the damage is whole lines and perhaps the beginning of one.
+        Err(_) if !text.is_empty() => {}
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+        Err(_) => return Err(Failure::Other(format!("{}: this is no rrul recording", path.display()))),
+    }
+    let text = match std::str::from_utf8(&text) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    Recording::from_lines(text).map_err(|source| Failure::Recording { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rrul_model::recording::End;
+    use rrul_model::time::TestTime;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("rrul-store-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    fn end() -> Line {
+        Line::End(End { at: TestTime(1), partial: None })
+    }
+
+    #[test]
+    fn a_file_gets_its_name_at_the_end_and_never_replaces_another() {
+        let folder = folder("names");
+        let path = folder.join("a");
+        let mut writer = Writer::create(&path).unwrap();
+        assert!(folder.join("a.rrul.part").exists());
+        writer.append(&end()).unwrap();
+        std::fs::write(folder.join("a.rrul"), "mine").unwrap();
+        let error = writer.finish().unwrap_err().to_string();
+        assert!(error.contains("a.rrul.part") && error.contains("never overwritten"), "{error}");
+        assert_eq!(std::fs::read_to_string(folder.join("a.rrul")).unwrap(), "mine");
+        assert!(Writer::create(&path).unwrap_err().to_string().contains("never overwritten"));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_recording_is_said_in_one_line() {
+        let folder = folder("foreign");
+        let path = folder.join("x.rrul");
+        for octets in [&b"plain text, and some more of it"[..], b"", b"\x28\xb5\x2f\xfd"] {
+            std::fs::write(&path, octets).unwrap();
+            let error = read(&path).unwrap_err().to_string();
+            assert!(error.contains("x.rrul: ") && !error.contains('\n'), "{error}");
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,185 @@
+//! Axes: nice ends, nice steps, and units that keep figures short.
+
+use rrul_model::units::{BitRate, Delay};
+
+/// An axis that ends on its ticks, in the unit that it shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Axis {
+    /// Lower end.
+    pub(crate) min: f64,
+    /// Upper end.
+    pub(crate) max: f64,
+    /// From tick to tick.
+    pub(crate) step: f64,
+}
+
+impl Axis {
+    /// From zero to the first tick at or above `top`, with about `ticks` steps; 0 to 1 when `top` is not positive.
+    pub(crate) fn from_zero(top: f64, ticks: u32) -> Self {
+        if !(top.is_finite() && top > 0.0) {
+            return Self { min: 0.0, max: 1.0, step: 0.5 };
+        }
+        let step = nice_step(top / f64::from(ticks));
+        // A hair below, so that a top of exactly three steps is not given a fourth by rounding.
+        let steps = (top / step - 1e-9).ceil().max(1.0);
+        Self { min: 0.0, max: steps * step, step }
+    }
+
+    /// From `min` to `max` as they are, with about `ticks` ticks on round values; one second long when they coincide.
+    pub(crate) fn between(min: f64, max: f64, ticks: u32) -> Self {
+        let max = if max > min { max } else { min + 1.0 };
+        Self { min, max, step: nice_step((max - min) / f64::from(ticks)) }
+    }
+
+    /// How long it is.
+    pub(crate) fn length(&self) -> f64 {
+        self.max - self.min
+    }
+}
+
+/// A tick as the axis writes it, without the dust of binary fractions: `0.6`, `25`, `250`.
+pub(crate) fn tick_words(tick: f64) -> String {
+    let text = format!("{tick:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is at least `least`.
+pub(crate) fn nice_step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.log10().floor());
+    let step = [1.0, 2.0, 2.5, 5.0].into_iter().find(|digit| digit * power >= least * (1.0 - 1e-9));
+    step.unwrap_or(10.0) * power
+}
+
+/// The values 1, 2 and 5 times powers of ten within `from` to `to`, both positive, for logarithmic axes.
+pub(crate) fn logarithmic_ticks(from: f64, to: f64) -> Vec<f64> {
+    let decades = from.log10().floor() as i32..=to.log10().floor() as i32;
+    decades
+        .flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)))
+        .filter(|tick| (from * (1.0 - 1e-9)..=to * (1.0 + 1e-9)).contains(tick))
+        .collect()
+}
+
+/// Where an axis from zero has to end for these values to be read.
+///
+/// The highest value, unless it stands more than half above the 99th percentile (nearest rank): then a seventh above
+/// that percentile, and whoever draws counts what lies beyond.
+pub(crate) fn readable_top(mut values: Vec<f64>) -> f64 {
+    values.retain(|value| value.is_finite());
+    values.sort_by(f64::total_cmp);
+    let (Some(&highest), n) = (values.last(), values.len()) else { return 0.0 };
+    let common = values[(n * 99).div_ceil(100).clamp(1, n) - 1];
+    if highest > 1.5 * common && common > 0.0 { common * 8.0 / 7.0 } else { highest }
+}
+
+/// A unit to show values in: how much of the base unit one of it is, and its name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Unit {
+    /// Base units (bit/s, ns) in one of these.
+    pub(crate) size: f64,
+    /// Its name.
+    pub(crate) name: &'static str,
+}
+
+impl Unit {
+    /// The unit for rates up to this many bit/s.
+    pub(crate) fn of_rates(top: f64) -> Self {
+        let (size, name) = match top {
+            t if t >= 1e9 => (1e9, "Gbit/s"),
+            t if t >= 1e6 => (1e6, "Mbit/s"),
+            t if t >= 1e3 => (1e3, "kbit/s"),
+            _ => (1.0, "bit/s"),
+        };
+        Self { size, name }
+    }
+
+    /// The unit for delays up to this many nanoseconds: milliseconds wherever they are short to write.
+    pub(crate) fn of_delays(top: f64) -> Self {
+        let (size, name) = match top {
+            t if t >= 10e9 => (1e9, "s"),
+            t if t >= 1e6 => (1e6, "ms"),
+            _ => (1e3, "µs"),
+        };
+        Self { size, name }
+    }
+
+    /// A rate in this unit, three significant figures, without the name.
+    pub(crate) fn rate(self, rate: BitRate) -> String {
+        figures(rate.0 as f64 / self.size)
+    }
+
+    /// A delay in this unit, three significant figures, without the name; "lost" when there is none.
+    pub(crate) fn delay(self, delay: Option<Delay>) -> String {
+        delay.map_or_else(|| "lost".to_owned(), |delay| figures(delay.0 as f64 / self.size))
+    }
+}
+
+/// Three significant figures: 0.05, 4.21, 16.8, 551. Whole numbers above that.
+fn figures(value: f64) -> String {
+    let decimals = match value.abs() {
+        0.0 => 0,
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_ends_on_a_tick_at_or_above_its_top() {
+        for (top, max, step) in
+            [(4.2, 5.0, 1.0), (5.0, 5.0, 1.0), (0.6, 0.6, 0.2), (251.0, 300.0, 100.0), (1e-3, 1e-3, 2.5e-4)]
+        {
+            let axis = Axis::from_zero(top, 5);
+            assert!((axis.max - max).abs() < 1e-9 * max, "top {top} gave {axis:?}, expected {max}");
+            assert!(axis.max / axis.step > 1.9 && (axis.step - step).abs() <= step, "{axis:?}");
+        }
+        for nothing in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(Axis::from_zero(nothing, 5), Axis { min: 0.0, max: 1.0, step: 0.5 });
+        }
+    }
+
+    #[test]
+    fn steps_are_one_two_two_and_a_half_or_five() {
+        for (least, step) in
+            [(1.0, 1.0), (1.1, 2.0), (2.2, 2.5), (2.6, 5.0), (5.1, 10.0), (0.03, 0.05), (700.0, 1000.0)]
+        {
+            assert!((nice_step(least) - step).abs() < 1e-9 * step, "{least} gave {}", nice_step(least));
+        }
+        assert_eq!(logarithmic_ticks(10.0, 500.0), [10.0, 20.0, 50.0, 100.0, 200.0, 500.0]);
+    }
+
+    #[test]
+    fn ticks_are_written_without_dust() {
+        for (tick, text) in [(3.0 * 0.2, "0.6"), (25.0, "25"), (250.0, "250"), (1.25, "1.25")] {
+            assert_eq!(tick_words(tick), text);
+        }
+    }
+
+    #[test]
+    fn a_lonely_peak_does_not_flatten_the_rest() {
+        let mut values = vec![10.0; 999];
+        values.push(900.0);
+        assert!((readable_top(values.clone()) - 80.0 / 7.0).abs() < 1e-9);
+        values.pop();
+        values.push(14.0);
+        assert!((readable_top(values) - 14.0).abs() < 1e-9, "14 is no peak above 10");
+        assert!(readable_top(vec![f64::NAN]).abs() < 1e-9);
+    }
+
+    #[test]
+    fn units_follow_the_scale() {
+        for (top, name) in [(5e9, "Gbit/s"), (20e6, "Mbit/s"), (5e3, "kbit/s"), (900.0, "bit/s")] {
+            assert_eq!(Unit::of_rates(top).name, name);
+        }
+        for (top, name) in [(50e3, "µs"), (18e6, "ms"), (5e9, "ms"), (12e9, "s")] {
+            assert_eq!(Unit::of_delays(top).name, name);
+        }
+        assert_eq!(Unit::of_rates(20e6).rate(BitRate(4_213_000)), "4.21");
+        assert_eq!(Unit::of_delays(20e6).delay(Some(Delay(551_400_000))), "551");
+        assert_eq!(Unit::of_delays(20e6).delay(None), "lost");
+    }
+}

@@ -1,0 +1,162 @@
+//! Time bins for drawing: many values become one per bin of a stated width on the grid of the run's clock.
+//!
+//! A bin holds what happened in it and nothing else: no window slides, nothing moves backwards in time. Charts print
+//! the width of their bins. Drawing only: every number in words comes from the analysis.
+
+use rrul_analysis::analysis::{DelayPoint, RatePoint};
+use rrul_analysis::statistics::percentile::percentile;
+use rrul_model::units::Delay;
+
+use crate::axis::nice_step;
+
+/// Most bins across a chart: finer than about 5 pixels each, lines become a smear.
+const MOST: f64 = 160.0;
+
+/// Equal bins, whose edges are multiples of their width on the run's clock, over a stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Bins {
+    /// Width in seconds.
+    pub(crate) width: f64,
+    first: f64,
+    count: usize,
+}
+
+impl Bins {
+    /// Bins over `from` to `to` seconds, as fine as fits and not finer than `finest` seconds.
+    pub(crate) fn over(from: f64, to: f64, finest: f64) -> Self {
+        let width = nice_step(((to - from) / MOST).max(finest).max(1e-6));
+        let first = (from / width).floor();
+        let count = ((to / width).ceil() - first).clamp(1.0, MOST + 2.0) as usize;
+        Self { width, first, count }
+    }
+
+    /// The middle of a bin, seconds.
+    fn middle(&self, index: usize) -> f64 {
+        (self.first + index as f64 + 0.5) * self.width
+    }
+
+    /// Which bin an instant falls into; `None` outside.
+    fn index(&self, seconds: f64) -> Option<usize> {
+        let index = (seconds / self.width).floor() - self.first;
+        (0.0..self.count as f64).contains(&index).then_some(index as usize)
+    }
+
+    /// The mean rate in each bin, bit/s, over that part of the bin which the series covers; `None` where it covers none.
+    pub(crate) fn rates(&self, series: &[RatePoint]) -> Vec<(f64, Option<f64>)> {
+        let mut bits = vec![0.0; self.count];
+        let mut covered = vec![0.0; self.count];
+        let (start, end) = (self.first * self.width, (self.first + self.count as f64) * self.width);
+        for point in series {
+            let over = point.over.as_secs_f64();
+            let from = (point.at.seconds() - over / 2.0).max(start);
+            let to = (point.at.seconds() + over / 2.0).min(end);
+            let (Some(mut index), true) = (self.index(from), over > 0.0) else { continue };
+            while index < self.count {
+                let edge = (self.first + index as f64) * self.width;
+                let share = to.min(edge + self.width) - from.max(edge);
+                if share <= 0.0 {
+                    break;
+                }
+                bits[index] += point.rate.0 as f64 * share;
+                covered[index] += share;
+                index += 1;
+            }
+        }
+        // Under a thousandth of a bin is the rounding of its edges, not a measurement.
+        let mean = |index: usize| (covered[index] > self.width * 1e-3).then(|| bits[index] / covered[index]);
+        (0..self.count).map(|index| (self.middle(index), mean(index))).collect()
+    }
+
+    /// The delays in each bin, by the time at which packets were sent.
+    pub(crate) fn delays<'a>(&self, packets: impl Iterator<Item = &'a DelayPoint>) -> Vec<DelayBin> {
+        let mut answered: Vec<Vec<Delay>> = vec![Vec::new(); self.count];
+        let mut lost = vec![0_u64; self.count];
+        for packet in packets {
+            let Some(index) = self.index(packet.at.seconds()) else { continue };
+            match packet.delay {
+                Some(delay) => answered[index].push(delay),
+                None => lost[index] += 1,
+            }
+        }
+        answered
+            .into_iter()
+            .zip(lost)
+            .enumerate()
+            .map(|(index, (mut delays, lost))| {
+                delays.sort_unstable();
+                DelayBin {
+                    at: self.middle(index),
+                    median: percentile(&delays, lost, 500),
+                    lowest: delays.first().copied(),
+                    highest: delays.last().copied(),
+                }
+            })
+            .collect()
+    }
+}
+
+/// The packets of one bin.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct DelayBin {
+    /// Its middle, seconds.
+    pub(crate) at: f64,
+    /// Median, a lost packet counting as infinitely late; `None` when it falls on a loss, or nothing was sent.
+    pub(crate) median: Option<Delay>,
+    /// The lowest delay.
+    pub(crate) lowest: Option<Delay>,
+    /// The highest delay of an answered packet.
+    pub(crate) highest: Option<Delay>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rrul_model::time::TestTime;
+    use rrul_model::units::BitRate;
+
+    use super::*;
+
+    fn rate(at_ms: i64, over_ms: u64, rate: u64) -> RatePoint {
+        RatePoint { at: TestTime(at_ms * 1_000_000), over: Duration::from_millis(over_ms), rate: BitRate(rate) }
+    }
+
+    #[test]
+    fn bins_lie_on_the_grid_of_the_clock() {
+        let bins = Bins::over(0.0, 70.0, 0.1);
+        assert!((bins.width - 0.5).abs() < 1e-12, "{bins:?}");
+        assert!((bins.middle(0) - 0.25).abs() < 1e-12);
+        assert_eq!(bins.index(30.0), Some(60), "30.0 s begins the bin 30.0 to 30.5");
+        assert!((Bins::over(0.0, 300.0, 0.1).width - 2.0).abs() < 1e-12);
+        assert!((Bins::over(0.0, 1.0, 0.1).width - 0.1).abs() < 1e-12, "not finer than what was sampled");
+    }
+
+    #[test]
+    fn a_bin_averages_by_time_what_it_covers() {
+        let bins = Bins::over(0.0, 160.0, 0.1);
+        // Bin 0 to 1 s: 0.25 s at 100, 0.5 s at 40; the rest was not measured. The second point reaches into bin 1.
+        let rates = bins.rates(&[rate(375, 250, 100), rate(1_000, 1_000, 40)]);
+        assert_eq!(rates.len(), 160);
+        assert!((rates[0].1.unwrap() - (25.0 + 20.0) / 0.75).abs() < 1e-6, "{:?}", rates[0]);
+        assert!((rates[1].1.unwrap() - 40.0).abs() < 1e-6);
+        assert_eq!(rates[2].1, None);
+    }
+
+    #[test]
+    fn a_bin_that_lost_most_of_its_packets_has_no_median() {
+        let packet =
+            |at_ms: i64, delay: Option<i64>| DelayPoint { at: TestTime(at_ms * 1_000_000), delay: delay.map(Delay) };
+        let packets = [
+            packet(10, Some(5)),
+            packet(20, Some(7)),
+            packet(30, None),
+            packet(1_010, Some(5)),
+            packet(1_020, None),
+            packet(1_030, None),
+        ];
+        let bins = Bins::over(0.0, 160.0, 0.1).delays(packets.iter());
+        assert_eq!((bins[0].median, bins[0].lowest, bins[0].highest), (Some(Delay(7)), Some(Delay(5)), Some(Delay(7))));
+        assert_eq!((bins[1].median, bins[1].highest), (None, Some(Delay(5))));
+        assert_eq!(bins[2].highest, None);
+    }
+}

@@ -1,0 +1,36 @@
+//! What a chart is.
+
+use rrul_analysis::Analysis;
+use serde_json::Value;
+
+use crate::error::ViewError;
+use crate::theme::Theme;
+
+/// One kind of chart. To add one: a file in `charts/` and a line in [`crate::charts::CHARTS`].
+pub trait Chart: Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// What question it answers, in one line.
+    fn about(&self) -> &'static str;
+
+    /// The chart of these runs.
+    ///
+    /// # Errors
+    /// [`ViewError::Runs`] when it cannot show that many runs. A run with little or nothing in it is no error: the
+    /// chart says what is missing.
+    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError>;
+}
+
+/// A chart as data: what every surface (SVG, PNG, page) draws.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawing {
+    /// The whole chart as an Apache ECharts option object, without functions.
+    pub option: Value,
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels; it grows with the number of flows.
+    pub height: u32,
+    /// What it shows, for the name of a file, a tab, or a reader that speaks.
+    pub title: String,
+}

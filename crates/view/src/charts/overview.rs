@@ -1,0 +1,90 @@
+//! The overview: download, upload and round-trip delay of one run, one above the other.
+
+use rrul_analysis::Analysis;
+use rrul_model::flow::Direction;
+
+use crate::chart::{Chart, Drawing};
+use crate::error::ViewError;
+use crate::page::{Page, time_axis};
+use crate::theme::Theme;
+use crate::{delay_panel, rate_panel, words};
+
+/// The chart that tells the whole run at a glance.
+pub(crate) struct Overview;
+
+impl Chart for Overview {
+    fn name(&self) -> &'static str {
+        "overview"
+    }
+
+    fn about(&self) -> &'static str {
+        "what the load did to the delay: download, upload and round-trip delay of one run over time"
+    }
+
+    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
+        let &[run] = runs else {
+            return Err(ViewError::Runs { chart: self.name(), takes: "one run", given: runs.len() });
+        };
+        let mut page = Page::new(theme, words::title(run), time_axis(runs), run.phases.clone());
+        page.subtitle(&words::circumstances(run));
+        page.warnings(&words::warnings(run));
+
+        let directions: Vec<Direction> =
+            Direction::ALL.into_iter().filter(|direction| !run.goodput(*direction).flows.is_empty()).collect();
+        let probes = !run.delay_flows.is_empty();
+        let mut widths = Vec::new();
+        for (index, direction) in directions.iter().enumerate() {
+            let last = !probes && index + 1 == directions.len();
+            widths.push(rate_panel::draw(&mut page, *direction, run.goodput(*direction), last));
+        }
+        if probes {
+            widths.push(delay_panel::draw(&mut page, run, true));
+        }
+        let missing = missing(&directions, probes);
+        if widths.is_empty() {
+            page.message(&format!("Nothing to draw. {missing}"));
+            return Ok(page.finish());
+        }
+        page.footnote(&explanation(&widths, !directions.is_empty(), probes));
+        page.footnote(&missing);
+        Ok(page.finish())
+    }
+}
+
+/// How to read the lines that are there.
+fn explanation(widths: &[f64], rates: bool, probes: bool) -> String {
+    let mut text = vec![bins_words(widths)];
+    if rates {
+        text.push("Rates: octets that the receiver was handed, per time.".to_owned());
+    }
+    if probes {
+        text.push(
+            "Delay: medians of the packets sent in a bin; grey: lowest to highest packet. Red strokes: lost packets."
+                .to_owned(),
+        );
+    }
+    text.join(" ")
+}
+
+/// How wide the bins of the panels are.
+pub(crate) fn bins_words(widths: &[f64]) -> String {
+    let mut sorted = widths.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.dedup();
+    let each: Vec<String> = sorted.iter().map(|width| format!("{width} s")).collect();
+    format!("Lines: bins of {} on the run's clock.", each.join(" and "))
+}
+
+/// What a run does not have, so that an absent panel is not taken for an oversight.
+fn missing(directions: &[Direction], probes: bool) -> String {
+    let mut text = Vec::new();
+    for direction in Direction::ALL {
+        if !directions.contains(&direction) {
+            text.push(format!("No {} streams in this run.", rate_panel::direction_word(direction).to_lowercase()));
+        }
+    }
+    if !probes {
+        text.push("No delay probes in this run.".to_owned());
+    }
+    text.join(" ")
+}

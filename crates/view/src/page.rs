@@ -1,0 +1,280 @@
+//! The page of a chart: title, panels one below the other on one time axis, and notes.
+
+use rrul_analysis::Analysis;
+use rrul_model::flow::Direction;
+use rrul_model::phase::{Phase, PhaseWindow};
+
+use crate::axis::Axis;
+use crate::chart::Drawing;
+use crate::figure::{Align, Figure, Frame, LANE, PanelIndex, Scale, TextStyle};
+use crate::font::Weight;
+use crate::theme::Theme;
+
+/// Width of every chart, pixels.
+const WIDTH: f64 = 1160.0;
+/// Left edge of all text and, with the figures of the axes beside it, of no panel.
+const MARGIN: f64 = 24.0;
+/// Left edge of the panels.
+const PANEL_LEFT: f64 = 66.0;
+/// Width of the panels.
+const PANEL_WIDTH: f64 = 786.0;
+/// Left edge of the column beside the panels.
+pub(crate) const SIDE_LEFT: f64 = 880.0;
+/// Right edge of that column.
+pub(crate) const SIDE_RIGHT: f64 = WIDTH - MARGIN;
+/// Between the lines of the tables beside the panels.
+pub(crate) const PITCH: f64 = 17.0;
+
+/// Height of the line of phase names above the first panel, pixels.
+const PHASE_NAMES: f64 = 17.0;
+
+/// Most lines that a title, and each warning, may take.
+const TITLE_LINES: usize = 2;
+/// Most warnings on a chart; the summary has all.
+const WARNINGS: usize = 5;
+/// About so many ticks on the time axis.
+const TIME_TICKS: u32 = 10;
+
+/// A chart under construction, filled from the top.
+pub(crate) struct Page<'a> {
+    /// What is drawn on it.
+    pub(crate) figure: Figure<'a>,
+    /// Its colours.
+    pub(crate) theme: &'a Theme,
+    /// The time axis of all panels, seconds.
+    pub(crate) time: Axis,
+    phases: Vec<PhaseWindow>,
+    title: String,
+    y: f64,
+    panels: usize,
+}
+
+/// A panel to be placed on a page.
+pub(crate) struct PanelPlan<'p> {
+    /// What it shows, in bold.
+    pub(crate) title: &'p str,
+    /// In which unit, and how, after the title.
+    pub(crate) unit: String,
+    /// What the reader should know of values outside, at the right of the title.
+    pub(crate) note: Option<String>,
+    /// The vertical axis.
+    pub(crate) axis: Axis,
+    /// How values lie along it.
+    pub(crate) scale: Scale,
+    /// Lanes of strokes above it.
+    pub(crate) lanes: usize,
+    /// Pixels.
+    pub(crate) height: f64,
+    /// Room that the column beside it needs, pixels.
+    pub(crate) side_height: f64,
+    /// Whether it is the lowest, which bears the figures of the time axis.
+    pub(crate) last: bool,
+}
+
+impl<'a> Page<'a> {
+    /// A page with its heading. Phases are those of the runs' plan.
+    pub(crate) fn new(theme: &'a Theme, title: String, time: Axis, phases: Vec<PhaseWindow>) -> Self {
+        let mut page = Self { figure: Figure::new(theme), theme, time, phases, title, y: 22.0, panels: 0 };
+        let style = TextStyle::left(20.0, Weight::SemiBold, theme.ink);
+        for line in wrapped(&page.title.clone(), style, TITLE_LINES) {
+            page.figure.text(MARGIN, page.y, &line, style);
+            page.y += 27.0;
+        }
+        page.y += 2.0;
+        page
+    }
+
+    /// A line below the title.
+    pub(crate) fn subtitle(&mut self, text: &str) {
+        let style = TextStyle::left(12.5, Weight::Regular, self.theme.muted);
+        for line in wrapped(text, style, TITLE_LINES) {
+            self.figure.text(MARGIN, self.y, &line, style);
+            self.y += 18.0;
+        }
+    }
+
+    /// The sentence that says what the chart shows.
+    pub(crate) fn statement(&mut self, text: &str) {
+        let style = TextStyle::left(15.0, Weight::Regular, self.theme.ink);
+        for line in wrapped(text, style, TITLE_LINES) {
+            self.figure.text(MARGIN, self.y, &line, style);
+            self.y += 22.0;
+        }
+    }
+
+    /// Lines that nobody may overlook.
+    pub(crate) fn warnings(&mut self, lines: &[String]) {
+        let style = TextStyle::left(12.5, Weight::SemiBold, self.theme.alarm);
+        for text in lines.iter().take(WARNINGS) {
+            for line in wrapped(text, style, TITLE_LINES) {
+                self.figure.text(MARGIN, self.y, &line, style);
+                self.y += 18.0;
+            }
+        }
+        if lines.len() > WARNINGS {
+            let text = format!("and {} more; `rrul show` lists them all", lines.len() - WARNINGS);
+            self.figure.text(MARGIN, self.y, &text, style);
+            self.y += 18.0;
+        }
+    }
+
+    /// Adds a panel below what there is; gives its place and the top of the column beside it.
+    pub(crate) fn panel(&mut self, plan: &PanelPlan<'_>) -> (PanelIndex, Frame) {
+        let first = self.panels == 0;
+        self.panels += 1;
+        self.y += 18.0;
+        let bold = TextStyle::left(14.0, Weight::SemiBold, self.theme.ink);
+        let plain = TextStyle::left(12.0, Weight::Regular, self.theme.muted);
+        self.figure.text(MARGIN, self.y, plan.title, bold);
+        self.figure.text(MARGIN + bold.width(plan.title) + 9.0, self.y + 1.5, &plan.unit, plain);
+        if let Some(note) = &plan.note {
+            let style = TextStyle { align: Align::Right, colour: self.theme.alarm, ..plain };
+            self.figure.text(PANEL_LEFT + PANEL_WIDTH, self.y + 1.5, note, style);
+        }
+        let lanes = LANE * plan.lanes as f64;
+        self.y += 26.0 + lanes + if first { PHASE_NAMES } else { 0.0 };
+        let frame = Frame { left: PANEL_LEFT, top: self.y, width: PANEL_WIDTH, height: plan.height };
+        let index = self.figure.panel(frame, &self.time, &plan.axis, plan.scale, plan.last);
+        let shaded: Vec<(f64, f64)> = self
+            .phases
+            .iter()
+            .filter(|entry| entry.phase != Phase::Load)
+            .map(|entry| (entry.window.from.seconds(), entry.window.to.seconds()))
+            .collect();
+        self.figure.shade(index, &shaded);
+        if first {
+            self.name_phases(frame, frame.top - lanes - PHASE_NAMES);
+        }
+        self.y += plan.height.max(plan.side_height);
+        if plan.last {
+            let style = TextStyle { align: Align::Centre, ..plain };
+            let below = frame.top + frame.height + 29.0;
+            self.figure.text(frame.left + frame.width / 2.0, below, "seconds since the run began", style);
+            self.y = self.y.max(below + 14.0);
+        }
+        (index, frame)
+    }
+
+    /// Writes the names of the phases above the first panel.
+    fn name_phases(&mut self, frame: Frame, y: f64) {
+        let style = TextStyle::left(11.0, Weight::Regular, self.theme.muted);
+        for entry in self.phases.clone() {
+            let from = frame.x(&self.time, entry.window.from.seconds());
+            let to = frame.x(&self.time, entry.window.to.seconds());
+            let name = entry.phase.name();
+            // The first and the last are short and have room outside the panel; a name that fits nowhere is left out.
+            let (x, align) = match entry.phase {
+                _ if to - from >= style.width(name) + 4.0 => (f64::midpoint(from, to), Align::Centre),
+                Phase::Idle => (to, Align::Right),
+                Phase::After => (from, Align::Left),
+                Phase::Load => continue,
+            };
+            self.figure.text(x, y, name, TextStyle { align, ..style });
+        }
+    }
+
+    /// A line of explanation below everything.
+    pub(crate) fn footnote(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let style = TextStyle::left(11.0, Weight::Regular, self.theme.muted);
+        self.y += 6.0;
+        for line in wrapped(text, style, usize::MAX) {
+            self.y += 15.0;
+            self.figure.text(MARGIN, self.y - 8.0, &line, style);
+        }
+    }
+
+    /// The page, cut off below what is on it.
+    pub(crate) fn finish(self) -> Drawing {
+        self.figure.finish(WIDTH, (self.y + 22.0).ceil(), &self.title)
+    }
+
+    /// A message in the place of panels.
+    pub(crate) fn message(&mut self, text: &str) {
+        let style = TextStyle::left(15.0, Weight::Regular, self.theme.ink);
+        self.y += 60.0;
+        for line in wrapped(text, style, usize::MAX) {
+            self.figure.text(MARGIN, self.y, &line, style);
+            self.y += 24.0;
+        }
+        self.y += 60.0;
+    }
+}
+
+/// `text` in lines that fit the page; what does not fit into `most` lines ends in an ellipsis.
+fn wrapped(text: &str, style: TextStyle, most: usize) -> Vec<String> {
+    let room = SIDE_RIGHT - MARGIN;
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let longer = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
+        if style.width(&longer) > room && !line.is_empty() {
+            lines.push(std::mem::replace(&mut line, word.to_owned()));
+        } else {
+            line = longer;
+        }
+        if lines.len() >= most {
+            break;
+        }
+    }
+    if lines.len() < most {
+        lines.push(line);
+    } else if let Some(last) = lines.last_mut() {
+        last.push('…');
+    }
+    for line in &mut lines {
+        if style.width(line) > room {
+            // One word longer than the page: a path, or no language at all.
+            let mut kept: String = line.clone();
+            while style.width(&kept) + style.width("…") > room && kept.pop().is_some() {}
+            *line = kept + "…";
+        }
+    }
+    lines
+}
+
+/// The time axis that shows all of these runs: their phases and whatever was observed outside them.
+pub(crate) fn time_axis(runs: &[&Analysis]) -> Axis {
+    let mut from = f64::INFINITY;
+    let mut to = f64::NEG_INFINITY;
+    let mut see = |seconds: f64| {
+        from = from.min(seconds);
+        to = to.max(seconds);
+    };
+    for run in runs {
+        for entry in &run.phases {
+            see(entry.window.from.seconds());
+            see(entry.window.to.seconds());
+        }
+        if !run.phases.is_empty() {
+            continue;
+        }
+        for direction in Direction::ALL {
+            run.goodput(direction).flows.iter().flat_map(|flow| &flow.series).for_each(|point| see(point.at.seconds()));
+        }
+        run.delay_flows.iter().flat_map(|flow| &flow.series).for_each(|point| see(point.at.seconds()));
+    }
+    if from > to { Axis::between(0.0, 1.0, TIME_TICKS) } else { Axis::between(from, to, TIME_TICKS) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STYLE: TextStyle = TextStyle { size: 12.0, weight: Weight::Regular, colour: "#000000", align: Align::Left };
+
+    #[test]
+    fn long_text_is_wrapped_and_then_cut_with_an_ellipsis() {
+        assert_eq!(wrapped("a short line", STYLE, 2), ["a short line"]);
+        let long = "word ".repeat(200);
+        let lines = wrapped(&long, STYLE, 2);
+        assert_eq!(lines.len(), 2);
+        assert!(lines[1].ends_with('…'), "{lines:?}");
+        assert!(wrapped(&long, STYLE, usize::MAX).concat().matches("word").count() == 200);
+        let unbroken = wrapped(&"x".repeat(5_000), STYLE, 2);
+        assert!(unbroken.len() == 1 && unbroken[0].ends_with('…') && STYLE.width(&unbroken[0]) <= SIDE_RIGHT - MARGIN);
+        assert_eq!(wrapped("", STYLE, 2), [""]);
+    }
+}

@@ -1,0 +1,286 @@
+//! Summaries for a terminal: plain words and aligned figures.
+
+use rrul_analysis::Analysis;
+use rrul_analysis::analysis::{DirectionGoodput, Loss, PhaseDelays, TransactionFlow};
+use rrul_analysis::statistics::percentile::DelayStatistics;
+use rrul_analysis::validity::{Severity, Verdict};
+use rrul_model::flow::Direction;
+use rrul_model::observation::ObservationPoint;
+use rrul_model::phase::Phase;
+use rrul_model::units::Delay;
+
+use crate::improvement::improvement_sentence;
+use crate::label::{Naming, names};
+use crate::rate_panel::direction_word;
+use crate::table::Table;
+use crate::words;
+
+/// Whether a summary may use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Characters only: files, pipes, and whoever asks for no colour.
+    Plain,
+    /// ANSI escape sequences (ECMA-48 SGR): headings bold, doubts red.
+    Ansi,
+}
+
+impl Style {
+    fn heading(self, text: &str) -> String {
+        self.wrapped(text, "1")
+    }
+
+    fn alarm(self, text: &str) -> String {
+        self.wrapped(text, "31")
+    }
+
+    fn wrapped(self, text: &str, code: &str) -> String {
+        match self {
+            Self::Plain => text.to_owned(),
+            Self::Ansi => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+        }
+    }
+}
+
+/// The names of what delay columns show.
+const DELAY_COLUMNS: [&str; 8] = ["", "min", "P50", "P90", "P95", "P99", "max", "lost"];
+
+/// The summary of a run.
+///
+/// Percentiles that fall on a lost packet read "lost": a lost packet counts as infinitely late, it is never left out.
+/// What a run does not have is not in its summary. Ends in a newline.
+pub fn text_summary(run: &Analysis, style: Style) -> String {
+    let mut lines = head(run, style);
+    lines.extend(delay_lines(run, style));
+    lines.extend(goodput_lines(run, style));
+    lines.extend(transaction_lines(run, style));
+    lines.extend(measurement_lines(run, style));
+    finished(&lines)
+}
+
+/// Two summaries side by side, the figures that decide, and how much less delay the second adds. Ends in a newline.
+pub fn text_comparison(first: &Analysis, second: &Analysis, style: Style) -> String {
+    let runs = [first, second];
+    let names = words::run_names(&runs);
+    let names: Vec<String> = names.iter().map(|name| printable(name)).collect();
+    let [a, b] = [&first.round_trip_delay, &second.round_trip_delay];
+    let mut lines = vec![style.heading(&format!("{} and {}", names[0], names[1]))];
+    lines.push(format!("Under load, {}.", improvement_sentence([&names[0], &names[1]], [a, b])));
+    for (run, name) in runs.iter().zip(&names) {
+        lines.extend(words::warnings(run).iter().map(|warning| style.alarm(&printable(&format!("{name}: {warning}")))));
+    }
+    lines.push(String::new());
+    let mut table = Table::default();
+    table.named_row("", names.iter().cloned());
+    let mut row = |name: &str, cell: &dyn Fn(&Analysis) -> String| table.named_row(name, runs.map(cell));
+    let p50 = |statistics: &Option<DelayStatistics>| statistics.as_ref().map_or_else(unknown, |s| quantile(s.p50));
+    let p95 = |statistics: &Option<DelayStatistics>| statistics.as_ref().map_or_else(unknown, |s| quantile(s.p95));
+    row("round-trip delay, idle P50", &|run| p50(&run.round_trip_delay.idle));
+    row("round-trip delay, loaded P50", &|run| p50(&run.round_trip_delay.load));
+    row("round-trip delay, loaded P95", &|run| p95(&run.round_trip_delay.load));
+    row("added by the load, P50", &|run| added(run.round_trip_delay.induced_p50()));
+    row("added by the load, P95", &|run| added(run.round_trip_delay.induced_p95()));
+    row("packets lost", &|run| share(run.loss));
+    for direction in Direction::ALL {
+        let of = |run: &Analysis| {
+            let goodput = run.goodput(direction);
+            if goodput.flows.is_empty() { "none".to_owned() } else { goodput.sum.to_string() }
+        };
+        row(&format!("{}, sum of streams", direction_word(direction).to_lowercase()), &of);
+    }
+    lines.extend(table.lines());
+    finished(&lines)
+}
+
+fn finished(lines: &[String]) -> String {
+    lines.join("\n") + "\n"
+}
+
+fn head(run: &Analysis, style: Style) -> Vec<String> {
+    let mut lines = vec![style.heading(&printable(&words::title(run))), printable(&words::circumstances(run))];
+    if run.validity.verdict == Verdict::Valid {
+        lines.push("Valid: nothing speaks against these numbers.".to_owned());
+    }
+    lines.extend(words::warnings(run).iter().map(|warning| style.alarm(&printable(warning))));
+    let notes = run.validity.reasons.iter().filter(|reason| reason.severity == Severity::Info);
+    lines.extend(notes.map(|reason| printable(&format!("Note: {}", reason.text))));
+    lines.extend(
+        run.absent_flows
+            .iter()
+            .map(|flow| printable(&format!("Note: flow {} did not take part: {}", flow.flow.name, flow.reason))),
+    );
+    lines
+}
+
+fn delay_lines(run: &Analysis, style: Style) -> Vec<String> {
+    if run.delay_flows.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new(), style.heading("Round-trip delay of all probes")];
+    let mut table = Table::default();
+    table.row(DELAY_COLUMNS);
+    let delays = &run.round_trip_delay;
+    for (name, phase) in PHASES {
+        if let Some(statistics) = delays.of(phase) {
+            table.named_row(name, delay_cells(statistics));
+        }
+    }
+    if let Some((load, idle)) = delays.load.as_ref().zip(delays.idle.as_ref()) {
+        table.named_row("above idle P50", increases(load, idle));
+    }
+    lines.extend(table.lines());
+    lines.push(String::new());
+    lines.push(style.heading("Round-trip delay of each probe flow"));
+    let mut table = Table::default();
+    table.row(["", "idle P50", "loaded P50", "loaded P95", "loaded P99", "lost"]);
+    let labels: Vec<_> = run.delay_flows.iter().map(|flow| &flow.flow).collect();
+    for (flow, name) in run.delay_flows.iter().zip(names(&labels, Naming::Probes)) {
+        let PhaseDelays { idle, load, .. } = &flow.delays;
+        let of = |statistics: &Option<DelayStatistics>, pick: fn(&DelayStatistics) -> Option<Delay>| {
+            statistics.as_ref().map_or_else(unknown, |statistics| quantile(pick(statistics)))
+        };
+        let cells =
+            [of(idle, |s| s.p50), of(load, |s| s.p50), of(load, |s| s.p95), of(load, |s| s.p99), share(flow.loss)];
+        table.named_row(&printable(&name), cells);
+    }
+    lines.extend(table.lines());
+    lines
+}
+
+/// The phases as this summary names them.
+const PHASES: [(&str, Phase); 3] = [("idle", Phase::Idle), ("loaded", Phase::Load), ("after", Phase::After)];
+
+fn delay_cells(statistics: &DelayStatistics) -> [String; 7] {
+    let DelayStatistics { n, lost, min, p50, p90, p95, p99, max } = *statistics;
+    let [min, p50, p90, p95, p99, max] = [min, p50, p90, p95, p99, max].map(quantile);
+    [min, p50, p90, p95, p99, max, share(Loss { sent: n, lost })]
+}
+
+/// How far each loaded figure lies above the idle median.
+fn increases(load: &DelayStatistics, idle: &DelayStatistics) -> [String; 6] {
+    let DelayStatistics { min, p50, p90, p95, p99, max, .. } = *load;
+    [min, p50, p90, p95, p99, max].map(|loaded| match (loaded, idle.p50) {
+        (Some(loaded), Some(idle)) => added(Some(loaded - idle)),
+        _ => "lost".to_owned(),
+    })
+}
+
+fn goodput_lines(run: &Analysis, style: Style) -> Vec<String> {
+    let directions: Vec<(Direction, &DirectionGoodput)> = Direction::ALL
+        .into_iter()
+        .map(|direction| (direction, run.goodput(direction)))
+        .filter(|(_, goodput)| !goodput.flows.is_empty())
+        .collect();
+    if directions.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new(), style.heading("Goodput under load")];
+    let mut table = Table::default();
+    for (direction, goodput) in &directions {
+        let word = direction_word(*direction);
+        let sum = format!("{word}, sum of {}", words::counted(goodput.flows.len(), "stream"));
+        table.row([&sum, &goodput.sum.to_string()]);
+        table.row(["  mean", &goodput.mean.to_string()]);
+        let labels: Vec<_> = goodput.flows.iter().map(|flow| &flow.flow).collect();
+        for (flow, name) in goodput.flows.iter().zip(names(&labels, Naming::Streams)) {
+            let retransmitted =
+                flow.retransmitted.map_or_else(String::new, |share| format!("{} sent again", words::percent(share)));
+            table.row([&printable(&format!("  {name}")), &flow.mean.to_string(), &retransmitted]);
+        }
+    }
+    lines.extend(table.lines());
+    lines
+}
+
+fn transaction_lines(run: &Analysis, style: Style) -> Vec<String> {
+    if run.transaction_flows.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new(), style.heading("Transactions per second, one at a time")];
+    let mut table = Table::default();
+    table.row(["", "idle", "loaded", "after", "unanswered"]);
+    let labels: Vec<_> = run.transaction_flows.iter().map(|flow| &flow.flow).collect();
+    for (flow, name) in run.transaction_flows.iter().zip(names(&labels, Naming::Probes)) {
+        let rate = |phase| per_second(flow, phase);
+        let unanswered: u64 = flow.phases.iter().map(|phase| phase.unanswered).sum();
+        table.named_row(
+            &printable(&name),
+            [rate(Phase::Idle), rate(Phase::Load), rate(Phase::After), words::count(unanswered)],
+        );
+    }
+    lines.extend(table.lines());
+    lines
+}
+
+fn per_second(flow: &TransactionFlow, phase: Phase) -> String {
+    match flow.phases.iter().find(|entry| entry.phase == phase) {
+        Some(entry) if entry.per_second < 99.95 => format!("{:.1}", entry.per_second),
+        Some(entry) => format!("{:.0}", entry.per_second),
+        None => unknown(),
+    }
+}
+
+/// How the measurement itself went.
+fn measurement_lines(run: &Analysis, style: Style) -> Vec<String> {
+    let mut table = Table::default();
+    if let Some(spread) = run.start_spread {
+        table.row(["streams due together started within", &spread.to_string()]);
+    }
+    if let Some(lateness) = &run.send_lateness {
+        table.row(["probes left late by, P50", &quantile(lateness.p50)]);
+        table.row(["probes left late by, P99", &quantile(lateness.p99)]);
+    }
+    for load in &run.processor {
+        let host = match load.point {
+            ObservationPoint::Client => "client",
+            ObservationPoint::Server => "server",
+        };
+        table.row([&format!("processor of the {host}, mean"), &words::percent(load.mean)]);
+        table.row([&format!("processor of the {host}, busiest core for a second"), &words::percent(load.busiest_core)]);
+        if load.saturated > 0.0 {
+            table.row([
+                &format!("processor of the {host}, seconds with a core over 95 % busy"),
+                &words::percent(load.saturated),
+            ]);
+        }
+        if load.stolen > 0.0 {
+            table.row([
+                &format!("processor of the {host}, seconds with over 5 % taken by the hypervisor"),
+                &words::percent(load.stolen),
+            ]);
+        }
+    }
+    let lines = table.lines();
+    if lines.is_empty() {
+        lines
+    } else {
+        [vec![String::new(), style.heading("The measurement itself")], lines].concat()
+    }
+}
+
+fn unknown() -> String {
+    "–".to_owned()
+}
+
+/// A figure from the distribution of delays; none means that it falls on a lost packet.
+fn quantile(delay: Option<Delay>) -> String {
+    delay.map_or_else(|| "lost".to_owned(), |delay| delay.to_string())
+}
+
+/// A difference with its sign.
+fn added(delay: Option<Delay>) -> String {
+    match delay {
+        Some(delay) if delay.0 > 0 => format!("+{delay}"),
+        Some(delay) => delay.to_string(),
+        None => unknown(),
+    }
+}
+
+/// Lost packets as a share of those sent.
+fn share(loss: Loss) -> String {
+    if loss.sent == 0 { unknown() } else { words::percent(loss.lost as f64 / loss.sent as f64) }
+}
+
+/// Text of others without what could steer the terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,111 @@
+//! Whatever an analysis holds, a chart and a summary come out, and nothing in them is not a number.
+
+mod synthetic;
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use rrul_analysis::Analysis;
+use rrul_analysis::analysis::{DelayPoint, RatePoint};
+use rrul_model::flow::{AddressFamily, Component, Direction};
+use rrul_model::marking::{Dscp, ServiceClass};
+use rrul_model::phase::{Phase, PhaseWindow};
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::{BitRate, Delay};
+use rrul_view::svg::{Renderer, with_renderer};
+use rrul_view::{Style, Theme, chart_named, text_comparison, text_summary};
+use synthetic::{by_phase, delay_flow, direction_goodput, goodput_flow, label, nothing};
+
+/// Times from the usual to the edge of what fits.
+fn time() -> impl Strategy<Value = TestTime> {
+    prop_oneof![4 => -5_000_000_000_i64..90_000_000_000, 1 => any::<i64>()].prop_map(TestTime)
+}
+
+fn delay() -> impl Strategy<Value = Option<Delay>> {
+    let some =
+        prop_oneof![2 => 0_i64..400_000_000, 1 => 0_i64..2_000, 1 => any::<i64>()].prop_map(|delay| Some(Delay(delay)));
+    prop_oneof![4 => some, 1 => Just(None)]
+}
+
+fn rates() -> impl Strategy<Value = Vec<RatePoint>> {
+    let rate = prop_oneof![4 => 0_u64..5_000_000_000, 1 => any::<u64>().prop_map(|rate| rate / 100)];
+    let over = prop_oneof![4 => Just(Duration::from_millis(100)), 1 => any::<u32>().prop_map(|s| Duration::from_secs(u64::from(s))), 1 => Just(Duration::ZERO)];
+    let point = (time(), over, rate).prop_map(|(at, over, rate)| RatePoint { at, over, rate: BitRate(rate) });
+    prop::collection::vec(point, 3)
+}
+
+fn class() -> impl Strategy<Value = ServiceClass> {
+    (0_u8..64).prop_map(|value| ServiceClass::of(Dscp::new(value).expect("the range ends at 63")))
+}
+
+fn family() -> impl Strategy<Value = AddressFamily> {
+    prop_oneof![Just(AddressFamily::Ipv4), Just(AddressFamily::Ipv6)]
+}
+
+fn window() -> impl Strategy<Value = PhaseWindow> {
+    let phase = prop_oneof![Just(Phase::Idle), Just(Phase::Load), Just(Phase::After)];
+    (phase, time(), time()).prop_map(|(phase, from, to)| PhaseWindow { phase, window: Window { from, to } })
+}
+
+fn analysis() -> impl Strategy<Value = Analysis> {
+    let loads = || prop::collection::vec((class(), family(), rates()), 0..40);
+    let packets = prop::collection::vec((time(), delay()).prop_map(|(at, delay)| DelayPoint { at, delay }), 0..20);
+    let probes = prop::collection::vec((class(), family(), ".{0,12}", packets), 0..30);
+    let phases = prop::collection::vec(window(), 0..4);
+    (loads(), loads(), probes, phases, ".{0,300}").prop_map(|(down, up, probes, phases, title)| {
+        let goodput = |flows: Vec<(ServiceClass, AddressFamily, Vec<RatePoint>)>, direction| {
+            let flow = |(class, family, series)| {
+                goodput_flow(label(0, "bulk_tcp", Component::Load, Some(direction), family, class), series)
+            };
+            direction_goodput(flows.into_iter().map(flow).collect())
+        };
+        let all: Vec<DelayPoint> = probes.iter().flat_map(|probe| probe.3.iter().copied()).collect();
+        let delay_flows = probes
+            .into_iter()
+            .map(|(class, family, kind, series)| {
+                delay_flow(label(1, &kind, Component::Realtime, None, family, class), series, &phases)
+            })
+            .collect();
+        Analysis {
+            title,
+            down: goodput(down, Direction::Down),
+            up: goodput(up, Direction::Up),
+            round_trip_delay: by_phase(&all, &phases),
+            delay_flows,
+            phases,
+            ..nothing()
+        }
+    })
+}
+
+fn assert_drawn(renderer: &Renderer<'_>, chart: &str, runs: &[&Analysis]) -> Result<(), TestCaseError> {
+    let drawing =
+        chart_named(chart).expect("it is on the shelf").draw(runs, &Theme::LIGHT).expect("the number of runs fits");
+    let svg = renderer.svg(&drawing).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    resvg::usvg::roxmltree::Document::parse(&svg).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    // Titles and names are free text; numbers stand in attributes.
+    let attributes = svg.split('>').filter_map(|piece| piece.split_once('<')).map(|(_, tag)| tag);
+    for tag in attributes {
+        prop_assert!(!tag.contains("NaN") && !tag.contains("Infinity") && !tag.contains("undefined"), "{}", tag);
+    }
+    Ok(())
+}
+
+#[test]
+fn extreme_runs_are_drawn_and_told_without_a_word_that_is_no_number() {
+    let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
+    let seed = proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
+    let outcome = with_renderer(|renderer| {
+        let mut runner = TestRunner::new_with_rng(config, seed);
+        Ok(runner.run(&(analysis(), analysis()), |(first, second)| {
+            assert_drawn(renderer, "overview", &[&first])?;
+            assert_drawn(renderer, "comparison", &[&first, &second])?;
+            for text in [text_summary(&first, Style::Plain), text_comparison(&first, &second, Style::Plain)] {
+                prop_assert!(!text.contains("NaN") && !text.chars().any(|c| c.is_control() && c != '\n'), "{}", text);
+            }
+            Ok(())
+        }))
+    });
+    outcome.expect("the renderer starts").expect("every case holds");
+}

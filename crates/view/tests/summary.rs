@@ -1,0 +1,101 @@
+//! The summaries, kept as files that people read: a change of them is a change to review.
+
+mod synthetic;
+
+use std::path::Path;
+
+use rrul_analysis::Analysis;
+use rrul_analysis::analysis::{DelayPoint, FailedFlow};
+use rrul_analysis::statistics::percentile::DelayStatistics;
+use rrul_analysis::validity::{Reason, Severity, Validity};
+use rrul_model::flow::{AddressFamily, Component, Direction};
+use rrul_model::marking::ServiceClass;
+use rrul_model::recording::AbsentFamily;
+use rrul_model::units::Delay;
+use rrul_view::{Style, text_comparison, text_summary};
+use synthetic::{Made, label, nothing};
+
+/// Compares with `tests/golden/NAME`; `RRUL_GOLDEN=write` writes it instead.
+fn assert_golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("RRUL_GOLDEN").is_some_and(|value| value == "write") {
+        std::fs::write(&path, text).expect("the folder of golden files can be written");
+    }
+    let golden = std::fs::read_to_string(&path).expect("the golden file is there");
+    assert_eq!(text, golden, "{name} differs; if the new text is right, run this test with RRUL_GOLDEN=write");
+}
+
+fn troubled() -> Analysis {
+    let mut run = Made { title: "attic, evening", ..Made::pfifo() }.analysis();
+    let reason = |severity, text: &str| Reason { code: "made_up", severity, text: text.to_owned() };
+    run.validity = Validity::of(vec![
+        reason(Severity::Info, "probes were sent without real-time priority"),
+        reason(
+            Severity::Doubt,
+            "the server is 120 ms away when idle, the spec asks for under 80 ms; choose a nearer one",
+        ),
+    ]);
+    run.partial = Some("interrupted by the user at 31.2 s".to_owned());
+    run.absent_families
+        .push(AbsentFamily { family: AddressFamily::Ipv6, reason: "the server has no IPv6 address".to_owned() });
+    let failed = label(9, "bulk_tcp", Component::Load, Some(Direction::Up), AddressFamily::Ipv4, ServiceClass::EF);
+    run.failed_flows.push(FailedFlow { flow: failed, reason: "connection refused".to_owned() });
+    run
+}
+
+#[test]
+fn the_summary_of_a_whole_run_reads_as_agreed() {
+    assert_golden("summary.txt", &text_summary(&Made::fq_codel().analysis(), Style::Plain));
+}
+
+#[test]
+fn the_summary_of_a_troubled_run_begins_with_its_troubles() {
+    assert_golden("summary_troubled.txt", &text_summary(&troubled(), Style::Plain));
+}
+
+#[test]
+fn the_comparison_of_two_runs_reads_as_agreed() {
+    let named = |title, made: Made| Made { title, ..made }.analysis();
+    assert_golden(
+        "comparison.txt",
+        &text_comparison(&named("pfifo", Made::pfifo()), &named("fq_codel", Made::fq_codel()), Style::Plain),
+    );
+}
+
+#[test]
+fn a_percentile_that_falls_on_a_loss_reads_lost() {
+    let mut run = Made::fq_codel().analysis();
+    // 3 of 100 lost: P95 is the 95th of 97 answered, P99 falls on a loss.
+    run.round_trip_delay.load = DelayStatistics::of((1..=97).map(|ms| Delay(ms * 1_000_000)).collect(), 3);
+    let text = text_summary(&run, Style::Plain);
+    let line = text.lines().find(|line| line.trim_start().starts_with("loaded")).unwrap();
+    let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(cells, ["loaded", "1.0 ms", "50.0 ms", "90.0 ms", "95.0 ms", "lost", "97.0 ms", "3.0 %"]);
+}
+
+#[test]
+fn what_was_not_measured_is_not_in_the_summary() {
+    let text = text_summary(&nothing(), Style::Plain);
+    for absent in ["Round-trip", "Goodput", "Transactions", "measurement"] {
+        assert!(!text.contains(absent), "{absent} in {text}");
+    }
+}
+
+#[test]
+fn only_the_ansi_style_writes_escape_sequences_and_names_cannot() {
+    let hostile = Analysis { title: "\u{1b}[31mred\u{7}".to_owned(), ..troubled() };
+    let plain = text_summary(&hostile, Style::Plain);
+    assert!(!plain.contains('\u{1b}') && !plain.contains('\u{7}'), "{plain:?}");
+    let ansi = text_summary(&hostile, Style::Ansi);
+    let stripped = ["\u{1b}[1m", "\u{1b}[31m", "\u{1b}[0m"].into_iter().fold(ansi, |text, code| text.replace(code, ""));
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn delays_are_given_as_measured() {
+    let run = Made::fq_codel().analysis();
+    let packets: Vec<&DelayPoint> = run.delay_flows.iter().flat_map(|flow| &flow.series).collect();
+    assert!(packets.len() > 10_000);
+    let p50 = run.round_trip_delay.load.unwrap().p50.unwrap();
+    assert!(text_summary(&run, Style::Plain).contains(&p50.to_string()));
+}
