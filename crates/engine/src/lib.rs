@@ -2,9 +2,9 @@
 //! that leads a test from its plan to its recording.
 //!
 //! The measuring path in one paragraph: each bulk stream has a thread of its own that does nothing but send or
-//! receive; all open-loop probes share one thread at real-time priority, stamped by the kernel; counters and
-//! `TCP_INFO` are read by one sampler thread. Observations travel through preallocated rings to the collector, which
-//! makes a frame of them once a second. Nothing here computes a statistic or knows what a file is.
+//! receive; all open-loop probes of one type share a thread at real-time priority where allowed, stamped by the kernel;
+//! counters and `TCP_INFO` are read by one sampler thread. Observations travel through preallocated rings to the
+//! collector, which makes a frame of them once a second. Nothing here computes a statistic or knows what a file is.
 //!
 //! - [`client::run`] leads a test; [`server::Server`] answers it
 //! - [`flow_types::FLOW_TYPES`] is the shelf of flow types; [`flow_type::FlowType`] is what one is

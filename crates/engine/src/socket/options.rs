@@ -112,7 +112,7 @@ pub fn receive_local_address(socket: &impl AsFd, family: AddressFamily) -> io::R
     }
 }
 
-fn set<T: Copy>(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: T) -> io::Result<()> {
+pub(super) fn set<T: Copy>(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: T) -> io::Result<()> {
     // SAFETY: the value is plain data, its length is its own, and the descriptor is open while borrowed.
     let status = unsafe {
         libc::setsockopt(

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use rrul_proto::send_schedule::Random;
 
+use super::options;
+
 /// Octets offered to the kernel in one call.
 pub const CHUNK: usize = 1 << 20;
 
@@ -71,6 +73,14 @@ pub fn discard(stream: &TcpStream) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC a TCP socket writes nothing to the buffer, which may be null.
     let received = unsafe { libc::recv(stream.as_raw_fd(), std::ptr::null_mut(), CHUNK, libc::MSG_TRUNC) };
     usize::try_from(received).map_err(|_| io::Error::last_os_error())
+}
+
+/// Wakes a receiver only when so many octets have arrived, or its receive timeout has passed (socket(7), SO_RCVLOWAT).
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn wake_after(stream: &TcpStream, octets: usize) -> io::Result<()> {
+    options::set(stream, libc::SOL_SOCKET, libc::SO_RCVLOWAT, octets.clamp(1, CHUNK) as libc::c_int)
 }
 
 /// Makes calls on the stream return after `timeout` at the latest, and its closing throw away what is unsent.

@@ -24,32 +24,37 @@ impl WaitSet {
     /// # Errors
     /// As ppoll(2); an interruption is no error, only an early return.
     pub fn wait(&mut self, timeout: Duration) -> io::Result<()> {
-        let timeout = libc::timespec {
-            tv_sec: timeout.as_secs().min(3600) as libc::time_t,
-            tv_nsec: timeout.subsec_nanos().into(),
-        };
-        // SAFETY: the entries and the timeout are valid for the call; no signal mask is given.
-        let ready = unsafe {
-            libc::ppoll(
-                self.entries.as_mut_ptr(),
-                self.entries.len() as libc::nfds_t,
-                &raw const timeout,
-                std::ptr::null(),
-            )
-        };
-        if ready >= 0 {
-            return Ok(());
-        }
-        self.entries.iter_mut().for_each(|entry| entry.revents = 0);
-        match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            error => Err(error),
-        }
+        poll(&mut self.entries, timeout)
     }
 
     /// Whether the socket at this place in the set was ready when the last wait ended.
     pub fn ready(&self, place: usize) -> bool {
         self.entries.get(place).is_some_and(|entry| entry.revents != 0)
+    }
+}
+
+/// Waits until the socket takes more octets, has failed, or `timeout` has passed.
+///
+/// # Errors
+/// As ppoll(2).
+pub fn writable(socket: &impl AsFd, timeout: Duration) -> io::Result<()> {
+    poll(&mut [libc::pollfd { fd: socket.as_fd().as_raw_fd(), events: libc::POLLOUT, revents: 0 }], timeout)
+}
+
+fn poll(entries: &mut [libc::pollfd], timeout: Duration) -> io::Result<()> {
+    let timeout =
+        libc::timespec { tv_sec: timeout.as_secs().min(3600) as libc::time_t, tv_nsec: timeout.subsec_nanos().into() };
+    // SAFETY: the entries and the timeout are valid for the call; no signal mask is given.
+    let ready = unsafe {
+        libc::ppoll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, &raw const timeout, std::ptr::null())
+    };
+    if ready >= 0 {
+        return Ok(());
+    }
+    entries.iter_mut().for_each(|entry| entry.revents = 0);
+    match io::Error::last_os_error() {
+        error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        error => Err(error),
     }
 }
 
