@@ -1,0 +1,107 @@
+//! What the link's log says of the same packets that rrul has measured.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use rrul_lab::{DirectionTruth, LabTime, Record};
+use rrul_model::flow::Direction;
+use rrul_model::phase::Phase;
+use rrul_model::recording::Recording;
+
+use crate::over_a_link::Measured;
+
+const UDP: u8 = 17;
+const TCP: u8 = 6;
+
+/// A phase on the lab's clock. Lab and engine read the same clock of the same machine.
+pub(crate) fn window_of(recording: &Recording, phase: Phase) -> Range<LabTime> {
+    let window = recording.phase(phase).expect("the phase is in the plan");
+    let lab = |at: i64| LabTime((recording.header.clocks.client_origin + at).cast_unsigned());
+    lab(window.from.0)..lab(window.to.0)
+}
+
+/// Test packets and their replies, matched.
+pub(crate) struct Probes(Vec<Option<u64>>);
+
+impl Probes {
+    /// Those that were sent in this window.
+    ///
+    /// A flow's packets stay in order on this link, and the server answers each that arrives, in order: the n-th reply
+    /// to enter the link belongs to the n-th packet to leave it.
+    pub(crate) fn sent_in(measured: &Measured, window: &Range<LabTime>) -> Self {
+        let is_probe = |record: &&Record| record.protocol == UDP;
+        let mut replies: HashMap<u16, std::vec::IntoIter<Record>> = HashMap::new();
+        for (port, records) in by(measured.truth.down.records().filter(is_probe), |record| record.destination_port) {
+            replies.insert(port, records.into_iter());
+        }
+        let mut delays = Vec::new();
+        for (port, packets) in by(measured.truth.up.records().filter(is_probe), |record| record.source_port) {
+            let Some(replies) = replies.get_mut(&port) else { continue };
+            for packet in packets {
+                let reply = packet.delivery().and_then(|_| replies.next());
+                if !window.contains(&packet.arrival) {
+                    continue;
+                }
+                let answered = reply.filter(|reply| reply.delivery().is_some());
+                delays.push(answered.map(|reply| packet.queueing_delay + reply.queueing_delay));
+            }
+        }
+        Self(delays)
+    }
+
+    /// Queueing of packet and reply together, nanoseconds, ascending; a loss counts as the longest.
+    pub(crate) fn queueing_delays(&self) -> Vec<u64> {
+        let mut delays: Vec<u64> = self.0.iter().map(|delay| delay.unwrap_or(u64::MAX)).collect();
+        delays.sort_unstable();
+        delays
+    }
+}
+
+fn by<'a>(records: impl Iterator<Item = &'a Record>, key: impl Fn(&Record) -> u16) -> BTreeMap<u16, Vec<Record>> {
+    let mut groups: BTreeMap<u16, Vec<Record>> = BTreeMap::new();
+    for record in records {
+        groups.entry(key(record)).or_default().push(*record);
+    }
+    // In the order in which they entered the link.
+    groups.values_mut().for_each(|group| group.sort_by_key(|record| record.arrival));
+    groups
+}
+
+/// Octets that the four bulk streams of this direction had been handed in order, within the load phase.
+pub(crate) fn bulk_goodput(measured: &Measured, direction: Direction) -> u64 {
+    let window = window_of(&measured.recording, Phase::Load);
+    let truth: &DirectionTruth = measured.truth.direction(direction);
+    let streams = by(truth.records().filter(|record| record.protocol == TCP && record.tcp_payload > 0), |record| {
+        if direction == Direction::Up { record.source_port } else { record.destination_port }
+    });
+    let mut in_order: Vec<u64> = streams.values().map(|records| delivered_in_order(records, &window)).collect();
+    // The control connection and the streams of the other direction carry little.
+    in_order.sort_unstable();
+    in_order.iter().rev().take(4).sum()
+}
+
+/// How far the receiver's sequence without holes moved within the window.
+fn delivered_in_order(records: &[Record], window: &Range<LabTime>) -> u64 {
+    let mut delivered: Vec<(LabTime, &Record)> =
+        records.iter().filter_map(|record| Some((record.delivery()?, record))).collect();
+    delivered.sort_by_key(|(at, _)| *at);
+    let Some(first) = records.first() else { return 0 };
+    let (mut next, mut early, mut inside) = (0_u64, BTreeMap::new(), 0);
+    for (at, record) in delivered {
+        // Streams of a test carry less than 4 GiB, so the distance from the first octet does not wrap.
+        let from = u64::from(record.tcp_sequence.wrapping_sub(first.tcp_sequence));
+        let to = from + u64::from(record.tcp_payload);
+        early.entry(from).and_modify(|end: &mut u64| *end = (*end).max(to)).or_insert(to);
+        let before = next;
+        while let Some((from, to)) = early.first_key_value().map(|(from, to)| (*from, *to))
+            && from <= next
+        {
+            next = next.max(to);
+            early.remove(&from);
+        }
+        if window.contains(&at) {
+            inside += next - before;
+        }
+    }
+    inside
+}

@@ -1,0 +1,128 @@
+//! One measurement over a virtual link, with the link's log.
+
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rrul_engine::client::{Audience, Families, RunOptions, run};
+use rrul_engine::environment::Privacy;
+use rrul_engine::flow_types::vocabulary;
+use rrul_engine::server::{Server, ServerOptions};
+use rrul_lab::{Lab, Link, Truth};
+use rrul_model::flow::AddressFamily;
+use rrul_model::plan::{Surroundings, TestPlan};
+use rrul_model::recording::{End, Frame, Header, Recording};
+use rrul_model::time::TestTime;
+use rrul_model::units::BitRate;
+
+/// A link to measure over.
+pub(crate) struct Case {
+    pub(crate) down: BitRate,
+    pub(crate) up: BitRate,
+    pub(crate) round_trip: Duration,
+    pub(crate) queue: &'static str,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { down, up, round_trip, queue } = self;
+        write!(f, "{queue} {:.0}/{:.0} Mbit/s {} ms", down.megabits(), up.megabits(), round_trip.as_millis())
+    }
+}
+
+/// A pfifo holds this much time at its rate.
+const QUEUE: Duration = Duration::from_millis(200);
+
+impl Case {
+    fn link(&self) -> Link {
+        let direction = |rate: BitRate| {
+            let queue = match self.queue {
+                "pfifo" => {
+                    let packets = rate.0 as f64 * QUEUE.as_secs_f64() / (1500.0 * 8.0);
+                    format!("{{ discipline = \"pfifo\", limit = \"{packets:.0}p\" }}")
+                }
+                other => format!("\"{other}\""),
+            };
+            format!("rate = \"{}bit/s\"\nqueue = {queue}\n", rate.0)
+        };
+        let text = format!(
+            "# A link of the test\nrtt = \"{}us\"\n[up]\n{}[down]\n{}",
+            self.round_trip.as_micros(),
+            direction(self.up),
+            direction(self.down)
+        );
+        Link::from_toml("case.toml", &text).expect("a link file")
+    }
+}
+
+/// A recording and what the link knows of the same packets.
+pub(crate) struct Measured {
+    pub(crate) recording: Recording,
+    pub(crate) truth: Truth,
+}
+
+const PLAN: &str = r#"
+title = "four streams each way and probes in three classes"
+phases = { idle = "2s", load = "10s", after = "1s" }
+[flow.bulk]
+type = "bulk_tcp"
+component = "load"
+during = ["load"]
+each.direction = ["down", "up"]
+each.class = ["BE", "BK", "CS5", "EF"]
+[flow.probe]
+type = "udp_probe"
+component = "realtime"
+each.class = ["EF", "BK", "BE"]
+"#;
+
+/// Measures over the link.
+pub(crate) fn measure(case: &Case) -> Measured {
+    let words = vocabulary();
+    let surroundings = Surroundings { flow_types: &words, find: &|_| None };
+    let plan =
+        TestPlan::read("truth", "truth.toml", PLAN, &[], &surroundings).unwrap_or_else(|error| panic!("{error}"));
+    let lab = Lab::up(&case.link(), 1).expect("a lab, as one is available");
+    let server = lab.server().run(|| Server::start(ServerOptions::default()));
+    let server = server.expect("a thread at the far end").expect("a server at the far end");
+    let options = RunOptions {
+        server: lab.server().address(AddressFamily::Ipv4).to_string(),
+        port: rrul_proto::PORT,
+        families: Families::Only(AddressFamily::Ipv4),
+        plan,
+        title: case.to_string(),
+        created: String::new(),
+        privacy: Privacy::Strict,
+        seed: 7,
+    };
+    let recording = lab.client().run(move || {
+        let mut keeper = Keeper { header: None, frames: Vec::new(), end: None };
+        run(&options, &mut keeper, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error}"));
+        Recording { header: keeper.header.expect("a header"), frames: keeper.frames, end: keeper.end }
+    });
+    drop(server);
+    let truth = lab.truth().expect("the link's log");
+    for direction in [&truth.up, &truth.down] {
+        assert_eq!((direction.missed, direction.forgotten, direction.refused), (0, 0, 0), "the log is whole");
+    }
+    Measured { recording: recording.expect("a thread at the near end"), truth }
+}
+
+struct Keeper {
+    header: Option<Header>,
+    frames: Vec<Frame>,
+    end: Option<End>,
+}
+
+impl Audience for Keeper {
+    fn header(&mut self, header: &Header) {
+        self.header = Some(header.clone());
+    }
+    fn frame(&mut self, frame: Frame) {
+        self.frames.push(frame);
+    }
+    fn tick(&mut self, _now: TestTime) {}
+    fn end(&mut self, end: &End) {
+        self.end = Some(end.clone());
+    }
+}
