@@ -21,8 +21,8 @@ const KEPT: Duration = Duration::from_secs(4);
 
 /// What happened in the last full second.
 ///
-/// For the eye, while the test runs; [`analyze`](crate::analyze::analyze) has the numbers. Rates are of octets in order,
-/// which jump when a hole is filled, and delays lack stamps that arrive late.
+/// For the eye, while the test runs; [`analyze`](crate::analyze::analyze) has the numbers. Rates are segments that arrived
+/// times their usual size, and delays lack stamps that arrive late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LiveSnapshot {
     /// Goodput of all load flows together, client to server.
@@ -35,6 +35,13 @@ pub struct LiveSnapshot {
     pub lost_last_second: u64,
 }
 
+/// What has arrived of one stream.
+#[derive(Debug, Clone, Copy)]
+struct Arrivals {
+    segments: u32,
+    octets: u64,
+}
+
 /// Follows a test frame by frame and remembers a few seconds of it.
 ///
 /// A second is a whole one of the test's clock, and the last full one is the last that the observing host has left
@@ -45,6 +52,8 @@ pub struct Live {
     probes: HashSet<FlowId>,
     /// In the order of flows, so that sums come out the same each time.
     octets: BTreeMap<FlowId, VecDeque<(TestTime, u64)>>,
+    /// Where segments are counted, octets by their arrival, as octets in order jump when a hole is filled.
+    arrivals: HashMap<FlowId, Arrivals>,
     waiting: HashMap<(FlowId, u32), TestTime>,
     answered: VecDeque<(TestTime, Delay)>,
     client: Option<TestTime>,
@@ -63,6 +72,7 @@ impl Live {
             directions: load.filter_map(|flow| Some((flow.id, flow.direction?))).collect(),
             probes: header.flows.iter().filter(|flow| flow.flow_type == chosen).map(|flow| flow.id).collect(),
             octets: BTreeMap::new(),
+            arrivals: HashMap::new(),
             waiting: HashMap::new(),
             answered: VecDeque::new(),
             client: None,
@@ -77,9 +87,19 @@ impl Live {
             ObservationPoint::Client => self.client = self.client.max(last),
             ObservationPoint::Server => self.server = self.server.max(last),
         }
+        // Both ends of a stream may count; only the receiver's count is goodput.
+        let at_receiver = |flow| self.directions.get(&flow).copied().map(receiver) == Some(frame.point);
+        for row in frame.tables.tcp_info.rows().filter(|row| at_receiver(row.flow)) {
+            let arrivals = self.arrivals.entry(row.flow).or_insert(Arrivals { segments: row.data_segs_in, octets: 0 });
+            let fresh = row.data_segs_in.saturating_sub(arrivals.segments);
+            *arrivals = Arrivals {
+                segments: row.data_segs_in,
+                octets: arrivals.octets + u64::from(fresh) * u64::from(row.rcv_mss),
+            };
+            self.octets.entry(row.flow).or_default().push_back((row.at, arrivals.octets));
+        }
         for OctetsReceived { flow, at, octets } in frame.tables.octets_received.rows() {
-            // Both ends of a stream may count; only the receiver's count is goodput.
-            if self.directions.get(&flow).copied().map(receiver) == Some(frame.point) {
+            if at_receiver(flow) && !self.arrivals.contains_key(&flow) {
                 self.octets.entry(flow).or_default().push_back((at, octets.0));
             }
         }

@@ -24,3 +24,5 @@ pub mod socket;
 pub mod start_line;
 pub mod tcp_info;
 pub mod test_end;
+
+pub use rrul_proto::PORT;

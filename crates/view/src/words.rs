@@ -68,15 +68,15 @@ pub(crate) fn family_name(family: AddressFamily) -> &'static str {
 
 /// What speaks against the numbers, the heaviest first, one line each; empty for a whole and valid run.
 pub(crate) fn warnings(run: &Analysis) -> Vec<String> {
-    let reasons = run.validity.reasons.iter().filter(|reason| reason.severity != Severity::Info);
-    let mut lines: Vec<String> = match run.validity.verdict {
-        Verdict::Valid => Vec::new(),
-        verdict => {
-            let word = verdict_word(verdict);
-            let texts: Vec<String> = reasons.map(|reason| format!("{word}: {}", reason.text)).collect();
-            if texts.is_empty() { vec![word.to_owned()] } else { texts }
-        }
-    };
+    let reasons = run.validity.reasons.iter().filter_map(|reason| {
+        let word = match reason.severity {
+            Severity::Info => return None,
+            Severity::Doubt => verdict_word(Verdict::Doubtful),
+            Severity::Invalid => verdict_word(Verdict::Invalid),
+        };
+        Some(format!("{word}: {}", reason.text))
+    });
+    let mut lines: Vec<String> = reasons.collect();
     if let Some(reason) = &run.partial {
         lines.push(format!("Not a whole run: {reason}"));
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
-use rrul_proto::limits::Limits;
+pub use rrul_proto::limits::Limits;
 
 use crate::environment::Privacy;
 use session::Sessions;

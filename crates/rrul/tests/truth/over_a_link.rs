@@ -63,7 +63,7 @@ pub(crate) struct Measured {
 
 const PLAN: &str = r#"
 title = "four streams each way and probes in three classes"
-phases = { idle = "2s", load = "10s", after = "1s" }
+phases = { idle = "2s", load = "10s", after = "3500ms" }
 [flow.bulk]
 type = "bulk_tcp"
 component = "load"
@@ -87,7 +87,7 @@ pub(crate) fn measure(case: &Case) -> Measured {
     let server = server.expect("a thread at the far end").expect("a server at the far end");
     let options = RunOptions {
         server: lab.server().address(AddressFamily::Ipv4).to_string(),
-        port: rrul_proto::PORT,
+        port: rrul_engine::PORT,
         families: Families::Only(AddressFamily::Ipv4),
         plan,
         title: case.to_string(),
