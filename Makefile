@@ -43,6 +43,6 @@ check: tools web ## format, lints, documentation, licences and advisories of dep
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; else \
 		echo "skipped: licences and advisories of dependencies; get the tool by: cargo install cargo-deny --locked"; fi
 
-bench: build ## rates and processor time over loopback, beside iperf3
+bench: tools web ## processor time and punctuality on an unshaped veth pair, beside iperf3 and ping
 	@scripts/tools bench
-	scripts/bench
+	$(CARGO) bench -p rrul --bench peers

@@ -26,6 +26,10 @@ const ROWS: usize = 1 << 14;
 /// How long replies are waited for after the last packet (RFC 7680: waiting time), cut short when the test ends.
 const WAITING: Duration = Duration::from_secs(3);
 
+/// How long before a packet is due the thread wakes, to wait awake: longer than waking takes on a busy host, 99 times in
+/// 100. At the default three flows it costs 3 % of one core.
+const AWAKE: Duration = Duration::from_micros(200);
+
 /// Transmit stamps that may be outstanding.
 const OUTSTANDING: usize = 1024;
 
@@ -141,9 +145,12 @@ impl ProbeFlow {
 
 /// Sends and receives until every flow has sent all and waited for replies. The thread's whole life.
 pub(super) fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>, test_end: TestTime) {
-    if scheduling::run_as_probe().is_err() {
-        scheduling::prompt_timers();
-    }
+    // Awake before a packet is due only where that cannot be preempted: elsewhere it would burn time for nothing.
+    let awake = match scheduling::run_as_probe() {
+        Ok(()) => AWAKE,
+        Err(_) => Duration::ZERO,
+    };
+    scheduling::prompt_timers();
     let mut notebook = end.observer.notebook(ROWS);
     let mut wall = WallClock::new();
     let mut octets = [0; 2048];
@@ -160,22 +167,32 @@ pub(super) fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow
         if due.is_none() && now >= until {
             return;
         }
-        let left = due.unwrap_or(until).since(now).0;
-        let patience = u64::try_from(left).map_or(Duration::ZERO, Duration::from_nanos).min(PATIENCE);
+        let patience = until_then(due.unwrap_or(until), now).saturating_sub(awake).min(PATIENCE);
         // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
         if waiting.wait(patience).is_err() {
             std::thread::sleep(Duration::from_millis(1));
         }
         wall.refresh(RawTime::now());
-        for flow in &mut flows {
-            flow.send_due(clock, &mut notebook);
-        }
         for (place, flow) in flows.iter_mut().enumerate() {
             if waiting.ready(place) {
                 flow.receive_all(clock, &wall, &mut octets, &mut notebook);
             }
         }
+        if let Some(due) = due
+            && until_then(due, clock.now()) <= awake
+        {
+            while clock.now() < due {
+                std::hint::spin_loop();
+            }
+        }
+        for flow in &mut flows {
+            flow.send_due(clock, &mut notebook);
+        }
     }
+}
+
+fn until_then(then: TestTime, now: TestTime) -> Duration {
+    u64::try_from(then.since(now).0).map_or(Duration::ZERO, Duration::from_nanos)
 }
 
 #[cfg(test)]
