@@ -12,7 +12,11 @@ const REQUIRE: &str = "RRUL_REQUIRE_LAB";
 /// The file named by this environment variable gets a line for every test that was skipped.
 const SKIPPED: &str = "RRUL_SKIPPED";
 
-/// For tests that need a lab: true when one can be brought up.
+/// The file named by this environment variable gets a line for every test that has its lab.
+const RAN: &str = "RRUL_LAB_RAN";
+
+/// For tests that need a lab: true when one can be brought up; it then adds `RAN <test>` to the file that `RRUL_LAB_RAN`
+/// names.
 ///
 /// Otherwise it says `SKIPPED <test>: <reason>` on standard error and at the end of the file that `RRUL_SKIPPED` names,
 /// and returns false, so that the test can return. A skipped test must never pass for one that ran.
@@ -21,17 +25,28 @@ const SKIPPED: &str = "RRUL_SKIPPED";
 ///
 /// When there can be no lab and `RRUL_REQUIRE_LAB` is 1, or when the line cannot be written.
 pub fn lab_available_for(test: &str) -> bool {
-    let Err(reason) = available() else { return true };
+    let Err(reason) = available() else {
+        note(RAN, &ran_line(test));
+        return true;
+    };
     let required = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
     assert!(!required, "{test} needs a lab and {REQUIRE} is 1, but {reason}");
     let line = skipped_line(test, &reason);
     eprint!("{line}");
-    if let Some(path) = std::env::var_os(SKIPPED) {
-        let file = OpenOptions::new().append(true).create(true).open(&path);
-        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
-        assert!(written.is_ok(), "{}: cannot note that {test} was skipped: {written:?}", path.display());
-    }
+    note(SKIPPED, &line);
     false
+}
+
+/// Appends a line to the file that the environment variable names, if it names one.
+fn note(variable: &str, line: &str) {
+    let Some(path) = std::env::var_os(variable) else { return };
+    let file = OpenOptions::new().append(true).create(true).open(&path);
+    let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+    assert!(written.is_ok(), "{}: cannot note \"{}\": {written:?}", path.display(), line.trim_end());
+}
+
+fn ran_line(test: &str) -> String {
+    format!("RAN {test}\n")
 }
 
 fn skipped_line(test: &str, reason: &Error) -> String {
@@ -41,6 +56,11 @@ fn skipped_line(test: &str, reason: &Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_test_that_has_its_lab_is_told_in_one_line() {
+        assert_eq!(ran_line("some_test"), "RAN some_test\n");
+    }
 
     #[test]
     fn a_skipped_test_is_told_in_one_line_with_its_reason() {

@@ -158,10 +158,11 @@ impl From<Duration> for Delay {
 }
 
 impl fmt::Display for Delay {
-    /// Milliseconds with as many decimals as mean something: `18.2 ms`, `0.05 ms`, `551 ms`.
+    /// Milliseconds with as many decimals as mean something: `0.002 ms`, `0.31 ms`, `18.2 ms`, `551 ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = self.milliseconds();
         let decimals = match ms.abs() {
+            a if a > 0.0 && a < 0.0995 => 3,
             a if a < 1.0 => 2,
             a if a < 100.0 => 1,
             _ => 0,
@@ -250,7 +251,7 @@ mod tests {
         assert_eq!(BitRate(999).to_string(), "999 bit/s");
         assert_eq!(BitRate(20_000_000).to_string(), "20.0 Mbit/s");
         assert_eq!(Delay(18_240_000).to_string(), "18.2 ms");
-        assert_eq!(Delay(-50_000).to_string(), "-0.05 ms");
+        assert_eq!(Delay(-50_000).to_string(), "-0.050 ms");
         assert_eq!(Delay(551_400_000).to_string(), "551 ms");
     }
 }

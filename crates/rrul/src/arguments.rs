@@ -39,7 +39,7 @@ pub(crate) struct ServerArguments {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Vec<IpAddr>,
     /// TCP and UDP port
-    #[arg(long, default_value_t = rrul_proto::PORT)]
+    #[arg(long, default_value_t = rrul_engine::PORT)]
     pub(crate) port: u16,
     /// Sessions at one time
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
@@ -79,7 +79,7 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// The server's port, where HOST names none
-    #[arg(long, default_value_t = rrul_proto::PORT)]
+    #[arg(long, default_value_t = rrul_engine::PORT)]
     pub(crate) port: u16,
     /// Leave names and addresses out of the recording
     #[arg(long)]

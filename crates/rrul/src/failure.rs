@@ -29,6 +29,22 @@ pub(crate) enum Failure {
         /// Why.
         source: io::Error,
     },
+    /// What was asked for cannot be written where `-o` says.
+    #[error("{}: {source}{}", path.display(), output_advice(source))]
+    Output {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A test has been run, and its recording could not be written to the end.
+    #[error("{}: {source}; the file holds the test up to there{}", path.display(), output_advice(source))]
+    Unfinished {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// A recording cannot be understood.
     #[error("{}: {source}", path.display())]
     Recording {
@@ -48,14 +64,28 @@ impl Failure {
         let path = path.to_owned();
         move |source| Self::File { path, source }
     }
+
+    /// For `map_err`: what went wrong with this file, whose place the user chooses with `-o`.
+    pub(crate) fn output(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Output { path, source }
+    }
 }
 
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "; choose another place with -o",
+        io::ErrorKind::AlreadyExists => "; it is never overwritten, choose another name",
+        io::ErrorKind::NotFound => "; check the path",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; make room, or choose another place",
+        _ => "",
+    }
+}
+
+fn output_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
         io::ErrorKind::AlreadyExists => "; recordings are never overwritten, choose another name with -o",
         io::ErrorKind::NotFound => "; check the path",
-        io::ErrorKind::StorageFull => "; make room, or choose another place with -o",
-        _ => "",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; make room, or choose another place with -o",
+        _ => "; choose another place with -o",
     }
 }

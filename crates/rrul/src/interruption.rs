@@ -1,5 +1,6 @@
 //! Being asked to stop: Ctrl-C, or a polite kill.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,11 +12,12 @@ pub(crate) fn flag() -> Arc<AtomicBool> {
         if raised.swap(true, Ordering::SeqCst) {
             std::process::exit(130);
         }
-        eprintln!("\nrrul: stopping; once more to give up at once");
+        // Whoever read this may have been stopped by the same Ctrl-C (`rrul run ... 2>&1 | tee log`).
+        let _ = writeln!(std::io::stderr(), "\nrrul: stopping; once more to give up at once");
     };
     // Without the handler Ctrl-C ends the program at once, and what was recorded is still on disk.
     if let Err(error) = ctrlc::set_handler(handler) {
-        eprintln!("rrul: Ctrl-C will end the program at once: {error}");
+        let _ = writeln!(std::io::stderr(), "rrul: Ctrl-C will end the program at once: {error}");
     }
     flag
 }

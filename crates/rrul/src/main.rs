@@ -17,6 +17,7 @@ mod plan_book;
 mod progress;
 mod store;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -48,7 +49,8 @@ fn main() -> ExitCode {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Doubtful) => ExitCode::from(1),
         Err(failure) => {
-            eprintln!("rrul: {failure}");
+            // The exit code says it as well, should nobody read this.
+            let _ = writeln!(std::io::stderr(), "rrul: {failure}");
             ExitCode::from(2)
         }
     }

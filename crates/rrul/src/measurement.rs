@@ -1,6 +1,7 @@
 //! One test: run, recorded as it goes, shown as it goes.
 
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
@@ -22,17 +23,16 @@ pub(crate) struct Measurement {
     pub(crate) path: Result<PathBuf, Failure>,
 }
 
-/// Runs a test in the calling thread's network namespace and records it to `path`.
+/// Runs a test in the calling thread's network namespace and records it.
 ///
 /// # Errors
-/// When the file cannot be made or the test cannot begin.
+/// When the test cannot begin; the file is then removed.
 pub(crate) fn measure(
     options: &RunOptions,
-    path: &Path,
+    writer: Writer,
     progress: Progress,
     stop: &AtomicBool,
 ) -> Result<Measurement, Failure> {
-    let writer = Writer::create(path)?;
     let (lines, writing) = write_in_background(writer)?;
     let mut audience = Recorder { lines, progress, header: None, frames: Vec::new(), end: None };
     let outcome = run(options, &mut audience, stop);
@@ -98,7 +98,9 @@ fn write_in_background(mut writer: Writer) -> Result<(Sender<Line>, JoinHandle<W
                 && !told
             {
                 told = true;
-                eprintln!("rrul: {}: {error}; trying again while the test goes on", writer.part().display());
+                // The test goes on whether anybody reads this or not.
+                let part = writer.part().display();
+                let _ = writeln!(std::io::stderr(), "rrul: {part}: {error}; trying again while the test goes on");
             }
         }
         writer

@@ -27,7 +27,12 @@ impl Progress {
     pub(crate) fn begin(&mut self, header: &Header) {
         let families: Vec<_> = header.families.iter().map(|family| family.name()).collect();
         let length = header.phases.last().map_or(0.0, |phase| phase.window.to.seconds());
-        eprintln!("{}: {} flows over {}, {length:.0} s", self.label, header.flows.len(), families.join(" and "));
+        say(format_args!(
+            "{}: {} flows over {}, {length:.0} s\n",
+            self.label,
+            header.flows.len(),
+            families.join(" and ")
+        ));
         self.live = Some(Live::new(header));
         self.phases.clone_from(&header.phases);
     }
@@ -48,22 +53,24 @@ impl Progress {
         self.last_second = second;
         let Some(live) = &self.live else { return };
         let line = line(now, &self.phases, &live.snapshot());
-        let mut stderr = std::io::stderr().lock();
-        // Nobody reads it: the test is worth finishing all the same.
-        let _ = if self.terminal {
-            write!(stderr, "\r\x1b[K{}: {line}", self.label)
+        if self.terminal {
+            say(format_args!("\r\x1b[K{}: {line}", self.label));
         } else {
-            writeln!(stderr, "{}: {line}", self.label)
-        };
-        let _ = stderr.flush();
+            say(format_args!("{}: {line}\n", self.label));
+        }
     }
 
     /// The test is over.
     pub(crate) fn close(&mut self) {
         if self.terminal && self.last_second != i64::MIN {
-            eprint!("\r\x1b[K");
+            say(format_args!("\r\x1b[K"));
         }
     }
+}
+
+/// Says it on stderr. When nobody reads that, the test is worth finishing all the same.
+fn say(words: std::fmt::Arguments<'_>) {
+    let _ = std::io::stderr().write_fmt(words);
 }
 
 fn line(now: TestTime, phases: &[PhaseWindow], live: &LiveSnapshot) -> String {

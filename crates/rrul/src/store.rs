@@ -32,15 +32,29 @@ pub(crate) struct Writer {
 impl Writer {
     /// Makes `NAME.rrul.part`, so that a place that cannot be written to is known before the test.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        if names_no_file(path) {
+            return Err(Failure::Other(format!("-o \"{}\" names no file; write -o FOLDER/NAME", path.display())));
+        }
         let path = with_ending(path);
         if path.exists() {
-            return Err(Failure::File { path, source: io::ErrorKind::AlreadyExists.into() });
+            return Err(Failure::Output { path, source: io::ErrorKind::AlreadyExists.into() });
         }
         let mut part = path.clone().into_os_string();
         part.push(".part");
         let part = PathBuf::from(part);
-        let file = OpenOptions::new().write(true).create_new(true).open(&part).map_err(Failure::file(&part))?;
+        let file = OpenOptions::new().write(true).create_new(true).open(&part).map_err(Failure::output(&part))?;
         Ok(Self { part, path, file, whole: 0, waiting: Vec::new() })
+    }
+
+    /// Makes the first of `STEM.rrul.part`, `STEM-2.rrul.part`, ... whose name nobody has taken.
+    pub(crate) fn create_free(stem: &str) -> Result<Self, Failure> {
+        loop {
+            match Self::create(&free_name(stem)) {
+                // Another run has taken the name after it was found free.
+                Err(Failure::Output { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made,
+            }
+        }
     }
 
     /// Appends one line. What the disk does not take waits for the next call.
@@ -51,31 +65,34 @@ impl Writer {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
         self.waiting.extend(zstd::bulk::compress(&text, 3)?);
+        self.write_waiting()
+    }
+
+    fn write_waiting(&mut self) -> io::Result<()> {
         let written = self.file.write_all(&self.waiting);
         if written.is_ok() {
             self.whole += self.waiting.len() as u64;
             self.waiting.clear();
         } else {
             // Half a frame must not stand before the next one.
-            self.file.set_len(self.whole)?;
             self.file.seek(io::SeekFrom::Start(self.whole))?;
+            self.file.set_len(self.whole)?;
         }
         written
     }
 
     /// Gives the file its final name, which is returned.
-    pub(crate) fn finish(self) -> Result<PathBuf, Failure> {
-        if !self.waiting.is_empty() {
-            return Err(Failure::File { path: self.part, source: io::ErrorKind::StorageFull.into() });
+    pub(crate) fn finish(mut self) -> Result<PathBuf, Failure> {
+        if let Err(source) = self.write_waiting().and_then(|()| self.file.sync_data()) {
+            return Err(Failure::Unfinished { path: self.part, source });
         }
-        self.file.sync_data().map_err(Failure::file(&self.part))?;
         // A link never replaces what is there, as a renaming would. Where links cannot be had, look first.
         match std::fs::hard_link(&self.part, &self.path) {
-            Ok(()) => std::fs::remove_file(&self.part).map_err(Failure::file(&self.part))?,
+            Ok(()) => std::fs::remove_file(&self.part).map_err(Failure::output(&self.part))?,
             Err(_) if !self.path.exists() => {
-                std::fs::rename(&self.part, &self.path).map_err(Failure::file(&self.path))?;
+                std::fs::rename(&self.part, &self.path).map_err(Failure::output(&self.path))?;
             }
-            Err(source) => return Err(Failure::File { path: self.part, source }),
+            Err(source) => return Err(Failure::Output { path: self.part, source }),
         }
         Ok(self.path)
     }
@@ -92,6 +109,12 @@ impl Writer {
     }
 }
 
+/// Whether the path ends where a file's name should stand: `""`, `folder/`, `.`, `..`.
+fn names_no_file(path: &Path) -> bool {
+    let octets = path.as_os_str().as_encoded_bytes();
+    matches!(octets.rsplit(|octet| *octet == b'/').next(), None | Some(b"" | b"." | b".."))
+}
+
 /// The path with `.rrul` at its end.
 fn with_ending(path: &Path) -> PathBuf {
     if path.extension().is_some_and(|ending| ending == ENDING) {
@@ -104,13 +127,13 @@ fn with_ending(path: &Path) -> PathBuf {
 }
 
 /// The first of `STEM.rrul`, `STEM-2.rrul`, ... that is free.
-pub(crate) fn free_name(stem: &str) -> PathBuf {
+fn free_name(stem: &str) -> PathBuf {
     let is_free = |path: &PathBuf| !path.exists() && !path.with_extension("rrul.part").exists();
     let plain = PathBuf::from(format!("{stem}.{ENDING}"));
     if is_free(&plain) {
         return plain;
     }
-    (2_u32..).map(|number| PathBuf::from(format!("{stem}-{number}.{ENDING}"))).find(is_free).unwrap_or(plain)
+    (2_u32..=u32::MAX).map(|number| PathBuf::from(format!("{stem}-{number}.{ENDING}"))).find(is_free).unwrap_or(plain)
 }
 
 /// Reads a recording, whole or cut off.

@@ -8,7 +8,8 @@ use rrul_model::environment::Environment;
 use rrul_model::flow::AddressFamily;
 use rrul_model::recording::AbsentFamily;
 use rrul_proto::control::ServerMessage;
-use rrul_proto::opening::{ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
+use rrul_proto::limits::Limits;
+use rrul_proto::opening::{ClientOpening, OpeningError, Purpose, SERVER_OCTETS, ServerOpening, Status};
 use rrul_proto::token::Token;
 
 use super::{Families, RunError, RunOptions, absent, listen, of_family};
@@ -24,6 +25,7 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 pub(super) struct Connected {
     pub(super) control: TcpStream,
     pub(super) token: Token,
+    pub(super) limits: Limits,
     pub(super) server: Box<Environment>,
     /// The server's address in each family under test.
     pub(super) proven: Vec<SocketAddr>,
@@ -65,8 +67,8 @@ pub(super) fn connect(options: &RunOptions, addresses: &[SocketAddr]) -> Result<
     }
     let (_, (mut control, address)) = connected.remove(0);
     open(&mut control, address, Purpose::Control, Token::NONE)?;
-    let (token, server) = match listen(&mut control) {
-        Ok(ServerMessage::Welcome { token, environment, .. }) => (token, environment),
+    let (token, server, limits) = match listen(&mut control) {
+        Ok(ServerMessage::Welcome { token, environment, limits }) => (token, environment, limits),
         Ok(_) => return Err(RunError::Lost { server: options.server.clone(), source: LinkError::Closed }),
         Err(source) => return Err(RunError::Lost { server: options.server.clone(), source }),
     };
@@ -77,7 +79,7 @@ pub(super) fn connect(options: &RunOptions, addresses: &[SocketAddr]) -> Result<
             Err(error) => absents.push(absent(family, error.to_string())),
         }
     }
-    Ok(Connected { control, token, server, proven, absent: absents })
+    Ok(Connected { control, token, limits, server, proven, absent: absents })
 }
 
 /// Tries every family at the same time, each address of a family in turn.
@@ -131,7 +133,13 @@ fn open(stream: &mut TcpStream, address: SocketAddr, purpose: Purpose, token: To
         read_exact_until(stream, &mut answer, Instant::now() + ANSWER_TIME)?;
         Ok(answer)
     };
-    let answer = exchange().map_err(|_| not_rrul())?;
+    let answer = exchange().map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => failed(format!(
+            "connected, but no answer within {} s; is that an rrul server? check host and port",
+            ANSWER_TIME.as_secs()
+        )),
+        _ => not_rrul(),
+    })?;
     match ServerOpening::decode(&answer) {
         Ok(ServerOpening { status: Status::Accepted, .. }) => Ok(()),
         Ok(opening @ ServerOpening { status: Status::Version, .. }) => Err(failed(opening.version_message())),
@@ -140,6 +148,9 @@ fn open(stream: &mut TcpStream, address: SocketAddr, purpose: Purpose, token: To
         }
         Ok(ServerOpening { status: Status::Unknown, .. }) => {
             Err(failed("the server has forgotten the session".to_owned()))
+        }
+        Err(error @ OpeningError::UnknownStatus(_)) => {
+            Err(failed(format!("the server says {error}; update this client")))
         }
         Err(_) => Err(not_rrul()),
     }

@@ -15,7 +15,8 @@ use rrul_model::observation::ObservationPoint;
 use rrul_model::plan::TestPlan;
 use rrul_model::recording::{AbsentFamily, Clocks, End, FORMAT, Frame, Header};
 use rrul_model::time::TestTime;
-use rrul_proto::control::{ClientMessage, ServerMessage};
+use rrul_proto::control::{ClientMessage, ControlError, ServerMessage};
+use rrul_proto::limits::FRAME_OCTETS;
 use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
@@ -38,6 +39,9 @@ const FETCHING: Duration = Duration::from_secs(15);
 
 /// How long after the last phase replies are waited for.
 const SETTLING: Duration = Duration::from_millis(300);
+
+/// How often it is looked for a user who stops the test while flows are being set up.
+const STOP_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Which families a test is to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -90,7 +94,7 @@ pub enum RunError {
         reason: String,
     },
     /// The server says no.
-    #[error("{server} refuses the test: {reason}")]
+    #[error("{server} refuses the test: {reason}; ask for less with --set, or start the server with higher limits")]
     Refused {
         /// As the user wrote it.
         server: String,
@@ -128,30 +132,51 @@ pub trait Audience {
 /// When it cannot begin.
 pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool) -> Result<(), RunError> {
     let names = server_names::resolve(&options.server, options.port)?;
-    let Connected { mut control, token, server, proven, absent } = connecting::connect(options, &names)?;
+    let Connected { mut control, token, limits, server, proven, absent } = connecting::connect(options, &names)?;
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::of(address.ip())).collect();
     let flows = options.plan.flows(&families);
     let lost = |source| RunError::Lost { server: options.server.clone(), source };
 
+    let refused = |reason| RunError::Refused { server: options.server.clone(), reason };
+
     let length = options.plan.length();
+    // The server would say the same, but what asks for too much may not even fit into a frame.
+    if let Some(reason) = limits.refusal(&flows, length) {
+        return Err(refused(reason));
+    }
     let interval = options.plan.sample_interval;
     let end = Arc::new(TestEnd::new(ObservationPoint::Client, interval, TestTime::ZERO + length));
-    say(&mut control, &ClientMessage::Open { flows: flows.clone(), length, sample_interval: interval })
-        .map_err(lost)?;
-    let refused = match listen(&mut control).map_err(lost)? {
+    say(&mut control, &ClientMessage::Open { flows: flows.clone(), length, sample_interval: interval }).map_err(
+        |error| match error {
+            LinkError::Message(ControlError::TooLong(octets)) => refused(format!(
+                "its {} flows take {octets} octets to describe, and a control frame holds {FRAME_OCTETS}",
+                flows.len()
+            )),
+            error => lost(error),
+        },
+    )?;
+    let not_served = match listen(&mut control).map_err(lost)? {
         ServerMessage::Opened { refused } => refused,
-        ServerMessage::Refused { reason } => {
-            return Err(RunError::Refused { server: options.server.clone(), reason });
-        }
+        ServerMessage::Refused { reason } => return Err(refused(reason)),
         _ => return Err(lost(LinkError::Closed)),
     };
     let mut standing: Vec<&FlowSpec> = flows.iter().collect();
-    for refusal in refused {
+    for refusal in not_served {
         if let Some(place) = standing.iter().position(|spec| spec.id == refusal.flow) {
             end.failed(standing.remove(place), refusal.reason);
         }
     }
-    let threads = initiate(&standing, &proven, token, options.seed, &end);
+    let threads = std::thread::scope(|scope| {
+        let initiating = scope.spawn(|| initiate(&standing, &proven, token, options.seed, &end));
+        while !initiating.is_finished() {
+            if stop.load(Ordering::Relaxed) {
+                end.stop();
+            }
+            std::thread::sleep(STOP_INTERVAL);
+        }
+        // Its panic has been told on stderr; without flows the test shows no data.
+        initiating.join().unwrap_or_default()
+    });
     if stop.load(Ordering::Relaxed) {
         end.stop();
         return Err(RunError::Stopped);

@@ -11,8 +11,8 @@ use socket2::{Protocol, Socket, Type};
 
 use crate::control_link::read_exact_until;
 use crate::flow_type::Initiation;
-use crate::socket::options;
-use crate::test_end::TestEnd;
+use crate::socket::{options, wait};
+use crate::test_end::{PATIENCE, TestEnd};
 
 /// How long the handshake and the server's answer may take.
 const OPENING_TIME: Duration = Duration::from_secs(10);
@@ -25,6 +25,9 @@ pub(super) const CONGESTION_CONTROL: &str = "cubic";
 /// # Errors
 /// In words, for the flow's failure.
 pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<TcpStream, String> {
+    if initiation.end.is_stopped() {
+        return Err("stopped by the user".to_owned());
+    }
     let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
     let at = |what: &'static str| move |error: io::Error| format!("{what} {server}: {error}");
     let socket = Socket::new(options::domain(spec.family), Type::STREAM, Some(Protocol::TCP))
@@ -42,7 +45,14 @@ fn greet(stream: &mut TcpStream, initiation: &Initiation, spec: &FlowSpec, serve
     stream.set_nodelay(true)?;
     stream.write_all(&ClientOpening::new(Purpose::Stream, initiation.token, spec.id.0).encode())?;
     let mut answer = [0; SERVER_OCTETS];
-    read_exact_until(stream, &mut answer, Instant::now() + OPENING_TIME)?;
+    let deadline = Instant::now() + OPENING_TIME;
+    // In short waits, so that a user who stops the test need not wait for a server that does not answer.
+    while !wait::readable(&[&*stream], PATIENCE)? && Instant::now() < deadline {
+        if initiation.end.is_stopped() {
+            return Err(io::Error::other("stopped by the user"));
+        }
+    }
+    read_exact_until(stream, &mut answer, deadline)?;
     match ServerOpening::decode(&answer) {
         Ok(ServerOpening { status: Status::Accepted, .. }) => Ok(()),
         Ok(ServerOpening { status, .. }) => Err(io::Error::other(format!("{server} refused the stream: {status:?}"))),

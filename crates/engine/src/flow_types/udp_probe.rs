@@ -128,6 +128,9 @@ pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<Socket, S
     let octet = options::marked(&socket, spec.family).unwrap_or(u32::from(spec.class.octet()));
     initiation.end.event(spec.id, FlowEventKind::Marked, octet.to_string());
     for _ in 0..GREETINGS {
+        if initiation.end.is_stopped() {
+            return Err("stopped by the user".to_owned());
+        }
         if greet(spec, initiation, &socket) {
             return Ok(socket);
         }

@@ -23,20 +23,20 @@ use crate::commands::show::{print_summary, style};
 use crate::failure::Failure;
 use crate::measurement::{Measurement, measure};
 use crate::progress::Progress;
-use crate::{interruption, plan_book, store};
+use crate::store::Writer;
+use crate::{interruption, plan_book};
 
 pub(crate) fn execute(arguments: &DemoArguments) -> Result<Outcome, Failure> {
     let plan = plan_book::plan(&arguments.plan, &arguments.settings)?;
     let links: Vec<Link> = arguments.links.iter().map(|name| link_named(name)).collect::<Result<_, _>>()?;
     make_possible()?;
     let folder = &arguments.output;
-    std::fs::create_dir_all(folder).map_err(Failure::file(folder))?;
+    std::fs::create_dir_all(folder).map_err(Failure::output(folder))?;
     let stop = interruption::flag();
     let mut results = Vec::new();
     for link in &links {
         println!("\n{}: {}\n", link.name, link.about);
-        let path = store::free_name(&folder.join(&link.name).to_string_lossy());
-        let measurement = over(link, &plan, &path, &stop)?;
+        let measurement = over(link, &plan, &folder.join(&link.name), &stop)?;
         let analysis = analyze(&measurement.recording);
         print_summary(&analysis);
         let written = measurement.path?;
@@ -59,14 +59,14 @@ pub(crate) fn execute(arguments: &DemoArguments) -> Result<Outcome, Failure> {
     Ok(if doubtful { Outcome::Doubtful } else { Outcome::Good })
 }
 
-/// Runs the plan over one link, with the server at its far end.
-fn over(link: &Link, plan: &TestPlan, path: &Path, stop: &Arc<AtomicBool>) -> Result<Measurement, Failure> {
+/// Runs the plan over one link, with the server at its far end, recorded to `STEM.rrul` or the next free name.
+fn over(link: &Link, plan: &TestPlan, stem: &Path, stop: &Arc<AtomicBool>) -> Result<Measurement, Failure> {
     let lab = Lab::up(link, 1)?;
     let server = server_in(&lab)?;
     let address = lab.server().address(AddressFamily::Ipv4);
     let options = RunOptions {
         server: address.to_string(),
-        port: rrul_proto::PORT,
+        port: rrul_engine::PORT,
         families: Families::Only(AddressFamily::Ipv4),
         plan: plan.clone(),
         title: link.name.clone(),
@@ -74,8 +74,9 @@ fn over(link: &Link, plan: &TestPlan, path: &Path, stop: &Arc<AtomicBool>) -> Re
         privacy: Privacy::Open,
         seed: seed_from(SystemTime::now()),
     };
-    let (path, stop, label) = (path.to_owned(), Arc::clone(stop), link.name.clone());
-    let measurement = lab.client().run(move || measure(&options, &path, Progress::new(label), &stop))?;
+    let writer = Writer::create_free(&stem.to_string_lossy())?;
+    let (stop, label) = (Arc::clone(stop), link.name.clone());
+    let measurement = lab.client().run(move || measure(&options, writer, Progress::new(label), &stop))?;
     drop(server);
     measurement
 }

@@ -48,7 +48,7 @@ pub(crate) fn draw(chart: &dyn Chart, runs: &[&Analysis], path: &Path, overwrite
         std::io::ErrorKind::AlreadyExists => {
             Failure::Other(format!("{}: there is a file already; --force to write over it", path.display()))
         }
-        _ => Failure::file(path)(error),
+        _ => Failure::output(path)(error),
     })?;
-    file.write_all(&octets).map_err(Failure::file(path))
+    file.write_all(&octets).map_err(Failure::output(path))
 }

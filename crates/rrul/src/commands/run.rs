@@ -13,17 +13,13 @@ use crate::commands::show;
 use crate::failure::Failure;
 use crate::measurement::measure;
 use crate::progress::Progress;
-use crate::{interruption, plan_book, store};
+use crate::store::Writer;
+use crate::{interruption, plan_book};
 
 pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
     let plan = plan_book::plan(&arguments.plan.plan, &arguments.plan.settings)?;
     let now = SystemTime::now();
     let created = humantime::format_rfc3339_seconds(now).to_string();
-    let path = arguments.output.clone().unwrap_or_else(|| {
-        // 2026-01-31T12:34:56Z as a name that every file system takes.
-        let date: String = created.chars().filter(|c| c.is_ascii_digit() || *c == 'T').collect();
-        store::free_name(&format!("{}-{date}", plan.name))
-    });
     let label = plan.name.clone();
     let options = RunOptions {
         server: arguments.server.clone(),
@@ -35,8 +31,15 @@ pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
         seed: arguments.seed.unwrap_or_else(|| seed_from(now)),
     };
+    let writer = if let Some(path) = &arguments.output {
+        Writer::create(path)?
+    } else {
+        // 2026-01-31T12:34:56Z as a name that every file system takes.
+        let date: String = options.created.chars().filter(|c| c.is_ascii_digit() || *c == 'T').collect();
+        Writer::create_free(&format!("{label}-{date}"))?
+    };
     let stop = interruption::flag();
-    let measurement = measure(&options, &path, Progress::new(label), &stop)?;
+    let measurement = measure(&options, writer, Progress::new(label), &stop)?;
     let analysis = analyze(&measurement.recording);
     show::print_summary(&analysis);
     let written = measurement.path?;

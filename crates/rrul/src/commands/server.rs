@@ -1,12 +1,12 @@
 //! `rrul server`: answer tests.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rrul_engine::environment::Privacy;
-use rrul_engine::server::{Server, ServerOptions};
-use rrul_proto::limits::Limits;
+use rrul_engine::server::{Limits, Server, ServerOptions};
 
 use crate::Outcome;
 use crate::arguments::ServerArguments;
@@ -15,18 +15,23 @@ use crate::interruption;
 
 pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
     let limits = Limits { sessions: arguments.max_sessions, length: arguments.max_length, ..Limits::default() };
+    // Before anybody is told that it listens: from then on it can be asked to stop.
+    let stop = interruption::flag();
     let server = Server::start(ServerOptions {
         addresses: arguments.listen,
         port: arguments.port,
         limits,
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
-        log: Arc::new(|line| eprintln!("{} {line}", humantime::format_rfc3339_seconds(std::time::SystemTime::now()))),
+        log: Arc::new(|line| {
+            // A server whose log nobody reads any more goes on serving.
+            let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
+            let _ = writeln!(std::io::stderr(), "{now} {line}");
+        }),
     })?;
     for address in server.addresses() {
         println!("listening on {address}, TCP and UDP");
     }
     println!("test from another host: rrul run <this host>");
-    let stop = interruption::flag();
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(100));
     }

@@ -1,6 +1,6 @@
 //! The process that holds a standing link: it does what it is told over a Unix socket, and nothing remains when it ends.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(super) fn hold(link: &str, folder: &Path) -> Result<Outcome, Failure> {
     let listener = UnixListener::bind(&socket).map_err(Failure::file(&socket))?;
     println!("{READY}");
     for stream in listener.incoming().flatten() {
-        if serve(stream, &lab) == Next::Down {
+        if serve(&stream, &lab) == Next::Down {
             break;
         }
     }
@@ -42,9 +42,9 @@ enum Next {
     Down,
 }
 
-fn serve(stream: UnixStream, lab: &Lab) -> Next {
+fn serve(mut stream: &UnixStream, lab: &Lab) -> Next {
     let mut question = String::new();
-    if BufReader::new(&stream).read_line(&mut question).is_err() {
+    if BufReader::new(stream).read_line(&mut question).is_err() {
         return Next::Stay;
     }
     let question = question.trim_end();
@@ -53,7 +53,7 @@ fn serve(stream: UnixStream, lab: &Lab) -> Next {
         ("where", "client") => (Ok(lab.client().namespace_path().display().to_string()), Next::Stay),
         ("where", "server") => (Ok(lab.server().namespace_path().display().to_string()), Next::Stay),
         ("set", link) => (link_named(link).and_then(|link| Ok(lab.set(&link)?)).map(|()| String::new()), Next::Stay),
-        ("truth", path) => (write_truth(lab, Path::new(path)).map(|()| String::new()), Next::Stay),
+        ("truth", path) => (truth_to(Path::new(path), lab).map(|()| String::new()), Next::Stay),
         ("down", _) => (Ok(String::new()), Next::Down),
         _ => (Err(Failure::Other(format!("the lab does not understand \"{question}\""))), Next::Stay),
     };
@@ -62,6 +62,10 @@ fn serve(stream: UnixStream, lab: &Lab) -> Next {
         Err(failure) => format!("{failure}\n"),
     };
     // Who asked and went away misses only the answer.
-    let _ = (&stream).write_all(line.as_bytes());
+    let _ = stream.write_all(line.as_bytes());
     next
+}
+
+fn truth_to(path: &Path, lab: &Lab) -> Result<(), Failure> {
+    write_truth(lab, File::create_new(path).map_err(Failure::file(path))?, path)
 }

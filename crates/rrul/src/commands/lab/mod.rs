@@ -3,10 +3,10 @@
 mod holder;
 mod standing;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command};
 
 use rrul_engine::environment::Privacy;
@@ -53,9 +53,8 @@ pub(crate) fn server_in(lab: &Lab) -> Result<Server, Failure> {
     Ok(lab.server().run(|| Server::start(options))??)
 }
 
-/// Writes what happened to every packet.
-pub(crate) fn write_truth(lab: &Lab, path: &Path) -> Result<(), Failure> {
-    let file = File::create_new(path).map_err(Failure::file(path))?;
+/// Writes what happened to every packet to a file, which is at this path.
+pub(crate) fn write_truth(lab: &Lab, file: File, path: &Path) -> Result<(), Failure> {
     lab.truth()?.write_csv(BufWriter::new(file)).map_err(Failure::file(path))
 }
 
@@ -68,28 +67,30 @@ fn command_of(words: &[OsString]) -> Result<Command, Failure> {
 }
 
 /// Waits for a command, and takes over its exit code.
-fn finish(mut child: Child) -> Result<Outcome, Failure> {
-    let status = child.wait().map_err(|error| Failure::Other(error.to_string()))?;
+fn finish(mut child: Child, program: &OsStr) -> Result<Outcome, Failure> {
+    let program = program.display();
+    let status = child.wait().map_err(|error| Failure::Other(format!("{program}: {error}")))?;
     match status.code() {
         Some(0) => Ok(Outcome::Good),
         Some(1) => Ok(Outcome::Doubtful),
-        Some(code) => Err(Failure::Other(format!("the command ended with exit code {code}"))),
-        None => Err(Failure::Other(format!("the command was killed: {status}"))),
+        Some(code) => Err(Failure::Other(format!("{program}: ended with exit code {code}"))),
+        None => Err(Failure::Other(format!("{program}: killed by {status}"))),
     }
 }
 
 fn run(link: &str, truth: Option<&Path>, words: &[OsString]) -> Result<Outcome, Failure> {
     make_possible()?;
     let link = link_named(link)?;
-    if let Some(path) = truth.filter(|path| path.exists()) {
-        return Err(Failure::File { path: PathBuf::from(path), source: std::io::ErrorKind::AlreadyExists.into() });
-    }
     let lab = Lab::up(&link, 1)?;
+    // A place that cannot be written to is known before the command has run.
+    let file = truth.map(|path| File::create_new(path).map_err(Failure::file(path))).transpose()?;
     let server = server_in(&lab)?;
-    let outcome = finish(lab.client().command(command_of(words)?)?);
+    let command = command_of(words)?;
+    let program = command.get_program().to_owned();
+    let outcome = lab.client().command(command).map_err(Failure::from).and_then(|child| finish(child, &program));
     drop(server);
-    if let Some(path) = truth {
-        write_truth(&lab, path)?;
+    if let Some((path, file)) = truth.zip(file) {
+        write_truth(&lab, file, path)?;
         println!("truth: {}", path.display());
     }
     outcome

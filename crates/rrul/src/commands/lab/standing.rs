@@ -104,7 +104,7 @@ pub(super) fn exec(name: &str, end: LabEnd, words: &[OsString]) -> Result<Outcom
     let mut command = command_of(words)?;
     let program = command.get_program().to_owned();
     let child = command.spawn().map_err(|error| Failure::Other(format!("{}: {error}", program.display())))?;
-    finish(child)
+    finish(child, &program)
 }
 
 /// Changes the link.

@@ -1,0 +1,21 @@
+//! The whole program where things go wrong: wrong addresses, wrong peers, wrong plans, full disks, missing rights, and
+//! programs killed in the middle of a test.
+//!
+//! Each test looks at what a user has afterwards: the exit code, what was said, and what is on disk. Everything runs over
+//! the loopback interface with paced load, or over a virtual link.
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of test functions, and a test may panic")]
+
+mod client;
+mod connecting;
+mod endurance;
+mod families;
+mod files;
+mod killed;
+mod lab;
+mod peer;
+mod plans;
+mod privileges;
+mod program;
+mod recordings;
+mod strangers;
+mod verdict;

@@ -1,0 +1,80 @@
+//! What a run does without: no privilege is needed, and what is missing is said (RRUL spec: clients run unprivileged).
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::lab::{lab, program_in};
+use crate::program::{Folder, PROGRAM, SHORT, Server, end_of, skipped};
+use crate::verdict::{Verdict, recording};
+
+/// The user and group that own nothing.
+const NOBODY: u32 = 65534;
+
+const WITH_ICMP: &str = "\n[flow.icmp]\ntype = \"icmp_echo\"\ncomponent = \"realtime\"\n";
+
+/// A copy of the program where every user can run it, which the folder of a build need not be.
+fn program_for_all(folder: &Folder) -> Command {
+    let copy = folder.file("program");
+    fs::copy(PROGRAM, &copy).unwrap();
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(copy);
+    command.current_dir(folder.path());
+    command
+}
+
+fn folder_with_icmp() -> Folder {
+    let folder = Folder::new();
+    folder.write("short.toml", format!("{SHORT}{WITH_ICMP}"));
+    folder
+}
+
+#[test]
+fn a_user_without_any_privilege_runs_a_whole_test() {
+    let test = "a_user_without_any_privilege_runs_a_whole_test";
+    let server = Server::start(&[]);
+    let folder = folder_with_icmp();
+    let mut command = program_for_all(&folder);
+    command.args(["run", &server.name(), "--plan", "short.toml", "-o", "out"]);
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        let mut trial = Command::new("true");
+        if let Err(error) = trial.uid(NOBODY).gid(NOBODY).status() {
+            return skipped(test, &format!("no process can be started as user {NOBODY}: {error}"));
+        }
+        // From root to another user every capability goes at exec (capabilities(7)).
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let ended = end_of(command);
+    let path = folder.file("out.rrul");
+    assert_ne!(fs::metadata(&path).unwrap().uid(), 0, "it was not run by root");
+    let realtime = &recording(&path).header.client.abilities["realtime_scheduling"];
+    assert!(realtime == "yes" || realtime.contains("CAP_SYS_NICE"), "what is missing is named: {realtime}");
+    Verdict::of(&path).assert_good(&ended);
+}
+
+#[test]
+fn without_permission_for_icmp_its_flow_is_absent_and_the_run_is_valid() {
+    let Some(lab) = lab("without_permission_for_icmp_its_flow_is_absent_and_the_run_is_valid") else { return };
+    // icmp(7): the lowest group above the highest permits nobody.
+    lab.client().run(|| fs::write("/proc/sys/net/ipv4/ping_group_range", "1 0")).unwrap().unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["server", "--port", "0"]);
+    let server = Server::spawned(program_in(lab.server(), &command));
+    let folder = folder_with_icmp();
+    let mut command = Command::new("setpriv");
+    let nobody = NOBODY.to_string();
+    command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]);
+    let program = program_for_all(&folder);
+    command.arg(program.get_program()).current_dir(folder.path());
+    let name = format!("10.78.0.2:{}", server.port());
+    command.args(["run", &name, "--plan", "short.toml", "-o", "out"]);
+    let ended = end_of(program_in(lab.client(), &command));
+    let path = folder.file("out.rrul");
+    let verdict = Verdict::of(&path);
+    let reason = verdict.reason("flow_absent").unwrap_or_else(|| panic!("{ended:#?}"));
+    assert!(reason.contains("icmp_echo") && reason.contains("ping_group_range"), "{reason}");
+    let ability = &recording(&path).header.client.abilities["icmp_echo"];
+    assert!(ability.starts_with("no: ") && ability.contains("ping_group_range"), "{ability}");
+    verdict.assert_good(&ended);
+}

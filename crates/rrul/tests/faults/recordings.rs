@@ -1,0 +1,93 @@
+//! Recordings that are cut off, damaged, old, or no recordings.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::program::{Ended, Folder, PROGRAM, Server, end_of, run_short};
+use crate::verdict::recording;
+
+fn show(path: &Path) -> Ended {
+    let mut command = Command::new(PROGRAM);
+    command.arg("show").arg(path);
+    end_of(command)
+}
+
+/// Asserts that a damaged file is shown as what it still holds, or that one line says why it cannot be.
+fn assert_shown_or_explained(path: &Path) -> bool {
+    let shown = show(path);
+    if shown.code == Some(2) {
+        shown.complains(&[&path.display().to_string()]);
+        assert_eq!(shown.stdout, "");
+        return false;
+    }
+    assert!(matches!(shown.code, Some(0 | 1)) && shown.stderr.is_empty(), "{shown:#?}");
+    assert!(shown.stdout.contains("plan short to "), "{shown:#?}");
+    true
+}
+
+#[test]
+fn a_file_that_is_cut_off_anywhere_is_shown_up_to_there_or_says_why_not() {
+    let server = Server::start(&[]);
+    let folder = Folder::with_plan();
+    end_of(run_short(&folder, &server.name(), &["--set", "load=1s"]));
+    let whole = fs::read(folder.file("out.rrul")).unwrap();
+    let all = recording(&folder.file("out.rrul"));
+    let cut = folder.file("cut.rrul.part");
+    let lengths = (0..12).chain((1..40).map(|part| whole.len() * part / 40)).chain(whole.len() - 12..whole.len());
+    let mut shown = 0;
+    let mut fewest = usize::MAX;
+    for length in lengths {
+        fs::write(&cut, &whole[..length]).unwrap();
+        if assert_shown_or_explained(&cut) {
+            shown += 1;
+            let kept = recording(&cut);
+            assert_eq!(kept.frames, all.frames[..kept.frames.len()], "{length} of {} octets", whole.len());
+            // Of the last line only the end may be missing that makes it no other line.
+            assert!(kept.end.is_none() || kept.end == all.end, "{length} of {} octets: {:?}", whole.len(), kept.end);
+            fewest = fewest.min(kept.frames.len());
+        }
+    }
+    let frames = all.frames.len();
+    assert!(shown > 12 && fewest < frames, "{shown} cuts were shown, the shortest with {fewest} of {frames} frames");
+}
+
+#[test]
+fn a_file_with_a_damaged_octet_is_shown_or_says_why_not() {
+    let server = Server::start(&[]);
+    let folder = Folder::with_plan();
+    end_of(run_short(&folder, &server.name(), &["--set", "load=1s"]));
+    let whole = fs::read(folder.file("out.rrul")).unwrap();
+    let path = folder.file("damaged.rrul");
+    for part in 0..50 {
+        let mut octets = whole.clone();
+        octets[whole.len() * part / 50] ^= 0x55;
+        fs::write(&path, octets).unwrap();
+        assert_shown_or_explained(&path);
+    }
+}
+
+#[test]
+fn what_is_no_recording_is_called_that() {
+    let folder = Folder::new();
+    folder.write("text.rrul", "plain text, and some more of it");
+    show(&folder.file("text.rrul")).complains(&["text.rrul: ", "no rrul recording"]);
+    show(&folder.file("missing.rrul")).complains(&["missing.rrul: ", "check the path"]);
+    show(folder.path()).complains(&["no rrul recording"]);
+    folder.write("later.rrul", zstd::bulk::compress(b"{\"header\":{\"format\":\"rrul-recording/9\"}}\n", 3).unwrap());
+    show(&folder.file("later.rrul")).complains(&["later.rrul: ", "rrul-recording/9"]);
+}
+
+#[test]
+fn a_recording_of_the_first_format_is_still_shown() {
+    let lines = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/data/v1.jsonl");
+    let text = fs::read_to_string(lines).unwrap();
+    let frames = text.split_inclusive('\n').flat_map(|line| zstd::bulk::compress(line.as_bytes(), 3).unwrap());
+    let folder = Folder::new();
+    folder.write("v1.rrul", frames.collect::<Vec<u8>>());
+    let shown = show(&folder.file("v1.rrul"));
+    assert_eq!((shown.code, shown.stderr.as_str()), (Some(1), ""), "{shown:#?}");
+    for words in ["Täht's cable modem", "plan specimen to server.example", "IPv6 is absent: no address"] {
+        assert!(shown.stdout.contains(words), "no \"{words}\" in: {}", shown.stdout);
+    }
+}
