@@ -23,6 +23,8 @@ const PROCESSOR_DOUBTFUL: f64 = 0.05;
 const LATE_P99: Delay = Delay(2_000_000);
 /// Send lateness that is worth a doubt: 99.9th percentile.
 const LATE_P99_9: Delay = Delay(10_000_000);
+/// Packets from which on the 99.9th percentile says more than that one packet was late (ln 0.05 / ln 0.999).
+const PACKETS_FOR_P99_9: u64 = 2994;
 
 /// Judges an analysis whose numbers are complete; `lateness_p99_9` is the 99.9th percentile of the send lateness.
 pub(crate) fn judge(recording: &Recording, analysis: &Analysis, lateness_p99_9: Option<Delay>) -> Validity {
@@ -196,8 +198,10 @@ fn distance(analysis: &Analysis) -> Vec<Reason> {
 /// A doubt and no more: delay is measured from when a packet really left, so lateness spoils the even spacing of the
 /// sample and not its values. Half the limit is worth knowing.
 fn lateness(analysis: &Analysis, p99_9: Option<Delay>) -> Option<Reason> {
-    let (p99, p99_9) = (analysis.send_lateness?.p99?, p99_9?);
-    let over = |part: i64| p99.0 > LATE_P99.0 / part || p99_9.0 > LATE_P99_9.0 / part;
+    let statistics = analysis.send_lateness?;
+    let (p99, p99_9) = (statistics.p99?, p99_9?);
+    let enough = statistics.n >= PACKETS_FOR_P99_9;
+    let over = |part: i64| p99.0 > LATE_P99.0 / part || enough && p99_9.0 > LATE_P99_9.0 / part;
     let severity = match () {
         () if over(1) => Severity::Doubt,
         () if over(2) => Severity::Info,

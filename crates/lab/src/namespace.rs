@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -40,14 +41,25 @@ pub fn enter_user_namespace() -> Result<(), Error> {
     write("/proc/self/gid_map", &format!("0 {group} 1"))
 }
 
-/// Moves the calling thread into the network namespace at `path`, such as [`crate::Host::namespace_path`] gives.
+/// Moves the calling thread into the network namespace at `path`, such as [`crate::Host::namespace_path`] gives, and
+/// first into the user namespace beside it where that is another one.
 ///
-/// Takes root, or membership in the user namespace that owns it.
+/// Takes root, or the user who brought the lab up; the latter in a process of one thread.
 pub fn join(path: &Path) -> Result<(), Error> {
-    let what = format!("cannot join the network namespace {}", path.display());
+    let user = path.with_file_name("user");
+    let identity = |path: &Path| fs::metadata(path).map(|file| file.ino());
+    let own = identity(Path::new("/proc/self/ns/user")).map_err(Error::io("cannot read /proc/self/ns/user"))?;
+    if identity(&user).is_ok_and(|theirs| theirs != own) {
+        enter(&user, libc::CLONE_NEWUSER)?;
+    }
+    enter(path, libc::CLONE_NEWNET)
+}
+
+fn enter(path: &Path, kind: libc::c_int) -> Result<(), Error> {
+    let what = format!("cannot join the namespace {}", path.display());
     let namespace = fs::File::open(path).map_err(Error::io(what.clone()))?;
-    // SAFETY: the file is open for the length of the call; a file that is no namespace is refused by the kernel.
-    if unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+    // SAFETY: the file is open for the length of the call; a file of another kind is refused by the kernel.
+    if unsafe { libc::setns(namespace.as_raw_fd(), kind) } != 0 {
         return Err(Error::last_os(what, "; run as root, or as the user who brought the lab up"));
     }
     Ok(())
