@@ -7,19 +7,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A flag that is raised by the first Ctrl-C, SIGTERM or SIGHUP; the second ends the program at once.
 pub(crate) fn flag() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
-    let raised = Arc::clone(&flag);
+    on_first(Arc::clone(&flag), || {
+        // Whoever read this may have been stopped by the same Ctrl-C (`rrul run ... 2>&1 | tee log`).
+        let _ = writeln!(std::io::stderr(), "\nrrul: stopping; once more to give up at once");
+    });
+    flag
+}
+
+/// Leaves the first Ctrl-C, SIGTERM or SIGHUP to a command that runs in the foreground with this program, as it gets the
+/// signal too and may have something to save; the second ends the program at once.
+pub(crate) fn leave_to_the_command() {
+    on_first(Arc::default(), || {});
+}
+
+/// Does this on the first signal, and raises the flag; the second ends the program at once.
+fn on_first(raised: Arc<AtomicBool>, act: impl Fn() + Send + 'static) {
     let handler = move || {
         if raised.swap(true, Ordering::SeqCst) {
             std::process::exit(130);
         }
-        // Whoever read this may have been stopped by the same Ctrl-C (`rrul run ... 2>&1 | tee log`).
-        let _ = writeln!(std::io::stderr(), "\nrrul: stopping; once more to give up at once");
+        act();
     };
     // Without the handler Ctrl-C ends the program at once, and what was recorded is still on disk.
     if let Err(error) = ctrlc::set_handler(handler) {
         let _ = writeln!(std::io::stderr(), "rrul: Ctrl-C will end the program at once: {error}");
     }
-    flag
 }
 
 /// Ends the program without a word when what it prints to has been closed.

@@ -4,12 +4,13 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
 use rrul_lab::{Host, Lab, Link};
 
-use crate::program::{Ended, Folder, PROGRAM, end_of, rrul, signal, wait_until};
+use crate::program::{Ended, Folder, PROGRAM, Running, end_of, rrul, signal, wait_until};
 use crate::verdict::{Verdict, recording};
 
 /// Fast enough for the load of the tests, and no more.
@@ -72,6 +73,25 @@ fn lab_run_says_what_is_wrong_with_a_link_or_a_truth_file() {
     say(&["--truth", "truth.csv"]).complains(&["truth.csv: ", "never overwritten"]);
     say(&["--truth", "missing/truth.csv"]).complains(&["missing/truth.csv: ", "check the path"]);
     assert_eq!(fs::read_to_string(folder.file("truth.csv")).unwrap(), "mine");
+}
+
+#[test]
+fn control_c_lets_the_command_of_lab_run_save_what_it_has() {
+    if !rrul_lab::lab_available_for("control_c_lets_the_command_of_lab_run_save_what_it_has") {
+        return;
+    }
+    let folder = Folder::with_plan();
+    folder.write("link.toml", LINK);
+    let mut command = rrul(&folder, &["lab", "run", "--link", "link.toml", "--", PROGRAM, "run", "10.78.0.2"]);
+    command.args(["--plan", "short.toml", "--set", "load=8s", "-o", "out"]);
+    // As a shell starts it: a terminal sends Ctrl-C to the whole process group.
+    command.process_group(0);
+    let mut running = Running::start(command);
+    running.wait_for_load();
+    running.signal_group("INT");
+    let ended = running.end();
+    assert_eq!((ended.code, folder.recordings()), (Some(1), vec!["out.rrul".to_owned()]), "{ended:#?}");
+    assert!(Verdict::of(&folder.file("out.rrul")).reason("partial").is_some_and(|text| text.contains("by the user")));
 }
 
 /// A lab that stands, in a folder of its own; taken down with the value, should a test fail.

@@ -150,6 +150,12 @@ impl Running {
         signal(self.child.id(), name);
     }
 
+    /// Sends a signal to it and to the programs that it has started, as a terminal does; for a command that leads a
+    /// process group.
+    pub(crate) fn signal_group(&self, name: &str) {
+        send(name, &format!("-{}", self.child.id()));
+    }
+
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Ended {
         let mut status = None;
@@ -213,8 +219,12 @@ pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 
 /// Sends a signal by its name. The shell has this built in, wherever kill(1) is.
 pub(crate) fn signal(process: u32, name: &str) {
-    let status = Command::new("sh").args(["-c", &format!("kill -{name} {process}")]).status().unwrap();
-    assert!(status.success(), "kill -{name} {process}: {status}");
+    send(name, &process.to_string());
+}
+
+fn send(name: &str, target: &str) {
+    let status = Command::new("sh").args(["-c", &format!("kill -s {name} -- {target}")]).status().unwrap();
+    assert!(status.success(), "kill -s {name} -- {target}: {status}");
 }
 
 /// A running `rrul server`, killed with the value.

@@ -16,6 +16,7 @@ use rrul_lab::{Lab, Link};
 use crate::Outcome;
 use crate::arguments::LabAction;
 use crate::failure::Failure;
+use crate::interruption;
 
 pub(crate) fn execute(action: LabAction) -> Result<Outcome, Failure> {
     match action {
@@ -87,6 +88,7 @@ fn run(link: &str, truth: Option<&Path>, words: &[OsString]) -> Result<Outcome, 
     let server = server_in(&lab)?;
     let command = command_of(words)?;
     let program = command.get_program().to_owned();
+    interruption::leave_to_the_command();
     let outcome = lab.client().command(command).map_err(Failure::from).and_then(|child| finish(child, &program));
     drop(server);
     if let Some((path, file)) = truth.zip(file) {
