@@ -52,7 +52,7 @@ pub(super) fn connect(options: &RunOptions, addresses: &[SocketAddr]) -> Result<
         match attempt.outcome {
             Ok(found) => connected.push((attempt.family, found)),
             Err(error) => {
-                absents.push(absent(attempt.family, error.to_string()));
+                absents.push(absent(attempt.family, reason_of(&error)));
                 failures.push(error);
             }
         }
@@ -76,10 +76,18 @@ pub(super) fn connect(options: &RunOptions, addresses: &[SocketAddr]) -> Result<
     for (family, (mut stream, address)) in connected {
         match open(&mut stream, address, Purpose::Presence, token) {
             Ok(()) => proven.push(address),
-            Err(error) => absents.push(absent(family, error.to_string())),
+            Err(error) => absents.push(absent(family, reason_of(&error))),
         }
     }
     Ok(Connected { control, token, limits, server, proven, absent: absents })
+}
+
+/// Why a family is absent, without its address: that may have to stay out of the recording.
+fn reason_of(error: &RunError) -> String {
+    match error {
+        RunError::Name { reason, .. } | RunError::Connect { reason, .. } => reason.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// Tries every family at the same time, each address of a family in turn.

@@ -28,7 +28,7 @@ use crate::flow_types;
 use crate::test_end::{PATIENCE, TestEnd};
 use connecting::Connected;
 
-/// From the agreement to T0: time for the message to arrive and for every thread to get ready.
+/// From the agreement to T0, beside two round trips: time for the message to arrive and every thread to get ready.
 const LEAD: Duration = Duration::from_millis(400);
 
 /// How often what was observed is handed on.
@@ -132,7 +132,7 @@ pub trait Audience {
 /// When it cannot begin.
 pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool) -> Result<(), RunError> {
     let names = server_names::resolve(&options.server, options.port)?;
-    let Connected { mut control, token, limits, server, proven, absent } = connecting::connect(options, &names)?;
+    let Connected { mut control, token, limits, mut server, proven, absent } = connecting::connect(options, &names)?;
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::of(address.ip())).collect();
     let flows = options.plan.flows(&families);
     let lost = |source| RunError::Lost { server: options.server.clone(), source };
@@ -146,6 +146,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     }
     let interval = options.plan.sample_interval;
     let end = Arc::new(TestEnd::new(ObservationPoint::Client, interval, TestTime::ZERO + length));
+    let _stopped_whatever_happens = StopOnDrop(Arc::clone(&end));
     say(&mut control, &ClientMessage::Open { flows: flows.clone(), length, sample_interval: interval }).map_err(
         |error| match error {
             LinkError::Message(ControlError::TooLong(octets)) => refused(format!(
@@ -178,16 +179,16 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
         initiating.join().unwrap_or_default()
     });
     if stop.load(Ordering::Relaxed) {
-        end.stop();
         return Err(RunError::Stopped);
     }
-    let matched = matching_clocks::match_clocks(&mut control).map_err(|source| {
-        end.stop();
-        lost(source)
-    })?;
-    let clock = TestClock { origin: matched.read_at.plus(LEAD.as_nanos() as i64) };
-    let server_origin = matched.server_time(clock.origin);
     let client = environment::read(options.privacy);
+    if options.privacy == Privacy::Strict {
+        server.host.clear();
+    }
+    let matched = matching_clocks::match_clocks(&mut control).map_err(lost)?;
+    let lead = i64::try_from(LEAD.as_nanos()).unwrap_or(0) + 2 * matched.round_trip;
+    let clock = TestClock { origin: matched.read_at.plus(lead) };
+    let server_origin = matched.server_time(clock.origin);
     let header = Header {
         format: FORMAT.to_owned(),
         title: options.title.clone(),
@@ -214,6 +215,15 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     end.observer.collect(clock).into_iter().for_each(|frame| audience.frame(frame));
     audience.end(&End { at: clock.now(), partial: outcome });
     Ok(())
+}
+
+/// Ends the flows' threads when a test does not come to its own end.
+struct StopOnDrop(Arc<TestEnd>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
 }
 
 fn told<T: Default>(privacy: Privacy, value: T) -> T {

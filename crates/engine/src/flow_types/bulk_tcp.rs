@@ -11,7 +11,7 @@ use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, Parame
 use rrul_model::observation::FlowEventKind;
 use rrul_model::time::TestTime;
 
-use super::stream_opening;
+use super::{at_once, stream_opening};
 use crate::clock::TestClock;
 use crate::flow_type::{FlowType, Initiation, ServerPart};
 use crate::scheduling;
@@ -54,22 +54,11 @@ impl FlowType for BulkTcp {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let mut threads = Vec::new();
-        for spec in specs {
-            let opened = stream_opening::open(spec, initiation).and_then(|stream| {
-                let (owned, end) = ((*spec).clone(), Arc::clone(&initiation.end));
-                let work = move || match owned.direction {
-                    Some(Direction::Up) => send(&owned, stream, &end),
-                    _ => receive(&owned, stream, &end),
-                };
-                std::thread::Builder::new().name(spec.name.clone()).spawn(work).map_err(|error| error.to_string())
-            });
-            match opened {
-                Ok(thread) => threads.push(thread),
-                Err(reason) => initiation.end.failed(spec, reason),
-            }
-        }
-        threads
+        let opened = at_once::open_all(specs, initiation, stream_opening::open);
+        at_once::spawn_each(opened, initiation, |spec, stream, initiation| match spec.direction {
+            Some(Direction::Up) => send(spec, stream, &initiation.end),
+            _ => receive(spec, stream, &initiation.end),
+        })
     }
 
     fn respond(&self, spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {

@@ -18,6 +18,7 @@ use rrul_proto::send_schedule::{Random, SendSchedule};
 use rrul_proto::session_sender::Arrival;
 use socket2::{Protocol, Socket, Type};
 
+use super::at_once;
 use super::open_loop::{self, ProbeFlow, Prober};
 use crate::flow_type::{FlowType, Initiation, ServerPart};
 use crate::socket::options;
@@ -60,13 +61,7 @@ impl FlowType for IcmpEcho {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let mut opened = Vec::new();
-        for spec in specs {
-            match open(spec, initiation) {
-                Ok(found) => opened.push(((*spec).clone(), found)),
-                Err(reason) => initiation.end.failed(spec, reason),
-            }
-        }
+        let opened = at_once::open_all(specs, initiation, open);
         if opened.is_empty() {
             return Vec::new();
         }
@@ -127,7 +122,7 @@ fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<(Socket, Access), St
         options::stamp(&socket)?;
         options::marked(&socket, spec.family)
     };
-    let octet = prepared().map_err(|error| format!("no ICMP socket towards {}: {error}", server.ip()))?;
+    let octet = prepared().map_err(|error| format!("no ICMP socket towards the server: {error}"))?;
     initiation.end.event(spec.id, FlowEventKind::Marked, octet.to_string());
     Ok((socket, access))
 }

@@ -1,5 +1,6 @@
 //! The shelf of flow types.
 
+mod at_once;
 pub mod bulk_tcp;
 pub mod icmp_echo;
 mod open_loop;

@@ -1,7 +1,7 @@
 //! Opening the TCP connection of a flow, at the client.
 
 use std::io::{self, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use rrul_model::flow::FlowSpec;
@@ -29,7 +29,8 @@ pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<TcpStream
         return Err("stopped by the user".to_owned());
     }
     let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
-    let at = |what: &'static str| move |error: io::Error| format!("{what} {server}: {error}");
+    // Without its address: that stands in the header, unless the user wants it nowhere.
+    let at = |what: &'static str| move |error: io::Error| format!("{what} the server: {error}");
     let socket = Socket::new(options::domain(spec.family), Type::STREAM, Some(Protocol::TCP))
         .map_err(at("no socket towards"))?;
     prepare(&socket, spec, &initiation.end)?;
@@ -37,11 +38,11 @@ pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<TcpStream
     socket.connect_timeout(&server.into(), OPENING_TIME).map_err(at("cannot connect to"))?;
     initiation.end.event(spec.id, FlowEventKind::Connected, "");
     let mut stream = TcpStream::from(socket);
-    greet(&mut stream, initiation, spec, server).map_err(at("no answer from"))?;
+    greet(&mut stream, initiation, spec).map_err(at("no answer from"))?;
     Ok(stream)
 }
 
-fn greet(stream: &mut TcpStream, initiation: &Initiation, spec: &FlowSpec, server: SocketAddr) -> io::Result<()> {
+fn greet(stream: &mut TcpStream, initiation: &Initiation, spec: &FlowSpec) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.write_all(&ClientOpening::new(Purpose::Stream, initiation.token, spec.id.0).encode())?;
     let mut answer = [0; SERVER_OCTETS];
@@ -55,7 +56,7 @@ fn greet(stream: &mut TcpStream, initiation: &Initiation, spec: &FlowSpec, serve
     read_exact_until(stream, &mut answer, deadline)?;
     match ServerOpening::decode(&answer) {
         Ok(ServerOpening { status: Status::Accepted, .. }) => Ok(()),
-        Ok(ServerOpening { status, .. }) => Err(io::Error::other(format!("{server} refused the stream: {status:?}"))),
+        Ok(ServerOpening { status, .. }) => Err(io::Error::other(format!("it refused the stream: {status:?}"))),
         Err(error) => Err(io::Error::other(error)),
     }
 }

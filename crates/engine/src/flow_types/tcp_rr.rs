@@ -4,15 +4,14 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::observation::{FlowEventKind, Transaction};
 use rrul_model::units::ByteCount;
 
-use super::stream_opening;
 use super::udp_rr::{DEFAULT_MIN_INTERVAL, ROWS};
+use super::{at_once, stream_opening};
 use crate::flow_type::{FlowType, Initiation, ServerPart};
 use crate::socket::stream;
 use crate::test_end::{PATIENCE, TestEnd};
@@ -54,22 +53,14 @@ impl FlowType for TcpRr {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let mut threads = Vec::new();
-        for spec in specs {
-            let opened = stream_opening::open(spec, initiation).and_then(|stream| {
-                let (owned, end) = ((*spec).clone(), Arc::clone(&initiation.end));
-                let work = move || match request(&owned, &stream, &end) {
-                    Ok(()) => end.event(owned.id, FlowEventKind::Stopped, ""),
-                    Err(error) => end.failed(&owned, format!("ended early: {error}")),
-                };
-                std::thread::Builder::new().name(spec.name.clone()).spawn(work).map_err(|error| error.to_string())
-            });
-            match opened {
-                Ok(thread) => threads.push(thread),
-                Err(reason) => initiation.end.failed(spec, reason),
+        let opened = at_once::open_all(specs, initiation, stream_opening::open);
+        at_once::spawn_each(opened, initiation, |spec, stream, initiation| {
+            let end = &initiation.end;
+            match request(spec, &stream, end) {
+                Ok(()) => end.event(spec.id, FlowEventKind::Stopped, ""),
+                Err(error) => end.failed(spec, format!("ended early: {error}")),
             }
-        }
-        threads
+        })
     }
 
     fn respond(&self, spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {

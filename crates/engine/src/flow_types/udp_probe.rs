@@ -17,6 +17,7 @@ use rrul_proto::session_sender::{Arrival, Identity, SessionSender};
 use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use socket2::{Protocol, Socket, Type};
 
+use super::at_once;
 use super::open_loop::{self, ProbeFlow, Prober};
 use crate::clock::RawTime;
 use crate::flow_type::{FlowType, Initiation, ServerPart};
@@ -59,13 +60,7 @@ impl FlowType for UdpProbe {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let mut opened = Vec::new();
-        for spec in specs {
-            match open(spec, initiation) {
-                Ok(socket) => opened.push(((*spec).clone(), socket)),
-                Err(reason) => initiation.end.failed(spec, reason),
-            }
-        }
+        let opened = at_once::open_all(specs, initiation, open);
         if opened.is_empty() {
             return Vec::new();
         }
@@ -124,7 +119,7 @@ pub(super) fn packet_for(spec: &FlowSpec) -> Vec<u8> {
 /// In words, for the flow's failure.
 pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<Socket, String> {
     let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
-    let socket = connected(spec, server).map_err(|error| format!("no UDP socket towards {server}: {error}"))?;
+    let socket = connected(spec, server).map_err(|error| format!("no UDP socket towards the server: {error}"))?;
     let octet = options::marked(&socket, spec.family).unwrap_or(u32::from(spec.class.octet()));
     initiation.end.event(spec.id, FlowEventKind::Marked, octet.to_string());
     for _ in 0..GREETINGS {
@@ -135,7 +130,7 @@ pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<Socket, S
             return Ok(socket);
         }
     }
-    Err(format!("no answer over UDP from {server}; does a firewall let UDP port {} through?", server.port()))
+    Err(format!("no answer over UDP from the server; does a firewall let UDP port {} through?", server.port()))
 }
 
 fn connected(spec: &FlowSpec, server: SocketAddr) -> io::Result<Socket> {

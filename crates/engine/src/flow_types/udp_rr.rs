@@ -11,7 +11,7 @@ use rrul_model::observation::Transaction;
 use rrul_proto::test_packet::{Kind, TestPacket};
 use socket2::Socket;
 
-use super::udp_probe;
+use super::{at_once, udp_probe};
 use crate::clock::{RawTime, TestClock};
 use crate::flow_type::{FlowType, Initiation, ServerPart};
 use crate::socket::{datagram, wait};
@@ -58,19 +58,8 @@ impl FlowType for UdpRr {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let mut threads = Vec::new();
-        for spec in specs {
-            let opened = udp_probe::open(spec, initiation).and_then(|socket| {
-                let (owned, initiation) = ((*spec).clone(), initiation.clone());
-                let work = move || exchange(&owned, &socket, &initiation);
-                std::thread::Builder::new().name(spec.name.clone()).spawn(work).map_err(|error| error.to_string())
-            });
-            match opened {
-                Ok(thread) => threads.push(thread),
-                Err(reason) => initiation.end.failed(spec, reason),
-            }
-        }
-        threads
+        let opened = at_once::open_all(specs, initiation, udp_probe::open);
+        at_once::spawn_each(opened, initiation, |spec, socket, initiation| exchange(spec, &socket, initiation))
     }
 }
 

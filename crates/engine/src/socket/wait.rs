@@ -51,7 +51,9 @@ fn poll(entries: &mut [libc::pollfd], timeout: Duration) -> io::Result<()> {
     if ready >= 0 {
         return Ok(());
     }
-    entries.iter_mut().for_each(|entry| entry.revents = 0);
+    for entry in entries.iter_mut() {
+        entry.revents = 0;
+    }
     match io::Error::last_os_error() {
         error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
         error => Err(error),

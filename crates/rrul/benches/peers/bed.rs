@@ -80,7 +80,7 @@ impl Bed {
     }
 
     /// Starts a server and waits until it listens.
-    pub(crate) fn serve(&self, mut command: Command, port: u16) -> Served {
+    pub(crate) fn serve(mut command: Command, port: u16) -> Served {
         let child = command.stdout(Stdio::null()).spawn().expect("the server starts");
         let listening = format!(":{port:04X} ");
         let deadline = Instant::now() + Duration::from_secs(10);
@@ -97,7 +97,7 @@ impl Bed {
     pub(crate) fn rrul_server(&self) -> Served {
         let mut command = self.at_server(RRUL);
         command.arg("server");
-        self.serve(command, 7785)
+        Self::serve(command, 7785)
     }
 
     /// Runs a plan from the client's end, through `wrapper`; the summary, and the client's processor time.

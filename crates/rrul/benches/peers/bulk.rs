@@ -68,7 +68,7 @@ fn rrul(bed: &Bed) -> Round {
 fn iperf3(bed: &Bed) -> Round {
     let mut command = bed.at_server("iperf3");
     command.args(["--server", "--port", "5299"]);
-    let server = bed.serve(command, 5299);
+    let server = Bed::serve(command, 5299);
     let before = server.processor_time();
     let mut command = bed.at_client("iperf3");
     command.args(["--client", SERVER_ADDRESS, "--port", "5299", "--bidir", "--parallel", "4", "--congestion", "cubic"]);

@@ -63,7 +63,9 @@ fn by<'a>(records: impl Iterator<Item = &'a Record>, key: impl Fn(&Record) -> u1
         groups.entry(key(record)).or_default().push(*record);
     }
     // In the order in which they entered the link.
-    groups.values_mut().for_each(|group| group.sort_by_key(|record| record.arrival));
+    for group in groups.values_mut() {
+        group.sort_by_key(|record| record.arrival);
+    }
     groups
 }
 

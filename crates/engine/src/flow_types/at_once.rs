@@ -1,0 +1,53 @@
+//! Setting up many flows at the same time, so that sixteen connections take no longer than one.
+
+use std::thread::{Builder, JoinHandle};
+
+use rrul_model::flow::FlowSpec;
+
+use crate::flow_type::Initiation;
+
+/// Opens every flow, each on a thread of its own; a flow that cannot be opened is noted as failed and left out.
+pub(super) fn open_all<T: Send>(
+    specs: &[&FlowSpec],
+    initiation: &Initiation,
+    open: impl Fn(&FlowSpec, &Initiation) -> Result<T, String> + Sync,
+) -> Vec<(FlowSpec, T)> {
+    let open = &open;
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = specs
+            .iter()
+            .map(|&spec| Builder::new().name(spec.name.clone()).spawn_scoped(scope, move || open(spec, initiation)))
+            .collect();
+        let outcome = |thread: std::io::Result<std::thread::ScopedJoinHandle<'_, Result<T, String>>>| {
+            let thread = thread.map_err(|error| format!("cannot start a thread: {error}"))?;
+            thread.join().unwrap_or_else(|_| Err("setting it up went wrong; this is a defect of rrul".to_owned()))
+        };
+        threads.into_iter().map(outcome).collect()
+    });
+    let mut opened = Vec::new();
+    for (&spec, outcome) in specs.iter().zip(outcomes) {
+        match outcome {
+            Ok(found) => opened.push((spec.clone(), found)),
+            Err(reason) => initiation.end.failed(spec, reason),
+        }
+    }
+    opened
+}
+
+/// Gives every opened flow a thread of its own.
+pub(super) fn spawn_each<T: Send + 'static>(
+    opened: Vec<(FlowSpec, T)>,
+    initiation: &Initiation,
+    work: impl Fn(&FlowSpec, T, &Initiation) + Clone + Send + 'static,
+) -> Vec<JoinHandle<()>> {
+    let mut threads = Vec::new();
+    for (spec, found) in opened {
+        let (work, flow, initiation_of_it) = (work.clone(), spec.clone(), initiation.clone());
+        let spawned = Builder::new().name(spec.name.clone()).spawn(move || work(&flow, found, &initiation_of_it));
+        match spawned {
+            Ok(thread) => threads.push(thread),
+            Err(error) => initiation.end.failed(&spec, format!("cannot start a thread: {error}")),
+        }
+    }
+    threads
+}
