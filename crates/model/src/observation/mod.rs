@@ -143,6 +143,20 @@ table! {
 }
 
 table! {
+    /// Test packets that were due and not sent, as the host stalled: they would have been a burst.
+    ///
+    /// They have no number, so they do not look lost; the sample has a gap there.
+    ProbesSkipped in ProbesSkippedTable {
+        /// The flow.
+        flow: FlowId,
+        /// When it was noticed.
+        at: TestTime,
+        /// How many.
+        count: u32,
+    }
+}
+
+table! {
     /// The kernel's stamp of a test packet leaving for the device.
     ProbeStamped in ProbeStampedTable {
         /// The flow.
@@ -287,7 +301,17 @@ macro_rules! about_flows {
         }
     )*};
 }
-about_flows!(OctetsReceived, TcpInfo, ProbeSent, ProbeStamped, ProbeReceived, ReplyStamped, EchoReceived, Transaction);
+about_flows!(
+    OctetsReceived,
+    TcpInfo,
+    ProbeSent,
+    ProbesSkipped,
+    ProbeStamped,
+    ProbeReceived,
+    ReplyStamped,
+    EchoReceived,
+    Transaction
+);
 impl About for CpuTime {}
 impl About for ProcessTime {}
 impl About for ClockSample {}
@@ -399,6 +423,8 @@ observations! {
     tcp_info: TcpInfo in TcpInfoTable,
     /// Test packets sent.
     probe_sent: ProbeSent in ProbeSentTable,
+    /// Test packets left out.
+    probes_skipped: ProbesSkipped in ProbesSkippedTable,
     /// Their kernel transmit stamps.
     probe_stamped: ProbeStamped in ProbeStampedTable,
     /// Replies.

@@ -8,7 +8,7 @@ use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Pa
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
     ClockSample, CpuTime, EchoReceived, FlowEvent, FlowEventKind, ObservationPoint, OctetsReceived, ProbeReceived,
-    ProbeSent, ProbeStamped, ProcessTime, ReplyStamped, Tables, TcpInfo, Transaction,
+    ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, ReplyStamped, Tables, TcpInfo, Transaction,
 };
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::plan::{FlowEntry, PhaseLength, TestPlan};
@@ -144,6 +144,7 @@ fn client_frame() -> Frame {
         let at = TestTime(5 * SECOND + i64::from(n) * 20_000_000);
         let later = |nanoseconds: i64| TestTime(at.0 + nanoseconds);
         tables.push(ProbeSent { flow: PROBE, sequence: n, scheduled: at, sent: later(41_000) }.into());
+        tables.push(ProbesSkipped { flow: PROBE, at, count: 25 + n }.into());
         tables.push(ProbeStamped { flow: PROBE, sequence: n, sent: later(48_000) }.into());
         let received = ProbeReceived {
             flow: PROBE,
@@ -255,11 +256,12 @@ fn tcp_info(at: TestTime, n: u64) -> TcpInfo {
 }
 
 /// The names and numbers of rows of all tables; a table that is added must be added here.
-pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 11] {
+pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 12] {
     let Tables {
         octets_received,
         tcp_info,
         probe_sent,
+        probes_skipped,
         probe_stamped,
         probe_received,
         reply_stamped,
@@ -273,6 +275,7 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 11] {
         ("octets_received", octets_received.len()),
         ("tcp_info", tcp_info.len()),
         ("probe_sent", probe_sent.len()),
+        ("probes_skipped", probes_skipped.len()),
         ("probe_stamped", probe_stamped.len()),
         ("probe_received", probe_received.len()),
         ("reply_stamped", reply_stamped.len()),

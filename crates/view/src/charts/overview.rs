@@ -55,7 +55,7 @@ impl Chart for Overview {
 fn explanation(widths: &[f64], rates: bool, probes: bool) -> String {
     let mut text = vec![bins_words(widths)];
     if rates {
-        text.push("Rates: octets that the receiver was handed, per time.".to_owned());
+        text.push("Rates: octets by the time they arrived, delivered in order in the end.".to_owned());
     }
     if probes {
         text.push(
