@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use rrul_proto::control::{ControlError, FRAME_HEADER_OCTETS, FrameHeader};
-use rrul_proto::limits::{EXPANDED_OCTETS, FRAME_OCTETS};
+use rrul_proto::limits::EXPANDED_OCTETS;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -65,12 +65,24 @@ pub fn read<M: DeserializeOwned>(
     patience: Duration,
     compression: Compression,
 ) -> Result<M, LinkError> {
+    read_counted(stream, patience, compression).map(|(message, _)| message)
+}
+
+/// As [`read`], with the octets that the message took, expanded.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_counted<M: DeserializeOwned>(
+    stream: &mut TcpStream,
+    patience: Duration,
+    compression: Compression,
+) -> Result<(M, u64), LinkError> {
     let deadline = Instant::now() + patience;
     let silent = || LinkError::Silent(patience.as_secs());
     let mut header = [0; FRAME_HEADER_OCTETS];
     read_exact_until(stream, &mut header, deadline).map_err(|error| told(error, silent))?;
     let header = FrameHeader::decode(header)?;
-    let mut payload = vec![0; header.length.min(FRAME_OCTETS)];
+    let mut payload = vec![0; header.length];
     read_exact_until(stream, &mut payload, deadline).map_err(|error| told(error, silent))?;
     if header.compressed {
         if compression == Compression::Never {
@@ -78,7 +90,7 @@ pub fn read<M: DeserializeOwned>(
         }
         payload = zstd::bulk::decompress(&payload, EXPANDED_OCTETS)?;
     }
-    Ok(serde_json::from_slice(&payload).map_err(ControlError::from)?)
+    Ok((serde_json::from_slice(&payload).map_err(ControlError::from)?, payload.len() as u64))
 }
 
 fn told(error: io::Error, silent: impl Fn() -> LinkError) -> LinkError {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords};
+use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
 use crate::test_end::TestEnd;
@@ -31,7 +32,8 @@ impl Initiation {
 
     /// A seed of this flow's own.
     pub fn seed_for(&self, spec: &FlowSpec) -> u64 {
-        self.seed.wrapping_add(u64::from(spec.id.0).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        // Through the generator: seeds at a regular distance would give schedules shifted by one slot.
+        Random(self.seed ^ u64::from(spec.id.0)).next()
     }
 }
 
@@ -53,6 +55,11 @@ pub trait FlowType: Sync {
 
     /// What the server does.
     fn server_part(&self) -> ServerPart;
+
+    /// Test packets that a flow sends in a second at most, for the server's limit.
+    fn packets_per_second(&self, _spec: &FlowSpec) -> f64 {
+        0.0
+    }
 
     /// Sets up all flows of this type at the client, before T0, and starts their threads, which wait for T0.
     ///

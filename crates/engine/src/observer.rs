@@ -52,6 +52,11 @@ impl Observer {
         }
     }
 
+    /// Who observes.
+    pub fn point(&self) -> ObservationPoint {
+        self.point
+    }
+
     /// A ring for one thread, with room for so many observations between two collections.
     pub fn notebook(&self, capacity: usize) -> Notebook<'_> {
         let (ring, consumer) = RingBuffer::new(capacity);

@@ -18,8 +18,8 @@ use crate::{processor_time, scheduling, tcp_info};
 /// Host counters are read this often.
 const HOST_INTERVAL: i64 = 1_000_000_000;
 
-/// Rows between two collections: 256 flows at 100 Hz for a second, twice over.
-const ROWS: usize = 1 << 15;
+/// Seconds between two collections, and twice over.
+const SECONDS: f64 = 3.0;
 
 /// Streams under observation.
 #[derive(Debug)]
@@ -60,6 +60,14 @@ impl Sampler {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(sampled);
     }
 
+    /// Room for two rows a stream and one of the clock at each reading, and for the host's rows each second.
+    fn rows_between_collections(&self) -> usize {
+        const ROWS_OF_THE_HOST: usize = 1024;
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let readings = SECONDS / self.interval.as_secs_f64().max(1e-3);
+        (2 * streams + 1) * readings.ceil() as usize + ROWS_OF_THE_HOST
+    }
+
     /// Reads a stream a last time and lets it go, so that its owner can close it.
     pub fn finish(&self, end: &TestEnd, flow: FlowId) {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +83,7 @@ impl Sampler {
     pub fn run(&self, end: &TestEnd, until: TestTime) {
         let Some(clock) = end.wait_for_begin() else { return };
         scheduling::prompt_timers();
-        let mut notebook = end.observer.notebook(ROWS);
+        let mut notebook = end.observer.notebook(self.rows_between_collections());
         let wall_origin = WallClock::new().raw(0).since(RawTime(0)).saturating_neg();
         let interval = i64::try_from(self.interval.as_nanos()).unwrap_or(100_000_000);
         let first = clock.now().0.div_euclid(interval);

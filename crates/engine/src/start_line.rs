@@ -64,7 +64,11 @@ impl StartLine {
             let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
             if line.closed {
                 drop(line);
-                return end.wait_for_begin().is_some_and(|clock| end.sleep_until(clock, due));
+                let going_on = end.wait_for_begin().is_some_and(|clock| end.sleep_until(clock, due));
+                if going_on {
+                    end.event(flow, FlowEventKind::FirstSent, "");
+                }
+                return going_on;
             }
             line.runners.push(runner);
         }

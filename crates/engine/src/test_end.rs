@@ -28,6 +28,7 @@ pub struct TestEnd {
     length: TestTime,
     gate: Mutex<Option<Begun>>,
     opened: Condvar,
+    ending: AtomicBool,
     stopped: AtomicBool,
 }
 
@@ -48,6 +49,7 @@ impl TestEnd {
             length,
             gate: Mutex::new(None),
             opened: Condvar::new(),
+            ending: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
         }
     }
@@ -66,6 +68,16 @@ impl TestEnd {
     /// T0 on the server's session clock, once it is agreed.
     pub fn server_origin(&self) -> Option<i64> {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner).map(|begun| begun.server_origin)
+    }
+
+    /// From now on a stream that the other end closes has not failed.
+    pub fn expect_end(&self) {
+        self.ending.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the test is about to end before its time, or has.
+    pub fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed) || self.is_stopped()
     }
 
     /// Ends everything at once; threads notice within [`PATIENCE`].

@@ -9,6 +9,9 @@ use crate::limits::{Limits, RateCap};
 use crate::test_packet::{FollowUp, Kind, TestPacket};
 use crate::token::Token;
 
+/// Addresses that one session may prove.
+const PROVEN_ADDRESSES: usize = 8;
+
 /// Why a packet gets no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Silence {
@@ -50,6 +53,8 @@ pub struct Reply {
     /// The traffic-class octet to send it with: the one that the sender asked for, so that both directions are tested
     /// in the same class even where the way here has rewritten it.
     pub octet: u8,
+    /// Its transmit stamp, nanoseconds on the session clock.
+    pub sent: i64,
 }
 
 #[derive(Debug, Default)]
@@ -80,10 +85,11 @@ impl SessionReflector {
         }
     }
 
-    /// The session's client has completed a TCP handshake from this address.
+    /// The session's client has completed a TCP handshake from this address. A host has a few; more are not taken, as
+    /// they are looked through for every packet.
     pub fn prove(&mut self, address: IpAddr) {
         let address = address.to_canonical();
-        if !self.proven.contains(&address) {
+        if !self.proven.contains(&address) && self.proven.len() < PROVEN_ADDRESSES {
             self.proven.push(address);
         }
     }
@@ -95,16 +101,11 @@ impl SessionReflector {
 
     /// Turns the request in `octets` into its reply, of the same length, or says why there is none.
     ///
-    /// `now` is called when everything is decided, for the transmit stamp.
+    /// `now` is the session clock; the last thing asked for is the transmit stamp.
     ///
     /// # Errors
     /// [`Silence`]: nothing is to be sent.
-    pub fn reflect(
-        &mut self,
-        octets: &mut [u8],
-        incoming: Incoming,
-        now: impl FnOnce() -> i64,
-    ) -> Result<Reply, Silence> {
+    pub fn reflect(&mut self, octets: &mut [u8], incoming: Incoming, now: impl Fn() -> i64) -> Result<Reply, Silence> {
         if !self.proven.contains(&incoming.source.to_canonical()) {
             return Err(Silence::UnprovenSource);
         }
@@ -121,7 +122,8 @@ impl SessionReflector {
         if octets.len() > self.longest {
             return Err(Silence::TooLong);
         }
-        if !self.cap.grant(incoming.received) {
+        // By the session clock and not by the packet's stamp: that comes from the wall clock, which may step.
+        if !self.cap.grant(now()) {
             return Err(Silence::TooMany);
         }
         if packet.kind == Kind::Test {
@@ -134,7 +136,7 @@ impl SessionReflector {
         packet.t2 = incoming.received;
         packet.t3 = now();
         packet.write(octets).map_err(|_| Silence::NotARequest)?;
-        Ok(Reply { flow: packet.flow, sequence: packet.sequence, octet: packet.octet_sent })
+        Ok(Reply { flow: packet.flow, sequence: packet.sequence, octet: packet.octet_sent, sent: packet.t3 })
     }
 
     /// The kernel has stamped the departure of an earlier reply; the next reply of the flow tells it.

@@ -161,7 +161,7 @@ proptest! {
         prop_assert!(proven || outcome == Err(Silence::UnprovenSource));
         if let Ok(reply) = outcome {
             let (asked, answer) = (asked.expect("answered"), TestPacket::read(&answer).expect("a packet"));
-            let expected = Reply { flow: asked.flow, sequence: asked.sequence, octet: asked.octet_sent };
+            let expected = Reply { flow: asked.flow, sequence: asked.sequence, octet: asked.octet_sent, sent };
             prop_assert_eq!(reply, expected);
             prop_assert!(matches!(asked.kind, Kind::Test | Kind::Greeting));
             prop_assert!(matches!(answer.kind, Kind::Reply | Kind::GreetingReply));

@@ -1,7 +1,8 @@
-//! Connecting: every family at once, the first that answers leads, the other is proven.
+//! Connecting: every family at once; IPv4 leads where both answer, the other is proven.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rrul_model::environment::Environment;
@@ -12,10 +13,12 @@ use rrul_proto::limits::Limits;
 use rrul_proto::opening::{ClientOpening, OpeningError, Purpose, SERVER_OCTETS, ServerOpening, Status};
 use rrul_proto::token::Token;
 
-use super::{Families, RunError, RunOptions, absent, listen, of_family};
+use super::talking::listen;
+use super::{Families, RunError, RunOptions, absent, of_family};
 use crate::control_link::{LinkError, read_exact_until};
 
-/// How long a handshake may take.
+/// How long the handshakes of one family may take together: the other family's connection waits meanwhile, and a server
+/// closes one that says nothing for 5 s.
 const CONNECT_TIME: Duration = Duration::from_secs(4);
 
 /// How long the server's first octets may take.
@@ -39,8 +42,12 @@ struct Attempt {
     outcome: Result<(TcpStream, SocketAddr), RunError>,
 }
 
-/// Opens a session over the first family that answers, and proves the others.
-pub(super) fn connect(options: &RunOptions, addresses: &[SocketAddr]) -> Result<Connected, RunError> {
+/// Opens a session over a family that answers, and proves the other.
+pub(super) fn connect(
+    options: &RunOptions,
+    addresses: &[SocketAddr],
+    stop: &AtomicBool,
+) -> Result<Connected, RunError> {
     let wanted = match options.families {
         Families::Both => AddressFamily::ALL.to_vec(),
         Families::Only(family) => vec![family],
@@ -67,9 +74,10 @@ pub(super) fn connect(options: &RunOptions, addresses: &[SocketAddr]) -> Result<
     }
     let (_, (mut control, address)) = connected.remove(0);
     open(&mut control, address, Purpose::Control, Token::NONE)?;
-    let (token, server, limits) = match listen(&mut control) {
+    let (token, server, limits) = match listen(&mut control, stop) {
         Ok(ServerMessage::Welcome { token, environment, limits }) => (token, environment, limits),
         Ok(_) => return Err(RunError::Lost { server: options.server.clone(), source: LinkError::Closed }),
+        Err(_) if stop.load(Ordering::Relaxed) => return Err(RunError::Stopped),
         Err(source) => return Err(RunError::Lost { server: options.server.clone(), source }),
     };
     let mut proven = vec![address];
@@ -106,8 +114,10 @@ fn attempt_all(wanted: &[AddressFamily], addresses: &[SocketAddr], server: &str)
 
 fn attempt(addresses: &[SocketAddr], family: AddressFamily, server: &str) -> Result<(TcpStream, SocketAddr), RunError> {
     let mut last = RunError::Name { server: server.to_owned(), reason: format!("no {family} address") };
-    for &address in addresses {
-        match TcpStream::connect_timeout(&address, CONNECT_TIME) {
+    let deadline = Instant::now() + CONNECT_TIME;
+    for (tried, &address) in addresses.iter().enumerate() {
+        let fair = deadline.saturating_duration_since(Instant::now()) / (addresses.len() - tried) as u32;
+        match TcpStream::connect_timeout(&address, fair.max(Duration::from_millis(1))) {
             Ok(stream) => return Ok((stream, address)),
             Err(error) => last = RunError::Connect { address, reason: advice(&error, address.port()) },
         }
@@ -121,7 +131,7 @@ fn advice(error: &io::Error, port: u16) -> String {
             format!("connection refused; is `rrul server` running there on TCP port {port}?")
         }
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-            format!("no answer within {} s; does a firewall let TCP port {port} through?", CONNECT_TIME.as_secs())
+            format!("no answer; does a firewall let TCP port {port} through?")
         }
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
             format!("{error}; this host has no way there")

@@ -1,15 +1,20 @@
 //! Placing T0 on the server's clock: a few quick questions, of which the fastest answer counts.
 
+use std::io;
 use std::net::TcpStream;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
-use super::{listen, say};
+use super::talking::{listen, say};
 use crate::clock::RawTime;
 use crate::control_link::LinkError;
 
 const QUESTIONS: u32 = 20;
+
+/// More than any session clock shows, nanoseconds: a day.
+const LONGEST_SESSION: i64 = 86_400_000_000_000;
 
 /// Between two questions, so that they do not all meet the same burst.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -33,20 +38,22 @@ impl Matched {
 }
 
 /// Asks the server for its time. The answer of the smallest round trip has waited least, on either way.
-pub(super) fn match_clocks(control: &mut TcpStream) -> Result<Matched, LinkError> {
+pub(super) fn match_clocks(control: &mut TcpStream, stop: &AtomicBool) -> Result<Matched, LinkError> {
     let mut best: Option<Matched> = None;
     let mut read_at = RawTime::now();
     for id in 0..QUESTIONS {
         let asked = RawTime::now();
         say(control, &ClientMessage::Time { id })?;
-        let (received, sent) = loop {
-            match listen(control)? {
-                ServerMessage::Time { id: answered, received, sent } if answered == id => break (received, sent),
-                _ => {}
-            }
+        let ServerMessage::Time { id: answered, received, sent } = listen(control, stop)? else {
+            return Err(unbelievable("another message for the time"));
         };
         read_at = RawTime::now();
-        let round_trip = read_at.since(asked) - sent.saturating_sub(received);
+        let held = sent.checked_sub(received).unwrap_or(-1);
+        let elapsed = read_at.since(asked);
+        if answered != id || !(0..=elapsed).contains(&held) || !(0..=LONGEST_SESSION).contains(&sent) {
+            return Err(unbelievable("a time that cannot be"));
+        }
+        let round_trip = elapsed - held;
         let distance = i64::midpoint(received, sent) - i64::midpoint(asked.0, read_at.0);
         if best.is_none_or(|best| round_trip < best.round_trip) {
             best = Some(Matched { read_at, round_trip, distance });
@@ -54,4 +61,8 @@ pub(super) fn match_clocks(control: &mut TcpStream) -> Result<Matched, LinkError
         std::thread::sleep(PAUSE);
     }
     best.map(|best| Matched { read_at, ..best }).ok_or(LinkError::Closed)
+}
+
+fn unbelievable(what: &str) -> LinkError {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the server sent {what}")).into()
 }

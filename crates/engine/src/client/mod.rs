@@ -1,14 +1,15 @@
 //! The client: leads a test from its plan to its last frame.
 
 mod connecting;
+mod leading;
 mod matching_clocks;
 mod server_names;
+mod talking;
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, FlowSpec};
 use rrul_model::observation::ObservationPoint;
@@ -16,29 +17,21 @@ use rrul_model::plan::TestPlan;
 use rrul_model::recording::{AbsentFamily, Clocks, End, FORMAT, Frame, Header};
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, ControlError, ServerMessage};
-use rrul_proto::limits::FRAME_OCTETS;
+use rrul_proto::limits::{FRAME_OCTETS, Limits};
 use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
 use crate::clock::TestClock;
-use crate::control_link::{self, Compression, LinkError};
+use crate::control_link::LinkError;
 use crate::environment::{self, Privacy};
 use crate::flow_type::Initiation;
 use crate::flow_types;
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
 use connecting::Connected;
+use talking::{listen, say};
 
 /// From the agreement to T0, beside two round trips: time for the message to arrive and every thread to get ready.
 const LEAD: Duration = Duration::from_millis(400);
-
-/// How often what was observed is handed on.
-const FRAME_INTERVAL: Duration = Duration::from_secs(1);
-
-/// How long the server's last frames are waited for after the last phase, as they may have to pass a full queue.
-const FETCHING: Duration = Duration::from_secs(15);
-
-/// How long after the last phase replies are waited for.
-const SETTLING: Duration = Duration::from_millis(300);
 
 /// How often it is looked for a user who stops the test while flows are being set up.
 const STOP_INTERVAL: Duration = Duration::from_millis(10);
@@ -132,16 +125,22 @@ pub trait Audience {
 /// When it cannot begin.
 pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool) -> Result<(), RunError> {
     let names = server_names::resolve(&options.server, options.port)?;
-    let Connected { mut control, token, limits, mut server, proven, absent } = connecting::connect(options, &names)?;
+    let Connected { mut control, token, limits, mut server, proven, absent } =
+        connecting::connect(options, &names, stop)?;
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::of(address.ip())).collect();
     let flows = options.plan.flows(&families);
-    let lost = |source| RunError::Lost { server: options.server.clone(), source };
+    let lost = |source| {
+        if stop.load(Ordering::Relaxed) {
+            return RunError::Stopped;
+        }
+        RunError::Lost { server: options.server.clone(), source }
+    };
 
     let refused = |reason| RunError::Refused { server: options.server.clone(), reason };
 
     let length = options.plan.length();
     // The server would say the same, but what asks for too much may not even fit into a frame.
-    if let Some(reason) = limits.refusal(&flows, length) {
+    if let Some(reason) = limits.refusal(&flows, length).or_else(|| too_many_packets(&flows, &limits)) {
         return Err(refused(reason));
     }
     let interval = options.plan.sample_interval;
@@ -156,7 +155,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
             error => lost(error),
         },
     )?;
-    let not_served = match listen(&mut control).map_err(lost)? {
+    let not_served = match listen(&mut control, stop).map_err(lost)? {
         ServerMessage::Opened { refused } => refused,
         ServerMessage::Refused { reason } => return Err(refused(reason)),
         _ => return Err(lost(LinkError::Closed)),
@@ -185,7 +184,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     if options.privacy == Privacy::Strict {
         server.host.clear();
     }
-    let matched = matching_clocks::match_clocks(&mut control).map_err(lost)?;
+    let matched = matching_clocks::match_clocks(&mut control, stop).map_err(lost)?;
     let lead = i64::try_from(LEAD.as_nanos()).unwrap_or(0) + 2 * matched.round_trip;
     let clock = TestClock { origin: matched.read_at.plus(lead) };
     let server_origin = matched.server_time(clock.origin);
@@ -207,7 +206,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     audience.header(&header);
     say(&mut control, &ClientMessage::Begin { origin: server_origin }).map_err(lost)?;
     end.begin(clock, server_origin);
-    let outcome = measure(control, &end, clock, audience, stop);
+    let outcome = leading::measure(control, &end, clock, audience, stop, &threads);
     for thread in threads {
         // A thread that panicked has said so, and its flow shows no data.
         let _ = thread.join();
@@ -215,6 +214,18 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     end.observer.collect(clock).into_iter().for_each(|frame| audience.frame(frame));
     audience.end(&End { at: clock.now(), partial: outcome });
     Ok(())
+}
+
+/// Why these flows send more test packets than the server answers; beyond that they would look lost.
+fn too_many_packets(flows: &[FlowSpec], limits: &Limits) -> Option<String> {
+    let rate = |spec: &FlowSpec| flow_types::named(&spec.flow_type).map_or(0.0, |kind| kind.packets_per_second(spec));
+    let sum: f64 = flows.iter().map(rate).sum();
+    (sum > f64::from(limits.packets_per_second)).then(|| {
+        format!(
+            "its probes send up to {sum:.0} packets a second, this server answers {}; raise their interval or min_interval",
+            limits.packets_per_second
+        )
+    })
 }
 
 /// Ends the flows' threads when a test does not come to its own end.
@@ -246,116 +257,6 @@ fn initiate(
         threads.extend(flow_type.initiate(&of_type, &initiation));
     }
     threads
-}
-
-/// What the thread that listens to the server passes on.
-enum FromServer {
-    Frame(Box<Frame>),
-    Finished,
-    Gone(LinkError),
-}
-
-/// From T0 to the end; why it is not complete, if so.
-fn measure(
-    mut control: TcpStream,
-    end: &Arc<TestEnd>,
-    clock: TestClock,
-    audience: &mut dyn Audience,
-    stop: &AtomicBool,
-) -> Option<String> {
-    let until = end.length() + SETTLING;
-    let (tell, told) = channel();
-    let listening = control.try_clone();
-    std::thread::scope(|scope| {
-        scope.spawn(|| end.sampler.run(end, until));
-        scope.spawn(|| end.start_line.run(end));
-        match listening {
-            Ok(stream) => drop(scope.spawn(move || listen_to_server(stream, end, clock, &tell))),
-            Err(error) => drop(tell.send(FromServer::Gone(error.into()))),
-        }
-        let outcome = lead(&mut control, end, clock, audience, stop, &told);
-        end.stop();
-        // Ends the listening thread, too.
-        let _ = control.shutdown(std::net::Shutdown::Both);
-        outcome
-    })
-}
-
-fn listen_to_server(mut stream: TcpStream, end: &TestEnd, clock: TestClock, tell: &Sender<FromServer>) {
-    loop {
-        let ahead = end.length().since(clock.now()).0.max(0).cast_unsigned();
-        let heard = control_link::read(&mut stream, Duration::from_nanos(ahead) + FETCHING, Compression::Allowed);
-        let (news, last) = match heard {
-            Ok(ServerMessage::Observed(frame)) => (FromServer::Frame(frame), false),
-            Ok(ServerMessage::Finished) => (FromServer::Finished, true),
-            Ok(_) => continue,
-            Err(error) => (FromServer::Gone(error), true),
-        };
-        if tell.send(news).is_err() || last {
-            return;
-        }
-    }
-}
-
-/// Hands on frames of both ends until all is there, the user stops, or the server is gone.
-fn lead(
-    control: &mut TcpStream,
-    end: &TestEnd,
-    clock: TestClock,
-    audience: &mut dyn Audience,
-    stop: &AtomicBool,
-    told: &Receiver<FromServer>,
-) -> Option<String> {
-    let mut next_frame = TestTime::ZERO + FRAME_INTERVAL;
-    let mut partial = None;
-    let mut finished = false;
-    let mut deadline: Option<Instant> = None;
-    loop {
-        match told.recv_timeout(PATIENCE) {
-            Ok(FromServer::Frame(frame)) => audience.frame(*frame),
-            Ok(FromServer::Finished) => finished = true,
-            Ok(FromServer::Gone(error)) => {
-                let when = clock.now();
-                partial.get_or_insert_with(|| format!("the server was lost at {when}: {error}"));
-                return partial;
-            }
-            Err(_) => {}
-        }
-        let now = clock.now();
-        audience.tick(now);
-        if now >= next_frame {
-            end.observer.collect(clock).into_iter().for_each(|frame| audience.frame(frame));
-            next_frame = now + FRAME_INTERVAL;
-        }
-        if stop.load(Ordering::Relaxed) && partial.is_none() {
-            partial = Some(format!("stopped by the user at {now}"));
-            end.stop();
-            if say(control, &ClientMessage::Stop).is_err() {
-                return partial;
-            }
-            deadline = Some(Instant::now() + FETCHING.min(Duration::from_secs(3)));
-        }
-        let settled = now >= end.length() + SETTLING || partial.is_some();
-        if settled && deadline.is_none() {
-            deadline = Some(Instant::now() + FETCHING);
-        }
-        if finished && settled {
-            // The server has sent everything; that it does not hear the goodbye changes nothing.
-            let _ = say(control, &ClientMessage::Bye);
-            return partial;
-        }
-        if deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            return partial.or_else(|| Some("the server's last observations did not arrive".to_owned()));
-        }
-    }
-}
-
-fn say(stream: &mut TcpStream, message: &ClientMessage) -> Result<(), LinkError> {
-    control_link::write(stream, message, Compression::Never)
-}
-
-fn listen(stream: &mut TcpStream) -> Result<ServerMessage, LinkError> {
-    control_link::read(stream, FETCHING, Compression::Allowed)
 }
 
 /// An address family that is not under test, with the reason.

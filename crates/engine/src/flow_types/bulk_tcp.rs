@@ -21,7 +21,7 @@ use crate::test_end::{PATIENCE, TestEnd};
 /// How long a receiver waits beyond the flow's window for what is still under way.
 const DRAINING: Duration = Duration::from_secs(1);
 
-/// The two ends' T0 differ by less than this.
+/// How far the two ends' T0 may lie apart: half the round trip of the exchange that placed it.
 const CLOCK_SLACK: Duration = Duration::from_millis(100);
 
 /// The flow type.
@@ -96,6 +96,7 @@ fn send(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
     end.sampler.finish(end, spec.id);
     match outcome {
         Ok(()) => end.event(spec.id, FlowEventKind::Stopped, ""),
+        Err(_) if end.is_ending() => end.event(spec.id, FlowEventKind::Stopped, ""),
         Err(error) => end.failed(spec, format!("sending ended early: {error}")),
     }
 }
@@ -136,7 +137,7 @@ fn receive(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
     let outcome = receive_until_end(spec, &stream, end, clock, &octets);
     end.sampler.finish(end, spec.id);
     // A sender that is done resets the connection: what it had not sent must not drain over a bloated link for long.
-    let expected = clock.now() + CLOCK_SLACK >= spec.window.to || end.is_stopped();
+    let expected = clock.now() + CLOCK_SLACK >= spec.window.to || end.is_ending();
     match outcome {
         Ok(()) | Err(_) if expected => {}
         Ok(()) => end.failed(spec, "the sender closed the stream early"),

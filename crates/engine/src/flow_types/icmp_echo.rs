@@ -73,9 +73,9 @@ impl FlowType for IcmpEcho {
                 let interval = spec.parameters.duration("interval", DEFAULT_INTERVAL);
                 let seed = initiation.seed_for(&spec);
                 let sender = EchoSender::new(&spec, access, SendSchedule::new(spec.window, interval, seed), seed);
-                ProbeFlow::new(spec.id, spec.window, interval, socket, packet_for(&spec), Box::new(sender))
+                ProbeFlow::new(spec.id, interval, socket, packet_for(&spec), Box::new(sender))
             });
-            open_loop::run(&end, clock, flows.collect(), end.length());
+            open_loop::run(&end, clock, flows.collect());
         };
         std::thread::Builder::new().name("icmp_echo".to_owned()).spawn(work).into_iter().collect()
     }
@@ -184,10 +184,13 @@ impl Prober for EchoSender {
         Some(sent)
     }
 
-    fn skip_before(&mut self, now: TestTime) {
+    fn skip_before(&mut self, now: TestTime) -> u32 {
+        let mut skipped = 0;
         while self.next.is_some_and(|due| due < now) {
             self.next = self.schedule.next();
+            skipped += 1;
         }
+        skipped
     }
 
     fn receive(&mut self, octets: &[u8], arrival: Arrival, note: &mut dyn FnMut(Observation)) {

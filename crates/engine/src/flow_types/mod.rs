@@ -11,6 +11,8 @@ pub mod udp_rr;
 
 use rrul_model::flow::FlowTypeWords;
 
+pub(crate) use open_loop::WAITING;
+
 use crate::flow_type::FlowType;
 
 /// Every flow type, in the order in which they are listed.

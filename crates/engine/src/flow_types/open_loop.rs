@@ -3,35 +3,30 @@
 //! It sleeps until something arrives or something is due, reads arrivals with their kernel stamps, and sends what is
 //! due. Delay is taken from stamps, so a late wake-up shows as lateness and never as delay.
 
-use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rrul_model::flow::FlowId;
-use rrul_model::observation::{Observation, ProbeSent, ProbeStamped};
-use rrul_model::time::{TestTime, Window};
+use rrul_model::observation::{Observation, ProbeSent, ProbeStamped, ProbesSkipped};
+use rrul_model::time::TestTime;
 use rrul_proto::session_sender::Arrival;
 use socket2::Socket;
 
 use crate::clock::{RawTime, TestClock, WallClock};
 use crate::observer::Notebook;
 use crate::scheduling;
+use crate::socket::transmit_numbers::TransmitNumbers;
 use crate::socket::{datagram, options, wait::WaitSet};
 use crate::test_end::{PATIENCE, TestEnd};
 
-/// Observations between two collections: far more than any plan makes, as none may be lost.
-const ROWS: usize = 1 << 14;
-
-/// How long replies are waited for after the last packet (RFC 7680: waiting time), cut short when the test ends.
-const WAITING: Duration = Duration::from_secs(3);
+/// How long replies are waited for (RFC 7680: waiting time). A test ends when every packet of its last three seconds is
+/// answered, or has been waited for as long: otherwise late losses would go unseen.
+pub(crate) const WAITING: Duration = Duration::from_secs(3);
 
 /// How long before a packet is due the thread wakes, to wait awake: longer than waking takes on a busy host, 99 times in
 /// 100. At the default three flows it costs 3 % of one core.
 const AWAKE: Duration = Duration::from_micros(200);
-
-/// Transmit stamps that may be outstanding.
-const OUTSTANDING: usize = 1024;
 
 /// What a flow sends, and what it makes of a reply.
 pub(super) trait Prober: Send {
@@ -39,8 +34,8 @@ pub(super) trait Prober: Send {
     fn due(&self) -> Option<TestTime>;
     /// Writes the packet that is due.
     fn send(&mut self, now: TestTime, octets: &mut [u8]) -> Option<ProbeSent>;
-    /// Leaves out what was due before.
-    fn skip_before(&mut self, now: TestTime);
+    /// Leaves out what was due before; how many packets that is.
+    fn skip_before(&mut self, now: TestTime) -> u32;
     /// Makes observations of what has arrived.
     fn receive(&mut self, octets: &[u8], arrival: Arrival, note: &mut dyn FnMut(Observation));
 }
@@ -48,13 +43,13 @@ pub(super) trait Prober: Send {
 /// One flow: its prober, its connected socket, and the packet to fill.
 pub(super) struct ProbeFlow {
     pub(super) flow: FlowId,
-    pub(super) window: Window,
     pub(super) interval: Duration,
     pub(super) socket: Socket,
     pub(super) packet: Vec<u8>,
     /// Made when T0 is known.
     pub(super) prober: Box<dyn Prober>,
-    stamps: Stamps,
+    numbers: TransmitNumbers<u32>,
+    unanswered: Unanswered,
 }
 
 impl AsFd for ProbeFlow {
@@ -63,39 +58,48 @@ impl AsFd for ProbeFlow {
     }
 }
 
-/// Which packet each numbered stamp of the error queue belongs to.
-#[derive(Default)]
-struct Stamps {
-    /// The number of the oldest packet in `sequences`.
-    first: u32,
-    sequences: VecDeque<u32>,
-}
+/// Which of the latest packets are still without an answer.
+struct Unanswered(Vec<Option<(u32, TestTime)>>);
 
-impl Stamps {
-    fn sent(&mut self, sequence: u32) {
-        if self.sequences.len() == OUTSTANDING {
-            self.sequences.pop_front();
-            self.first = self.first.wrapping_add(1);
-        }
-        self.sequences.push_back(sequence);
+impl Unanswered {
+    /// For so many packets: as many as are sent within the waiting time.
+    fn for_interval(interval: Duration) -> Self {
+        let packets = WAITING.as_nanos() / interval.as_nanos().max(1) + 2;
+        Self(vec![None; (packets as usize).min(1 << 16)])
     }
 
-    fn sequence(&self, number: u32) -> Option<u32> {
-        self.sequences.get(number.wrapping_sub(self.first) as usize).copied()
+    fn place(&mut self, sequence: u32) -> &mut Option<(u32, TestTime)> {
+        let places = self.0.len();
+        &mut self.0[sequence as usize % places]
+    }
+
+    fn sent(&mut self, sequence: u32, at: TestTime) {
+        *self.place(sequence) = Some((sequence, at));
+    }
+
+    fn answered(&mut self, sequence: u32) {
+        let place = self.place(sequence);
+        if place.is_some_and(|(waiting, _)| waiting == sequence) {
+            *place = None;
+        }
+    }
+
+    /// Whether one is still waited for.
+    fn any(&self, now: TestTime) -> bool {
+        self.0.iter().flatten().any(|(_, sent)| *sent + WAITING > now)
     }
 }
 
 impl ProbeFlow {
     pub(super) fn new(
         flow: FlowId,
-        window: Window,
         interval: Duration,
         socket: Socket,
         packet: Vec<u8>,
         prober: Box<dyn Prober>,
     ) -> Self {
-        let stamps = Stamps { first: 0, sequences: VecDeque::with_capacity(OUTSTANDING) };
-        Self { flow, window, interval, socket, packet, prober, stamps }
+        let (numbers, unanswered) = (TransmitNumbers::default(), Unanswered::for_interval(interval));
+        Self { flow, interval, socket, packet, prober, numbers, unanswered }
     }
 
     /// Sends every packet that is due.
@@ -106,29 +110,37 @@ impl ProbeFlow {
                 return;
             }
             if now.since(due).0 > i64::try_from(self.interval.as_nanos()).unwrap_or(i64::MAX) {
-                self.prober.skip_before(now - self.interval);
+                let count = self.prober.skip_before(now - self.interval);
+                notebook.note(ProbesSkipped { flow: self.flow, at: now, count });
                 continue;
             }
             let Some(sent) = self.prober.send(now, &mut self.packet) else { return };
             notebook.note(sent);
-            // A connected socket reports what ICMP has said of an earlier packet instead of sending: ask once more.
-            let outcome =
-                datagram::send(&self.socket, &self.packet).or_else(|_| datagram::send(&self.socket, &self.packet));
-            if outcome.is_ok() {
-                self.stamps.sent(sent.sequence);
-            } else {
-                // The packet counts as sent and lost. The kernel may or may not have counted it: start counting anew.
-                let _ = options::stamp(&self.socket);
-                self.stamps.sequences.clear();
-                self.stamps.first = 0;
+            self.unanswered.sent(sent.sequence, sent.sent);
+            if datagram::send(&self.socket, &self.packet).is_err() {
+                // A connected socket reports what ICMP has said of an earlier packet instead of sending: ask once more.
+                // The kernel may or may not have counted the attempt, so counting starts anew.
+                self.restart_stamps();
+                if datagram::send(&self.socket, &self.packet).is_err() {
+                    // The packet counts as sent and lost.
+                    self.restart_stamps();
+                    continue;
+                }
             }
+            self.numbers.sent(sent.sequence);
         }
+    }
+
+    fn restart_stamps(&mut self) {
+        // Where this fails there are no stamps, and the program's own are used.
+        let _ = options::stamp(&self.socket);
+        self.numbers.restart();
     }
 
     /// Reads every stamp and every reply that is there.
     fn receive_all(&mut self, clock: TestClock, wall: &WallClock, octets: &mut [u8], notebook: &mut Notebook<'_>) {
         while let Ok(Some(stamp)) = datagram::receive_transmit_stamp(&self.socket) {
-            if let Some(sequence) = self.stamps.sequence(stamp.number) {
+            if let Some(&sequence) = self.numbers.find(stamp.number) {
                 notebook.note(ProbeStamped { flow: self.flow, sequence, sent: clock.at(wall.raw(stamp.stamp)) });
             }
         }
@@ -138,36 +150,42 @@ impl ProbeFlow {
             let received = datagram.stamp.map_or(read, |stamp| clock.at(wall.raw(stamp)));
             let arrival = Arrival { received, read, octet: datagram.octet.unwrap_or(0) };
             let kept = &octets[..datagram.length.min(octets.len())];
-            self.prober.receive(kept, arrival, &mut |observation| notebook.note(observation));
+            let unanswered = &mut self.unanswered;
+            self.prober.receive(kept, arrival, &mut |observation| {
+                match observation {
+                    Observation::ProbeReceived(row) => unanswered.answered(row.sequence),
+                    Observation::EchoReceived(row) => unanswered.answered(row.sequence),
+                    _ => {}
+                }
+                notebook.note(observation);
+            });
         }
     }
 }
 
 /// Sends and receives until every flow has sent all and waited for replies. The thread's whole life.
-pub(super) fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>, test_end: TestTime) {
+pub(super) fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
     // Awake before a packet is due only where that cannot be preempted: elsewhere it would burn time for nothing.
     let awake = match scheduling::run_as_probe() {
         Ok(()) => AWAKE,
         Err(_) => Duration::ZERO,
     };
     scheduling::prompt_timers();
-    let mut notebook = end.observer.notebook(ROWS);
+    let mut notebook = end.observer.notebook(rows_between_collections(&flows));
     let mut wall = WallClock::new();
     let mut octets = [0; 2048];
     let mut waiting = WaitSet::new(flows.iter());
-    for flow in &flows {
+    for flow in &mut flows {
         // Greetings have used up numbers: begin at 0 with the first test packet.
-        let _ = options::stamp(&flow.socket);
+        flow.restart_stamps();
     }
-    let last = flows.iter().map(|flow| flow.window.to).max().unwrap_or(TestTime::ZERO);
-    let until = (last + WAITING).min(test_end.max(last));
     while !end.is_stopped() {
         let now = clock.now();
         let due = flows.iter().filter_map(|flow| flow.prober.due()).min();
-        if due.is_none() && now >= until {
+        if due.is_none() && !flows.iter().any(|flow| flow.unanswered.any(now)) {
             return;
         }
-        let patience = until_then(due.unwrap_or(until), now).saturating_sub(awake).min(PATIENCE);
+        let patience = due.map_or(PATIENCE, |due| until_then(due, now).saturating_sub(awake).min(PATIENCE));
         // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
         if waiting.wait(patience).is_err() {
             std::thread::sleep(Duration::from_millis(1));
@@ -195,23 +213,31 @@ fn until_then(then: TestTime, now: TestTime) -> Duration {
     u64::try_from(then.since(now).0).map_or(Duration::ZERO, Duration::from_nanos)
 }
 
+/// Room for what these flows note between two collections, and twice that: none of it may be lost.
+fn rows_between_collections(flows: &[ProbeFlow]) -> usize {
+    const ROWS_A_PACKET: f64 = 4.0;
+    const SECONDS: f64 = 3.0;
+    let packets: f64 = flows.iter().map(|flow| SECONDS / flow.interval.as_secs_f64().max(1e-6)).sum();
+    (packets * ROWS_A_PACKET) as usize + 1024
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_finds_its_packet_even_after_numbers_wrapped_and_old_ones_fell_out() {
-        let mut stamps = Stamps { first: u32::MAX - 1, sequences: VecDeque::new() };
-        for sequence in 100..104 {
-            stamps.sent(sequence);
+    fn packets_are_waited_for_until_answered_or_three_seconds_old() {
+        let second = |n: i64| TestTime(n * 1_000_000_000);
+        let mut unanswered = Unanswered::for_interval(Duration::from_secs(1));
+        for n in 0..10 {
+            unanswered.sent(n as u32, second(n));
         }
-        assert_eq!(stamps.sequence(u32::MAX - 1), Some(100));
-        assert_eq!(stamps.sequence(1), Some(103));
-        assert_eq!(stamps.sequence(2), None);
-        for sequence in 0..OUTSTANDING as u32 {
-            stamps.sent(sequence);
+        assert!(unanswered.any(second(11)), "the last is two seconds old");
+        assert!(!unanswered.any(second(12)));
+        for sequence in [7, 8, 9] {
+            unanswered.answered(sequence);
         }
-        assert_eq!(stamps.sequence(u32::MAX - 1), None, "it is long gone");
-        assert_eq!(stamps.sequence(2), Some(0));
+        assert!(!unanswered.any(second(9)), "older ones have been waited for");
+        unanswered.answered(2);
     }
 }

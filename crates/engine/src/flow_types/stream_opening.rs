@@ -5,13 +5,14 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use rrul_model::flow::FlowSpec;
-use rrul_model::observation::FlowEventKind;
+use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_proto::opening::{ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
 use socket2::{Protocol, Socket, Type};
 
 use crate::control_link::read_exact_until;
 use crate::flow_type::Initiation;
-use crate::socket::{options, wait};
+use crate::socket::options::{self, Asker};
+use crate::socket::wait;
 use crate::test_end::{PATIENCE, TestEnd};
 
 /// How long the handshake and the server's answer may take.
@@ -72,7 +73,11 @@ pub(super) fn prepare(socket: &impl std::os::fd::AsFd, spec: &FlowSpec, end: &Te
     let octet = options::marked(socket, spec.family).unwrap_or(u32::from(wanted));
     end.event(spec.id, FlowEventKind::Marked, octet.to_string());
     let control = spec.parameters.text("congestion_control").unwrap_or(CONGESTION_CONTROL);
-    match options::congestion_control(socket, control) {
+    let asker = match end.observer.point() {
+        ObservationPoint::Client => Asker::User,
+        ObservationPoint::Server => Asker::Stranger,
+    };
+    match options::congestion_control(socket, control, asker) {
         Ok(options::CongestionControl { in_force, refused: None }) => {
             end.event(spec.id, FlowEventKind::CongestionControl, in_force);
         }

@@ -59,6 +59,10 @@ impl FlowType for UdpProbe {
         ServerPart::Reflector
     }
 
+    fn packets_per_second(&self, spec: &FlowSpec) -> f64 {
+        spec.parameters.duration("interval", DEFAULT_INTERVAL).as_secs_f64().recip()
+    }
+
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = at_once::open_all(specs, initiation, open);
         if opened.is_empty() {
@@ -73,9 +77,9 @@ impl FlowType for UdpProbe {
                 let identity =
                     Identity { flow: spec.id, token: initiation.token, octet: spec.class.octet(), server_origin };
                 let sender = SessionSender::new(identity, spec.window, interval, initiation.seed_for(&spec));
-                ProbeFlow::new(spec.id, spec.window, interval, socket, packet_for(&spec), Box::new(sender))
+                ProbeFlow::new(spec.id, interval, socket, packet_for(&spec), Box::new(sender))
             });
-            open_loop::run(&end, clock, flows.collect(), end.length());
+            open_loop::run(&end, clock, flows.collect());
         };
         let spawned = std::thread::Builder::new().name("udp_probe".to_owned()).spawn(work);
         spawned.into_iter().collect()
@@ -91,8 +95,8 @@ impl Prober for SessionSender {
         self.send(now, octets)
     }
 
-    fn skip_before(&mut self, now: TestTime) {
-        self.skip_before(now);
+    fn skip_before(&mut self, now: TestTime) -> u32 {
+        self.skip_before(now)
     }
 
     fn receive(&mut self, octets: &[u8], arrival: Arrival, note: &mut dyn FnMut(Observation)) {

@@ -15,7 +15,7 @@ use super::{at_once, udp_probe};
 use crate::clock::{RawTime, TestClock};
 use crate::flow_type::{FlowType, Initiation, ServerPart};
 use crate::socket::{datagram, wait};
-use crate::test_end::TestEnd;
+use crate::test_end::{PATIENCE, TestEnd};
 use rrul_model::units::Delay;
 
 pub(super) const DEFAULT_MIN_INTERVAL: Duration = Duration::from_millis(1);
@@ -57,6 +57,10 @@ impl FlowType for UdpRr {
         ServerPart::Reflector
     }
 
+    fn packets_per_second(&self, spec: &FlowSpec) -> f64 {
+        spec.parameters.duration("min_interval", DEFAULT_MIN_INTERVAL).as_secs_f64().recip()
+    }
+
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = at_once::open_all(specs, initiation, udp_probe::open);
         at_once::spawn_each(opened, initiation, |spec, socket, initiation| exchange(spec, &socket, initiation))
@@ -90,7 +94,11 @@ fn exchange(spec: &FlowSpec, socket: &Socket, initiation: &Initiation) {
             follow_up: None,
         };
         let sent = request.write(&mut octets).is_ok() && datagram::send(socket, &octets).is_ok();
-        let answered = sent && answered(socket, &mut octets, sequence, RawTime::now().plus(timeout.as_nanos() as i64));
+        let answered =
+            sent && answered(end, socket, &mut octets, &request, RawTime::now().plus(timeout.as_nanos() as i64));
+        if !answered && end.is_stopped() {
+            return;
+        }
         note(&mut notebook, spec, clock, started, answered);
         // An unanswered request that could not even be sent must not spin.
         next = (started + min_interval).max(if sent { clock.now() } else { started + timeout });
@@ -109,14 +117,18 @@ fn note(
 }
 
 /// Waits for the response to this request.
-fn answered(socket: &Socket, octets: &mut [u8], sequence: u32, deadline: RawTime) -> bool {
+fn answered(end: &TestEnd, socket: &Socket, octets: &mut [u8], request: &TestPacket, deadline: RawTime) -> bool {
     while let Ok(left) = u64::try_from(deadline.since(RawTime::now())) {
-        let _ = wait::readable(&[socket], Duration::from_nanos(left));
+        if end.is_stopped() {
+            return false;
+        }
+        let _ = wait::readable(&[socket], Duration::from_nanos(left).min(PATIENCE));
         while let Ok(Some(_)) = datagram::receive_transmit_stamp(socket) {}
         match datagram::receive(socket, octets) {
             Ok(Some(reply)) => {
                 let kept = &octets[..reply.length.min(octets.len())];
-                let ours = |packet: TestPacket| packet.kind == Kind::Reply && packet.sequence == sequence;
+                let identity = |packet: &TestPacket| (packet.flow, packet.token, packet.sequence);
+                let ours = |packet: TestPacket| packet.kind == Kind::Reply && identity(&packet) == identity(request);
                 if TestPacket::read(kept).is_ok_and(ours) {
                     return true;
                 }

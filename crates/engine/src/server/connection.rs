@@ -10,7 +10,8 @@ use rrul_model::flow::FlowId;
 use rrul_proto::limits::OPENING_TIME;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, ServerOpening, Status, agreed_version};
 
-use super::{Shared, session};
+use super::session::OpenSession;
+use super::{Shared, session, sources};
 use crate::control_link::read_exact_until;
 use crate::socket::wait::WaitSet;
 use crate::test_end::PATIENCE;
@@ -36,6 +37,9 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
+/// Of all connections, and of all sessions, one source may have this share: one in so many.
+const SHARE_OF_A_SOURCE: u32 = 2;
+
 /// Counts a connection for as long as it lives.
 struct Counted(Arc<Shared>);
 
@@ -51,12 +55,17 @@ fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
     if stream.set_nonblocking(false).is_err() {
         return;
     }
-    if before >= shared.options.limits.connections {
+    let most = shared.options.limits.connections.div_ceil(SHARE_OF_A_SOURCE);
+    let held = sources::take(&shared.sources, peer.ip(), most);
+    if before >= shared.options.limits.connections || held.is_none() {
         // Told without waiting for what it wants: there is no thread to wait with.
         let _ = stream.write(&ServerOpening::answer(Status::Busy, 0).encode());
         return;
     }
-    let work = move || serve(stream, peer, &counted.0);
+    let work = move || {
+        let _held = held;
+        serve(stream, peer, &counted.0);
+    };
     // Without a thread the connection is dropped, and the client sees it closed.
     let _ = std::thread::Builder::new().name("connection".to_owned()).spawn(work);
 }
@@ -87,10 +96,10 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
         stream.write_all(&ServerOpening::answer(status, version).encode()).is_ok()
     };
     match opening.purpose {
-        Purpose::Control => match shared.sessions.open(&shared.options.limits, peer) {
-            Ok(session) if answer(Status::Accepted) => session::control(stream, &session, shared),
-            Ok(_) => {}
-            Err(_) => {
+        Purpose::Control => match open_session(shared, peer) {
+            Some((session, _held)) if answer(Status::Accepted) => session::control(stream, &session, shared),
+            Some(_) => {}
+            None => {
                 answer(Status::Busy);
             }
         },
@@ -117,4 +126,12 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
             }
         }
     }
+}
+
+/// Opens a session, if there is room for it and its source has not taken its share.
+fn open_session(shared: &Shared, peer: SocketAddr) -> Option<(OpenSession<'_>, sources::Held)> {
+    let limits = &shared.options.limits;
+    let held = sources::take(&shared.session_sources, peer.ip(), limits.sessions.div_ceil(SHARE_OF_A_SOURCE))?;
+    let session = shared.sessions.open(limits, peer).ok()?;
+    Some((session, held))
 }

@@ -7,6 +7,7 @@ mod connection;
 mod listening;
 mod reflector;
 mod session;
+mod sources;
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,8 +17,10 @@ use std::thread::JoinHandle;
 
 pub use rrul_proto::limits::Limits;
 
-use crate::environment::Privacy;
+use crate::environment::{self, Privacy};
+use rrul_model::environment::Environment;
 use session::Sessions;
+use sources::Sources;
 
 /// Why a server cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +80,12 @@ impl Default for ServerOptions {
 /// What the threads of a server share.
 struct Shared {
     options: ServerOptions,
+    /// This host, read once: reading it disturbs what is being measured.
+    environment: Environment,
     sessions: Sessions,
+    /// Connections by where they come from.
+    sources: Arc<Sources>,
+    session_sources: Arc<Sources>,
     connections: AtomicU32,
     stopped: AtomicBool,
 }
@@ -107,7 +115,10 @@ impl Server {
     pub fn start(options: ServerOptions) -> Result<Self, ServerError> {
         let ports = listening::open(&options.addresses, options.port)?;
         let shared = Arc::new(Shared {
+            environment: environment::read(options.privacy),
             options,
+            sources: Arc::default(),
+            session_sources: Arc::default(),
             sessions: Sessions::default(),
             connections: AtomicU32::new(0),
             stopped: AtomicBool::new(false),

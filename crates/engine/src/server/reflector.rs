@@ -1,6 +1,5 @@
 //! The thread that answers test packets of one address family, at real-time priority where allowed.
 
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 
@@ -13,11 +12,15 @@ use super::session::Session;
 use crate::clock::{RawTime, WallClock};
 use crate::scheduling;
 use crate::socket::datagram::{self, Datagram};
+use crate::socket::transmit_numbers::TransmitNumbers;
 use crate::socket::{options, wait::WaitSet};
 use crate::test_end::PATIENCE;
 
-/// Transmit stamps that may be outstanding.
-const OUTSTANDING: usize = 1024;
+/// How far the carrying over of a wall-clock stamp may be off, nanoseconds.
+const STAMP_ERROR: i64 = 20_000;
+
+/// How long a reply may lie in this host before it leaves, nanoseconds.
+const LONGEST_QUEUE: i64 = 1_000_000_000;
 
 /// Packets read in a row before stamps are read again.
 const BATCH: usize = 64;
@@ -27,13 +30,16 @@ struct Outstanding {
     session: Weak<Session>,
     flow: u16,
     sequence: u32,
+    /// The program's stamp just before it was sent, on the session clock.
+    sent: i64,
 }
 
-/// Which reply each numbered stamp of the error queue belongs to.
-#[derive(Default)]
-struct Stamps {
-    first: u32,
-    replies: VecDeque<Outstanding>,
+impl Outstanding {
+    /// Whether a kernel stamp can be this reply's: not before it was sent, not long after. Numbers that have run out of
+    /// step would otherwise put one reply's stamp to another.
+    fn takes(&self, stamp: i64) -> bool {
+        (self.sent - STAMP_ERROR..self.sent + LONGEST_QUEUE).contains(&stamp)
+    }
 }
 
 /// Answers until the server stops.
@@ -41,7 +47,7 @@ pub(super) fn run(socket: &Socket, address: SocketAddr, shared: &Shared) {
     if scheduling::run_as_probe().is_err() {
         scheduling::prompt_timers();
     }
-    let mut stamps = Stamps { first: 0, replies: VecDeque::with_capacity(OUTSTANDING) };
+    let mut numbers = TransmitNumbers::default();
     let mut wall = WallClock::new();
     let mut waiting = WaitSet::new([socket]);
     let mut octets = [0; 2048];
@@ -54,16 +60,17 @@ pub(super) fn run(socket: &Socket, address: SocketAddr, shared: &Shared) {
             // Errors here are what ICMP said of an earlier reply: that client is gone, which its session will notice.
             let Ok(Some(datagram)) = datagram::receive(socket, &mut octets) else { break };
             if datagram.length <= octets.len() {
-                answer(socket, address, shared, &wall, &mut stamps, &mut octets[..datagram.length], &datagram);
+                answer(socket, address, shared, &wall, &mut numbers, &mut octets[..datagram.length], &datagram);
             }
         }
         while let Ok(Some(stamp)) = datagram::receive_transmit_stamp(socket) {
-            let place = stamp.number.wrapping_sub(stamps.first) as usize;
-            if let Some(outstanding) = stamps.replies.get(place)
+            if let Some(outstanding) = numbers.find(stamp.number)
                 && let Some(session) = outstanding.session.upgrade()
             {
                 let sent = session.at(wall.raw(stamp.stamp));
-                session.reflector().stamped(outstanding.flow, outstanding.sequence, sent);
+                if outstanding.takes(sent) {
+                    session.reflector().stamped(outstanding.flow, outstanding.sequence, sent);
+                }
             }
         }
     }
@@ -74,11 +81,12 @@ fn answer(
     address: SocketAddr,
     shared: &Shared,
     wall: &WallClock,
-    stamps: &mut Stamps,
+    numbers: &mut TransmitNumbers<Outstanding>,
     octets: &mut [u8],
     datagram: &Datagram,
 ) {
-    let Some(source) = datagram.source else { return };
+    // To port 0 nothing can be sent, and the failure would disturb the stamps of everybody's replies.
+    let Some(source) = datagram.source.filter(|source| source.port() != 0) else { return };
     let Ok(packet) = TestPacket::read(octets) else { return };
     let Some(session) = shared.sessions.find(&packet.token) else { return };
     let received = datagram.stamp.map_or_else(RawTime::now, |stamp| wall.raw(stamp));
@@ -88,16 +96,15 @@ fn answer(
     // A socket of one address replies from it anyhow; one of every address replies from where it was asked.
     let from = if address.ip().is_unspecified() { datagram.local } else { None };
     if datagram::send_to(socket, octets, source, reply.octet, from).is_ok() {
-        if stamps.replies.len() == OUTSTANDING {
-            stamps.replies.pop_front();
-            stamps.first = stamps.first.wrapping_add(1);
-        }
-        let session = Arc::downgrade(&session);
-        stamps.replies.push_back(Outstanding { session, flow: reply.flow, sequence: reply.sequence });
+        numbers.sent(Outstanding {
+            session: Arc::downgrade(&session),
+            flow: reply.flow,
+            sequence: reply.sequence,
+            sent: reply.sent,
+        });
     } else {
         // The kernel may or may not have counted it: start counting anew.
         let _ = options::stamp(socket);
-        stamps.replies.clear();
-        stamps.first = 0;
+        numbers.restart();
     }
 }

@@ -17,7 +17,6 @@ use rrul_proto::token::Token;
 use super::Shared;
 use crate::clock::{RawTime, TestClock};
 use crate::control_link::{self, Compression, LinkError};
-use crate::environment;
 use crate::flow_type::{FlowType, ServerPart};
 use crate::flow_types;
 use crate::test_end::{PATIENCE, TestEnd};
@@ -183,12 +182,16 @@ pub(super) fn control(mut stream: TcpStream, open: &OpenSession<'_>, shared: &Sh
 
 fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> Result<(), LinkError> {
     let limits = &shared.options.limits;
-    let environment = Box::new(environment::read(shared.options.privacy));
+    let environment = Box::new(shared.environment.clone());
     say(stream, &ServerMessage::Welcome { token: session.token, environment, limits: *limits })?;
     let mut opened: Option<Arc<TestEnd>> = None;
+    let mut finished = false;
     let deadline = Instant::now() + PREPARING_TIME;
     loop {
-        match (listen(stream, deadline.saturating_duration_since(Instant::now()))?, &opened) {
+        match (listen(stream, deadline)?, &opened) {
+            (ClientMessage::Bye, _) => return Ok(()),
+            (ClientMessage::Stop, Some(_)) if finished => {}
+            _ if finished => return Err(out_of_order("the test has been stopped")),
             (ClientMessage::Open { flows, length, sample_interval }, None) => {
                 if let Some(reason) = limits.refusal(&flows, length) {
                     return say(stream, &ServerMessage::Refused { reason });
@@ -206,17 +209,16 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
                 say(stream, &ServerMessage::Time { id, received, sent })?;
             }
             (ClientMessage::Begin { origin }, Some(end)) => {
-                let ahead = origin.saturating_sub(session.at(RawTime::now()));
-                if ahead.unsigned_abs() > PREPARING_TIME.as_nanos() as u64 {
+                if !(0..=PREPARING_TIME.as_nanos() as i64).contains(&origin) {
                     return Err(out_of_order("a T0 that is not near"));
                 }
                 return measure(stream, session, end, origin);
             }
             (ClientMessage::Stop, Some(end)) => {
                 end.stop();
+                finished = true;
                 say(stream, &ServerMessage::Finished)?;
             }
-            (ClientMessage::Bye, _) => return Ok(()),
             (ClientMessage::Open { .. }, Some(_)) => return Err(out_of_order("a second test")),
             (ClientMessage::Begin { .. } | ClientMessage::Stop, None) => return Err(out_of_order("no test opened")),
         }
@@ -233,20 +235,21 @@ fn measure(stream: &mut TcpStream, session: &Session, end: &Arc<TestEnd>, origin
         scope.spawn(|| end.sampler.run(end, until));
         scope.spawn(|| end.start_line.run(end));
         let reporter = scope.spawn(|| report(&mut out, end, clock, until));
-        let ahead = end.length().since(clock.now()).0.max(0).cast_unsigned();
-        let patience = Duration::from_nanos(ahead) + FETCHING_TIME;
+        let ahead = Duration::from_nanos(end.length().since(clock.now()).0.max(0).cast_unsigned());
+        let deadline = Instant::now() + ahead + FETCHING_TIME;
         let outcome = loop {
-            match listen(stream, patience) {
+            match listen(stream, deadline) {
                 Ok(ClientMessage::Stop) => end.stop(),
                 Ok(ClientMessage::Bye) => break Ok(()),
-                Ok(_) => {}
+                Ok(_) => break Err(out_of_order("the test is running")),
                 Err(error) => break Err(error),
             }
         };
         end.stop();
-        // It only ends early when the connection is broken, which `outcome` already says.
-        let _ = reporter.join();
-        outcome
+        // A client that reads but a little now and then would otherwise keep the reporter for hours.
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+        let reported = reporter.join().unwrap_or(Ok(()));
+        outcome.and(reported)
     })
 }
 
@@ -277,6 +280,7 @@ fn say(stream: &mut TcpStream, message: &ServerMessage) -> Result<(), LinkError>
     control_link::write(stream, message, Compression::Allowed)
 }
 
-fn listen(stream: &mut TcpStream, patience: Duration) -> Result<ClientMessage, LinkError> {
+fn listen(stream: &mut TcpStream, deadline: Instant) -> Result<ClientMessage, LinkError> {
+    let patience = deadline.saturating_duration_since(Instant::now());
     control_link::read(stream, patience, Compression::Never)
 }

@@ -4,4 +4,5 @@ pub mod control_message;
 pub mod datagram;
 pub mod options;
 pub mod stream;
+pub mod transmit_numbers;
 pub mod wait;

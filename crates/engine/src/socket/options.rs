@@ -42,17 +42,35 @@ pub fn marked(socket: &impl AsFd, family: AddressFamily) -> io::Result<u32> {
     }
 }
 
+/// Who asks for a congestion control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asker {
+    /// The user of this host: the kernel may load a module for it.
+    User,
+    /// A stranger: only what is there already, as a name must not make the kernel load anything.
+    Stranger,
+}
+
 /// Asks for a congestion control, and reads back which one is in force.
 ///
 /// # Errors
 /// When not even that can be read.
-pub fn congestion_control(socket: &impl AsFd, wanted: &str) -> io::Result<CongestionControl> {
+pub fn congestion_control(socket: &impl AsFd, wanted: &str, asker: Asker) -> io::Result<CongestionControl> {
     let socket = SockRef::from(socket);
-    let refused = socket.set_tcp_congestion(wanted.as_bytes()).err();
+    let refused = if asker == Asker::Stranger && !is_available(wanted) {
+        Some(io::Error::new(io::ErrorKind::Unsupported, "not available here"))
+    } else {
+        socket.set_tcp_congestion(wanted.as_bytes()).err()
+    };
     let name = socket.tcp_congestion()?;
     let end = name.iter().position(|octet| *octet == 0).unwrap_or(name.len());
     let in_force = String::from_utf8_lossy(&name[..end]).into_owned();
     Ok(CongestionControl { in_force, refused })
+}
+
+fn is_available(name: &str) -> bool {
+    let there = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    there.split_whitespace().any(|available| available == name)
 }
 
 /// What came of asking for a congestion control.

@@ -213,7 +213,7 @@ pub(crate) fn run(scenario: &Scenario) -> Run {
             Event::AtReflector { mut octets, class, up } => {
                 let received = server_origin + now;
                 let incoming = Incoming { source: CLIENT, received, octet: class };
-                let Reply { flow, sequence, octet } =
+                let Reply { flow, sequence, octet, .. } =
                     reflector.reflect(&mut octets, incoming, || received + REFLECTING).expect("granted");
                 assert_eq!(
                     (flow, octets.len()),

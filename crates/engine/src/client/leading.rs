@@ -1,0 +1,174 @@
+//! Leading a test from T0 to its end: frames of both ends are handed on until all is there.
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rrul_model::observation::ObservationPoint;
+use rrul_model::recording::Frame;
+use rrul_model::time::TestTime;
+use rrul_proto::control::{ClientMessage, ServerMessage};
+
+use super::Audience;
+use super::talking::{ANSWER_TIME, say};
+use crate::clock::TestClock;
+use crate::control_link::{self, Compression, LinkError};
+use crate::flow_types::WAITING;
+use crate::test_end::{PATIENCE, TestEnd};
+
+/// How often what was observed is handed on.
+const FRAME_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long after the last phase both ends go on observing: for what is still on its way.
+const SETTLING: Duration = Duration::from_millis(300);
+
+/// How long flows may take beyond that until each is done: the waiting time of probes, and a little.
+const ENDING: Duration = WAITING.saturating_add(Duration::from_millis(500));
+
+/// How long a stopped server is waited for.
+const STOPPING: Duration = Duration::from_secs(3);
+
+/// Octets of observations, expanded, that a server may send in a second of the test, and beside that. The densest plan
+/// makes a fifth of it; a server that sends more means harm.
+const OCTETS_PER_SECOND: u64 = 16 << 20;
+const OCTETS_BESIDE: u64 = 64 << 20;
+
+/// What the thread that listens to the server passes on.
+enum FromServer {
+    Frame(Box<Frame>),
+    Finished,
+    Gone(LinkError),
+}
+
+/// From T0 to the end; why it is not complete, if so.
+pub(super) fn measure(
+    mut control: TcpStream,
+    end: &Arc<TestEnd>,
+    clock: TestClock,
+    audience: &mut dyn Audience,
+    stop: &AtomicBool,
+    flows: &[JoinHandle<()>],
+) -> Option<String> {
+    let (tell, told) = channel();
+    let listening = control.try_clone();
+    std::thread::scope(|scope| {
+        // Its clock samples show how long the test was listened to, so it goes on until the end.
+        scope.spawn(|| end.sampler.run(end, end.length() + ENDING + ANSWER_TIME));
+        scope.spawn(|| end.start_line.run(end));
+        match listening {
+            Ok(stream) => drop(scope.spawn(move || listen_to_server(stream, end, clock, &tell))),
+            Err(error) => drop(tell.send(FromServer::Gone(error.into()))),
+        }
+        let mut leader = Leader { control: &mut control, end, clock, audience, stop, told: &told, flows };
+        let outcome = leader.lead();
+        end.stop();
+        // Ends the listening thread, too.
+        let _ = control.shutdown(std::net::Shutdown::Both);
+        outcome
+    })
+}
+
+fn listen_to_server(mut stream: TcpStream, end: &TestEnd, clock: TestClock, tell: &Sender<FromServer>) {
+    let length = u64::try_from(end.length().0).unwrap_or(0) / 1_000_000_000;
+    let mut left = OCTETS_BESIDE + length * OCTETS_PER_SECOND;
+    loop {
+        let ahead = end.length().since(clock.now()).0.max(0).cast_unsigned();
+        let patience = Duration::from_nanos(ahead) + ANSWER_TIME;
+        let (news, last) = match control_link::read_counted(&mut stream, patience, Compression::Allowed) {
+            Ok((_, octets)) if octets > left => (FromServer::Gone(unbelievable("far more than can be observed")), true),
+            Ok((ServerMessage::Observed(frame), octets)) => {
+                left -= octets;
+                match frame.point {
+                    ObservationPoint::Server => (FromServer::Frame(frame), false),
+                    ObservationPoint::Client => (FromServer::Gone(unbelievable("observations of this client")), true),
+                }
+            }
+            Ok((ServerMessage::Finished, _)) => (FromServer::Finished, true),
+            Ok(_) => (FromServer::Gone(unbelievable("a message out of order")), true),
+            Err(error) => (FromServer::Gone(error), true),
+        };
+        if tell.send(news).is_err() || last {
+            return;
+        }
+    }
+}
+
+fn unbelievable(what: &str) -> LinkError {
+    io::Error::new(io::ErrorKind::InvalidData, format!("it sent {what}")).into()
+}
+
+struct Leader<'a> {
+    control: &'a mut TcpStream,
+    end: &'a TestEnd,
+    clock: TestClock,
+    audience: &'a mut dyn Audience,
+    stop: &'a AtomicBool,
+    told: &'a Receiver<FromServer>,
+    flows: &'a [JoinHandle<()>],
+}
+
+impl Leader<'_> {
+    /// Hands on frames of both ends until all is there, the user stops, or the server is gone.
+    fn lead(&mut self) -> Option<String> {
+        let length = self.end.length();
+        let mut next_frame = TestTime::ZERO + FRAME_INTERVAL;
+        let mut partial: Option<String> = None;
+        let mut finished = false;
+        let mut deadline: Option<Instant> = None;
+        loop {
+            match self.told.recv_timeout(PATIENCE) {
+                Ok(FromServer::Frame(frame)) => self.audience.frame(*frame),
+                Ok(FromServer::Finished) => finished = true,
+                Ok(FromServer::Gone(error)) => {
+                    let when = self.clock.now();
+                    return Some(partial.unwrap_or_else(|| format!("the server was lost at {when}: {error}")));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                // The listening thread has ended with its last word.
+                Err(RecvTimeoutError::Disconnected) => std::thread::sleep(PATIENCE),
+            }
+            let now = self.clock.now();
+            self.audience.tick(now);
+            if now >= next_frame {
+                self.hand_on();
+                next_frame = now + FRAME_INTERVAL;
+            }
+            if self.stop.load(Ordering::Relaxed) && partial.is_none() {
+                partial = Some(format!("stopped by the user at {now}"));
+                // The server ends the streams; what that does to them here is no failure.
+                self.end.expect_end();
+                if say(self.control, &ClientMessage::Stop).is_err() {
+                    return partial;
+                }
+                deadline = Some(Instant::now() + STOPPING);
+            }
+            if finished && partial.is_none() && now < length {
+                partial = Some(format!("the server ended the test at {now}"));
+            }
+            let settled = partial.is_some()
+                || now >= length + SETTLING && self.flows.iter().all(JoinHandle::is_finished)
+                || now >= length + ENDING;
+            if settled && deadline.is_none() {
+                deadline = Some(Instant::now() + ANSWER_TIME);
+            }
+            if finished && settled {
+                // The server has sent everything; that it does not hear the goodbye changes nothing.
+                let _ = say(self.control, &ClientMessage::Bye);
+                return partial;
+            }
+            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                return partial.or_else(|| Some("the server's last observations did not arrive".to_owned()));
+            }
+        }
+    }
+
+    fn hand_on(&mut self) {
+        for frame in self.end.observer.collect(self.clock) {
+            self.audience.frame(frame);
+        }
+    }
+}

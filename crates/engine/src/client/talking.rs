@@ -1,0 +1,34 @@
+//! Talking to the server over the control connection, with an ear for the user who wants to stop.
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rrul_proto::control::{ClientMessage, ServerMessage};
+
+use crate::control_link::{self, Compression, LinkError};
+use crate::socket::wait;
+use crate::test_end::PATIENCE;
+
+/// How long an answer of the server may take: it may have to pass a full queue.
+pub(super) const ANSWER_TIME: Duration = Duration::from_secs(15);
+
+/// Says one thing.
+pub(super) fn say(stream: &mut TcpStream, message: &ClientMessage) -> Result<(), LinkError> {
+    control_link::write(stream, message, Compression::Never)
+}
+
+/// Waits for the server's next message until the user stops the test.
+pub(super) fn listen(stream: &mut TcpStream, stop: &AtomicBool) -> Result<ServerMessage, LinkError> {
+    let deadline = Instant::now() + ANSWER_TIME;
+    while !wait::readable(&[&*stream], PATIENCE)? {
+        if stop.load(Ordering::Relaxed) {
+            return Err(io::Error::new(io::ErrorKind::Interrupted, "stopped by the user").into());
+        }
+        if Instant::now() > deadline {
+            return Err(LinkError::Silent(ANSWER_TIME.as_secs()));
+        }
+    }
+    control_link::read(stream, ANSWER_TIME, Compression::Allowed)
+}
