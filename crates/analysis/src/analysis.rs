@@ -48,6 +48,8 @@ pub struct Analysis {
     pub transaction_flows: Vec<TransactionFlow>,
     /// Test packets of the flows pooled in `round_trip_delay`, over all phases.
     pub loss: Loss,
+    /// Packets of the same flows that were due and not sent.
+    pub skipped: Skipped,
     /// How long a test packet is waited for before it counts as lost (RFC 7680 section 2, loss threshold).
     pub waiting_time: Duration,
     /// Largest spread, within one sender, between the first octets of flows that were due at the same instant.
@@ -189,6 +191,8 @@ pub struct DelayFlow {
     pub delays: PhaseDelays,
     /// Test packets and losses over all phases.
     pub loss: Loss,
+    /// Packets that were due and not sent.
+    pub skipped: Skipped,
     /// Each packet.
     pub series: Vec<DelayPoint>,
 }
@@ -205,10 +209,26 @@ pub struct DelayPoint {
 /// Counts of packets. Lost ones are counted, never left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Loss {
-    /// Sent, less those whose waiting time had not passed when the recording ended.
+    /// Sent, less those of an unknown fate: docs/metrics.md says which.
     pub sent: u64,
     /// Of those, not answered within the waiting time.
     pub lost: u64,
+}
+
+/// Packets that were due and not sent, because the host stalled and they would have been a burst. They are not lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Skipped {
+    /// Not sent.
+    pub packets: u64,
+    /// What the schedule wanted sent in that time: these and all that were sent, whatever became of them.
+    pub due: u64,
+}
+
+impl Skipped {
+    /// The part of what was due that was not sent, 0 to 1; 0 when nothing was due.
+    pub fn share(self) -> f64 {
+        if self.due == 0 { 0.0 } else { self.packets as f64 / self.due as f64 }
+    }
 }
 
 /// One closed-loop flow.

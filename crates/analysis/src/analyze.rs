@@ -8,7 +8,7 @@ use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
-use crate::analysis::{Analysis, FailedFlow};
+use crate::analysis::{Analysis, FailedFlow, Skipped};
 use crate::join::{self, ICMP_ECHO, ProbeFlow};
 use crate::metrics::round_trip_delay::Judgement;
 use crate::metrics::{goodput, loss, processor_load, send_lateness, start_spread, transactions};
@@ -33,9 +33,12 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let judgement = Judgement { phases: &header.phases, waiting_time, end };
     let delay_flows: Vec<_> = probes.iter().map(|flow| judgement.flow(flow)).collect();
     let pooled: HashSet<FlowId> = join::pooled(&probes).map(|entry| entry.flow.id).collect();
-    let round_trip_delay = judgement.phase_delays(
-        delay_flows.iter().filter(|entry| pooled.contains(&entry.flow.id)).flat_map(|entry| &entry.series),
-    );
+    let pooled = || delay_flows.iter().filter(|entry| pooled.contains(&entry.flow.id));
+    let round_trip_delay = judgement.phase_delays(pooled().flat_map(|entry| &entry.series));
+    let skipped = pooled().map(|entry| entry.skipped).fold(Skipped::default(), |sum, flow| Skipped {
+        packets: sum.packets.saturating_add(flow.packets),
+        due: sum.due.saturating_add(flow.due),
+    });
 
     let lateness = send_lateness::send_lateness(&probes);
     let (absent_flows, failed_flows) = failures(recording, &probes);
@@ -52,6 +55,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         down: goodput::goodput(recording, Direction::Down, load, partial.is_some()),
         partial,
         loss: loss::of(&round_trip_delay),
+        skipped,
         round_trip_delay,
         waiting_time,
         delay_flows,

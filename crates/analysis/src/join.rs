@@ -39,31 +39,17 @@ pub(crate) struct Probe {
     reply: Option<Reply>,
 }
 
-/// What became of a test packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// Answered after this round-trip delay.
-    Answered(Delay),
-    /// Not answered within the waiting time.
-    Lost,
-    /// The recording ended before the waiting time had passed; says nothing.
-    Undecided,
-}
-
 impl Probe {
     /// Round-trip delay without the time the reflector held the packet (RFC 2681, RFC 8762 T4-T1-(T3-T2)).
     fn round_trip_delay(&self) -> Option<Delay> {
         self.reply.map(|reply| reply.received.since(self.sent) - reply.held)
     }
 
-    /// What became of it when packets are waited for this long and nothing was observed after `end`.
-    pub(crate) fn fate(&self, waiting_time: Duration, end: TestTime) -> Fate {
-        let waiting_time = Delay::from(waiting_time);
-        match (self.reply, self.round_trip_delay()) {
-            (Some(reply), Some(delay)) if reply.received.since(self.sent) <= waiting_time => Fate::Answered(delay),
-            (None, _) if end.since(self.sent) < waiting_time => Fate::Undecided,
-            _ => Fate::Lost,
-        }
+    /// Its round-trip delay when it was answered within the waiting time; `None` when it was not.
+    pub(crate) fn answered_within(&self, waiting_time: Duration) -> Option<Delay> {
+        let reply = self.reply?;
+        let in_time = reply.received.since(self.sent) <= Delay::from(waiting_time);
+        self.round_trip_delay().filter(|_| in_time)
     }
 }
 
@@ -74,6 +60,8 @@ pub(crate) struct ProbeFlow<'a> {
     pub(crate) flow: &'a FlowSpec,
     /// Its packets.
     pub(crate) probes: Vec<Probe>,
+    /// Packets that were due and not sent, as the host stalled. They have no number and are not among `probes`.
+    pub(crate) skipped: u64,
 }
 
 /// Rows of one flow while they are gathered.
@@ -83,6 +71,7 @@ struct Rows {
     stamped: HashMap<u32, TestTime>,
     received: HashMap<u32, (TestTime, Option<(TestTime, TestTime)>)>,
     reply_stamped: HashMap<u32, TestTime>,
+    skipped: u64,
 }
 
 impl Rows {
@@ -106,7 +95,8 @@ impl Rows {
                 });
                 Reply { received: *received, held }
             });
-            let left = self.stamped.get(sequence).copied().unwrap_or(*sent);
+            // No packet leaves before it was sent: such a stamp is of another one.
+            let left = self.stamped.get(sequence).copied().filter(|stamp| stamp >= sent).unwrap_or(*sent);
             Probe { sent: left, lateness: sent.since(*scheduled), reply }
         };
         self.sent.iter().map(probe).collect()
@@ -122,7 +112,10 @@ pub(crate) fn probe_flows(recording: &Recording) -> Vec<ProbeFlow<'_>> {
         gather(&mut gathered, tables);
     }
     flows()
-        .map(|flow| ProbeFlow { flow, probes: gathered.remove(&flow.id).map(Rows::probes).unwrap_or_default() })
+        .map(|flow| {
+            let rows = gathered.remove(&flow.id).unwrap_or_default();
+            ProbeFlow { flow, skipped: rows.skipped, probes: rows.probes() }
+        })
         .collect()
 }
 
@@ -130,6 +123,11 @@ fn gather(gathered: &mut HashMap<FlowId, Rows>, tables: &Tables) {
     for row in tables.probe_sent.rows() {
         if let Some(rows) = gathered.get_mut(&row.flow) {
             rows.sent.entry(row.sequence).or_insert((row.scheduled, row.sent));
+        }
+    }
+    for row in tables.probes_skipped.rows() {
+        if let Some(rows) = gathered.get_mut(&row.flow) {
+            rows.skipped = rows.skipped.saturating_add(u64::from(row.count));
         }
     }
     for row in tables.probe_stamped.rows() {

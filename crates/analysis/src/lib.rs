@@ -13,6 +13,7 @@
 
 pub mod analysis;
 pub mod analyze;
+mod in_force;
 mod join;
 pub mod live;
 mod metrics;

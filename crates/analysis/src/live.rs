@@ -94,7 +94,7 @@ impl Live {
             let fresh = row.data_segs_in.saturating_sub(arrivals.segments);
             *arrivals = Arrivals {
                 segments: row.data_segs_in,
-                octets: arrivals.octets + u64::from(fresh) * u64::from(row.rcv_mss),
+                octets: arrivals.octets.saturating_add(u64::from(fresh) * u64::from(row.rcv_mss)),
             };
             self.octets.entry(row.flow).or_default().push_back((row.at, arrivals.octets));
         }
@@ -115,7 +115,8 @@ impl Live {
         }
         for row in tables.probe_stamped.rows() {
             if let Some(sent) = self.waiting.get_mut(&(row.flow, row.sequence)) {
-                *sent = row.sent;
+                // A stamp from before the program's own is not of this packet.
+                *sent = row.sent.max(*sent);
             }
         }
         for ProbeReceived { flow, sequence, received, reflector_received, reflector_sent, .. } in

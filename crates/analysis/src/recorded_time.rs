@@ -1,13 +1,17 @@
-//! When a recording ended and how far each host got.
+//! Until when a recording tells what happened, and how far each host got.
 
 use rrul_model::observation::{ObservationPoint, Tables};
-use rrul_model::recording::Recording;
+use rrul_model::recording::{End, Recording};
 use rrul_model::time::TestTime;
 
-/// Until when the client watched: the recording's end as it says itself, or the client's last observation before it.
+/// Until when the client listened to replies.
 ///
-/// Between the two the client waits for the server's last frames and listens to no reply any more.
+/// A run that came to its planned end listened until the end that the recording gives. One that was stopped may have
+/// listened no longer than until the client's last observation, and one that breaks off says nothing but that.
 pub(crate) fn end(recording: &Recording) -> TestTime {
+    if let Some(End { at, partial: None }) = recording.end {
+        return at;
+    }
     let last = recording.tables_of(ObservationPoint::Client).filter_map(last_observation).max();
     let said = recording.end.as_ref().map(|end| end.at);
     said.into_iter().chain(last).min().unwrap_or_default()
@@ -19,6 +23,7 @@ pub(crate) fn last_observation(tables: &Tables) -> Option<TestTime> {
         tables.octets_received.rows().map(|row| row.at).max(),
         tables.tcp_info.rows().map(|row| row.at).max(),
         tables.probe_sent.rows().map(|row| row.sent).max(),
+        tables.probes_skipped.rows().map(|row| row.at).max(),
         tables.probe_received.rows().map(|row| row.received).max(),
         tables.echo_received.rows().map(|row| row.received).max(),
         tables.transaction.rows().map(|row| row.started).max(),

@@ -150,6 +150,8 @@ pub struct DelayFlowSummary {
     pub sent: u64,
     /// Of those, lost.
     pub lost: u64,
+    /// Packets that were due and not sent.
+    pub skipped: u64,
 }
 
 /// Test packets and losses over all phases.
@@ -159,6 +161,8 @@ pub struct LossSummary {
     pub sent: u64,
     /// Of those, lost.
     pub lost: u64,
+    /// Packets that were due and not sent.
+    pub skipped: u64,
     /// How long a packet was waited for.
     pub waiting_time_ns: i64,
 }
@@ -235,7 +239,12 @@ impl From<&Analysis> for Summary {
                 pooled: phases(&analysis.round_trip_delay),
                 flows: delay_flows(analysis),
             },
-            loss: LossSummary { sent, lost, waiting_time_ns: Delay::from(analysis.waiting_time).0 },
+            loss: LossSummary {
+                sent,
+                lost,
+                skipped: analysis.skipped.packets,
+                waiting_time_ns: Delay::from(analysis.waiting_time).0,
+            },
             start_spread_ns: nanoseconds(analysis.start_spread),
             transactions: transactions(analysis),
             send_lateness: analysis.send_lateness.as_ref().map(delay),
@@ -294,6 +303,7 @@ fn delay_flows(analysis: &Analysis) -> Vec<DelayFlowSummary> {
         phases: phases(&entry.delays),
         sent: entry.loss.sent,
         lost: entry.loss.lost,
+        skipped: entry.skipped.packets,
     };
     analysis.delay_flows.iter().map(flow).collect()
 }

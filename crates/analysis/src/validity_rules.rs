@@ -8,9 +8,10 @@ use rrul_model::recording::Recording;
 use rrul_model::units::Delay;
 
 use crate::analysis::{Analysis, ProcessorLoad};
+use crate::in_force;
 use crate::metrics::goodput;
 use crate::metrics::processor_load::{SATURATED, STOLEN};
-use crate::metrics::start_spread::receiver;
+use crate::metrics::start_spread::{receiver, sender};
 use crate::validity::{Reason, Severity, Validity};
 
 /// Largest distance to a server that the test is made for: RRUL spec, Test Requirements.
@@ -23,6 +24,8 @@ const PROCESSOR_DOUBTFUL: f64 = 0.05;
 const LATE_P99: Delay = Delay(2_000_000);
 /// Send lateness that is worth a doubt: 99.9th percentile.
 const LATE_P99_9: Delay = Delay(10_000_000);
+/// Share of a flow's due packets that is worth a doubt when they were not sent.
+const SKIPPED: f64 = 0.01;
 /// Packets from which on the 99.9th percentile says more than that one packet was late (ln 0.05 / ln 0.999).
 const PACKETS_FOR_P99_9: u64 = 2994;
 
@@ -37,6 +40,9 @@ pub(crate) fn judge(recording: &Recording, analysis: &Analysis, lateness_p99_9: 
     reasons.extend(flows(analysis));
     reasons.extend(distance(analysis));
     reasons.extend(lateness(analysis, lateness_p99_9));
+    reasons.extend(skipped(analysis));
+    reasons.extend(congestion_control(recording));
+    reasons.extend(marking(recording));
     Validity::of(reasons)
 }
 
@@ -212,6 +218,63 @@ fn lateness(analysis: &Analysis, p99_9: Option<Delay>) -> Option<Reason> {
          this host, or allow rrul real-time scheduling"
     );
     Some(reason("send_late", severity, text))
+}
+
+/// Test packets left at all. What is missing is missing where the host was busiest, so the sample is not an even one.
+fn skipped(analysis: &Analysis) -> Option<Reason> {
+    let flows = analysis.delay_flows.iter().filter(|entry| entry.skipped.packets > 0);
+    let worst = flows.max_by(|a, b| a.skipped.share().total_cmp(&b.skipped.share()))?;
+    let severity = if worst.skipped.share() > SKIPPED { Severity::Doubt } else { Severity::Info };
+    let text = format!(
+        "the client stalled, so {} of {} test packets of {} were not sent ({:.1} %); stop other programs on this host, \
+         or allow rrul real-time scheduling",
+        worst.skipped.packets,
+        worst.skipped.due,
+        worst.flow.name,
+        worst.skipped.share() * 100.0
+    );
+    Some(reason("packets_skipped", severity, text))
+}
+
+/// The load was sent with the congestion control that the plan asks for.
+fn congestion_control(recording: &Recording) -> Option<Reason> {
+    let replaced = in_force::replaced_congestion_control(recording);
+    let streams = replaced.iter().map(|(kind, count)| {
+        let direction = match kind.direction {
+            Direction::Up => "upload",
+            Direction::Down => "download",
+        };
+        let streams = if *count == 1 { "stream was" } else { "streams were" };
+        let in_force = kind.in_force.as_deref().unwrap_or("a congestion control that is not known");
+        format!("{count} {direction} {streams} sent with {in_force} instead of {}", kind.asked)
+    });
+    let streams: Vec<String> = streams.collect();
+    let asked: BTreeSet<&str> = replaced.keys().map(|kind| &*kind.asked).collect();
+    let asked = Vec::from_iter(asked).join(" and ");
+    let hosts: BTreeSet<&str> = replaced.keys().map(|kind| host(sender(kind.direction))).collect();
+    let hosts = Vec::from_iter(hosts).join(" and the ");
+    let text = format!(
+        "{}, so queues were not filled as {asked} fills them; allow {asked} on the {hosts}: sysctl \
+         net.ipv4.tcp_allowed_congestion_control",
+        streams.join(", ")
+    );
+    (!replaced.is_empty()).then(|| reason("congestion_control", Severity::Doubt, text))
+}
+
+/// Packets left with the code point of their class.
+fn marking(recording: &Recording) -> Option<Reason> {
+    let in_force::Unmarked { flow, point, asked, octet, flows } = in_force::unmarked(recording)?;
+    let which = match flows {
+        1 => flow,
+        _ => format!("{flow}, the first of {flows} such flows,"),
+    };
+    let text = format!(
+        "{which} leaves the {} with DSCP {} where {asked} was asked for, so classes do not compare; look for a container \
+         or a policy there that overrides IP_TOS and IPV6_TCLASS",
+        host(point),
+        octet >> 2
+    );
+    Some(reason("marking_refused", Severity::Doubt, text))
 }
 
 fn host(point: ObservationPoint) -> &'static str {

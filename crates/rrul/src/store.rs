@@ -1,7 +1,10 @@
 //! Recordings as files: `NAME.rrul.part` while a test runs, `NAME.rrul` when it has ended.
 //!
 //! Every line is a zstd frame of its own, written as soon as it is there, so that whatever ends the program leaves a
-//! file that reads up to its last whole line. Nothing is ever overwritten.
+//! file that reads up to its last whole line and, should an octet of it be
+//! damaged, without that line. Nothing is ever overwritten.
+
+mod salvage;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -14,8 +17,8 @@ use crate::failure::Failure;
 /// What a recording's name ends in.
 const ENDING: &str = "rrul";
 
-/// Longest recording that is read into memory, octets of text.
-const LONGEST: u64 = 2 << 30;
+/// Longest recording that is read into memory, octets of text; of the file itself no more are read either.
+const LONGEST: usize = 2 << 30;
 
 /// A recording that is being written.
 #[derive(Debug)]
@@ -64,7 +67,10 @@ impl Writer {
     pub(crate) fn append(&mut self, line: &Line) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
-        self.waiting.extend(zstd::bulk::compress(&text, 3)?);
+        let mut compressor = zstd::bulk::Compressor::new(3)?;
+        // Without it, a damaged octet may read as another number.
+        compressor.include_checksum(true)?;
+        self.waiting.extend(compressor.compress(&text)?);
         self.write_waiting()
     }
 
@@ -86,13 +92,10 @@ impl Writer {
         if let Err(source) = self.write_waiting().and_then(|()| self.file.sync_data()) {
             return Err(Failure::Unfinished { path: self.part, source });
         }
-        // A link never replaces what is there, as a renaming would. Where links cannot be had, look first.
-        match std::fs::hard_link(&self.part, &self.path) {
-            Ok(()) => std::fs::remove_file(&self.part).map_err(Failure::output(&self.part))?,
-            Err(_) if !self.path.exists() => {
-                std::fs::rename(&self.part, &self.path).map_err(Failure::output(&self.path))?;
-            }
-            Err(source) => return Err(Failure::Output { path: self.part, source }),
+        let left_over = give_name(&self.part, &self.path, |part| std::fs::remove_file(part))?;
+        if let Some(error) = left_over {
+            let (part, path) = (self.part.display(), self.path.display());
+            eprintln!("rrul: note: {part}: {error}; it is the same file as {path}, remove that name by hand");
         }
         Ok(self.path)
     }
@@ -106,6 +109,21 @@ impl Writer {
     pub(crate) fn discard(self) {
         // Should it stay, it is an empty file with a telling name.
         let _ = std::fs::remove_file(&self.part);
+    }
+}
+
+/// Gives the file `part` the name `path` and takes its old one by `remove`; why that stayed, should it stay.
+fn give_name(
+    part: &Path,
+    path: &Path,
+    remove: impl FnOnce(&Path) -> io::Result<()>,
+) -> Result<Option<io::Error>, Failure> {
+    // A link never replaces what is there, as a renaming would. Where links cannot be had, look first.
+    match std::fs::hard_link(part, path) {
+        // The recording has its name; a second one takes nothing from it.
+        Ok(()) => Ok(remove(part).err()),
+        Err(_) if !path.exists() => std::fs::rename(part, path).map(|()| None).map_err(Failure::output(path)),
+        Err(source) => Err(Failure::Output { path: part.to_owned(), source }),
     }
 }
 
@@ -136,26 +154,23 @@ fn free_name(stem: &str) -> PathBuf {
     (2_u32..=u32::MAX).map(|number| PathBuf::from(format!("{stem}-{number}.{ENDING}"))).find(is_free).unwrap_or(plain)
 }
 
-/// Reads a recording, whole or cut off.
+/// Reads a recording: whole, cut off, or without the frames that are damaged.
 pub(crate) fn read(path: &Path) -> Result<Recording, Failure> {
+    let too_long = |_| Failure::Other(format!("{}: longer than any recording", path.display()));
     let file = File::open(path).map_err(Failure::file(path))?;
-    let mut text = Vec::new();
-    let decoder = zstd::stream::read::Decoder::new(file).map_err(Failure::file(path))?;
-    match decoder.take(LONGEST).read_to_end(&mut text) {
-        Ok(length) if length as u64 >= LONGEST => {
-            return Err(Failure::Other(format!("{}: longer than any recording", path.display())));
-        }
+    let mut octets = Vec::new();
+    match file.take(LONGEST as u64).read_to_end(&mut octets) {
+        Ok(length) if length >= LONGEST => return Err(too_long(salvage::TooLong)),
         Ok(_) => {}
-        // What stands before the damage is whole lines and perhaps the beginning of one.
-        Err(_) if !text.is_empty() => {}
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
-        Err(_) => return Err(Failure::Other(format!("{}: this is no rrul recording", path.display()))),
+        // A folder opens like a file.
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => {}
+        Err(error) => return Err(Failure::file(path)(error)),
     }
-    let text = match std::str::from_utf8(&text) {
-        Ok(text) => text,
-        Err(error) => std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default(),
-    };
-    Recording::from_lines(text).map_err(|source| Failure::Recording { path: path.to_owned(), source })
+    let text = salvage::text(&octets, LONGEST).map_err(too_long)?;
+    if text.is_empty() {
+        return Err(Failure::Other(format!("{}: this is no rrul recording, or nothing was recorded", path.display())));
+    }
+    Recording::from_lines(&text).map_err(|source| Failure::Recording { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
@@ -186,6 +201,19 @@ mod tests {
         assert!(error.contains("a.rrul.part") && error.contains("never overwritten"), "{error}");
         assert_eq!(std::fs::read_to_string(folder.join("a.rrul")).unwrap(), "mine");
         assert!(Writer::create(&path).unwrap_err().to_string().contains("never overwritten"));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_recording_whose_old_name_stays_is_whole_and_the_reason_is_given() {
+        let folder = folder("left-over");
+        let (part, path) = (folder.join("a.rrul.part"), folder.join("a.rrul"));
+        std::fs::write(&part, "mine").unwrap();
+        let left_over = give_name(&part, &path, |_| Err(io::ErrorKind::PermissionDenied.into())).unwrap();
+        assert_eq!(left_over.unwrap().kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+        assert!(give_name(&part, &folder.join("b.rrul"), |part| std::fs::remove_file(part)).unwrap().is_none());
+        assert!(!part.exists());
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -83,7 +83,7 @@ pub(crate) fn pooled(flows: &[DelayFlow]) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
-    use rrul_analysis::analysis::{DelayPoint, Loss, PhaseDelays};
+    use rrul_analysis::analysis::{DelayPoint, Loss, PhaseDelays, Skipped};
     use rrul_model::flow::{Component, FlowId};
     use rrul_model::time::TestTime;
 
@@ -121,6 +121,7 @@ mod tests {
             flow: flow(flow_type, ServiceClass::BE, AddressFamily::Ipv4),
             delays: PhaseDelays::default(),
             loss: Loss::default(),
+            skipped: Skipped::default(),
             series: vec![DelayPoint { at: TestTime::ZERO, delay: None }; sent],
         };
         assert_eq!(pooled(&[entry("udp_probe", 1), entry("icmp_echo", 1)]), [true, false]);

@@ -229,6 +229,9 @@ fn measurement_lines(run: &Analysis, style: Style) -> Vec<String> {
         table.row(["probes left late by, P50", &quantile(lateness.p50)]);
         table.row(["probes left late by, P99", &quantile(lateness.p99)]);
     }
+    if run.skipped.packets > 0 {
+        table.row(["probes due and not sent", &words::count(run.skipped.packets)]);
+    }
     for load in &run.processor {
         let host = match load.point {
             ObservationPoint::Client => "client",

@@ -6,8 +6,8 @@ use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
-use crate::analysis::{DelayFlow, DelayPoint, PhaseDelays};
-use crate::join::{Fate, ProbeFlow};
+use crate::analysis::{DelayFlow, DelayPoint, PhaseDelays, Skipped};
+use crate::join::{Probe, ProbeFlow};
 use crate::metrics::loss;
 use crate::statistics::percentile::DelayStatistics;
 
@@ -18,19 +18,22 @@ pub(crate) struct Judgement<'a> {
     pub(crate) phases: &'a [PhaseWindow],
     /// How long a packet is waited for.
     pub(crate) waiting_time: Duration,
-    /// When the recording ended.
+    /// Until when the client listened to replies.
     pub(crate) end: TestTime,
 }
 
 impl Judgement<'_> {
     /// The packets of a flow with their fate, those without one left out.
+    ///
+    /// Of what was sent less than the waiting time before the end, the fate is known only when all of it was answered.
+    /// Else all of it is left out, the answered packets too: to keep those and to drop the others would hide losses.
     pub(crate) fn points(&self, flow: &ProbeFlow<'_>) -> Vec<DelayPoint> {
-        let decided = flow.probes.iter().filter_map(|probe| match probe.fate(self.waiting_time, self.end) {
-            Fate::Answered(delay) => Some(DelayPoint { at: probe.sent, delay: Some(delay) }),
-            Fate::Lost => Some(DelayPoint { at: probe.sent, delay: None }),
-            Fate::Undecided => None,
-        });
-        let mut points: Vec<DelayPoint> = decided.collect();
+        let decided = self.end - self.waiting_time;
+        let mut last = flow.probes.iter().filter(|probe| probe.sent > decided);
+        let all_answered = last.all(|probe| probe.answered_within(self.waiting_time).is_some());
+        let known = flow.probes.iter().filter(|probe| all_answered || probe.sent <= decided);
+        let point = |probe: &Probe| DelayPoint { at: probe.sent, delay: probe.answered_within(self.waiting_time) };
+        let mut points: Vec<DelayPoint> = known.map(point).collect();
         points.sort_by_key(|point| point.at);
         points
     }
@@ -63,6 +66,7 @@ impl Judgement<'_> {
     pub(crate) fn flow(&self, flow: &ProbeFlow<'_>) -> DelayFlow {
         let series = self.points(flow);
         let delays = self.phase_delays(series.iter());
-        DelayFlow { flow: flow.flow.into(), loss: loss::of(&delays), delays, series }
+        let skipped = Skipped { packets: flow.skipped, due: flow.skipped.saturating_add(flow.probes.len() as u64) };
+        DelayFlow { flow: flow.flow.into(), loss: loss::of(&delays), skipped, delays, series }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use rrul_analysis::analysis::Loss;
+use rrul_analysis::analysis::{Loss, Skipped};
 use rrul_model::flow::{AddressFamily, Component, FlowId};
-use rrul_model::observation::{EchoReceived, ProbeStamped, ReplyStamped};
+use rrul_model::observation::{EchoReceived, ProbeStamped, ProbesSkipped, ReplyStamped};
 use rrul_model::recording::End;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
@@ -126,9 +126,89 @@ fn a_duplicated_reply_counts_once_and_the_first_one_counts() {
 }
 
 #[test]
+fn a_kernels_stamp_from_before_the_packet_was_sent_is_of_another_one_and_not_used() {
+    let (mut scenario, flow) = with_probe();
+    for (sequence, stamp) in [(0, SECOND - 1), (1, SECOND)] {
+        scenario.sent(flow, sequence, SECOND);
+        scenario.received(flow, sequence, SECOND, 20 * MS);
+        scenario.observe(Client, SECOND, ProbeStamped { flow, sequence, sent: TestTime(stamp) });
+    }
+    let analysis = scenario.analyze();
+    assert_eq!(analysis.round_trip_delay.idle.unwrap().max, ms(20));
+    assert!(analysis.delay_flows[0].series.iter().all(|point| point.at == TestTime(SECOND)));
+}
+
+/// Cuts a recording off: nothing of this second or later is in it.
+fn cut_at(scenario: &mut Scenario, second: u32, end: Option<End>) {
+    scenario.recording.end = end;
+    scenario.recording.frames.retain(|frame| frame.number < second);
+}
+
+#[test]
+fn losses_in_the_last_second_count_as_listening_went_on_after_it() {
+    let (mut scenario, flow) = with_probe();
+    // Every second packet of the last second is lost: 25. The last one is waited for until 22.99 s.
+    scenario.probes(flow, |at| (at < 19 * SECOND || at % (40 * MS) == 10 * MS).then_some(20 * MS));
+    scenario.recording.end = Some(End { at: TestTime(23 * SECOND), partial: None });
+    let analysis = scenario.analyze();
+    assert_eq!(analysis.loss, Loss { sent: 1000, lost: 25 });
+    assert_eq!(analysis.delay_flows[0].series.len(), 1000);
+}
+
+#[test]
+fn a_run_that_is_cut_off_shows_the_loss_that_there_was() {
+    let (mut scenario, flow) = with_probe();
+    // Every second packet is lost. Were answers of the last 3 s counted and losses not, 10 s of it would show 41 %, and
+    // 5 s 29 %.
+    scenario.probes(flow, |at| (at % (40 * MS) == 10 * MS).then_some(20 * MS));
+    for (second, sent) in [(10, 350), (5, 100)] {
+        let ends = [None, Some(End { at: TestTime(20 * SECOND), partial: Some("interrupted".to_owned()) })];
+        for end in ends {
+            cut_at(&mut scenario, second, end);
+            // The last observation is the packet that was sent 10 ms before the cut; the one sent 3 s before it counts.
+            assert_eq!(scenario.analyze().loss, Loss { sent, lost: sent / 2 }, "cut at {second} s");
+        }
+    }
+}
+
+#[test]
+fn where_all_of_the_last_packets_were_answered_they_count_flow_by_flow() {
+    let mut scenario = Scenario::new();
+    let [whole, lossy] = [AddressFamily::Ipv4, AddressFamily::Ipv6].map(|family| scenario.udp_probe(family));
+    scenario.probes(whole, |at| (at < 10 * SECOND - 25 * MS).then_some(5 * MS));
+    scenario.probes(lossy, |at| (at < 9 * SECOND).then_some(5 * MS));
+    // Of `whole` the packet sent at 9.99 s has no answer in time; without it all are answered.
+    let frames = scenario.recording.frames.clone();
+    cut_at(&mut scenario, 10, None);
+    let sent = |scenario: &Scenario| -> Vec<u64> {
+        scenario.analyze().delay_flows.iter().map(|entry| entry.loss.sent).collect()
+    };
+    assert_eq!(sent(&scenario), [350, 350]);
+    scenario.recording.frames = frames;
+    scenario.received(whole, 499, 9990 * MS, 5 * MS);
+    cut_at(&mut scenario, 10, None);
+    assert_eq!(sent(&scenario), [500, 350]);
+}
+
+#[test]
+fn packets_that_were_skipped_are_not_lost_and_counted_apart() {
+    let (mut scenario, flow) = with_probe();
+    let silent = scenario.flow("icmp_echo", Component::Realtime, None, AddressFamily::Ipv4, Scenario::ALL);
+    scenario.probes(flow, |_| Some(20 * MS));
+    for (flow, at, count) in [(flow, 6, 40), (flow, 9, 2), (silent, 9, 7), (FlowId(99), 9, 5)] {
+        scenario.observe(Client, at * SECOND, ProbesSkipped { flow, at: TestTime(at * SECOND), count });
+    }
+    let analysis = scenario.analyze();
+    assert_eq!(analysis.loss, Loss { sent: 1000, lost: 0 });
+    let skipped: Vec<Skipped> = analysis.delay_flows.iter().map(|entry| entry.skipped).collect();
+    assert_eq!(skipped, [Skipped { packets: 42, due: 1042 }, Skipped { packets: 7, due: 7 }]);
+    assert_eq!(analysis.skipped, skipped[0], "of the flows whose loss is told");
+}
+
+#[test]
 fn packets_whose_waiting_time_had_not_passed_at_the_end_are_not_counted() {
     let (mut scenario, flow) = with_probe();
-    // Nothing is answered from 16 s on; the recording ends at 20 s. Sent after 17 s: undecided.
+    // Nothing is answered from 16 s on; the recording ends at 20 s. Sent after 17 s: not known.
     scenario.probes(flow, |at| (at < 16 * SECOND).then_some(20 * MS));
     let analysis = scenario.analyze();
     assert_eq!(analysis.loss, Loss { sent: 850, lost: 50 });
@@ -201,7 +281,7 @@ fn icmp_echo_is_a_flow_of_its_own_and_pooled_only_without_udp_probes() {
 #[test]
 fn in_a_recording_that_breaks_off_the_last_observation_is_the_end() {
     let (mut scenario, flow) = with_probe();
-    // The last packet is sent at 9.99 s; nothing is answered from 5 s on. Sent after 6.99 s: undecided.
+    // The last packet is sent at 9.99 s; nothing is answered from 5 s on. Sent after 6.99 s: not known.
     scenario.probes(flow, |at| (at < 5 * SECOND).then_some(20 * MS));
     scenario.recording.end = None;
     scenario.recording.frames.retain(|frame| frame.number < 10);
@@ -221,10 +301,10 @@ fn the_series_is_in_the_order_in_which_packets_left() {
 }
 
 #[test]
-fn while_the_client_only_waits_for_the_servers_last_frames_no_packet_is_given_up() {
+fn in_a_run_that_was_stopped_the_client_listened_no_longer_than_it_observed() {
     let (mut scenario, flow) = with_probe();
     // The last packet is sent at 19.99 s, the client's last observation is at 20.003 s, the end 4 s later.
-    scenario.probes(flow, |at| (at < 18 * SECOND).then_some(20 * MS));
-    scenario.recording.end = Some(End { at: TestTime(24 * SECOND), partial: None });
-    assert_eq!(scenario.analyze().loss, Loss { sent: 900, lost: 0 });
+    scenario.probes(flow, |at| (at < 17 * SECOND).then_some(20 * MS));
+    scenario.recording.end = Some(End { at: TestTime(24 * SECOND), partial: Some("interrupted".to_owned()) });
+    assert_eq!(scenario.analyze().loss, Loss { sent: 850, lost: 0 });
 }

@@ -2,12 +2,12 @@
 
 use rrul_analysis::live::{Live, LiveSnapshot};
 use rrul_model::flow::{AddressFamily, Direction};
-use rrul_model::observation::OctetsReceived;
+use rrul_model::observation::{OctetsReceived, TcpInfo};
 use rrul_model::recording::Frame;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount};
 
-use crate::builder::{MS, SECOND, Scenario, Server, ms};
+use crate::builder::{Client, MS, SECOND, Scenario, Server, ms, tcp_info};
 
 /// What the view says after the frames of each second.
 fn follow(scenario: &Scenario) -> Vec<LiveSnapshot> {
@@ -65,6 +65,19 @@ fn only_the_receivers_count_is_goodput() {
         scenario.observe(Server, at.0, OctetsReceived { flow, at, octets: ByteCount(reading as u64 * 9_000_000) });
     }
     assert_eq!(follow(&scenario)[9].down, BitRate(20_000_000));
+}
+
+#[test]
+fn counts_that_only_a_hostile_server_sends_leave_the_view_standing() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.bulk(Direction::Down);
+    // Twice 2^64 octets less a little.
+    for (reading, data_segs_in) in [(0, 0), (1, u32::MAX), (2, 0), (3, u32::MAX)] {
+        let at = 6 * SECOND + reading * 100 * MS;
+        let row = TcpInfo { data_segs_in, rcv_mss: u32::MAX, ..tcp_info(flow, at) };
+        scenario.observe(Client, at, row);
+    }
+    assert!(follow(&scenario)[7].down > BitRate(0));
 }
 
 #[test]

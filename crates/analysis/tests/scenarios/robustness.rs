@@ -8,7 +8,7 @@ use rrul_analysis::summary::Summary;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::{
     ClockSample, CpuTime, EchoReceived, FlowEvent, FlowEventKind, Observation, OctetsReceived, ProbeReceived,
-    ProbeSent, ProbeStamped, ProcessTime, ReplyStamped, Tables, TcpInfo, Transaction,
+    ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, ReplyStamped, Tables, TcpInfo, Transaction,
 };
 use rrul_model::recording::{End, Frame, Recording};
 use rrul_model::time::{TestTime, Window};
@@ -34,10 +34,13 @@ fn flow() -> impl Strategy<Value = FlowId> {
 
 fn observation() -> impl Strategy<Value = Observation> {
     let numbers = (any_u64(), any_u64(), any_u64(), any_u64());
-    (0_u8..11, flow(), 0_u32..6, (time(), time(), time(), time()), numbers).prop_map(
+    (0_u8..12, flow(), 0_u32..6, (time(), time(), time(), time()), numbers).prop_map(
         |(kind, flow, sequence, (a, b, c, d), (w, x, y, z))| match kind {
             0 => OctetsReceived { flow, at: a, octets: ByteCount(w) }.into(),
-            1 => TcpInfo { data_segs_in: x as u32, bytes_sent: y, bytes_retrans: z, ..tcp_info(flow, a.0) }.into(),
+            1 => {
+                let (data_segs_in, rcv_mss) = (x as u32, w as u32);
+                TcpInfo { data_segs_in, rcv_mss, bytes_sent: y, bytes_retrans: z, ..tcp_info(flow, a.0) }.into()
+            }
             2 => ProbeSent { flow, sequence, scheduled: a, sent: b }.into(),
             3 => ProbeStamped { flow, sequence, sent: a }.into(),
             4 => ProbeReceived {
@@ -68,6 +71,7 @@ fn observation() -> impl Strategy<Value = Observation> {
                 steal: z,
             }
             .into(),
+            10 => ProbesSkipped { flow, at: a, count: w as u32 }.into(),
             9 => ProcessTime { at: a, user: Delay(b.0), system: Delay(c.0) }.into(),
             _ => ClockSample { at: a, realtime: b.0 }.into(),
         },
@@ -75,13 +79,16 @@ fn observation() -> impl Strategy<Value = Observation> {
 }
 
 fn event() -> impl Strategy<Value = FlowEvent> {
-    let kinds = [FlowEventKind::FirstSent, FlowEventKind::Failed, FlowEventKind::Connected];
-    (flow(), time(), prop::sample::select(kinds.to_vec())).prop_map(|(flow, at, event)| FlowEvent {
-        flow,
-        at,
-        event,
-        detail: String::new(),
-    })
+    let kinds = [
+        FlowEventKind::FirstSent,
+        FlowEventKind::Failed,
+        FlowEventKind::Connected,
+        FlowEventKind::CongestionControl,
+        FlowEventKind::Marked,
+    ];
+    let details = ["", "cubic", "bbr (cubic: no)", "unknown: no", "0", "184", "4294967296", "-1"];
+    (flow(), time(), prop::sample::select(kinds.to_vec()), prop::sample::select(details.to_vec()))
+        .prop_map(|(flow, at, event, detail)| FlowEvent { flow, at, event, detail: detail.to_owned() })
 }
 
 fn frame() -> impl Strategy<Value = Frame> {
@@ -135,6 +142,7 @@ proptest! {
     fn any_recording_is_analysed_without_panic_and_with_finite_numbers(recording in recording()) {
         let analysis = rrul_analysis::analyze(&recording);
         prop_assert!(analysis.loss.lost <= analysis.loss.sent);
+        prop_assert!(analysis.delay_flows.iter().all(|flow| flow.skipped.packets <= flow.skipped.due));
         for load in &analysis.processor {
             for share in [load.mean, load.busiest_core, load.saturated, load.steal, load.stolen] {
                 prop_assert!((0.0..=1.0).contains(&share), "{:?}", load);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rrul_analysis::summary::Summary;
 use rrul_model::flow::{AddressFamily, Component};
-use rrul_model::observation::{FlowEventKind, Transaction};
+use rrul_model::observation::{FlowEventKind, ProbesSkipped, Transaction};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use serde_json::{Map, Value, json};
@@ -84,6 +84,8 @@ fn full() -> Scenario {
     let mut scenario = Scenario::healthy();
     let echo = scenario.flow("icmp_echo", Component::Realtime, None, AddressFamily::Ipv4, Scenario::ALL);
     scenario.event(Client, echo, 0, FlowEventKind::Failed, "permission denied");
+    let probe = scenario.recording.header.flows[0].id;
+    scenario.observe(Client, SECOND, ProbesSkipped { flow: probe, at: TestTime(SECOND), count: 3 });
     let flow = scenario.flow("udp_rr", Component::Realtime, None, AddressFamily::Ipv4, Scenario::ALL);
     scenario.observe(Client, SECOND, Transaction { flow, started: TestTime(SECOND), took: Delay(MS), answered: 1 });
     scenario.event(Client, flow, 9 * SECOND, FlowEventKind::Failed, "the server closed the connection");
@@ -132,7 +134,8 @@ fn the_summary_holds_the_truth_in_base_units() {
     assert_eq!(summary["round_trip_delay"]["load"]["p95_ns"], 20_000_000);
     assert_eq!(summary["round_trip_delay"]["induced_p50_ns"], 0);
     assert_eq!(summary["round_trip_delay"]["flows"][0]["sent"], 1000);
-    assert_eq!(summary["loss"], json!({"sent": 1000, "lost": 0, "waiting_time_ns": 3_000_000_000_i64}));
+    assert_eq!(summary["round_trip_delay"]["flows"][0]["skipped"], 3);
+    assert_eq!(summary["loss"], json!({"sent": 1000, "lost": 0, "skipped": 3, "waiting_time_ns": 3_000_000_000_i64}));
     assert_eq!(summary["start_spread_ns"], Value::Null);
     assert_eq!(summary["validity"]["verdict"], "doubtful");
     assert_eq!(summary["validity"]["reasons"][0]["code"], "flow_failed");

@@ -2,8 +2,9 @@
 
 use rrul_analysis::Analysis;
 use rrul_analysis::validity::{Severity, Verdict};
-use rrul_model::flow::{AddressFamily, Component};
-use rrul_model::observation::{FlowEventKind, ProbeSent};
+use rrul_model::flow::{AddressFamily, Component, Direction, Parameter};
+use rrul_model::marking::ServiceClass;
+use rrul_model::observation::{FlowEventKind, ProbeSent, ProbesSkipped};
 use rrul_model::recording::{AbsentFamily, End};
 use rrul_model::time::TestTime;
 
@@ -120,6 +121,84 @@ fn late_sending_is_a_doubt_and_never_worse_because_delay_is_measured_from_the_ac
 }
 
 #[test]
+fn streams_that_were_sent_with_another_congestion_control_are_one_doubt() {
+    let told = |details: &[(Direction, &str)], asked: Option<&str>| {
+        let mut scenario = Scenario::healthy();
+        for (direction, detail) in details {
+            let flow = scenario.bulk(*direction);
+            if let Some(asked) = asked {
+                let parameters = &mut scenario.recording.header.flows.last_mut().unwrap().parameters.0;
+                parameters.insert("congestion_control".to_owned(), Parameter::Text(asked.to_owned()));
+            }
+            let (sender, receiver) = if *direction == Direction::Up { (Client, Server) } else { (Server, Client) };
+            scenario.event(sender, flow, 0, FlowEventKind::CongestionControl, detail);
+            // What the receiver uses sends acknowledgements.
+            scenario.event(receiver, flow, 0, FlowEventKind::CongestionControl, "vegas (cubic: not permitted)");
+        }
+        scenario.analyze()
+    };
+    let refused = "bbr (cubic: Operation not permitted (os error 1))";
+    let text = says(&told(&[(Direction::Up, refused); 4], None), Verdict::Doubtful, "congestion_control");
+    assert!(text.contains("4 upload streams were sent with bbr instead of cubic"), "{text}");
+    assert!(text.contains("allow cubic on the client: sysctl net.ipv4.tcp_allowed_congestion_control"), "{text}");
+    let both = [(Direction::Up, "cubic"), (Direction::Up, refused), (Direction::Down, "unknown: no such option")];
+    let analysis = told(&both, None);
+    let text = says(&analysis, Verdict::Doubtful, "congestion_control");
+    assert!(text.contains("1 upload stream was sent with bbr instead of cubic, 1 download stream was"), "{text}");
+    assert!(text.contains("not known instead of cubic") && text.contains("on the client and the server"), "{text}");
+    assert_eq!(analysis.validity.reasons.len(), 1, "{:?}", analysis.validity.reasons);
+
+    assert_eq!(told(&[(Direction::Up, "cubic"), (Direction::Down, "cubic")], None).validity.reasons, []);
+    assert_eq!(told(&[(Direction::Up, "bbr")], Some("bbr")).validity.reasons, []);
+    let text = says(&told(&[(Direction::Up, "cubic")], Some("bbr")), Verdict::Doubtful, "congestion_control");
+    assert!(text.contains("cubic instead of bbr") && text.contains("allow bbr"), "{text}");
+}
+
+#[test]
+fn a_flow_that_leaves_either_host_with_another_code_point_is_a_doubt() {
+    let marked = |events: &[(_, usize, &str)]| {
+        let mut scenario = Scenario::healthy();
+        let flows = &mut scenario.recording.header.flows;
+        for flow in flows.iter_mut() {
+            flow.class = ServiceClass::EF;
+        }
+        let ids: Vec<_> = flows.iter().map(|flow| flow.id).collect();
+        for (point, flow, octet) in events {
+            scenario.event(*point, ids[*flow], 0, FlowEventKind::Marked, octet);
+        }
+        scenario.analyze()
+    };
+    // EF is DSCP 46, octet 184; with ECT(0), which the kernel sets on a TCP socket by itself, 186.
+    let good = [(Client, 0, "184"), (Client, 1, "186"), (Server, 1, "184"), (Server, 2, "no number")];
+    assert_eq!(marked(&good).validity.reasons, []);
+    let text = says(&marked(&[(Client, 1, "184"), (Server, 1, "32")]), Verdict::Doubtful, "marking_refused");
+    assert!(text.contains("bulk_tcp/BE/ipv4#1 leaves the server with DSCP 8 where 46 was asked for"), "{text}");
+    let analysis = marked(&[(Client, 0, "0"), (Client, 2, "0"), (Server, 2, "700")]);
+    let text = says(&analysis, Verdict::Doubtful, "marking_refused");
+    assert!(text.contains("udp_probe/BE/ipv4#0, the first of 2 such flows, leaves the client with DSCP 0"), "{text}");
+}
+
+#[test]
+fn packets_that_the_host_had_no_time_to_send_are_told_and_a_doubt_above_1_percent_of_a_flow() {
+    let skipped = |count: u32| {
+        let mut scenario = Scenario::healthy();
+        let busy = scenario.udp_probe(AddressFamily::Ipv4);
+        // 990 packets sent: 10 more were due, or 11.
+        for sequence in 0..990 {
+            let at = 10 * MS + i64::from(sequence) * 20 * MS;
+            scenario.sent(busy, sequence, at);
+            scenario.received(busy, sequence, at, 20 * MS);
+        }
+        scenario.observe(Client, 9 * SECOND, ProbesSkipped { flow: busy, at: TestTime(9 * SECOND), count });
+        scenario.analyze()
+    };
+    assert!(says(&skipped(10), Verdict::Valid, "packets_skipped").contains("10 of 1000 test packets of udp_probe"));
+    let text = says(&skipped(11), Verdict::Doubtful, "packets_skipped");
+    assert!(text.contains("11 of 1001") && text.contains("udp_probe/BE/ipv4#3") && text.contains("1.1 %"), "{text}");
+    assert!(skipped(0).validity.reasons.is_empty());
+}
+
+#[test]
 fn a_server_farther_than_80_ms_is_doubtful_in_whichever_family() {
     let with = |idle_v6: i64| {
         let mut scenario = Scenario::healthy();
@@ -145,7 +224,7 @@ fn observations_that_were_dropped_or_whose_frame_is_missing_are_a_doubt() {
 #[test]
 fn without_load_in_a_direction_the_run_is_invalid() {
     let mut scenario = Scenario::healthy();
-    scenario.bulk(rrul_model::flow::Direction::Down);
+    scenario.bulk(Direction::Down);
     assert_eq!(scenario.analyze().validity.verdict, Verdict::Valid, "one starved stream is a result");
 
     scenario.recording.frames.retain(|frame| frame.point == Client);

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rrul_engine::control_link::{Compression, read, write};
 use rrul_engine::flow_types::vocabulary;
@@ -42,9 +42,16 @@ pub(crate) fn flows() -> Vec<FlowSpec> {
 }
 
 impl Client {
-    /// Opens a session.
+    /// Opens a session. A server that is busy is asked again, as it says: sessions whose client has vanished take a moment
+    /// to end, and one host may hold but its share of them.
     pub(crate) fn new(server: SocketAddr) -> Self {
-        let (mut control, answer) = open(server, ClientOpening::new(Purpose::Control, Token::NONE, 0));
+        let ask = || open(server, ClientOpening::new(Purpose::Control, Token::NONE, 0));
+        let deadline = Instant::now() + PATIENCE;
+        let (mut control, mut answer) = ask();
+        while answer.status == Status::Busy && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+            (control, answer) = ask();
+        }
         assert_eq!(answer.status, Status::Accepted);
         let ServerMessage::Welcome { token, .. } = read(&mut control, PATIENCE, Compression::Allowed).unwrap() else {
             panic!("no welcome");

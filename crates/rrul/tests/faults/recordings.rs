@@ -4,8 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use rrul_model::observation::ObservationPoint;
+use serde_json::Value;
+
 use crate::program::{Ended, Folder, PROGRAM, Server, end_of, run_short};
-use crate::verdict::recording;
+use crate::verdict::{Verdict, recording};
 
 fn show(path: &Path) -> Ended {
     let mut command = Command::new(PROGRAM);
@@ -65,6 +68,33 @@ fn a_file_with_a_damaged_octet_is_shown_or_says_why_not() {
         fs::write(&path, octets).unwrap();
         assert_shown_or_explained(&path);
     }
+}
+
+#[test]
+fn a_damaged_octet_in_the_middle_costs_that_frame_and_no_other() {
+    let server = Server::start(&[]);
+    let folder = Folder::with_plan();
+    end_of(run_short(&folder, &server.name(), &["--set", "load=1s"]));
+    let octets = fs::read(folder.file("out.rrul")).unwrap();
+    let all = recording(&folder.file("out.rrul"));
+    // Every line is a zstd frame: the second frame of the client begins where as many lines end.
+    let damaged = all.frames.iter().position(|frame| frame.point == ObservationPoint::Client && frame.number == 1);
+    let lines_before = damaged.unwrap() + 1;
+    let length = |from: &[u8]| zstd::zstd_safe::find_frame_compressed_size(from).unwrap();
+    let begin = (0..lines_before).fold(0, |begin, _| begin + length(&octets[begin..]));
+    let mut octets = octets;
+    let middle = begin + length(&octets[begin..]) / 2;
+    octets[middle] ^= 0x10;
+    let path = folder.file("damaged.rrul");
+    fs::write(&path, octets).unwrap();
+    assert!(assert_shown_or_explained(&path));
+    let verdict = Verdict::of(&path);
+    let reason = verdict.reason("frames_missing").unwrap_or_else(|| panic!("{:#}", verdict.summary));
+    let of_client = all.frames.iter().filter(|frame| frame.point == ObservationPoint::Client).count();
+    assert!(reason.starts_with(&format!("1 of {of_client} frames of the client")), "{reason}");
+    // The end was read, and every frame of the server.
+    assert_eq!(verdict.summary["partial"], Value::Null);
+    assert_eq!(verdict.doubts().iter().filter(|code| **code == "frames_missing").count(), 1);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::{
     DelayFlow, DelayPoint, DirectionGoodput, FlowLabel, GoodputFlow, Loss, PhaseDelays, ProcessorLoad, RatePoint,
-    TransactionFlow, TransactionPhase,
+    Skipped, TransactionFlow, TransactionPhase,
 };
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_analysis::validity::Validity;
@@ -95,6 +95,7 @@ impl Made {
             round_trip_delay,
             transaction_flows: self.transactions(),
             loss: Loss { sent: packets.len() as u64, lost },
+            skipped: Skipped::default(),
             delay_flows,
             waiting_time: Duration::from_secs(3),
             start_spread: Some(Delay(430_000)),
@@ -312,7 +313,8 @@ pub(crate) fn direction_goodput(flows: Vec<GoodputFlow>) -> DirectionGoodput {
 
 pub(crate) fn delay_flow(flow: FlowLabel, series: Vec<DelayPoint>, phases: &[PhaseWindow]) -> DelayFlow {
     let lost = series.iter().filter(|packet| packet.delay.is_none()).count() as u64;
-    DelayFlow { flow, delays: by_phase(&series, phases), loss: Loss { sent: series.len() as u64, lost }, series }
+    let (delays, loss) = (by_phase(&series, phases), Loss { sent: series.len() as u64, lost });
+    DelayFlow { flow, delays, loss, skipped: Skipped::default(), series }
 }
 
 pub(crate) fn by_phase(packets: &[DelayPoint], phases: &[PhaseWindow]) -> PhaseDelays {

@@ -1,0 +1,122 @@
+//! Lines out of a file of zstd frames, whole, cut off or damaged.
+
+use std::io::{self, Read};
+
+/// What every zstd frame begins with: RFC 8878 section 3.1.1, 0xFD2FB528 with its lowest octet first.
+const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
+
+/// The file holds, or a hostile one pretends to hold, more text than fits into memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooLong;
+
+/// The text of all frames of a file that can be read.
+///
+/// After a frame that is damaged it goes on with the next that is not, as each is complete in itself. Of a frame that the
+/// end of the file cuts off the whole lines are kept. Text ends in a newline before the next frame's begins.
+///
+/// # Errors
+/// When more than `longest` octets would come out of it, what is thrown away included.
+pub(super) fn text(mut octets: &[u8], longest: usize) -> Result<String, TooLong> {
+    let mut text = String::new();
+    let mut left = longest;
+    while let Some(begin) = octets.windows(MAGIC.len()).position(|window| window == MAGIC) {
+        octets = &octets[begin..];
+        let mut piece = Vec::new();
+        let decoded = decode(octets, left, &mut piece);
+        left = left.checked_sub(piece.len()).filter(|left| *left > 0).ok_or(TooLong)?;
+        match (decoded, String::from_utf8(piece)) {
+            (Ok(rest), Ok(piece)) => {
+                append(&mut text, &piece);
+                octets = rest;
+            }
+            (Ok(rest), Err(_)) => octets = rest,
+            (Err(error), piece) => {
+                if error.kind() == io::ErrorKind::UnexpectedEof {
+                    append(&mut text, whole_lines(&piece.unwrap_or_default()));
+                }
+                octets = &octets[MAGIC.len()..];
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// Decodes the frame at the beginning into `piece`, at most this many octets and one; gives what follows the frame.
+fn decode<'a>(octets: &'a [u8], most: usize, piece: &mut Vec<u8>) -> io::Result<&'a [u8]> {
+    let decoder = zstd::stream::read::Decoder::with_buffer(octets)?.single_frame();
+    let mut limited = decoder.take(most as u64);
+    limited.read_to_end(piece)?;
+    Ok(limited.into_inner().finish())
+}
+
+/// The lines from the beginning that are what they should be: a damaged length can make rubbish look cut off.
+fn whole_lines(piece: &str) -> &str {
+    let lines = piece.split_inclusive('\n');
+    let whole = lines.take_while(|line| serde_json::from_str::<serde_json::Value>(line).is_ok());
+    &piece[..whole.map(str::len).sum()]
+}
+
+fn append(text: &mut String, piece: &str) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(piece);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(text: &str) -> Vec<u8> {
+        let mut compressor = zstd::bulk::Compressor::new(3).unwrap();
+        compressor.include_checksum(true).unwrap();
+        compressor.compress(text.as_bytes()).unwrap()
+    }
+
+    /// A line that cannot be mistaken for another, long enough that some of it is compressed.
+    fn line(number: usize) -> String {
+        format!("{{\"number\":{number},\"ones\":[{}1]}}\n", "1,".repeat(100))
+    }
+
+    #[test]
+    fn one_damaged_octet_costs_one_frame_wherever_it_is() {
+        let frames: Vec<Vec<u8>> = (0..5).map(|number| frame(&line(number))).collect();
+        let without_third: String = [0, 1, 3, 4].into_iter().map(line).collect();
+        let begin = frames[0].len() + frames[1].len();
+        for flipped in [0x01, 0x55, 0x80, 0xff] {
+            for place in begin..begin + frames[2].len() {
+                let mut octets = frames.concat();
+                octets[place] ^= flipped;
+                let read = text(&octets, 10_000).unwrap();
+                // Some bits of a frame's header say nothing of its content: RFC 8878 has unused ones.
+                let whole = read == (0..5).map(line).collect::<String>();
+                assert!(whole || read == without_third, "octet {place} ^ {flipped:#x}: {read}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_frame_that_is_cut_off_the_whole_lines_are_read() {
+        // Blocks of the format hold 128 KiB at most, so that some are whole where the file is cut.
+        let lines: Vec<String> = (0..2000).map(line).collect();
+        let octets = frame(&lines.concat());
+        let read = text(&octets[..octets.len() - 5], 1_000_000).unwrap();
+        assert!(!read.is_empty() && lines.concat().starts_with(&read) && read.ends_with('\n'));
+    }
+
+    #[test]
+    fn text_that_was_not_ended_does_not_join_the_next() {
+        assert_eq!(text(&[frame("1"), frame("2\n")].concat(), 100).unwrap(), "1\n2\n");
+    }
+
+    #[test]
+    fn what_is_too_long_is_refused_and_so_is_rubbish_that_would_be() {
+        let long = frame(&line(0));
+        assert_eq!(text(&long, 100), Err(TooLong));
+        // Ten frames whose checksum is wrong, of which nothing is kept.
+        let mut damaged = long;
+        *damaged.last_mut().unwrap() ^= 1;
+        assert_eq!(text(&damaged, 1000).unwrap(), "");
+        assert_eq!(text(&damaged.repeat(10), 1000), Err(TooLong));
+    }
+}
