@@ -13,6 +13,7 @@ const SETTINGS: &[&str] = &[
     "net.core.rmem_max",
     "net.core.wmem_max",
     "net.ipv4.ping_group_range",
+    "net.ipv4.tcp_allowed_congestion_control",
     "net.ipv4.tcp_available_congestion_control",
     "net.ipv4.tcp_congestion_control",
     "net.ipv4.tcp_ecn",

@@ -70,7 +70,7 @@ impl Observer {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
     }
 
-    /// Makes a frame of everything noted since the last one, or several of at most [`FRAME_ROWS`] rows.
+    /// Makes a frame of everything noted since the last one, or several when there is much.
     pub fn collect(&self, clock: TestClock) -> Vec<Frame> {
         let mut observations = Vec::new();
         self.rings.lock().unwrap_or_else(PoisonError::into_inner).retain_mut(|ring| {

@@ -103,11 +103,6 @@ fn head(run: &Analysis, style: Style) -> Vec<String> {
     lines.extend(words::warnings(run).iter().map(|warning| style.alarm(&printable(warning))));
     let notes = run.validity.reasons.iter().filter(|reason| reason.severity == Severity::Info);
     lines.extend(notes.map(|reason| printable(&format!("Note: {}", reason.text))));
-    lines.extend(
-        run.absent_flows
-            .iter()
-            .map(|flow| printable(&format!("Note: flow {} did not take part: {}", flow.flow.name, flow.reason))),
-    );
     lines
 }
 

@@ -76,17 +76,7 @@ pub(crate) fn warnings(run: &Analysis) -> Vec<String> {
         };
         Some(format!("{word}: {}", reason.text))
     });
-    let mut lines: Vec<String> = reasons.collect();
-    if let Some(reason) = &run.partial {
-        lines.push(format!("Not a whole run: {reason}"));
-    }
-    for absent in &run.absent_families {
-        lines.push(format!("{} is absent: {}", family_name(absent.family), absent.reason));
-    }
-    for failed in &run.failed_flows {
-        lines.push(format!("Flow {} failed: {}", failed.flow.name, failed.reason));
-    }
-    lines
+    reasons.collect()
 }
 
 /// The verdict as a word that begins a line.

@@ -210,11 +210,15 @@ fn what_a_run_does_not_have_is_named() {
 #[test]
 fn doubts_stand_on_the_chart_in_red() {
     let mut run = Made::fq_codel().analysis();
-    let reason = Reason { code: "server_far", severity: Severity::Doubt, text: "the server is 120 ms away".to_owned() };
-    run.validity = Validity::of(vec![reason]);
-    run.partial = Some("stopped at 31 s".to_owned());
+    let reason = |code, severity, text: &str| Reason { code, severity, text: text.to_owned() };
+    run.validity = Validity::of(vec![
+        reason("server_far", Severity::Doubt, "the server is 120 ms away"),
+        reason("no_load", Severity::Invalid, "no upload"),
+        reason("family_absent", Severity::Info, "ipv6 was not tested"),
+    ]);
     let picture = drawn("overview", &[&run]);
-    for warning in ["Doubtful: the server is 120 ms away", "Not a whole run: stopped at 31 s"] {
+    assert!(!picture.says("ipv6 was not tested"), "what is no doubt stands in the summary alone");
+    for warning in ["Doubtful: the server is 120 ms away", "Invalid: no upload"] {
         let text =
             picture.texts.iter().find(|text| text.words == warning).unwrap_or_else(|| panic!("{:?}", picture.words()));
         assert_eq!(text.colour, THEME.alarm);

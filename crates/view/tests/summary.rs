@@ -38,15 +38,22 @@ fn troubled() -> Analysis {
              programs on this host, or allow rrul real-time scheduling",
         ),
         reason(
+            "partial",
+            Severity::Doubt,
+            "the recording is not complete: stopped by the user at 31.200 s; the numbers cover what there is of it",
+        ),
+        reason("flow_failed", Severity::Doubt, "bulk_tcp/EF/up/ipv4 failed: connection refused"),
+        reason("family_absent", Severity::Info, "ipv6 was not tested: the server has no IPv6 address"),
+        reason(
             "server_far",
             Severity::Doubt,
             "the server is 120 ms away over ipv4, farther than 80.0 ms: streams take long to fill the line, and delay \
              of the distance hides that of queues; use a nearer server",
         ),
     ]);
-    run.partial = Some("interrupted by the user at 31.2 s".to_owned());
     run.absent_families
         .push(AbsentFamily { family: AddressFamily::Ipv6, reason: "the server has no IPv6 address".to_owned() });
+    run.partial = Some("stopped by the user at 31.200 s".to_owned());
     let failed = label(9, "bulk_tcp", Component::Load, Some(Direction::Up), AddressFamily::Ipv4, ServiceClass::EF);
     run.failed_flows.push(FailedFlow { flow: failed, reason: "connection refused".to_owned() });
     run

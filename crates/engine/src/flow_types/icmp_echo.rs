@@ -112,7 +112,7 @@ fn socket(family: AddressFamily) -> io::Result<(Socket, Access)> {
 fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<(Socket, Access), String> {
     let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
     let (socket, access) = socket(spec.family).map_err(|error| {
-        format!("absent: ICMP is not permitted ({error}); widen net.ipv4.ping_group_range or give CAP_NET_RAW")
+        format!("ICMP is not permitted ({error}); widen net.ipv4.ping_group_range or give CAP_NET_RAW")
     })?;
     let prepared = || -> io::Result<u32> {
         options::mark(&socket, spec.family, spec.class)?;
