@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-use rrul_engine::client::{Audience, RunOptions, run};
+use rrul_engine::client::{Audience, Kept, RunOptions, run};
 use rrul_engine::scheduling;
 use rrul_model::recording::{End, Frame, Header, Line, Recording};
 use rrul_model::time::TestTime;
@@ -34,27 +34,25 @@ pub(crate) fn measure(
     stop: &AtomicBool,
 ) -> Result<Measurement, Failure> {
     let (lines, writing) = write_in_background(writer)?;
-    let mut audience = Recorder { lines, progress, header: None, frames: Vec::new(), end: None };
+    let mut audience = Recorder { lines, progress, kept: Kept::default() };
     let outcome = run(options, &mut audience, stop);
     audience.progress.close();
-    let Recorder { lines, header, frames, end, .. } = audience;
+    let Recorder { lines, kept, .. } = audience;
     drop(lines);
     let writer = writing.join().map_err(|_| Failure::Other("the writing thread has ended early".to_owned()))?;
     if let Err(error) = outcome {
         writer.discard();
         return Err(error.into());
     }
-    let header = *header.ok_or_else(|| Failure::Other("the test ended without a header".to_owned()))?;
-    Ok(Measurement { recording: Recording { header, frames, end }, path: writer.finish() })
+    let recording = kept.recording().ok_or_else(|| Failure::Other("the test ended without a header".to_owned()))?;
+    Ok(Measurement { recording, path: writer.finish() })
 }
 
 /// Takes what the engine brings forth: to the file, to the screen, to memory.
 struct Recorder {
     lines: Sender<Line>,
     progress: Progress,
-    header: Option<Box<Header>>,
-    frames: Vec<Frame>,
-    end: Option<End>,
+    kept: Kept,
 }
 
 impl Recorder {
@@ -68,13 +66,13 @@ impl Audience for Recorder {
     fn header(&mut self, header: &Header) {
         self.write(Line::Header(Box::new(header.clone())));
         self.progress.begin(header);
-        self.header = Some(Box::new(header.clone()));
+        self.kept.header(header);
     }
 
     fn frame(&mut self, frame: Frame) {
         self.write(Line::Frame(Box::new(frame.clone())));
         self.progress.frame(&frame);
-        self.frames.push(frame);
+        self.kept.frame(frame);
     }
 
     fn tick(&mut self, now: TestTime) {
@@ -83,7 +81,7 @@ impl Audience for Recorder {
 
     fn end(&mut self, end: &End) {
         self.write(Line::End(end.clone()));
-        self.end = Some(end.clone());
+        self.kept.end(end);
     }
 }
 

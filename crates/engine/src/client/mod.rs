@@ -1,6 +1,7 @@
 //! The client: leads a test from its plan to its last frame.
 
 mod connecting;
+mod kept;
 mod leading;
 mod matching_clocks;
 mod server_names;
@@ -28,6 +29,7 @@ use crate::flow_type::Initiation;
 use crate::flow_types;
 use crate::test_end::TestEnd;
 use connecting::Connected;
+pub use kept::Kept;
 use talking::{listen, say};
 
 /// From the agreement to T0, beside two round trips: time for the message to arrive and every thread to get ready.

@@ -2,40 +2,12 @@
 
 use std::sync::atomic::AtomicBool;
 
-use rrul_engine::client::{Audience, Families, RunError, RunOptions, run};
+use rrul_engine::client::{Families, Kept, RunError, RunOptions, run};
 use rrul_engine::environment::Privacy;
 use rrul_engine::flow_types::vocabulary;
 use rrul_engine::server::{Server, ServerOptions};
 use rrul_model::plan::{Surroundings, TestPlan};
-use rrul_model::recording::{End, Frame, Header, Recording};
-use rrul_model::time::TestTime;
-
-/// Keeps everything.
-#[derive(Default)]
-pub(crate) struct Keeper {
-    pub(crate) header: Option<Header>,
-    pub(crate) frames: Vec<Frame>,
-    pub(crate) end: Option<End>,
-}
-
-impl Audience for Keeper {
-    fn header(&mut self, header: &Header) {
-        self.header = Some(header.clone());
-    }
-    fn frame(&mut self, frame: Frame) {
-        self.frames.push(frame);
-    }
-    fn tick(&mut self, _now: TestTime) {}
-    fn end(&mut self, end: &End) {
-        self.end = Some(end.clone());
-    }
-}
-
-impl Keeper {
-    pub(crate) fn recording(self) -> Recording {
-        Recording { header: self.header.expect("a header"), frames: self.frames, end: self.end }
-    }
-}
+use rrul_model::recording::Recording;
 
 /// A plan from its text.
 pub(crate) fn plan(text: &str) -> TestPlan {
@@ -67,7 +39,7 @@ pub(crate) fn options(server: &Server, plan: TestPlan) -> RunOptions {
 
 /// Runs it.
 pub(crate) fn record(options: &RunOptions) -> Result<Recording, RunError> {
-    let mut keeper = Keeper::default();
-    run(options, &mut keeper, &AtomicBool::new(false))?;
-    Ok(keeper.recording())
+    let mut kept = Kept::default();
+    run(options, &mut kept, &AtomicBool::new(false))?;
+    Ok(kept.recording().expect("a header"))
 }

@@ -4,15 +4,14 @@ use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rrul_engine::client::{Audience, Families, RunOptions, run};
+use rrul_engine::client::{Families, Kept, RunOptions, run};
 use rrul_engine::environment::Privacy;
 use rrul_engine::flow_types::vocabulary;
 use rrul_engine::server::{Server, ServerOptions};
 use rrul_lab::{Lab, Link, Truth};
 use rrul_model::flow::AddressFamily;
 use rrul_model::plan::{Surroundings, TestPlan};
-use rrul_model::recording::{End, Frame, Header, Recording};
-use rrul_model::time::TestTime;
+use rrul_model::recording::Recording;
 use rrul_model::units::BitRate;
 
 /// A link to measure over.
@@ -96,9 +95,9 @@ pub(crate) fn measure(case: &Case) -> Measured {
         seed: 7,
     };
     let recording = lab.client().run(move || {
-        let mut keeper = Keeper { header: None, frames: Vec::new(), end: None };
-        run(&options, &mut keeper, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error}"));
-        Recording { header: keeper.header.expect("a header"), frames: keeper.frames, end: keeper.end }
+        let mut kept = Kept::default();
+        run(&options, &mut kept, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error}"));
+        kept.recording().expect("a header")
     });
     drop(server);
     let truth = lab.truth().expect("the link's log");
@@ -106,23 +105,4 @@ pub(crate) fn measure(case: &Case) -> Measured {
         assert_eq!((direction.missed, direction.forgotten, direction.refused), (0, 0, 0), "the log is whole");
     }
     Measured { recording: recording.expect("a thread at the near end"), truth }
-}
-
-struct Keeper {
-    header: Option<Header>,
-    frames: Vec<Frame>,
-    end: Option<End>,
-}
-
-impl Audience for Keeper {
-    fn header(&mut self, header: &Header) {
-        self.header = Some(header.clone());
-    }
-    fn frame(&mut self, frame: Frame) {
-        self.frames.push(frame);
-    }
-    fn tick(&mut self, _now: TestTime) {}
-    fn end(&mut self, end: &End) {
-        self.end = Some(end.clone());
-    }
 }

@@ -1,0 +1,37 @@
+//! An audience that keeps everything in memory.
+
+use rrul_model::recording::{End, Frame, Header, Recording};
+use rrul_model::time::TestTime;
+
+use super::Audience;
+
+/// What a test has brought forth so far.
+#[derive(Debug, Default)]
+pub struct Kept {
+    header: Option<Header>,
+    frames: Vec<Frame>,
+    end: Option<End>,
+}
+
+impl Kept {
+    /// The recording; `None` when the test has not begun.
+    pub fn recording(self) -> Option<Recording> {
+        Some(Recording { header: self.header?, frames: self.frames, end: self.end })
+    }
+}
+
+impl Audience for Kept {
+    fn header(&mut self, header: &Header) {
+        self.header = Some(header.clone());
+    }
+
+    fn frame(&mut self, frame: Frame) {
+        self.frames.push(frame);
+    }
+
+    fn tick(&mut self, _now: TestTime) {}
+
+    fn end(&mut self, end: &End) {
+        self.end = Some(end.clone());
+    }
+}

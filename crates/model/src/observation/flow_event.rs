@@ -1,0 +1,42 @@
+//! Events in the life of a flow.
+
+use serde::{Deserialize, Serialize};
+
+use crate::flow::FlowId;
+use crate::time::TestTime;
+
+/// What happened to a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowEventKind {
+    /// `connect` was called.
+    ConnectStarted,
+    /// The handshake is complete.
+    Connected,
+    /// Congestion control in force, as read back; the detail is its name.
+    CongestionControl,
+    /// Traffic-class octet in force, as read back; the detail is its value.
+    Marked,
+    /// The first octet, or packet, was handed to the kernel.
+    FirstSent,
+    /// The first octet of load reached the receiver.
+    FirstReceived,
+    /// The sender stopped as planned.
+    Stopped,
+    /// The flow could not be set up or ended early; the detail says why. The rest of the test goes on.
+    Failed,
+}
+
+/// One event in the life of a flow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowEvent {
+    /// The flow.
+    pub flow: FlowId,
+    /// When.
+    pub at: TestTime,
+    /// What.
+    pub event: FlowEventKind,
+    /// More, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+}

@@ -1,0 +1,99 @@
+//! What is observed of test packets: sent, left out, stamped, answered.
+
+use serde::{Deserialize, Serialize};
+
+use super::columns::{Column, table};
+use crate::flow::FlowId;
+use crate::time::TestTime;
+
+table! {
+    /// A test packet handed to the kernel.
+    ProbeSent in ProbeSentTable {
+        /// The flow.
+        flow: FlowId,
+        /// Its number within the flow, from 0.
+        sequence: u32,
+        /// When the schedule wanted it sent.
+        scheduled: TestTime,
+        /// Stamp taken just before the send call.
+        sent: TestTime,
+    }
+}
+
+table! {
+    /// Test packets that were due and not sent, as the host stalled: they would have been a burst.
+    ///
+    /// They have no number, so they do not look lost; the sample has a gap there.
+    ProbesSkipped in ProbesSkippedTable {
+        /// The flow.
+        flow: FlowId,
+        /// When it was noticed.
+        at: TestTime,
+        /// How many.
+        count: u32,
+    }
+}
+
+table! {
+    /// The kernel's stamp of a test packet leaving for the device.
+    ProbeStamped in ProbeStampedTable {
+        /// The flow.
+        flow: FlowId,
+        /// Which packet.
+        sequence: u32,
+        /// The kernel's transmit stamp.
+        sent: TestTime,
+    }
+}
+
+table! {
+    /// The reply to a test packet has arrived.
+    ///
+    /// A packet without such a row was lost, its reply was, or it came after the recording ended.
+    ProbeReceived in ProbeReceivedTable {
+        /// The flow.
+        flow: FlowId,
+        /// Which packet it answers.
+        sequence: u32,
+        /// The kernel's receive stamp of the reply (RFC 8762: T4).
+        received: TestTime,
+        /// When the program read it.
+        read: TestTime,
+        /// The reflector's receive stamp, on the server's clock (T2).
+        reflector_received: TestTime,
+        /// The reflector's stamp just before it sent, on the server's clock (T3).
+        reflector_sent: TestTime,
+        /// Traffic-class octet of the test packet as it reached the reflector.
+        reflector_octet: u8,
+        /// Traffic-class octet of the reply as it reached the client.
+        octet: u8,
+        /// How many test packets of this flow had reached the reflector.
+        reflector_count: u32,
+    }
+}
+
+table! {
+    /// The reflector's kernel stamp of an earlier reply leaving, told in a later one (RFC 8972: follow-up telemetry).
+    ReplyStamped in ReplyStampedTable {
+        /// The flow.
+        flow: FlowId,
+        /// Which packet the stamped reply answered.
+        sequence: u32,
+        /// The kernel's transmit stamp, on the server's clock.
+        reflector_sent: TestTime,
+    }
+}
+
+table! {
+    /// An ICMP echo reply has arrived (RFC 792, RFC 4443). The request stands in [`ProbeSent`].
+    EchoReceived in EchoReceivedTable {
+        /// The flow.
+        flow: FlowId,
+        /// Which request it answers.
+        sequence: u32,
+        /// The kernel's receive stamp.
+        received: TestTime,
+        /// When the program read it.
+        read: TestTime,
+    }
+}

@@ -1,0 +1,129 @@
+//! What is observed of streams and exchanges: octets, the kernel's TCP state, transactions.
+
+use serde::{Deserialize, Serialize};
+
+use super::columns::{Column, table};
+use crate::flow::FlowId;
+use crate::time::TestTime;
+use crate::units::{ByteCount, Delay};
+
+table! {
+    /// Octets that a stream's receiver has been handed by its TCP so far, in order and without duplicates.
+    ///
+    /// Goodput is the slope of this. Counted at the receiver only: a sender's count includes what sits in its buffers.
+    OctetsReceived in OctetsReceivedTable {
+        /// The stream.
+        flow: FlowId,
+        /// When the count was read.
+        at: TestTime,
+        /// All octets since the stream opened.
+        octets: ByteCount,
+    }
+}
+
+table! {
+    /// One reading of the kernel's `TCP_INFO`, cumulative counters as the kernel keeps them (RFC 4898).
+    ///
+    /// Fields that the running kernel does not have are 0, and the environment says how long its structure is.
+    TcpInfo in TcpInfoTable {
+        /// The stream.
+        flow: FlowId,
+        /// When it was read.
+        at: TestTime,
+        /// TCP state (1 established).
+        state: u8,
+        /// Congestion-avoidance state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
+        ca_state: u8,
+        /// Option bits: 1 timestamps, 2 SACK, 4 window scaling, 8 ECN negotiated, 16 ECN seen.
+        options: u8,
+        /// Smoothed round-trip time, microseconds.
+        rtt: u32,
+        /// Its mean deviation, microseconds.
+        rttvar: u32,
+        /// Minimum round-trip time, microseconds.
+        min_rtt: u32,
+        /// Retransmission timeout, microseconds.
+        rto: u32,
+        /// Sender's maximum segment size, octets.
+        snd_mss: u32,
+        /// Receiver's estimate of the peer's segment size, octets.
+        rcv_mss: u32,
+        /// Path MTU, octets.
+        pmtu: u32,
+        /// Congestion window, segments.
+        snd_cwnd: u32,
+        /// Slow-start threshold, segments.
+        snd_ssthresh: u32,
+        /// Segments in flight.
+        unacked: u32,
+        /// Segments marked lost.
+        lost: u32,
+        /// Segments retransmitted in all.
+        total_retrans: u32,
+        /// Octets not yet sent once.
+        notsent_bytes: u32,
+        /// Peer's receive window, octets.
+        snd_wnd: u32,
+        /// Own receive window, octets.
+        rcv_wnd: u32,
+        /// Octets acknowledged by the peer.
+        bytes_acked: u64,
+        /// Octets received in order.
+        bytes_received: u64,
+        /// Octets sent, retransmissions included.
+        bytes_sent: u64,
+        /// Octets retransmitted.
+        bytes_retrans: u64,
+        /// Segments sent, of wire size.
+        segs_out: u32,
+        /// Segments received, of wire size.
+        segs_in: u32,
+        /// Segments received that carried data.
+        data_segs_in: u32,
+        /// Segments sent that carried data.
+        data_segs_out: u32,
+        /// Data segments delivered to the peer.
+        delivered: u32,
+        /// Of those, acknowledged with a congestion mark.
+        delivered_ce: u32,
+        /// Duplicate SACKs received.
+        dsack_dups: u32,
+        /// Reordering events seen by the sender.
+        reord_seen: u32,
+        /// Segments received out of order.
+        rcv_ooopack: u32,
+        /// Delivery rate, octets per second.
+        delivery_rate: u64,
+        /// Pacing rate, octets per second.
+        pacing_rate: u64,
+        /// Time with data in flight or waiting, microseconds.
+        busy_time: u64,
+        /// Of it, limited by the peer's window, microseconds.
+        rwnd_limited: u64,
+        /// Of it, limited by the send buffer, microseconds.
+        sndbuf_limited: u64,
+        /// Octets received marked CE.
+        received_ce_bytes: u32,
+        /// Octets received marked ECT(0).
+        received_e0_bytes: u32,
+        /// Octets received marked ECT(1).
+        received_e1_bytes: u32,
+    }
+}
+
+table! {
+    /// One request-response transaction of a closed-loop flow.
+    ///
+    /// Closed loop: the next request waits for this response, so these rows count transactions and must never feed
+    /// percentiles of delay (they sample good moments far more often than bad ones).
+    Transaction in TransactionTable {
+        /// The flow.
+        flow: FlowId,
+        /// When the request was sent.
+        started: TestTime,
+        /// How long until the response was there, or until waiting was given up.
+        took: Delay,
+        /// 1 when the response came, 0 when it did not in time.
+        answered: u8,
+    }
+}
