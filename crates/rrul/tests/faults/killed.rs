@@ -31,7 +31,7 @@ fn assert_partial(ended: &Ended, folder: &Folder, reason: &str) {
     assert_eq!(folder.recordings(), ["out.rrul"]);
     let partial = recording(&folder.file("out.rrul")).end.expect("it has an end").partial.expect("it is marked");
     assert!(partial.contains(reason), "{partial}");
-    for words in ["Not a whole run: ", "Goodput under load", "recording: "] {
+    for words in ["the recording is not complete: ", "Goodput under load", "recording: "] {
         assert!(ended.stdout.contains(words), "no \"{words}\" in: {ended:#?}");
     }
     assert!(Verdict::of(&folder.file("out.rrul")).doubts().contains(&"partial"));
@@ -202,7 +202,7 @@ fn a_client_that_is_killed_loses_two_seconds_at_most() {
     command.arg("show").arg(&path);
     let shown = end_of(command);
     assert_eq!((shown.code, shown.stderr.as_str()), (Some(1), ""), "{shown:#?}");
-    assert!(shown.stdout.contains("Not a whole run: ") && shown.stdout.contains("Goodput under load"), "{shown:#?}");
+    assert!(shown.stdout.contains("the recording is not complete: ") && shown.stdout.contains("Goodput under load"), "{shown:#?}");
     wait_until("the end of the session at the server", || server.log().contains("session closed"));
     server.assert_sound();
 }
