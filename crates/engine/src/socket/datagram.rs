@@ -130,6 +130,21 @@ mod tests {
     use std::net::UdpSocket;
     use std::time::Duration;
 
+    /// The kernel begins to stamp what it receives a moment after the first socket on the host has asked for it.
+    fn wait_for_stamping(client: &UdpSocket, server: &UdpSocket) {
+        let deadline = std::time::Instant::now() + Duration::from_secs(2);
+        loop {
+            send_to(client, b"stamped?", server.local_addr().unwrap(), 0, None).unwrap();
+            assert!(wait::readable(&[server], Duration::from_secs(2)).unwrap());
+            let found = receive(server, &mut [0; 64]).unwrap().unwrap();
+            while receive_transmit_stamp(client).unwrap().is_some() {}
+            if found.stamp.is_some() {
+                return;
+            }
+            assert!(std::time::Instant::now() < deadline, "the kernel does not stamp what it receives");
+        }
+    }
+
     fn exchange(address: &str, family: AddressFamily) {
         let server = UdpSocket::bind(address).unwrap();
         let client = UdpSocket::bind(address).unwrap();
@@ -139,6 +154,8 @@ mod tests {
         for socket in [&server, &client] {
             options::stamp(socket).unwrap();
         }
+        wait_for_stamping(&client, &server);
+        options::stamp(&client).unwrap();
         let before = wall_now();
         send_to(&client, b"question", server.local_addr().unwrap(), 0xb9, None).unwrap();
         let mut octets = [0; 64];
