@@ -202,7 +202,10 @@ fn a_client_that_is_killed_loses_two_seconds_at_most() {
     command.arg("show").arg(&path);
     let shown = end_of(command);
     assert_eq!((shown.code, shown.stderr.as_str()), (Some(1), ""), "{shown:#?}");
-    assert!(shown.stdout.contains("the recording is not complete: ") && shown.stdout.contains("Goodput under load"), "{shown:#?}");
+    assert!(
+        shown.stdout.contains("the recording is not complete: ") && shown.stdout.contains("Goodput under load"),
+        "{shown:#?}"
+    );
     wait_until("the end of the session at the server", || server.log().contains("session closed"));
     server.assert_sound();
 }
