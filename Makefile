@@ -31,7 +31,8 @@ build: tools web ## the program, optimised: target/release/rrul
 	@echo "target/release/rrul is ready; try: make demo"
 
 demo: build ## a bloated link and a managed one, measured, compared and drawn, without server or root
-	target/release/rrul demo
+	@# 1 says that a result is doubtful, with the reason above: the demo has been seen all the same.
+	target/release/rrul demo || [ $$? -eq 1 ]
 
 test: tools web ## every test, with the count of what ran and of what was skipped and why
 	scripts/test
