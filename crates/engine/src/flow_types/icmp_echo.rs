@@ -6,7 +6,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -62,22 +61,12 @@ impl FlowType for IcmpEcho {
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = at_once::open_all(specs, initiation, open);
-        if opened.is_empty() {
-            return Vec::new();
-        }
-        let initiation = initiation.clone();
-        let work = move || {
-            let end = Arc::clone(&initiation.end);
-            let Some(clock) = end.wait_for_begin() else { return };
-            let flows = opened.into_iter().map(|(spec, (socket, access))| {
-                let interval = spec.parameters.duration("interval", DEFAULT_INTERVAL);
-                let seed = initiation.seed_for(&spec);
-                let sender = EchoSender::new(&spec, access, SendSchedule::new(spec.window, interval, seed), seed);
-                ProbeFlow::new(spec.id, interval, socket, packet_for(&spec), Box::new(sender))
-            });
-            open_loop::run(&end, clock, flows.collect());
-        };
-        std::thread::Builder::new().name("icmp_echo".to_owned()).spawn(work).into_iter().collect()
+        open_loop::spawn("icmp_echo", opened, initiation, |spec, (socket, access), _, initiation| {
+            let interval = spec.parameters.duration("interval", DEFAULT_INTERVAL);
+            let seed = initiation.seed_for(spec);
+            let sender = EchoSender::new(spec, access, SendSchedule::new(spec.window, interval, seed), seed);
+            ProbeFlow::new(spec.id, interval, socket, packet_for(spec), Box::new(sender))
+        })
     }
 }
 

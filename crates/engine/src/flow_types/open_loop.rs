@@ -5,15 +5,17 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rrul_model::flow::FlowId;
+use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::observation::{Observation, ProbeSent, ProbeStamped, ProbesSkipped};
 use rrul_model::time::TestTime;
 use rrul_proto::session_sender::Arrival;
 use socket2::Socket;
 
 use crate::clock::{RawTime, TestClock, WallClock};
+use crate::flow_type::Initiation;
 use crate::observer::Notebook;
 use crate::scheduling;
 use crate::socket::transmit_numbers::TransmitNumbers;
@@ -163,8 +165,38 @@ impl ProbeFlow {
     }
 }
 
+/// Starts the thread that serves all opened flows of one type; `make` builds each when T0 is known, which it is told on the
+/// server's session clock. Where there is no thread to be had, every flow has failed.
+pub(super) fn spawn<T: Send + 'static>(
+    name: &str,
+    opened: Vec<(FlowSpec, T)>,
+    initiation: &Initiation,
+    make: impl Fn(&FlowSpec, T, i64, &Initiation) -> ProbeFlow + Send + 'static,
+) -> Vec<JoinHandle<()>> {
+    if opened.is_empty() {
+        return Vec::new();
+    }
+    let specs: Vec<FlowSpec> = opened.iter().map(|(spec, _)| spec.clone()).collect();
+    let of_thread = initiation.clone();
+    let work = move || {
+        let end = &of_thread.end;
+        let Some((clock, server_origin)) = end.wait_for_begin().zip(end.server_origin()) else { return };
+        let flows = opened.into_iter().map(|(spec, socket)| make(&spec, socket, server_origin, &of_thread));
+        run(end, clock, flows.collect());
+    };
+    match std::thread::Builder::new().name(name.to_owned()).spawn(work) {
+        Ok(thread) => vec![thread],
+        Err(error) => {
+            for spec in &specs {
+                initiation.end.failed(spec, format!("cannot start a thread: {error}"));
+            }
+            Vec::new()
+        }
+    }
+}
+
 /// Sends and receives until every flow has sent all and waited for replies. The thread's whole life.
-pub(super) fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
+fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
     // Awake before a packet is due only where that cannot be preempted: elsewhere it would burn time for nothing.
     let awake = match scheduling::run_as_probe() {
         Ok(()) => AWAKE,

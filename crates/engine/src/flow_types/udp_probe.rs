@@ -4,7 +4,6 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -65,24 +64,13 @@ impl FlowType for UdpProbe {
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = at_once::open_all(specs, initiation, open);
-        if opened.is_empty() {
-            return Vec::new();
-        }
-        let initiation = initiation.clone();
-        let work = move || {
-            let end = Arc::clone(&initiation.end);
-            let Some((clock, server_origin)) = end.wait_for_begin().zip(end.server_origin()) else { return };
-            let flows = opened.into_iter().map(|(spec, socket)| {
-                let interval = spec.parameters.duration("interval", DEFAULT_INTERVAL);
-                let identity =
-                    Identity { flow: spec.id, token: initiation.token, octet: spec.class.octet(), server_origin };
-                let sender = SessionSender::new(identity, spec.window, interval, initiation.seed_for(&spec));
-                ProbeFlow::new(spec.id, interval, socket, packet_for(&spec), Box::new(sender))
-            });
-            open_loop::run(&end, clock, flows.collect());
-        };
-        let spawned = std::thread::Builder::new().name("udp_probe".to_owned()).spawn(work);
-        spawned.into_iter().collect()
+        open_loop::spawn("udp_probe", opened, initiation, |spec, socket, server_origin, initiation| {
+            let interval = spec.parameters.duration("interval", DEFAULT_INTERVAL);
+            let identity =
+                Identity { flow: spec.id, token: initiation.token, octet: spec.class.octet(), server_origin };
+            let sender = SessionSender::new(identity, spec.window, interval, initiation.seed_for(spec));
+            ProbeFlow::new(spec.id, interval, socket, packet_for(spec), Box::new(sender))
+        })
     }
 }
 

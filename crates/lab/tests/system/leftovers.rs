@@ -9,12 +9,9 @@ use std::process::{Command, Stdio};
 const LINK: &str = "rtt = \"2ms\"\n[down]\nrate = \"100Mbit/s\"\n[up]\nrate = \"100Mbit/s\"\n";
 const HOLD: &str = "RRUL_LAB_HOLD";
 
-/// The other half of the test below: brings a lab up, names its namespaces, and waits to be killed.
-#[test]
-#[ignore = "is started by the test below, in a process of its own"]
-fn a_lab_is_held_until_its_process_is_killed() {
-    assert!(std::env::var_os(HOLD).is_some(), "this is a part of the test below and not to be run by itself");
-    let lab = super::lab("a_lab_is_held_until_its_process_is_killed", LINK).unwrap();
+/// What the test's own process does when it is started again to be killed: brings a lab up, names its namespaces, and waits.
+fn hold(test: &str) {
+    let lab = super::lab(test, LINK).unwrap();
     let number = |host: &rrul_lab::Host| fs::metadata(host.namespace_path()).unwrap().ino();
     println!("\nnamespaces {} {}", number(lab.client()), number(lab.server()));
     let mut line = String::new();
@@ -40,10 +37,13 @@ fn keepers(namespace: u64) -> Vec<String> {
 #[test]
 fn a_killed_process_leaves_no_namespace_and_no_device() {
     let test = "a_killed_process_leaves_no_namespace_and_no_device";
+    if std::env::var_os(HOLD).is_some() {
+        return hold(test);
+    }
     if !rrul_lab::lab_available_for(test) {
         return;
     }
-    let held = ["--exact", "leftovers::a_lab_is_held_until_its_process_is_killed", "--ignored", "--nocapture"];
+    let held = ["--exact", "leftovers::a_killed_process_leaves_no_namespace_and_no_device", "--nocapture"];
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(held).env(HOLD, "1").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut holder = command.spawn().unwrap();
