@@ -162,9 +162,10 @@ pub struct PhaseDelays {
 }
 
 impl PhaseDelays {
-    /// The statistics of one phase.
+    /// The statistics of one phase; none of the survey before the baseline.
     pub fn of(&self, phase: Phase) -> Option<&DelayStatistics> {
         match phase {
+            Phase::Before => None,
             Phase::Idle => self.idle.as_ref(),
             Phase::Load => self.load.as_ref(),
             Phase::After => self.after.as_ref(),

@@ -2,6 +2,9 @@
 //!
 //! Base units only, as integers: bits per second (`_bps`), nanoseconds (`_ns`), octets, counts. Shares are 0 to 1.
 //! What is not known is null, never 0. Series are left to the recording.
+//!
+//! A metric whose type in [`metrics`](crate::metrics) is serializable stands here as it is; those of `analysis.rs` are
+//! carried over into forms of this module.
 
 use rrul_model::flow::Direction;
 use rrul_model::observation::ObservationPoint;
@@ -10,7 +13,8 @@ use rrul_model::units::Delay;
 use serde::Serialize;
 
 use crate::analysis::{
-    Analysis, DelayFlow, DirectionGoodput, FailedFlow, GoodputFlow, Loss, PhaseDelays, ProcessorLoad, TransactionFlow,
+    Analysis, DelayFlow, DirectionGoodput, FailedFlow, FlowLabel, GoodputFlow, Loss, PhaseDelays, ProcessorLoad,
+    TransactionFlow,
 };
 use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
@@ -271,6 +275,20 @@ fn direction(goodput: &DirectionGoodput) -> DirectionSummary {
         mean_bps: goodput.mean.0,
         octets: goodput.octets.0,
         flows: goodput.flows.iter().map(flow).collect(),
+    }
+}
+
+impl Serialize for FlowLabel {
+    /// As its name: it says everything that the other fields do.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name)
+    }
+}
+
+impl Serialize for DelayStatistics {
+    /// With the unit in the names.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        delay(self).serialize(serializer)
     }
 }
 

@@ -111,7 +111,7 @@ pub enum Component {
     Voip,
     /// Web Component.
     Web,
-    /// Analysis Component: path traces.
+    /// Analysis Component: path traces, marking sweeps.
     Analysis,
 }
 
@@ -139,6 +139,11 @@ impl FromStr for Component {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FlowId(pub u16);
+
+impl FlowId {
+    /// No flow of the plan: the control connection, whose octets travel on the same link.
+    pub const CONTROL: Self = Self(u16::MAX);
+}
 
 impl fmt::Display for FlowId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

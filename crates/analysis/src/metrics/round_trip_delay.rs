@@ -45,8 +45,8 @@ impl Judgement<'_> {
 
     /// Statistics of these packets for each phase.
     pub(crate) fn phase_delays<'p>(&self, points: impl Iterator<Item = &'p DelayPoint>) -> PhaseDelays {
-        let mut answered: [Vec<Delay>; 3] = Default::default();
-        let mut lost = [0; 3];
+        let mut answered: [Vec<Delay>; Phase::ALL.len()] = Default::default();
+        let mut lost = [0; Phase::ALL.len()];
         for point in points {
             let Some(phase) = self.phase(point.at) else { continue };
             match point.delay {
@@ -54,7 +54,8 @@ impl Judgement<'_> {
                 None => lost[phase as usize] += 1,
             }
         }
-        let [idle, load, after] = answered;
+        // What is sent before the baseline is a survey, and disturbs itself.
+        let [_, idle, load, after] = answered;
         PhaseDelays {
             idle: DelayStatistics::of(idle, lost[Phase::Idle as usize]),
             load: DelayStatistics::of(load, lost[Phase::Load as usize]),

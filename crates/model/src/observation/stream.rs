@@ -127,3 +127,25 @@ table! {
         answered: u8,
     }
 }
+
+table! {
+    /// One attempt at a new TCP connection, of a flow that opens one after another.
+    Connection in ConnectionTable {
+        /// The flow.
+        flow: FlowId,
+        /// Its number within the flow, from 0.
+        sequence: u32,
+        /// When the schedule wanted it opened.
+        scheduled: TestTime,
+        /// Just before `connect` was called.
+        started: TestTime,
+        /// How far it came: 0 no answer in time, 1 handshake complete, 2 first octets of the server received, 3 refused.
+        reached: u8,
+        /// From `started` to the end of the handshake, or until it was refused or given up.
+        connect: Delay,
+        /// From `started` to the first octet from the server; 0 unless `reached` is 2.
+        answer: Delay,
+        /// SYN segments that were sent again.
+        syn_retransmits: u8,
+    }
+}

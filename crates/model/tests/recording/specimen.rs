@@ -7,8 +7,10 @@ use rrul_model::environment::Environment;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameter, Parameters};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
-    ClockSample, CpuTime, EchoReceived, FlowEvent, FlowEventKind, ObservationPoint, OctetsReceived, ProbeReceived,
-    ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, ReplyStamped, Tables, TcpInfo, Transaction,
+    CgroupThrottle, ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, InterfaceCount,
+    ObservationPoint, OctetsReceived, PacketMarked, PacketReceived, ProbeReceived, ProbeSent, ProbeStamped,
+    ProbesSkipped, ProcessTime, QueueCount, ReflectorWindow, ReplyStamped, SocketDrops, SoftnetCount, Tables, TcpInfo,
+    Transaction,
 };
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::plan::{FlowEntry, PhaseLength, TestPlan};
@@ -162,6 +164,19 @@ fn client_frame() -> Frame {
         tables.push(EchoReceived { flow: PROBE, sequence: n, received: later(18_000_000), read: at }.into());
         let took = Delay(18_000_000 + i64::from(n));
         tables.push(Transaction { flow: PROBE, started: at, took, answered: u8::from(n != 1) }.into());
+        tables.push(ReflectorWindow { flow: PROBE, sequence: n, highest: n, window: (2 << n) - 1 }.into());
+        tables.push(PacketMarked { flow: PROBE, sequence: n, octet: 4 * n as u8 }.into());
+        let connection = Connection {
+            flow: PROBE,
+            sequence: n,
+            scheduled: at,
+            started: later(30_000),
+            reached: n as u8,
+            connect: Delay(18_000_000),
+            answer: Delay(36_000_000),
+            syn_retransmits: 1,
+        };
+        tables.push(connection.into());
     }
     let mut frame = Frame { point: ObservationPoint::Client, number: 0, dropped: 3, tables, events: Vec::new() };
     let kinds = [
@@ -203,6 +218,27 @@ fn server_frame() -> Frame {
         tables.push(cpu.into());
         tables.push(ProcessTime { at, user: Delay(7_000_000), system: Delay(9_000_000) }.into());
         tables.push(ClockSample { at, realtime: at.0 - 250 }.into());
+        let n32 = u32::try_from(n).unwrap();
+        tables.push(PacketReceived { flow: PROBE, sequence: n32, received: at, octet: 0xb8 }.into());
+        let softnet = SoftnetCount { at, core: 1, processed: 900 + n32, dropped: 3, squeezed: 4 };
+        tables.push(softnet.into());
+        let throttle = CgroupThrottle { at, periods: 40 + n, throttled_periods: 2, throttled: Delay(5_000_000) };
+        tables.push(throttle.into());
+        tables.push(SocketDrops { flow: FlowId::CONTROL, at, dropped: n32 }.into());
+        let interface = InterfaceCount {
+            at,
+            interface: 2,
+            received_octets: u64::MAX,
+            received_packets: 71 + n,
+            received_dropped: 1,
+            sent_octets: 90_000 * n,
+            sent_packets: 72 + n,
+            sent_dropped: 6,
+        };
+        tables.push(interface.into());
+        let queue =
+            QueueCount { at, interface: 2, backlog_octets: 3028, backlog_packets: 2, dropped: 8, requeued: 9 + n32 };
+        tables.push(queue.into());
     }
     Frame { point: ObservationPoint::Server, number: 0, dropped: 0, tables, events: Vec::new() }
 }
@@ -256,7 +292,7 @@ fn tcp_info(at: TestTime, n: u64) -> TcpInfo {
 }
 
 /// The names and numbers of rows of all tables; a table that is added must be added here.
-pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 12] {
+pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 21] {
     let Tables {
         octets_received,
         tcp_info,
@@ -266,10 +302,19 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 12] {
         probe_received,
         reply_stamped,
         echo_received,
+        packet_received,
+        reflector_window,
+        packet_marked,
         transaction,
+        connection,
         cpu_time,
         process_time,
         clock_sample,
+        softnet_count,
+        cgroup_throttle,
+        socket_drops,
+        interface_count,
+        queue_count,
     } = tables;
     [
         ("octets_received", octets_received.len()),
@@ -280,10 +325,19 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 12] {
         ("probe_received", probe_received.len()),
         ("reply_stamped", reply_stamped.len()),
         ("echo_received", echo_received.len()),
+        ("packet_received", packet_received.len()),
+        ("reflector_window", reflector_window.len()),
+        ("packet_marked", packet_marked.len()),
         ("transaction", transaction.len()),
+        ("connection", connection.len()),
         ("cpu_time", cpu_time.len()),
         ("process_time", process_time.len()),
         ("clock_sample", clock_sample.len()),
+        ("softnet_count", softnet_count.len()),
+        ("cgroup_throttle", cgroup_throttle.len()),
+        ("socket_drops", socket_drops.len()),
+        ("interface_count", interface_count.len()),
+        ("queue_count", queue_count.len()),
     ]
 }
 
