@@ -1,5 +1,9 @@
 //! Estimators, each named for what it is.
 
+#[allow(dead_code, reason = "metrics begin to use it")]
+pub(crate) mod autocorrelation;
+#[allow(dead_code, reason = "metrics begin to use it")]
+pub(crate) mod block_bootstrap;
 pub(crate) mod counter;
 pub mod percentile;
 pub(crate) mod time_bins;
