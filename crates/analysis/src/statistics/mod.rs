@@ -3,7 +3,7 @@
 #[allow(dead_code, reason = "metrics begin to use it")]
 pub(crate) mod autocorrelation;
 #[allow(dead_code, reason = "metrics begin to use it")]
-pub(crate) mod block_bootstrap;
+pub mod block_bootstrap;
 pub(crate) mod counter;
 pub mod percentile;
 pub(crate) mod time_bins;
