@@ -1,4 +1,7 @@
-//! The sampler: one thread an end that reads the counters of every stream, and of the host, while the test runs.
+//! The sampler: one thread an end that reads the counters of every connection, and of the host, while the test runs.
+//!
+//! Load is read on the plan's grid. Connections that carry little are read once a second: what they do is told elsewhere,
+//! and only their segments are to be counted.
 
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,8 +18,8 @@ use crate::observer::Notebook;
 use crate::test_end::TestEnd;
 use crate::{processor_time, scheduling, tcp_info};
 
-/// Host counters are read this often.
-const HOST_INTERVAL: i64 = 1_000_000_000;
+/// Host counters, and connections that carry little, are read this often.
+const SLOW_INTERVAL: i64 = 1_000_000_000;
 
 /// Seconds between two collections, and twice over.
 const SECONDS: f64 = 3.0;
@@ -34,6 +37,16 @@ struct Sampled {
     window: Window,
     stream: Arc<TcpStream>,
     received: Option<Arc<AtomicU64>>,
+    pace: Pace,
+}
+
+/// How often a connection is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// On the plan's grid.
+    Grid,
+    /// Once a second.
+    Slow,
 }
 
 impl Sampled {
@@ -56,7 +69,15 @@ impl Sampler {
 
     /// Observes a stream, and at its receiver the count of octets.
     pub fn watch(&self, flow: FlowId, window: Window, stream: &Arc<TcpStream>, received: Option<&Arc<AtomicU64>>) {
-        let sampled = Sampled { flow, window, stream: Arc::clone(stream), received: received.cloned() };
+        self.add(Sampled { flow, window, stream: Arc::clone(stream), received: received.cloned(), pace: Pace::Grid });
+    }
+
+    /// Observes a connection that carries little.
+    pub fn watch_slowly(&self, flow: FlowId, window: Window, stream: &Arc<TcpStream>) {
+        self.add(Sampled { flow, window, stream: Arc::clone(stream), received: None, pace: Pace::Slow });
+    }
+
+    fn add(&self, sampled: Sampled) {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(sampled);
     }
 
@@ -87,7 +108,7 @@ impl Sampler {
         let wall_origin = WallClock::new().raw(0).since(RawTime(0)).saturating_neg();
         let interval = i64::try_from(self.interval.as_nanos()).unwrap_or(100_000_000);
         let first = clock.now().0.div_euclid(interval);
-        let mut host_due = i64::MIN;
+        let mut slow_due = i64::MIN;
         for tick in first.. {
             let due = TestTime(tick.saturating_mul(interval));
             if due > until || !end.sleep_until(clock, due) {
@@ -97,17 +118,20 @@ impl Sampler {
             if now.0 > due.0 + interval {
                 continue;
             }
+            let slow = now.0 >= slow_due;
+            if slow {
+                slow_due = now.0.div_euclid(SLOW_INTERVAL).saturating_add(1).saturating_mul(SLOW_INTERVAL);
+            }
             let near = Window { from: now - self.interval, to: now + self.interval };
             for sampled in self.streams.lock().unwrap_or_else(PoisonError::into_inner).iter() {
                 let watched = Window { from: sampled.window.from, to: sampled.window.to + Duration::from_secs(1) };
-                if watched.overlaps(&near) {
+                if watched.overlaps(&near) && (slow || sampled.pace == Pace::Grid) {
                     sampled.sample(clock, &mut notebook);
                 }
             }
             let realtime = wall_now() - wall_origin - clock.origin.0;
             notebook.note(ClockSample { at: clock.now(), realtime });
-            if now.0 >= host_due {
-                host_due = now.0.div_euclid(HOST_INTERVAL).saturating_add(1).saturating_mul(HOST_INTERVAL);
+            if slow {
                 for row in processor_time::cores(now) {
                     notebook.note(row);
                 }

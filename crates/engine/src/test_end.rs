@@ -1,12 +1,13 @@
 //! One end of a test: what its threads share.
 
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
-use rrul_model::time::TestTime;
+use rrul_model::time::{TestTime, Window};
 
 use crate::clock::{RawTime, TestClock};
 use crate::observer::Observer;
@@ -118,6 +119,15 @@ impl TestEnd {
                 return true;
             }
             std::thread::sleep(Duration::from_nanos(left).min(PATIENCE));
+        }
+    }
+
+    /// Has the segments of the control connection counted, from now on: its octets travel on the link under test. Where
+    /// there is no descriptor left for that, they are not.
+    pub fn watch_control(&self, control: &TcpStream) {
+        if let Ok(control) = control.try_clone() {
+            let always = Window { from: TestTime(i64::MIN), to: TestTime(i64::MAX) };
+            self.sampler.watch_slowly(FlowId::CONTROL, always, &Arc::new(control));
         }
     }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{options, plan, record, server};
-use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_model::recording::Recording;
 
@@ -120,6 +120,30 @@ fn closed_loop_flows_report_transactions() {
         let answered = rows.filter(|row| row.flow == flow.id && row.answered == 1).count();
         // At most one a millisecond for 2.1 s; a busy machine makes fewer.
         assert!((100..=2100).contains(&answered), "{}: {answered} transactions", flow.name);
+    }
+}
+
+#[test]
+fn every_tcp_connection_of_a_test_has_its_segments_counted_at_both_ends() {
+    let server = server();
+    let recording = record(&options(&server, plan(EVERYTHING))).unwrap();
+    let tcp = recording.header.flows.iter().filter(|flow| ["bulk_tcp", "tcp_rr"].contains(&&*flow.flow_type));
+    let flows: Vec<FlowId> = tcp.map(|flow| flow.id).chain([FlowId::CONTROL]).collect();
+    assert_eq!(flows.len(), 8 + 2 + 1);
+    for flow in flows {
+        let last = |point| {
+            let rows = recording.tables_of(point).flat_map(|tables| tables.tcp_info.rows());
+            rows.filter(|row| row.flow == flow)
+                .max_by_key(|row| row.at)
+                .unwrap_or_else(|| panic!("{flow} at {point:?}"))
+        };
+        let (here, there) = (last(ObservationPoint::Client), last(ObservationPoint::Server));
+        assert!(here.segs_out > 2 && here.segs_in > 2, "{flow}: {here:?}");
+        // Loopback loses nothing, but a bulk sender closes first and the control connection goes on.
+        if recording.flow(flow).is_some_and(|flow| flow.flow_type == "tcp_rr") {
+            assert!(here.segs_out.abs_diff(there.segs_in) <= 3, "{flow}: {here:?} {there:?}");
+            assert!(here.segs_in.abs_diff(there.segs_out) <= 3, "{flow}: {here:?} {there:?}");
+        }
     }
 }
 

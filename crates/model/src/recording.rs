@@ -51,7 +51,7 @@ pub struct Header {
     pub flows: Vec<FlowSpec>,
     /// When each phase takes place.
     pub phases: Vec<PhaseWindow>,
-    /// The families under test.
+    /// The families under test; the first is that of the control connection.
     pub families: Vec<AddressFamily>,
     /// Families that were asked for or expected and are absent, with the reason.
     #[serde(default)]

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rrul_model::flow::FlowId;
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Frame;
 use rrul_model::time::TestTime;
@@ -55,6 +56,7 @@ pub(super) fn measure(
 ) -> Option<String> {
     let (tell, told) = channel();
     let listening = control.try_clone();
+    end.watch_control(&control);
     std::thread::scope(|scope| {
         // Its clock samples show how long the test was listened to, so it goes on until the end.
         scope.spawn(|| end.sampler.run(end, end.length() + ENDING + ANSWER_TIME));
@@ -65,6 +67,7 @@ pub(super) fn measure(
         }
         let mut leader = Leader { control: &mut control, end, clock, audience, stop, told: &told, flows };
         let outcome = leader.lead();
+        end.sampler.finish(end, FlowId::CONTROL);
         end.stop();
         // Ends the listening thread, too.
         let _ = control.shutdown(std::net::Shutdown::Both);

@@ -4,6 +4,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
@@ -55,8 +56,11 @@ impl FlowType for TcpRr {
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = at_once::open_all(specs, initiation, stream_opening::open);
         at_once::spawn_each(opened, initiation, |spec, stream, initiation| {
-            let end = &initiation.end;
-            match request(spec, &stream, end) {
+            let (end, stream) = (&initiation.end, Arc::new(stream));
+            end.sampler.watch_slowly(spec.id, spec.window, &stream);
+            let outcome = request(spec, &stream, end);
+            end.sampler.finish(end, spec.id);
+            match outcome {
                 Ok(()) => end.event(spec.id, FlowEventKind::Stopped, ""),
                 Err(_) if end.is_ending() => end.event(spec.id, FlowEventKind::Stopped, ""),
                 Err(error) => end.failed(spec, format!("ended early: {error}")),
@@ -68,8 +72,11 @@ impl FlowType for TcpRr {
         if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
             return end.failed(spec, reason);
         }
+        let stream = Arc::new(stream);
+        end.sampler.watch_slowly(spec.id, spec.window, &stream);
         // How a client ends its connection is its business; it has counted every transaction.
         let _ = echo(spec, &stream, end);
+        end.sampler.finish(end, spec.id);
     }
 }
 

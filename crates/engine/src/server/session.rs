@@ -231,6 +231,7 @@ fn measure(stream: &mut TcpStream, session: &Session, end: &Arc<TestEnd>, origin
     let until = end.length() + SETTLING;
     let mut out = stream.try_clone()?;
     end.begin(clock, origin);
+    end.watch_control(stream);
     std::thread::scope(|scope| {
         scope.spawn(|| end.sampler.run(end, until));
         scope.spawn(|| end.start_line.run(end));
@@ -245,6 +246,7 @@ fn measure(stream: &mut TcpStream, session: &Session, end: &Arc<TestEnd>, origin
                 Err(error) => break Err(error),
             }
         };
+        end.sampler.finish(end, FlowId::CONTROL);
         end.stop();
         // A client that reads but a little now and then would otherwise keep the reporter for hours.
         let _ = stream.shutdown(std::net::Shutdown::Both);
