@@ -1,6 +1,7 @@
 //! How far the server's clock is ahead of the client's, at every instant of the test.
 
 use rrul_model::flow::Direction;
+use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
@@ -18,7 +19,7 @@ pub struct ClockOffset {
 
 impl ClockOffset {
     /// From the fastest packet of each direction; `None` unless there is one in both.
-    pub(crate) fn estimate(legs: &[Leg<'_>]) -> Option<Self> {
+    pub(crate) fn estimate(_recording: &Recording, legs: &[Leg<'_>]) -> Option<Self> {
         let fastest = |direction| {
             let of_direction = legs.iter().filter(|leg| leg.direction == direction);
             of_direction.flat_map(|leg| &leg.journeys).filter_map(|one| Some(one.received?.since(one.sent))).min()
@@ -38,6 +39,12 @@ impl ClockOffset {
             Direction::Up => self.client_time(received).since(sent),
             Direction::Down => received.since(self.client_time(sent)),
         }
+    }
+
+    /// Why the drift of one clock against the other is not known well enough to tell queueing by direction; `None` when
+    /// it is.
+    pub fn uncertain(&self) -> Option<&str> {
+        None
     }
 
     /// By how much the offset, and every one-way delay with it, may be off.
