@@ -15,6 +15,10 @@ use crate::statistics::percentile::percentile;
 pub(crate) const UDP_PROBE: &str = "udp_probe";
 /// Flow type of ICMP echo.
 pub(crate) const ICMP_ECHO: &str = "icmp_echo";
+/// Flow type of new connections.
+pub(crate) const TCP_CONNECT: &str = "tcp_connect";
+/// Flow type of records in a TCP stream.
+pub(crate) const TCP_RECORDS: &str = "tcp_records";
 
 /// Shortest waiting time: loss threshold of the test packets (RFC 7680 section 2).
 pub(crate) const SHORTEST_WAITING_TIME: Duration = Duration::from_secs(3);

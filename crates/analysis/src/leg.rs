@@ -9,7 +9,7 @@ use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 
-use crate::join::UDP_PROBE;
+use crate::join::{TCP_RECORDS, UDP_PROBE};
 
 /// One packet on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +107,8 @@ impl Rows {
         match flow.direction {
             None if flow.flow_type == UDP_PROBE => vec![self.there(flow), self.back(flow)],
             None => Vec::new(),
+            // Records wait in buffers and for each other: no packets, and no measure of the path.
+            Some(_) if flow.flow_type == TCP_RECORDS => Vec::new(),
             Some(direction) => vec![self.one_way(flow, direction)],
         }
     }

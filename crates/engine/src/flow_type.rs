@@ -42,6 +42,8 @@ impl Initiation {
 pub enum ServerPart {
     /// A TCP connection a flow, handed to [`FlowType::respond`].
     Stream,
+    /// Any number of TCP connections a flow, each answered and closed.
+    Connections,
     /// The session's reflector answers its test packets.
     Reflector,
     /// None: the server's host answers by itself.
@@ -58,6 +60,11 @@ pub trait FlowType: Sync {
 
     /// Test packets that a flow sends in a second at most, for the server's limit.
     fn packets_per_second(&self, _spec: &FlowSpec) -> f64 {
+        0.0
+    }
+
+    /// Connections that a flow opens in a second, for the server's limit.
+    fn connections_per_second(&self, _spec: &FlowSpec) -> f64 {
         0.0
     }
 

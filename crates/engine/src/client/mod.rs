@@ -142,7 +142,8 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
 
     let length = options.plan.length();
     // The server would say the same, but what asks for too much may not even fit into a frame.
-    if let Some(reason) = limits.refusal(&flows, length).or_else(|| too_many_packets(&flows, &limits)) {
+    let too_much = || too_many_packets(&flows, &limits).or_else(|| too_many_connections(&flows, &limits));
+    if let Some(reason) = limits.refusal(&flows, length).or_else(too_much) {
         return Err(refused(reason));
     }
     let interval = options.plan.sample_interval;
@@ -226,6 +227,19 @@ fn too_many_packets(flows: &[FlowSpec], limits: &Limits) -> Option<String> {
         format!(
             "its probes send up to {sum:.0} packets a second, this server answers {}; raise their interval or min_interval",
             limits.packets_per_second
+        )
+    })
+}
+
+/// Why these flows open more connections than the server answers; beyond that they would look refused.
+fn too_many_connections(flows: &[FlowSpec], limits: &Limits) -> Option<String> {
+    let rate =
+        |spec: &FlowSpec| flow_types::named(&spec.flow_type).map_or(0.0, |kind| kind.connections_per_second(spec));
+    let sum: f64 = flows.iter().map(rate).sum();
+    (sum > f64::from(limits.connections_per_second)).then(|| {
+        format!(
+            "its flows open {sum:.0} connections a second, this server answers {}; raise the interval of tcp_connect",
+            limits.connections_per_second
         )
     })
 }

@@ -2,9 +2,12 @@
 
 mod at_once;
 pub mod bulk_tcp;
+mod connection_attempt;
 pub mod icmp_echo;
 mod open_loop;
 mod stream_opening;
+pub mod tcp_connect;
+pub mod tcp_records;
 pub mod tcp_rr;
 pub mod udp_probe;
 pub mod udp_rr;
@@ -16,8 +19,15 @@ pub(crate) use open_loop::WAITING;
 use crate::flow_type::FlowType;
 
 /// Every flow type, in the order in which they are listed.
-pub const FLOW_TYPES: &[&dyn FlowType] =
-    &[&bulk_tcp::BulkTcp, &udp_probe::UdpProbe, &udp_rr::UdpRr, &tcp_rr::TcpRr, &icmp_echo::IcmpEcho];
+pub const FLOW_TYPES: &[&dyn FlowType] = &[
+    &bulk_tcp::BulkTcp,
+    &udp_probe::UdpProbe,
+    &udp_rr::UdpRr,
+    &tcp_rr::TcpRr,
+    &tcp_connect::TcpConnect,
+    &tcp_records::TcpRecords,
+    &icmp_echo::IcmpEcho,
+];
 
 /// The flow type with this name.
 pub fn named(name: &str) -> Option<&'static dyn FlowType> {

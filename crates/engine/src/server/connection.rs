@@ -10,9 +10,10 @@ use rrul_model::flow::FlowId;
 use rrul_proto::limits::OPENING_TIME;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, ServerOpening, Status, agreed_version};
 
-use super::session::OpenSession;
+use super::session::{Attached, OpenSession};
 use super::{Shared, session, sources};
 use crate::control_link::read_exact_until;
+use crate::socket::options;
 use crate::socket::wait::WaitSet;
 use crate::test_end::PATIENCE;
 
@@ -118,8 +119,16 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
                 session.attach(FlowId(opening.flow))
             });
             match test {
-                Some(attached) if answer(Status::Accepted) => attached.respond(stream),
-                Some(_) => {}
+                Some(Attached::Stream(flow)) if answer(Status::Accepted) => flow.respond(stream),
+                Some(Attached::Stream(_)) => {}
+                Some(Attached::Connection(family, class)) => {
+                    // One that cannot be marked is answered unmarked: the client's own end has said so before.
+                    let _ = options::mark(&stream, family, class);
+                    let _ = stream.write_all(&ServerOpening::answer(Status::Accepted, version).encode());
+                }
+                Some(Attached::TooMany) => {
+                    answer(Status::Busy);
+                }
                 None => {
                     answer(Status::Unknown);
                 }

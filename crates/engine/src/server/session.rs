@@ -6,11 +6,12 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use rrul_model::flow::{FlowId, FlowSpec};
+use rrul_model::flow::{AddressFamily, FlowId, FlowSpec};
+use rrul_model::marking::ServiceClass;
 use rrul_model::observation::ObservationPoint;
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, RefusedFlow, ServerMessage};
-use rrul_proto::limits::{FETCHING_TIME, Limits, PREPARING_TIME, SAMPLE_INTERVAL};
+use rrul_proto::limits::{FETCHING_TIME, Limits, PREPARING_TIME, RateCap, SAMPLE_INTERVAL};
 use rrul_proto::session_reflector::SessionReflector;
 use rrul_proto::token::Token;
 
@@ -38,6 +39,8 @@ pub(super) struct Session {
     /// Zero of the session clock.
     epoch: RawTime,
     reflector: Mutex<SessionReflector>,
+    /// How many connections of flows that open many are still granted.
+    connections: Mutex<RateCap>,
     test: Mutex<Option<Test>>,
 }
 
@@ -46,14 +49,24 @@ struct Test {
     end: Arc<TestEnd>,
 }
 
+/// What a connection has come for.
+pub(super) enum Attached {
+    /// The one stream of a flow.
+    Stream(Responder),
+    /// One of the many connections of a flow, of this family and class.
+    Connection(AddressFamily, ServiceClass),
+    /// One more of those than is granted in this second.
+    TooMany,
+}
+
 /// A flow whose stream has arrived.
-pub(super) struct Attached {
+pub(super) struct Responder {
     spec: FlowSpec,
     flow_type: &'static dyn FlowType,
     end: Arc<TestEnd>,
 }
 
-impl Attached {
+impl Responder {
     pub(super) fn respond(&self, stream: TcpStream) {
         self.flow_type.respond(&self.spec, stream, &self.end);
     }
@@ -83,6 +96,7 @@ impl Sessions {
             peer,
             epoch: RawTime::now(),
             reflector: Mutex::new(SessionReflector::new(token, limits)),
+            connections: Mutex::new(RateCap::new(limits.connections_per_second)),
             test: Mutex::new(None),
         });
         session.prove(peer.ip());
@@ -126,16 +140,23 @@ impl Session {
         raw.since(self.epoch)
     }
 
-    /// The flow that a stream belongs to; each takes one stream.
+    /// The flow that a connection belongs to. Most take one; those that open many take what the cap grants.
     pub(super) fn attach(&self, flow: FlowId) -> Option<Attached> {
         let mut test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
         let test = test.as_mut()?;
-        let (_, flow_type) = test.flows.get(&flow)?;
-        if flow_type.server_part() != ServerPart::Stream {
-            return None;
+        let (spec, flow_type) = test.flows.get(&flow)?;
+        match flow_type.server_part() {
+            ServerPart::Stream => {
+                let (spec, flow_type) = test.flows.remove(&flow)?;
+                Some(Attached::Stream(Responder { spec, flow_type, end: Arc::clone(&test.end) }))
+            }
+            ServerPart::Connections => {
+                let mut cap = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+                let granted = cap.grant(RawTime::now().0);
+                Some(if granted { Attached::Connection(spec.family, spec.class) } else { Attached::TooMany })
+            }
+            ServerPart::Reflector | ServerPart::Nothing => None,
         }
-        let (spec, flow_type) = test.flows.remove(&flow)?;
-        Some(Attached { spec, flow_type, end: Arc::clone(&test.end) })
     }
 
     fn stop(&self) {

@@ -139,7 +139,7 @@ table! {
         scheduled: TestTime,
         /// Just before `connect` was called.
         started: TestTime,
-        /// How far it came: 0 no answer in time, 1 handshake complete, 2 first octets of the server received, 3 refused.
+        /// How far it came: [`UNANSWERED`](Self::UNANSWERED) and the other constants.
         reached: u8,
         /// From `started` to the end of the handshake, or until it was refused or given up.
         connect: Delay,
@@ -148,4 +148,17 @@ table! {
         /// SYN segments that were sent again.
         syn_retransmits: u8,
     }
+}
+
+impl Connection {
+    /// No handshake until it was given up, after `connect`.
+    pub const UNANSWERED: u8 = 0;
+    /// The handshake was complete, and the server's first octets did not come.
+    pub const CONNECTED: u8 = 1;
+    /// The server's first octets came.
+    pub const ANSWERED: u8 = 2;
+    /// Refused: the SYN was answered with a reset, or the server said that it takes no more.
+    pub const REFUSED: u8 = 3;
+    /// Not possible: the network called the server unreachable, or this host had no socket for it.
+    pub const IMPOSSIBLE: u8 = 4;
 }

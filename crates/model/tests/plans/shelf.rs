@@ -45,6 +45,16 @@ const FLOW_TYPES: &[FlowTypeWords] = &[
             word("congestion_control", ParameterKind::Name),
         ],
     ),
+    flow_type("tcp_connect", false, &[word("interval", ParameterKind::Duration)]),
+    flow_type(
+        "tcp_records",
+        true,
+        &[
+            word("interval", ParameterKind::Duration),
+            word("length", ParameterKind::Size),
+            word("congestion_control", ParameterKind::Name),
+        ],
+    ),
     flow_type("icmp_echo", false, &[word("interval", ParameterKind::Duration), word("length", ParameterKind::Size)]),
 ];
 

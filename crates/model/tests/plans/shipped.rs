@@ -70,9 +70,9 @@ fn every_short_name_of_a_shipped_plan_can_be_set() {
 fn shipped_plans_unfold_into_these_numbers_of_flows() {
     // name, then with one and with two families: bulk_tcp streams, all flows
     let truth = [
-        ("rrul", (8, 18), (16, 36)),
-        ("rrul_be", (8, 18), (16, 36)),
-        ("quick", (8, 18), (16, 36)),
+        ("rrul", (8, 23), (16, 46)),
+        ("rrul_be", (8, 23), (16, 46)),
+        ("quick", (8, 23), (16, 46)),
         ("rrul2013", (8, 17), (8, 26)),
         ("simple", (2, 4), (4, 8)),
         ("tcp_up", (1, 2), (2, 4)),

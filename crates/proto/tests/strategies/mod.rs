@@ -143,14 +143,15 @@ fn environment() -> impl Strategy<Value = Environment> {
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
-    (any::<[u32; 5]>(), duration()).prop_map(
-        |([sessions, connections, flows, packets_per_second, packet_octets], length)| Limits {
+    (any::<[u32; 6]>(), duration()).prop_map(
+        |([sessions, connections, flows, packets_per_second, packet_octets, connections_per_second], length)| Limits {
             sessions,
             connections,
             flows,
             length,
             packets_per_second,
             packet_octets,
+            connections_per_second,
         },
     )
 }
