@@ -9,8 +9,8 @@ use rrul_model::time::TestTime;
 /// A run that came to its planned end listened until the end that the recording gives. One that was stopped may have
 /// listened no longer than until the client's last observation, and one that breaks off says nothing but that.
 pub(crate) fn end(recording: &Recording) -> TestTime {
-    if let Some(End { at, partial: None }) = recording.end {
-        return at;
+    if let Some(End { at, partial: None, .. }) = &recording.end {
+        return *at;
     }
     let last = recording.tables_of(ObservationPoint::Client).filter_map(last_observation).max();
     let said = recording.end.as_ref().map(|end| end.at);

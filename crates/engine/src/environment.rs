@@ -58,6 +58,7 @@ pub fn read(privacy: Privacy) -> Environment {
             .map(|name| ((*name).to_owned(), line(&format!("/proc/sys/{}", name.replace('.', "/")))))
             .filter(|(_, value)| !value.is_empty())
             .collect(),
+        ..Environment::default()
     }
 }
 

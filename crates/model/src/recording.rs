@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::environment::Environment;
+use crate::environment::{Environment, HostState};
 use crate::flow::{AddressFamily, FlowId, FlowSpec};
 use crate::observation::{FlowEvent, ObservationPoint, Tables};
 use crate::phase::{Phase, PhaseWindow};
@@ -112,13 +112,29 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// How the run ended. A recording without it was cut short by force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct End {
     /// When.
     pub at: TestTime,
     /// Why it is not complete; `None` when it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
+    /// The client host after the test; its state before stands in the header.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<Box<HostState>>,
+    /// The server host after the test; `None` when the server was lost or is older than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Box<HostState>>,
+}
+
+impl End {
+    /// The state of one host after the test.
+    pub fn host(&self, point: ObservationPoint) -> Option<&HostState> {
+        match point {
+            ObservationPoint::Client => self.client.as_deref(),
+            ObservationPoint::Server => self.server.as_deref(),
+        }
+    }
 }
 
 /// One line of the file.
@@ -210,6 +226,14 @@ impl Recording {
     /// All tables of one observation point, frame by frame.
     pub fn tables_of(&self, point: ObservationPoint) -> impl Iterator<Item = &Tables> {
         self.frames_of(point).map(|frame| &frame.tables)
+    }
+
+    /// The host at one observation point, as it was before the test.
+    pub fn host(&self, point: ObservationPoint) -> &Environment {
+        match point {
+            ObservationPoint::Client => &self.header.client,
+            ObservationPoint::Server => &self.header.server,
+        }
     }
 
     /// All flow events with the point that saw them.

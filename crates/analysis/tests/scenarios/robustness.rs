@@ -131,7 +131,11 @@ fn recording() -> impl Strategy<Value = Recording> {
                 entry.window = Window { from, to };
             }
             recording.frames = frames;
-            recording.end = end.map(|(at, partial)| End { at, partial: partial.then(|| "interrupted".to_owned()) });
+            recording.end = end.map(|(at, partial)| End {
+                at,
+                partial: partial.then(|| "interrupted".to_owned()),
+                ..End::default()
+            });
             recording
         },
     )

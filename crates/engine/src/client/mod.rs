@@ -30,6 +30,7 @@ use crate::flow_types;
 use crate::test_end::TestEnd;
 use connecting::Connected;
 pub use kept::Kept;
+use leading::Ending;
 use talking::{listen, say};
 
 /// From the agreement to T0, beside two round trips: time for the message to arrive and every thread to get ready.
@@ -159,7 +160,10 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
         },
     )?;
     let not_served = match listen(&mut control, stop).map_err(lost)? {
-        ServerMessage::Opened { refused } => refused,
+        ServerMessage::Opened { refused, state } => {
+            server.state = *state.unwrap_or_default();
+            refused
+        }
         ServerMessage::Refused { reason } => return Err(refused(reason)),
         _ => return Err(lost(LinkError::Closed)),
     };
@@ -185,7 +189,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     }
     let client = environment::read(options.privacy);
     if options.privacy == Privacy::Strict {
-        server.host.clear();
+        *server = server.without_names();
     }
     let matched = matching_clocks::match_clocks(&mut control, stop).map_err(lost)?;
     let lead = i64::try_from(LEAD.as_nanos()).unwrap_or(0) + 2 * matched.round_trip;
@@ -209,13 +213,13 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     audience.header(&header);
     say(&mut control, &ClientMessage::Begin { origin: server_origin }).map_err(lost)?;
     end.begin(clock, server_origin);
-    let outcome = leading::measure(control, &end, clock, audience, stop, &threads);
+    let Ending { partial, server } = leading::measure(control, &end, clock, audience, stop, &threads);
     for thread in threads {
         // A thread that panicked has said so, and its flow shows no data.
         let _ = thread.join();
     }
     end.observer.collect(clock).into_iter().for_each(|frame| audience.frame(frame));
-    audience.end(&End { at: clock.now(), partial: outcome });
+    audience.end(&End { at: clock.now(), partial, client: None, server });
     Ok(())
 }
 

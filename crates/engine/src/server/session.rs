@@ -222,7 +222,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
                 let end = Arc::new(TestEnd::new(ObservationPoint::Server, interval, length));
                 let refused = session.open_test(flows, &end);
                 opened = Some(end);
-                say(stream, &ServerMessage::Opened { refused })?;
+                say(stream, &ServerMessage::Opened { refused, state: None })?;
             }
             (ClientMessage::Time { id }, _) => {
                 let received = session.at(RawTime::now());
@@ -238,7 +238,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
             (ClientMessage::Stop, Some(end)) => {
                 end.stop();
                 finished = true;
-                say(stream, &ServerMessage::Finished)?;
+                say(stream, &ServerMessage::Finished { state: None })?;
             }
             (ClientMessage::Open { .. }, Some(_)) => return Err(out_of_order("a second test")),
             (ClientMessage::Begin { .. } | ClientMessage::Stop, None) => return Err(out_of_order("no test opened")),
@@ -290,7 +290,7 @@ fn report(out: &mut TcpStream, end: &TestEnd, clock: TestClock, until: TestTime)
             say(out, &ServerMessage::Observed(Box::new(frame)))?;
         }
         if !going_on || due >= until {
-            return say(out, &ServerMessage::Finished);
+            return say(out, &ServerMessage::Finished { state: None });
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rrul_model::environment::Environment;
+use rrul_model::environment::HostState;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameter, Parameters};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
@@ -18,6 +18,8 @@ use rrul_model::recording::{AbsentFamily, Clocks, End, FORMAT, Frame, Header, Re
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{ByteCount, Delay};
 
+use crate::specimen_host::environment;
+
 const SECOND: i64 = 1_000_000_000;
 
 /// The recording.
@@ -25,7 +27,12 @@ pub(crate) fn recording() -> Recording {
     Recording {
         header: header(),
         frames: vec![client_frame(), server_frame()],
-        end: Some(End { at: TestTime(70 * SECOND), partial: Some("stopped by the user".into()) }),
+        end: Some(End {
+            at: TestTime(70 * SECOND),
+            partial: Some("stopped by the user".into()),
+            client: Some(Box::new(HostState { load_average: vec![97, 45, 10], ..HostState::default() })),
+            server: Some(Box::new(HostState { interfaces_left_out: 7, ..HostState::default() })),
+        }),
     }
 }
 
@@ -120,23 +127,6 @@ fn plan(interval: Parameters) -> TestPlan {
                 parameters: vec![interval],
             },
         ],
-    }
-}
-
-fn environment(host: &str) -> Environment {
-    let map = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
-    Environment {
-        program: "0.1.0".into(),
-        host: host.into(),
-        kernel: "Linux 6.18.44".into(),
-        architecture: "x86_64".into(),
-        cores: 2,
-        processor: "an example".into(),
-        ticks_per_second: 100,
-        clock_source: "tsc".into(),
-        tcp_info_length: 280,
-        abilities: map("realtime_scheduling", "yes"),
-        settings: map("net.ipv4.tcp_congestion_control", "cubic"),
     }
 }
 

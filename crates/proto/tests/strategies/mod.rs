@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-use rrul_model::environment::Environment;
+use rrul_model::environment::{Environment, HostState, Interface, InterfaceCounters, Route};
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameter, Parameters};
 use rrul_model::marking::{Dscp, ServiceClass};
 use rrul_model::observation::{
@@ -142,6 +142,30 @@ fn environment() -> impl Strategy<Value = Environment> {
     )
 }
 
+fn state() -> impl Strategy<Value = Option<Box<HostState>>> {
+    let interface = (any::<u32>(), any::<String>(), any::<u64>()).prop_map(|(index, name, sent_octets)| Interface {
+        index,
+        name,
+        counters: InterfaceCounters { sent_octets, ..InterfaceCounters::default() },
+        ..Interface::default()
+    });
+    let route =
+        (any::<u32>(), any::<std::net::IpAddr>(), any::<bool>()).prop_map(|(interface, source, gateway)| Route {
+            family: AddressFamily::of(source),
+            interface,
+            source: Some(source),
+            destination: None,
+            gateway,
+            mtu: None,
+            translated: None,
+        });
+    let counters = btree_map(any::<String>(), any::<u64>(), 0..4);
+    let state = (vec(interface, 0..4), vec(route, 0..3), counters).prop_map(|(interfaces, routes, kernel_counters)| {
+        Box::new(HostState { interfaces, routes, kernel_counters, ..HostState::default() })
+    });
+    prop::option::of(state)
+}
+
 fn limits() -> impl Strategy<Value = Limits> {
     (any::<[u32; 6]>(), duration()).prop_map(
         |([sessions, connections, flows, packets_per_second, packet_octets, connections_per_second], length)| Limits {
@@ -197,11 +221,11 @@ pub(crate) fn server_message() -> impl Strategy<Value = ServerMessage> {
             environment: Box::new(environment),
             limits,
         }),
-        vec(refused, 0..4).prop_map(|refused| ServerMessage::Opened { refused }),
+        (vec(refused, 0..4), state()).prop_map(|(refused, state)| ServerMessage::Opened { refused, state }),
         any::<String>().prop_map(|reason| ServerMessage::Refused { reason }),
         any::<(u32, i64, i64)>().prop_map(|(id, received, sent)| ServerMessage::Time { id, received, sent }),
         frame().prop_map(|frame| ServerMessage::Observed(Box::new(frame))),
-        Just(ServerMessage::Finished),
+        state().prop_map(|state| ServerMessage::Finished { state }),
     ]
 }
 
