@@ -114,7 +114,7 @@ impl ByHand {
         let header = FrameHeader { length: octets.len(), compressed: false };
         control.write_all(&header.encode().unwrap()).unwrap();
         control.write_all(&octets).unwrap();
-        assert!(matches!(hear(&mut control), ServerMessage::Opened { refused } if refused.is_empty()));
+        assert!(matches!(hear(&mut control), ServerMessage::Opened { refused, .. } if refused.is_empty()));
         Self { control, token }
     }
 
