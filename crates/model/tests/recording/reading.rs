@@ -30,8 +30,8 @@ fn a_file_that_says_less_of_its_hosts_reads_too() {
         }
         lines.last_mut().unwrap()["end"].as_object_mut().unwrap().remove(host).unwrap();
     }
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let read = Recording::from_lines(&text).unwrap();
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let read = Recording::from_lines(&lines.join("\n")).unwrap();
     assert_eq!(read.frames, specimen::recording().frames);
     assert_eq!((read.header.client.cores, &read.header.client.state), (2, &HostState::default()));
     assert_eq!(read.end.unwrap().host(ObservationPoint::Server), None);
