@@ -14,7 +14,7 @@ use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
 
 /// Everything that follows from one recording.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Analysis {
     /// The plan's name.
     pub plan: String,

@@ -3,18 +3,17 @@
 use std::collections::HashSet;
 
 use rrul_model::flow::{Direction, FlowId};
-use rrul_model::observation::{FlowEvent, FlowEventKind};
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
-use crate::analysis::{Analysis, FailedFlow, Skipped};
-use crate::join::{self, ICMP_ECHO, ProbeFlow};
+use crate::analysis::{Analysis, Skipped};
+use crate::join;
 use crate::metrics::round_trip_delay::Judgement;
-use crate::metrics::{goodput, loss, processor_load, send_lateness, start_spread, transactions};
+use crate::metrics::{failed_flows, goodput, loss, processor_load, send_lateness, start_spread, transactions};
 use crate::recorded_time;
 use crate::validity::Validity;
-use crate::validity_rules;
+use crate::validity_rule::{self, Evidence};
 
 /// Computes every number that follows from a recording.
 ///
@@ -41,7 +40,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     });
 
     let lateness = send_lateness::send_lateness(&probes);
-    let (absent_flows, failed_flows) = failures(recording, &probes);
+    let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, &probes);
     let mut analysis = Analysis {
         plan: header.plan.name.clone(),
         title: header.title.clone(),
@@ -66,7 +65,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
         absent_flows,
         processor: processor_load::processor_load(recording, load),
     };
-    analysis.validity = validity_rules::judge(recording, &analysis, lateness.map(|lateness| lateness.p99_9));
+    let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
+    analysis.validity = validity_rule::judge(&Evidence { recording, analysis: &analysis, lateness_p99_9 });
     analysis
 }
 
@@ -76,22 +76,4 @@ fn partial(recording: &Recording) -> Option<String> {
         Some(end) => end.partial.clone(),
         None => Some("the recording breaks off: rrul was stopped by force, or the disk was full".to_owned()),
     }
-}
-
-/// Flows that failed: first those that the test can do without, then the others, both in the order of the plan.
-///
-/// The test can do without ICMP echo, which the spec rules out as a method because networks treat it unlike other
-/// traffic, and which many systems allow to privileged users only. So an echo flow that never sent is absent; one that
-/// broke down on the way has failed.
-fn failures(recording: &Recording, probes: &[ProbeFlow<'_>]) -> (Vec<FailedFlow>, Vec<FailedFlow>) {
-    let never_sent: HashSet<FlowId> =
-        probes.iter().filter(|entry| entry.probes.is_empty()).map(|entry| entry.flow.id).collect();
-    let failed = recording.header.flows.iter().filter_map(|flow| {
-        // Both ends may report the same flow; the first report is nearest to the cause.
-        let event = |(_, event): &(_, &FlowEvent)| event.flow == flow.id && event.event == FlowEventKind::Failed;
-        let (_, event) = recording.events().find(event)?;
-        let reason = if event.detail.is_empty() { "no reason was recorded".to_owned() } else { event.detail.clone() };
-        Some(FailedFlow { flow: flow.into(), reason })
-    });
-    failed.partition(|entry| entry.flow.flow_type == ICMP_ECHO && never_sent.contains(&entry.flow.id))
 }

@@ -9,7 +9,7 @@
 //! - [`statistics`]: estimators, each named for what it is
 //! - [`metrics`]: one file a metric; docs/metrics.md lists them
 //! - [`clock_offset`]: two hosts' clocks brought together
-//! - [`metric_word`]: the words from which docs/metrics.md is made
+//! - [`metric_word`]: the words for one metric; [`metric_list`]: all of them, from which docs/metrics.md is made
 
 #![forbid(unsafe_code)]
 
@@ -22,12 +22,14 @@ mod join;
 #[allow(dead_code, reason = "one-way delay comes next")]
 mod leg;
 pub mod live;
+pub mod metric_list;
 pub mod metric_word;
 pub mod metrics;
 mod recorded_time;
 pub mod statistics;
 pub mod summary;
 pub mod validity;
+mod validity_rule;
 mod validity_rules;
 
 pub use analysis::Analysis;

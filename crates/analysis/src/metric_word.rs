@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricWord {
     /// Its name in the JSON, below its group's path: `flows[].mean_bps`. Several that are defined together stand in one
-    /// word, separated by ", ".
+    /// word, separated by ", ". Braces stand for each of what is in them: `{idle,load}.p50_ns`.
     pub name: &'static str,
     /// What it is, from what it is computed, when it is null, what it must not be taken for.
     pub about: &'static str,
@@ -19,7 +19,8 @@ pub struct MetricWord {
 pub struct MetricGroup {
     /// Heading.
     pub title: &'static str,
-    /// Where they stand in the JSON; empty for the top.
+    /// Where they stand in the JSON, `goodput.{down,up}`; empty for the top. With `#` in front, the name of a shape in
+    /// the schema's `$defs` that several members share: it is explained once, and they say that they have it.
     pub path: &'static str,
     /// What they have in common, in Markdown: estimator, conditions, pitfalls, error.
     pub about: &'static str,

@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// Draw recordings
     Plot(PlotArguments),
-    /// What there is: plans, charts, flow types, links
+    /// What there is: plans, charts, flow types, links, metrics
     List(ListArguments),
 }
 
@@ -245,4 +245,6 @@ pub(crate) enum ListChoice {
     Flows,
     /// Virtual links, for the lab
     Links,
+    /// Numbers of the summary, and what each is
+    Metrics,
 }

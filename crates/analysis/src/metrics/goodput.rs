@@ -10,9 +10,60 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, ByteCount};
 
 use crate::analysis::{DirectionGoodput, GoodputFlow, RatePoint};
+use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::start_spread::{receiver, sender};
 use crate::statistics::counter::Counter;
 use crate::statistics::time_bins::TimeBins;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Goodput",
+    path: "goodput.{down,up}",
+    about: "`down` is server to client, `up` client to server. Acknowledgements of the opposite direction are not in \
+        these numbers, nor is the ramp after the load's start left out.\n\n\
+        **Goodput over time** (charts) is on a grid of the plan's sample interval, aligned to the test's beginning, *by \
+        the time at which octets arrived*. Octets in order are the wrong clock for that: while one segment is missing \
+        the count stands still, and when the hole is filled everything behind it is handed over at once. That arrived \
+        before, and an interval would show more than the line carries. So the number of octets is taken from the count \
+        in order, and their distribution over time from the kernel's count of data segments received \
+        (`tcpi_data_segs_in`), wherever the receiver's `TCP_INFO` was recorded. Both are interpolated between readings; \
+        the total stays that of the count in order. Without `TCP_INFO` the count in order is all there is. A stretch \
+        shorter than half an interval at the end joins its neighbour. Octets that arrive after the load, from queues \
+        that drain, are shown and not counted in the mean.",
+    words: &[
+        MetricWord { name: "flows[].flow", about: "name of the flow", unit: "", source: "" },
+        MetricWord {
+            name: "flows[].mean_bps",
+            about: "octets that the receiver was handed by its TCP, in order and once, during the flow's own window \
+                within the load phase, over the length of that. Headers, retransmitted and duplicate octets are not \
+                counted. Readings are cumulative; the count at an edge between two readings is interpolated. When the \
+                recording ended early: over the time until the receiver's last reading",
+            unit: "bit/s",
+            source: "spec, Variables Under Test; RFC 2647 section 3.17",
+        },
+        MetricWord { name: "flows[].octets", about: "those octets", unit: "octets", source: "" },
+        MetricWord {
+            name: "flows[].retransmitted_ppm",
+            about: "octets retransmitted in a million octets sent, from the sender's kernel at its last reading in that \
+                window. Not all were needed: an upper bound of loss",
+            unit: "ppm",
+            source: "RFC 4898",
+        },
+        MetricWord {
+            name: "sum_bps",
+            about: "sum over the flows of `mean_bps`",
+            unit: "bit/s",
+            source: "spec (aggregate bandwidth)",
+        },
+        MetricWord {
+            name: "mean_bps",
+            about: "`sum_bps` divided by the number of flows, the \"average\" line of the classic RRUL chart",
+            unit: "bit/s",
+            source: "chart explanation",
+        },
+        MetricWord { name: "octets", about: "sum over the flows", unit: "octets", source: "" },
+    ],
+};
 
 /// Counters of both ends of one direction's flows.
 struct Readings {

@@ -1,6 +1,7 @@
 //! One file a metric, each from a recording to numbers. docs/metrics.md says what each is.
 
 pub mod delay_variation;
+pub(crate) mod failed_flows;
 pub(crate) mod goodput;
 pub(crate) mod loss;
 pub(crate) mod processor_load;

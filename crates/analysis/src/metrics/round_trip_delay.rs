@@ -8,8 +8,52 @@ use rrul_model::units::Delay;
 
 use crate::analysis::{DelayFlow, DelayPoint, PhaseDelays, Skipped};
 use crate::join::{Probe, ProbeFlow};
+use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::loss;
 use crate::statistics::percentile::DelayStatistics;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Round-trip delay",
+    path: "round_trip_delay",
+    about: "The delay of a UDP test packet is (received - sent) - (reflector sent - reflector received): the time in the \
+        reflector is taken out, and the two hosts' clocks need not agree (RFC 8762, T4 - T1 - (T3 - T2)). All four are \
+        kernel stamps where the kernel gave them, else stamps that the program took next to the call. A kernel's \
+        transmit stamp is taken when the packet goes to the device, so waiting in the sending host's own queue before \
+        that is not in the delay. Delay of ICMP echo is received - sent.\n\n\
+        The numbers outside `flows` pool the packets of *all UDP probe flows*, of every class and family: one sample of \
+        packets, not a mean of percentiles. When no UDP probe was sent at all, they pool ICMP echo.\n\n\
+        Request-response flows never feed these numbers: they ask rarely while replies are slow.",
+    words: &[
+        MetricWord {
+            name: "idle, load, after",
+            about: "[statistics](#statistics-of-delays) of the packets *sent* in that phase, wherever their replies \
+                arrived; the survey before the baseline is in none",
+            unit: "",
+            source: "spec, Test Flow",
+        },
+        MetricWord {
+            name: "induced_p50_ns",
+            about: "loaded median less idle median: what the load adds",
+            unit: "ns",
+            source: "chart explanation",
+        },
+        MetricWord { name: "induced_p95_ns", about: "loaded 95th percentile less idle median", unit: "ns", source: "" },
+        MetricWord { name: "flows[].flow", about: "name of a probe flow", unit: "", source: "" },
+        MetricWord {
+            name: "flows[].{idle,load,after}, flows[].induced_p50_ns, flows[].induced_p95_ns",
+            about: "the same of this flow alone",
+            unit: "ns",
+            source: "",
+        },
+        MetricWord {
+            name: "flows[].sent, flows[].lost, flows[].skipped",
+            about: "packets of the flow over all phases, as under `loss`",
+            unit: "count",
+            source: "",
+        },
+    ],
+};
 
 /// What tells the fate of a packet, and in which phase it was sent.
 #[derive(Debug, Clone, Copy)]

@@ -9,6 +9,34 @@ use rrul_model::time::{TestTime, Window};
 
 use crate::analysis::{TransactionFlow, TransactionPhase};
 use crate::join::{ICMP_ECHO, TCP_CONNECT, TCP_RECORDS, UDP_PROBE};
+use crate::metric_word::{MetricGroup, MetricWord};
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Transactions",
+    path: "transactions[]",
+    about: "",
+    words: &[
+        MetricWord {
+            name: "flow",
+            about: "name of a closed-loop (request-response) flow",
+            unit: "",
+            source: "spec, Realtime Component",
+        },
+        MetricWord {
+            name: "{idle,load,after}.answered, {idle,load,after}.unanswered",
+            about: "transactions by the phase in which the request was sent: answered, and given up",
+            unit: "count",
+            source: "",
+        },
+        MetricWord {
+            name: "{idle,load,after}.per_second",
+            about: "answered, over the flow's time in the phase",
+            unit: "1/s",
+            source: "",
+        },
+    ],
+};
 
 /// The closed-loop flows of the plan: those of the Realtime Component that are not open loop, and any with transactions.
 ///

@@ -1,7 +1,5 @@
 //! The stable JSON against its schema and against the truth.
 
-use std::collections::BTreeSet;
-
 use rrul_analysis::summary::Summary;
 use rrul_model::flow::{AddressFamily, Component};
 use rrul_model::observation::{FlowEventKind, ProbesSkipped, Transaction};
@@ -139,30 +137,4 @@ fn the_summary_holds_the_truth_in_base_units() {
     assert_eq!(summary["start_spread_ns"], Value::Null);
     assert_eq!(summary["validity"]["verdict"], "doubtful");
     assert_eq!(summary["validity"]["reasons"][0]["code"], "flow_failed");
-}
-
-/// Collects the names of all members in the schema.
-fn members(schema: &Value, names: &mut BTreeSet<String>) {
-    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-        names.extend(properties.keys().cloned());
-    }
-    match schema {
-        Value::Object(object) => object.values().for_each(|value| members(value, names)),
-        Value::Array(items) => items.iter().for_each(|value| members(value, names)),
-        _ => {}
-    }
-}
-
-#[test]
-fn every_member_of_the_summary_is_explained() {
-    let documented = include_str!("../../../../docs/metrics.md");
-    let mut names = BTreeSet::new();
-    members(&schema(), &mut names);
-    assert!(names.len() > 40, "the schema lists only {}", names.len());
-    // Every second piece between backquotes is quoted.
-    let quoted = documented.split('`').skip(1).step_by(2);
-    let explained: BTreeSet<&str> =
-        quoted.flat_map(|span| span.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')).collect();
-    let silent: Vec<_> = names.iter().filter(|name| !explained.contains(name.as_str())).collect();
-    assert!(silent.is_empty(), "docs/metrics.md does not explain {silent:?}");
 }

@@ -9,7 +9,6 @@ use rrul_analysis::analysis::{
     Skipped, TransactionFlow, TransactionPhase,
 };
 use rrul_analysis::statistics::percentile::DelayStatistics;
-use rrul_analysis::validity::Validity;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::ObservationPoint;
@@ -86,22 +85,16 @@ impl Made {
             created: "2026-11-21T18:51:06.306Z".to_owned(),
             server_name: "netperf.example.net".to_owned(),
             families: self.families.clone(),
-            absent_families: Vec::new(),
             phases,
-            partial: None,
-            validity: Validity::default(),
             up,
             down,
             round_trip_delay,
             transaction_flows: self.transactions(),
             loss: Loss { sent: packets.len() as u64, lost },
-            skipped: Skipped::default(),
             delay_flows,
             waiting_time: Duration::from_secs(3),
             start_spread: Some(Delay(430_000)),
             send_lateness: DelayStatistics::of((1..100).map(|step| Delay(step * 900)).collect(), 0),
-            failed_flows: Vec::new(),
-            absent_flows: Vec::new(),
             processor: [ObservationPoint::Client, ObservationPoint::Server]
                 .map(|point| ProcessorLoad {
                     point,
@@ -113,6 +106,7 @@ impl Made {
                     process: None,
                 })
                 .to_vec(),
+            ..Analysis::default()
         }
     }
 
