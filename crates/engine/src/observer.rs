@@ -70,9 +70,19 @@ impl Observer {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
     }
 
+    /// Observations that could not be noted.
+    pub fn dropped(&self, count: u64) {
+        self.dropped.fetch_add(count, Ordering::Relaxed);
+    }
+
     /// Makes a frame of everything noted since the last one, or several when there is much.
     pub fn collect(&self, clock: TestClock) -> Vec<Frame> {
-        let mut observations = Vec::new();
+        self.collect_with(clock, std::iter::empty())
+    }
+
+    /// The same, and what was noted elsewhere.
+    pub fn collect_with(&self, clock: TestClock, elsewhere: impl Iterator<Item = Observation>) -> Vec<Frame> {
+        let mut observations: Vec<Observation> = elsewhere.collect();
         self.rings.lock().unwrap_or_else(PoisonError::into_inner).retain_mut(|ring| {
             // Read before draining: a thread that ends in between has pushed its last row before that.
             let ended = ring.is_abandoned();

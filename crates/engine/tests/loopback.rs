@@ -6,6 +6,7 @@ use common::{options, plan, record, server};
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_model::recording::Recording;
+use rrul_model::time::TestTime;
 
 const EVERYTHING: &str = r#"
 title = "every flow type"
@@ -91,6 +92,36 @@ fn every_probe_is_stamped_by_the_kernel_at_both_ends_and_marked_as_asked() {
         );
         assert!(received.iter().all(|row| row.reflector_sent >= row.reflector_received && row.read >= row.received));
     }
+}
+
+#[test]
+fn the_server_tells_of_every_test_packet_that_arrived() {
+    let server = server();
+    let recording = record(&options(&server, plan(EVERYTHING))).unwrap();
+    let arrived = |flow: FlowId| -> Vec<(u32, TestTime, u8)> {
+        let rows = recording.tables_of(ObservationPoint::Server).flat_map(|tables| tables.packet_received.rows());
+        rows.filter(|row| row.flow == flow).map(|row| (row.sequence, row.received, row.octet)).collect()
+    };
+    for flow in &recording.header.flows {
+        let client = || recording.tables_of(ObservationPoint::Client);
+        match &*flow.flow_type {
+            "udp_probe" => {
+                let rows = client().flat_map(|tables| tables.probe_received.rows()).filter(|row| row.flow == flow.id);
+                let replies: Vec<_> =
+                    rows.map(|row| (row.sequence, row.reflector_received, row.reflector_octet)).collect();
+                assert!(replies.len() > 200, "{}: {} replies", flow.name, replies.len());
+                assert_eq!(arrived(flow.id), replies, "{}: nothing is lost here, greetings are not told", flow.name);
+            }
+            "udp_rr" => {
+                let rows = client().flat_map(|tables| tables.transaction.rows()).filter(|row| row.flow == flow.id);
+                let numbers: Vec<u32> = arrived(flow.id).into_iter().map(|(sequence, ..)| sequence).collect();
+                assert_eq!(numbers, (0..rows.count() as u32).collect::<Vec<_>>(), "{}", flow.name);
+            }
+            _ => assert_eq!(arrived(flow.id), [], "{}", flow.name),
+        }
+    }
+    let windows = recording.tables_of(ObservationPoint::Client).map(|tables| tables.reflector_window.len());
+    assert_eq!(windows.sum::<usize>(), 0, "no window says anything new");
 }
 
 #[test]

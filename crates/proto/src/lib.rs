@@ -1,8 +1,10 @@
 #![doc = include_str!("../PROTOCOL.md")]
 
+pub mod arrival_log;
 pub mod control;
 pub mod limits;
 pub mod opening;
+pub mod receive_window;
 pub mod send_schedule;
 pub mod session_reflector;
 pub mod session_sender;

@@ -1,16 +1,23 @@
 //! The reflecting end of a session, without a socket: which packet is answered, and how.
 //!
-//! RFC 8762 Session-Reflector, stateful: it counts what arrives, so that loss can be told apart by direction.
+//! RFC 8762 Session-Reflector, stateful: it notes every packet that arrives, so that loss can be told apart by direction.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use crate::arrival_log::{ArrivalLog, LoggedArrival};
 use crate::limits::{Limits, RateCap};
+use crate::receive_window::ReceiveWindow;
 use crate::test_packet::{FollowUp, Kind, TestPacket};
 use crate::token::Token;
 
 /// Addresses that one session may prove.
 const PROVEN_ADDRESSES: usize = 8;
+
+/// Arrivals are fetched once a second; there is room for as many seconds at the highest rate granted.
+const LOGGED_SECONDS: usize = 4;
+/// Most arrivals that are kept, whatever is granted: 24 octets each.
+const MOST_LOGGED: usize = 1 << 18;
 
 /// Why a packet gets no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -60,6 +67,7 @@ pub struct Reply {
 #[derive(Debug, Default)]
 struct FlowState {
     count: u32,
+    window: ReceiveWindow,
     follow_up: Option<FollowUp>,
 }
 
@@ -71,6 +79,8 @@ pub struct SessionReflector {
     flows: HashMap<u16, FlowState>,
     cap: RateCap,
     longest: usize,
+    /// Test packets that have arrived, those of one-way flows too; greetings are none.
+    pub arrivals: ArrivalLog,
 }
 
 impl SessionReflector {
@@ -82,6 +92,7 @@ impl SessionReflector {
             flows: HashMap::new(),
             cap: RateCap::new(limits.packets_per_second),
             longest: limits.packet_octets as usize,
+            arrivals: ArrivalLog::with_room((limits.packets_per_second as usize * LOGGED_SECONDS).min(MOST_LOGGED)),
         }
     }
 
@@ -128,11 +139,19 @@ impl SessionReflector {
         }
         if packet.kind == Kind::Test {
             flow.count = flow.count.saturating_add(1);
+            flow.window.note(packet.sequence);
+            self.arrivals.note(LoggedArrival {
+                flow: packet.flow,
+                sequence: packet.sequence,
+                received: incoming.received,
+                octet: incoming.octet,
+            });
         }
         packet.kind = reply_kind;
         packet.octet_received = incoming.octet;
         packet.reflector_count = flow.count;
         packet.follow_up = flow.follow_up;
+        packet.window = flow.window;
         packet.t2 = incoming.received;
         packet.t3 = now();
         packet.write(octets).map_err(|_| Silence::NotARequest)?;

@@ -171,6 +171,8 @@ impl Leader<'_> {
                 || now >= length + SETTLING && self.flows.iter().all(JoinHandle::is_finished)
                 || now >= length + ENDING;
             if settled && deadline.is_none() {
+                // The server notes what arrives until it is told that nothing is waited for any more.
+                let _ = say(self.control, &ClientMessage::Stop);
                 deadline = Some(Instant::now() + ANSWER_TIME);
             }
             if finished && settled {

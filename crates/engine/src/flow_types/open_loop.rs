@@ -247,7 +247,7 @@ fn until_then(then: TestTime, now: TestTime) -> Duration {
 
 /// Room for what these flows note between two collections, and twice that: none of it may be lost.
 fn rows_between_collections(flows: &[ProbeFlow]) -> usize {
-    const ROWS_A_PACKET: f64 = 4.0;
+    const ROWS_A_PACKET: f64 = 5.0;
     const SECONDS: f64 = 3.0;
     let packets: f64 = flows.iter().map(|flow| SECONDS / flow.interval.as_secs_f64().max(1e-6)).sum();
     (packets * ROWS_A_PACKET) as usize + 1024

@@ -12,7 +12,7 @@ use rrul_model::observation::{FlowEventKind, Observation, ProbeSent};
 use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
 use rrul_proto::send_schedule::Random;
-use rrul_proto::session_sender::{Arrival, Identity, SessionSender};
+use rrul_proto::session_sender::{Answer, Arrival, Identity, SessionSender};
 use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use socket2::{Protocol, Socket, Type};
 
@@ -48,7 +48,7 @@ impl FlowType for UdpProbe {
                 ParameterWord {
                     name: "length",
                     kind: ParameterKind::Size,
-                    about: "UDP payload; default and least 72B, most 1400B",
+                    about: "UDP payload; default and least 80B, most 1400B",
                 },
             ],
         }
@@ -88,10 +88,13 @@ impl Prober for SessionSender {
     }
 
     fn receive(&mut self, octets: &[u8], arrival: Arrival, note: &mut dyn FnMut(Observation)) {
-        if let Some((received, stamped)) = self.receive(octets, arrival) {
+        if let Some(Answer { received, stamped, window }) = self.receive(octets, arrival) {
             note(received.into());
             if let Some(stamped) = stamped {
                 note(stamped.into());
+            }
+            if let Some(window) = window {
+                note(window.into());
             }
         }
     }
@@ -141,19 +144,7 @@ fn connected(spec: &FlowSpec, server: SocketAddr) -> io::Result<Socket> {
 
 fn greet(spec: &FlowSpec, initiation: &Initiation, socket: &Socket) -> bool {
     let mut octets = packet_for(spec);
-    let greeting = TestPacket {
-        kind: Kind::Greeting,
-        flow: spec.id.0,
-        octet_sent: spec.class.octet(),
-        octet_received: 0,
-        token: initiation.token,
-        sequence: 0,
-        reflector_count: 0,
-        t1: 0,
-        t2: 0,
-        t3: 0,
-        follow_up: None,
-    };
+    let greeting = TestPacket::request(Kind::Greeting, spec.id.0, spec.class.octet(), initiation.token, 0, 0);
     if greeting.write(&mut octets).is_err() || datagram::send(socket, &octets).is_err() {
         return false;
     }

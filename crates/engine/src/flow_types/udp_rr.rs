@@ -37,7 +37,7 @@ impl FlowType for UdpRr {
                 ParameterWord {
                     name: "length",
                     kind: ParameterKind::Size,
-                    about: "UDP payload; default and least 72B, most 1400B",
+                    about: "UDP payload; default and least 80B, most 1400B",
                 },
                 ParameterWord {
                     name: "min_interval",
@@ -80,19 +80,8 @@ fn exchange(spec: &FlowSpec, socket: &Socket, initiation: &Initiation) {
             return;
         }
         let started = clock.now();
-        let request = TestPacket {
-            kind: Kind::Test,
-            flow: spec.id.0,
-            octet_sent: spec.class.octet(),
-            octet_received: 0,
-            token: initiation.token,
-            sequence,
-            reflector_count: 0,
-            t1: started.0,
-            t2: 0,
-            t3: 0,
-            follow_up: None,
-        };
+        let request =
+            TestPacket::request(Kind::Test, spec.id.0, spec.class.octet(), initiation.token, sequence, started.0);
         let sent = request.write(&mut octets).is_ok() && datagram::send(socket, &octets).is_ok();
         let answered =
             sent && answered(end, socket, &mut octets, &request, RawTime::now().plus(timeout.as_nanos() as i64));

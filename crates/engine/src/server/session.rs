@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rrul_model::flow::{AddressFamily, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::ObservationPoint;
+use rrul_model::observation::{Observation, ObservationPoint, PacketReceived};
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, RefusedFlow, ServerMessage};
 use rrul_proto::limits::{FETCHING_TIME, Limits, PREPARING_TIME, RateCap, SAMPLE_INTERVAL};
@@ -25,8 +25,12 @@ use crate::test_end::{PATIENCE, TestEnd};
 /// How often what was observed is sent.
 const FRAME_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long after the last phase a server goes on observing: for what is still on its way.
+/// How long after the last phase a server goes on reading its counters: for what is still on its way.
 const SETTLING: Duration = Duration::from_millis(300);
+
+/// How long after the last phase test packets are still noted, unless the client says sooner that it waits for none:
+/// longer than a client waits for a reply.
+const LISTENING: Duration = Duration::from_secs(4);
 
 /// Every session of a server.
 #[derive(Default)]
@@ -256,7 +260,7 @@ fn measure(stream: &mut TcpStream, session: &Session, end: &Arc<TestEnd>, origin
     std::thread::scope(|scope| {
         scope.spawn(|| end.sampler.run(end, until));
         scope.spawn(|| end.start_line.run(end));
-        let reporter = scope.spawn(|| report(&mut out, end, clock, until));
+        let reporter = scope.spawn(|| report(&mut out, session, end, clock, origin));
         let ahead = Duration::from_nanos(end.length().since(clock.now()).0.max(0).cast_unsigned());
         let deadline = Instant::now() + ahead + FETCHING_TIME;
         let outcome = loop {
@@ -277,7 +281,15 @@ fn measure(stream: &mut TcpStream, session: &Session, end: &Arc<TestEnd>, origin
 }
 
 /// Sends what is observed, once a second and at the end.
-fn report(out: &mut TcpStream, end: &TestEnd, clock: TestClock, until: TestTime) -> Result<(), LinkError> {
+fn report(
+    out: &mut TcpStream,
+    session: &Session,
+    end: &TestEnd,
+    clock: TestClock,
+    origin: i64,
+) -> Result<(), LinkError> {
+    let until = end.length() + LISTENING;
+    let mut arrivals = session.reflector().arrivals.like();
     let mut due = clock.now();
     loop {
         due = (due + FRAME_INTERVAL).min(until);
@@ -286,7 +298,17 @@ fn report(out: &mut TcpStream, end: &TestEnd, clock: TestClock, until: TestTime)
             // Threads notice the stop within their patience; what they note last belongs in the last frame.
             std::thread::sleep(PATIENCE);
         }
-        for frame in end.observer.collect(clock) {
+        session.reflector().arrivals.exchange(&mut arrivals);
+        end.observer.dropped(arrivals.take_dropped());
+        let arrived = arrivals.drain().map(|arrival| {
+            Observation::PacketReceived(PacketReceived {
+                flow: FlowId(arrival.flow),
+                sequence: arrival.sequence,
+                received: TestTime(arrival.received.saturating_sub(origin)),
+                octet: arrival.octet,
+            })
+        });
+        for frame in end.observer.collect_with(clock, arrived) {
             say(out, &ServerMessage::Observed(Box::new(frame)))?;
         }
         if !going_on || due >= until {

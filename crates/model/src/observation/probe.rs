@@ -118,7 +118,8 @@ table! {
 table! {
     /// What a reply said of the test packets that the reflector had seen: one bit for each of the latest 64.
     ///
-    /// For when the reflector's own rows do not come through, as the server or the control connection was lost.
+    /// For when the reflector's own rows do not come through, as the server or the control connection was lost. There is a
+    /// row only where the window says what neither a reply nor an earlier window has said.
     ReflectorWindow in ReflectorWindowTable {
         /// The flow.
         flow: FlowId,

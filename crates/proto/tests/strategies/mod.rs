@@ -17,6 +17,7 @@ use rrul_model::units::{ByteCount, Delay};
 use rrul_proto::control::{ClientMessage, RefusedFlow, ServerMessage};
 use rrul_proto::limits::Limits;
 use rrul_proto::opening::{ClientOpening, Purpose, ServerOpening, Status};
+use rrul_proto::receive_window::ReceiveWindow;
 use rrul_proto::test_packet::{FollowUp, Kind, LEAST_OCTETS, TestPacket};
 use rrul_proto::token::Token;
 
@@ -53,8 +54,10 @@ pub(crate) fn test_packet() -> impl Strategy<Value = TestPacket> {
     let kind = prop::sample::select(vec![Kind::Test, Kind::Reply, Kind::Greeting, Kind::GreetingReply]);
     let octets = (any::<u8>(), any::<u8>());
     let numbers = (any::<u16>(), any::<u32>(), any::<u32>());
-    (kind, octets, numbers, token(), any::<[i64; 3]>(), prop::option::of(follow_up())).prop_map(
-        |(kind, (octet_sent, octet_received), (flow, sequence, reflector_count), token, [t1, t2, t3], follow_up)| {
+    let told = (prop::option::of(follow_up()), any::<(u32, u64)>());
+    (kind, octets, numbers, token(), any::<[i64; 3]>(), told).prop_map(
+        |(kind, (octet_sent, octet_received), (flow, sequence, reflector_count), token, [t1, t2, t3], told)| {
+            let (follow_up, (highest, bits)) = told;
             TestPacket {
                 kind,
                 flow,
@@ -67,6 +70,7 @@ pub(crate) fn test_packet() -> impl Strategy<Value = TestPacket> {
                 t2,
                 t3,
                 follow_up,
+                window: ReceiveWindow { highest, bits },
             }
         },
     )

@@ -18,8 +18,8 @@ use rrul_model::units::{BitRate, Delay};
 
 const MILLISECOND: f64 = 1e6;
 
-/// IP packets of a test packet: 72 octets of payload, UDP and IPv4 headers.
-const PROBE_OCTETS: f64 = 100.0;
+/// IP packets of a test packet: 80 octets of payload, UDP and IPv4 headers.
+const PROBE_OCTETS: f64 = 108.0;
 
 /// Octets of payload in a full segment of 1500 octets: IPv4, TCP and its timestamps take the rest.
 const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
