@@ -13,6 +13,8 @@ use crate::statistics::percentile::percentile;
 
 /// Flow type of the isochronous UDP probes.
 pub(crate) const UDP_PROBE: &str = "udp_probe";
+/// Flow type of the sweeps over all markings.
+pub(crate) const MARKING_SWEEP: &str = "marking_sweep";
 /// Flow type of ICMP echo.
 pub(crate) const ICMP_ECHO: &str = "icmp_echo";
 /// Flow type of new connections.

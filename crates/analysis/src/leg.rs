@@ -9,7 +9,7 @@ use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 
-use crate::join::{TCP_RECORDS, UDP_PROBE};
+use crate::join::{MARKING_SWEEP, TCP_RECORDS, UDP_PROBE};
 
 /// One packet on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,15 @@ struct Reply {
 ///
 /// In the order of the plan; a flow of which nothing was sent has no leg.
 pub(crate) fn legs(recording: &Recording) -> Vec<Leg<'_>> {
+    legs_of(recording, |flow| flow.flow_type != MARKING_SWEEP)
+}
+
+/// The two ways of every marking sweep, whose packets measure no delay: each is of another class.
+pub(crate) fn sweep_legs(recording: &Recording) -> Vec<Leg<'_>> {
+    legs_of(recording, |flow| flow.flow_type == MARKING_SWEEP)
+}
+
+fn legs_of(recording: &Recording, chosen: impl Fn(&FlowSpec) -> bool) -> Vec<Leg<'_>> {
     let mut gathered: HashMap<FlowId, Rows> = HashMap::new();
     for point in [ObservationPoint::Client, ObservationPoint::Server] {
         for tables in recording.tables_of(point) {
@@ -94,7 +103,7 @@ pub(crate) fn legs(recording: &Recording) -> Vec<Leg<'_>> {
         }
     }
     let mut legs = Vec::new();
-    for flow in &recording.header.flows {
+    for flow in recording.header.flows.iter().filter(|flow| chosen(flow)) {
         if let Some(rows) = gathered.get(&flow.id) {
             legs.extend(rows.legs(flow).into_iter().filter(|leg| !leg.journeys.is_empty()));
         }
@@ -105,7 +114,7 @@ pub(crate) fn legs(recording: &Recording) -> Vec<Leg<'_>> {
 impl Rows {
     fn legs<'a>(&self, flow: &'a FlowSpec) -> Vec<Leg<'a>> {
         match flow.direction {
-            None if flow.flow_type == UDP_PROBE => vec![self.there(flow), self.back(flow)],
+            None if [UDP_PROBE, MARKING_SWEEP].contains(&&*flow.flow_type) => vec![self.there(flow), self.back(flow)],
             None => Vec::new(),
             // Records wait in buffers and for each other: no packets, and no measure of the path.
             Some(_) if flow.flow_type == TCP_RECORDS => Vec::new(),

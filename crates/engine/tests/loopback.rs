@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use common::{options, plan, record, server};
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
@@ -122,6 +124,42 @@ fn the_server_tells_of_every_test_packet_that_arrived() {
     }
     let windows = recording.tables_of(ObservationPoint::Client).map(|tables| tables.reflector_window.len());
     assert_eq!(windows.sum::<usize>(), 0, "no window says anything new");
+}
+
+#[test]
+fn a_marking_sweep_bears_every_octet_there_and_back() {
+    let text = r#"
+title = "a sweep"
+phases = { before = "1500ms" }
+[flow.sweep]
+type = "marking_sweep"
+component = "analysis"
+interval = "2ms"
+repeats = 5
+ecn_packets = 80
+"#;
+    let server = server();
+    let recording = record(&options(&server, plan(text))).unwrap();
+    assert_eq!(failures(&recording), Vec::<String>::new());
+    let client = || recording.tables_of(ObservationPoint::Client);
+    for flow in &recording.header.flows {
+        let marked: BTreeMap<u32, u8> = client()
+            .flat_map(|tables| tables.packet_marked.rows())
+            .filter(|row| row.flow == flow.id)
+            .map(|row| (row.sequence, row.octet))
+            .collect();
+        let octets: BTreeSet<u8> = marked.values().copied().collect();
+        let asked: BTreeSet<u8> = (0..64).map(|dscp| dscp << 2).chain([1, 2, 3]).collect();
+        assert_eq!(octets, asked, "{}", flow.name);
+        let received: Vec<_> =
+            client().flat_map(|tables| tables.probe_received.rows()).filter(|row| row.flow == flow.id).collect();
+        // 750 slots; a host that stalls may skip a few.
+        assert!(received.len() > 600, "{}: {} answered", flow.name, received.len());
+        for row in received {
+            let asked = marked[&row.sequence];
+            assert_eq!((row.reflector_octet, row.octet), (asked, asked), "{}: packet {}", flow.name, row.sequence);
+        }
+    }
 }
 
 #[test]

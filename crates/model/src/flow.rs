@@ -181,6 +181,14 @@ impl Parameters {
         self.text(name).and_then(|text| text.parse().ok()).unwrap_or(default)
     }
 
+    /// A count, or `default` where absent or negative.
+    pub fn count(&self, name: &str, default: u32) -> u32 {
+        match self.0.get(name) {
+            Some(Parameter::Integer(count)) => u32::try_from(*count).unwrap_or(default),
+            _ => default,
+        }
+    }
+
     /// A bit rate, if there is one.
     pub fn rate(&self, name: &str) -> Option<BitRate> {
         self.text(name).and_then(|text| text.parse().ok())
@@ -233,6 +241,8 @@ pub enum ParameterKind {
     Rate,
     /// A name, such as `"cubic"`.
     Name,
+    /// A number of things, from 0 to 10 000.
+    Count,
 }
 
 /// One parameter that a flow type understands.

@@ -80,6 +80,11 @@ impl SessionSender {
         }
     }
 
+    /// The traffic-class octet that packets are to bear from now on.
+    pub fn mark(&mut self, octet: u8) {
+        self.octet = octet;
+    }
+
     /// When the next packet is due; `None` when the flow has sent them all.
     pub fn due(&self) -> Option<TestTime> {
         self.next

@@ -4,6 +4,7 @@ mod at_once;
 pub mod bulk_tcp;
 mod connection_attempt;
 pub mod icmp_echo;
+pub mod marking_sweep;
 mod open_loop;
 mod stream_opening;
 pub mod tcp_connect;
@@ -27,6 +28,7 @@ pub const FLOW_TYPES: &[&dyn FlowType] = &[
     &tcp_connect::TcpConnect,
     &tcp_records::TcpRecords,
     &icmp_echo::IcmpEcho,
+    &marking_sweep::MarkingSweep,
 ];
 
 /// The flow type with this name.

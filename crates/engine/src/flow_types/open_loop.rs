@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rrul_model::flow::{FlowId, FlowSpec};
-use rrul_model::observation::{Observation, ProbeSent, ProbeStamped, ProbesSkipped};
+use rrul_model::flow::{AddressFamily, FlowId, FlowSpec};
+use rrul_model::observation::{Observation, PacketMarked, ProbeSent, ProbeStamped, ProbesSkipped};
 use rrul_model::time::TestTime;
 use rrul_proto::session_sender::Arrival;
 use socket2::Socket;
@@ -36,6 +36,10 @@ pub(super) trait Prober: Send {
     fn due(&self) -> Option<TestTime>;
     /// Writes the packet that is due.
     fn send(&mut self, now: TestTime, octets: &mut [u8]) -> Option<ProbeSent>;
+    /// The marking of the packet that was written last, where it is not that of the socket.
+    fn marking(&self) -> Option<(AddressFamily, u8)> {
+        None
+    }
     /// Leaves out what was due before; how many packets that is.
     fn skip_before(&mut self, now: TestTime) -> u32;
     /// Makes observations of what has arrived.
@@ -118,18 +122,28 @@ impl ProbeFlow {
             }
             let Some(sent) = self.prober.send(now, &mut self.packet) else { return };
             notebook.note(sent);
+            if let Some((_, octet)) = self.prober.marking() {
+                notebook.note(PacketMarked { flow: self.flow, sequence: sent.sequence, octet });
+            }
             self.unanswered.sent(sent.sequence, sent.sent);
-            if datagram::send(&self.socket, &self.packet).is_err() {
+            if self.transmit().is_err() {
                 // A connected socket reports what ICMP has said of an earlier packet instead of sending: ask once more.
                 // The kernel may or may not have counted the attempt, so counting starts anew.
                 self.restart_stamps();
-                if datagram::send(&self.socket, &self.packet).is_err() {
+                if self.transmit().is_err() {
                     // The packet counts as sent and lost.
                     self.restart_stamps();
                     continue;
                 }
             }
             self.numbers.sent(sent.sequence);
+        }
+    }
+
+    fn transmit(&self) -> std::io::Result<()> {
+        match self.prober.marking() {
+            None => datagram::send(&self.socket, &self.packet),
+            Some((family, octet)) => datagram::send_marked(&self.socket, &self.packet, octet, family),
         }
     }
 
@@ -247,7 +261,7 @@ fn until_then(then: TestTime, now: TestTime) -> Duration {
 
 /// Room for what these flows note between two collections, and twice that: none of it may be lost.
 fn rows_between_collections(flows: &[ProbeFlow]) -> usize {
-    const ROWS_A_PACKET: f64 = 5.0;
+    const ROWS_A_PACKET: f64 = 6.0;
     const SECONDS: f64 = 3.0;
     let packets: f64 = flows.iter().map(|flow| SECONDS / flow.interval.as_secs_f64().max(1e-6)).sum();
     (packets * ROWS_A_PACKET) as usize + 1024

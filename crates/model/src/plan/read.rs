@@ -29,6 +29,7 @@ const FLOW_KEYS: &[&str] = &[
 const DEPTH: usize = 8;
 const DEFAULT_SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 const MOST_COPIES: i64 = 64;
+const MOST_COUNTED: i64 = 10_000;
 
 /// What the reader needs from outside.
 pub struct Surroundings<'a> {
@@ -98,7 +99,8 @@ fn targets(document: &Node, path: Vec<String>, value: &Node) -> Result<Vec<Vec<S
         return Ok(vec![path]);
     }
     let parameters = document.get("parameters").map_or(&[][..], Node::entries);
-    let known: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).chain(["idle", "load", "after"]).collect();
+    let known: Vec<&str> =
+        parameters.iter().map(|(name, _)| name.as_str()).chain(Phase::ALL.map(Phase::name)).collect();
     Err(value.error(
         name,
         format_args!("unknown setting; known: {}, or a full key such as flow.bulk.count", known.join(", ")),
@@ -297,21 +299,30 @@ fn parameters_of(node: &Node, label: &str, words: &FlowTypeWords) -> Result<Vec<
 }
 
 fn parameter(node: &Node, key: &str, kind: ParameterKind) -> Result<Parameter, PlanError> {
-    let text = match kind {
-        ParameterKind::Duration => quantity_of(node, key, "20ms")?,
-        ParameterKind::Size => quantity_of(node, key, "200B")?,
-        ParameterKind::Rate => quantity_of(node, key, "20Mbit/s")?,
-        ParameterKind::Name => text_of(node, key)?,
-    };
-    let checked = match kind {
-        ParameterKind::Duration => parse_duration(text).map(drop).map_err(|error| error.to_string()),
-        ParameterKind::Size => text.parse::<ByteCount>().map(drop).map_err(|error| error.to_string()),
-        ParameterKind::Rate => text.parse::<BitRate>().map(drop).map_err(|error| error.to_string()),
-        ParameterKind::Name if text.is_empty() => Err("must not be empty".to_owned()),
-        ParameterKind::Name => Ok(()),
-    };
-    checked.map_err(|message| node.error(key, message))?;
-    Ok(Parameter::Text(text.to_owned()))
+    match kind {
+        ParameterKind::Duration => quantity(node, key, "20ms", parse_duration),
+        ParameterKind::Size => quantity(node, key, "200B", str::parse::<ByteCount>),
+        ParameterKind::Rate => quantity(node, key, "20Mbit/s", str::parse::<BitRate>),
+        ParameterKind::Name => match text_of(node, key)? {
+            "" => Err(node.error(key, "must not be empty")),
+            text => Ok(Parameter::Text(text.to_owned())),
+        },
+        ParameterKind::Count => match node.value {
+            Value::Integer(count @ 0..=MOST_COUNTED) => Ok(Parameter::Integer(count)),
+            _ => Err(node.error(key, format_args!("write a number from 0 to {MOST_COUNTED}"))),
+        },
+    }
+}
+
+/// A quantity with its unit, kept as it was written.
+fn quantity<T, E: std::fmt::Display>(
+    node: &Node,
+    key: &str,
+    example: &str,
+    read: impl Fn(&str) -> Result<T, E>,
+) -> Result<Parameter, PlanError> {
+    let text = quantity_of(node, key, example)?;
+    read(text).map(|_| Parameter::Text(text.to_owned())).map_err(|error| node.error(key, error))
 }
 
 fn items(node: &Node) -> &[Node] {

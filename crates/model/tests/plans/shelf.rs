@@ -56,6 +56,16 @@ const FLOW_TYPES: &[FlowTypeWords] = &[
         ],
     ),
     flow_type("icmp_echo", false, &[word("interval", ParameterKind::Duration), word("length", ParameterKind::Size)]),
+    flow_type(
+        "marking_sweep",
+        false,
+        &[
+            word("interval", ParameterKind::Duration),
+            word("repeats", ParameterKind::Count),
+            word("ecn_packets", ParameterKind::Count),
+            word("length", ParameterKind::Size),
+        ],
+    ),
 ];
 
 /// Name, file name for messages and text of every shipped plan.

@@ -70,10 +70,10 @@ fn every_short_name_of_a_shipped_plan_can_be_set() {
 fn shipped_plans_unfold_into_these_numbers_of_flows() {
     // name, then with one and with two families: bulk_tcp streams, all flows
     let truth = [
-        ("rrul", (8, 23), (16, 46)),
-        ("rrul_be", (8, 23), (16, 46)),
-        ("quick", (8, 23), (16, 46)),
-        ("rrul2013", (8, 17), (8, 26)),
+        ("rrul", (8, 25), (16, 50)),
+        ("rrul_be", (8, 25), (16, 50)),
+        ("quick", (8, 25), (16, 50)),
+        ("rrul2013", (8, 19), (8, 30)),
         ("simple", (2, 4), (4, 8)),
         ("tcp_up", (1, 2), (2, 4)),
         ("tcp_down", (1, 2), (2, 4)),
@@ -113,13 +113,19 @@ fn rrul_loads_each_direction_with_one_stream_of_each_class_and_family() {
 }
 
 #[test]
-fn rrul_is_five_seconds_idle_sixty_of_load_and_five_after() {
+fn rrul_is_six_seconds_of_survey_five_idle_sixty_of_load_and_five_after() {
     let plan = plan("rrul", &[]);
     let lengths: Vec<(Phase, u64)> =
         plan.phase_windows().iter().map(|entry| (entry.phase, entry.window.length().as_secs())).collect();
-    assert_eq!(lengths, [(Phase::Idle, 5), (Phase::Load, 60), (Phase::After, 5)]);
+    assert_eq!(lengths, [(Phase::Before, 6), (Phase::Idle, 5), (Phase::Load, 60), (Phase::After, 5)]);
     for flow in plan.flows(ONE) {
-        let expected = if flow.flow_type == "bulk_tcp" { (5.0, 65.0) } else { (0.0, 70.0) };
+        let expected = match flow.flow_type.as_str() {
+            "bulk_tcp" => (11.0, 71.0),
+            "udp_rr" | "tcp_rr" => (6.0, 76.0),
+            "marking_sweep" if flow.name.contains('@') => (11.0, 71.0),
+            "marking_sweep" => (0.0, 6.0),
+            _ => (0.0, 76.0),
+        };
         assert_eq!((flow.window.from.seconds(), flow.window.to.seconds()), expected, "{}", flow.name);
     }
 }
@@ -132,8 +138,8 @@ fn the_script_starts_best_effort_a_second_after_background_and_ends_both_togethe
         let bulk = of_type(&flows, "bulk_tcp");
         assert_eq!(bulk.len(), 8, "the script runs eight streams with one family as with two");
         for flow in bulk {
-            let start = if flow.class == ServiceClass::BK { 5.0 } else { 6.0 };
-            assert_eq!((flow.window.from.seconds(), flow.window.to.seconds()), (start, 65.0), "{}", flow.name);
+            let start = if flow.class == ServiceClass::BK { 11.0 } else { 12.0 };
+            assert_eq!((flow.window.from.seconds(), flow.window.to.seconds()), (start, 71.0), "{}", flow.name);
         }
     }
     assert!(plan.flows(ONE).iter().any(|flow| flow.name == "bulk_tcp/BK/up/ipv4#2"));
