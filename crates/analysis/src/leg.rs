@@ -72,21 +72,29 @@ pub(crate) fn sweep_legs(recording: &Recording) -> Vec<Leg<'_>> {
 }
 
 fn legs_of(recording: &Recording, chosen: impl Fn(&FlowSpec) -> bool) -> Vec<Leg<'_>> {
-    let mut gathered: HashMap<FlowId, Rows> = HashMap::new();
+    let flows = || recording.header.flows.iter().filter(|flow| chosen(flow));
+    let mut gathered: HashMap<FlowId, Rows> = flows().map(|flow| (flow.id, Rows::default())).collect();
     for point in [ObservationPoint::Client, ObservationPoint::Server] {
         for tables in recording.tables_of(point) {
             let at = point as usize;
             for row in tables.probe_sent.rows() {
-                gathered.entry(row.flow).or_default().sent[at].entry(row.sequence).or_insert(row.sent);
+                if let Some(rows) = gathered.get_mut(&row.flow) {
+                    rows.sent[at].entry(row.sequence).or_insert(row.sent);
+                }
             }
             for row in tables.probe_stamped.rows() {
-                gathered.entry(row.flow).or_default().stamped[at].entry(row.sequence).or_insert(row.sent);
+                if let Some(rows) = gathered.get_mut(&row.flow) {
+                    rows.stamped[at].entry(row.sequence).or_insert(row.sent);
+                }
             }
             for row in tables.packet_received.rows() {
-                gathered.entry(row.flow).or_default().received[at].push((row.sequence, row.received, row.octet));
+                if let Some(rows) = gathered.get_mut(&row.flow) {
+                    rows.received[at].push((row.sequence, row.received, row.octet));
+                }
             }
             for row in tables.probe_received.rows() {
-                gathered.entry(row.flow).or_default().replies.push(Reply {
+                let Some(rows) = gathered.get_mut(&row.flow) else { continue };
+                rows.replies.push(Reply {
                     sequence: row.sequence,
                     received: row.received,
                     octet: row.octet,
@@ -96,14 +104,14 @@ fn legs_of(recording: &Recording, chosen: impl Fn(&FlowSpec) -> bool) -> Vec<Leg
                 });
             }
             for row in tables.reply_stamped.rows() {
-                let rows = gathered.entry(row.flow).or_default();
+                let Some(rows) = gathered.get_mut(&row.flow) else { continue };
                 let stamp = rows.reply_stamped.entry(row.sequence).or_insert(row.reflector_sent);
                 *stamp = row.reflector_sent.min(*stamp);
             }
         }
     }
     let mut legs = Vec::new();
-    for flow in recording.header.flows.iter().filter(|flow| chosen(flow)) {
+    for flow in flows() {
         if let Some(rows) = gathered.get(&flow.id) {
             legs.extend(rows.legs(flow).into_iter().filter(|leg| !leg.journeys.is_empty()));
         }
