@@ -163,7 +163,9 @@ mod tests {
 
     fn counts(octets: &[u8]) -> [usize; 256] {
         let mut counts = [0; 256];
-        octets.iter().for_each(|octet| counts[usize::from(*octet)] += 1);
+        for octet in octets {
+            counts[usize::from(*octet)] += 1;
+        }
         counts
     }
 
