@@ -264,6 +264,7 @@ pub(crate) fn tcp_info(flow: FlowId, at: i64) -> TcpInfo {
         busy_time: 0,
         rwnd_limited: 0,
         sndbuf_limited: 0,
+        total_rto: 0,
         received_ce_bytes: 0,
         received_e0_bytes: 0,
         received_e1_bytes: 0,

@@ -56,7 +56,8 @@ fn transactions_are_counted_by_the_phase_of_their_request() {
         let loaded = Scenario::LOAD.contains(TestTime(at));
         let took = Delay(if loaded { 100 * MS } else { 20 * MS });
         let answered = u8::from(at != 7 * SECOND);
-        scenario.observe(Client, at, Transaction { flow, started: TestTime(at), took, answered });
+        let (started, sequence) = (TestTime(at), 0);
+        scenario.observe(Client, at, Transaction { flow, sequence, started, took, answered });
         at += took.0;
     }
     scenario.recording.end =

@@ -57,7 +57,7 @@ fn observation() -> impl Strategy<Value = Observation> {
             .into(),
             5 => ReplyStamped { flow, sequence, reflector_sent: a }.into(),
             6 => EchoReceived { flow, sequence, received: a, read: b }.into(),
-            7 => Transaction { flow, started: a, took: Delay(b.0), answered: w as u8 }.into(),
+            7 => Transaction { flow, sequence, started: a, took: Delay(b.0), answered: w as u8 }.into(),
             8 => CpuTime {
                 at: a,
                 core: sequence as u16,

@@ -85,7 +85,11 @@ fn full() -> Scenario {
     let probe = scenario.recording.header.flows[0].id;
     scenario.observe(Client, SECOND, ProbesSkipped { flow: probe, at: TestTime(SECOND), count: 3 });
     let flow = scenario.flow("udp_rr", Component::Realtime, None, AddressFamily::Ipv4, Scenario::ALL);
-    scenario.observe(Client, SECOND, Transaction { flow, started: TestTime(SECOND), took: Delay(MS), answered: 1 });
+    scenario.observe(
+        Client,
+        SECOND,
+        Transaction { flow, sequence: 0, started: TestTime(SECOND), took: Delay(MS), answered: 1 },
+    );
     scenario.event(Client, flow, 9 * SECOND, FlowEventKind::Failed, "the server closed the connection");
     scenario
 }

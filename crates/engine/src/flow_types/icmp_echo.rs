@@ -108,6 +108,7 @@ fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<(Socket, Access), St
         let port_free = SocketAddr::new(server.ip(), 0);
         socket.connect(&port_free.into())?;
         options::receive_marking(&socket, spec.family)?;
+        options::report_icmp(&socket, spec.family)?;
         options::stamp(&socket)?;
         options::marked(&socket, spec.family)
     };

@@ -4,6 +4,7 @@ mod at_once;
 pub mod bulk_tcp;
 mod connection_attempt;
 pub mod icmp_echo;
+mod icmp_watch;
 pub mod marking_sweep;
 mod open_loop;
 mod stream_opening;

@@ -14,10 +14,12 @@ use rrul_model::time::TestTime;
 use rrul_proto::session_sender::Arrival;
 use socket2::Socket;
 
+use super::icmp_watch::IcmpWatch;
 use crate::clock::{RawTime, TestClock, WallClock};
 use crate::flow_type::Initiation;
 use crate::observer::Notebook;
 use crate::scheduling;
+use crate::socket::datagram::Aftermath;
 use crate::socket::transmit_numbers::TransmitNumbers;
 use crate::socket::{datagram, options, wait::WaitSet};
 use crate::test_end::{PATIENCE, TestEnd};
@@ -56,6 +58,7 @@ pub(super) struct ProbeFlow {
     pub(super) prober: Box<dyn Prober>,
     numbers: TransmitNumbers<u32>,
     unanswered: Unanswered,
+    icmp: IcmpWatch,
 }
 
 impl AsFd for ProbeFlow {
@@ -105,7 +108,8 @@ impl ProbeFlow {
         prober: Box<dyn Prober>,
     ) -> Self {
         let (numbers, unanswered) = (TransmitNumbers::default(), Unanswered::for_interval(interval));
-        Self { flow, interval, socket, packet, prober, numbers, unanswered }
+        let icmp = IcmpWatch::new(flow, &socket);
+        Self { flow, interval, socket, packet, prober, numbers, unanswered, icmp }
     }
 
     /// Sends every packet that is due.
@@ -155,12 +159,18 @@ impl ProbeFlow {
 
     /// Reads every stamp and every reply that is there.
     fn receive_all(&mut self, clock: TestClock, wall: &WallClock, octets: &mut [u8], notebook: &mut Notebook<'_>) {
-        while let Ok(Some(stamp)) = datagram::receive_transmit_stamp(&self.socket) {
-            if let Some(&sequence) = self.numbers.find(stamp.number) {
-                notebook.note(ProbeStamped { flow: self.flow, sequence, sent: clock.at(wall.raw(stamp.stamp)) });
+        while let Ok(Some(aftermath)) = datagram::receive_aftermath(&self.socket) {
+            match aftermath {
+                Aftermath::Left(stamp) => {
+                    if let Some(&sequence) = self.numbers.find(stamp.number) {
+                        let sent = clock.at(wall.raw(stamp.stamp));
+                        notebook.note(ProbeStamped { flow: self.flow, sequence, sent });
+                    }
+                }
+                Aftermath::Icmp(report) => self.icmp.take(report, clock.now(), notebook),
             }
         }
-        // Errors here are what ICMP said of an earlier packet (refused, unreachable): that packet shows as lost.
+        // An error here is what ICMP has said of an earlier packet (refused, unreachable): that packet shows as lost.
         while let Ok(Some(datagram)) = datagram::receive(&self.socket, octets) {
             let read = clock.now();
             let received = datagram.stamp.map_or(read, |stamp| clock.at(wall.raw(stamp)));
@@ -229,7 +239,7 @@ fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
         let now = clock.now();
         let due = flows.iter().filter_map(|flow| flow.prober.due()).min();
         if due.is_none() && !flows.iter().any(|flow| flow.unanswered.any(now)) {
-            return;
+            break;
         }
         let patience = due.map_or(PATIENCE, |due| until_then(due, now).saturating_sub(awake).min(PATIENCE));
         // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
@@ -252,6 +262,9 @@ fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
         for flow in &mut flows {
             flow.send_due(clock, &mut notebook);
         }
+    }
+    for flow in &mut flows {
+        flow.icmp.finish(clock.now(), &mut notebook);
     }
 }
 

@@ -92,13 +92,16 @@ fn request(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()>
     let mut notebook = end.observer.notebook(ROWS);
     let mut octets = vec![0; length_of(spec)];
     let mut next = spec.window.from;
-    while next < spec.window.to && end.sleep_until(clock, next) {
+    for sequence in 0.. {
+        if next >= spec.window.to || !end.sleep_until(clock, next) {
+            break;
+        }
         let started = clock.now();
         let answered = write_all(stream, &octets, over)? && read_all(stream, &mut octets, over)?;
         let took = clock.now().since(started);
         // One that the end of the window cut short was neither answered nor given up.
         if answered || !over() {
-            notebook.note(Transaction { flow: spec.id, started, took, answered: u8::from(answered) });
+            notebook.note(Transaction { flow: spec.id, sequence, started, took, answered: u8::from(answered) });
         }
         next = (started + min_interval).max(clock.now());
     }

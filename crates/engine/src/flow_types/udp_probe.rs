@@ -138,6 +138,7 @@ fn connected(spec: &FlowSpec, server: SocketAddr) -> io::Result<Socket> {
     socket.bind(&any.into())?;
     socket.connect(&server.into())?;
     options::receive_marking(&socket, spec.family)?;
+    options::report_icmp(&socket, spec.family)?;
     options::stamp(&socket)?;
     Ok(socket)
 }

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use rrul_model::flow::AddressFamily;
 use socket2::{SockAddr, SockAddrStorage};
 
-use super::control_message::{self, Buffer};
+use super::control_message::{self, Buffer, IcmpReport};
 
 /// A datagram received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,17 +43,43 @@ pub fn receive(socket: &impl AsFd, octets: &mut [u8]) -> io::Result<Option<Datag
     message(socket, octets, libc::MSG_DONTWAIT | libc::MSG_TRUNC).map(|found| found.map(|(datagram, _)| datagram))
 }
 
-/// Reads one transmit stamp if there is one.
+/// What the kernel tells of packets sent, on a socket's error queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aftermath {
+    /// One has left.
+    Left(TransmitStamp),
+    /// ICMP has said something of one.
+    Icmp(IcmpReport),
+}
+
+/// Reads what the kernel tells of one packet sent, if there is something.
 ///
 /// # Errors
 /// As recvmsg(2).
-pub fn receive_transmit_stamp(socket: &impl AsFd) -> io::Result<Option<TransmitStamp>> {
+pub fn receive_aftermath(socket: &impl AsFd) -> io::Result<Option<Aftermath>> {
     loop {
         let Some((_, beside)) = message(socket, &mut [0; 8], libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE)? else {
             return Ok(None);
         };
         if let (Some(number), Some(stamp)) = (beside.sent_number, beside.stamp) {
-            return Ok(Some(TransmitStamp { number, stamp }));
+            return Ok(Some(Aftermath::Left(TransmitStamp { number, stamp })));
+        }
+        if let Some(report) = beside.icmp {
+            return Ok(Some(Aftermath::Icmp(report)));
+        }
+    }
+}
+
+/// Reads one transmit stamp if there is one, and passes over what ICMP says.
+///
+/// # Errors
+/// As recvmsg(2).
+pub fn receive_transmit_stamp(socket: &impl AsFd) -> io::Result<Option<TransmitStamp>> {
+    loop {
+        match receive_aftermath(socket)? {
+            Some(Aftermath::Left(stamp)) => return Ok(Some(stamp)),
+            Some(Aftermath::Icmp(_)) => {}
+            None => return Ok(None),
         }
     }
 }
@@ -211,6 +237,35 @@ mod tests {
     #[test]
     fn a_datagram_over_ipv4_tells_its_stamp_marking_and_address() {
         exchange("127.0.0.1:0", AddressFamily::Ipv4);
+    }
+
+    /// Nobody listens at a port that was just given back.
+    fn refused(address: &str, family: AddressFamily, kind: u8, code: u8) {
+        let client = UdpSocket::bind(address).unwrap();
+        let nobody = UdpSocket::bind(address).unwrap().local_addr().unwrap();
+        client.connect(nobody).unwrap();
+        options::report_icmp(&client, family).unwrap();
+        options::stamp(&client).unwrap();
+        send(&client, b"is anybody there?").unwrap();
+        let deadline = std::time::Instant::now() + Duration::from_secs(2);
+        let report = loop {
+            wait::readable(&[&client], Duration::from_millis(100)).unwrap();
+            match receive_aftermath(&client).unwrap() {
+                Some(Aftermath::Icmp(report)) => break report,
+                Some(Aftermath::Left(_)) => {}
+                None => assert!(std::time::Instant::now() < deadline, "the kernel does not tell of the refusal"),
+            }
+        };
+        assert_eq!(report, IcmpReport { kind, code, mtu: 0, offender: Some(nobody.ip()) });
+        while let Some(aftermath) = receive_aftermath(&client).unwrap() {
+            assert!(matches!(aftermath, Aftermath::Left(_)), "it is told once");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_with_its_type_code_and_sender() {
+        refused("127.0.0.1:0", AddressFamily::Ipv4, 3, 3);
+        refused("[::1]:0", AddressFamily::Ipv6, 1, 4);
     }
 
     #[test]

@@ -118,6 +118,18 @@ pub fn receive_marking(socket: &impl AsFd, family: AddressFamily) -> io::Result<
     }
 }
 
+/// Asks to be told what ICMP says of the packets sent (ip(7): IP_RECVERR), on the error queue.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn report_icmp(socket: &impl AsFd, family: AddressFamily) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    match family {
+        AddressFamily::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_RECVERR, on),
+        AddressFamily::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, on),
+    }
+}
+
 /// Asks to be told the local address of every packet received, so that a reply can leave from it.
 ///
 /// # Errors

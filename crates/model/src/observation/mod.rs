@@ -21,9 +21,9 @@ pub use host::{
     SoftnetCount, SoftnetCountTable,
 };
 pub use probe::{
-    EchoReceived, EchoReceivedTable, PacketMarked, PacketMarkedTable, PacketReceived, PacketReceivedTable,
-    ProbeReceived, ProbeReceivedTable, ProbeSent, ProbeSentTable, ProbeStamped, ProbeStampedTable, ProbesSkipped,
-    ProbesSkippedTable, ReflectorWindow, ReflectorWindowTable, ReplyStamped, ReplyStampedTable,
+    EchoReceived, EchoReceivedTable, IcmpMessage, IcmpMessageTable, PacketMarked, PacketMarkedTable, PacketReceived,
+    PacketReceivedTable, ProbeReceived, ProbeReceivedTable, ProbeSent, ProbeSentTable, ProbeStamped, ProbeStampedTable,
+    ProbesSkipped, ProbesSkippedTable, ReflectorWindow, ReflectorWindowTable, ReplyStamped, ReplyStampedTable,
 };
 pub use stream::{
     Connection, ConnectionTable, OctetsReceived, OctetsReceivedTable, TcpInfo, TcpInfoTable, Transaction,
@@ -67,6 +67,7 @@ about_flows!(
     EchoReceived,
     PacketReceived,
     ReflectorWindow,
+    IcmpMessage,
     PacketMarked,
     Transaction,
     Connection,
@@ -165,6 +166,8 @@ observations! {
     packet_received: PacketReceived in PacketReceivedTable,
     /// What replies said of the packets seen by the reflector.
     reflector_window: ReflectorWindow in ReflectorWindowTable,
+    /// ICMP messages about packets.
+    icmp_message: IcmpMessage in IcmpMessageTable,
     /// Packets with a marking of their own.
     packet_marked: PacketMarked in PacketMarkedTable,
     /// Request-response transactions.

@@ -133,6 +133,28 @@ table! {
 }
 
 table! {
+    /// ICMP messages about a flow's packets, as the kernel hands them to the flow's socket (RFC 792, RFC 4443).
+    ///
+    /// The first of a kind is noted at once, those that follow it within a second together.
+    IcmpMessage in IcmpMessageTable {
+        /// The flow.
+        flow: FlowId,
+        /// When the latest of them was read.
+        at: TestTime,
+        /// ICMP type, of the flow's family.
+        kind: u8,
+        /// ICMP code.
+        code: u8,
+        /// 1 when the server sent it, 0 when another host on the way did.
+        from_server: u8,
+        /// The MTU that it names, octets; 0 when it names none.
+        mtu: u32,
+        /// How many.
+        count: u32,
+    }
+}
+
+table! {
     /// The traffic-class octet that a packet was sent with, where it is not that of the flow's class.
     PacketMarked in PacketMarkedTable {
         /// The flow.

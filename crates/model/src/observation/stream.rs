@@ -102,6 +102,8 @@ table! {
         rwnd_limited: u64,
         /// Of it, limited by the send buffer, microseconds.
         sndbuf_limited: u64,
+        /// Retransmission timeouts.
+        total_rto: u32,
         /// Octets received marked CE.
         received_ce_bytes: u32,
         /// Octets received marked ECT(0).
@@ -119,6 +121,8 @@ table! {
     Transaction in TransactionTable {
         /// The flow.
         flow: FlowId,
+        /// Its number within the flow, from 0; of an exchange over UDP the number in its packets.
+        sequence: u32,
         /// When the request was sent.
         started: TestTime,
         /// How long until the response was there, or until waiting was given up.

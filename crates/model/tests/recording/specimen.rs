@@ -7,10 +7,10 @@ use rrul_model::environment::HostState;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameter, Parameters};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
-    CgroupThrottle, ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, InterfaceCount,
-    ObservationPoint, OctetsReceived, PacketMarked, PacketReceived, ProbeReceived, ProbeSent, ProbeStamped,
-    ProbesSkipped, ProcessTime, QueueCount, ReflectorWindow, ReplyStamped, SocketDrops, SoftnetCount, Tables, TcpInfo,
-    Transaction,
+    CgroupThrottle, ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, IcmpMessage,
+    InterfaceCount, ObservationPoint, OctetsReceived, PacketMarked, PacketReceived, ProbeReceived, ProbeSent,
+    ProbeStamped, ProbesSkipped, ProcessTime, QueueCount, ReflectorWindow, ReplyStamped, SocketDrops, SoftnetCount,
+    Tables, TcpInfo, Transaction,
 };
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::plan::{FlowEntry, PhaseLength, TestPlan};
@@ -153,7 +153,9 @@ fn client_frame() -> Frame {
         tables.push(ReplyStamped { flow: PROBE, sequence: n, reflector_sent: later(9_125_000) }.into());
         tables.push(EchoReceived { flow: PROBE, sequence: n, received: later(18_000_000), read: at }.into());
         let took = Delay(18_000_000 + i64::from(n));
-        tables.push(Transaction { flow: PROBE, started: at, took, answered: u8::from(n != 1) }.into());
+        tables.push(Transaction { flow: PROBE, sequence: n, started: at, took, answered: u8::from(n != 1) }.into());
+        let mtu = 1280 * n;
+        tables.push(IcmpMessage { flow: PROBE, at, kind: 3, code: n as u8, from_server: 1, mtu, count: 9 }.into());
         tables.push(ReflectorWindow { flow: PROBE, sequence: n, highest: n, window: (2 << n) - 1 }.into());
         tables.push(PacketMarked { flow: PROBE, sequence: n, octet: 4 * n as u8 }.into());
         let connection = Connection {
@@ -275,6 +277,7 @@ fn tcp_info(at: TestTime, n: u64) -> TcpInfo {
         busy_time: 100_000 * n,
         rwnd_limited: 17,
         sndbuf_limited: 18,
+        total_rto: 21,
         received_ce_bytes: 19,
         received_e0_bytes: 20,
         received_e1_bytes: u32::MAX,
@@ -282,7 +285,7 @@ fn tcp_info(at: TestTime, n: u64) -> TcpInfo {
 }
 
 /// The names and numbers of rows of all tables; a table that is added must be added here.
-pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 21] {
+pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 22] {
     let Tables {
         octets_received,
         tcp_info,
@@ -294,6 +297,7 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 21] {
         echo_received,
         packet_received,
         reflector_window,
+        icmp_message,
         packet_marked,
         transaction,
         connection,
@@ -317,6 +321,7 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 21] {
         ("echo_received", echo_received.len()),
         ("packet_received", packet_received.len()),
         ("reflector_window", reflector_window.len()),
+        ("icmp_message", icmp_message.len()),
         ("packet_marked", packet_marked.len()),
         ("transaction", transaction.len()),
         ("connection", connection.len()),
