@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use crate::arrival_log::{ArrivalLog, LoggedArrival};
 use crate::limits::{Limits, RateCap};
+use crate::one_way_packet::OneWayPacket;
 use crate::receive_window::ReceiveWindow;
 use crate::test_packet::{FollowUp, Kind, TestPacket};
 use crate::token::Token;
@@ -156,6 +157,37 @@ impl SessionReflector {
         packet.t3 = now();
         packet.write(octets).map_err(|_| Silence::NotARequest)?;
         Ok(Reply { flow: packet.flow, sequence: packet.sequence, octet: packet.octet_sent, sent: packet.t3 })
+    }
+
+    /// Takes a one-way packet, which is noted and never answered, or says why it is not taken.
+    ///
+    /// # Errors
+    /// [`Silence`]: it is as if the packet had not come.
+    pub fn take(&mut self, octets: &[u8], incoming: Incoming, now: i64) -> Result<(), Silence> {
+        if !self.proven.contains(&incoming.source.to_canonical()) {
+            return Err(Silence::UnprovenSource);
+        }
+        let packet = OneWayPacket::read(octets).map_err(|_| Silence::NotARequest)?;
+        if packet.token != self.token {
+            return Err(Silence::NotARequest);
+        }
+        let flow = self.flows.get_mut(&packet.flow).ok_or(Silence::UnknownFlow)?;
+        if octets.len() > self.longest {
+            return Err(Silence::TooLong);
+        }
+        if !self.cap.grant(now) {
+            return Err(Silence::TooMany);
+        }
+        flow.count = flow.count.saturating_add(1);
+        flow.window.note(packet.sequence);
+        let Incoming { received, octet, .. } = incoming;
+        self.arrivals.note(LoggedArrival { flow: packet.flow, sequence: packet.sequence, received, octet });
+        Ok(())
+    }
+
+    /// Whether the session may have one more packet at this instant of the session clock, sent without being asked.
+    pub fn grant(&mut self, now: i64) -> bool {
+        self.cap.grant(now)
     }
 
     /// The kernel has stamped the departure of an earlier reply; the next reply of the flow tells it.
