@@ -46,6 +46,9 @@ pub enum ServerPart {
     Connections,
     /// The session's reflector answers its test packets.
     Reflector,
+    /// Packets that are not answered: those towards the server are noted as they arrive, those towards the client are
+    /// sent by the session's own thread, to where the flow's greeting came from.
+    OneWay,
     /// None: the server's host answers by itself.
     Nothing,
 }

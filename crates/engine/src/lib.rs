@@ -16,6 +16,7 @@ pub mod environment;
 pub mod flow_type;
 pub mod flow_types;
 pub mod observer;
+mod one_way_sending;
 pub mod processor_time;
 pub mod sampler;
 pub mod scheduling;

@@ -59,9 +59,14 @@ impl Observer {
 
     /// A ring for one thread, with room for so many observations between two collections.
     pub fn notebook(&self, capacity: usize) -> Notebook<'_> {
+        Notebook { ring: self.ring(capacity), observer: self }
+    }
+
+    /// The same for who cannot borrow this observer; what finds no room there is not counted.
+    pub fn ring(&self, capacity: usize) -> Producer<Observation> {
         let (ring, consumer) = RingBuffer::new(capacity);
         self.rings.lock().unwrap_or_else(PoisonError::into_inner).push(consumer);
-        Notebook { ring, observer: self }
+        ring
     }
 
     /// Notes what happened to a flow. Not for threads that must not wait.

@@ -13,6 +13,7 @@ pub mod tcp_records;
 pub mod tcp_rr;
 pub mod udp_probe;
 pub mod udp_rr;
+pub mod voip;
 
 use rrul_model::flow::FlowTypeWords;
 
@@ -30,6 +31,7 @@ pub const FLOW_TYPES: &[&dyn FlowType] = &[
     &tcp_records::TcpRecords,
     &icmp_echo::IcmpEcho,
     &marking_sweep::MarkingSweep,
+    &voip::Voip,
 ];
 
 /// The flow type with this name.

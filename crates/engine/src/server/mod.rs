@@ -4,7 +4,9 @@
 //! vanishes. Each connection has a thread of its own; each address family has one thread that answers test packets.
 
 mod connection;
+mod datagram_port;
 mod listening;
+mod one_way;
 mod reflector;
 mod session;
 mod sources;
@@ -18,6 +20,7 @@ use std::thread::JoinHandle;
 pub use rrul_proto::limits::Limits;
 
 use crate::environment::{self, Privacy};
+use datagram_port::DatagramPort;
 use rrul_model::environment::Environment;
 use session::Sessions;
 use sources::Sources;
@@ -129,7 +132,8 @@ impl Server {
             let shared = Arc::clone(&server.shared);
             server.spawn("accept", move || connection::accept(&port.stream, &shared))?;
             let shared = Arc::clone(&server.shared);
-            server.spawn("reflector", move || reflector::run(&port.datagram, port.address, &shared))?;
+            let datagrams = Arc::new(DatagramPort::new(port.datagram, port.address));
+            server.spawn("reflector", move || reflector::run(&datagrams, &shared))?;
         }
         Ok(server)
     }

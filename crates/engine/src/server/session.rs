@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use rrul_model::flow::{AddressFamily, FlowId, FlowSpec};
+use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{Observation, ObservationPoint, PacketReceived};
 use rrul_model::time::TestTime;
@@ -16,6 +16,8 @@ use rrul_proto::session_reflector::SessionReflector;
 use rrul_proto::token::Token;
 
 use super::Shared;
+use super::datagram_port::{Departing, Sent};
+use super::one_way::{self, OneWay};
 use crate::clock::{RawTime, TestClock};
 use crate::control_link::{self, Compression, LinkError};
 use crate::flow_type::{FlowType, ServerPart};
@@ -45,6 +47,7 @@ pub(super) struct Session {
     reflector: Mutex<SessionReflector>,
     /// How many connections of flows that open many are still granted.
     connections: Mutex<RateCap>,
+    pub(super) one_way: OneWay,
     test: Mutex<Option<Test>>,
 }
 
@@ -101,6 +104,7 @@ impl Sessions {
             epoch: RawTime::now(),
             reflector: Mutex::new(SessionReflector::new(token, limits)),
             connections: Mutex::new(RateCap::new(limits.connections_per_second)),
+            one_way: OneWay::default(),
             test: Mutex::new(None),
         });
         session.prove(peer.ip());
@@ -139,6 +143,19 @@ impl Session {
         self.reflector.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What binds packets to it.
+    pub(super) fn token(&self) -> Token {
+        self.token
+    }
+
+    /// The kernel has stamped the departure of a packet of this session.
+    pub(super) fn stamped(&self, packet: &Departing, sent: i64) {
+        match packet.what {
+            Sent::Reply => self.reflector().stamped(packet.flow, packet.sequence, sent),
+            Sent::OneWay => self.one_way.stamped(packet.flow, packet.sequence, sent),
+        }
+    }
+
     /// Nanoseconds on the session clock.
     pub(super) fn at(&self, raw: RawTime) -> i64 {
         raw.since(self.epoch)
@@ -159,8 +176,20 @@ impl Session {
                 let granted = cap.grant(RawTime::now().0);
                 Some(if granted { Attached::Connection(spec.family, spec.class) } else { Attached::TooMany })
             }
-            ServerPart::Reflector | ServerPart::Nothing => None,
+            ServerPart::Reflector | ServerPart::OneWay | ServerPart::Nothing => None,
         }
+    }
+
+    /// The flows whose packets the server sends by itself, in the order of the plan.
+    fn flows_to_send(&self) -> Vec<FlowSpec> {
+        let test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
+        let ours = |(spec, flow_type): &&(FlowSpec, &'static dyn FlowType)| {
+            flow_type.server_part() == ServerPart::OneWay && spec.direction == Some(Direction::Down)
+        };
+        let flows = test.iter().flat_map(|test| test.flows.values());
+        let mut flows: Vec<FlowSpec> = flows.filter(ours).map(|(spec, _)| spec.clone()).collect();
+        flows.sort_by_key(|spec| spec.id);
+        flows
     }
 
     fn stop(&self) {
@@ -170,9 +199,10 @@ impl Session {
     }
 
     /// Takes the flows of a test, and says which it will not serve.
-    fn open_test(&self, flows: Vec<FlowSpec>, end: &Arc<TestEnd>) -> Vec<RefusedFlow> {
+    fn open_test(&self, flows: Vec<FlowSpec>, end: &Arc<TestEnd>, limits: &Limits) -> Vec<RefusedFlow> {
         let mut refused = Vec::new();
         let mut taken = HashMap::new();
+        let mut left = f64::from(limits.packets_per_second);
         for spec in flows {
             match flow_types::named(&spec.flow_type) {
                 None => refused.push(RefusedFlow {
@@ -180,7 +210,18 @@ impl Session {
                     reason: format!("this server knows no flow type \"{}\"; update it", spec.flow_type),
                 }),
                 Some(flow_type) => {
-                    if flow_type.server_part() == ServerPart::Reflector {
+                    if flow_type.server_part() == ServerPart::OneWay {
+                        left -= flow_type.packets_per_second(&spec);
+                        if left < 0.0 {
+                            let reason = "more packets a second than this server sends; raise its interval".to_owned();
+                            refused.push(RefusedFlow { flow: spec.id, reason });
+                            continue;
+                        }
+                        if spec.direction == Some(Direction::Down) {
+                            self.one_way.admit(spec.id);
+                        }
+                    }
+                    if [ServerPart::Reflector, ServerPart::OneWay].contains(&flow_type.server_part()) {
                         self.reflector().admit(spec.id.0);
                     }
                     taken.insert(spec.id, (spec, flow_type));
@@ -224,7 +265,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
                 let interval = sample_interval.clamp(SAMPLE_INTERVAL, Duration::from_secs(1));
                 let length = TestTime::ZERO + length;
                 let end = Arc::new(TestEnd::new(ObservationPoint::Server, interval, length));
-                let refused = session.open_test(flows, &end);
+                let refused = session.open_test(flows, &end, limits);
                 opened = Some(end);
                 say(stream, &ServerMessage::Opened { refused, state: None })?;
             }
@@ -251,7 +292,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
 }
 
 /// From T0 to the client's goodbye.
-fn measure(stream: &mut TcpStream, session: &Session, end: &Arc<TestEnd>, origin: i64) -> Result<(), LinkError> {
+fn measure(stream: &mut TcpStream, session: &Arc<Session>, end: &Arc<TestEnd>, origin: i64) -> Result<(), LinkError> {
     let clock = TestClock { origin: session.epoch.plus(origin) };
     let until = end.length() + SETTLING;
     let mut out = stream.try_clone()?;
@@ -260,6 +301,10 @@ fn measure(stream: &mut TcpStream, session: &Session, end: &Arc<TestEnd>, origin
     std::thread::scope(|scope| {
         scope.spawn(|| end.sampler.run(end, until));
         scope.spawn(|| end.start_line.run(end));
+        let to_send = session.flows_to_send();
+        if !to_send.is_empty() {
+            scope.spawn(move || one_way::send(session, end, clock, origin, &to_send));
+        }
         let reporter = scope.spawn(|| report(&mut out, session, end, clock, origin));
         let ahead = Duration::from_nanos(end.length().since(clock.now()).0.max(0).cast_unsigned());
         let deadline = Instant::now() + ahead + FETCHING_TIME;
