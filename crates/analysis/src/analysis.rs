@@ -10,6 +10,7 @@ use rrul_model::recording::AbsentFamily;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
+use crate::metrics::voip::Voip;
 use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
 
@@ -64,6 +65,8 @@ pub struct Analysis {
     pub absent_flows: Vec<FailedFlow>,
     /// Processor load of each host during the load phase.
     pub processor: Vec<ProcessorLoad>,
+    /// Voice streams; `None` when the plan has none.
+    pub voip: Option<Voip>,
 }
 
 impl Analysis {

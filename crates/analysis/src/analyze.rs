@@ -8,12 +8,13 @@ use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
 use crate::analysis::{Analysis, Skipped};
-use crate::join;
+use crate::clock_offset::ClockOffset;
 use crate::metrics::round_trip_delay::Judgement;
-use crate::metrics::{failed_flows, goodput, loss, processor_load, send_lateness, start_spread, transactions};
+use crate::metrics::{failed_flows, goodput, loss, processor_load, send_lateness, start_spread, transactions, voip};
 use crate::recorded_time;
 use crate::validity::Validity;
 use crate::validity_rule::{self, Evidence};
+use crate::{join, leg};
 
 /// Computes every number that follows from a recording.
 ///
@@ -38,6 +39,9 @@ pub fn analyze(recording: &Recording) -> Analysis {
         packets: sum.packets.saturating_add(flow.packets),
         due: sum.due.saturating_add(flow.due),
     });
+
+    let legs = leg::legs(recording);
+    let offset = ClockOffset::estimate(recording, &legs);
 
     let lateness = send_lateness::send_lateness(&probes);
     let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, &probes);
@@ -64,6 +68,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         failed_flows,
         absent_flows,
         processor: processor_load::processor_load(recording, load),
+        voip: voip::voip(recording, &legs, offset.as_ref(), waiting_time),
     };
     let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
     analysis.validity = validity_rule::judge(&Evidence { recording, analysis: &analysis, lateness_p99_9 });

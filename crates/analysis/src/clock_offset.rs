@@ -25,7 +25,7 @@ impl ClockOffset {
             of_direction.flat_map(|leg| &leg.journeys).filter_map(|one| Some(one.received?.since(one.sent))).min()
         };
         let (up, down) = (fastest(Direction::Up)?, fastest(Direction::Down)?);
-        Some(Self { offset: Delay((up.0 - down.0) / 2), bound: Delay(i64::midpoint(up.0, down.0)) })
+        Some(Self { offset: Delay(up.0.saturating_sub(down.0) / 2), bound: Delay(i64::midpoint(up.0, down.0)) })
     }
 
     /// The client's time when the server's clock showed this.

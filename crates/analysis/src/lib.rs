@@ -9,6 +9,7 @@
 //! - [`statistics`]: estimators, each named for what it is
 //! - [`metrics`]: one file a metric; docs/metrics.md lists them
 //! - [`clock_offset`]: two hosts' clocks brought together
+//! - [`e_model`]: what a listener would say of a call
 //! - [`metric_word`]: the words for one metric; [`metric_list`]: all of them, from which docs/metrics.md is made
 
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ pub mod analysis;
 pub mod analyze;
 #[allow(dead_code, reason = "one-way delay comes next")]
 pub mod clock_offset;
+pub mod e_model;
 mod in_force;
 mod join;
 #[allow(dead_code, reason = "one-way delay comes next")]

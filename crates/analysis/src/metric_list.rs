@@ -7,9 +7,10 @@ use std::fmt::Write;
 
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::{
-    failed_flows, goodput, loss, processor_load, round_trip_delay, send_lateness, start_spread, transactions,
+    delay_variation, failed_flows, goodput, loss, processor_load, round_trip_delay, send_lateness, start_spread,
+    transactions, voip, voip_quality,
 };
-use crate::statistics::percentile;
+use crate::statistics::{loss_runs, percentile};
 use crate::validity::{self, ReasonWord};
 
 /// All groups, in the order of docs/metrics.md.
@@ -25,6 +26,11 @@ pub const METRICS: &[MetricGroup] = &[
     send_lateness::GROUP,
     processor_load::GROUP,
     failed_flows::GROUP,
+    voip::GROUP,
+    voip_quality::GROUP,
+    voip::ADDED,
+    delay_variation::GROUP,
+    loss_runs::GROUP,
 ];
 
 /// The words for what identifies the recording.

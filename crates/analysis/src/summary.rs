@@ -16,6 +16,7 @@ use crate::analysis::{
     Analysis, DelayFlow, DirectionGoodput, FailedFlow, FlowLabel, GoodputFlow, Loss, PhaseDelays, ProcessorLoad,
     TransactionFlow,
 };
+use crate::metrics::voip::Voip;
 use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
 
@@ -59,6 +60,8 @@ pub struct Summary {
     pub failed_flows: Vec<FailedFlowSummary>,
     /// Flows that the test can do without and that are absent.
     pub absent_flows: Vec<FailedFlowSummary>,
+    /// Voice streams.
+    pub voip: Option<Voip>,
 }
 
 /// Goodput by direction.
@@ -255,6 +258,7 @@ impl From<&Analysis> for Summary {
             processor: processor(analysis),
             failed_flows: failed(&analysis.failed_flows),
             absent_flows: failed(&analysis.absent_flows),
+            voip: analysis.voip.clone(),
         }
     }
 }

@@ -26,6 +26,7 @@ mod page;
 mod png;
 mod rate_panel;
 mod table;
+mod voice_table;
 mod words;
 
 use rrul_analysis::Analysis;

@@ -13,7 +13,8 @@ use crate::improvement::improvement_sentence;
 use crate::label::{Naming, names};
 use crate::rate_panel::direction_word;
 use crate::table::Table;
-use crate::words;
+use crate::voice_table;
+use crate::words::{self, added};
 
 /// Whether a summary may use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,7 @@ pub fn text_summary(run: &Analysis, style: Style) -> String {
     let mut lines = head(run, style);
     lines.extend(delay_lines(run, style));
     lines.extend(goodput_lines(run, style));
+    lines.extend(voice_lines(run, style));
     lines.extend(transaction_lines(run, style));
     lines.extend(measurement_lines(run, style));
     finished(&lines)
@@ -186,6 +188,11 @@ fn goodput_lines(run: &Analysis, style: Style) -> Vec<String> {
     lines
 }
 
+fn voice_lines(run: &Analysis, style: Style) -> Vec<String> {
+    let lines = run.voip.as_ref().map(voice_table::lines).unwrap_or_default();
+    if lines.is_empty() { lines } else { [vec![String::new(), style.heading(voice_table::HEADING)], lines].concat() }
+}
+
 fn transaction_lines(run: &Analysis, style: Style) -> Vec<String> {
     if run.transaction_flows.is_empty() {
         return Vec::new();
@@ -262,15 +269,6 @@ fn unknown() -> String {
 /// A figure from the distribution of delays; none means that it falls on a lost packet.
 fn quantile(delay: Option<Delay>) -> String {
     delay.map_or_else(|| "lost".to_owned(), |delay| delay.to_string())
-}
-
-/// A difference with its sign.
-fn added(delay: Option<Delay>) -> String {
-    match delay {
-        Some(delay) if delay.0 > 0 => format!("+{delay}"),
-        Some(delay) => delay.to_string(),
-        None => unknown(),
-    }
 }
 
 /// Lost packets as a share of those sent.

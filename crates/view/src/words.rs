@@ -4,6 +4,7 @@ use rrul_analysis::Analysis;
 use rrul_analysis::analysis::Loss;
 use rrul_analysis::validity::{Severity, Verdict};
 use rrul_model::flow::AddressFamily;
+use rrul_model::units::Delay;
 
 /// The title of a run: the user's, or what was done to whom.
 pub(crate) fn title(run: &Analysis) -> String {
@@ -106,6 +107,15 @@ pub(crate) fn percent(share: f64) -> String {
         v if v < 1.0 => format!("{v:.2} %"),
         v if v < 10.0 => format!("{v:.1} %"),
         v => format!("{v:.0} %"),
+    }
+}
+
+/// A difference with its sign.
+pub(crate) fn added(delay: Option<Delay>) -> String {
+    match delay {
+        Some(delay) if delay.0 > 0 => format!("+{delay}"),
+        Some(delay) => delay.to_string(),
+        None => "–".to_owned(),
     }
 }
 

@@ -8,7 +8,48 @@ use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use serde::Serialize;
 
+use crate::metric_word::{MetricGroup, MetricWord};
 use crate::statistics::percentile::percentile;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Delay variation",
+    path: "#delay_variation",
+    about: "Of one stream in one phase. Three measures that answer different questions: PDV is what a de-jitter buffer must hold and what queues add; IPDV and RTP's estimator compare neighbours only, are blind to a queue that stands or grows slowly, and depend on the spacing of the packets.",
+    words: &[
+        MetricWord { name: "n, lost", about: "packets, and of those lost", unit: "count", source: "" },
+        MetricWord {
+            name: "{pdv_p50,pdv_p95,pdv_p99}_ns",
+            about: "packet delay variation: delay less the smallest of the sample. A lost packet counts as infinitely late; `null` when the rank falls on one",
+            unit: "ns",
+            source: "RFC 5481 section 4.2",
+        },
+        MetricWord {
+            name: "ipdv_n",
+            about: "neighbours in number that both arrived",
+            unit: "count",
+            source: "RFC 3393",
+        },
+        MetricWord {
+            name: "{ipdv_min,ipdv_p5,ipdv_p50,ipdv_p95,ipdv_max}_ns",
+            about: "inter-packet delay variation: delay less that of the packet before, signed",
+            unit: "ns",
+            source: "RFC 3393",
+        },
+        MetricWord {
+            name: "{ipdv_abs_mean,ipdv_abs_median}_ns",
+            about: "mean and median of its magnitude",
+            unit: "ns",
+            source: "RFC 3393",
+        },
+        MetricWord {
+            name: "rtp_jitter_ns, rtp_jitter_max_ns",
+            about: "RTP's interarrival jitter after the last packet, and its largest on the way",
+            unit: "ns",
+            source: "RFC 3550 section 6.4.1",
+        },
+    ],
+};
 
 /// One packet of a stream and its delay: a singleton of RFC 2330.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,3 +9,6 @@ pub(crate) mod round_trip_delay;
 pub(crate) mod send_lateness;
 pub(crate) mod start_spread;
 pub(crate) mod transactions;
+pub mod voip;
+mod voip_playout;
+pub mod voip_quality;

@@ -11,3 +11,4 @@ mod other_metrics;
 mod robustness;
 mod summary;
 mod validity;
+mod voip;

@@ -1,7 +1,7 @@
 //! The stable JSON against its schema and against the truth.
 
 use rrul_analysis::summary::Summary;
-use rrul_model::flow::{AddressFamily, Component};
+use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::observation::{FlowEventKind, ProbesSkipped, Transaction};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
@@ -91,6 +91,8 @@ fn full() -> Scenario {
         Transaction { flow, sequence: 0, started: TestTime(SECOND), took: Delay(MS), answered: 1 },
     );
     scenario.event(Client, flow, 9 * SECOND, FlowEventKind::Failed, "the server closed the connection");
+    let voice = scenario.voip(Direction::Down, AddressFamily::Ipv4);
+    scenario.voice(voice, |_, number| (number % 50 > 1).then_some(20 * MS));
     scenario
 }
 
@@ -122,6 +124,7 @@ fn the_schema_rejects_what_is_missing_unknown_or_of_the_wrong_kind() {
     assert!(broken("/goodput/down/flows/0", |value| *value = json!({"flow": "x"})));
     assert!(broken("/round_trip_delay/flows/0/idle/p50_ns", |value| *value = json!(0.5)));
     assert!(broken("/validity", |value| value["verdict"] = json!("fine")));
+    assert!(broken("/voip/flows/0/load", |value| value["mos_plc"] = json!(5)));
     assert!(broken("", |value| value["surprise"] = json!(1)));
 }
 
