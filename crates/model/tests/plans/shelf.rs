@@ -66,6 +66,7 @@ const FLOW_TYPES: &[FlowTypeWords] = &[
             word("length", ParameterKind::Size),
         ],
     ),
+    flow_type("voip", true, &[word("interval", ParameterKind::Duration), word("length", ParameterKind::Size)]),
 ];
 
 /// Name, file name for messages and text of every shipped plan.

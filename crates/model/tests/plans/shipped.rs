@@ -52,7 +52,7 @@ fn every_shipped_plan_measures_delay_in_all_its_phases() {
 
 #[test]
 fn every_short_name_of_a_shipped_plan_can_be_set() {
-    let samples = ["2", "50ms", "reno", "5Mbit/s"];
+    let samples = ["2", "50ms", "reno", "5Mbit/s", "false"];
     for (name, (_, text)) in shipped() {
         let Some(section) = text.split("[parameters]").nth(1) else { continue };
         let short_names = section.lines().take_while(|line| !line.starts_with('[')).filter_map(|line| {
@@ -70,16 +70,17 @@ fn every_short_name_of_a_shipped_plan_can_be_set() {
 fn shipped_plans_unfold_into_these_numbers_of_flows() {
     // name, then with one and with two families: bulk_tcp streams, all flows
     let truth = [
-        ("rrul", (8, 25), (16, 50)),
-        ("rrul_be", (8, 25), (16, 50)),
-        ("quick", (8, 25), (16, 50)),
-        ("rrul2013", (8, 19), (8, 30)),
+        ("rrul", (8, 31), (16, 62)),
+        ("rrul_be", (8, 31), (16, 62)),
+        ("quick", (8, 31), (16, 62)),
+        ("rrul2013", (8, 25), (8, 42)),
         ("simple", (2, 4), (4, 8)),
         ("tcp_up", (1, 2), (2, 4)),
         ("tcp_down", (1, 2), (2, 4)),
         ("tcp_nup", (4, 5), (8, 10)),
         ("tcp_ndown", (4, 5), (8, 10)),
         ("ping", (0, 4), (0, 8)),
+        ("voip", (8, 15), (8, 22)),
     ];
     for (name, one, two) in truth {
         let plan = plan(name, &[]);
@@ -121,12 +122,27 @@ fn rrul_is_six_seconds_of_survey_five_idle_sixty_of_load_and_five_after() {
     for flow in plan.flows(ONE) {
         let expected = match flow.flow_type.as_str() {
             "bulk_tcp" => (11.0, 71.0),
-            "udp_rr" | "tcp_rr" => (6.0, 76.0),
+            "udp_rr" | "tcp_rr" | "voip" => (6.0, 76.0),
             "marking_sweep" if flow.name.contains('@') => (11.0, 71.0),
             "marking_sweep" => (0.0, 6.0),
             _ => (0.0, 76.0),
         };
         assert_eq!((flow.window.from.seconds(), flow.window.to.seconds()), expected, "{}", flow.name);
+    }
+}
+
+#[test]
+fn voice_runs_in_three_classes_both_ways_in_each_family() {
+    for (name, classes) in
+        [("rrul", ["EF", "BE", "BK"]), ("rrul2013", ["EF", "BK", "BE"]), ("voip", ["EF", "BE", "BK"])]
+    {
+        let flows = plan(name, &[]).flows(TWO);
+        for (family, direction) in TWO.iter().flat_map(|family| Direction::ALL.map(|direction| (family, direction))) {
+            let ours = of_type(&flows, "voip");
+            let ours = ours.iter().filter(|flow| flow.family == *family && flow.direction == Some(direction));
+            let found: Vec<String> = ours.map(|flow| flow.class.to_string()).collect();
+            assert_eq!(found, classes, "{name}: {family} {direction}");
+        }
     }
 }
 
