@@ -107,7 +107,7 @@ fn loss_is_counted_to_the_packet_and_rated_with_and_without_concealment() {
 #[test]
 fn a_burst_is_one_burst_and_weighs_more() {
     let in_a_row = |at: i64, n: u32| (!loaded(at) || !(600..650).contains(&n)).then_some(20 * MS);
-    let scattered = |at: i64, n: u32| (!loaded(at) || n % 20 != 0).then_some(20 * MS);
+    let scattered = |at: i64, n: u32| (!loaded(at) || !n.is_multiple_of(20)).then_some(20 * MS);
     let [burst, scattered] = [only(&scenario(Direction::Down, in_a_row)), only(&scenario(Direction::Down, scattered))]
         .map(|f| f.load.unwrap());
     assert_eq!((burst.lost, scattered.lost), (50, 50));
@@ -190,7 +190,9 @@ fn copies_are_no_packets_and_an_overtaken_packet_is_told() {
         let mut rows: Vec<_> = frame.tables.packet_received.rows().collect();
         rows.sort_by_key(|row| row.received);
         frame.tables.packet_received = rrul_model::observation::PacketReceivedTable::default();
-        rows.into_iter().for_each(|row| frame.tables.push(row.into()));
+        for row in rows {
+            frame.tables.push(row.into());
+        }
     }
     let load = only(&scenario).load.unwrap();
     assert_eq!((load.sent, load.lost, load.duplicates, load.reordered), (1000, 0, 1, 1));

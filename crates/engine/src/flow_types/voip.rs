@@ -245,7 +245,9 @@ fn receive(end: &TestEnd, clock: TestClock, token: Token, flows: Flows) {
             }
         }
         if now >= next_greeting {
-            flows.iter().for_each(|flow| greet(&flow.socket, &flow.spec, token));
+            for flow in &flows {
+                greet(&flow.socket, &flow.spec, token);
+            }
             next_greeting = now + KEEPING_OPEN;
         }
     }
