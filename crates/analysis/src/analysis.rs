@@ -10,6 +10,8 @@ use rrul_model::recording::AbsentFamily;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
+use crate::metrics::ecn::EcnReport;
+use crate::metrics::marking_path::Markings;
 use crate::metrics::voip::Voip;
 use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
@@ -67,6 +69,10 @@ pub struct Analysis {
     pub processor: Vec<ProcessorLoad>,
     /// Voice streams; `None` when the plan has none.
     pub voip: Option<Voip>,
+    /// Which service classes survive the path.
+    pub markings: Markings,
+    /// Whether ECN survives the path, and how often congestion is marked.
+    pub ecn: EcnReport,
 }
 
 impl Analysis {

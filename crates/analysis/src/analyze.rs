@@ -10,7 +10,10 @@ use rrul_model::time::{TestTime, Window};
 use crate::analysis::{Analysis, Skipped};
 use crate::clock_offset::ClockOffset;
 use crate::metrics::round_trip_delay::Judgement;
-use crate::metrics::{failed_flows, goodput, loss, processor_load, send_lateness, start_spread, transactions, voip};
+use crate::metrics::{
+    ecn, failed_flows, goodput, loss, marking_path, marking_tally, processor_load, send_lateness, start_spread,
+    tcp_ecn, transactions, voip,
+};
 use crate::recorded_time;
 use crate::validity::Validity;
 use crate::validity_rule::{self, Evidence};
@@ -43,6 +46,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let legs = leg::legs(recording);
     let offset = ClockOffset::estimate(recording, &legs);
 
+    let tallies = marking_tally::tallies(recording, &leg::sweep_legs(recording), &legs, end, waiting_time);
     let lateness = send_lateness::send_lateness(&probes);
     let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, &probes);
     let mut analysis = Analysis {
@@ -69,6 +73,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
         absent_flows,
         processor: processor_load::processor_load(recording, load),
         voip: voip::voip(recording, &legs, offset.as_ref(), waiting_time),
+        markings: marking_path::markings(&tallies, &legs),
+        ecn: ecn::ecn(&tallies, load, tcp_ecn::tcp_ecn(recording, load)),
     };
     let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
     analysis.validity = validity_rule::judge(&Evidence { recording, analysis: &analysis, lateness_p99_9 });

@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::{
-    delay_variation, failed_flows, goodput, loss, processor_load, round_trip_delay, send_lateness, start_spread,
-    transactions, voip, voip_quality,
+    delay_variation, ecn, failed_flows, goodput, loss, marking_path, processor_load, round_trip_delay, send_lateness,
+    start_spread, transactions, voip, voip_quality,
 };
 use crate::statistics::{loss_runs, percentile};
 use crate::validity::{self, ReasonWord};
@@ -31,6 +31,8 @@ pub const METRICS: &[MetricGroup] = &[
     voip::ADDED,
     delay_variation::GROUP,
     loss_runs::GROUP,
+    marking_path::GROUP,
+    ecn::GROUP,
 ];
 
 /// The words for what identifies the recording.

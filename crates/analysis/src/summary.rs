@@ -16,6 +16,8 @@ use crate::analysis::{
     Analysis, DelayFlow, DirectionGoodput, FailedFlow, FlowLabel, GoodputFlow, Loss, PhaseDelays, ProcessorLoad,
     TransactionFlow,
 };
+use crate::metrics::ecn::EcnReport;
+use crate::metrics::marking_path::Markings;
 use crate::metrics::voip::Voip;
 use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
@@ -62,6 +64,10 @@ pub struct Summary {
     pub absent_flows: Vec<FailedFlowSummary>,
     /// Voice streams.
     pub voip: Option<Voip>,
+    /// Which service classes survive the path.
+    pub markings: Markings,
+    /// What becomes of ECN.
+    pub ecn: EcnReport,
 }
 
 /// Goodput by direction.
@@ -259,6 +265,8 @@ impl From<&Analysis> for Summary {
             failed_flows: failed(&analysis.failed_flows),
             absent_flows: failed(&analysis.absent_flows),
             voip: analysis.voip.clone(),
+            markings: analysis.markings.clone(),
+            ecn: analysis.ecn.clone(),
         }
     }
 }

@@ -22,6 +22,7 @@ mod delay_panel;
 mod figure;
 mod font;
 mod label;
+mod marking_words;
 mod page;
 mod png;
 mod rate_panel;

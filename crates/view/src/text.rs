@@ -11,6 +11,7 @@ use rrul_model::units::Delay;
 
 use crate::improvement::improvement_sentence;
 use crate::label::{Naming, names};
+use crate::marking_words::marking_lines;
 use crate::rate_panel::direction_word;
 use crate::table::Table;
 use crate::voice_table;
@@ -55,6 +56,7 @@ pub fn text_summary(run: &Analysis, style: Style) -> String {
     lines.extend(goodput_lines(run, style));
     lines.extend(voice_lines(run, style));
     lines.extend(transaction_lines(run, style));
+    lines.extend(marking_section(run, style));
     lines.extend(measurement_lines(run, style));
     finished(&lines)
 }
@@ -219,6 +221,15 @@ fn per_second(flow: &TransactionFlow, phase: Phase) -> String {
         Some(entry) => format!("{:.0}", entry.per_second),
         None => unknown(),
     }
+}
+
+/// Service classes and ECN on the path.
+fn marking_section(run: &Analysis, style: Style) -> Vec<String> {
+    let said = marking_lines(run);
+    let Some(width) = said.iter().map(|(name, _)| name.chars().count()).max() else { return Vec::new() };
+    let line = |(name, text): (String, String)| printable(&format!("  {name:<width$}  {text}"));
+    let heading = vec![String::new(), style.heading("Markings on the path")];
+    heading.into_iter().chain(said.into_iter().map(line)).collect()
 }
 
 /// How the measurement itself went.

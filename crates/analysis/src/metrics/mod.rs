@@ -1,13 +1,18 @@
 //! One file a metric, each from a recording to numbers. docs/metrics.md says what each is.
 
+pub mod code_point;
 pub mod delay_variation;
+pub mod ecn;
 pub(crate) mod failed_flows;
 pub(crate) mod goodput;
 pub(crate) mod loss;
+pub mod marking_path;
+pub mod marking_tally;
 pub(crate) mod processor_load;
 pub(crate) mod round_trip_delay;
 pub(crate) mod send_lateness;
 pub(crate) mod start_spread;
+pub mod tcp_ecn;
 pub(crate) mod transactions;
 pub mod voip;
 mod voip_playout;

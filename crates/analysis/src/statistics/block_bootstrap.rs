@@ -103,7 +103,11 @@ impl BlockBootstrap {
         mut statistics: impl FnMut(&Resample) -> [f64; N],
     ) -> [Option<ConfidenceInterval>; N] {
         let mut values: [Vec<f64>; N] = std::array::from_fn(|_| Vec::with_capacity(RESAMPLES));
-        let mut resample = Resample { blocks: Vec::with_capacity(self.blocks() + 1), cells: self.cells };
+        let mut resample = Resample {
+            blocks: Vec::with_capacity(2 * self.blocks() + 2),
+            #[cfg(test)]
+            cells: self.cells,
+        };
         let mut random = Random(SEED);
         for _ in 0..RESAMPLES {
             self.draw(&mut random, &mut resample);
@@ -120,7 +124,11 @@ impl BlockBootstrap {
         while left > 0 {
             let from = random.below(self.cells);
             let length = self.block.min(left);
-            resample.blocks.push(from..from + length);
+            let end = from + length;
+            resample.blocks.push(from..end.min(self.cells));
+            if end > self.cells {
+                resample.blocks.push(0..end - self.cells);
+            }
             left -= length;
         }
     }
@@ -149,19 +157,15 @@ impl BlockBootstrap {
         }
         sorted.sort_unstable();
         let ranks = sorted.len().clamp(1, RANKS);
-        let mut counts = vec![vec![0_u32; ranks]; self.cells];
+        let mut cumulative = vec![0_u32; (self.cells + 1) * ranks];
         for (index, (_, cell)) in sorted.iter().enumerate() {
-            counts[*cell][index * ranks / sorted.len()] += 1;
+            cumulative[(cell + 1) * ranks + index * ranks / sorted.len()] += 1;
         }
-        let mut cumulative = vec![0_u32; ranks];
-        for cell in 0..=2 * self.cells {
-            let (before, add) = (cumulative.len() - ranks, &counts[cell % self.cells]);
-            for rank in 0..ranks {
-                cumulative.push(cumulative[before + rank].wrapping_add(add[rank]));
-            }
+        for index in ranks..cumulative.len() {
+            cumulative[index] = cumulative[index].wrapping_add(cumulative[index - ranks]);
         }
         let sorted = sorted.into_iter().map(|(delay, _)| delay).collect();
-        PercentileSeries { ranks, sorted, cumulative, lost: self.cumulated(&lost) }
+        PercentileSeries { ranks, sorted, cumulative, lost: cumulated(&lost) }
     }
 
     /// A series of amounts, for sums and for ratios of sums. Those outside the stretch are left out.
@@ -174,27 +178,29 @@ impl BlockBootstrap {
         }
         let mut total = 0.0;
         let mut cumulative = vec![0.0];
-        for cell in 0..2 * self.cells {
-            total += amounts[cell % self.cells];
+        for amount in amounts {
+            total += amount;
             cumulative.push(total);
         }
         SumSeries { cumulative }
     }
-
-    fn cumulated(&self, counts: &[u64]) -> Vec<u64> {
-        let mut total = 0;
-        let twice = (0..2 * self.cells).map(|cell| {
-            total += counts[cell % self.cells];
-            total
-        });
-        std::iter::once(0).chain(twice).collect()
-    }
 }
 
-/// Which blocks were drawn: ranges of cells, beyond the last cell beginning anew with the first.
+/// The sum of all counts before each, and of all.
+fn cumulated(counts: &[u64]) -> Vec<u64> {
+    let mut total = 0;
+    let sums = counts.iter().map(|count| {
+        total += count;
+        total
+    });
+    std::iter::once(0).chain(sums).collect()
+}
+
+/// Which blocks were drawn, as ranges of cells; one that wraps around the end is two ranges.
 #[derive(Debug)]
 pub(crate) struct Resample {
     blocks: Vec<Range<usize>>,
+    #[cfg(test)]
     cells: usize,
 }
 
@@ -203,7 +209,7 @@ impl Resample {
     #[cfg(test)]
     fn weights(&self) -> Vec<u32> {
         let mut weights = vec![0; self.cells];
-        self.blocks.iter().cloned().flatten().for_each(|cell| weights[cell % self.cells] += 1);
+        self.blocks.iter().cloned().flatten().for_each(|cell| weights[cell] += 1);
         weights
     }
 }
@@ -214,7 +220,7 @@ pub(crate) struct PercentileSeries {
     /// Classes of rank.
     ranks: usize,
     sorted: Vec<i64>,
-    /// Delays of each class of rank before each cell, over twice the stretch.
+    /// Delays of each class of rank before each cell, and in all.
     cumulative: Vec<u32>,
     lost: Vec<u64>,
 }

@@ -55,7 +55,7 @@ fn coverage(runs: u64, mut interval: impl FnMut(&mut Noise) -> (ConfidenceInterv
 fn the_interval_of_a_mean_of_an_autoregressive_series_covers_it() {
     // Time constant 0.2 s and 1 s; 95 % nominal.
     for coefficient in [0.9, 0.98] {
-        let found = coverage(200, |noise| {
+        let found = coverage(150, |noise| {
             let series = autoregressive(noise, coefficient);
             let bootstrap = bootstrap_for(&series);
             let (sum, count) = (bootstrap.sums(timed(&series)), bootstrap.sums(timed(&vec![1.0; SAMPLES])));
@@ -69,7 +69,7 @@ fn the_interval_of_a_mean_of_an_autoregressive_series_covers_it() {
 #[test]
 fn the_interval_of_a_difference_of_percentiles_covers_it() {
     // P50 of two series with a common part, 2 ms apart; P95 of one: 1.645 standard deviations.
-    let found = coverage(200, |noise| {
+    let found = coverage(100, |noise| {
         let common = autoregressive(noise, 0.98);
         let own = |shift: f64, noise: &mut Noise| -> Vec<f64> {
             common.iter().zip(autoregressive(noise, 0.9)).map(|(common, own)| common + 0.5 * own + shift).collect()
@@ -84,7 +84,7 @@ fn the_interval_of_a_difference_of_percentiles_covers_it() {
     });
     eprintln!("difference of P50: covered in {found}");
     assert!((0.90..=1.0).contains(&found), "covered in {found}");
-    let found = coverage(200, |noise| {
+    let found = coverage(100, |noise| {
         let series = autoregressive(noise, 0.95);
         let bootstrap = bootstrap_for(&series);
         let ready = bootstrap.percentiles(delays(&series));

@@ -7,4 +7,5 @@ pub mod block_bootstrap;
 pub(crate) mod counter;
 pub mod loss_runs;
 pub mod percentile;
+pub(crate) mod proportion;
 pub(crate) mod time_bins;

@@ -6,6 +6,7 @@ mod builder;
 mod delay;
 mod goodput;
 mod live;
+mod markings;
 mod metric_list;
 mod other_metrics;
 mod robustness;

@@ -27,6 +27,7 @@ fn is_of_type(value: &Value, name: &str) -> bool {
     match name {
         "null" => value.is_null(),
         "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
         "integer" => value.is_i64() || value.is_u64(),
         "number" => value.is_number(),
         "array" => value.is_array(),
