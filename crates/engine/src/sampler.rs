@@ -14,9 +14,10 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::ByteCount;
 
 use crate::clock::{RawTime, TestClock, WallClock, wall_now};
+use crate::host_health::HostHealth;
 use crate::observer::Notebook;
 use crate::test_end::TestEnd;
-use crate::{processor_time, scheduling, tcp_info};
+use crate::{scheduling, tcp_info};
 
 /// Host counters, and connections that carry little, are read this often.
 const SLOW_INTERVAL: i64 = 1_000_000_000;
@@ -81,12 +82,11 @@ impl Sampler {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(sampled);
     }
 
-    /// Room for two rows a stream and one of the clock at each reading, and for the host's rows each second.
-    fn rows_between_collections(&self) -> usize {
-        const ROWS_OF_THE_HOST: usize = 1024;
+    /// Room for two rows a stream and one of the clock at each reading, and for the host's rows.
+    fn rows_between_collections(&self, health: &HostHealth) -> usize {
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner).len();
         let readings = SECONDS / self.interval.as_secs_f64().max(1e-3);
-        (2 * streams + 1) * readings.ceil() as usize + ROWS_OF_THE_HOST
+        (2 * streams + 1) * readings.ceil() as usize + health.rows_in(SECONDS)
     }
 
     /// Reads a stream a last time and lets it go, so that its owner can close it.
@@ -104,7 +104,8 @@ impl Sampler {
     pub fn run(&self, end: &TestEnd, until: TestTime) {
         let Some(clock) = end.wait_for_begin() else { return };
         scheduling::prompt_timers();
-        let mut notebook = end.observer.notebook(self.rows_between_collections());
+        let mut notebook = end.observer.notebook(self.rows_between_collections(&end.health));
+        let mut health = end.health.reader();
         let wall_origin = WallClock::new().raw(0).since(RawTime(0)).saturating_neg();
         let interval = i64::try_from(self.interval.as_nanos()).unwrap_or(100_000_000);
         let first = clock.now().0.div_euclid(interval);
@@ -132,11 +133,9 @@ impl Sampler {
             let realtime = wall_now() - wall_origin - clock.origin.0;
             notebook.note(ClockSample { at: clock.now(), realtime });
             if slow {
-                for row in processor_time::cores(now) {
-                    notebook.note(row);
-                }
-                notebook.note(processor_time::process(now));
+                health.each_second(clock, &mut notebook);
             }
+            health.often(clock, &mut notebook);
         }
     }
 }

@@ -10,6 +10,7 @@ use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_model::time::{TestTime, Window};
 
 use crate::clock::{RawTime, TestClock};
+use crate::host_health::HostHealth;
 use crate::observer::Observer;
 use crate::sampler::Sampler;
 use crate::start_line::StartLine;
@@ -24,6 +25,8 @@ pub struct TestEnd {
     pub observer: Observer,
     /// Reads counters while the test runs.
     pub sampler: Sampler,
+    /// What the sampler reads of this host.
+    pub health: HostHealth,
     /// Where bulk senders wait for their start.
     pub start_line: StartLine,
     length: TestTime,
@@ -46,6 +49,7 @@ impl TestEnd {
         Self {
             observer: Observer::new(point),
             sampler: Sampler::new(sample_interval),
+            health: HostHealth::default(),
             start_line: StartLine::default(),
             length,
             gate: Mutex::new(None),

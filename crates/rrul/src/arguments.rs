@@ -47,7 +47,7 @@ pub(crate) struct ServerArguments {
     /// Longest test that is granted
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = rrul_model::units::parse_duration)]
     pub(crate) max_length: std::time::Duration,
-    /// Do not tell clients this host's name
+    /// Tell clients neither this host's name nor its addresses nor the names of its interfaces
     #[arg(long)]
     pub(crate) private: bool,
 }
@@ -81,7 +81,7 @@ pub(crate) struct RunArguments {
     /// The server's port, where HOST names none
     #[arg(long, default_value_t = rrul_engine::PORT)]
     pub(crate) port: u16,
-    /// Leave names and addresses out of the recording
+    /// Leave names and addresses of both hosts, and of their interfaces, out of the recording
     #[arg(long)]
     pub(crate) private: bool,
     /// Seed of the probes' schedules [default: random]

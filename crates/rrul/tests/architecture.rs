@@ -45,6 +45,7 @@ const OUTSIDE_WORDS: [&str; 9] = [
 /// library does not have.
 const UNSAFE: &[&str] = &[
     "crates/engine/src/clock.rs",
+    "crates/engine/src/environment/ethtool.rs",
     "crates/engine/src/processor_time.rs",
     "crates/engine/src/scheduling.rs",
     "crates/engine/src/socket/",

@@ -1,6 +1,7 @@
 //! The client: leads a test from its plan to its last frame.
 
 mod connecting;
+mod hosts;
 mod kept;
 mod leading;
 mod matching_clocks;
@@ -24,11 +25,12 @@ use rrul_proto::token::Token;
 
 use crate::clock::TestClock;
 use crate::control_link::LinkError;
-use crate::environment::{self, Privacy};
+use crate::environment::Privacy;
 use crate::flow_type::Initiation;
 use crate::flow_types;
 use crate::test_end::TestEnd;
 use connecting::Connected;
+use hosts::Hosts;
 pub use kept::Kept;
 use leading::Ending;
 use talking::{listen, say};
@@ -128,8 +130,8 @@ pub trait Audience {
 /// When it cannot begin.
 pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool) -> Result<(), RunError> {
     let names = server_names::resolve(&options.server, options.port)?;
-    let Connected { mut control, token, limits, mut server, proven, absent } =
-        connecting::connect(options, &names, stop)?;
+    let Connected { mut control, token, limits, server, proven, absent } = connecting::connect(options, &names, stop)?;
+    let mut hosts = Hosts::new(options.privacy, &proven, *server);
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::of(address.ip())).collect();
     let flows = options.plan.flows(&families);
     let lost = |source| {
@@ -161,7 +163,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     )?;
     let not_served = match listen(&mut control, stop).map_err(lost)? {
         ServerMessage::Opened { refused, state } => {
-            server.state = *state.unwrap_or_default();
+            hosts.server.state = *state.unwrap_or_default();
             refused
         }
         ServerMessage::Refused { reason } => return Err(refused(reason)),
@@ -187,10 +189,9 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     if stop.load(Ordering::Relaxed) {
         return Err(RunError::Stopped);
     }
-    let client = environment::read(options.privacy);
-    if options.privacy == Privacy::Strict {
-        *server = server.without_names();
-    }
+    let state = hosts.client_state();
+    end.health.watch_interfaces(&state);
+    let (client, server) = hosts.before(state);
     let matched = matching_clocks::match_clocks(&mut control, stop).map_err(lost)?;
     let lead = i64::try_from(LEAD.as_nanos()).unwrap_or(0) + 2 * matched.round_trip;
     let clock = TestClock { origin: matched.read_at.plus(lead) };
@@ -207,7 +208,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
         server_addresses: told(options.privacy, proven.iter().map(SocketAddr::ip).collect()),
         clocks: Clocks { client_origin: clock.origin.0, exchange_round_trip: matched.round_trip },
         client,
-        server: *server,
+        server,
         flows: flows.clone(),
     };
     audience.header(&header);
@@ -219,7 +220,9 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
         let _ = thread.join();
     }
     end.observer.collect(clock).into_iter().for_each(|frame| audience.frame(frame));
-    audience.end(&End { at: clock.now(), partial, client: None, server });
+    let at = clock.now();
+    let (client, server) = hosts.after(server);
+    audience.end(&End { at, partial, client, server });
     Ok(())
 }
 

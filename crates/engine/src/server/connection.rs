@@ -92,25 +92,26 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
     };
     let _ = stream.set_nodelay(true);
     let _ = stream.set_write_timeout(Some(rrul_proto::limits::FETCHING_TIME));
-    let mut answer = |status| {
+    let answer = |mut stream: &TcpStream, status| {
         let version = if status == Status::Accepted { version } else { 0 };
         stream.write_all(&ServerOpening::answer(status, version).encode()).is_ok()
     };
     match opening.purpose {
         Purpose::Control => match open_session(shared, peer) {
-            Some((session, _held)) if answer(Status::Accepted) => session::control(stream, &session, shared),
+            Some((session, _held)) if answer(&stream, Status::Accepted) => session::control(stream, &session, shared),
             Some(_) => {}
             None => {
-                answer(Status::Busy);
+                answer(&stream, Status::Busy);
             }
         },
         Purpose::Presence => match shared.sessions.find(&opening.token) {
             Some(session) => {
                 session.prove(peer.ip());
-                answer(Status::Accepted);
+                session.ways.prove(&stream);
+                answer(&stream, Status::Accepted);
             }
             None => {
-                answer(Status::Unknown);
+                answer(&stream, Status::Unknown);
             }
         },
         Purpose::Stream => {
@@ -119,7 +120,7 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
                 session.attach(FlowId(opening.flow))
             });
             match test {
-                Some(Attached::Stream(flow)) if answer(Status::Accepted) => flow.respond(stream),
+                Some(Attached::Stream(flow)) if answer(&stream, Status::Accepted) => flow.respond(stream),
                 Some(Attached::Stream(_)) => {}
                 Some(Attached::Connection(family, class)) => {
                     // One that cannot be marked is answered unmarked: the client's own end has said so before.
@@ -127,10 +128,10 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
                     let _ = stream.write_all(&ServerOpening::answer(Status::Accepted, version).encode());
                 }
                 Some(Attached::TooMany) => {
-                    answer(Status::Busy);
+                    answer(&stream, Status::Busy);
                 }
                 None => {
-                    answer(Status::Unknown);
+                    answer(&stream, Status::Unknown);
                 }
             }
         }

@@ -5,9 +5,11 @@
 
 mod connection;
 mod datagram_port;
+mod host;
 mod listening;
 mod one_way;
 mod reflector;
+mod reporting;
 mod session;
 mod sources;
 
@@ -21,6 +23,7 @@ pub use rrul_proto::limits::Limits;
 
 use crate::environment::{self, Privacy};
 use datagram_port::DatagramPort;
+use host::OwnSockets;
 use rrul_model::environment::Environment;
 use session::Sessions;
 use sources::Sources;
@@ -62,7 +65,7 @@ pub struct ServerOptions {
     pub port: u16,
     /// What is granted.
     pub limits: Limits,
-    /// Whether the host's name may be told to clients.
+    /// Whether the host's name, its addresses and the names of its interfaces may be told to clients.
     pub privacy: Privacy,
     /// Where to tell.
     pub log: Log,
@@ -86,6 +89,8 @@ struct Shared {
     /// This host, read once: reading it disturbs what is being measured.
     environment: Environment,
     sessions: Sessions,
+    /// Its listeners and datagram sockets, to be asked what they dropped.
+    sockets: OwnSockets,
     /// Connections by where they come from.
     sources: Arc<Sources>,
     session_sources: Arc<Sources>,
@@ -120,6 +125,7 @@ impl Server {
         let shared = Arc::new(Shared {
             environment: environment::read(options.privacy),
             options,
+            sockets: OwnSockets::of(&ports),
             sources: Arc::default(),
             session_sources: Arc::default(),
             sessions: Sessions::default(),
@@ -168,5 +174,6 @@ impl Drop for Server {
             // A thread that panicked has said so; the others are to be ended all the same.
             let _ = thread.join();
         }
+        self.shared.sockets.close();
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{Observation, ObservationPoint, PacketReceived};
+use rrul_model::observation::ObservationPoint;
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, RefusedFlow, ServerMessage};
 use rrul_proto::limits::{FETCHING_TIME, Limits, PREPARING_TIME, RateCap, SAMPLE_INTERVAL};
@@ -17,22 +17,17 @@ use rrul_proto::token::Token;
 
 use super::Shared;
 use super::datagram_port::{Departing, Sent};
+use super::host::Ways;
 use super::one_way::{self, OneWay};
+use super::reporting;
 use crate::clock::{RawTime, TestClock};
 use crate::control_link::{self, Compression, LinkError};
 use crate::flow_type::{FlowType, ServerPart};
 use crate::flow_types;
-use crate::test_end::{PATIENCE, TestEnd};
-
-/// How often what was observed is sent.
-const FRAME_INTERVAL: Duration = Duration::from_secs(1);
+use crate::test_end::TestEnd;
 
 /// How long after the last phase a server goes on reading its counters: for what is still on its way.
 const SETTLING: Duration = Duration::from_millis(300);
-
-/// How long after the last phase test packets are still noted, unless the client says sooner that it waits for none:
-/// longer than a client waits for a reply.
-const LISTENING: Duration = Duration::from_secs(4);
 
 /// Every session of a server.
 #[derive(Default)]
@@ -45,6 +40,8 @@ pub(super) struct Session {
     /// Zero of the session clock.
     epoch: RawTime,
     reflector: Mutex<SessionReflector>,
+    /// How packets get to it.
+    pub(super) ways: Ways,
     /// How many connections of flows that open many are still granted.
     connections: Mutex<RateCap>,
     pub(super) one_way: OneWay,
@@ -105,6 +102,7 @@ impl Sessions {
             reflector: Mutex::new(SessionReflector::new(token, limits)),
             connections: Mutex::new(RateCap::new(limits.connections_per_second)),
             one_way: OneWay::default(),
+            ways: Ways::default(),
             test: Mutex::new(None),
         });
         session.prove(peer.ip());
@@ -248,6 +246,7 @@ pub(super) fn control(mut stream: TcpStream, open: &OpenSession<'_>, shared: &Sh
 
 fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> Result<(), LinkError> {
     let limits = &shared.options.limits;
+    session.ways.prove(stream);
     let environment = Box::new(shared.environment.clone());
     say(stream, &ServerMessage::Welcome { token: session.token, environment, limits: *limits })?;
     let mut opened: Option<Arc<TestEnd>> = None;
@@ -266,8 +265,14 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
                 let length = TestTime::ZERO + length;
                 let end = Arc::new(TestEnd::new(ObservationPoint::Server, interval, length));
                 let refused = session.open_test(flows, &end, limits);
+                let state = shared.host_state(&session.ways);
+                end.health.watch_interfaces(&state);
+                shared.sockets.watched_by(&end.health);
                 opened = Some(end);
-                say(stream, &ServerMessage::Opened { refused, state: None })?;
+                reporting::say_with_state(stream, state, |state| ServerMessage::Opened {
+                    refused: refused.clone(),
+                    state,
+                })?;
             }
             (ClientMessage::Time { id }, _) => {
                 let received = session.at(RawTime::now());
@@ -278,7 +283,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
                 if !(0..=PREPARING_TIME.as_nanos() as i64).contains(&origin) {
                     return Err(out_of_order("a T0 that is not near"));
                 }
-                return measure(stream, session, end, origin);
+                return measure(stream, session, end, origin, shared);
             }
             (ClientMessage::Stop, Some(end)) => {
                 end.stop();
@@ -292,7 +297,13 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
 }
 
 /// From T0 to the client's goodbye.
-fn measure(stream: &mut TcpStream, session: &Arc<Session>, end: &Arc<TestEnd>, origin: i64) -> Result<(), LinkError> {
+fn measure(
+    stream: &mut TcpStream,
+    session: &Arc<Session>,
+    end: &Arc<TestEnd>,
+    origin: i64,
+    shared: &Shared,
+) -> Result<(), LinkError> {
     let clock = TestClock { origin: session.epoch.plus(origin) };
     let until = end.length() + SETTLING;
     let mut out = stream.try_clone()?;
@@ -305,7 +316,12 @@ fn measure(stream: &mut TcpStream, session: &Arc<Session>, end: &Arc<TestEnd>, o
         if !to_send.is_empty() {
             scope.spawn(move || one_way::send(session, end, clock, origin, &to_send));
         }
-        let reporter = scope.spawn(|| report(&mut out, session, end, clock, origin));
+        let reporter = scope.spawn(|| {
+            reporting::report(&mut out, session, end, clock, origin)?;
+            reporting::say_with_state(&mut out, shared.host_state(&session.ways), |state| ServerMessage::Finished {
+                state,
+            })
+        });
         let ahead = Duration::from_nanos(end.length().since(clock.now()).0.max(0).cast_unsigned());
         let deadline = Instant::now() + ahead + FETCHING_TIME;
         let outcome = loop {
@@ -325,48 +341,11 @@ fn measure(stream: &mut TcpStream, session: &Arc<Session>, end: &Arc<TestEnd>, o
     })
 }
 
-/// Sends what is observed, once a second and at the end.
-fn report(
-    out: &mut TcpStream,
-    session: &Session,
-    end: &TestEnd,
-    clock: TestClock,
-    origin: i64,
-) -> Result<(), LinkError> {
-    let until = end.length() + LISTENING;
-    let mut arrivals = session.reflector().arrivals.like();
-    let mut due = clock.now();
-    loop {
-        due = (due + FRAME_INTERVAL).min(until);
-        let going_on = end.sleep_until(clock, due);
-        if !going_on {
-            // Threads notice the stop within their patience; what they note last belongs in the last frame.
-            std::thread::sleep(PATIENCE);
-        }
-        session.reflector().arrivals.exchange(&mut arrivals);
-        end.observer.dropped(arrivals.take_dropped());
-        let arrived = arrivals.drain().map(|arrival| {
-            Observation::PacketReceived(PacketReceived {
-                flow: FlowId(arrival.flow),
-                sequence: arrival.sequence,
-                received: TestTime(arrival.received.saturating_sub(origin)),
-                octet: arrival.octet,
-            })
-        });
-        for frame in end.observer.collect_with(clock, arrived) {
-            say(out, &ServerMessage::Observed(Box::new(frame)))?;
-        }
-        if !going_on || due >= until {
-            return say(out, &ServerMessage::Finished { state: None });
-        }
-    }
-}
-
 fn out_of_order(what: &str) -> LinkError {
     io::Error::new(io::ErrorKind::InvalidData, format!("a message out of order: {what}")).into()
 }
 
-fn say(stream: &mut TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
+pub(super) fn say(stream: &mut TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
     control_link::write(stream, message, Compression::Allowed)
 }
 

@@ -20,7 +20,7 @@ pub struct QueueDiscipline {
     /// Its options, by tc(8)'s names with the unit at the end (`target_us`, `limit_packets`, `rate_bps`); empty for kinds
     /// that this program cannot read.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub options: BTreeMap<String, u64>,
+    pub options: BTreeMap<String, i64>,
     /// What passed.
     #[serde(flatten)]
     pub counters: TrafficCounters,
@@ -55,7 +55,7 @@ pub struct TrafficClass {
     pub parent: String,
     /// Its options, as those of a queue discipline.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub options: BTreeMap<String, u64>,
+    pub options: BTreeMap<String, i64>,
     /// What passed.
     #[serde(flatten)]
     pub counters: TrafficCounters,
