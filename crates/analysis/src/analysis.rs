@@ -10,8 +10,14 @@ use rrul_model::recording::AbsentFamily;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
+use crate::metrics::connections::Connections;
 use crate::metrics::ecn::EcnReport;
+use crate::metrics::global_synchronization::GlobalSynchronization;
 use crate::metrics::marking_path::Markings;
+use crate::metrics::sharing::Sharing;
+use crate::metrics::start_slew::StartSlew;
+use crate::metrics::stream_delay::StreamDelay;
+use crate::metrics::stream_limits::StreamLimits;
 use crate::metrics::voip::Voip;
 use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
@@ -59,6 +65,18 @@ pub struct Analysis {
     ///
     /// `None` when no two such flows sent anything.
     pub start_spread: Option<Delay>,
+    /// How each stream of the load started.
+    pub start_slew: StartSlew,
+    /// New connections all through the test.
+    pub connections: Connections,
+    /// Delay within TCP streams, from write to read.
+    pub stream_delay: StreamDelay,
+    /// How the streams of the load share each direction.
+    pub sharing: Sharing,
+    /// Whether the streams of the load lose and back off together.
+    pub global_synchronization: GlobalSynchronization,
+    /// What held the load's senders back beside the network.
+    pub stream_limits: StreamLimits,
     /// How late test packets were sent against their schedule; `None` without any.
     pub send_lateness: Option<DelayStatistics>,
     /// Flows that could not be set up or ended early.

@@ -1,18 +1,19 @@
 //! From a recording to everything that follows from it.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use rrul_model::flow::{Direction, FlowId};
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
-use crate::analysis::{Analysis, Skipped};
+use crate::analysis::{Analysis, DirectionGoodput, Skipped};
 use crate::clock_offset::ClockOffset;
 use crate::metrics::round_trip_delay::Judgement;
 use crate::metrics::{
-    ecn, failed_flows, goodput, loss, marking_path, marking_tally, processor_load, send_lateness, start_spread,
-    tcp_ecn, transactions, voip,
+    connections, ecn, failed_flows, global_synchronization, goodput, loss, marking_path, marking_tally, processor_load,
+    send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, transactions, voip,
 };
 use crate::recorded_time;
 use crate::validity::Validity;
@@ -47,6 +48,18 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let offset = ClockOffset::estimate(recording, &legs);
 
     let tallies = marking_tally::tallies(recording, &leg::sweep_legs(recording), &legs, end, waiting_time);
+    let scored = |_| steady_part(load);
+    let up = goodput::goodput(recording, Direction::Up, load, partial.is_some());
+    let down = goodput::goodput(recording, Direction::Down, load, partial.is_some());
+    let goodput = |direction| -> &DirectionGoodput {
+        match direction {
+            Direction::Up => &up,
+            Direction::Down => &down,
+        }
+    };
+    let start_slew = start_slew::start_slew(recording, goodput, offset.as_ref(), load);
+    let sharing = sharing::sharing(recording, goodput, scored);
+    let global_synchronization = global_synchronization::global_synchronization(recording, goodput, scored);
     let lateness = send_lateness::send_lateness(&probes);
     let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, &probes);
     let mut analysis = Analysis {
@@ -58,8 +71,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
         absent_families: header.absent_families.clone(),
         phases: header.phases.clone(),
         validity: Validity::default(),
-        up: goodput::goodput(recording, Direction::Up, load, partial.is_some()),
-        down: goodput::goodput(recording, Direction::Down, load, partial.is_some()),
+        up,
+        down,
         partial,
         loss: loss::of(&round_trip_delay),
         skipped,
@@ -68,6 +81,12 @@ pub fn analyze(recording: &Recording) -> Analysis {
         delay_flows,
         transaction_flows: transactions::transactions(recording, end),
         start_spread: start_spread::start_spread(recording),
+        start_slew,
+        connections: connections::connections(recording, end),
+        stream_delay: stream_delay::stream_delay(recording, offset.as_ref(), end),
+        sharing,
+        global_synchronization,
+        stream_limits: stream_limits::stream_limits(recording, scored),
         send_lateness: lateness.map(|lateness| lateness.statistics),
         failed_flows,
         absent_flows,
@@ -79,6 +98,12 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
     analysis.validity = validity_rule::judge(&Evidence { recording, analysis: &analysis, lateness_p99_9 });
     analysis
+}
+
+/// The load without its first part, in which streams fill the line: 10 s, or a fifth of a shorter load.
+fn steady_part(load: Window) -> Window {
+    const RAMP: Duration = Duration::from_secs(10);
+    Window { from: load.from + RAMP.min(load.length() / 5), to: load.to }
 }
 
 /// Why the recording is not complete; `None` when it is.

@@ -7,10 +7,11 @@ use std::fmt::Write;
 
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::{
-    delay_variation, ecn, failed_flows, goodput, loss, marking_path, processor_load, round_trip_delay, send_lateness,
-    start_spread, transactions, voip, voip_quality,
+    connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, loss, marking_path,
+    processor_load, round_trip_delay, send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits,
+    transactions, voip, voip_quality,
 };
-use crate::statistics::{loss_runs, percentile};
+use crate::statistics::{jain_index, loss_runs, percentile};
 use crate::validity::{self, ReasonWord};
 
 /// All groups, in the order of docs/metrics.md.
@@ -22,6 +23,16 @@ pub const METRICS: &[MetricGroup] = &[
     round_trip_delay::GROUP,
     loss::GROUP,
     start_spread::GROUP,
+    start_slew::GROUP,
+    start_slew::STEPS,
+    connections::GROUP,
+    connections::ATTEMPTS,
+    stream_delay::GROUP,
+    stream_delay::PHASES,
+    sharing::GROUP,
+    jain_index::EVENNESS,
+    global_synchronization::GROUP,
+    stream_limits::GROUP,
     transactions::GROUP,
     send_lateness::GROUP,
     processor_load::GROUP,

@@ -14,6 +14,13 @@ pub struct MetricWord {
     pub source: &'static str,
 }
 
+impl MetricWord {
+    /// A word in one line.
+    pub const fn new(name: &'static str, about: &'static str, unit: &'static str, source: &'static str) -> Self {
+        Self { name, about, unit, source }
+    }
+}
+
 /// The metrics of one concern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricGroup {

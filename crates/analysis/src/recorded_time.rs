@@ -43,6 +43,7 @@ pub(crate) fn last_observation(tables: &Tables) -> Option<TestTime> {
         tables.packet_received.rows().map(|row| row.received).max(),
         tables.echo_received.rows().map(|row| row.received).max(),
         tables.transaction.rows().map(|row| row.started).max(),
+        tables.connection.rows().map(|row| row.started).max(),
         tables.cpu_time.rows().map(|row| row.at).max(),
         tables.process_time.rows().map(|row| row.at).max(),
         tables.clock_sample.rows().map(|row| row.at).max(),

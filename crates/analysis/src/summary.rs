@@ -16,8 +16,14 @@ use crate::analysis::{
     Analysis, DelayFlow, DirectionGoodput, FailedFlow, FlowLabel, GoodputFlow, Loss, PhaseDelays, ProcessorLoad,
     TransactionFlow,
 };
+use crate::metrics::connections::Connections;
 use crate::metrics::ecn::EcnReport;
+use crate::metrics::global_synchronization::GlobalSynchronization;
 use crate::metrics::marking_path::Markings;
+use crate::metrics::sharing::Sharing;
+use crate::metrics::start_slew::StartSlew;
+use crate::metrics::stream_delay::StreamDelay;
+use crate::metrics::stream_limits::StreamLimits;
 use crate::metrics::voip::Voip;
 use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
@@ -52,6 +58,18 @@ pub struct Summary {
     pub loss: LossSummary,
     /// Largest start spread.
     pub start_spread_ns: Option<i64>,
+    /// How each stream of the load started.
+    pub start_slew: StartSlew,
+    /// New connections all through the test.
+    pub connections: Connections,
+    /// Delay within TCP streams.
+    pub stream_delay: StreamDelay,
+    /// How the streams of the load share each direction.
+    pub sharing: Sharing,
+    /// Whether the streams of the load lose and back off together.
+    pub global_synchronization: GlobalSynchronization,
+    /// What held the load's senders back beside the network.
+    pub stream_limits: StreamLimits,
     /// Closed-loop flows.
     pub transactions: Vec<TransactionsSummary>,
     /// Lateness of test packets against their schedule.
@@ -259,6 +277,12 @@ impl From<&Analysis> for Summary {
                 waiting_time_ns: Delay::from(analysis.waiting_time).0,
             },
             start_spread_ns: nanoseconds(analysis.start_spread),
+            start_slew: analysis.start_slew.clone(),
+            connections: analysis.connections.clone(),
+            stream_delay: analysis.stream_delay.clone(),
+            sharing: analysis.sharing.clone(),
+            global_synchronization: analysis.global_synchronization.clone(),
+            stream_limits: analysis.stream_limits.clone(),
             transactions: transactions(analysis),
             send_lateness: analysis.send_lateness.as_ref().map(delay),
             processor: processor(analysis),
@@ -301,6 +325,13 @@ impl Serialize for DelayStatistics {
     /// With the unit in the names.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         delay(self).serialize(serializer)
+    }
+}
+
+impl Serialize for PhaseDelays {
+    /// With what the load adds.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        phases(self).serialize(serializer)
     }
 }
 

@@ -101,6 +101,8 @@ pub fn read(socket: impl AsFd, flow: FlowId, at: TestTime) -> Option<TcpInfo> {
         received_ce_bytes: raw.u32(272),
         received_e0_bytes: raw.u32(268),
         received_e1_bytes: raw.u32(264),
+        // A bit field; the other bits say how TCP Fast Open failed.
+        app_limited: raw.u8(7) & 1,
     })
 }
 

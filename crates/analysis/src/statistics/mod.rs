@@ -5,6 +5,7 @@ pub(crate) mod autocorrelation;
 #[allow(dead_code, reason = "metrics begin to use it")]
 pub mod block_bootstrap;
 pub(crate) mod counter;
+pub mod jain_index;
 pub mod loss_runs;
 pub mod percentile;
 pub(crate) mod proportion;

@@ -268,6 +268,7 @@ pub(crate) fn tcp_info(flow: FlowId, at: i64) -> TcpInfo {
         received_ce_bytes: 0,
         received_e0_bytes: 0,
         received_e1_bytes: 0,
+        app_limited: 0,
     }
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests may panic as the tests do")]
 
 mod builder;
+mod connections;
 mod delay;
 mod goodput;
 mod live;
@@ -10,6 +11,7 @@ mod markings;
 mod metric_list;
 mod other_metrics;
 mod robustness;
+mod sharing;
 mod summary;
 mod validity;
 mod voip;

@@ -2,12 +2,14 @@
 
 use rrul_analysis::summary::Summary;
 use rrul_model::flow::{AddressFamily, Component, Direction};
-use rrul_model::observation::{FlowEventKind, ProbesSkipped, Transaction};
+use rrul_model::observation::{
+    Connection, FlowEventKind, PacketReceived, ProbeSent, ProbesSkipped, TcpInfo, Transaction,
+};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use serde_json::{Map, Value, json};
 
-use crate::builder::{Client, MS, SECOND, Scenario};
+use crate::builder::{Client, MS, SECOND, Scenario, Server, tcp_info};
 
 fn schema() -> Value {
     serde_json::from_str(include_str!("../../../../docs/summary.schema.json")).unwrap()
@@ -94,6 +96,29 @@ fn full() -> Scenario {
     scenario.event(Client, flow, 9 * SECOND, FlowEventKind::Failed, "the server closed the connection");
     let voice = scenario.voip(Direction::Down, AddressFamily::Ipv4);
     scenario.voice(voice, |_, number| (number % 50 > 1).then_some(20 * MS));
+    // A second stream each way, new connections and records: what is told only of such.
+    for direction in Direction::ALL {
+        let flow = scenario.flow("bulk_tcp", Component::Load, Some(direction), AddressFamily::Ipv6, Scenario::LOAD);
+        scenario.stream(flow, 4_000_000);
+        for (point, second) in [(Client, 8), (Server, 9), (Client, 12), (Server, 13)] {
+            let at = second * SECOND;
+            let (busy_time, snd_cwnd) = (at.cast_unsigned() / 1000, 90 / second as u32);
+            scenario.observe(point, at, TcpInfo { busy_time, snd_cwnd, ..tcp_info(flow, at) });
+        }
+        let flow =
+            scenario.flow("tcp_records", Component::Realtime, Some(direction), AddressFamily::Ipv4, Scenario::ALL);
+        for point in [Client, Server] {
+            let at = TestTime(6 * SECOND);
+            scenario.observe(point, at.0, ProbeSent { flow, sequence: 0, scheduled: at, sent: at });
+            scenario.observe(point, at.0, PacketReceived { flow, sequence: 0, received: at, octet: 0 });
+        }
+    }
+    let flow = scenario.flow("tcp_connect", Component::Realtime, None, AddressFamily::Ipv6, Scenario::ALL);
+    let started = TestTime(6 * SECOND);
+    let (connect, answer, reached) = (Delay(MS), Delay(2 * MS), Connection::ANSWERED);
+    let row =
+        Connection { flow, sequence: 0, scheduled: started, started, reached, connect, answer, syn_retransmits: 0 };
+    scenario.observe(Client, started.0, row);
     scenario
 }
 
@@ -135,7 +160,7 @@ fn the_summary_holds_the_truth_in_base_units() {
     assert_eq!(summary["format"], "rrul-summary/1");
     assert_eq!(summary["plan"], "rrul");
     assert_eq!(summary["families"], json!(["ipv4"]));
-    assert_eq!(summary["goodput"]["down"]["sum_bps"], 20_000_000);
+    assert_eq!(summary["goodput"]["down"]["sum_bps"], 24_000_000);
     assert_eq!(summary["goodput"]["up"]["flows"][0]["mean_bps"], 8_000_000);
     assert_eq!(summary["round_trip_delay"]["load"]["p95_ns"], 20_000_000);
     assert_eq!(summary["round_trip_delay"]["induced_p50_ns"], 0);

@@ -6,6 +6,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -75,7 +76,7 @@ impl FlowType for TcpRecords {
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = at_once::open_all(specs, initiation, stream_opening::open);
         at_once::spawn_each(opened, initiation, |spec, stream, initiation| {
-            take_part(spec, &stream, &initiation.end, initiation.seed_for(spec));
+            take_part(spec, stream, &initiation.end, initiation.seed_for(spec));
         })
     }
 
@@ -84,14 +85,17 @@ impl FlowType for TcpRecords {
             return end.failed(spec, reason);
         }
         // Nobody needs the same instants at the server again: its records say when they were due.
-        take_part(spec, &stream, end, Random(u64::from(spec.id.0)).next());
+        take_part(spec, stream, end, Random(u64::from(spec.id.0)).next());
     }
 }
 
 /// One end of one flow: the sender's where the octets leave, else the receiver's.
-fn take_part(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd, seed: u64) {
+fn take_part(spec: &FlowSpec, stream: TcpStream, end: &TestEnd, seed: u64) {
     let sends = end.observer.point() == stream_opening::sender_of(spec.direction.unwrap_or(Direction::Down));
-    let outcome = if sends { send(spec, stream, end, seed) } else { receive(spec, stream, end) };
+    let stream = Arc::new(stream);
+    end.sampler.watch_slowly(spec.id, spec.window, &stream);
+    let outcome = if sends { send(spec, &stream, end, seed) } else { receive(spec, &stream, end) };
+    end.sampler.finish(end, spec.id);
     match outcome {
         Ok(()) if sends => end.event(spec.id, FlowEventKind::Stopped, ""),
         Ok(()) => {}

@@ -110,6 +110,8 @@ table! {
         received_e0_bytes: u32,
         /// Octets received marked ECT(1).
         received_e1_bytes: u32,
+        /// 1 when the latest measurement of `delivery_rate` was limited by the program and not by the network.
+        app_limited: u8,
     }
 }
 

@@ -281,6 +281,7 @@ fn tcp_info(at: TestTime, n: u64) -> TcpInfo {
         received_ce_bytes: 19,
         received_e0_bytes: 20,
         received_e1_bytes: u32::MAX,
+        app_limited: 1,
     }
 }
 
