@@ -26,6 +26,7 @@ mod marking_words;
 mod page;
 mod png;
 mod rate_panel;
+mod stream_lines;
 mod table;
 mod voice_table;
 mod words;

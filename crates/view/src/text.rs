@@ -13,6 +13,7 @@ use crate::improvement::improvement_sentence;
 use crate::label::{Naming, names};
 use crate::marking_words::marking_lines;
 use crate::rate_panel::direction_word;
+use crate::stream_lines;
 use crate::table::Table;
 use crate::voice_table;
 use crate::words::{self, added};
@@ -55,6 +56,9 @@ pub fn text_summary(run: &Analysis, style: Style) -> String {
     lines.extend(delay_lines(run, style));
     lines.extend(goodput_lines(run, style));
     lines.extend(voice_lines(run, style));
+    lines.extend(block(style, "Sharing under load: Jain's index, 1 is even", stream_lines::sharing(run)));
+    lines.extend(block(style, "Time to connect, new TCP connections", stream_lines::connections(run)));
+    lines.extend(block(style, "Stream delay, from write to read within a TCP stream", stream_lines::stream_delay(run)));
     lines.extend(transaction_lines(run, style));
     lines.extend(marking_section(run, style));
     lines.extend(measurement_lines(run, style));
@@ -273,12 +277,17 @@ fn measurement_lines(run: &Analysis, style: Style) -> Vec<String> {
     }
 }
 
-fn unknown() -> String {
+/// Lines under a heading; none where there is nothing to say.
+fn block(style: Style, heading: &str, lines: Vec<String>) -> Vec<String> {
+    if lines.is_empty() { lines } else { [vec![String::new(), style.heading(heading)], lines].concat() }
+}
+
+pub(crate) fn unknown() -> String {
     "–".to_owned()
 }
 
 /// A figure from the distribution of delays; none means that it falls on a lost packet.
-fn quantile(delay: Option<Delay>) -> String {
+pub(crate) fn quantile(delay: Option<Delay>) -> String {
     delay.map_or_else(|| "lost".to_owned(), |delay| delay.to_string())
 }
 

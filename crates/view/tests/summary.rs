@@ -1,5 +1,6 @@
 //! The summaries, kept as files that people read: a change of them is a change to review.
 
+mod streams;
 mod synthetic;
 
 use std::path::Path;

@@ -154,7 +154,7 @@ pub struct ConnectionStatistics {
 }
 
 impl ConnectionStatistics {
-    fn of<'a>(rows: impl Iterator<Item = &'a Connection> + Clone) -> Option<Self> {
+    fn of<'a>(rows: &(impl Iterator<Item = &'a Connection> + Clone)) -> Option<Self> {
         let n = rows.clone().count() as u64;
         let times = |reached: fn(&Connection) -> Option<Delay>| {
             let known: Vec<Delay> = rows.clone().filter_map(reached).collect();
@@ -202,14 +202,14 @@ pub(crate) fn connections(recording: &Recording, end: TestTime) -> Connections {
         flows.push((flow.into(), own));
     }
     let phases = &recording.header.phases;
-    let pooled = by_phase(phases, flows.iter().flat_map(|(_, rows)| rows));
+    let pooled = by_phase(phases, &flows.iter().flat_map(|(_, rows)| rows));
     let class = |class| {
         let of_class = flows.iter().filter(|(flow, _)| flow.class == class).flat_map(|(_, rows)| rows);
-        ClassConnections { class, phases: by_phase(phases, of_class) }
+        ClassConnections { class, phases: by_phase(phases, &of_class) }
     };
     let family = |family| {
         let of_family = flows.iter().filter(|(flow, _)| flow.family == family).flat_map(|(_, rows)| rows);
-        FamilyConnections { family, phases: by_phase(phases, of_family) }
+        FamilyConnections { family, phases: by_phase(phases, &of_family) }
     };
     Connections {
         pooled,
@@ -219,17 +219,17 @@ pub(crate) fn connections(recording: &Recording, end: TestTime) -> Connections {
             .iter()
             .map(|(flow, rows)| FlowConnections {
                 flow: flow.clone(),
-                phases: by_phase(phases, rows.iter()),
+                phases: by_phase(phases, &rows.iter()),
                 series: rows.iter().map(|row| (row.started, connect_time(row))).collect(),
             })
             .collect(),
     }
 }
 
-fn by_phase<'a>(phases: &[PhaseWindow], rows: impl Iterator<Item = &'a Connection> + Clone) -> ConnectionPhases {
+fn by_phase<'a>(phases: &[PhaseWindow], rows: &(impl Iterator<Item = &'a Connection> + Clone)) -> ConnectionPhases {
     let of = |phase: Phase| {
         let window = phases.iter().find(|entry| entry.phase == phase)?.window;
-        ConnectionStatistics::of(rows.clone().filter(|row| window.contains(row.started)))
+        ConnectionStatistics::of(&rows.clone().filter(|row| window.contains(row.started)))
     };
     ConnectionPhases { idle: of(Phase::Idle), load: of(Phase::Load), after: of(Phase::After) }
 }

@@ -113,7 +113,7 @@ pub(crate) fn stream_delay(recording: &Recording, clocks: Option<&ClockOffset>, 
         let rows = rows.remove(&flow.id).unwrap_or_default();
         let skipped = rows.skipped;
         let series = rows.delays(direction, clocks, end);
-        let delays = by_phase(&recording.header.phases, series.iter());
+        let delays = by_phase(&recording.header.phases, &series.iter());
         let unread = series.iter().filter(|point| point.delay.is_none()).count() as u64;
         flows.push(StreamDelayFlow {
             flow: flow.into(),
@@ -127,7 +127,7 @@ pub(crate) fn stream_delay(recording: &Recording, clocks: Option<&ClockOffset>, 
     let of = |direction| {
         let own = flows.iter().filter(|entry| entry.flow.direction == Some(direction));
         let series = own.clone().flat_map(|entry| &entry.series);
-        own.clone().next().map(|_| by_phase(&recording.header.phases, series))
+        own.clone().next().map(|_| by_phase(&recording.header.phases, &series))
     };
     StreamDelay { down: of(Direction::Down), up: of(Direction::Up), flows }
 }
@@ -186,7 +186,7 @@ fn gather(recording: &Recording) -> HashMap<FlowId, Rows> {
     gathered
 }
 
-fn by_phase<'a>(phases: &[PhaseWindow], series: impl Iterator<Item = &'a DelayPoint> + Clone) -> PhaseDelays {
+fn by_phase<'a>(phases: &[PhaseWindow], series: &(impl Iterator<Item = &'a DelayPoint> + Clone)) -> PhaseDelays {
     let of = |phase: Phase| {
         let window = phases.iter().find(|entry| entry.phase == phase)?.window;
         let inside = series.clone().filter(|point| window.contains(point.at));

@@ -167,7 +167,9 @@ impl Times {
             (&mut self.readings, other.readings),
             (&mut self.app_limited, other.app_limited),
         ];
-        pairs.into_iter().for_each(|(sum, more)| *sum = sum.saturating_add(more));
+        for (sum, more) in pairs {
+            *sum = sum.saturating_add(more);
+        }
     }
 
     fn limits(&self) -> Limits {

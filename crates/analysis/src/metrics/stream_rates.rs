@@ -154,16 +154,12 @@ impl Segments {
             AddressFamily::Ipv4 => 20,
             AddressFamily::Ipv6 => 40,
         };
-        match self.0.get(&flow.id) {
-            Some(info) => {
-                let options = if info.options & OPTION_TIMESTAMPS == 0 { 0 } else { TIMESTAMPS };
-                // A foreign file may say anything; no packet is longer than this.
-                (info.snd_mss.clamp(1, 1 << 16), ip + TCP_HEADER + options)
-            }
-            None => {
-                let headers = ip + TCP_HEADER + TIMESTAMPS;
-                (1500 - headers, headers)
-            }
-        }
+        let Some(info) = self.0.get(&flow.id) else {
+            let headers = ip + TCP_HEADER + TIMESTAMPS;
+            return (1500 - headers, headers);
+        };
+        let options = if info.options & OPTION_TIMESTAMPS == 0 { 0 } else { TIMESTAMPS };
+        // A foreign file may say anything; no packet is longer than this.
+        (info.snd_mss.clamp(1, 1 << 16), ip + TCP_HEADER + options)
     }
 }

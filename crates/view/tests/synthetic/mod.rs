@@ -8,6 +8,12 @@ use rrul_analysis::analysis::{
     DelayFlow, DelayPoint, DirectionGoodput, FlowLabel, GoodputFlow, Loss, PhaseDelays, ProcessorLoad, RatePoint,
     Skipped, TransactionFlow, TransactionPhase,
 };
+use rrul_analysis::metrics::connections::Connections;
+use rrul_analysis::metrics::global_synchronization::GlobalSynchronization;
+use rrul_analysis::metrics::sharing::Sharing;
+use rrul_analysis::metrics::start_slew::StartSlew;
+use rrul_analysis::metrics::stream_delay::StreamDelay;
+use rrul_analysis::metrics::stream_limits::StreamLimits;
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
@@ -94,6 +100,12 @@ impl Made {
             delay_flows,
             waiting_time: Duration::from_secs(3),
             start_spread: Some(Delay(430_000)),
+            start_slew: StartSlew::default(),
+            connections: Connections::default(),
+            stream_delay: StreamDelay::default(),
+            sharing: Sharing::default(),
+            global_synchronization: GlobalSynchronization::default(),
+            stream_limits: StreamLimits::default(),
             send_lateness: DelayStatistics::of((1..100).map(|step| Delay(step * 900)).collect(), 0),
             processor: [ObservationPoint::Client, ObservationPoint::Server]
                 .map(|point| ProcessorLoad {
