@@ -13,11 +13,14 @@ use rrul_model::units::{BitRate, ByteCount, Delay};
 use crate::metrics::connections::Connections;
 use crate::metrics::ecn::EcnReport;
 use crate::metrics::global_synchronization::GlobalSynchronization;
+use crate::metrics::icmp_messages::IcmpMessages;
 use crate::metrics::marking_path::Markings;
+use crate::metrics::packet_fate::PacketFates;
 use crate::metrics::sharing::Sharing;
 use crate::metrics::start_slew::StartSlew;
 use crate::metrics::stream_delay::StreamDelay;
 use crate::metrics::stream_limits::StreamLimits;
+use crate::metrics::tcp_loss::TcpLoss;
 use crate::metrics::voip::Voip;
 use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
@@ -57,6 +60,12 @@ pub struct Analysis {
     pub transaction_flows: Vec<TransactionFlow>,
     /// Test packets of the flows pooled in `round_trip_delay`, over all phases.
     pub loss: Loss,
+    /// What became of test packets on either way.
+    pub packet_fates: PacketFates,
+    /// Loss of the streams of the load, as their senders know it.
+    pub tcp_loss: Vec<TcpLoss>,
+    /// What ICMP said of test packets.
+    pub icmp_messages: Vec<IcmpMessages>,
     /// Packets of the same flows that were due and not sent.
     pub skipped: Skipped,
     /// How long a test packet is waited for before it counts as lost (RFC 7680 section 2, loss threshold).

@@ -9,11 +9,13 @@ use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
 use crate::analysis::{Analysis, DirectionGoodput, Skipped};
+use crate::attribution;
 use crate::clock_offset::ClockOffset;
 use crate::metrics::round_trip_delay::Judgement;
 use crate::metrics::{
-    connections, ecn, failed_flows, global_synchronization, goodput, loss, marking_path, marking_tally, processor_load,
-    send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, transactions, voip,
+    connections, ecn, failed_flows, global_synchronization, goodput, icmp_messages, loss, marking_path, marking_tally,
+    packet_fate, processor_load, send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits,
+    tcp_ecn, tcp_loss, transactions, voip,
 };
 use crate::recorded_time;
 use crate::validity::Validity;
@@ -60,6 +62,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let start_slew = start_slew::start_slew(recording, goodput, offset.as_ref(), load);
     let sharing = sharing::sharing(recording, goodput, scored);
     let global_synchronization = global_synchronization::global_synchronization(recording, goodput, scored);
+    let attributed = attribution::attribute(recording, &probes, &judgement, offset.as_ref());
+    let loaded = round_trip_delay.load.as_ref().and_then(|load| load.p50).unwrap_or_default();
     let lateness = send_lateness::send_lateness(&probes);
     let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, &probes);
     let mut analysis = Analysis {
@@ -75,6 +79,9 @@ pub fn analyze(recording: &Recording) -> Analysis {
         down,
         partial,
         loss: loss::of(&round_trip_delay),
+        packet_fates: packet_fate::packet_fates(&attributed, &judgement, loaded),
+        tcp_loss: tcp_loss::tcp_loss(recording),
+        icmp_messages: icmp_messages::icmp_messages(recording),
         skipped,
         round_trip_delay,
         waiting_time,

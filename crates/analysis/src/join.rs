@@ -38,6 +38,8 @@ struct Reply {
 /// One test packet and what is known of its fate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Probe {
+    /// Its number within the flow.
+    pub(crate) sequence: u32,
     /// When it left: the kernel's stamp, or the program's where the kernel gave none.
     pub(crate) sent: TestTime,
     /// How late the program sent it, against its schedule.
@@ -103,7 +105,7 @@ impl Rows {
             });
             // No packet leaves before it was sent: such a stamp is of another one.
             let left = self.stamped.get(sequence).copied().filter(|stamp| stamp >= sent).unwrap_or(*sent);
-            Probe { sent: left, lateness: sent.since(*scheduled), reply }
+            Probe { sequence: *sequence, sent: left, lateness: sent.since(*scheduled), reply }
         };
         self.sent.iter().map(probe).collect()
     }

@@ -16,6 +16,9 @@
 
 pub mod analysis;
 pub mod analyze;
+mod attribution;
+pub mod by_direction;
+pub mod by_phase;
 #[allow(dead_code, reason = "one-way delay comes next")]
 pub mod clock_offset;
 pub mod e_model;
@@ -36,3 +39,4 @@ mod validity_rules;
 
 pub use analysis::Analysis;
 pub use analyze::analyze;
+pub use attribution::Evidence;

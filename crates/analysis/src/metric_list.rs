@@ -7,9 +7,9 @@ use std::fmt::Write;
 
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::{
-    connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, loss, marking_path,
-    processor_load, round_trip_delay, send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits,
-    transactions, voip, voip_quality,
+    connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, icmp_messages, loss,
+    marking_path, packet_fate, processor_load, reordering, round_trip_delay, send_lateness, sharing, start_slew,
+    start_spread, stream_delay, stream_limits, tcp_loss, transactions, voip, voip_quality,
 };
 use crate::statistics::{jain_index, loss_runs, percentile};
 use crate::validity::{self, ReasonWord};
@@ -22,6 +22,10 @@ pub const METRICS: &[MetricGroup] = &[
     goodput::GROUP,
     round_trip_delay::GROUP,
     loss::GROUP,
+    packet_fate::GROUP,
+    reordering::GROUP,
+    tcp_loss::GROUP,
+    icmp_messages::GROUP,
     start_spread::GROUP,
     start_slew::GROUP,
     start_slew::STEPS,

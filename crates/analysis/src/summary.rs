@@ -19,11 +19,14 @@ use crate::analysis::{
 use crate::metrics::connections::Connections;
 use crate::metrics::ecn::EcnReport;
 use crate::metrics::global_synchronization::GlobalSynchronization;
+use crate::metrics::icmp_messages::IcmpMessages;
 use crate::metrics::marking_path::Markings;
+use crate::metrics::packet_fate::PacketFates;
 use crate::metrics::sharing::Sharing;
 use crate::metrics::start_slew::StartSlew;
 use crate::metrics::stream_delay::StreamDelay;
 use crate::metrics::stream_limits::StreamLimits;
+use crate::metrics::tcp_loss::TcpLoss;
 use crate::metrics::voip::Voip;
 use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
@@ -56,6 +59,8 @@ pub struct Summary {
     pub round_trip_delay: RoundTripDelaySummary,
     /// Test packets and losses.
     pub loss: LossSummary,
+    /// What ICMP said of test packets.
+    pub icmp_messages: Vec<IcmpMessages>,
     /// Largest start spread.
     pub start_spread_ns: Option<i64>,
     /// How each stream of the load started.
@@ -186,7 +191,7 @@ pub struct DelayFlowSummary {
 }
 
 /// Test packets and losses over all phases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LossSummary {
     /// Packets sent whose fate is known.
     pub sent: u64,
@@ -196,6 +201,11 @@ pub struct LossSummary {
     pub skipped: u64,
     /// How long a packet was waited for.
     pub waiting_time_ns: i64,
+    /// What became of packets on either way.
+    #[serde(flatten)]
+    pub packets: PacketFates,
+    /// Loss of the streams of the load.
+    pub tcp: Vec<TcpLoss>,
 }
 
 /// Transactions of one closed-loop flow.
@@ -275,7 +285,10 @@ impl From<&Analysis> for Summary {
                 lost,
                 skipped: analysis.skipped.packets,
                 waiting_time_ns: Delay::from(analysis.waiting_time).0,
+                packets: analysis.packet_fates.clone(),
+                tcp: analysis.tcp_loss.clone(),
             },
+            icmp_messages: analysis.icmp_messages.clone(),
             start_spread_ns: nanoseconds(analysis.start_spread),
             start_slew: analysis.start_slew.clone(),
             connections: analysis.connections.clone(),

@@ -19,6 +19,7 @@ pub mod theme;
 mod axis;
 mod bins;
 mod delay_panel;
+mod fate_lines;
 mod figure;
 mod font;
 mod label;

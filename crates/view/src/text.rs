@@ -9,6 +9,7 @@ use rrul_model::observation::ObservationPoint;
 use rrul_model::phase::Phase;
 use rrul_model::units::Delay;
 
+use crate::fate_lines;
 use crate::improvement::improvement_sentence;
 use crate::label::{Naming, names};
 use crate::marking_words::marking_lines;
@@ -54,6 +55,7 @@ const DELAY_COLUMNS: [&str; 8] = ["", "min", "P50", "P90", "P95", "P99", "max", 
 pub fn text_summary(run: &Analysis, style: Style) -> String {
     let mut lines = head(run, style);
     lines.extend(delay_lines(run, style));
+    lines.extend(fate_section(run, style));
     lines.extend(goodput_lines(run, style));
     lines.extend(voice_lines(run, style));
     lines.extend(block(style, "Sharing under load: Jain's index, 1 is even", stream_lines::sharing(run)));
@@ -165,6 +167,11 @@ fn increases(load: &DelayStatistics, idle: &DelayStatistics) -> [String; 6] {
         (Some(loaded), Some(idle)) => added(Some(loaded - idle)),
         _ => "lost".to_owned(),
     })
+}
+
+fn fate_section(run: &Analysis, style: Style) -> Vec<String> {
+    let lines = fate_lines::lines(run).iter().map(|line| printable(line)).collect::<Vec<_>>();
+    if lines.is_empty() { lines } else { [vec![String::new(), style.heading(fate_lines::HEADING)], lines].concat() }
 }
 
 fn goodput_lines(run: &Analysis, style: Style) -> Vec<String> {

@@ -25,7 +25,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         },
         MetricWord {
             name: "lost",
-            about: "of those, not answered within the waiting time; which way they were lost is not told here. A later \
+            about: "of those, not answered within the waiting time; which way they were lost is told below. A later \
                 reply does not count, a duplicate counts once (the first)",
             unit: "count",
             source: "RFC 6673; RFC 7680 section 2",
@@ -42,6 +42,31 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             about: "3 s, or 10 idle median round trips where that is longer",
             unit: "ns",
             source: "RFC 7680 (loss threshold)",
+        },
+        MetricWord {
+            name: "{up,down}.evidence, flows[].{up,down}.evidence",
+            about: "by what losses were attributed to a direction: `exact`, `window`, `none`; of several flows the weakest",
+            unit: "",
+            source: "",
+        },
+        MetricWord {
+            name: "{up,down}.{idle,load,after,all}",
+            about: "[fate](#fate-of-packets-by-direction) of the packets of all UDP probe flows together; `all` is from the \
+                baseline to the end",
+            unit: "",
+            source: "spec, Variables under Test",
+        },
+        MetricWord {
+            name: "flows[].flow",
+            about: "name of a flow of UDP probes or of exchanges over UDP",
+            unit: "",
+            source: "",
+        },
+        MetricWord {
+            name: "flows[].{up,down}.{idle,load,after,all}",
+            about: "the same of this flow alone",
+            unit: "",
+            source: "",
         },
     ],
 };

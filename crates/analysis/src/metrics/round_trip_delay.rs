@@ -71,13 +71,17 @@ impl Judgement<'_> {
     ///
     /// Of what was sent less than the waiting time before the end, the fate is known only when all of it was answered.
     /// Else all of it is left out, the answered packets too: to keep those and to drop the others would hide losses.
-    pub(crate) fn points(&self, flow: &ProbeFlow<'_>) -> Vec<DelayPoint> {
+    pub(crate) fn known<'p>(&self, flow: &'p ProbeFlow<'_>) -> impl Iterator<Item = &'p Probe> + use<'p> {
         let decided = self.end - self.waiting_time;
         let mut last = flow.probes.iter().filter(|probe| probe.sent > decided);
         let all_answered = last.all(|probe| probe.answered_within(self.waiting_time).is_some());
-        let known = flow.probes.iter().filter(|probe| all_answered || probe.sent <= decided);
+        flow.probes.iter().filter(move |probe| all_answered || probe.sent <= decided)
+    }
+
+    /// The packets of a flow whose fate is known, by the time at which they left.
+    pub(crate) fn points(&self, flow: &ProbeFlow<'_>) -> Vec<DelayPoint> {
         let point = |probe: &Probe| DelayPoint { at: probe.sent, delay: probe.answered_within(self.waiting_time) };
-        let mut points: Vec<DelayPoint> = known.map(point).collect();
+        let mut points: Vec<DelayPoint> = self.known(flow).map(point).collect();
         points.sort_by_key(|point| point.at);
         points
     }

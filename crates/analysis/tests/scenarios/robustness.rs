@@ -7,9 +7,9 @@ use rrul_analysis::live::Live;
 use rrul_analysis::summary::Summary;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::{
-    ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, Observation, OctetsReceived,
-    PacketReceived, ProbeReceived, ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, ReplyStamped, Tables, TcpInfo,
-    Transaction,
+    ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, IcmpMessage, Observation, OctetsReceived,
+    PacketReceived, ProbeReceived, ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, ReflectorWindow, ReplyStamped,
+    Tables, TcpInfo, Transaction,
 };
 use rrul_model::recording::{End, Frame, Recording};
 use rrul_model::time::{TestTime, Window};
@@ -35,7 +35,7 @@ fn flow() -> impl Strategy<Value = FlowId> {
 
 fn observation() -> impl Strategy<Value = Observation> {
     let numbers = (any_u64(), any_u64(), any_u64(), any_u64());
-    (0_u8..14, flow(), 0_u32..6, (time(), time(), time(), time()), numbers).prop_map(
+    (0_u8..16, flow(), 0_u32..6, (time(), time(), time(), time()), numbers).prop_map(
         |(kind, flow, sequence, (a, b, c, d), (w, x, y, z))| match kind {
             0 => OctetsReceived { flow, at: a, octets: ByteCount(w) }.into(),
             1 => {
@@ -61,6 +61,11 @@ fn observation() -> impl Strategy<Value = Observation> {
             .into(),
             5 => ReplyStamped { flow, sequence, reflector_sent: a }.into(),
             6 => EchoReceived { flow, sequence, received: a, read: b }.into(),
+            14 => ReflectorWindow { flow, sequence, highest: x as u32, window: y }.into(),
+            15 => {
+                let (from_server, mtu) = (z as u8, x as u32);
+                IcmpMessage { flow, at: a, kind: w as u8, code: x as u8, from_server, mtu, count: y as u32 }.into()
+            }
             7 => Transaction { flow, sequence, started: a, took: Delay(b.0), answered: w as u8 }.into(),
             8 => CpuTime {
                 at: a,
@@ -168,6 +173,11 @@ proptest! {
         let analysis = rrul_analysis::analyze(&recording);
         prop_assert!(analysis.loss.lost <= analysis.loss.sent);
         prop_assert!(analysis.delay_flows.iter().all(|flow| flow.skipped.packets <= flow.skipped.due));
+        let fates = analysis.packet_fates.flows.iter().flat_map(|flow| [flow.up, flow.down]);
+        for fate in fates.flat_map(|way| [way.idle, way.load, way.after, way.all]).flatten() {
+            prop_assert_eq!(fate.sent, fate.arrived + fate.lost + fate.unattributed);
+            prop_assert!(fate.late <= fate.lost && fate.share_least <= fate.share_most && fate.share_most <= 1.0);
+        }
         for load in &analysis.processor {
             for share in [load.mean, load.busiest_core, load.saturated, load.steal, load.stolen] {
                 prop_assert!((0.0..=1.0).contains(&share), "{:?}", load);
