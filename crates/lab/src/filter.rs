@@ -1,7 +1,7 @@
 //! Which packets the impairments of a direction look at.
 
 use rrul_model::flow::AddressFamily;
-use rrul_model::marking::ServiceClass;
+use rrul_model::marking::{Ecn, ServiceClass};
 
 use crate::packet::{Header, protocol};
 
@@ -47,6 +47,8 @@ pub struct PacketFilter {
     pub family: Option<AddressFamily>,
     /// DSCP as it arrives at the link.
     pub class: Option<ServiceClass>,
+    /// ECN field as it arrives at the link.
+    pub ecn: Option<Ecn>,
     /// Kind of TCP segment.
     pub tcp: Option<Segment>,
 }
@@ -57,6 +59,7 @@ impl PacketFilter {
             && self.port.is_none_or(|port| port == header.source_port || port == header.destination_port)
             && self.family.is_none_or(|family| family == header.family)
             && self.class.is_none_or(|class| class.dscp().value() == header.tos >> 2)
+            && self.ecn.is_none_or(|ecn| ecn == Ecn::from_bits(header.tos))
             && self.tcp.is_none_or(|segment| segment.is(header))
     }
 }
@@ -83,6 +86,9 @@ mod tests {
         assert!(matches(&ef6, &udp6(60, 9, 0xb9)));
         assert!(!matches(&ef6, &udp4(60, 9, 0xb9)));
         assert!(!matches(&ef6, &udp6(60, 9, 0)));
+        let ect1 = PacketFilter { ecn: Some(Ecn::Ect1), ..PacketFilter::default() };
+        let found: Vec<bool> = (0..4).map(|ecn| matches(&ect1, &udp4(60, 9, 0xb8 | ecn))).collect();
+        assert_eq!(found, [false, true, false, false]);
     }
 
     #[test]

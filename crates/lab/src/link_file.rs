@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rrul_model::marking::ServiceClass;
+use rrul_model::marking::{Ecn, ServiceClass};
 use rrul_model::units::BitRate;
 
 use crate::error::Error;
@@ -17,6 +17,8 @@ use crate::selection::Selection;
 use crate::token_bucket::{BurstAllowance, Policer};
 use crate::toml_section::{Entry, Section, Source};
 
+/// In a map of code points: every one that is not named.
+const ANY: &str = "any";
 const LINK_KEYS: &[&str] = &["rtt", "up", "down"];
 const DIRECTION_KEYS: &[&str] = &[
     "rate",
@@ -167,15 +169,26 @@ fn queue(entry: &Entry<'_>) -> Result<QueueSpec, Error> {
 
 fn filter(entry: &Entry<'_>) -> Result<PacketFilter, Error> {
     let example = "{ protocol = \"udp\", port = 53 }";
-    let section = entry.section(example, &["protocol", "port", "family", "class", "tcp"])?;
+    let section = entry.section(example, &["protocol", "port", "family", "class", "ecn", "tcp"])?;
     let class = |entry: Entry<'_>| entry.parse::<ServiceClass>("\"EF\"");
     Ok(PacketFilter {
         protocol: section.get("protocol").map(|entry| protocol_number(&entry)).transpose()?,
         port: section.get("port").map(|entry| entry.integer(0..=65_535)).transpose()?.map(|port| port as u16),
         family: section.get("family").map(|entry| entry.parse("\"ipv4\"")).transpose()?,
         class: section.get("class").map(class).transpose()?,
+        ecn: section.get("ecn").map(|entry| ecn_value(&entry)).transpose()?,
         tcp: section.get("tcp").map(|entry| segment(&entry)).transpose()?,
     })
+}
+
+fn ecn_value(entry: &Entry<'_>) -> Result<Ecn, Error> {
+    match entry.as_text() {
+        Some("not_ect") => Ok(Ecn::NotEct),
+        Some("ect0") => Ok(Ecn::Ect0),
+        Some("ect1") => Ok(Ecn::Ect1),
+        Some("ce") => Ok(Ecn::Ce),
+        _ => Err(entry.fail("unknown ECN value; known: \"not_ect\", \"ect0\", \"ect1\", \"ce\"")),
+    }
 }
 
 fn segment(entry: &Entry<'_>) -> Result<Segment, Error> {
@@ -238,7 +251,11 @@ fn dscp(entry: &Entry<'_>) -> Result<DscpRewrite, Error> {
         None => {}
     }
     let mut rewrite = DscpRewrite::default();
-    for (from, to) in entry.pairs("\"bleach\", \"clear_precedence\" or { EF = \"CS1\" }")? {
+    let pairs = entry.pairs("\"bleach\", \"clear_precedence\" or { EF = \"CS1\" }")?;
+    if let Some((_, to)) = pairs.iter().find(|(from, _)| *from == ANY) {
+        rewrite = DscpRewrite::constant(to.parse::<ServiceClass>("\"CS1\"")?.dscp().value());
+    }
+    for (from, to) in pairs.iter().filter(|(from, _)| *from != ANY) {
         let from: ServiceClass = from.parse().map_err(|problem: String| to.fail(problem))?;
         let to: ServiceClass = to.parse("\"CS1\"")?;
         rewrite = rewrite.mapping(from.dscp().value(), to.dscp().value());

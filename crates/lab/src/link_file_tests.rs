@@ -80,6 +80,9 @@ fn bursts_and_policers_have_a_size_and_a_rate() {
 fn markings_are_rewritten_by_name() {
     assert_eq!(up("dscp = \"bleach\"").dscp.apply(46), 0);
     assert_eq!(up("dscp = \"clear_precedence\"").dscp.apply(46), 6);
+    let but_best_effort = up("dscp = { any = \"AF11\", BE = \"BE\" }").dscp;
+    assert_eq!([0, 8, 46].map(|dscp| but_best_effort.apply(dscp)), [0, 10, 10]);
+    assert_eq!(up("only = { ecn = \"ect1\" }").only.ecn, Some(rrul_model::marking::Ecn::Ect1));
     let mapped = up("dscp = { EF = \"CS1\" }").dscp;
     assert_eq!((mapped.apply(46), mapped.apply(40)), (8, 40));
     assert_eq!(up("ecn = \"clear\"").ecn, EcnRewrite::Clear);
@@ -95,6 +98,7 @@ fn a_filter_narrows_the_impairments() {
         port: Some(53),
         family: Some(AddressFamily::Ipv6),
         class: Some(ServiceClass::EF),
+        ecn: None,
         tcp: None,
     };
     assert_eq!(only, expected);
@@ -110,7 +114,7 @@ fn complaints_name_file_line_key_and_what_would_be_right() {
         ("rate = \"1Mbit/s\"\nlimt = 3", "links/x.toml:7: up.limt: unknown key; known here: rate, burst, overhead,"),
         (
             "rate = \"1Mbit/s\"\nqueue = \"red\"",
-            "up.queue: unknown queue \"red\"; known: pfifo, bfifo, codel, fq_codel",
+            "up.queue: unknown queue \"red\"; known: pfifo, bfifo, prio, codel, fq_codel",
         ),
         (
             "rate = \"1Mbit/s\"\nqueue = { discipline = \"pfifo\", target = \"5ms\" }",

@@ -132,6 +132,7 @@ impl Pipe {
             length: octets.len() as u32,
             arrival: now,
             flow: header.flow,
+            dscp: record.tos_out >> 2,
             ecn_capable: record.tos_out & 3 != 0,
             marked: false,
         };
