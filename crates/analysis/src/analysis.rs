@@ -10,6 +10,7 @@ use rrul_model::recording::AbsentFamily;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
+use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::connections::Connections;
 use crate::metrics::ecn::EcnReport;
 use crate::metrics::global_synchronization::GlobalSynchronization;
@@ -100,6 +101,8 @@ pub struct Analysis {
     pub markings: Markings,
     /// Whether ECN survives the path, and how often congestion is marked.
     pub ecn: EcnReport,
+    /// Whether the path acts on service classes.
+    pub class_treatment: ClassTreatment,
 }
 
 impl Analysis {

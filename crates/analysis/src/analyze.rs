@@ -11,11 +11,12 @@ use rrul_model::time::{TestTime, Window};
 use crate::analysis::{Analysis, DirectionGoodput, Skipped};
 use crate::attribution;
 use crate::clock_offset::ClockOffset;
+use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::round_trip_delay::Judgement;
 use crate::metrics::{
-    connections, ecn, failed_flows, global_synchronization, goodput, icmp_messages, loss, marking_path, marking_tally,
-    packet_fate, processor_load, send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits,
-    tcp_ecn, tcp_loss, transactions, voip,
+    class_treatment, connections, ecn, failed_flows, global_synchronization, goodput, icmp_messages, loss,
+    marking_path, marking_tally, packet_fate, processor_load, send_lateness, sharing, start_slew, start_spread,
+    stream_delay, stream_limits, tcp_ecn, tcp_loss, transactions, voip,
 };
 use crate::recorded_time;
 use crate::validity::Validity;
@@ -101,7 +102,10 @@ pub fn analyze(recording: &Recording) -> Analysis {
         voip: voip::voip(recording, &legs, offset.as_ref(), waiting_time),
         markings: marking_path::markings(&tallies, &legs),
         ecn: ecn::ecn(&tallies, load, tcp_ecn::tcp_ecn(recording, load)),
+        class_treatment: ClassTreatment::default(),
     };
+    analysis.class_treatment =
+        class_treatment::class_treatment(recording, &analysis, &legs, offset.as_ref(), load, end - waiting_time);
     let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
     analysis.validity = validity_rule::judge(&Evidence { recording, analysis: &analysis, lateness_p99_9 });
     analysis

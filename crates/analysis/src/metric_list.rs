@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::{
-    connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, icmp_messages, loss,
-    marking_path, packet_fate, processor_load, reordering, round_trip_delay, send_lateness, sharing, start_slew,
+    class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, icmp_messages,
+    loss, marking_path, packet_fate, processor_load, reordering, round_trip_delay, send_lateness, sharing, start_slew,
     start_spread, stream_delay, stream_limits, tcp_loss, transactions, voip, voip_quality,
 };
 use crate::statistics::{jain_index, loss_runs, percentile};
@@ -48,6 +48,7 @@ pub const METRICS: &[MetricGroup] = &[
     loss_runs::GROUP,
     marking_path::GROUP,
     ecn::GROUP,
+    class_treatment::GROUP,
 ];
 
 /// The words for what identifies the recording.

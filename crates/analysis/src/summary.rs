@@ -16,6 +16,7 @@ use crate::analysis::{
     Analysis, DelayFlow, DirectionGoodput, FailedFlow, FlowLabel, GoodputFlow, Loss, PhaseDelays, ProcessorLoad,
     TransactionFlow,
 };
+use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::connections::Connections;
 use crate::metrics::ecn::EcnReport;
 use crate::metrics::global_synchronization::GlobalSynchronization;
@@ -91,6 +92,8 @@ pub struct Summary {
     pub markings: Markings,
     /// What becomes of ECN.
     pub ecn: EcnReport,
+    /// What the path makes of service classes.
+    pub class_treatment: ClassTreatment,
 }
 
 /// Goodput by direction.
@@ -304,6 +307,7 @@ impl From<&Analysis> for Summary {
             voip: analysis.voip.clone(),
             markings: analysis.markings.clone(),
             ecn: analysis.ecn.clone(),
+            class_treatment: analysis.class_treatment.clone(),
         }
     }
 }

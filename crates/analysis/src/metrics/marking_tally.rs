@@ -111,7 +111,7 @@ fn octets(recording: &Recording) -> HashMap<(FlowId, u32), u8> {
 }
 
 /// Flows whose arrivals the reflector has noted one by one.
-fn noted_by_reflector(recording: &Recording) -> HashSet<FlowId> {
+pub(crate) fn noted_by_reflector(recording: &Recording) -> HashSet<FlowId> {
     let rows = recording.tables_of(ObservationPoint::Server).flat_map(|tables| tables.packet_received.rows());
     rows.map(|row| row.flow).collect()
 }

@@ -1,5 +1,8 @@
 //! One file a metric, each from a recording to numbers. docs/metrics.md says what each is.
 
+pub mod class_difference;
+pub mod class_share;
+pub mod class_treatment;
 pub mod code_point;
 pub mod connections;
 pub mod delay_variation;

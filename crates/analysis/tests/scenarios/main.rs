@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests may panic as the tests do")]
 
 mod builder;
+mod classes;
 mod connections;
 mod delay;
 mod goodput;
