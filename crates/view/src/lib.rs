@@ -18,6 +18,7 @@ pub mod theme;
 
 mod axis;
 mod bins;
+mod class_words;
 mod delay_panel;
 mod fate_lines;
 mod figure;

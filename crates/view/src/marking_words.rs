@@ -8,7 +8,7 @@ use rrul_analysis::metrics::tcp_ecn::TcpEcn;
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::{Dscp, ServiceClass};
 
-use crate::words;
+use crate::{class_words, words};
 
 /// Code points that are named one by one.
 const NAMED: usize = 4;
@@ -31,6 +31,7 @@ pub(crate) fn marking_lines(run: &Analysis) -> Vec<(String, String)> {
         lines.extend(by_family(run, "ECN", direction, of_family));
     }
     lines.extend(tcp_ecn(&run.ecn.streams).map(|text| ("ECN of TCP".to_owned(), text)));
+    lines.extend(class_words::class_lines(run));
     lines
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
+use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
@@ -27,8 +28,8 @@ use crate::statistics::time_bins::TimeBins;
 
 /// Bins in which the memory of the queue is looked for.
 const MEMORY_BIN: Duration = Duration::from_millis(100);
-/// Queue disciplines of Linux that serve classes unlike each other by themselves.
-const HONOURING: [&str; 2] = ["pfifo_fast", "prio"];
+/// Queue disciplines of Linux that serve classes unlike each other, by themselves or as they are told.
+const HONOURING: [&str; 9] = ["pfifo_fast", "prio", "mqprio", "ets", "cake", "htb", "hfsc", "drr", "qfq"];
 
 /// How the path treats classes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -54,8 +55,7 @@ pub struct DirectionTreatment {
     pub background: Option<BackgroundShare>,
     /// Whether expedited forwarding takes more than its part; `None` without streams of it beside others.
     pub expedited: Option<ExpeditedShare>,
-    /// The sending host's default queue discipline, when it treats classes unlike each other by itself: then the
-    /// treatment may be the host's own.
+    /// What at the sending host serves classes unlike each other, when some class is acted on: then that may be why.
     pub own_queue: Option<String>,
 }
 
@@ -195,13 +195,20 @@ fn memory_of<'t>(tracks: impl Iterator<Item = &'t Track<'t>>, load: Window) -> D
     MEMORY_BIN.mul_f64(memory(&means))
 }
 
-/// The default queue discipline of the host that sends, if it treats classes unlike each other.
+/// What at the sending host serves classes unlike each other.
 fn own_queue(recording: &Recording, direction: Direction) -> Option<String> {
     let environment = match sender(direction) {
-        rrul_model::observation::ObservationPoint::Client => &recording.header.client,
-        rrul_model::observation::ObservationPoint::Server => &recording.header.server,
+        ObservationPoint::Client => &recording.header.client,
+        ObservationPoint::Server => &recording.header.server,
     };
-    environment.settings.get("net.core.default_qdisc").filter(|name| HONOURING.contains(&name.as_str())).cloned()
+    let honours = |kind: &&str| HONOURING.contains(kind);
+    let in_use = || environment.state.interfaces_in_use();
+    if in_use().any(|interface| interface.kind == "wireless") {
+        return Some("wireless".to_owned());
+    }
+    let disciplines = in_use().flat_map(|interface| &interface.queue_disciplines).map(|one| one.kind.as_str());
+    let default = environment.settings.get("net.core.default_qdisc").filter(|_| environment.state.is_empty());
+    disciplines.chain(default.map(String::as_str)).find(honours).map(str::to_owned)
 }
 
 /// The words for these metrics.
@@ -284,10 +291,11 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         },
         MetricWord {
             name: "directions[].own_queue",
-            about: "the default queue discipline of the sending host, when it serves classes unlike each other by itself and \
-                    a class is acted on: then it may be the host that acts, not the path. Else null",
+            about: "when some class is acted on: a queue discipline on the sending host's way out that serves classes \
+                    unlike each other (`pfifo_fast`, `prio`, `cake`, `htb`, ...), or `wireless`, which has queues by class \
+                    (WMM). Then it may be the host that acts, not the path. Else null",
             unit: "",
-            source: "tc-pfifo_fast(8)",
+            source: "tc-pfifo_fast(8); RFC 8325",
         },
     ],
 };
