@@ -12,16 +12,19 @@ use rrul_model::units::{BitRate, ByteCount, Delay};
 
 use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::connections::Connections;
+use crate::metrics::delay_variation::RoundTripVariation;
 use crate::metrics::ecn::EcnReport;
 use crate::metrics::global_synchronization::GlobalSynchronization;
 use crate::metrics::icmp_messages::IcmpMessages;
 use crate::metrics::marking_path::Markings;
+use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
 use crate::metrics::sharing::Sharing;
 use crate::metrics::start_slew::StartSlew;
 use crate::metrics::stream_delay::StreamDelay;
 use crate::metrics::stream_limits::StreamLimits;
 use crate::metrics::tcp_loss::TcpLoss;
+use crate::metrics::tcp_round_trip::TcpRoundTrip;
 use crate::metrics::voip::Voip;
 use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
@@ -57,6 +60,12 @@ pub struct Analysis {
     pub round_trip_delay: PhaseDelays,
     /// Round-trip delay of each probe flow, ICMP echo included.
     pub delay_flows: Vec<DelayFlow>,
+    /// Delay by direction.
+    pub one_way_delay: OneWayDelay,
+    /// Variation of the round-trip delay of each probe flow.
+    pub round_trip_variation: Vec<RoundTripVariation>,
+    /// The kernel's round-trip time of each stream of the load.
+    pub tcp_round_trip: Vec<TcpRoundTrip>,
     /// Closed-loop flows.
     pub transaction_flows: Vec<TransactionFlow>,
     /// Test packets of the flows pooled in `round_trip_delay`, over all phases.

@@ -14,9 +14,9 @@ use crate::clock_offset::ClockOffset;
 use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::round_trip_delay::Judgement;
 use crate::metrics::{
-    class_treatment, connections, ecn, failed_flows, global_synchronization, goodput, icmp_messages, loss,
-    marking_path, marking_tally, packet_fate, processor_load, send_lateness, sharing, start_slew, start_spread,
-    stream_delay, stream_limits, tcp_ecn, tcp_loss, transactions, voip,
+    class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, icmp_messages,
+    loss, marking_path, marking_tally, one_way_delay, packet_fate, processor_load, send_lateness, sharing, start_slew,
+    start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, transactions, voip,
 };
 use crate::recorded_time;
 use crate::validity::Validity;
@@ -87,6 +87,9 @@ pub fn analyze(recording: &Recording) -> Analysis {
         round_trip_delay,
         waiting_time,
         delay_flows,
+        one_way_delay: one_way_delay::one_way_delay(&legs, offset.as_ref(), &judgement),
+        round_trip_variation: delay_variation::of_round_trips(&probes, &judgement),
+        tcp_round_trip: tcp_round_trip::tcp_round_trip(recording, offset.as_ref()),
         transaction_flows: transactions::transactions(recording, end),
         start_spread: start_spread::start_spread(recording),
         start_slew,

@@ -36,7 +36,10 @@ pub(crate) struct Leg<'a> {
     pub(crate) direction: Direction,
     /// Every packet that was sent, by its number.
     pub(crate) journeys: Vec<Journey>,
+    /// Whether a packet that did not arrive is known to have been lost in this direction: the receiver's rows are there.
+    pub(crate) attributed: bool,
     /// Numbers in the order of arrival, duplicates included.
+    #[allow(dead_code, reason = "reordering is told next")]
     pub(crate) arrivals: Vec<u32>,
 }
 
@@ -146,7 +149,8 @@ impl Rows {
             Direction::Up => (ObservationPoint::Client, ObservationPoint::Server),
             Direction::Down => (ObservationPoint::Server, ObservationPoint::Client),
         };
-        leg(flow, direction, &self.departures(sender), &self.received[receiver as usize])
+        let received = &self.received[receiver as usize];
+        leg(flow, direction, &self.departures(sender), received, !received.is_empty())
     }
 
     /// Test packets on their way to the reflector.
@@ -157,9 +161,9 @@ impl Rows {
             // The server's rows did not come through: what was answered had arrived.
             let told: Vec<_> =
                 self.replies.iter().map(|r| (r.sequence, r.reflector_received, r.reflector_octet)).collect();
-            return leg(flow, Direction::Up, &departures, &told);
+            return leg(flow, Direction::Up, &departures, &told, false);
         }
-        leg(flow, Direction::Up, &departures, seen)
+        leg(flow, Direction::Up, &departures, seen, true)
     }
 
     /// Replies on their way back.
@@ -173,7 +177,8 @@ impl Rows {
             departures.insert(reply.sequence, stamp.copied().unwrap_or(reply.reflector_sent));
         }
         let received: Vec<_> = self.replies.iter().map(|reply| (reply.sequence, reply.received, reply.octet)).collect();
-        leg(flow, Direction::Down, &departures, &received)
+        let attributed = !self.received[ObservationPoint::Server as usize].is_empty();
+        leg(flow, Direction::Down, &departures, &received, attributed)
     }
 }
 
@@ -182,6 +187,7 @@ fn leg<'a>(
     direction: Direction,
     departures: &BTreeMap<u32, TestTime>,
     received: &[(u32, TestTime, u8)],
+    attributed: bool,
 ) -> Leg<'a> {
     let mut first: HashMap<u32, (TestTime, u8)> = HashMap::new();
     for (sequence, at, octet) in received {
@@ -201,5 +207,5 @@ fn leg<'a>(
     });
     // A number that was never sent is no arrival of this flow.
     let ours = received.iter().map(|(sequence, ..)| *sequence).filter(|sequence| departures.contains_key(sequence));
-    Leg { flow, direction, journeys: journeys.collect(), arrivals: ours.collect() }
+    Leg { flow, direction, journeys: journeys.collect(), attributed, arrivals: ours.collect() }
 }

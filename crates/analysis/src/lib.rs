@@ -18,13 +18,14 @@ pub mod analysis;
 pub mod analyze;
 mod attribution;
 pub mod by_direction;
-pub mod by_phase;
 #[allow(dead_code, reason = "one-way delay comes next")]
+pub mod by_direction;
+pub mod by_phase;
+pub mod by_phase;
 pub mod clock_offset;
 pub mod e_model;
 mod in_force;
 mod join;
-#[allow(dead_code, reason = "one-way delay comes next")]
 mod leg;
 pub mod live;
 pub mod metric_list;
@@ -36,6 +37,7 @@ pub mod summary;
 pub mod validity;
 mod validity_rule;
 mod validity_rules;
+mod wall_clock;
 
 pub use analysis::Analysis;
 pub use analyze::analyze;

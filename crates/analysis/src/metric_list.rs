@@ -8,8 +8,9 @@ use std::fmt::Write;
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::{
     class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, icmp_messages,
-    loss, marking_path, packet_fate, processor_load, reordering, round_trip_delay, send_lateness, sharing, start_slew,
-    start_spread, stream_delay, stream_limits, tcp_loss, transactions, voip, voip_quality,
+    loss, marking_path, one_way_delay, packet_fate, processor_load, reordering, round_trip_delay, send_lateness,
+    sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_loss, tcp_round_trip, transactions, voip,
+    voip_quality,
 };
 use crate::statistics::{jain_index, loss_runs, percentile};
 use crate::validity::{self, ReasonWord};
@@ -21,6 +22,9 @@ pub const METRICS: &[MetricGroup] = &[
     percentile::DELAYS,
     goodput::GROUP,
     round_trip_delay::GROUP,
+    one_way_delay::GROUP,
+    delay_variation::ROUND_TRIPS,
+    tcp_round_trip::GROUP,
     loss::GROUP,
     packet_fate::GROUP,
     reordering::GROUP,

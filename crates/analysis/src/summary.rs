@@ -18,16 +18,19 @@ use crate::analysis::{
 };
 use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::connections::Connections;
+use crate::metrics::delay_variation::RoundTripVariation;
 use crate::metrics::ecn::EcnReport;
 use crate::metrics::global_synchronization::GlobalSynchronization;
 use crate::metrics::icmp_messages::IcmpMessages;
 use crate::metrics::marking_path::Markings;
+use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
 use crate::metrics::sharing::Sharing;
 use crate::metrics::start_slew::StartSlew;
 use crate::metrics::stream_delay::StreamDelay;
 use crate::metrics::stream_limits::StreamLimits;
 use crate::metrics::tcp_loss::TcpLoss;
+use crate::metrics::tcp_round_trip::TcpRoundTrip;
 use crate::metrics::voip::Voip;
 use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
@@ -58,6 +61,12 @@ pub struct Summary {
     pub goodput: GoodputSummary,
     /// Round-trip delay by phase.
     pub round_trip_delay: RoundTripDelaySummary,
+    /// Delay by direction.
+    pub one_way_delay: OneWayDelay,
+    /// Variation of the round-trip delay.
+    pub round_trip_variation: Vec<RoundTripVariation>,
+    /// The kernel's round-trip time of streams.
+    pub tcp_round_trip: Vec<TcpRoundTrip>,
     /// Test packets and losses.
     pub loss: LossSummary,
     /// What ICMP said of test packets.
@@ -283,6 +292,9 @@ impl From<&Analysis> for Summary {
                 pooled: phases(&analysis.round_trip_delay),
                 flows: delay_flows(analysis),
             },
+            one_way_delay: analysis.one_way_delay.clone(),
+            round_trip_variation: analysis.round_trip_variation.clone(),
+            tcp_round_trip: analysis.tcp_round_trip.clone(),
             loss: LossSummary {
                 sent,
                 lost,
@@ -346,7 +358,7 @@ impl Serialize for DelayStatistics {
 }
 
 impl Serialize for PhaseDelays {
-    /// With what the load adds.
+    /// With the unit in the names, and what the load adds.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         phases(self).serialize(serializer)
     }

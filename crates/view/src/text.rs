@@ -1,5 +1,7 @@
 //! Summaries for a terminal: plain words and aligned figures.
 
+mod by_direction;
+
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::{DirectionGoodput, Loss, PhaseDelays, TransactionFlow};
 use rrul_analysis::statistics::percentile::DelayStatistics;
@@ -56,6 +58,7 @@ pub fn text_summary(run: &Analysis, style: Style) -> String {
     let mut lines = head(run, style);
     lines.extend(delay_lines(run, style));
     lines.extend(fate_section(run, style));
+    lines.extend(by_direction::lines(run, style));
     lines.extend(goodput_lines(run, style));
     lines.extend(voice_lines(run, style));
     lines.extend(block(style, "Sharing under load: Jain's index, 1 is even", stream_lines::sharing(run)));

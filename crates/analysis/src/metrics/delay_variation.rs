@@ -8,45 +8,70 @@ use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use serde::Serialize;
 
+use crate::analysis::FlowLabel;
+use crate::by_phase::ByPhase;
+use crate::join::ProbeFlow;
 use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::round_trip_delay::Judgement;
 use crate::statistics::percentile::percentile;
 
-/// The words for these numbers.
+/// The words for the variation of one stream.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
     title: "Delay variation",
     path: "#delay_variation",
-    about: "Of one stream in one phase. Three measures that answer different questions: PDV is what a de-jitter buffer must hold and what queues add; IPDV and RTP's estimator compare neighbours only, are blind to a queue that stands or grows slowly, and depend on the spacing of the packets.",
+    about: "Of one stream in one phase. Nothing here is called plain \"jitter\", as that word means all of these. PDV is what \
+        a de-jitter buffer has to hold, and what queues do: the default, its 95th percentile, is the one to compare. IPDV \
+        and RTP's estimator compare neighbours: they depend on how far apart packets are sent and are blind to a queue \
+        that stands or grows slowly.",
     words: &[
-        MetricWord { name: "n, lost", about: "packets, and of those lost", unit: "count", source: "" },
+        MetricWord { name: "n, lost", about: "packets, and those of them that were lost", unit: "count", source: "" },
         MetricWord {
-            name: "{pdv_p50,pdv_p95,pdv_p99}_ns",
-            about: "packet delay variation: delay less the smallest of the sample. A lost packet counts as infinitely late; `null` when the rank falls on one",
+            name: "pdv_p50_ns, pdv_p95_ns, pdv_p99_ns",
+            about: "percentiles of delay less the smallest delay of the sample; a lost packet is infinitely late, `null` \
+                when the rank falls on one. One way, `null` also where the clocks' drift is uncertain, as it would be in it",
             unit: "ns",
-            source: "RFC 5481 section 4.2",
+            source: "RFC 5481 section 4.2; ITU-T Y.1540",
         },
         MetricWord {
             name: "ipdv_n",
-            about: "neighbours in number that both arrived",
+            about: "packets that arrived as well as the one before them in number",
             unit: "count",
-            source: "RFC 3393",
+            source: "RFC 3393 section 2.4",
         },
         MetricWord {
-            name: "{ipdv_min,ipdv_p5,ipdv_p50,ipdv_p95,ipdv_max}_ns",
-            about: "inter-packet delay variation: delay less that of the packet before, signed",
+            name: "ipdv_min_ns, ipdv_p5_ns, ipdv_p50_ns, ipdv_p95_ns, ipdv_max_ns",
+            about: "delay of such a packet less that of the one before, signed",
             unit: "ns",
-            source: "RFC 3393",
+            source: "RFC 3393 section 2.4",
         },
         MetricWord {
-            name: "{ipdv_abs_mean,ipdv_abs_median}_ns",
-            about: "mean and median of its magnitude",
+            name: "ipdv_abs_mean_ns, ipdv_abs_median_ns",
+            about: "mean and median of its magnitude; other programs call one of these \"jitter\" or \"IPDV\"",
             unit: "ns",
-            source: "RFC 3393",
+            source: "RFC 3393 section 2.4",
         },
         MetricWord {
             name: "rtp_jitter_ns, rtp_jitter_max_ns",
-            about: "RTP's interarrival jitter after the last packet, and its largest on the way",
+            about: "RTP's estimator J += (abs(D) - J) / 16, in the order of arrival, from 0 at the first packet of the \
+                phase: after the last packet, and its largest value. Copies of a packet after the first are not in it",
             unit: "ns",
             source: "RFC 3550 section 6.4.1",
+        },
+    ],
+};
+
+/// The words for where it stands of round trips.
+pub(crate) const ROUND_TRIPS: MetricGroup = MetricGroup {
+    title: "Variation of round-trip delay",
+    path: "round_trip_variation[]",
+    about: "Both ways vary together in it. For when delay by direction is not known; else `one_way_delay.legs[]` says more.",
+    words: &[
+        MetricWord { name: "flow", about: "name of a probe flow", unit: "", source: "" },
+        MetricWord {
+            name: "idle, load, after",
+            about: "[delay variation](#delay-variation) of the packets sent in that phase; `null` of none",
+            unit: "",
+            source: "spec, Variables Under Test",
         },
     ],
 };
@@ -97,7 +122,42 @@ pub struct DelayVariation {
     pub rtp_jitter_max_ns: Option<i64>,
 }
 
+/// Variation of the round-trip delay of one flow, by phase. Both ways vary together in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RoundTripVariation {
+    /// Which flow.
+    pub flow: FlowLabel,
+    /// By phase.
+    #[serde(flatten)]
+    pub phases: ByPhase<Option<DelayVariation>>,
+}
+
+/// Variation of the round-trip delay of these probe flows, for when one-way delay is not known.
+pub(crate) fn of_round_trips(probes: &[ProbeFlow<'_>], judgement: &Judgement<'_>) -> Vec<RoundTripVariation> {
+    let flow = |flow: &ProbeFlow<'_>| {
+        let singletons: Vec<Singleton> = judgement
+            .known(flow)
+            .map(|probe| {
+                let delay = probe.answered_within(judgement.waiting_time);
+                Singleton { sequence: probe.sequence, sent: probe.sent, delay }
+            })
+            .collect();
+        let phases = ByPhase::each(|phase| {
+            let within = singletons.iter().filter(|one| judgement.phase(one.sent) == Some(phase));
+            DelayVariation::of(&within.copied().collect::<Vec<_>>())
+        });
+        RoundTripVariation { flow: flow.flow.into(), phases }
+    };
+    probes.iter().filter(|flow| !flow.probes.is_empty()).map(flow).collect()
+}
+
 impl DelayVariation {
+    /// What is left to say where clocks drift by an unknown amount, which adds up over the sample.
+    #[must_use]
+    pub fn without_pdv(self) -> Self {
+        Self { pdv_p50_ns: None, pdv_p95_ns: None, pdv_p99_ns: None, ..self }
+    }
+
     /// The variation within this sample of one stream, in the order of its numbers; `None` of no packet.
     pub fn of(sample: &[Singleton]) -> Option<Self> {
         if sample.is_empty() {

@@ -7,6 +7,7 @@ pub mod block_bootstrap;
 pub(crate) mod counter;
 pub mod jain_index;
 pub mod loss_runs;
+pub mod lower_hull;
 pub mod percentile;
 pub(crate) mod proportion;
 pub(crate) mod time_bins;

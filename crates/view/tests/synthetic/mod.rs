@@ -10,6 +10,7 @@ use rrul_analysis::analysis::{
 };
 use rrul_analysis::metrics::connections::Connections;
 use rrul_analysis::metrics::global_synchronization::GlobalSynchronization;
+use rrul_analysis::metrics::one_way_delay::{Clocks, DirectionDelay, OneWayDelay};
 use rrul_analysis::metrics::sharing::Sharing;
 use rrul_analysis::metrics::start_slew::StartSlew;
 use rrul_analysis::metrics::stream_delay::StreamDelay;
@@ -95,6 +96,7 @@ impl Made {
             up,
             down,
             round_trip_delay,
+            one_way_delay: self.one_way_delay(&packets),
             transaction_flows: self.transactions(),
             loss: Loss { sent: packets.len() as u64, lost },
             delay_flows,
@@ -191,6 +193,32 @@ impl Made {
         flows
     }
 
+    /// All that queues is in the upload.
+    fn one_way_delay(&self, packets: &[DelayPoint]) -> OneWayDelay {
+        let phases = phases(5, self.load_seconds, 5);
+        let direction = |wait: &dyn Fn(Delay) -> Delay| {
+            let of = |packet: &DelayPoint| DelayPoint { at: packet.at, delay: packet.delay.map(wait) };
+            let packets: Vec<DelayPoint> = packets.iter().map(of).collect();
+            DirectionDelay { queueing_delay: by_phase(&packets, &phases), ..DirectionDelay::default() }
+        };
+        let base = Delay((self.base_ms * 1e6) as i64);
+        OneWayDelay {
+            clocks: Some(Clocks {
+                skew_uncertain: None,
+                skew_ppm: 12.5,
+                skew_error_ppm: Some(0.02),
+                floor_spread_ns: Some(60_000),
+                bound_ns: base.0 / 2,
+                segments: Vec::new(),
+                wall_clock_steps: 0,
+            }),
+            check: None,
+            up: direction(&|delay| delay - base),
+            down: direction(&|delay| Delay((delay - base).0 % 100_000)),
+            legs: Vec::new(),
+        }
+    }
+
     /// Queueing delay every 10 ms, ms.
     fn standing_queue(&self, random: &mut Random) -> Vec<f64> {
         let mut level = 0.0;
@@ -246,6 +274,7 @@ pub(crate) fn nothing() -> Analysis {
         up: DirectionGoodput::default(),
         down: DirectionGoodput::default(),
         round_trip_delay: PhaseDelays::default(),
+        one_way_delay: OneWayDelay::default(),
         delay_flows: Vec::new(),
         transaction_flows: Vec::new(),
         loss: Loss::default(),
