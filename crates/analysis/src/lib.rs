@@ -18,9 +18,6 @@ pub mod analysis;
 pub mod analyze;
 mod attribution;
 pub mod by_direction;
-#[allow(dead_code, reason = "one-way delay comes next")]
-pub mod by_direction;
-pub mod by_phase;
 pub mod by_phase;
 pub mod clock_offset;
 pub mod e_model;
