@@ -11,6 +11,7 @@ use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
 use crate::metrics::class_treatment::ClassTreatment;
+use crate::metrics::burst::Bursts;
 use crate::metrics::connections::Connections;
 use crate::metrics::delay_variation::RoundTripVariation;
 use crate::metrics::ecn::EcnReport;
@@ -19,6 +20,7 @@ use crate::metrics::icmp_messages::IcmpMessages;
 use crate::metrics::marking_path::Markings;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
+use crate::metrics::scored_window::ScoredWindow;
 use crate::metrics::sharing::Sharing;
 use crate::metrics::start_slew::StartSlew;
 use crate::metrics::stream_delay::StreamDelay;
@@ -50,6 +52,10 @@ pub struct Analysis {
     pub partial: Option<String>,
     /// Whether the numbers deserve trust, with reasons.
     pub validity: Validity,
+    /// From when to when figures under load are taken.
+    pub scored: ScoredWindow,
+    /// What the rate of the load did in each direction; `None` where nothing was to load.
+    pub bursts: Bursts,
     /// Goodput of the load, client to server.
     pub up: DirectionGoodput,
     /// Goodput of the load, server to client.
@@ -160,11 +166,11 @@ impl From<&FlowSpec> for FlowLabel {
 /// The load in one direction.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DirectionGoodput {
-    /// Sum over the flows of their mean goodput in the load phase.
+    /// Sum over the flows of their mean goodput in the scored window.
     pub sum: BitRate,
     /// Mean over the flows (sum divided by their number); zero without flows.
     pub mean: BitRate,
-    /// Octets that the receivers were handed in the load phase.
+    /// Octets that the receivers were handed in the whole load phase.
     pub octets: ByteCount,
     /// Each flow.
     pub flows: Vec<GoodputFlow>,
@@ -177,13 +183,13 @@ pub struct DirectionGoodput {
 pub struct GoodputFlow {
     /// Who.
     pub flow: FlowLabel,
-    /// Mean over the flow's own time in the load phase, delivered in order, without duplicates and headers.
+    /// Mean over the flow's own time in the scored window, delivered in order, without duplicates and headers.
     pub mean: BitRate,
-    /// Octets in the load phase.
+    /// Octets in the whole load phase.
     pub octets: ByteCount,
     /// Goodput over time, by the time at which the octets arrived, on a grid of one sample interval.
     pub series: Vec<RatePoint>,
-    /// Octets retransmitted as a share of octets sent, from the sender's kernel; `None` when that is unknown.
+    /// Octets retransmitted as a share of octets sent in the scored window, from the sender's kernel; `None` when that is unknown.
     pub retransmitted: Option<f64>,
 }
 
@@ -203,8 +209,10 @@ pub struct RatePoint {
 pub struct PhaseDelays {
     /// Idle baseline.
     pub idle: Option<DelayStatistics>,
-    /// Under load.
+    /// Under load, in the scored window.
     pub load: Option<DelayStatistics>,
+    /// Under load, in what is left out of that: ramp, burst, guard.
+    pub unscored: Option<DelayStatistics>,
     /// After the load.
     pub after: Option<DelayStatistics>,
 }

@@ -1,7 +1,6 @@
 //! From a recording to everything that follows from it.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use rrul_model::flow::{Direction, FlowId};
 use rrul_model::phase::Phase;
@@ -12,7 +11,10 @@ use crate::analysis::{Analysis, DirectionGoodput, Skipped};
 use crate::attribution;
 use crate::clock_offset::ClockOffset;
 use crate::metrics::class_treatment::ClassTreatment;
+use crate::metrics::burst::{self, Bursts};
+use crate::metrics::rate_series::RateSeries;
 use crate::metrics::round_trip_delay::Judgement;
+use crate::metrics::scored_window::ScoredWindow;
 use crate::metrics::{
     class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, icmp_messages,
     loss, marking_path, marking_tally, one_way_delay, packet_fate, processor_load, send_lateness, sharing, start_slew,
@@ -34,10 +36,24 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let load = recording.phase(Phase::Load).unwrap_or(nothing);
     let end = recorded_time::end(recording);
 
+    let gather = |direction| goodput::Load::gather(recording, direction, load, partial.is_some());
+    let (up, down) = (gather(Direction::Up), gather(Direction::Down));
+    let history = |load: &goodput::Load<'_>| {
+        load.window().map(|window| burst::rate_history(&RateSeries::within(window, &load.series)))
+    };
+    let bursts = Bursts { down: history(&down), up: history(&up) };
+    let scored = ScoredWindow::new(|direction| {
+        let loaded = match direction {
+            Direction::Up => &up,
+            Direction::Down => &down,
+        };
+        loaded.window().zip(bursts.of(direction))
+    });
+
     let probes = join::probe_flows(recording);
     let idle = recording.phase(Phase::Idle).unwrap_or(nothing);
     let waiting_time = join::waiting_time(&probes, |at| idle.contains(at));
-    let judgement = Judgement { phases: &header.phases, waiting_time, end };
+    let judgement = Judgement { phases: &header.phases, scored: scored.common, waiting_time, end };
     let delay_flows: Vec<_> = probes.iter().map(|flow| judgement.flow(flow)).collect();
     let pooled: HashSet<FlowId> = join::pooled(&probes).map(|entry| entry.flow.id).collect();
     let pooled = || delay_flows.iter().filter(|entry| pooled.contains(&entry.flow.id));
@@ -51,9 +67,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let offset = ClockOffset::estimate(recording, &legs);
 
     let tallies = marking_tally::tallies(recording, &leg::sweep_legs(recording), &legs, end, waiting_time);
-    let scored = |_| steady_part(load);
-    let up = goodput::goodput(recording, Direction::Up, load, partial.is_some());
-    let down = goodput::goodput(recording, Direction::Down, load, partial.is_some());
+    let (up, down) = (up.goodput(scored.up), down.goodput(scored.down));
+    let scored_of = |direction| scored.of(direction).unwrap_or(load);
     let goodput = |direction| -> &DirectionGoodput {
         match direction {
             Direction::Up => &up,
@@ -65,6 +80,10 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let global_synchronization = global_synchronization::global_synchronization(recording, goodput, scored);
     let attributed = attribution::attribute(recording, &probes, &judgement, offset.as_ref());
     let loaded = round_trip_delay.load.as_ref().and_then(|load| load.p50).unwrap_or_default();
+    let sharing = sharing::sharing(recording, goodput, scored_of);
+    let global_synchronization = global_synchronization::global_synchronization(recording, goodput, scored_of);
+    let stream_limits = stream_limits::stream_limits(recording, scored_of);
+    let stream_delay = stream_delay::stream_delay(recording, offset.as_ref(), |way| scored.of(way), end);
     let lateness = send_lateness::send_lateness(&probes);
     let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, &probes);
     let mut analysis = Analysis {
@@ -78,6 +97,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
         validity: Validity::default(),
         up,
         down,
+        scored,
+        bursts,
         partial,
         loss: loss::of(&round_trip_delay),
         packet_fates: packet_fate::packet_fates(&attributed, &judgement, loaded),
@@ -94,10 +115,10 @@ pub fn analyze(recording: &Recording) -> Analysis {
         start_spread: start_spread::start_spread(recording),
         start_slew,
         connections: connections::connections(recording, end),
-        stream_delay: stream_delay::stream_delay(recording, offset.as_ref(), end),
+        stream_delay,
         sharing,
         global_synchronization,
-        stream_limits: stream_limits::stream_limits(recording, scored),
+        stream_limits,
         send_lateness: lateness.map(|lateness| lateness.statistics),
         failed_flows,
         absent_flows,
@@ -112,12 +133,6 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
     analysis.validity = validity_rule::judge(&Evidence { recording, analysis: &analysis, lateness_p99_9 });
     analysis
-}
-
-/// The load without its first part, in which streams fill the line: 10 s, or a fifth of a shorter load.
-fn steady_part(load: Window) -> Window {
-    const RAMP: Duration = Duration::from_secs(10);
-    Window { from: load.from + RAMP.min(load.length() / 5), to: load.to }
 }
 
 /// Why the recording is not complete; `None` when it is.

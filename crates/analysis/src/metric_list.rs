@@ -11,6 +11,9 @@ use crate::metrics::{
     loss, marking_path, one_way_delay, packet_fate, processor_load, reordering, round_trip_delay, send_lateness,
     sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_loss, tcp_round_trip, transactions, voip,
     voip_quality,
+    burst, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, loss, marking_path,
+    processor_load, round_trip_delay, scored_window, send_lateness, sharing, start_slew, start_spread, stream_delay,
+    stream_limits, transactions, voip, voip_quality,
 };
 use crate::statistics::{jain_index, loss_runs, percentile};
 use crate::validity::{self, ReasonWord};
@@ -19,6 +22,8 @@ use crate::validity::{self, ReasonWord};
 pub const METRICS: &[MetricGroup] = &[
     RECORDING,
     validity::GROUP,
+    scored_window::GROUP,
+    burst::GROUP,
     percentile::DELAYS,
     goodput::GROUP,
     round_trip_delay::GROUP,

@@ -17,6 +17,7 @@ use crate::analysis::{
     TransactionFlow,
 };
 use crate::metrics::class_treatment::ClassTreatment;
+use crate::metrics::burst::Bursts;
 use crate::metrics::connections::Connections;
 use crate::metrics::delay_variation::RoundTripVariation;
 use crate::metrics::ecn::EcnReport;
@@ -25,6 +26,7 @@ use crate::metrics::icmp_messages::IcmpMessages;
 use crate::metrics::marking_path::Markings;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
+use crate::metrics::scored_window::ScoredWindow;
 use crate::metrics::sharing::Sharing;
 use crate::metrics::start_slew::StartSlew;
 use crate::metrics::stream_delay::StreamDelay;
@@ -57,6 +59,10 @@ pub struct Summary {
     pub partial: Option<String>,
     /// Whether the numbers deserve trust.
     pub validity: Validity,
+    /// From when to when figures under load are taken.
+    pub scored_window: ScoredWindow,
+    /// What the rate of each direction did under load.
+    pub bursts: Bursts,
     /// Goodput of the load by direction.
     pub goodput: GoodputSummary,
     /// Round-trip delay by phase.
@@ -176,8 +182,10 @@ pub struct RoundTripDelaySummary {
 pub struct PhasesSummary {
     /// Idle baseline.
     pub idle: Option<DelaySummary>,
-    /// Under load.
+    /// Under load, in the scored window.
     pub load: Option<DelaySummary>,
+    /// Under load, outside of it.
+    pub unscored: Option<DelaySummary>,
     /// After the load.
     pub after: Option<DelaySummary>,
     /// Loaded median less idle median.
@@ -284,6 +292,8 @@ impl From<&Analysis> for Summary {
             families: analysis.families.iter().map(|family| family.name()).collect(),
             partial: analysis.partial.clone(),
             validity: analysis.validity.clone(),
+            scored_window: analysis.scored.clone(),
+            bursts: analysis.bursts.clone(),
             goodput: GoodputSummary {
                 down: direction(analysis.goodput(Direction::Down)),
                 up: direction(analysis.goodput(Direction::Up)),
@@ -381,6 +391,7 @@ fn phases(delays: &PhaseDelays) -> PhasesSummary {
     PhasesSummary {
         idle: delays.idle.as_ref().map(delay),
         load: delays.load.as_ref().map(delay),
+        unscored: delays.unscored.as_ref().map(delay),
         after: delays.after.as_ref().map(delay),
         induced_p50_ns: nanoseconds(delays.induced_p50()),
         induced_p95_ns: nanoseconds(delays.induced_p95()),

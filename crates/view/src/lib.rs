@@ -30,6 +30,7 @@ mod png;
 mod rate_panel;
 mod stream_lines;
 mod table;
+mod text_scored;
 mod voice_table;
 mod words;
 

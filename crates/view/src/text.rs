@@ -18,6 +18,7 @@ use crate::marking_words::marking_lines;
 use crate::rate_panel::direction_word;
 use crate::stream_lines;
 use crate::table::Table;
+use crate::text_scored;
 use crate::voice_table;
 use crate::words::{self, added};
 
@@ -114,6 +115,7 @@ fn head(run: &Analysis, style: Style) -> Vec<String> {
         lines.push("Valid: nothing speaks against these numbers.".to_owned());
     }
     lines.extend(words::warnings(run).iter().map(|warning| style.alarm(&printable(warning))));
+    lines.extend(text_scored::lines(run));
     let notes = run.validity.reasons.iter().filter(|reason| reason.severity == Severity::Info);
     lines.extend(notes.map(|reason| printable(&format!("Note: {}", reason.text))));
     lines
@@ -127,9 +129,14 @@ fn delay_lines(run: &Analysis, style: Style) -> Vec<String> {
     let mut table = Table::default();
     table.row(DELAY_COLUMNS);
     let delays = &run.round_trip_delay;
+    let bursts =
+        Direction::ALL.into_iter().any(|way| run.bursts.of(way).is_some_and(|history| history.burst.is_some()));
     for (name, phase) in PHASES {
         if let Some(statistics) = delays.of(phase) {
             table.named_row(name, delay_cells(statistics));
+        }
+        if let Some(unscored) = delays.unscored.as_ref().filter(|_| phase == Phase::Load && bursts) {
+            table.named_row("before that, in the burst", delay_cells(unscored));
         }
     }
     if let Some((load, idle)) = delays.load.as_ref().zip(delays.idle.as_ref()) {

@@ -1,7 +1,5 @@
 //! Loss of test packets, both ways together (RFC 6673, with the loss threshold of RFC 7680).
 
-use rrul_model::phase::Phase;
-
 use crate::analysis::{Loss, PhaseDelays};
 use crate::metric_word::{MetricGroup, MetricWord};
 
@@ -73,7 +71,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 
 /// Packets and losses over all phases.
 pub(crate) fn of(delays: &PhaseDelays) -> Loss {
-    Phase::ALL.iter().filter_map(|phase| delays.of(*phase)).fold(Loss::default(), |loss, phase| Loss {
+    let PhaseDelays { idle, load, unscored, after } = delays;
+    [idle, load, unscored, after].into_iter().flatten().fold(Loss::default(), |loss, phase| Loss {
         sent: loss.sent.saturating_add(phase.n),
         lost: loss.lost.saturating_add(phase.lost),
     })

@@ -3,6 +3,7 @@
 pub mod class_difference;
 pub mod class_share;
 pub mod class_treatment;
+pub mod burst;
 pub mod code_point;
 pub mod connections;
 pub mod delay_variation;
@@ -18,7 +19,9 @@ pub mod one_way_delay;
 pub mod packet_fate;
 pub(crate) mod processor_load;
 pub mod reordering;
+pub(crate) mod rate_series;
 pub(crate) mod round_trip_delay;
+pub mod scored_window;
 pub(crate) mod send_lateness;
 pub mod sharing;
 pub mod start_slew;

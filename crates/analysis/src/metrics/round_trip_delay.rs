@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use rrul_model::phase::{Phase, PhaseWindow};
-use rrul_model::time::TestTime;
-use rrul_model::units::Delay;
+use rrul_model::time::{TestTime, Window};
 
 use crate::analysis::{DelayFlow, DelayPoint, PhaseDelays, Skipped};
 use crate::join::{Probe, ProbeFlow};
@@ -28,9 +27,17 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         MetricWord {
             name: "idle, load, after",
             about: "[statistics](#statistics-of-delays) of the packets *sent* in that phase, wherever their replies \
-                arrived; the survey before the baseline is in none",
+                arrived; `load` is of the [scored window](#scored-window), and the survey before the baseline is in \
+                none",
             unit: "",
             source: "spec, Test Flow",
+        },
+        MetricWord {
+            name: "unscored",
+            about: "the same of packets sent under load and outside of the scored window: while streams ramped up, in a \
+                burst, and in the seconds behind it; `null` when there are none",
+            unit: "",
+            source: "",
         },
         MetricWord {
             name: "induced_p50_ns",
@@ -41,7 +48,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         MetricWord { name: "induced_p95_ns", about: "loaded 95th percentile less idle median", unit: "ns", source: "" },
         MetricWord { name: "flows[].flow", about: "name of a probe flow", unit: "", source: "" },
         MetricWord {
-            name: "flows[].{idle,load,after}, flows[].induced_p50_ns, flows[].induced_p95_ns",
+            name: "flows[].{idle,load,unscored,after}, flows[].induced_p50_ns, flows[].induced_p95_ns",
             about: "the same of this flow alone",
             unit: "ns",
             source: "",
@@ -60,6 +67,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 pub(crate) struct Judgement<'a> {
     /// The phases of the test.
     pub(crate) phases: &'a [PhaseWindow],
+    /// The part of the load that is scored; `None` when nothing was loaded, and all of the phase counts.
+    pub(crate) scored: Option<Window>,
     /// How long a packet is waited for.
     pub(crate) waiting_time: Duration,
     /// Until when the client listened to replies.
@@ -86,29 +95,9 @@ impl Judgement<'_> {
         points
     }
 
-    /// The phase of a packet that was sent at `at`, wherever its reply arrived.
-    pub(crate) fn phase(&self, at: TestTime) -> Option<Phase> {
-        self.phases.iter().find(|entry| entry.window.contains(at)).map(|entry| entry.phase)
-    }
-
     /// Statistics of these packets for each phase.
     pub(crate) fn phase_delays<'p>(&self, points: impl Iterator<Item = &'p DelayPoint>) -> PhaseDelays {
-        let mut answered: [Vec<Delay>; Phase::ALL.len()] = Default::default();
-        let mut lost = [0; Phase::ALL.len()];
-        for point in points {
-            let Some(phase) = self.phase(point.at) else { continue };
-            match point.delay {
-                Some(delay) => answered[phase as usize].push(delay),
-                None => lost[phase as usize] += 1,
-            }
-        }
-        // What is sent before the baseline is a survey, and disturbs itself.
-        let [_, idle, load, after] = answered;
-        PhaseDelays {
-            idle: DelayStatistics::of(idle, lost[Phase::Idle as usize]),
-            load: DelayStatistics::of(load, lost[Phase::Load as usize]),
-            after: DelayStatistics::of(after, lost[Phase::After as usize]),
-        }
+        phase_delays(self.phases, self.scored, points)
     }
 
     /// Everything about one probe flow.
@@ -118,4 +107,31 @@ impl Judgement<'_> {
         let skipped = Skipped { packets: flow.skipped, due: flow.skipped.saturating_add(flow.probes.len() as u64) };
         DelayFlow { flow: flow.flow.into(), loss: loss::of(&delays), skipped, delays, series }
     }
+}
+
+/// Statistics of packets for the phase in which each was sent, wherever it arrived; of the load phase, those that were sent
+/// within `scored` apart from the others.
+pub(crate) fn phase_delays<'p>(
+    phases: &[PhaseWindow],
+    scored: Option<Window>,
+    points: impl Iterator<Item = &'p DelayPoint>,
+) -> PhaseDelays {
+    let [mut idle, mut load, mut unscored, mut after] = [(); 4].map(|()| (Vec::new(), 0));
+    for point in points {
+        let phase = phases.iter().find(|entry| entry.window.contains(point.at)).map(|entry| entry.phase);
+        let (answered, lost) = match phase {
+            Some(Phase::Idle) => &mut idle,
+            Some(Phase::Load) if scored.is_none_or(|scored| scored.contains(point.at)) => &mut load,
+            Some(Phase::Load) => &mut unscored,
+            Some(Phase::After) => &mut after,
+            // What is sent before the baseline is a survey, and disturbs itself.
+            Some(Phase::Before) | None => continue,
+        };
+        match point.delay {
+            Some(delay) => answered.push(delay),
+            None => *lost += 1,
+        }
+    }
+    let of = |(answered, lost)| DelayStatistics::of(answered, lost);
+    PhaseDelays { idle: of(idle), load: of(load), unscored: of(unscored), after: of(after) }
 }

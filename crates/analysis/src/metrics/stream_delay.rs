@@ -3,17 +3,16 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rrul_model::flow::{Direction, FlowId};
-use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::recording::Recording;
-use rrul_model::time::TestTime;
+use rrul_model::time::{TestTime, Window};
 use serde::Serialize;
 
 use crate::analysis::{DelayPoint, FlowLabel, PhaseDelays};
 use crate::clock_offset::ClockOffset;
 use crate::join::{SHORTEST_WAITING_TIME, TCP_RECORDS};
 use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::round_trip_delay::phase_delays;
 use crate::metrics::start_spread::{receiver, sender};
-use crate::statistics::percentile::DelayStatistics;
 
 /// The words for these numbers.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -52,10 +51,12 @@ pub(crate) const PHASES: MetricGroup = MetricGroup {
     words: &[
         MetricWord::new(
             "idle, load, after",
-            "[statistics](#statistics-of-delays) of what was sent in that phase, wherever it arrived",
+            "[statistics](#statistics-of-delays) of what was sent in that phase, wherever it arrived; `load` is of the \
+            [scored window](#scored-window)",
             "",
             "spec, Test Flow",
         ),
+        MetricWord::new("unscored", "the same of what was sent in the load phase outside of that window", "", ""),
         MetricWord::new("induced_p50_ns", "loaded median less idle median: what the load adds", "ns", ""),
         MetricWord::new("induced_p95_ns", "loaded 95th percentile less idle median", "ns", ""),
     ],
@@ -104,7 +105,13 @@ pub struct StreamDelayFlow {
 ///
 /// Records that were written less than the waiting time before `end` count only when all of their stream were read:
 /// what was still under way when listening ended would look lost, and leaving out just those would leave the quick ones.
-pub(crate) fn stream_delay(recording: &Recording, clocks: Option<&ClockOffset>, end: TestTime) -> StreamDelay {
+pub(crate) fn stream_delay(
+    recording: &Recording,
+    clocks: Option<&ClockOffset>,
+    scored: impl Fn(Direction) -> Option<Window>,
+    end: TestTime,
+) -> StreamDelay {
+    let phases = &recording.header.phases;
     let Some(clocks) = clocks else { return StreamDelay::default() };
     let mut rows = gather(recording);
     let mut flows = Vec::new();
@@ -113,7 +120,7 @@ pub(crate) fn stream_delay(recording: &Recording, clocks: Option<&ClockOffset>, 
         let rows = rows.remove(&flow.id).unwrap_or_default();
         let skipped = rows.skipped;
         let series = rows.delays(direction, clocks, end);
-        let delays = by_phase(&recording.header.phases, &series.iter());
+        let delays = phase_delays(phases, scored(direction), series.iter());
         let unread = series.iter().filter(|point| point.delay.is_none()).count() as u64;
         flows.push(StreamDelayFlow {
             flow: flow.into(),
@@ -127,7 +134,7 @@ pub(crate) fn stream_delay(recording: &Recording, clocks: Option<&ClockOffset>, 
     let of = |direction| {
         let own = flows.iter().filter(|entry| entry.flow.direction == Some(direction));
         let series = own.clone().flat_map(|entry| &entry.series);
-        own.clone().next().map(|_| by_phase(&recording.header.phases, &series))
+        own.clone().next().map(|_| phase_delays(phases, scored(direction), series))
     };
     StreamDelay { down: of(Direction::Down), up: of(Direction::Up), flows }
 }
@@ -184,14 +191,4 @@ fn gather(recording: &Recording) -> HashMap<FlowId, Rows> {
         }
     }
     gathered
-}
-
-fn by_phase<'a>(phases: &[PhaseWindow], series: &(impl Iterator<Item = &'a DelayPoint> + Clone)) -> PhaseDelays {
-    let of = |phase: Phase| {
-        let window = phases.iter().find(|entry| entry.phase == phase)?.window;
-        let inside = series.clone().filter(|point| window.contains(point.at));
-        let lost = inside.clone().filter(|point| point.delay.is_none()).count() as u64;
-        DelayStatistics::of(inside.filter_map(|point| point.delay).collect(), lost)
-    };
-    PhaseDelays { idle: of(Phase::Idle), load: of(Phase::Load), after: of(Phase::After) }
 }

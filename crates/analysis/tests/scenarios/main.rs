@@ -4,6 +4,7 @@
 
 mod builder;
 mod classes;
+mod bursts;
 mod connections;
 mod delay;
 mod goodput;

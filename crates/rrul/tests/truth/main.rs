@@ -8,12 +8,11 @@ mod over_a_link;
 
 use std::time::Duration;
 
-use link_log::{Probes, bulk_goodput, window_of};
+use link_log::{Probes, bulk_goodput, on_the_links_clock};
 use over_a_link::{Case, Measured};
 use rrul_analysis::Analysis;
 use rrul_lab::percentile;
 use rrul_model::flow::{AddressFamily, Direction};
-use rrul_model::phase::Phase;
 use rrul_model::units::{BitRate, Delay};
 
 const MILLISECOND: f64 = 1e6;
@@ -111,8 +110,8 @@ fn holds_against_the_links_log(name: &str, case: &Case) {
     let analysis = rrul_analysis::analyze(&measured.recording);
     assert_eq!(analysis.families, [AddressFamily::Ipv4]);
     assert!(analysis.failed_flows.is_empty(), "{:?}", analysis.failed_flows);
-    let load = window_of(&measured.recording, Phase::Load);
-    let probes = Probes::sent_in(&measured, &load);
+    let scored = analysis.scored.common.expect("a load");
+    let probes = Probes::sent_in(&measured, &on_the_links_clock(&measured.recording, scored));
     idle_round_trip_is_the_links(case, &analysis);
     queueing_is_the_links(case, &analysis, &probes);
     goodput_is_what_was_delivered(case, &measured, &analysis);
