@@ -17,6 +17,7 @@ use crate::metrics::delay_variation::RoundTripVariation;
 use crate::metrics::ecn::EcnReport;
 use crate::metrics::global_synchronization::GlobalSynchronization;
 use crate::metrics::icmp_messages::IcmpMessages;
+use crate::metrics::link_octets::LinkOctets;
 use crate::metrics::marking_path::Markings;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
@@ -118,6 +119,8 @@ pub struct Analysis {
     pub ecn: EcnReport,
     /// Whether the path acts on service classes.
     pub class_treatment: ClassTreatment,
+    /// Every octet on the link.
+    pub link_octets: LinkOctets,
 }
 
 impl Analysis {

@@ -15,10 +15,11 @@ use crate::metrics::burst::{self, Bursts};
 use crate::metrics::rate_series::RateSeries;
 use crate::metrics::round_trip_delay::Judgement;
 use crate::metrics::scored_window::ScoredWindow;
+use crate::metrics::traffic::Traffic;
 use crate::metrics::{
     class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, icmp_messages,
-    loss, marking_path, marking_tally, one_way_delay, packet_fate, processor_load, send_lateness, sharing, start_slew,
-    start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, transactions, voip,
+    link_octets, loss, marking_path, marking_tally, one_way_delay, packet_fate, processor_load, send_lateness, sharing,
+    start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, transactions, voip,
 };
 use crate::recorded_time;
 use crate::validity::Validity;
@@ -127,6 +128,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         markings: marking_path::markings(&tallies, &legs),
         ecn: ecn::ecn(&tallies, load, tcp_ecn::tcp_ecn(recording, load)),
         class_treatment: ClassTreatment::default(),
+        link_octets: link_octets::link_octets(recording, &Traffic::of(recording), end),
     };
     analysis.class_treatment =
         class_treatment::class_treatment(recording, &analysis, &legs, offset.as_ref(), load, end - waiting_time);

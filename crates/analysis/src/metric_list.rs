@@ -14,6 +14,9 @@ use crate::metrics::{
     burst, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, loss, marking_path,
     processor_load, round_trip_delay, scored_window, send_lateness, sharing, start_slew, start_spread, stream_delay,
     stream_limits, transactions, voip, voip_quality,
+    link_octets, loss, marking_path, octet_account, one_way_delay, packet_fate, processor_load, reordering,
+    round_trip_delay, send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_loss,
+    tcp_round_trip, transactions, voip, voip_quality,
 };
 use crate::statistics::{jain_index, loss_runs, percentile};
 use crate::validity::{self, ReasonWord};
@@ -26,6 +29,8 @@ pub const METRICS: &[MetricGroup] = &[
     burst::GROUP,
     percentile::DELAYS,
     goodput::GROUP,
+    link_octets::GROUP,
+    octet_account::GROUP,
     round_trip_delay::GROUP,
     one_way_delay::GROUP,
     delay_variation::ROUND_TRIPS,

@@ -23,6 +23,7 @@ use crate::metrics::delay_variation::RoundTripVariation;
 use crate::metrics::ecn::EcnReport;
 use crate::metrics::global_synchronization::GlobalSynchronization;
 use crate::metrics::icmp_messages::IcmpMessages;
+use crate::metrics::link_octets::LinkOctets;
 use crate::metrics::marking_path::Markings;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
@@ -97,6 +98,8 @@ pub struct Summary {
     pub send_lateness: Option<DelaySummary>,
     /// Processor load of each host.
     pub processor: Vec<ProcessorSummary>,
+    /// Every octet on the link.
+    pub link_octets: LinkOctets,
     /// Flows that failed.
     pub failed_flows: Vec<FailedFlowSummary>,
     /// Flows that the test can do without and that are absent.
@@ -324,6 +327,7 @@ impl From<&Analysis> for Summary {
             transactions: transactions(analysis),
             send_lateness: analysis.send_lateness.as_ref().map(delay),
             processor: processor(analysis),
+            link_octets: analysis.link_octets.clone(),
             failed_flows: failed(&analysis.failed_flows),
             absent_flows: failed(&analysis.absent_flows),
             voip: analysis.voip.clone(),

@@ -71,6 +71,12 @@ pub trait FlowType: Sync {
         0.0
     }
 
+    /// Octets that each packet of a flow carries above its UDP or ICMP header, or each message over TCP, where all are of
+    /// one length. Put into the flow's parameters as `length`, so that a recording says what was sent.
+    fn length(&self, _spec: &FlowSpec) -> Option<usize> {
+        None
+    }
+
     /// Sets up all flows of this type at the client, before T0, and starts their threads, which wait for T0.
     ///
     /// A flow that cannot be set up is noted as failed; the others go on.

@@ -42,6 +42,11 @@ pub(crate) const PARAMETERS: &[ParameterWord] = &[
     },
 ];
 
+/// Octets of UDP payload of each packet of a flow.
+pub(crate) fn length(spec: &FlowSpec) -> usize {
+    spec.parameters.size("length", ByteCount(DEFAULT_OCTETS)).0.clamp(LEAST_OCTETS as u64, MOST_OCTETS) as usize
+}
+
 /// How often a flow sends.
 pub(crate) fn interval(spec: &FlowSpec) -> Duration {
     spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
@@ -74,8 +79,7 @@ impl<O: Outlet> OneWayFlow<O> {
         let phase = interval.mul_f64(place as f64 / all.max(1) as f64);
         let schedule = PeriodicSchedule::new(spec.window, interval, phase, None);
         let sender = OneWaySender::new(spec.id, token, spec.class.octet(), schedule);
-        let length = spec.parameters.size("length", ByteCount(DEFAULT_OCTETS)).0;
-        let mut packet = vec![0; length.clamp(LEAST_OCTETS as u64, MOST_OCTETS) as usize];
+        let mut packet = vec![0; length(spec)];
         Random(u64::from(spec.id.0)).fill(&mut packet);
         Self { sender, interval, packet, outlet }
     }

@@ -32,6 +32,15 @@ impl Direction {
             Self::Down => "down",
         }
     }
+
+    /// The other.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Up => Self::Down,
+            Self::Down => Self::Up,
+        }
+    }
 }
 
 impl fmt::Display for Direction {

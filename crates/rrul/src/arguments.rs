@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use rrul_engine::client::Families;
 use rrul_model::flow::AddressFamily;
+use rrul_model::link_layer::LinkLayer;
 
 /// Realtime Response Under Load: what a link does to calls, games and pages while it is full.
 #[derive(Debug, Parser)]
@@ -29,7 +30,7 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// Draw recordings
     Plot(PlotArguments),
-    /// What there is: plans, charts, flow types, links, metrics
+    /// What there is: plans, charts, flow types, links, link layers, metrics
     List(ListArguments),
 }
 
@@ -72,6 +73,9 @@ pub(crate) struct RunArguments {
     /// The address family to test
     #[arg(long, default_value = "both")]
     pub(crate) family: FamilyChoice,
+    /// What the line puts around IP packets, from `rrul list link-layers`, such as docsis or atm/pppoe-llcsnap+vlan
+    #[arg(long, value_name = "LAYER")]
+    pub(crate) link_layer: Option<LinkLayer>,
     /// A title for the recording and its charts
     #[arg(long, default_value = "")]
     pub(crate) title: String,
@@ -208,6 +212,9 @@ pub(crate) struct ShowArguments {
     /// The recording
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// What the line puts around IP packets, from `rrul list link-layers` [default: as the recording says]
+    #[arg(long, value_name = "LAYER")]
+    pub(crate) link_layer: Option<LinkLayer>,
     /// As JSON, by docs/summary.schema.json
     #[arg(long)]
     pub(crate) json: bool,
@@ -245,6 +252,8 @@ pub(crate) enum ListChoice {
     Flows,
     /// Virtual links, for the lab
     Links,
+    /// What lines put around IP packets, for --link-layer
+    LinkLayers,
     /// Numbers of the summary, and what each is
     Metrics,
 }

@@ -25,6 +25,7 @@ mod figure;
 mod font;
 mod label;
 mod marking_words;
+mod octet_lines;
 mod page;
 mod png;
 mod rate_panel;

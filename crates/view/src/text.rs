@@ -15,6 +15,7 @@ use crate::fate_lines;
 use crate::improvement::improvement_sentence;
 use crate::label::{Naming, names};
 use crate::marking_words::marking_lines;
+use crate::octet_lines::octet_lines;
 use crate::rate_panel::direction_word;
 use crate::stream_lines;
 use crate::table::Table;
@@ -65,6 +66,7 @@ pub fn text_summary(run: &Analysis, style: Style) -> String {
     lines.extend(block(style, "Sharing under load: Jain's index, 1 is even", stream_lines::sharing(run)));
     lines.extend(block(style, "Time to connect, new TCP connections", stream_lines::connections(run)));
     lines.extend(block(style, "Stream delay, from write to read within a TCP stream", stream_lines::stream_delay(run)));
+    lines.extend(with_heading(style, "On the link under load, IP packets", octet_lines(run)));
     lines.extend(transaction_lines(run, style));
     lines.extend(marking_section(run, style));
     lines.extend(measurement_lines(run, style));
@@ -212,8 +214,12 @@ fn goodput_lines(run: &Analysis, style: Style) -> Vec<String> {
 }
 
 fn voice_lines(run: &Analysis, style: Style) -> Vec<String> {
-    let lines = run.voip.as_ref().map(voice_table::lines).unwrap_or_default();
-    if lines.is_empty() { lines } else { [vec![String::new(), style.heading(voice_table::HEADING)], lines].concat() }
+    with_heading(style, voice_table::HEADING, run.voip.as_ref().map(voice_table::lines).unwrap_or_default())
+}
+
+/// Lines under their heading, with a blank one before; nothing where there are none.
+fn with_heading(style: Style, heading: &str, lines: Vec<String>) -> Vec<String> {
+    if lines.is_empty() { lines } else { [vec![String::new(), style.heading(heading)], lines].concat() }
 }
 
 fn transaction_lines(run: &Analysis, style: Style) -> Vec<String> {
@@ -286,12 +292,7 @@ fn measurement_lines(run: &Analysis, style: Style) -> Vec<String> {
             ]);
         }
     }
-    let lines = table.lines();
-    if lines.is_empty() {
-        lines
-    } else {
-        [vec![String::new(), style.heading("The measurement itself")], lines].concat()
-    }
+    with_heading(style, "The measurement itself", table.lines())
 }
 
 /// Lines under a heading; none where there is nothing to say.

@@ -45,6 +45,7 @@ impl Scenario {
             spec: String::new(),
             phases: vec![length(Phase::Idle, 5), length(Phase::Load, 10), length(Phase::After, 5)],
             sample_interval: Duration::from_millis(100),
+            link_layer: None,
             entries: Vec::new(),
         };
         let header = Header {

@@ -12,6 +12,7 @@ mod icmp_messages;
 mod live;
 mod markings;
 mod metric_list;
+mod octets;
 mod one_way_delay;
 mod other_metrics;
 mod packet_fate;

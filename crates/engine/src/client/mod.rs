@@ -133,7 +133,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     let Connected { mut control, token, limits, server, proven, absent } = connecting::connect(options, &names, stop)?;
     let mut hosts = Hosts::new(options.privacy, &proven, *server);
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::of(address.ip())).collect();
-    let flows = options.plan.flows(&families);
+    let flows = flow_types::with_lengths(options.plan.flows(&families));
     let lost = |source| {
         if stop.load(Ordering::Relaxed) {
             return RunError::Stopped;

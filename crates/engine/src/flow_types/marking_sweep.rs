@@ -67,6 +67,10 @@ impl FlowType for MarkingSweep {
         spec.parameters.duration("interval", DEFAULT_INTERVAL).as_secs_f64().recip()
     }
 
+    fn length(&self, spec: &FlowSpec) -> Option<usize> {
+        Some(packet_for(spec).len())
+    }
+
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = at_once::open_all(specs, initiation, open);
         open_loop::spawn("marking_sweep", opened, initiation, |spec, socket, server_origin, initiation| {

@@ -15,7 +15,7 @@ pub mod udp_probe;
 pub mod udp_rr;
 pub mod voip;
 
-use rrul_model::flow::FlowTypeWords;
+use rrul_model::flow::{FlowSpec, FlowTypeWords, Parameter};
 
 pub(crate) use open_loop::WAITING;
 
@@ -37,6 +37,16 @@ pub const FLOW_TYPES: &[&dyn FlowType] = &[
 /// The flow type with this name.
 pub fn named(name: &str) -> Option<&'static dyn FlowType> {
     FLOW_TYPES.iter().find(|flow_type| flow_type.words().name == name).copied()
+}
+
+/// These flows, each with the length of its packets among its parameters, whether the plan says it or not.
+pub(crate) fn with_lengths(mut flows: Vec<FlowSpec>) -> Vec<FlowSpec> {
+    for flow in &mut flows {
+        if let Some(length) = named(&flow.flow_type).and_then(|kind| kind.length(flow)) {
+            flow.parameters.0.insert("length".to_owned(), Parameter::Text(format!("{length}B")));
+        }
+    }
+    flows
 }
 
 /// The vocabulary for plans.

@@ -73,6 +73,10 @@ impl FlowType for TcpRecords {
         ServerPart::Stream
     }
 
+    fn length(&self, spec: &FlowSpec) -> Option<usize> {
+        Some(length_of(spec))
+    }
+
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = at_once::open_all(specs, initiation, stream_opening::open);
         at_once::spawn_each(opened, initiation, |spec, stream, initiation| {

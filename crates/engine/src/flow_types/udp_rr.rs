@@ -63,6 +63,10 @@ impl FlowType for UdpRr {
         spec.parameters.duration("min_interval", DEFAULT_MIN_INTERVAL).as_secs_f64().recip()
     }
 
+    fn length(&self, spec: &FlowSpec) -> Option<usize> {
+        Some(udp_probe::packet_for(spec).len())
+    }
+
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = at_once::open_all(specs, initiation, udp_probe::open);
         at_once::spawn_each(opened, initiation, |spec, socket, initiation| exchange(spec, &socket, initiation))

@@ -52,6 +52,10 @@ impl FlowType for Voip {
         one_way_sending::interval(spec).as_secs_f64().recip()
     }
 
+    fn length(&self, spec: &FlowSpec) -> Option<usize> {
+        Some(one_way_sending::length(spec))
+    }
+
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = at_once::open_all(specs, initiation, udp_probe::open);
         let (up, down) = opened.into_iter().partition(|(spec, _)| spec.direction == Some(Direction::Up));

@@ -4,13 +4,15 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::flow::{FlowTypeWords, Parameter, ParameterKind, Parameters};
+use crate::link_layer::LinkLayer;
 use crate::phase::Phase;
 use crate::units::{BitRate, ByteCount, parse_duration};
 
 use super::document::{Node, Value, nest, parse, parse_setting};
 use super::{FlowEntry, PhaseLength, PlanError, TestPlan};
 
-const TOP_KEYS: &[&str] = &["title", "spec", "extends", "phases", "sample_interval", "parameters", "flow"];
+const TOP_KEYS: &[&str] =
+    &["title", "spec", "extends", "phases", "sample_interval", "link_layer", "parameters", "flow"];
 const FLOW_KEYS: &[&str] = &[
     "type",
     "component",
@@ -144,6 +146,9 @@ fn plan_from(name: &str, document: &Node, flow_types: &[FlowTypeWords]) -> Resul
         phases: phases_from(phases)?,
         sample_interval: optional(document, "sample_interval", |node| duration(node, "sample_interval"))?
             .unwrap_or(DEFAULT_SAMPLE_INTERVAL),
+        link_layer: optional(document, "link_layer", |node| {
+            parsed(node, "link_layer", |text| Ok(text.parse::<LinkLayer>()?.to_string()))
+        })?,
         entries: Vec::new(),
     };
     if !(Duration::from_millis(10)..=Duration::from_secs(1)).contains(&plan.sample_interval) {

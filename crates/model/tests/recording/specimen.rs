@@ -97,6 +97,7 @@ fn plan(interval: Parameters) -> TestPlan {
         spec: "RRUL2013".into(),
         phases: vec![seconds(Phase::Idle, 5), seconds(Phase::Load, 60), seconds(Phase::After, 5)],
         sample_interval: Duration::from_millis(100),
+        link_layer: Some("docsis".to_owned()),
         entries: vec![
             FlowEntry {
                 label: "bulk".into(),

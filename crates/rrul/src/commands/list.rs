@@ -3,6 +3,7 @@
 use rrul_analysis::metric_list::{METRICS, names};
 use rrul_analysis::validity::reason_words;
 use rrul_engine::flow_types::FLOW_TYPES;
+use rrul_model::link_layer::LinkLayer;
 use rrul_view::charts::CHARTS;
 
 use crate::Outcome;
@@ -11,7 +12,14 @@ use crate::failure::Failure;
 use crate::plan_book;
 
 pub(crate) fn execute(what: Option<ListChoice>) -> Result<Outcome, Failure> {
-    let choices = [ListChoice::Plans, ListChoice::Charts, ListChoice::Flows, ListChoice::Links, ListChoice::Metrics];
+    let choices = [
+        ListChoice::Plans,
+        ListChoice::Charts,
+        ListChoice::Flows,
+        ListChoice::Links,
+        ListChoice::LinkLayers,
+        ListChoice::Metrics,
+    ];
     match what {
         Some(choice) => list(choice)?,
         None => {
@@ -40,6 +48,9 @@ fn list(choice: ListChoice) -> Result<(), Failure> {
                     println!("{:12}   {:<20} {}", "", parameter.name, parameter.about);
                 }
             }
+        }
+        ListChoice::LinkLayers => {
+            LinkLayer::words().for_each(|(word, about)| println!("{word:<22} {about}"));
         }
         ListChoice::Links => {
             for name in rrul_lab::link_names() {
