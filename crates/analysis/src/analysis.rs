@@ -18,6 +18,7 @@ use crate::metrics::ecn::EcnReport;
 use crate::metrics::global_synchronization::GlobalSynchronization;
 use crate::metrics::icmp_messages::IcmpMessages;
 use crate::metrics::link_octets::LinkOctets;
+use crate::metrics::host_health::HostHealth;
 use crate::metrics::marking_path::Markings;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
@@ -121,6 +122,8 @@ pub struct Analysis {
     pub class_treatment: ClassTreatment,
     /// Every octet on the link.
     pub link_octets: LinkOctets,
+    /// How both hosts fared: what they dropped themselves, what lay in their own queues.
+    pub hosts: Vec<HostHealth>,
 }
 
 impl Analysis {

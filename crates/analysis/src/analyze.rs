@@ -20,6 +20,9 @@ use crate::metrics::{
     class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, icmp_messages,
     link_octets, loss, marking_path, marking_tally, one_way_delay, packet_fate, processor_load, send_lateness, sharing,
     start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, transactions, voip,
+    connections, ecn, failed_flows, global_synchronization, goodput, host_health, loss, marking_path, marking_tally,
+    processor_load, send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn,
+    transactions, voip,
 };
 use crate::recorded_time;
 use crate::validity::Validity;
@@ -129,6 +132,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         ecn: ecn::ecn(&tallies, load, tcp_ecn::tcp_ecn(recording, load)),
         class_treatment: ClassTreatment::default(),
         link_octets: link_octets::link_octets(recording, &Traffic::of(recording), end),
+        hosts: host_health::hosts(recording),
     };
     analysis.class_treatment =
         class_treatment::class_treatment(recording, &analysis, &legs, offset.as_ref(), load, end - waiting_time);

@@ -17,6 +17,9 @@ use crate::metrics::{
     link_octets, loss, marking_path, octet_account, one_way_delay, packet_fate, processor_load, reordering,
     round_trip_delay, send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_loss,
     tcp_round_trip, transactions, voip, voip_quality,
+    connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, host_health, host_interface,
+    host_route, loss, marking_path, processor_load, round_trip_delay, send_lateness, sharing, start_slew, start_spread,
+    stream_delay, stream_limits, transactions, voip, voip_quality,
 };
 use crate::statistics::{jain_index, loss_runs, percentile};
 use crate::validity::{self, ReasonWord};
@@ -63,6 +66,9 @@ pub const METRICS: &[MetricGroup] = &[
     marking_path::GROUP,
     ecn::GROUP,
     class_treatment::GROUP,
+    host_health::GROUP,
+    host_route::GROUP,
+    host_interface::GROUP,
 ];
 
 /// The words for what identifies the recording.

@@ -24,6 +24,7 @@ use crate::metrics::ecn::EcnReport;
 use crate::metrics::global_synchronization::GlobalSynchronization;
 use crate::metrics::icmp_messages::IcmpMessages;
 use crate::metrics::link_octets::LinkOctets;
+use crate::metrics::host_health::HostHealth;
 use crate::metrics::marking_path::Markings;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
@@ -112,6 +113,8 @@ pub struct Summary {
     pub ecn: EcnReport,
     /// What the path makes of service classes.
     pub class_treatment: ClassTreatment,
+    /// How both hosts fared.
+    pub hosts: Vec<HostHealth>,
 }
 
 /// Goodput by direction.
@@ -334,6 +337,7 @@ impl From<&Analysis> for Summary {
             markings: analysis.markings.clone(),
             ecn: analysis.ecn.clone(),
             class_treatment: analysis.class_treatment.clone(),
+            hosts: analysis.hosts.clone(),
         }
     }
 }

@@ -11,6 +11,7 @@
 pub mod chart;
 pub mod charts;
 pub mod error;
+mod host_lines;
 pub mod improvement;
 pub mod svg;
 pub mod text;

@@ -12,6 +12,7 @@ use rrul_model::phase::Phase;
 use rrul_model::units::Delay;
 
 use crate::fate_lines;
+use crate::host_lines;
 use crate::improvement::improvement_sentence;
 use crate::label::{Naming, names};
 use crate::marking_words::marking_lines;
@@ -70,6 +71,7 @@ pub fn text_summary(run: &Analysis, style: Style) -> String {
     lines.extend(transaction_lines(run, style));
     lines.extend(marking_section(run, style));
     lines.extend(measurement_lines(run, style));
+    lines.extend(block(style, "Hosts", host_lines::lines(run).iter().map(|line| printable(line)).collect()));
     finished(&lines)
 }
 

@@ -11,7 +11,15 @@ pub(crate) fn title(run: &Analysis) -> String {
     if !run.title.trim().is_empty() {
         return run.title.trim().to_owned();
     }
-    format!("Realtime response under load — plan {} to {}", run.plan, run.server_name)
+    format!("Realtime response under load — {}", plan_and_server(run))
+}
+
+/// What was run against whom, if that may be told.
+fn plan_and_server(run: &Analysis) -> String {
+    if run.server_name.is_empty() {
+        return format!("plan {}", run.plan);
+    }
+    format!("plan {} to {}", run.plan, run.server_name)
 }
 
 /// The short name of a run beside others: the user's title, or the server.
@@ -38,7 +46,7 @@ pub(crate) fn run_names(runs: &[&Analysis]) -> Vec<String> {
 pub(crate) fn circumstances(run: &Analysis) -> String {
     let mut words = vec![date(&run.created)];
     if !run.title.trim().is_empty() {
-        words.push(format!("plan {} to {}", run.plan, run.server_name));
+        words.push(plan_and_server(run));
     }
     words.push(families(&run.families));
     words.retain(|word| !word.is_empty());

@@ -9,6 +9,7 @@ mod connections;
 mod delay;
 mod goodput;
 mod icmp_messages;
+mod hosts;
 mod live;
 mod markings;
 mod metric_list;

@@ -10,6 +10,7 @@ use rrul_model::units::Delay;
 use serde_json::{Map, Value, json};
 
 use crate::builder::{Client, MS, SECOND, Scenario, Server, tcp_info};
+use crate::hosts;
 
 fn schema() -> Value {
     serde_json::from_str(include_str!("../../../../docs/summary.schema.json")).unwrap()
@@ -84,6 +85,7 @@ fn check(root: &Value, schema: &Value, value: &Value, place: &str) -> Result<(),
 /// A healthy run in which every list of the summary has something in it.
 fn full() -> Scenario {
     let mut scenario = Scenario::healthy();
+    hosts::furnish(&mut scenario);
     let echo = scenario.flow("icmp_echo", Component::Realtime, None, AddressFamily::Ipv4, Scenario::ALL);
     scenario.event(Client, echo, 0, FlowEventKind::Failed, "permission denied");
     let probe = scenario.recording.header.flows[0].id;
