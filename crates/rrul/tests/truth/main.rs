@@ -6,6 +6,7 @@
 mod link_log;
 mod octets;
 mod over_a_link;
+mod streams;
 
 use std::time::Duration;
 
