@@ -31,9 +31,10 @@ const REDUCTION: f64 = 0.2;
 /// Fewer intervals than this say nothing of variance.
 const LEAST_INTERVALS: usize = 20;
 
-/// Shortest interval, and shortest time within which losses count as of one event: two readings.
+/// Shortest interval.
 const PERIOD: Duration = Duration::from_millis(100);
-const EPISODE: Duration = Duration::from_millis(200);
+/// Reductions less far apart than this are beside each other, and what falls on within it is one: two readings.
+const BESIDE: Duration = Duration::from_millis(200);
 
 /// The words for these numbers.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -62,8 +63,9 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         ),
         MetricWord::new(
             "co_loss_index",
-            "the mean part of the streams that reduce their window in an episode of reductions, less what chance has it, over \
-             1 less chance: 0 when independent, 1 when always all do; null without an episode",
+            "the mean part of the other streams that reduce their window less than a round trip (and 200 ms) before or after \
+             one does, less what chance has it, over 1 less chance: 0 when independent, 1 when always all do; null without \
+             a reduction",
             "up to 1",
             "",
         ),
@@ -72,12 +74,6 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             "windows that fell by a fifth or more within two round trips, and at least 200 ms",
             "count",
             "RFC 5681, RFC 9438",
-        ),
-        MetricWord::new(
-            "episodes",
-            "stretches of one round trip, and at least 200 ms, that begin with a reduction",
-            "count",
-            "",
         ),
         MetricWord::new("dips", "stretches in which the sum lay below 0.8 of its median", "count", ""),
     ],
@@ -130,8 +126,6 @@ pub struct DirectionSynchronization {
     pub co_loss_index: Option<f64>,
     /// Reductions of congestion windows.
     pub reductions: u64,
-    /// Stretches in which windows were reduced, as many streams as it may be.
-    pub episodes: u64,
     /// Stretches in which the sum lay below 0.8 of its median.
     pub dips: u64,
     /// Each reduction and its stream.
@@ -174,11 +168,9 @@ fn of_direction(
     let known = flows.iter().all(|flow| senders.0.contains_key(flow));
     found.reduction_series = senders.reductions(&flows);
     found.reductions = found.reduction_series.len() as u64;
-    let episode = EPISODE.max(round_trip);
     if known {
-        let episodes = episodes(&found.reduction_series, episode);
-        found.episodes = episodes.len() as u64;
-        found.co_loss_index = co_loss_index(&found.reduction_series, &episodes, &flows, window.length(), episode);
+        let apart = BESIDE.max(round_trip);
+        found.co_loss_index = co_loss_index(&found.reduction_series, &flows, window.length(), apart);
     }
     found.synchronized = match (found.variance_ratio, found.co_loss_index) {
         _ if !known => Synchronized::Unknown,
@@ -210,49 +202,31 @@ fn dips(sums: &[f64]) -> u64 {
     below.chunk_by(|a, b| a == b).filter(|run| run[0]).count() as u64
 }
 
-/// For each stretch of reductions, which of them it holds: it begins with one and lasts for `length`.
-fn episodes(reductions: &[(TestTime, FlowId)], length: Duration) -> Vec<std::ops::Range<usize>> {
-    let mut episodes = Vec::new();
-    let mut begin = 0;
-    while let Some((at, _)) = reductions.get(begin) {
-        let end = begin + reductions[begin..].partition_point(|(other, _)| *other < *at + length);
-        episodes.push(begin..end);
-        begin = end;
-    }
-    episodes
-}
-
-/// How many of the streams reduce in an episode, less what chance has it, over all less chance (Cohen's kappa has this
-/// form): 0 when independent, 1 when always all do.
+/// How many of the other streams reduce beside a reduction, less what chance has it, over all less chance (Cohen's kappa
+/// has this form): 0 when independent, 1 when always all do.
 ///
-/// By chance the stream that begins the episode does, and each other one with the probability that any stretch of this
-/// length holds a reduction of it.
-fn co_loss_index(
-    reductions: &[(TestTime, FlowId)],
-    episodes: &[std::ops::Range<usize>],
-    flows: &[FlowId],
-    time: Duration,
-    length: Duration,
-) -> Option<f64> {
-    let n = flows.len() as f64;
+/// Beside is less than `apart` before or after. By chance a stream does so with the probability that a stretch twice as
+/// long holds a reduction of it (they come at random: Poisson).
+fn co_loss_index(reductions: &[(TestTime, FlowId)], flows: &[FlowId], time: Duration, apart: Duration) -> Option<f64> {
     let mut count: HashMap<FlowId, f64> = HashMap::new();
     for (_, flow) in reductions {
         *count.entry(*flow).or_default() += 1.0;
     }
-    let stretches = time.as_secs_f64() / length.as_secs_f64();
+    let stretches = time.as_secs_f64() / (2.0 * apart.as_secs_f64());
     let probability = |flow: &FlowId| 1.0 - (-count.get(flow).copied().unwrap_or(0.0) / stretches).exp();
     let all: f64 = flows.iter().map(probability).sum();
     let (mut together, mut by_chance) = (0.0, 0.0);
-    for episode in episodes {
-        let first = reductions.get(episode.start)?.1;
-        let mut own: Vec<FlowId> = reductions.get(episode.clone())?.iter().map(|(_, flow)| *flow).collect();
-        own.sort_unstable();
-        own.dedup();
-        together += own.len() as f64 / n;
-        by_chance += (1.0 + all - probability(&first)) / n;
+    for (at, flow) in reductions {
+        let from = reductions.partition_point(|(other, _)| *other + apart <= *at);
+        let near = reductions[from..].iter().take_while(|(other, _)| *other < *at + apart);
+        let mut others: Vec<FlowId> = near.map(|(_, flow)| *flow).filter(|other| other != flow).collect();
+        others.sort_unstable();
+        others.dedup();
+        together += others.len() as f64;
+        by_chance += all - probability(flow);
     }
-    let (together, by_chance) = (together / episodes.len() as f64, by_chance / episodes.len() as f64);
-    (!episodes.is_empty() && by_chance < 1.0).then(|| (together - by_chance) / (1.0 - by_chance))
+    let most = reductions.len() as f64 * (flows.len() as f64 - 1.0);
+    (by_chance < most).then(|| (together - by_chance) / (most - by_chance))
 }
 
 /// What the senders' kernels say of their streams, in the order of time.
@@ -297,7 +271,7 @@ fn reductions(rows: &[TcpInfo]) -> Vec<TestTime> {
     let mut found: Vec<TestTime> = Vec::new();
     let mut since = 0;
     for (place, row) in rows.iter().enumerate() {
-        let span = EPISODE.max(Duration::from_micros(2 * u64::from(row.rtt)));
+        let span = BESIDE.max(Duration::from_micros(2 * u64::from(row.rtt)));
         if found.last().is_some_and(|last| row.at < *last + span) {
             since = place;
             continue;

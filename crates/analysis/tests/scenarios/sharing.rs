@@ -205,7 +205,7 @@ fn streams_that_back_off_in_lock_step_are_synchronized() {
     near(found.variance_ratio.unwrap(), 8.0, 1e-3);
     near(found.co_loss_index.unwrap(), 1.0, 1e-9);
     // 8 s to 14 s in steps of 2 s: four reductions of each of eight streams.
-    assert_eq!((found.reductions, found.episodes, found.dips, found.streams), (32, 4, 4, 8));
+    assert_eq!((found.reductions, found.dips, found.streams), (32, 4, 8));
     assert_eq!(found.synchronized, Synchronized::Yes);
 }
 
@@ -226,8 +226,9 @@ fn streams_that_take_turns_keep_the_line_full() {
     let found = scenario.analyze().global_synchronization.down;
     assert!(found.variance_ratio.unwrap() < 0.01, "{found:?}");
     assert_eq!((found.dips, found.synchronized), (0, Synchronized::No));
-    // Reductions 100 ms apart: in 200 ms two, where chance (ten a stream in 8 s) has about that.
-    assert!(found.co_loss_index.unwrap() < 0.2, "{found:?}");
+    // Less than 200 ms before or after a reduction two of the other seven have one; chance (one each 0.8 s) has more.
+    let chance = 1.0 - (-0.4_f64 / 0.8).exp();
+    near(found.co_loss_index.unwrap(), (2.0 / 7.0 - chance) / (1.0 - chance), 0.05);
 }
 
 #[test]
@@ -249,7 +250,7 @@ fn a_window_that_falls_over_several_readings_is_reduced_once() {
     }
     let found = scenario.analyze().global_synchronization.down;
     assert_eq!(found.reduction_series, [(TestTime(8 * SECOND + 300 * MS), flows[0])]);
-    assert_eq!((found.interval_ns, found.episodes), (300 * MS, 1));
+    assert_eq!(found.interval_ns, 300 * MS);
 }
 
 #[test]
