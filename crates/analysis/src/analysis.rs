@@ -10,15 +10,15 @@ use rrul_model::recording::AbsentFamily;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
-use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::burst::Bursts;
+use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::connections::Connections;
 use crate::metrics::delay_variation::RoundTripVariation;
 use crate::metrics::ecn::EcnReport;
 use crate::metrics::global_synchronization::GlobalSynchronization;
+use crate::metrics::host_health::HostHealth;
 use crate::metrics::icmp_messages::IcmpMessages;
 use crate::metrics::link_octets::LinkOctets;
-use crate::metrics::host_health::HostHealth;
 use crate::metrics::marking_path::Markings;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;

@@ -10,18 +10,16 @@ use rrul_model::time::{TestTime, Window};
 use crate::analysis::{Analysis, DirectionGoodput, Skipped};
 use crate::attribution;
 use crate::clock_offset::ClockOffset;
-use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::burst::{self, Bursts};
+use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::rate_series::RateSeries;
 use crate::metrics::round_trip_delay::Judgement;
 use crate::metrics::scored_window::ScoredWindow;
 use crate::metrics::traffic::Traffic;
 use crate::metrics::{
-    class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, icmp_messages,
-    link_octets, loss, marking_path, marking_tally, one_way_delay, packet_fate, processor_load, send_lateness, sharing,
-    start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, transactions, voip,
-    connections, ecn, failed_flows, global_synchronization, goodput, host_health, loss, marking_path, marking_tally,
-    processor_load, send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn,
+    class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, host_health,
+    icmp_messages, link_octets, loss, marking_path, marking_tally, one_way_delay, packet_fate, processor_load,
+    send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip,
     transactions, voip,
 };
 use crate::recorded_time;
@@ -80,8 +78,6 @@ pub fn analyze(recording: &Recording) -> Analysis {
         }
     };
     let start_slew = start_slew::start_slew(recording, goodput, offset.as_ref(), load);
-    let sharing = sharing::sharing(recording, goodput, scored);
-    let global_synchronization = global_synchronization::global_synchronization(recording, goodput, scored);
     let attributed = attribution::attribute(recording, &probes, &judgement, offset.as_ref());
     let loaded = round_trip_delay.load.as_ref().and_then(|load| load.p50).unwrap_or_default();
     let sharing = sharing::sharing(recording, goodput, scored_of);

@@ -95,6 +95,13 @@ impl Judgement<'_> {
         points
     }
 
+    /// The phase to whose figures a packet counts that was sent at `at`: of the load only its scored part.
+    pub(crate) fn phase(&self, at: TestTime) -> Option<Phase> {
+        let phase = self.phases.iter().find(|entry| entry.window.contains(at)).map(|entry| entry.phase)?;
+        let counts = phase != Phase::Load || self.scored.is_none_or(|scored| scored.contains(at));
+        counts.then_some(phase)
+    }
+
     /// Statistics of these packets for each phase.
     pub(crate) fn phase_delays<'p>(&self, points: impl Iterator<Item = &'p DelayPoint>) -> PhaseDelays {
         phase_delays(self.phases, self.scored, points)

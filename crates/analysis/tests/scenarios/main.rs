@@ -3,13 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests may panic as the tests do")]
 
 mod builder;
-mod classes;
 mod bursts;
+mod classes;
 mod connections;
 mod delay;
 mod goodput;
-mod icmp_messages;
 mod hosts;
+mod icmp_messages;
 mod live;
 mod markings;
 mod metric_list;

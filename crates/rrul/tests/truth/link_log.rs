@@ -15,7 +15,7 @@ const UDP: u8 = 17;
 const TCP: u8 = 6;
 
 /// A phase on the lab's clock.
-fn window_of(recording: &Recording, phase: Phase) -> Range<LabTime> {
+pub(crate) fn window_of(recording: &Recording, phase: Phase) -> Range<LabTime> {
     on_the_links_clock(recording, recording.phase(phase).expect("the phase is in the plan"))
 }
 
