@@ -77,6 +77,12 @@ pub trait FlowType: Sync {
         None
     }
 
+    /// Bits per second, IP headers included, of a flow that sends at a constant rate, in each direction in which it does;
+    /// 0 of others.
+    fn constant_rate(&self, _spec: &FlowSpec) -> f64 {
+        0.0
+    }
+
     /// Sets up all flows of this type at the client, before T0, and starts their threads, which wait for T0.
     ///
     /// A flow that cannot be set up is noted as failed; the others go on.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rrul_model::flow::{FlowSpec, ParameterKind, ParameterWord};
 use rrul_model::observation::{ProbeSent, ProbesSkipped};
 use rrul_model::time::TestTime;
+use rrul_model::turns::turns_of;
 use rrul_model::units::ByteCount;
 use rrul_proto::one_way_packet::LEAST_OCTETS;
 use rrul_proto::one_way_sender::OneWaySender;
@@ -28,19 +29,19 @@ pub(crate) const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 const DEFAULT_OCTETS: u64 = 92;
 const MOST_OCTETS: u64 = 1400;
 
-/// What plans may say of a one-way flow.
-pub(crate) const PARAMETERS: &[ParameterWord] = &[
-    ParameterWord {
-        name: "interval",
-        kind: ParameterKind::Duration,
-        about: "one packet in each, evenly; default 10ms, least 1ms",
-    },
-    ParameterWord {
-        name: "length",
-        kind: ParameterKind::Size,
-        about: "UDP payload; default 92B (10 ms of G.711 and an RTP header), least 32B, most 1400B",
-    },
-];
+/// How often: a parameter of every one-way flow.
+pub(crate) const INTERVAL: ParameterWord = ParameterWord {
+    name: "interval",
+    kind: ParameterKind::Duration,
+    about: "one packet in each, evenly; default 10ms, least 1ms",
+};
+
+/// How long: a parameter of every one-way flow.
+pub(crate) const LENGTH: ParameterWord = ParameterWord {
+    name: "length",
+    kind: ParameterKind::Size,
+    about: "UDP payload; default 92B (10 ms of G.711 and an RTP header), least 32B, most 1400B",
+};
 
 /// Octets of UDP payload of each packet of a flow.
 pub(crate) fn length(spec: &FlowSpec) -> usize {
@@ -50,6 +51,12 @@ pub(crate) fn length(spec: &FlowSpec) -> usize {
 /// How often a flow sends.
 pub(crate) fn interval(spec: &FlowSpec) -> Duration {
     spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
+}
+
+/// Octets of UDP payload in each packet.
+pub(crate) fn length(spec: &FlowSpec) -> u64 {
+    let length = spec.parameters.size("length", ByteCount(DEFAULT_OCTETS)).0;
+    length.clamp(LEAST_OCTETS as u64, MOST_OCTETS)
 }
 
 /// Where a packet leaves through.
@@ -77,7 +84,7 @@ impl<O: Outlet> OneWayFlow<O> {
     pub(crate) fn new(spec: &FlowSpec, token: Token, (place, all): (usize, usize), outlet: O) -> Self {
         let interval = interval(spec);
         let phase = interval.mul_f64(place as f64 / all.max(1) as f64);
-        let schedule = PeriodicSchedule::new(spec.window, interval, phase, None);
+        let schedule = PeriodicSchedule::new(spec.window, interval, phase, turns_of(spec));
         let sender = OneWaySender::new(spec.id, token, spec.class.octet(), schedule);
         let mut packet = vec![0; length(spec)];
         Random(u64::from(spec.id.0)).fill(&mut packet);

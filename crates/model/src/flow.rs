@@ -250,6 +250,8 @@ pub enum ParameterKind {
     Rate,
     /// A name, such as `"cubic"`.
     Name,
+    /// One of these names.
+    Choice(&'static [&'static str]),
     /// A number of things, from 0 to 10 000.
     Count,
 }

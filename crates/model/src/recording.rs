@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::{Environment, HostState};
 use crate::flow::{AddressFamily, FlowId, FlowSpec};
+use crate::line_rate::LineRate;
 use crate::observation::{FlowEvent, ObservationPoint, Tables};
 use crate::phase::{Phase, PhaseWindow};
 use crate::plan::TestPlan;
@@ -62,6 +63,9 @@ pub struct Header {
     pub server_addresses: Vec<std::net::IpAddr>,
     /// How the two hosts' clocks were matched.
     pub clocks: Clocks,
+    /// How fast the line was before the test; `None` when nothing asked for it or no train came back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_rate: Option<LineRate>,
     /// The client host.
     pub client: Environment,
     /// The server host.

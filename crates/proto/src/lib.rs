@@ -7,6 +7,7 @@ pub mod one_way_packet;
 pub mod one_way_receiver;
 pub mod one_way_sender;
 pub mod opening;
+pub mod packet_train;
 pub mod periodic_schedule;
 pub mod receive_window;
 pub mod send_schedule;

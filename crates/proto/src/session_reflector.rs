@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use crate::arrival_log::{ArrivalLog, LoggedArrival};
 use crate::limits::{Limits, RateCap};
 use crate::one_way_packet::OneWayPacket;
+use crate::packet_train::{TrainArrivals, TrainKind, TrainPacket};
 use crate::receive_window::ReceiveWindow;
 use crate::test_packet::{FollowUp, Kind, TestPacket};
 use crate::token::Token;
@@ -65,6 +66,15 @@ pub struct Reply {
     pub sent: i64,
 }
 
+/// A train to send back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Train {
+    /// Its packets, to leave back to back.
+    pub packets: Vec<TrainPacket>,
+    /// Octets of each.
+    pub octets: usize,
+}
+
 #[derive(Debug, Default)]
 struct FlowState {
     count: u32,
@@ -82,6 +92,7 @@ pub struct SessionReflector {
     longest: usize,
     /// Test packets that have arrived, those of one-way flows too; greetings are none.
     pub arrivals: ArrivalLog,
+    train: TrainArrivals,
 }
 
 impl SessionReflector {
@@ -93,6 +104,7 @@ impl SessionReflector {
             flows: HashMap::new(),
             cap: RateCap::new(limits.packets_per_second),
             longest: limits.packet_octets as usize,
+            train: TrainArrivals::default(),
             arrivals: ArrivalLog::with_room((limits.packets_per_second as usize * LOGGED_SECONDS).min(MOST_LOGGED)),
         }
     }
@@ -183,6 +195,34 @@ impl SessionReflector {
         let Incoming { received, octet, .. } = incoming;
         self.arrivals.note(LoggedArrival { flow: packet.flow, sequence: packet.sequence, received, octet });
         Ok(())
+    }
+
+    /// Takes a packet of a train; the last one gives the train to send back, and the octets of each of its packets.
+    ///
+    /// Trains are of no flow, so they are taken before a test is opened, too.
+    ///
+    /// # Errors
+    /// [`Silence`]: it is as if the packet had not come.
+    pub fn couple(&mut self, octets: &[u8], incoming: Incoming, now: i64) -> Result<Option<Train>, Silence> {
+        if !self.proven.contains(&incoming.source.to_canonical()) {
+            return Err(Silence::UnprovenSource);
+        }
+        let packet = TrainPacket::read(octets).map_err(|_| Silence::NotARequest)?;
+        if packet.token != self.token {
+            return Err(Silence::NotARequest);
+        }
+        if octets.len() > self.longest {
+            return Err(Silence::TooLong);
+        }
+        if !self.cap.grant(now) {
+            return Err(Silence::TooMany);
+        }
+        match packet.kind {
+            TrainKind::Car => self.train.note(&packet, octets.len(), incoming.received),
+            TrainKind::Last => return Ok(self.train.end(&packet).map(|(packets, octets)| Train { packets, octets })),
+            TrainKind::Back => return Err(Silence::NotARequest),
+        }
+        Ok(None)
     }
 
     /// Whether the session may have one more packet at this instant of the session clock, sent without being asked.

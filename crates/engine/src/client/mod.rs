@@ -4,9 +4,11 @@ mod connecting;
 mod hosts;
 mod kept;
 mod leading;
+mod line_rate;
 mod matching_clocks;
 mod server_names;
 mod talking;
+mod voice_schedule;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -133,7 +135,13 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     let Connected { mut control, token, limits, server, proven, absent } = connecting::connect(options, &names, stop)?;
     let mut hosts = Hosts::new(options.privacy, &proven, *server);
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::of(address.ip())).collect();
-    let flows = flow_types::with_lengths(options.plan.flows(&families));
+    let mut flows = flow_types::with_lengths(options.plan.flows(&families));
+    let line_rate = match proven.first() {
+        Some(server) if voice_schedule::depends_on_line(&flows) => line_rate::estimate(*server, token, stop),
+        _ => None,
+    };
+    voice_schedule::settle(&mut flows, line_rate.as_ref(), &options.plan.phase_windows());
+    let flows = flows;
     let lost = |source| {
         if stop.load(Ordering::Relaxed) {
             return RunError::Stopped;
@@ -206,6 +214,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
         absent_families: absent,
         server_name: told(options.privacy, options.server.clone()),
         server_addresses: told(options.privacy, proven.iter().map(SocketAddr::ip).collect()),
+        line_rate,
         clocks: Clocks { client_origin: clock.origin.0, exchange_round_trip: matched.round_trip },
         client,
         server,

@@ -66,6 +66,10 @@ impl FlowType for UdpProbe {
         Some(packet_for(spec).len())
     }
 
+    fn constant_rate(&self, spec: &FlowSpec) -> f64 {
+        self.packets_per_second(spec) * packet_bits(spec, packet_for(spec).len() as u64)
+    }
+
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = at_once::open_all(specs, initiation, open);
         open_loop::spawn("udp_probe", opened, initiation, |spec, socket, server_origin, initiation| {
@@ -102,6 +106,15 @@ impl Prober for SessionSender {
             }
         }
     }
+}
+
+/// Bits of a packet with this much UDP payload, headers included.
+pub(super) fn packet_bits(spec: &FlowSpec, payload: u64) -> f64 {
+    let headers = match spec.family {
+        AddressFamily::Ipv4 => 20 + 8,
+        AddressFamily::Ipv6 => 40 + 8,
+    };
+    ((payload + headers) * 8) as f64
 }
 
 /// A packet of the length asked for, padded with random octets.

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords};
+use rrul_model::flow::{Direction, FlowId, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::observation::{PacketReceived, ProbeSent, ProbeStamped};
 use rrul_model::time::TestTime;
+use rrul_model::turns::TURNS;
 use rrul_proto::one_way_receiver::OneWayReceiver;
 use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use rrul_proto::token::Token;
@@ -30,6 +31,36 @@ const KEEPING_OPEN: Duration = Duration::from_secs(10);
 /// How often the server is asked whether all has arrived, once all has been sent.
 const ASKING: Duration = Duration::from_millis(100);
 
+/// Its name.
+pub(crate) const NAME: &str = "voip";
+
+/// The parameter that says how the streams of one direction share the line.
+pub(crate) const SCHEDULE: &str = "schedule";
+/// As the line allows.
+pub(crate) const AUTO: &str = "auto";
+/// All at once.
+pub(crate) const FULL: &str = "full";
+/// One class after another.
+pub(crate) const CLASSES: &str = "classes";
+/// One stream after another.
+pub(crate) const ONE: &str = "one";
+
+const PARAMETERS: &[ParameterWord] = &[
+    one_way_sending::INTERVAL,
+    one_way_sending::LENGTH,
+    ParameterWord {
+        name: SCHEDULE,
+        kind: ParameterKind::Choice(&[AUTO, FULL, CLASSES, ONE]),
+        about: "full: all streams at once; classes, one: one class, one stream after another; default auto: what keeps \
+            test packets and voice within 5 % of the line, as a short train of packets tells its rate",
+    },
+    ParameterWord {
+        name: TURNS,
+        kind: ParameterKind::Name,
+        about: "when it sends, such as 5s-8s,15s-25s; default as the schedule says",
+    },
+];
+
 /// The flow type.
 #[derive(Debug)]
 pub struct Voip;
@@ -37,10 +68,10 @@ pub struct Voip;
 impl FlowType for Voip {
     fn words(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
-            name: "voip",
+            name: NAME,
             about: "one direction of a voice call (G.711): delay, its variation and loss, one way",
             directed: true,
-            parameters: one_way_sending::PARAMETERS,
+            parameters: PARAMETERS,
         }
     }
 
@@ -54,6 +85,10 @@ impl FlowType for Voip {
 
     fn length(&self, spec: &FlowSpec) -> Option<usize> {
         Some(one_way_sending::length(spec))
+    }
+
+    fn constant_rate(&self, spec: &FlowSpec) -> f64 {
+        self.packets_per_second(spec) * udp_probe::packet_bits(spec, one_way_sending::length(spec) as u64)
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
@@ -125,7 +160,7 @@ fn greet(socket: &Socket, spec: &FlowSpec, token: Token) {
 struct OwnSocket {
     socket: Socket,
     wall: WallClock,
-    numbers: TransmitNumbers<(rrul_model::flow::FlowId, u32)>,
+    numbers: TransmitNumbers<(FlowId, u32)>,
     unstamped: u32,
     /// Packets handed to the kernel.
     sent: u32,

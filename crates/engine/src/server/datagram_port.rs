@@ -36,6 +36,8 @@ pub(super) enum Sent {
     Reply,
     /// A packet of a flow that the server sends.
     OneWay,
+    /// A packet of a train, whose stamp nobody asks for.
+    Train,
 }
 
 /// A packet whose transmit stamp has not come yet.

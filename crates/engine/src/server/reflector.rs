@@ -1,13 +1,17 @@
 //! The thread that answers test packets of one address family, at real-time priority where allowed.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rrul_proto::one_way_packet::OneWayPacket;
-use rrul_proto::session_reflector::Incoming;
+use rrul_proto::packet_train::TrainPacket;
+use rrul_proto::send_schedule::Random;
+use rrul_proto::session_reflector::{Incoming, Train};
 use rrul_proto::test_packet::{Kind, TestPacket};
 
 use super::Shared;
 use super::datagram_port::{DatagramPort, Departing, Route, Sent};
+use super::session::Session;
 use crate::clock::{RawTime, WallClock};
 use crate::scheduling;
 use crate::socket::datagram::{self, Datagram};
@@ -54,14 +58,22 @@ fn take(port: &Arc<DatagramPort>, shared: &Shared, wall: &WallClock, octets: &mu
         }
         return;
     }
+    if let Ok(packet) = TrainPacket::read(octets) {
+        if let Some(session) = shared.sessions.find(&packet.token) {
+            let incoming = Incoming { source: source.ip(), received: session.at(received), octet };
+            let back = session.reflector().couple(octets, incoming, session.at(RawTime::now()));
+            if let Ok(Some(train)) = back {
+                send_back(port, &session, &train, route(port, source, datagram));
+            }
+        }
+        return;
+    }
     let Ok(packet) = TestPacket::read(octets) else { return };
     let Some(session) = shared.sessions.find(&packet.token) else { return };
     let incoming = Incoming { source: source.ip(), received: session.at(received), octet };
     let reply = session.reflector().reflect(octets, incoming, || session.at(RawTime::now()));
     let Ok(reply) = reply else { return };
-    // A socket of one address replies from it anyhow; one of every address replies from where it was asked.
-    let from = if port.address.ip().is_unspecified() { datagram.local } else { None };
-    let route = Route { to: source, from };
+    let route = route(port, source, datagram);
     let departing = Departing {
         session: Arc::downgrade(&session),
         what: Sent::Reply,
@@ -72,5 +84,30 @@ fn take(port: &Arc<DatagramPort>, shared: &Shared, wall: &WallClock, octets: &mu
     let answered = port.send(octets, route, reply.octet, departing).is_ok();
     if answered && packet.kind == Kind::Greeting {
         session.one_way.greeted(reply.flow, port, route);
+    }
+}
+
+/// The way back. A socket of one address replies from it anyhow; one of every address replies from where it was asked.
+fn route(port: &DatagramPort, source: SocketAddr, datagram: &Datagram) -> Route {
+    let from = if port.address.ip().is_unspecified() { datagram.local } else { None };
+    Route { to: source, from }
+}
+
+/// Sends a train back to where it came from, its packets as close together as they leave.
+fn send_back(port: &DatagramPort, session: &Arc<Session>, train: &Train, route: Route) {
+    let mut octets = [0; 2048];
+    let Some(octets) = octets.get_mut(..train.octets) else { return };
+    Random(u64::from(route.to.port())).fill(octets);
+    for packet in &train.packets {
+        let departing = Departing {
+            session: Arc::downgrade(session),
+            what: Sent::Train,
+            flow: 0,
+            sequence: packet.sequence,
+            sent: session.at(RawTime::now()),
+        };
+        if packet.write(octets).is_err() || port.send(octets, route, 0, departing).is_err() {
+            return;
+        }
     }
 }

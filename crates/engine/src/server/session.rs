@@ -151,6 +151,7 @@ impl Session {
         match packet.what {
             Sent::Reply => self.reflector().stamped(packet.flow, packet.sequence, sent),
             Sent::OneWay => self.one_way.stamped(packet.flow, packet.sequence, sent),
+            Sent::Train => {}
         }
     }
 

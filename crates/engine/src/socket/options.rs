@@ -106,6 +106,15 @@ pub fn stamp(socket: &impl AsFd) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, receive | numbered)
 }
 
+/// Asks for kernel stamps of what the socket receives alone.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn stamp_received(socket: &impl AsFd) -> io::Result<()> {
+    let receive = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+    set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, receive)
+}
+
 /// Asks to be told the traffic-class octet of every packet received.
 ///
 /// # Errors

@@ -312,6 +312,10 @@ fn parameter(node: &Node, key: &str, kind: ParameterKind) -> Result<Parameter, P
             "" => Err(node.error(key, "must not be empty")),
             text => Ok(Parameter::Text(text.to_owned())),
         },
+        ParameterKind::Choice(known) => match text_of(node, key)? {
+            text if known.contains(&text) => Ok(Parameter::Text(text.to_owned())),
+            text => Err(node.error(key, format_args!("unknown \"{text}\"; known: {}", known.join(", ")))),
+        },
         ParameterKind::Count => match node.value {
             Value::Integer(count @ 0..=MOST_COUNTED) => Ok(Parameter::Integer(count)),
             _ => Err(node.error(key, format_args!("write a number from 0 to {MOST_COUNTED}"))),

@@ -66,7 +66,16 @@ const FLOW_TYPES: &[FlowTypeWords] = &[
             word("length", ParameterKind::Size),
         ],
     ),
-    flow_type("voip", true, &[word("interval", ParameterKind::Duration), word("length", ParameterKind::Size)]),
+    flow_type(
+        "voip",
+        true,
+        &[
+            word("interval", ParameterKind::Duration),
+            word("length", ParameterKind::Size),
+            word("schedule", ParameterKind::Choice(&["auto", "full", "classes", "one"])),
+            word("turns", ParameterKind::Name),
+        ],
+    ),
 ];
 
 /// Name, file name for messages and text of every shipped plan.

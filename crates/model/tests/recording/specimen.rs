@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rrul_model::environment::HostState;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameter, Parameters};
+use rrul_model::line_rate::{Dispersion, LineRate};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
     CgroupThrottle, ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, IcmpMessage,
@@ -84,6 +85,10 @@ fn header() -> Header {
         server_name: "server.example".into(),
         server_addresses: vec!["192.0.2.7".parse().unwrap()],
         clocks: Clocks { client_origin: 123_456_789_012_345, exchange_round_trip: 412_000 },
+        line_rate: Some(LineRate {
+            up: Some(Dispersion { packets: 19, octets: ByteCount(1228), took: Duration::from_micros(23_332) }),
+            down: None,
+        }),
         client: environment("client"),
         server: environment("server"),
     }
