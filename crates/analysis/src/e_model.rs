@@ -10,6 +10,9 @@ use rrul_model::units::Delay;
 const R_DEFAULT: f64 = 93.2;
 /// Equipment impairment of G.711 without loss (G.113).
 const IE: f64 = 0.0;
+/// The range of the burst ratio: losses that are spread more evenly than by chance count as random.
+const FEWEST_BURSTS: f64 = 1.0;
+const MOST_BURSTS: f64 = 8.0;
 
 /// What the receiver plays in place of a packet that it misses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +53,8 @@ impl Impairment {
     /// Ie,eff of G.107: losses weigh more the worse they are concealed and the more they come in bursts.
     fn equipment_impairment(&self, concealment: Concealment) -> f64 {
         let percent = self.loss.clamp(0.0, 1.0) * 100.0;
-        let burst_ratio = if self.burst_ratio > 0.0 { self.burst_ratio } else { 1.0 };
+        // The formula is not made for more: with long bursts it would rate a few of them as if nothing had come.
+        let burst_ratio = self.burst_ratio.clamp(FEWEST_BURSTS, MOST_BURSTS);
         IE + (95.0 - IE) * percent / (percent / burst_ratio + concealment.robustness())
     }
 }
@@ -131,6 +135,9 @@ mod tests {
         // By hand: 95 * 8 / (8 / 4 + 25.1).
         close(93.2 - bursty.rating(Concealment::Plc), 28.044, 0.001);
         assert!(bursty.rating(Concealment::Plc) < losing(8.0).rating(Concealment::Plc));
+        let rated = |burst_ratio| Impairment { burst_ratio, ..losing(8.0) }.rating(Concealment::Plc);
+        close(rated(500.0), rated(8.0), 1e-9);
+        close(rated(0.9), rated(1.0), 1e-9);
     }
 
     #[test]

@@ -53,12 +53,6 @@ pub(crate) fn interval(spec: &FlowSpec) -> Duration {
     spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
 }
 
-/// Octets of UDP payload in each packet.
-pub(crate) fn length(spec: &FlowSpec) -> u64 {
-    let length = spec.parameters.size("length", ByteCount(DEFAULT_OCTETS)).0;
-    length.clamp(LEAST_OCTETS as u64, MOST_OCTETS)
-}
-
 /// Where a packet leaves through.
 pub(crate) trait Outlet {
     /// Whether one more may leave now.

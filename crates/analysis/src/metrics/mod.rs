@@ -48,3 +48,4 @@ pub(crate) mod transactions;
 pub mod voip;
 mod voip_playout;
 pub mod voip_quality;
+pub mod voip_schedule;

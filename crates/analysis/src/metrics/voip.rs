@@ -17,6 +17,7 @@ use crate::leg::Leg;
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::voip_playout::{LATENESS_LIMIT, Listening, Packet, REFERENCE_WINDOW};
 use crate::metrics::voip_quality::VoipQuality;
+use crate::metrics::voip_schedule::{self, VoipSchedule};
 use crate::recorded_time;
 
 /// The words for these numbers.
@@ -80,6 +81,8 @@ pub struct Voip {
     pub lateness_limit_ns: i64,
     /// Over how long the adaptive reference is the smallest delay.
     pub reference_window_ns: i64,
+    /// How the streams of each direction shared the line.
+    pub schedules: Vec<VoipSchedule>,
     /// By class and direction, the families together.
     pub classes: Vec<VoipClass>,
     /// Each stream.
@@ -184,6 +187,7 @@ pub(crate) fn voip(
     Some(Voip {
         lateness_limit_ns: LATENESS_LIMIT.0,
         reference_window_ns: Delay::from(REFERENCE_WINDOW).0,
+        schedules: voip_schedule::schedules(recording),
         classes: kinds.into_iter().map(|(direction, class)| phases.class(&streams, direction, class)).collect(),
         flows: streams.iter().map(|stream| phases.flow(stream)).collect(),
     })

@@ -8,6 +8,7 @@ mod processors;
 mod punctuality;
 mod recording;
 mod replies;
+mod voice;
 
 use crate::validity_rule::ValidityRule;
 
@@ -21,4 +22,5 @@ pub(crate) const RULES: &[ValidityRule] = &[
     distance::RULE,
     punctuality::RULE,
     in_force::RULE,
+    voice::RULE,
 ];

@@ -60,6 +60,7 @@ impl Scenario {
             server_name: "server.example".to_owned(),
             server_addresses: Vec::new(),
             clocks: Clocks::default(),
+            line_rate: None,
             client: Environment::default(),
             server: Environment::default(),
         };
