@@ -98,27 +98,27 @@ mod tests {
         }
     }
 
-    fn run(up: Option<DirectionFate>, down: Option<DirectionFate>) -> Analysis {
+    fn run(up: Option<&DirectionFate>, down: Option<&DirectionFate>) -> Analysis {
         let mut run = Analysis::default();
-        (run.packet_fates.up, run.packet_fates.down) = (up, down);
+        (run.packet_fates.up, run.packet_fates.down) = (up.copied(), down.copied());
         run
     }
 
-    fn direction(all: PacketFate) -> DirectionFate {
-        let phases = Some(fate(1000, 0));
-        DirectionFate { evidence: Evidence::Exact, idle: phases, load: Some(all), after: None, all: Some(all) }
+    fn direction(all: &PacketFate) -> DirectionFate {
+        let (idle, all) = (Some(fate(1000, 0)), Some(*all));
+        DirectionFate { evidence: Evidence::Exact, idle, load: all, after: None, all }
     }
 
     #[test]
     fn a_run_without_fates_says_nothing() {
-        assert_eq!(lines(&run(None, None)), [String::new(); 0]);
+        assert_eq!(lines(&run(None, None)), Vec::<String>::new());
     }
 
     #[test]
     fn directions_stand_apart_and_only_the_extraordinary_is_remarked() {
         let reordering = Some(Reordering { reordered: 4, ..Reordering::default() });
         let up = PacketFate { duplicated: Some(9), reordering, late: 2, ..fate(1000, 12) };
-        let lines = lines(&run(Some(direction(up)), Some(direction(fate(1000, 0)))));
+        let lines = lines(&run(Some(&direction(&up)), Some(&direction(&fate(1000, 0)))));
         assert_eq!(
             lines,
             [
@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn what_cannot_be_attributed_is_a_range() {
         let open = PacketFate { unattributed: 37, share_most: 0.05, loss_runs: None, ..fate(1000, 13) };
-        let window = DirectionFate { evidence: Evidence::Window, ..direction(open) };
-        let lines = lines(&run(None, Some(window)));
+        let window = DirectionFate { evidence: Evidence::Window, ..direction(&open) };
+        let lines = lines(&run(None, Some(&window)));
         assert!(lines[1].contains("1.3 % to 5.0 %"), "{lines:?}");
         assert_eq!(lines[2], "  down: 37 were lost on one way or the other; the server's own count is not whole");
     }

@@ -217,7 +217,7 @@ pub(super) fn of_exchanges<'a>(flow: &'a FlowSpec, rows: &Rows, coverage: &Cover
     let whole = rows.exchanges.iter().all(|row| row.answered == 0 || told.contains_key(&row.sequence));
     let is_told =
         |row: &Transaction| row.answered != 0 || told.contains_key(&row.sequence) || coverage.reaches(row.started);
-    let exact = whole && rows.exchanges.iter().all(|row| is_told(&row));
+    let exact = whole && rows.exchanges.iter().all(is_told);
     let (mut up, mut down, mut copies) = (Vec::new(), Vec::new(), Vec::new());
     for exchange in &rows.exchanges {
         let at = exchange.started;

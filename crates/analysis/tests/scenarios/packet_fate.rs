@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use rrul_analysis::Evidence;
 use rrul_analysis::metrics::packet_fate::{DirectionFate, PacketFate};
 use rrul_model::flow::{AddressFamily, Component, Direction};
-use rrul_model::observation::{PacketReceived, PacketReceivedTable, Transaction};
+use rrul_model::observation::{
+    PacketReceived, PacketReceivedTable, ProbeReceivedTable, ReflectorWindowTable, Transaction,
+};
 use rrul_model::recording::End;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
@@ -198,11 +200,11 @@ fn a_server_that_tells_nothing_is_no_proof_of_loss() {
     let (scenario, _) = run(&Harm::default(), &Harm::default());
     let mut scenario = without_the_servers_rows(scenario);
     for frame in &mut scenario.recording.frames {
-        frame.tables.reflector_window = Default::default();
+        frame.tables.reflector_window = ReflectorWindowTable::default();
     }
     let lost_reply = scenario.recording.frames[0].tables.probe_received.rows().last().unwrap();
     let rows: Vec<_> = scenario.recording.frames[0].tables.probe_received.rows().collect();
-    scenario.recording.frames[0].tables.probe_received = Default::default();
+    scenario.recording.frames[0].tables.probe_received = ProbeReceivedTable::default();
     for row in rows.into_iter().filter(|row| row != &lost_reply) {
         scenario.recording.frames[0].tables.push(row.into());
     }
@@ -235,7 +237,7 @@ fn when_the_servers_clock_is_far_off_nothing_is_late() {
             frame.tables.push(PacketReceived { received, ..row }.into());
         }
         let replies: Vec<_> = frame.tables.probe_received.rows().collect();
-        frame.tables.probe_received = Default::default();
+        frame.tables.probe_received = ProbeReceivedTable::default();
         for mut row in replies {
             row.reflector_received.0 += 60 * SECOND;
             row.reflector_sent.0 += 60 * SECOND;
