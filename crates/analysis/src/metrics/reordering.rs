@@ -174,7 +174,8 @@ mod tests {
     #[test]
     fn the_extent_reaches_back_to_the_earliest_that_overtook() {
         // Number 2 is behind 5 and 3: 5 came first.
-        assert_eq!(reordering(&[5, 3, 2]).extent_max, Some(2));
+        let first_three = reordering(&[5, 3, 2]);
+        assert_eq!((first_three.extent_max, first_three.three_reordered), (Some(2), 0));
         // Number 4 was overtaken by 5 alone.
         assert_eq!(reordering(&[3, 5, 4]).extent_max, Some(1));
     }
