@@ -130,8 +130,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         link_octets: link_octets::link_octets(recording, &Traffic::of(recording), end),
         hosts: host_health::hosts(recording),
     };
-    analysis.class_treatment =
-        class_treatment::class_treatment(recording, &analysis, &legs, offset.as_ref(), load, end - waiting_time);
+    analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, load, end - waiting_time);
     let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
     analysis.validity = validity_rule::judge(&Evidence { recording, analysis: &analysis, lateness_p99_9 });
     analysis

@@ -2,7 +2,7 @@
 //!
 //! The two stamps are of two hosts' clocks. [`ClockOffset`](crate::clock_offset::ClockOffset) brings them together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::observation::ObservationPoint;
@@ -155,15 +155,13 @@ impl Rows {
 
     /// Test packets on their way to the reflector.
     fn there<'a>(&self, flow: &'a FlowSpec) -> Leg<'a> {
-        let seen = &self.received[ObservationPoint::Server as usize];
-        let departures = self.departures(ObservationPoint::Client);
-        if seen.is_empty() {
-            // The server's rows did not come through: what was answered had arrived.
-            let told: Vec<_> =
-                self.replies.iter().map(|r| (r.sequence, r.reflector_received, r.reflector_octet)).collect();
-            return leg(flow, Direction::Up, &departures, &told, false);
-        }
-        leg(flow, Direction::Up, &departures, seen, true)
+        let mut seen = self.received[ObservationPoint::Server as usize].clone();
+        let attributed = !seen.is_empty();
+        // What was answered had arrived, also where the server's rows did not come through.
+        let noted: HashSet<u32> = seen.iter().map(|(sequence, ..)| *sequence).collect();
+        let told = self.replies.iter().filter(|reply| !noted.contains(&reply.sequence));
+        seen.extend(told.map(|reply| (reply.sequence, reply.reflector_received, reply.reflector_octet)));
+        leg(flow, Direction::Up, &self.departures(ObservationPoint::Client), &seen, attributed)
     }
 
     /// Replies on their way back.

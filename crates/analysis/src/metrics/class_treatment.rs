@@ -1,11 +1,9 @@
 //! Whether the path acts on service classes: what packets of each class meet beside those of best effort, which were sent
 //! side by side with them (spec: classification optimisation).
 
-use std::borrow::Cow;
-use std::collections::HashSet;
 use std::time::Duration;
 
-use rrul_model::flow::{AddressFamily, Direction, FlowId};
+use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
@@ -14,13 +12,11 @@ use rrul_model::units::Delay;
 use serde::Serialize;
 
 use crate::analysis::{Analysis, DelayFlow, DelayPoint, DirectionGoodput};
-use crate::clock_offset::ClockOffset;
 use crate::join::UDP_PROBE;
-use crate::leg::{Journey, Leg};
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::class_difference::{ClassDifference, Comparison};
 use crate::metrics::class_share::{self, BackgroundShare, ExpeditedShare};
-use crate::metrics::marking_tally::noted_by_reflector;
+use crate::metrics::one_way_delay::LegDelay;
 use crate::metrics::start_spread::sender;
 use crate::statistics::autocorrelation::memory;
 use crate::statistics::block_bootstrap::{BlockBootstrap, block_length};
@@ -74,43 +70,31 @@ pub enum DelayOf {
 pub(crate) struct Track<'a> {
     pub(crate) class: ServiceClass,
     pub(crate) family: AddressFamily,
-    pub(crate) points: Cow<'a, [DelayPoint]>,
+    pub(crate) points: &'a [DelayPoint],
     /// Whether its losses are known to be of this direction.
     pub(crate) attributed: bool,
 }
 
-/// Tracks of the wait in queues: how far each packet lies above the fastest of its flow and direction.
-///
-/// Of flows in `noted` it is known which packets were lost in this direction; of others, lost packets are left out.
-pub(crate) fn waits(
-    legs: &[Leg<'_>],
-    clock: &ClockOffset,
-    direction: Direction,
-    noted: &HashSet<FlowId>,
-) -> Vec<Track<'static>> {
-    let probes = legs.iter().filter(|leg| leg.direction == direction && leg.flow.flow_type == UDP_PROBE);
-    let track = |leg: &Leg<'_>| {
-        let attributed = noted.contains(&leg.flow.id);
-        let delay = |one: &Journey| Some(clock.one_way_delay(direction, one.sent, one.received?));
-        let fastest = leg.journeys.iter().filter_map(delay).min().unwrap_or_default();
-        let point = |one: &Journey| {
-            let at = if direction == Direction::Up { one.sent } else { clock.client_time(one.sent) };
-            DelayPoint { at, delay: delay(one).map(|delay| delay - fastest) }
-        };
-        let known = leg.journeys.iter().filter(|one| attributed || one.received.is_some());
-        let points = known.map(point).collect();
-        Track { class: leg.flow.class, family: leg.flow.family, points: Cow::Owned(points), attributed }
-    };
-    probes.map(track).collect()
+/// Tracks of the wait in queues of one direction; none where that is not known.
+fn waits(legs: &[LegDelay], direction: Direction) -> Vec<Track<'_>> {
+    let known = |leg: &&LegDelay| leg.queueing_series.iter().any(|point| point.delay.is_some());
+    let ours = legs.iter().filter(|leg| leg.direction == direction).filter(known);
+    ours.map(|leg| Track {
+        class: leg.flow.class,
+        family: leg.flow.family,
+        points: &leg.queueing_series,
+        attributed: leg.unattributed == 0,
+    })
+    .collect()
 }
 
 /// Tracks of the round trip, for when delay by direction is not known.
-pub(crate) fn round_trips(flows: &[DelayFlow]) -> Vec<Track<'_>> {
+fn round_trips(flows: &[DelayFlow]) -> Vec<Track<'_>> {
     let udp = flows.iter().filter(|entry| entry.flow.flow_type == UDP_PROBE);
     udp.map(|entry| Track {
         class: entry.flow.class,
         family: entry.flow.family,
-        points: Cow::Borrowed(&entry.series),
+        points: &entry.series,
         attributed: true,
     })
     .collect()
@@ -120,18 +104,17 @@ pub(crate) fn round_trips(flows: &[DelayFlow]) -> Vec<Track<'_>> {
 pub(crate) fn class_treatment(
     recording: &Recording,
     analysis: &Analysis,
-    legs: &[Leg<'_>],
-    clock: Option<&ClockOffset>,
     load: Window,
     until: TestTime,
 ) -> ClassTreatment {
     let load = Window { to: load.to.min(until), ..load };
-    let noted = noted_by_reflector(recording);
-    let clock = clock.filter(|clock| clock.uncertain().is_none());
     let directions = Direction::ALL.into_iter().filter_map(|direction| {
-        let waits = clock.map(|clock| waits(legs, clock, direction, &noted));
-        let delay_of = if waits.is_some() { DelayOf::Queueing } else { DelayOf::RoundTrip };
-        let tracks = waits.unwrap_or_else(|| round_trips(&analysis.delay_flows));
+        let waits = waits(&analysis.one_way_delay.legs, direction);
+        let (delay_of, tracks) = if waits.is_empty() {
+            (DelayOf::RoundTrip, round_trips(&analysis.delay_flows))
+        } else {
+            (DelayOf::Queueing, waits)
+        };
         let round_trip = analysis.round_trip_delay.load.as_ref().and_then(|load| load.p50).unwrap_or_default();
         treatment(recording, direction, delay_of, &tracks, analysis.goodput(direction), load, round_trip)
     });

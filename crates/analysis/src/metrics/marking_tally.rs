@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::marking::{Ecn, Marking};
-use rrul_model::observation::ObservationPoint;
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
@@ -63,7 +62,6 @@ pub(crate) fn tallies(
     waiting_time: Duration,
 ) -> Vec<Tally> {
     let octets = octets(recording);
-    let noted = noted_by_reflector(recording);
     let mut tallies: BTreeMap<(Direction, AddressFamily, bool), Tally> = BTreeMap::new();
     let mut swept = HashSet::new();
     let of_sweeps = sweeps.iter().map(|leg| (leg, Evidence::Sweep));
@@ -74,8 +72,6 @@ pub(crate) fn tallies(
             Evidence::Flows if swept.contains(&path) => continue,
             Evidence::Flows => {}
         }
-        // What was sent on a one-way flow is noted by its sender, and what arrived by its receiver.
-        let exact = leg.flow.direction.is_some() || noted.contains(&leg.flow.id);
         for journey in leg.journeys.iter().filter(|journey| journey.sent <= end - waiting_time) {
             let loaded = recording.phase(Phase::Load).is_some_and(|load| load.contains(journey.sent));
             let tally = tallies.entry((path.0, path.1, loaded)).or_insert_with(|| Tally {
@@ -88,7 +84,7 @@ pub(crate) fn tallies(
                 arrived: BTreeMap::new(),
                 ecn: Vec::new(),
             });
-            tally.exact &= exact;
+            tally.exact &= leg.attributed;
             let own = leg.flow.class.octet();
             let sent = octets.get(&(leg.flow.id, journey.sequence)).copied().unwrap_or(own);
             tally.sent[usize::from(sent)] += 1;
@@ -108,12 +104,6 @@ pub(crate) fn tallies(
 fn octets(recording: &Recording) -> HashMap<(FlowId, u32), u8> {
     let tables = recording.frames.iter().map(|frame| &frame.tables);
     tables.flat_map(|tables| tables.packet_marked.rows()).map(|row| ((row.flow, row.sequence), row.octet)).collect()
-}
-
-/// Flows whose arrivals the reflector has noted one by one.
-pub(crate) fn noted_by_reflector(recording: &Recording) -> HashSet<FlowId> {
-    let rows = recording.tables_of(ObservationPoint::Server).flat_map(|tables| tables.packet_received.rows());
-    rows.map(|row| row.flow).collect()
 }
 
 impl Tally {

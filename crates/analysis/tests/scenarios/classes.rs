@@ -6,6 +6,7 @@ use rrul_analysis::metrics::class_treatment::{DelayOf, DirectionTreatment};
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{PacketReceived, ProbeReceived};
+use rrul_model::phase::Phase;
 use rrul_model::time::TestTime;
 
 use crate::builder::{CLOCK_OFFSET, Client, HELD, MS, SECOND, Scenario, Server};
@@ -172,16 +173,31 @@ fn a_load_of_fewer_than_five_blocks_tells_nothing() {
 }
 
 #[test]
-fn without_the_reflectors_notes_delays_are_still_compared() {
+fn without_the_reflectors_notes_delays_are_still_compared_and_losses_are_not() {
     let mut scenario = Scenario::new();
-    probes(&mut scenario, ServiceClass::EF, V4, &queue(1), NO_WAIT);
-    probes(&mut scenario, ServiceClass::BE, V4, &queue(80), NO_WAIT);
+    let lossy = |at: i64| (at / (20 * MS) % 10 != 3).then_some(0);
+    probes(&mut scenario, ServiceClass::EF, V4, &queue(1), &lossy);
+    probes(&mut scenario, ServiceClass::BE, V4, &queue(80), &lossy);
     for frame in &mut scenario.recording.frames {
         frame.tables.packet_received = rrul_model::observation::PacketReceivedTable::default();
     }
     let up = treated(&scenario, Direction::Up);
     let difference = class(&up, ServiceClass::EF);
-    assert_eq!((difference.acted_on, difference.loss.difference), (Some(true), None));
+    assert_eq!((up.delay_of, difference.acted_on, difference.loss.difference), (DelayOf::Queueing, Some(true), None));
+}
+
+#[test]
+fn without_an_idle_line_after_the_load_round_trips_are_compared() {
+    let mut scenario = Scenario::new();
+    probes(&mut scenario, ServiceClass::EF, V4, &queue(1), NO_WAIT);
+    probes(&mut scenario, ServiceClass::BE, V4, &queue(80), NO_WAIT);
+    scenario.recording.header.phases.retain(|entry| entry.phase != Phase::After);
+    for direction in Direction::ALL {
+        let treatment = treated(&scenario, direction);
+        let difference = class(&treatment, ServiceClass::EF);
+        assert_eq!((treatment.delay_of, difference.acted_on), (DelayOf::RoundTrip, Some(true)), "{direction}");
+        assert!((difference.delay_p50.difference_ns.unwrap() + 79 * MS).abs() < 3 * MS);
+    }
 }
 
 #[test]

@@ -166,6 +166,19 @@ fn without_the_reflectors_notes_losses_have_no_direction() {
 }
 
 #[test]
+fn what_was_answered_had_arrived_though_a_frame_of_the_server_is_missing() {
+    let mut scenario = Scenario::healthy();
+    sweep(&mut scenario, AddressFamily::Ipv4, 100 * MS, KEEP, KEEP);
+    scenario.frame(Server, 2 * SECOND).tables.packet_received = rrul_model::observation::PacketReceivedTable::default();
+    let analysis = scenario.analyze();
+    for direction in Direction::ALL {
+        let path = path(&analysis, direction);
+        assert_eq!(path.verdict, PathVerdict::Preserved, "{direction}");
+        assert!(path.matrix.iter().all(|cell| cell.received_octet.is_some()), "{direction}: nothing was lost");
+    }
+}
+
+#[test]
 fn ecn_is_judged_by_value_and_direction() {
     let ways: [(Way, EcnVerdict, EcnVerdict); 5] = [
         (|octet, _| Some(octet & 0xfc), EcnVerdict::Cleared, EcnVerdict::Cleared),
