@@ -102,7 +102,7 @@ struct ByHand {
 }
 
 impl ByHand {
-    /// A session with one flow of connections.
+    /// A session with the flows of [`STREAMS`] over IPv4: connections are 0 and 1, records down 2 and up 3.
     fn open(server: &rrul_engine::server::Server) -> Self {
         let mut control = TcpStream::connect(server.addresses()[0]).unwrap();
         assert_eq!(greet(&mut control, Purpose::Control, Token::NONE), Some(Status::Accepted));
@@ -110,23 +110,33 @@ impl ByHand {
         let flows = plan(STREAMS).flows(&[rrul_model::flow::AddressFamily::Ipv4]);
         let open =
             ClientMessage::Open { flows, length: Duration::from_secs(2), sample_interval: Duration::from_secs(1) };
-        let octets = serde_json::to_vec(&open).unwrap();
-        let header = FrameHeader { length: octets.len(), compressed: false };
-        control.write_all(&header.encode().unwrap()).unwrap();
-        control.write_all(&octets).unwrap();
-        assert!(matches!(hear(&mut control), ServerMessage::Opened { refused, .. } if refused.is_empty()));
-        Self { control, token }
+        let mut by_hand = Self { control, token };
+        by_hand.say(&open);
+        assert!(matches!(hear(&mut by_hand.control), ServerMessage::Opened { refused, .. } if refused.is_empty()));
+        by_hand
     }
 
-    /// One connection of the flow with number 0.
-    fn connect(&self) -> Option<Status> {
+    /// One connection of the flow with this number.
+    fn connect(&self, flow: u16) -> (TcpStream, Option<Status>) {
         let mut stream = TcpStream::connect(self.control.peer_addr().unwrap()).unwrap();
-        greet(&mut stream, Purpose::Stream, self.token)
+        let status = greet_for(&mut stream, Purpose::Stream, self.token, flow);
+        (stream, status)
+    }
+
+    fn say(&mut self, message: &ClientMessage) {
+        let octets = serde_json::to_vec(message).unwrap();
+        let header = FrameHeader { length: octets.len(), compressed: false };
+        self.control.write_all(&header.encode().unwrap()).unwrap();
+        self.control.write_all(&octets).unwrap();
     }
 }
 
 fn greet(stream: &mut TcpStream, purpose: Purpose, token: Token) -> Option<Status> {
-    stream.write_all(&ClientOpening::new(purpose, token, 0).encode()).unwrap();
+    greet_for(stream, purpose, token, 0)
+}
+
+fn greet_for(stream: &mut TcpStream, purpose: Purpose, token: Token, flow: u16) -> Option<Status> {
+    stream.write_all(&ClientOpening::new(purpose, token, flow).encode()).unwrap();
     let mut answer = [0; SERVER_OCTETS];
     stream.read_exact(&mut answer).ok()?;
     Some(ServerOpening::decode(&answer).unwrap().status)
@@ -150,7 +160,7 @@ fn a_flood_of_connections_is_cut_to_the_cap_and_harms_no_other_session() {
     let began = Instant::now();
     let (mut accepted, mut busy) = (0, 0);
     while began.elapsed() < Duration::from_secs(1) {
-        match flooder.connect() {
+        match flooder.connect(0).1 {
             Some(Status::Accepted) => accepted += 1,
             Some(Status::Busy) => busy += 1,
             other => panic!("{other:?}"),
@@ -160,7 +170,7 @@ fn a_flood_of_connections_is_cut_to_the_cap_and_harms_no_other_session() {
     let most = cap * (0.25 + began.elapsed().as_secs_f64()) + 1.0;
     assert!(busy > 0, "{accepted} connections are no flood");
     assert!(f64::from(accepted) <= most, "{accepted} accepted, the cap grants {most}");
-    assert_eq!(other.connect(), Some(Status::Accepted), "another session has its own share");
+    assert_eq!(other.connect(0).1, Some(Status::Accepted), "another session has its own share");
     drop((flooder, other));
     // Neither connections nor sessions are left.
     let deadline = Instant::now() + Duration::from_secs(5);
@@ -168,4 +178,32 @@ fn a_flood_of_connections_is_cut_to_the_cap_and_harms_no_other_session() {
         assert!(Instant::now() < deadline, "{} connections left", server.connections());
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+#[test]
+fn a_flood_of_records_ends_its_flow_and_no_other() {
+    let server = server();
+    let mut session = ByHand::open(&server);
+    let (mut records, status) = session.connect(3);
+    assert_eq!(status, Some(Status::Accepted));
+    session.say(&ClientMessage::Begin { origin: 0 });
+    // At one record of 100 octets in 10 ms, two hundred would be due in the whole test.
+    for number in 0..1000_u32 {
+        let mut record = [0; 100];
+        record[..4].copy_from_slice(&number.to_be_bytes());
+        // The server may have closed the stream already.
+        let _ = records.write_all(&record);
+    }
+    let failed = loop {
+        match hear(&mut session.control) {
+            ServerMessage::Observed(frame) => {
+                if let Some(event) = frame.events.iter().find(|event| event.event == FlowEventKind::Failed) {
+                    break event.clone();
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!((failed.flow.0, failed.detail.as_str()), (3, "ended early: more records than its interval allows"));
+    assert_eq!(session.connect(0).1, Some(Status::Accepted), "the session goes on");
 }

@@ -43,7 +43,9 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     about: "Whether the streams of one direction lose and back off together, so that the line runs dry: what a short queue \
         without active management does (RFC 2309 section 2; RFC 7567 section 2). Read within the steady part of the \
         load from the receivers' rates, as for [sharing](#sharing), in intervals no shorter than the senders' median \
-        round trip, and from the congestion windows that the senders' kernels report.",
+        round trip, and from the congestion windows that the senders' kernels report. Linux's own streams are not easily \
+        brought to it: on virtual links of 20 Mbit/s and 40 ms eight of them had a variance ratio of 0.003 over a pfifo of \
+        200 packets, and of 0.8 over one of 5, which they left half unused without backing off together.",
     words: &[
         MetricWord::new(
             "synchronized",

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::observation::{FlowEventKind, PacketReceived, ProbeSent, ProbesSkipped};
+use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
 use rrul_proto::send_schedule::{Random, SendSchedule};
 
@@ -38,6 +39,9 @@ const SEND_BUFFER: usize = 256 * 1024;
 
 /// Rows between two collections, and twice that: at the shortest interval.
 const ROWS: usize = 8192;
+
+/// How far the two ends' T0 may lie apart.
+const CLOCK_SLACK: Duration = Duration::from_secs(1);
 
 /// The flow type.
 #[derive(Debug)]
@@ -112,6 +116,10 @@ fn length_of(spec: &FlowSpec) -> usize {
     spec.parameters.size("length", ByteCount(DEFAULT_OCTETS)).0.clamp(LEAST_OCTETS, MOST_OCTETS) as usize
 }
 
+fn interval_of(spec: &FlowSpec) -> Duration {
+    spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
+}
+
 fn send(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd, seed: u64) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_nonblocking(true)?;
@@ -121,7 +129,7 @@ fn send(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd, seed: u64) -> io::Re
     let Some(clock) = end.wait_for_begin() else { return Ok(()) };
     let _ = scheduling::run_as_probe();
     scheduling::prompt_timers();
-    let interval = spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL);
+    let interval = interval_of(spec);
     let mut notebook = end.observer.notebook(ROWS);
     let mut sequence: u32 = 0;
     for scheduled in SendSchedule::new(spec.window, interval, seed) {
@@ -164,7 +172,7 @@ fn receive(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()>
     let _ = scheduling::run_as_probe();
     scheduling::prompt_timers();
     let last = spec.window.to + WAITING;
-    let mut records = Records::new(length_of(spec));
+    let mut records = Records::new(length_of(spec), interval_of(spec));
     let mut notebook = end.observer.notebook(ROWS);
     while clock.now() < last && !end.is_stopped() {
         match records.read_from(stream) {
@@ -183,19 +191,27 @@ struct Records {
     octets: Vec<u8>,
     held: usize,
     length: usize,
+    interval: Duration,
     next: u32,
 }
 
 impl Records {
-    fn new(length: usize) -> Self {
+    fn new(length: usize, interval: Duration) -> Self {
         // Room for several: after a loss was repaired all that waited behind it comes at once.
-        Self { octets: vec![0; length.max(MOST_OCTETS as usize)], held: 0, length, next: 0 }
+        Self { octets: vec![0; length.max(MOST_OCTETS as usize)], held: 0, length, interval, next: 0 }
     }
 
     fn read_from(&mut self, mut stream: &TcpStream) -> io::Result<usize> {
         let count = stream.read(&mut self.octets[self.held..])?;
         self.held += count;
         Ok(count)
+    }
+
+    /// Whether there can be so many records by now. This thread runs ahead of ordinary ones, so nobody may keep it busy.
+    fn is_due(&self, spec: &FlowSpec, now: TestTime) -> bool {
+        let since = now.since(spec.window.from) + Delay::from(CLOCK_SLACK);
+        let intervals = i128::from(since.0) / i128::try_from(self.interval.as_nanos()).unwrap_or(i128::MAX).max(1);
+        since.0 >= 0 && i128::from(self.next) <= intervals + 1
     }
 
     /// Notes every record that is whole now.
@@ -208,6 +224,9 @@ impl Records {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "something on the path changes the octets"));
             }
             self.next = self.next.wrapping_add(1);
+            if !self.is_due(spec, received) {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "more records than its interval allows"));
+            }
             // TCP tells nobody with which traffic class a segment arrived.
             notebook.note(PacketReceived { flow: spec.id, sequence: number, received, octet: 0 });
         }
