@@ -18,8 +18,8 @@
 
 pub mod environment;
 pub mod flow;
-pub mod link_layer;
 pub mod line_rate;
+pub mod link_layer;
 pub mod marking;
 pub mod observation;
 pub mod phase;

@@ -193,7 +193,9 @@ fn rows_that_the_server_could_not_keep_are_not_taken_for_losses() {
         let (unanswered, answered): (Vec<_>, Vec<_>) =
             rows.into_iter().partition(|row| sent_at(row.sequence) / SECOND == 9);
         frame.dropped = unanswered.len() as u64;
-        answered.into_iter().for_each(|row| frame.tables.push(row.into()));
+        for row in answered {
+            frame.tables.push(row.into());
+        }
     }
     let fates = scenario.analyze().packet_fates;
     let (up, down) = (fates.up.unwrap().load.unwrap(), fates.down.unwrap().load.unwrap());
