@@ -27,6 +27,12 @@ impl ArrivalLog {
         Self { arrivals: Vec::with_capacity(room), room, dropped: 0 }
     }
 
+    /// Takes room for so many more, before anything arrives.
+    pub fn add_room(&mut self, more: usize) {
+        self.room += more;
+        self.arrivals.reserve_exact(self.room - self.arrivals.len());
+    }
+
     /// Notes one, or counts it when there is no room left.
     pub fn note(&mut self, arrival: LoggedArrival) {
         if self.arrivals.len() < self.room {
@@ -84,7 +90,8 @@ mod tests {
 
     #[test]
     fn what_there_is_no_room_for_is_counted_and_takes_no_memory() {
-        let mut log = ArrivalLog::with_room(3);
+        let mut log = ArrivalLog::with_room(1);
+        log.add_room(2);
         let before = log.arrivals.capacity();
         for sequence in 0..10_000 {
             log.note(arrival(sequence));

@@ -3,6 +3,7 @@
 //! RFC 8762 Session-Reflector, stateful: it notes every packet that arrives, so that loss can be told apart by direction.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 
 use crate::arrival_log::{ArrivalLog, LoggedArrival};
@@ -16,10 +17,11 @@ use crate::token::Token;
 /// Addresses that one session may prove.
 const PROVEN_ADDRESSES: usize = 8;
 
-/// Arrivals are fetched once a second; there is room for as many seconds at the highest rate granted.
-const LOGGED_SECONDS: usize = 4;
-/// Most arrivals that are kept, whatever is granted: 24 octets each.
-const MOST_LOGGED: usize = 1 << 18;
+/// Arrivals are fetched once a second; there is room for as many seconds of what the flows may send, and for a few more.
+const LOGGED_SECONDS: f64 = 4.0;
+const LOGGED_MORE: usize = 64;
+/// Most arrivals of one flow that are kept, whatever it asks for: 24 octets each.
+const MOST_LOGGED: usize = 1 << 16;
 
 /// Why a packet gets no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -105,7 +107,8 @@ impl SessionReflector {
             cap: RateCap::new(limits.packets_per_second),
             longest: limits.packet_octets as usize,
             train: TrainArrivals::default(),
-            arrivals: ArrivalLog::with_room((limits.packets_per_second as usize * LOGGED_SECONDS).min(MOST_LOGGED)),
+            // A session that tests nothing holds no room.
+            arrivals: ArrivalLog::with_room(0),
         }
     }
 
@@ -118,9 +121,13 @@ impl SessionReflector {
         }
     }
 
-    /// Packets of this flow are to be answered.
-    pub fn admit(&mut self, flow: u16) {
-        self.flows.entry(flow).or_default();
+    /// Packets of this flow are to be answered, and so many a second are to be expected of it.
+    pub fn admit(&mut self, flow: u16, packets_per_second: f64) {
+        if let Entry::Vacant(place) = self.flows.entry(flow) {
+            place.insert(FlowState::default());
+            let room = (packets_per_second * LOGGED_SECONDS) as usize + LOGGED_MORE;
+            self.arrivals.add_room(room.min(MOST_LOGGED));
+        }
     }
 
     /// Turns the request in `octets` into its reply, of the same length, or says why there is none.

@@ -153,7 +153,7 @@ proptest! {
             reflector.prove(source);
         }
         if let Ok(asked) = asked.as_ref() && know_flow {
-            reflector.admit(asked.flow);
+            reflector.admit(asked.flow, 10_000.0);
         }
         let mut answer = octets.clone();
         let outcome = reflector.reflect(&mut answer, Incoming { source, received, octet: 0 }, || sent);

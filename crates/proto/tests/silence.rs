@@ -34,7 +34,7 @@ fn octets(packet: &TestPacket, length: usize) -> Vec<u8> {
 fn reflector() -> SessionReflector {
     let mut reflector = SessionReflector::new(TOKEN, &Limits::default());
     reflector.prove(CLIENT);
-    reflector.admit(FLOW);
+    reflector.admit(FLOW, 10_000.0);
     reflector
 }
 
@@ -109,7 +109,7 @@ fn a_mapped_ipv4_address_is_the_ipv4_address() {
     assert!(reflector().reflect(&mut request.clone(), from(mapped), || 0).is_ok());
     let mut other_way = SessionReflector::new(TOKEN, &Limits::default());
     other_way.prove(mapped);
-    other_way.admit(FLOW);
+    other_way.admit(FLOW, 10_000.0);
     assert!(other_way.reflect(&mut request.clone(), from(CLIENT), || 0).is_ok());
 }
 
@@ -151,7 +151,7 @@ fn more_than_is_granted_is_met_with_silence_until_time_has_passed() {
     let limits = Limits { packets_per_second: 100, ..Limits::default() };
     let mut reflector = SessionReflector::new(TOKEN, &limits);
     reflector.prove(CLIENT);
-    reflector.admit(FLOW);
+    reflector.admit(FLOW, 10_000.0);
     let mut at = |received: i64| {
         let mut octets = octets(&packet(Kind::Test, 0), 100);
         reflector.reflect(&mut octets, Incoming { source: CLIENT, received, octet: EF }, || received)

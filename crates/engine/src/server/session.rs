@@ -221,7 +221,7 @@ impl Session {
                         }
                     }
                     if [ServerPart::Reflector, ServerPart::OneWay].contains(&flow_type.server_part()) {
-                        self.reflector().admit(spec.id.0);
+                        self.reflector().admit(spec.id.0, flow_type.packets_per_second(&spec));
                     }
                     taken.insert(spec.id, (spec, flow_type));
                 }

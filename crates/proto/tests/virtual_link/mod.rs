@@ -180,7 +180,7 @@ fn carry(way: &Way, now: i64, random: &mut Random) -> Vec<i64> {
 fn reflector() -> SessionReflector {
     let mut reflector = SessionReflector::new(TOKEN, &Limits::default());
     reflector.prove(CLIENT);
-    reflector.admit(FLOW);
+    reflector.admit(FLOW, 10_000.0);
     reflector
 }
 
