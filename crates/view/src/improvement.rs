@@ -89,11 +89,7 @@ mod tests {
             Some(us) => DelayStatistics::of(vec![Delay(us * 1_000)], 0),
             None => of(None),
         };
-        PhaseDelays {
-            idle: DelayStatistics::of(vec![Delay(idle_us * 1_000)], 0),
-            load: loaded,
-            ..PhaseDelays::default()
-        }
+        PhaseDelays { idle: DelayStatistics::of(vec![Delay(idle_us * 1_000)], 0), load: loaded, after: None }
     }
 
     #[test]

@@ -8,8 +8,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rrul_model::environment::HostState;
-use rrul_model::flow::FlowId;
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Frame;
 use rrul_model::time::TestTime;
@@ -42,19 +40,11 @@ const OCTETS_BESIDE: u64 = 64 << 20;
 /// What the thread that listens to the server passes on.
 enum FromServer {
     Frame(Box<Frame>),
-    Finished(Option<Box<HostState>>),
+    Finished,
     Gone(LinkError),
 }
 
-/// How a test ended.
-pub(super) struct Ending {
-    /// Why it is not complete; `None` when it is.
-    pub(super) partial: Option<String>,
-    /// The server host after the test, if it told.
-    pub(super) server: Option<Box<HostState>>,
-}
-
-/// From T0 to the end.
+/// From T0 to the end; why it is not complete, if so.
 pub(super) fn measure(
     mut control: TcpStream,
     end: &Arc<TestEnd>,
@@ -62,10 +52,9 @@ pub(super) fn measure(
     audience: &mut dyn Audience,
     stop: &AtomicBool,
     flows: &[JoinHandle<()>],
-) -> Ending {
+) -> Option<String> {
     let (tell, told) = channel();
     let listening = control.try_clone();
-    end.watch_control(&control);
     std::thread::scope(|scope| {
         // Its clock samples show how long the test was listened to, so it goes on until the end.
         scope.spawn(|| end.sampler.run(end, end.length() + ENDING + ANSWER_TIME));
@@ -74,14 +63,12 @@ pub(super) fn measure(
             Ok(stream) => drop(scope.spawn(move || listen_to_server(stream, end, clock, &tell))),
             Err(error) => drop(tell.send(FromServer::Gone(error.into()))),
         }
-        let mut leader = Leader { control: &mut control, end, clock, audience, stop, told: &told, flows, server: None };
-        let partial = leader.lead();
-        let server = leader.server;
-        end.sampler.finish(end, FlowId::CONTROL);
+        let mut leader = Leader { control: &mut control, end, clock, audience, stop, told: &told, flows };
+        let outcome = leader.lead();
         end.stop();
         // Ends the listening thread, too.
         let _ = control.shutdown(std::net::Shutdown::Both);
-        Ending { partial, server }
+        outcome
     })
 }
 
@@ -100,7 +87,7 @@ fn listen_to_server(mut stream: TcpStream, end: &TestEnd, clock: TestClock, tell
                     ObservationPoint::Client => (FromServer::Gone(unbelievable("observations of this client")), true),
                 }
             }
-            Ok((ServerMessage::Finished { state }, _)) => (FromServer::Finished(state), true),
+            Ok((ServerMessage::Finished, _)) => (FromServer::Finished, true),
             Ok(_) => (FromServer::Gone(unbelievable("a message out of order")), true),
             Err(error) => (FromServer::Gone(error), true),
         };
@@ -122,8 +109,6 @@ struct Leader<'a> {
     stop: &'a AtomicBool,
     told: &'a Receiver<FromServer>,
     flows: &'a [JoinHandle<()>],
-    /// The server host after the test, once it has told.
-    server: Option<Box<HostState>>,
 }
 
 impl Leader<'_> {
@@ -137,10 +122,7 @@ impl Leader<'_> {
         loop {
             match self.told.recv_timeout(PATIENCE) {
                 Ok(FromServer::Frame(frame)) => self.audience.frame(*frame),
-                Ok(FromServer::Finished(state)) => {
-                    finished = true;
-                    self.server = state;
-                }
+                Ok(FromServer::Finished) => finished = true,
                 Ok(FromServer::Gone(error)) => {
                     let when = self.clock.now();
                     return Some(partial.unwrap_or_else(|| format!("the server was lost at {when}: {error}")));
@@ -171,8 +153,6 @@ impl Leader<'_> {
                 || now >= length + SETTLING && self.flows.iter().all(JoinHandle::is_finished)
                 || now >= length + ENDING;
             if settled && deadline.is_none() {
-                // The server notes what arrives until it is told that nothing is waited for any more.
-                let _ = say(self.control, &ClientMessage::Stop);
                 deadline = Some(Instant::now() + ANSWER_TIME);
             }
             if finished && settled {

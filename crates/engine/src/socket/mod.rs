@@ -2,7 +2,6 @@
 
 pub mod control_message;
 pub mod datagram;
-pub mod drops;
 pub mod options;
 pub mod stream;
 pub mod transmit_numbers;

@@ -6,4 +6,3 @@ mod document;
 mod reading;
 mod round_trip;
 mod specimen;
-mod specimen_host;

@@ -13,11 +13,7 @@ use crate::failure::Failure;
 use crate::store;
 
 pub(crate) fn execute(arguments: &ShowArguments) -> Result<Outcome, Failure> {
-    let mut recording = store::read(&arguments.file)?;
-    if let Some(layer) = &arguments.link_layer {
-        recording.header.plan.link_layer = Some(layer.to_string());
-    }
-    let analysis = analyze(&recording);
+    let analysis = analyze(&store::read(&arguments.file)?);
     if arguments.json {
         let json = serde_json::to_string_pretty(&Summary::from(&analysis));
         println!("{}", json.map_err(|error| Failure::Other(error.to_string()))?);
