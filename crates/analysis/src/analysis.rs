@@ -10,11 +10,31 @@ use rrul_model::recording::AbsentFamily;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
+use crate::metrics::burst::Bursts;
+use crate::metrics::class_treatment::ClassTreatment;
+use crate::metrics::connections::Connections;
+use crate::metrics::delay_variation::RoundTripVariation;
+use crate::metrics::ecn::EcnReport;
+use crate::metrics::global_synchronization::GlobalSynchronization;
+use crate::metrics::host_health::HostHealth;
+use crate::metrics::icmp_messages::IcmpMessages;
+use crate::metrics::link_octets::LinkOctets;
+use crate::metrics::marking_path::Markings;
+use crate::metrics::one_way_delay::OneWayDelay;
+use crate::metrics::packet_fate::PacketFates;
+use crate::metrics::scored_window::ScoredWindow;
+use crate::metrics::sharing::Sharing;
+use crate::metrics::start_slew::StartSlew;
+use crate::metrics::stream_delay::StreamDelay;
+use crate::metrics::stream_limits::StreamLimits;
+use crate::metrics::tcp_loss::TcpLoss;
+use crate::metrics::tcp_round_trip::TcpRoundTrip;
+use crate::metrics::voip::Voip;
 use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
 
 /// Everything that follows from one recording.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Analysis {
     /// The plan's name.
     pub plan: String,
@@ -34,6 +54,10 @@ pub struct Analysis {
     pub partial: Option<String>,
     /// Whether the numbers deserve trust, with reasons.
     pub validity: Validity,
+    /// From when to when figures under load are taken.
+    pub scored: ScoredWindow,
+    /// What the rate of the load did in each direction; `None` where nothing was to load.
+    pub bursts: Bursts,
     /// Goodput of the load, client to server.
     pub up: DirectionGoodput,
     /// Goodput of the load, server to client.
@@ -44,10 +68,22 @@ pub struct Analysis {
     pub round_trip_delay: PhaseDelays,
     /// Round-trip delay of each probe flow, ICMP echo included.
     pub delay_flows: Vec<DelayFlow>,
+    /// Delay by direction.
+    pub one_way_delay: OneWayDelay,
+    /// Variation of the round-trip delay of each probe flow.
+    pub round_trip_variation: Vec<RoundTripVariation>,
+    /// The kernel's round-trip time of each stream of the load.
+    pub tcp_round_trip: Vec<TcpRoundTrip>,
     /// Closed-loop flows.
     pub transaction_flows: Vec<TransactionFlow>,
     /// Test packets of the flows pooled in `round_trip_delay`, over all phases.
     pub loss: Loss,
+    /// What became of test packets on either way.
+    pub packet_fates: PacketFates,
+    /// Loss of the streams of the load, as their senders know it.
+    pub tcp_loss: Vec<TcpLoss>,
+    /// What ICMP said of test packets.
+    pub icmp_messages: Vec<IcmpMessages>,
     /// Packets of the same flows that were due and not sent.
     pub skipped: Skipped,
     /// How long a test packet is waited for before it counts as lost (RFC 7680 section 2, loss threshold).
@@ -56,6 +92,18 @@ pub struct Analysis {
     ///
     /// `None` when no two such flows sent anything.
     pub start_spread: Option<Delay>,
+    /// How each stream of the load started.
+    pub start_slew: StartSlew,
+    /// New connections all through the test.
+    pub connections: Connections,
+    /// Delay within TCP streams, from write to read.
+    pub stream_delay: StreamDelay,
+    /// How the streams of the load share each direction.
+    pub sharing: Sharing,
+    /// Whether the streams of the load lose and back off together.
+    pub global_synchronization: GlobalSynchronization,
+    /// What held the load's senders back beside the network.
+    pub stream_limits: StreamLimits,
     /// How late test packets were sent against their schedule; `None` without any.
     pub send_lateness: Option<DelayStatistics>,
     /// Flows that could not be set up or ended early.
@@ -64,6 +112,18 @@ pub struct Analysis {
     pub absent_flows: Vec<FailedFlow>,
     /// Processor load of each host during the load phase.
     pub processor: Vec<ProcessorLoad>,
+    /// Voice streams; `None` when the plan has none.
+    pub voip: Option<Voip>,
+    /// Which service classes survive the path.
+    pub markings: Markings,
+    /// Whether ECN survives the path, and how often congestion is marked.
+    pub ecn: EcnReport,
+    /// Whether the path acts on service classes.
+    pub class_treatment: ClassTreatment,
+    /// Every octet on the link.
+    pub link_octets: LinkOctets,
+    /// How both hosts fared: what they dropped themselves, what lay in their own queues.
+    pub hosts: Vec<HostHealth>,
 }
 
 impl Analysis {
@@ -112,11 +172,11 @@ impl From<&FlowSpec> for FlowLabel {
 /// The load in one direction.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DirectionGoodput {
-    /// Sum over the flows of their mean goodput in the load phase.
+    /// Sum over the flows of their mean goodput in the scored window.
     pub sum: BitRate,
     /// Mean over the flows (sum divided by their number); zero without flows.
     pub mean: BitRate,
-    /// Octets that the receivers were handed in the load phase.
+    /// Octets that the receivers were handed in the whole load phase.
     pub octets: ByteCount,
     /// Each flow.
     pub flows: Vec<GoodputFlow>,
@@ -129,13 +189,13 @@ pub struct DirectionGoodput {
 pub struct GoodputFlow {
     /// Who.
     pub flow: FlowLabel,
-    /// Mean over the flow's own time in the load phase, delivered in order, without duplicates and headers.
+    /// Mean over the flow's own time in the scored window, delivered in order, without duplicates and headers.
     pub mean: BitRate,
-    /// Octets in the load phase.
+    /// Octets in the whole load phase.
     pub octets: ByteCount,
     /// Goodput over time, by the time at which the octets arrived, on a grid of one sample interval.
     pub series: Vec<RatePoint>,
-    /// Octets retransmitted as a share of octets sent, from the sender's kernel; `None` when that is unknown.
+    /// Octets retransmitted as a share of octets sent in the scored window, from the sender's kernel; `None` when that is unknown.
     pub retransmitted: Option<f64>,
 }
 
@@ -155,16 +215,19 @@ pub struct RatePoint {
 pub struct PhaseDelays {
     /// Idle baseline.
     pub idle: Option<DelayStatistics>,
-    /// Under load.
+    /// Under load, in the scored window.
     pub load: Option<DelayStatistics>,
+    /// Under load, in what is left out of that: ramp, burst, guard.
+    pub unscored: Option<DelayStatistics>,
     /// After the load.
     pub after: Option<DelayStatistics>,
 }
 
 impl PhaseDelays {
-    /// The statistics of one phase.
+    /// The statistics of one phase; none of the survey before the baseline.
     pub fn of(&self, phase: Phase) -> Option<&DelayStatistics> {
         match phase {
+            Phase::Before => None,
             Phase::Idle => self.idle.as_ref(),
             Phase::Load => self.load.as_ref(),
             Phase::After => self.after.as_ref(),

@@ -3,18 +3,29 @@
 use std::collections::HashSet;
 
 use rrul_model::flow::{Direction, FlowId};
-use rrul_model::observation::{FlowEvent, FlowEventKind};
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
-use crate::analysis::{Analysis, FailedFlow, Skipped};
-use crate::join::{self, ICMP_ECHO, ProbeFlow};
+use crate::analysis::{Analysis, DirectionGoodput, Skipped};
+use crate::attribution;
+use crate::clock_offset::ClockOffset;
+use crate::metrics::burst::{self, Bursts};
+use crate::metrics::class_treatment::ClassTreatment;
+use crate::metrics::rate_series::RateSeries;
 use crate::metrics::round_trip_delay::Judgement;
-use crate::metrics::{goodput, loss, processor_load, send_lateness, start_spread, transactions};
+use crate::metrics::scored_window::ScoredWindow;
+use crate::metrics::traffic::Traffic;
+use crate::metrics::{
+    class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, host_health,
+    icmp_messages, link_octets, loss, marking_path, marking_tally, one_way_delay, packet_fate, processor_load,
+    send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip,
+    transactions, voip,
+};
 use crate::recorded_time;
 use crate::validity::Validity;
-use crate::validity_rules;
+use crate::validity_rule::{self, Evidence};
+use crate::{join, leg};
 
 /// Computes every number that follows from a recording.
 ///
@@ -27,10 +38,24 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let load = recording.phase(Phase::Load).unwrap_or(nothing);
     let end = recorded_time::end(recording);
 
+    let gather = |direction| goodput::Load::gather(recording, direction, load, partial.is_some());
+    let (up, down) = (gather(Direction::Up), gather(Direction::Down));
+    let history = |load: &goodput::Load<'_>| {
+        load.window().map(|window| burst::rate_history(&RateSeries::within(window, &load.series)))
+    };
+    let bursts = Bursts { down: history(&down), up: history(&up) };
+    let scored = ScoredWindow::new(|direction| {
+        let loaded = match direction {
+            Direction::Up => &up,
+            Direction::Down => &down,
+        };
+        loaded.window().zip(bursts.of(direction))
+    });
+
     let probes = join::probe_flows(recording);
     let idle = recording.phase(Phase::Idle).unwrap_or(nothing);
     let waiting_time = join::waiting_time(&probes, |at| idle.contains(at));
-    let judgement = Judgement { phases: &header.phases, waiting_time, end };
+    let judgement = Judgement { phases: &header.phases, scored: scored.common, waiting_time, end };
     let delay_flows: Vec<_> = probes.iter().map(|flow| judgement.flow(flow)).collect();
     let pooled: HashSet<FlowId> = join::pooled(&probes).map(|entry| entry.flow.id).collect();
     let pooled = || delay_flows.iter().filter(|entry| pooled.contains(&entry.flow.id));
@@ -40,8 +65,27 @@ pub fn analyze(recording: &Recording) -> Analysis {
         due: sum.due.saturating_add(flow.due),
     });
 
+    let legs = leg::legs(recording);
+    let offset = ClockOffset::estimate(recording, &legs);
+
+    let tallies = marking_tally::tallies(recording, &leg::sweep_legs(recording), &legs, end, waiting_time);
+    let (up, down) = (up.goodput(scored.up), down.goodput(scored.down));
+    let scored_of = |direction| scored.of(direction).unwrap_or(load);
+    let goodput = |direction| -> &DirectionGoodput {
+        match direction {
+            Direction::Up => &up,
+            Direction::Down => &down,
+        }
+    };
+    let start_slew = start_slew::start_slew(recording, goodput, offset.as_ref(), load);
+    let attributed = attribution::attribute(recording, &probes, &judgement, offset.as_ref());
+    let loaded = round_trip_delay.load.as_ref().and_then(|load| load.p50).unwrap_or_default();
+    let sharing = sharing::sharing(recording, goodput, scored_of);
+    let global_synchronization = global_synchronization::global_synchronization(recording, goodput, scored_of);
+    let stream_limits = stream_limits::stream_limits(recording, scored_of);
+    let stream_delay = stream_delay::stream_delay(recording, offset.as_ref(), |way| scored.of(way), end);
     let lateness = send_lateness::send_lateness(&probes);
-    let (absent_flows, failed_flows) = failures(recording, &probes);
+    let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, &probes);
     let mut analysis = Analysis {
         plan: header.plan.name.clone(),
         title: header.title.clone(),
@@ -51,22 +95,44 @@ pub fn analyze(recording: &Recording) -> Analysis {
         absent_families: header.absent_families.clone(),
         phases: header.phases.clone(),
         validity: Validity::default(),
-        up: goodput::goodput(recording, Direction::Up, load, partial.is_some()),
-        down: goodput::goodput(recording, Direction::Down, load, partial.is_some()),
+        up,
+        down,
+        scored,
+        bursts,
         partial,
         loss: loss::of(&round_trip_delay),
+        packet_fates: packet_fate::packet_fates(&attributed, &judgement, loaded),
+        tcp_loss: tcp_loss::tcp_loss(recording),
+        icmp_messages: icmp_messages::icmp_messages(recording),
         skipped,
         round_trip_delay,
         waiting_time,
         delay_flows,
+        one_way_delay: one_way_delay::one_way_delay(&legs, offset.as_ref(), &judgement),
+        round_trip_variation: delay_variation::of_round_trips(&probes, &judgement),
+        tcp_round_trip: tcp_round_trip::tcp_round_trip(recording, offset.as_ref()),
         transaction_flows: transactions::transactions(recording, end),
         start_spread: start_spread::start_spread(recording),
+        start_slew,
+        connections: connections::connections(recording, end),
+        stream_delay,
+        sharing,
+        global_synchronization,
+        stream_limits,
         send_lateness: lateness.map(|lateness| lateness.statistics),
         failed_flows,
         absent_flows,
         processor: processor_load::processor_load(recording, load),
+        voip: voip::voip(recording, &legs, offset.as_ref(), waiting_time),
+        markings: marking_path::markings(&tallies, &legs),
+        ecn: ecn::ecn(&tallies, load, tcp_ecn::tcp_ecn(recording, load)),
+        class_treatment: ClassTreatment::default(),
+        link_octets: link_octets::link_octets(recording, &Traffic::of(recording), end),
+        hosts: host_health::hosts(recording),
     };
-    analysis.validity = validity_rules::judge(recording, &analysis, lateness.map(|lateness| lateness.p99_9));
+    analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, load, end - waiting_time);
+    let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
+    analysis.validity = validity_rule::judge(&Evidence { recording, analysis: &analysis, lateness_p99_9 });
     analysis
 }
 
@@ -76,22 +142,4 @@ fn partial(recording: &Recording) -> Option<String> {
         Some(end) => end.partial.clone(),
         None => Some("the recording breaks off: rrul was stopped by force, or the disk was full".to_owned()),
     }
-}
-
-/// Flows that failed: first those that the test can do without, then the others, both in the order of the plan.
-///
-/// The test can do without ICMP echo, which the spec rules out as a method because networks treat it unlike other
-/// traffic, and which many systems allow to privileged users only. So an echo flow that never sent is absent; one that
-/// broke down on the way has failed.
-fn failures(recording: &Recording, probes: &[ProbeFlow<'_>]) -> (Vec<FailedFlow>, Vec<FailedFlow>) {
-    let never_sent: HashSet<FlowId> =
-        probes.iter().filter(|entry| entry.probes.is_empty()).map(|entry| entry.flow.id).collect();
-    let failed = recording.header.flows.iter().filter_map(|flow| {
-        // Both ends may report the same flow; the first report is nearest to the cause.
-        let event = |(_, event): &(_, &FlowEvent)| event.flow == flow.id && event.event == FlowEventKind::Failed;
-        let (_, event) = recording.events().find(event)?;
-        let reason = if event.detail.is_empty() { "no reason was recorded".to_owned() } else { event.detail.clone() };
-        Some(FailedFlow { flow: flow.into(), reason })
-    });
-    failed.partition(|entry| entry.flow.flow_type == ICMP_ECHO && never_sent.contains(&entry.flow.id))
 }

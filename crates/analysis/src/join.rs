@@ -13,8 +13,14 @@ use crate::statistics::percentile::percentile;
 
 /// Flow type of the isochronous UDP probes.
 pub(crate) const UDP_PROBE: &str = "udp_probe";
+/// Flow type of the sweeps over all markings.
+pub(crate) const MARKING_SWEEP: &str = "marking_sweep";
 /// Flow type of ICMP echo.
 pub(crate) const ICMP_ECHO: &str = "icmp_echo";
+/// Flow type of new connections.
+pub(crate) const TCP_CONNECT: &str = "tcp_connect";
+/// Flow type of records in a TCP stream.
+pub(crate) const TCP_RECORDS: &str = "tcp_records";
 
 /// Shortest waiting time: loss threshold of the test packets (RFC 7680 section 2).
 pub(crate) const SHORTEST_WAITING_TIME: Duration = Duration::from_secs(3);
@@ -32,6 +38,8 @@ struct Reply {
 /// One test packet and what is known of its fate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Probe {
+    /// Its number within the flow.
+    pub(crate) sequence: u32,
     /// When it left: the kernel's stamp, or the program's where the kernel gave none.
     pub(crate) sent: TestTime,
     /// How late the program sent it, against its schedule.
@@ -97,7 +105,7 @@ impl Rows {
             });
             // No packet leaves before it was sent: such a stamp is of another one.
             let left = self.stamped.get(sequence).copied().filter(|stamp| stamp >= sent).unwrap_or(*sent);
-            Probe { sent: left, lateness: sent.since(*scheduled), reply }
+            Probe { sequence: *sequence, sent: left, lateness: sent.since(*scheduled), reply }
         };
         self.sent.iter().map(probe).collect()
     }

@@ -7,21 +7,35 @@
 //! - [`analysis`]: what an analysis says
 //! - [`validity`]: whether the numbers deserve trust
 //! - [`statistics`]: estimators, each named for what it is
-//! - `metrics`: one file a metric; docs/metrics.md lists them
+//! - [`metrics`]: one file a metric; docs/metrics.md lists them
+//! - [`clock_offset`]: two hosts' clocks brought together
+//! - [`e_model`]: what a listener would say of a call
+//! - [`metric_word`]: the words for one metric; [`metric_list`]: all of them, from which docs/metrics.md is made
 
 #![forbid(unsafe_code)]
 
 pub mod analysis;
 pub mod analyze;
+mod attribution;
+pub mod by_direction;
+pub mod by_phase;
+pub mod clock_offset;
+pub mod e_model;
 mod in_force;
 mod join;
+mod leg;
 pub mod live;
-mod metrics;
+pub mod metric_list;
+pub mod metric_word;
+pub mod metrics;
 mod recorded_time;
 pub mod statistics;
 pub mod summary;
 pub mod validity;
+mod validity_rule;
 mod validity_rules;
+mod wall_clock;
 
 pub use analysis::Analysis;
 pub use analyze::analyze;
+pub use attribution::Evidence;

@@ -2,6 +2,9 @@
 //!
 //! Base units only, as integers: bits per second (`_bps`), nanoseconds (`_ns`), octets, counts. Shares are 0 to 1.
 //! What is not known is null, never 0. Series are left to the recording.
+//!
+//! A metric whose type in [`metrics`](crate::metrics) is serializable stands here as it is; those of `analysis.rs` are
+//! carried over into forms of this module.
 
 use rrul_model::flow::Direction;
 use rrul_model::observation::ObservationPoint;
@@ -10,8 +13,29 @@ use rrul_model::units::Delay;
 use serde::Serialize;
 
 use crate::analysis::{
-    Analysis, DelayFlow, DirectionGoodput, FailedFlow, GoodputFlow, Loss, PhaseDelays, ProcessorLoad, TransactionFlow,
+    Analysis, DelayFlow, DirectionGoodput, FailedFlow, FlowLabel, GoodputFlow, Loss, PhaseDelays, ProcessorLoad,
+    TransactionFlow,
 };
+use crate::metrics::burst::Bursts;
+use crate::metrics::class_treatment::ClassTreatment;
+use crate::metrics::connections::Connections;
+use crate::metrics::delay_variation::RoundTripVariation;
+use crate::metrics::ecn::EcnReport;
+use crate::metrics::global_synchronization::GlobalSynchronization;
+use crate::metrics::host_health::HostHealth;
+use crate::metrics::icmp_messages::IcmpMessages;
+use crate::metrics::link_octets::LinkOctets;
+use crate::metrics::marking_path::Markings;
+use crate::metrics::one_way_delay::OneWayDelay;
+use crate::metrics::packet_fate::PacketFates;
+use crate::metrics::scored_window::ScoredWindow;
+use crate::metrics::sharing::Sharing;
+use crate::metrics::start_slew::StartSlew;
+use crate::metrics::stream_delay::StreamDelay;
+use crate::metrics::stream_limits::StreamLimits;
+use crate::metrics::tcp_loss::TcpLoss;
+use crate::metrics::tcp_round_trip::TcpRoundTrip;
+use crate::metrics::voip::Voip;
 use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
 
@@ -37,24 +61,60 @@ pub struct Summary {
     pub partial: Option<String>,
     /// Whether the numbers deserve trust.
     pub validity: Validity,
+    /// From when to when figures under load are taken.
+    pub scored_window: ScoredWindow,
+    /// What the rate of each direction did under load.
+    pub bursts: Bursts,
     /// Goodput of the load by direction.
     pub goodput: GoodputSummary,
     /// Round-trip delay by phase.
     pub round_trip_delay: RoundTripDelaySummary,
+    /// Delay by direction.
+    pub one_way_delay: OneWayDelay,
+    /// Variation of the round-trip delay.
+    pub round_trip_variation: Vec<RoundTripVariation>,
+    /// The kernel's round-trip time of streams.
+    pub tcp_round_trip: Vec<TcpRoundTrip>,
     /// Test packets and losses.
     pub loss: LossSummary,
+    /// What ICMP said of test packets.
+    pub icmp_messages: Vec<IcmpMessages>,
     /// Largest start spread.
     pub start_spread_ns: Option<i64>,
+    /// How each stream of the load started.
+    pub start_slew: StartSlew,
+    /// New connections all through the test.
+    pub connections: Connections,
+    /// Delay within TCP streams.
+    pub stream_delay: StreamDelay,
+    /// How the streams of the load share each direction.
+    pub sharing: Sharing,
+    /// Whether the streams of the load lose and back off together.
+    pub global_synchronization: GlobalSynchronization,
+    /// What held the load's senders back beside the network.
+    pub stream_limits: StreamLimits,
     /// Closed-loop flows.
     pub transactions: Vec<TransactionsSummary>,
     /// Lateness of test packets against their schedule.
     pub send_lateness: Option<DelaySummary>,
     /// Processor load of each host.
     pub processor: Vec<ProcessorSummary>,
+    /// Every octet on the link.
+    pub link_octets: LinkOctets,
     /// Flows that failed.
     pub failed_flows: Vec<FailedFlowSummary>,
     /// Flows that the test can do without and that are absent.
     pub absent_flows: Vec<FailedFlowSummary>,
+    /// Voice streams.
+    pub voip: Option<Voip>,
+    /// Which service classes survive the path.
+    pub markings: Markings,
+    /// What becomes of ECN.
+    pub ecn: EcnReport,
+    /// What the path makes of service classes.
+    pub class_treatment: ClassTreatment,
+    /// How both hosts fared.
+    pub hosts: Vec<HostHealth>,
 }
 
 /// Goodput by direction.
@@ -128,8 +188,10 @@ pub struct RoundTripDelaySummary {
 pub struct PhasesSummary {
     /// Idle baseline.
     pub idle: Option<DelaySummary>,
-    /// Under load.
+    /// Under load, in the scored window.
     pub load: Option<DelaySummary>,
+    /// Under load, outside of it.
+    pub unscored: Option<DelaySummary>,
     /// After the load.
     pub after: Option<DelaySummary>,
     /// Loaded median less idle median.
@@ -155,7 +217,7 @@ pub struct DelayFlowSummary {
 }
 
 /// Test packets and losses over all phases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LossSummary {
     /// Packets sent whose fate is known.
     pub sent: u64,
@@ -165,6 +227,11 @@ pub struct LossSummary {
     pub skipped: u64,
     /// How long a packet was waited for.
     pub waiting_time_ns: i64,
+    /// What became of packets on either way.
+    #[serde(flatten)]
+    pub packets: PacketFates,
+    /// Loss of the streams of the load.
+    pub tcp: Vec<TcpLoss>,
 }
 
 /// Transactions of one closed-loop flow.
@@ -231,6 +298,8 @@ impl From<&Analysis> for Summary {
             families: analysis.families.iter().map(|family| family.name()).collect(),
             partial: analysis.partial.clone(),
             validity: analysis.validity.clone(),
+            scored_window: analysis.scored.clone(),
+            bursts: analysis.bursts.clone(),
             goodput: GoodputSummary {
                 down: direction(analysis.goodput(Direction::Down)),
                 up: direction(analysis.goodput(Direction::Up)),
@@ -239,18 +308,36 @@ impl From<&Analysis> for Summary {
                 pooled: phases(&analysis.round_trip_delay),
                 flows: delay_flows(analysis),
             },
+            one_way_delay: analysis.one_way_delay.clone(),
+            round_trip_variation: analysis.round_trip_variation.clone(),
+            tcp_round_trip: analysis.tcp_round_trip.clone(),
             loss: LossSummary {
                 sent,
                 lost,
                 skipped: analysis.skipped.packets,
                 waiting_time_ns: Delay::from(analysis.waiting_time).0,
+                packets: analysis.packet_fates.clone(),
+                tcp: analysis.tcp_loss.clone(),
             },
+            icmp_messages: analysis.icmp_messages.clone(),
             start_spread_ns: nanoseconds(analysis.start_spread),
+            start_slew: analysis.start_slew.clone(),
+            connections: analysis.connections.clone(),
+            stream_delay: analysis.stream_delay.clone(),
+            sharing: analysis.sharing.clone(),
+            global_synchronization: analysis.global_synchronization.clone(),
+            stream_limits: analysis.stream_limits.clone(),
             transactions: transactions(analysis),
             send_lateness: analysis.send_lateness.as_ref().map(delay),
             processor: processor(analysis),
+            link_octets: analysis.link_octets.clone(),
             failed_flows: failed(&analysis.failed_flows),
             absent_flows: failed(&analysis.absent_flows),
+            voip: analysis.voip.clone(),
+            markings: analysis.markings.clone(),
+            ecn: analysis.ecn.clone(),
+            class_treatment: analysis.class_treatment.clone(),
+            hosts: analysis.hosts.clone(),
         }
     }
 }
@@ -274,6 +361,27 @@ fn direction(goodput: &DirectionGoodput) -> DirectionSummary {
     }
 }
 
+impl Serialize for FlowLabel {
+    /// As its name: it says everything that the other fields do.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name)
+    }
+}
+
+impl Serialize for DelayStatistics {
+    /// With the unit in the names.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        delay(self).serialize(serializer)
+    }
+}
+
+impl Serialize for PhaseDelays {
+    /// With the unit in the names, and what the load adds.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        phases(self).serialize(serializer)
+    }
+}
+
 fn delay(statistics: &DelayStatistics) -> DelaySummary {
     DelaySummary {
         n: statistics.n,
@@ -291,6 +399,7 @@ fn phases(delays: &PhaseDelays) -> PhasesSummary {
     PhasesSummary {
         idle: delays.idle.as_ref().map(delay),
         load: delays.load.as_ref().map(delay),
+        unscored: delays.unscored.as_ref().map(delay),
         after: delays.after.as_ref().map(delay),
         induced_p50_ns: nanoseconds(delays.induced_p50()),
         induced_p95_ns: nanoseconds(delays.induced_p95()),

@@ -2,6 +2,36 @@
 
 use serde::Serialize;
 
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::validity_rules::RULES;
+
+/// The words for the verdict.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Validity",
+    path: "validity",
+    about: "A run may go well and its numbers still say little about the network: the hosts were short of processor \
+        time, the line was never full, something else used it. What speaks against the numbers is said in words, and in \
+        codes for programs.\n\n\
+        Lateness alone never makes a recording invalid: delay is measured from when a packet really left, so lateness \
+        spoils the even spacing of the sample and not its values.",
+    words: &[
+        MetricWord {
+            name: "verdict",
+            about: "`valid`, `doubtful` or `invalid`: the worst of the reasons",
+            unit: "",
+            source: "spec, Test Requirements",
+        },
+        MetricWord { name: "reasons[].code", about: "stable name of a reason; all stand below", unit: "", source: "" },
+        MetricWord {
+            name: "reasons[].severity",
+            about: "`info` takes nothing from the verdict, `doubt` makes it doubtful, `invalid` invalid",
+            unit: "",
+            source: "",
+        },
+        MetricWord { name: "reasons[].text", about: "what it is and what can be done", unit: "", source: "" },
+    ],
+};
+
 /// The verdict over a whole recording: the worst of its reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -25,6 +55,33 @@ pub enum Severity {
     Doubt,
     /// Makes the recording invalid.
     Invalid,
+}
+
+impl Severity {
+    /// Its name in data.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Doubt => "doubt",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+/// What a code means: one line of the list in docs/metrics.md.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReasonWord {
+    /// The stable name.
+    pub code: &'static str,
+    /// How much it may weigh, the heaviest first.
+    pub severities: &'static [Severity],
+    /// When it is said.
+    pub when: &'static str,
+}
+
+/// Every reason that there is, in the order of docs/metrics.md.
+pub fn reason_words() -> impl Iterator<Item = &'static ReasonWord> {
+    RULES.iter().flat_map(|rule| rule.words)
 }
 
 /// One thing to know about a recording.

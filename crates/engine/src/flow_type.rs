@@ -42,8 +42,13 @@ impl Initiation {
 pub enum ServerPart {
     /// A TCP connection a flow, handed to [`FlowType::respond`].
     Stream,
+    /// Any number of TCP connections a flow, each answered and closed.
+    Connections,
     /// The session's reflector answers its test packets.
     Reflector,
+    /// Packets that are not answered: those towards the server are noted as they arrive, those towards the client are
+    /// sent by the session's own thread, to where the flow's greeting came from.
+    OneWay,
     /// None: the server's host answers by itself.
     Nothing,
 }
@@ -58,6 +63,23 @@ pub trait FlowType: Sync {
 
     /// Test packets that a flow sends in a second at most, for the server's limit.
     fn packets_per_second(&self, _spec: &FlowSpec) -> f64 {
+        0.0
+    }
+
+    /// Connections that a flow opens in a second, for the server's limit.
+    fn connections_per_second(&self, _spec: &FlowSpec) -> f64 {
+        0.0
+    }
+
+    /// Octets that each packet of a flow carries above its UDP or ICMP header, or each message over TCP, where all are of
+    /// one length. Put into the flow's parameters as `length`, so that a recording says what was sent.
+    fn length(&self, _spec: &FlowSpec) -> Option<usize> {
+        None
+    }
+
+    /// Bits per second, IP headers included, of a flow that sends at a constant rate, in each direction in which it does;
+    /// 0 of others.
+    fn constant_rate(&self, _spec: &FlowSpec) -> f64 {
         0.0
     }
 

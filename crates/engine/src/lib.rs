@@ -15,7 +15,11 @@ pub mod control_link;
 pub mod environment;
 pub mod flow_type;
 pub mod flow_types;
+pub mod host_health;
+pub mod netlink;
+
 pub mod observer;
+mod one_way_sending;
 pub mod processor_time;
 pub mod sampler;
 pub mod scheduling;

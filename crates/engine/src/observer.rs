@@ -59,9 +59,14 @@ impl Observer {
 
     /// A ring for one thread, with room for so many observations between two collections.
     pub fn notebook(&self, capacity: usize) -> Notebook<'_> {
+        Notebook { ring: self.ring(capacity), observer: self }
+    }
+
+    /// The same for who cannot borrow this observer; what finds no room there is not counted.
+    pub fn ring(&self, capacity: usize) -> Producer<Observation> {
         let (ring, consumer) = RingBuffer::new(capacity);
         self.rings.lock().unwrap_or_else(PoisonError::into_inner).push(consumer);
-        Notebook { ring, observer: self }
+        ring
     }
 
     /// Notes what happened to a flow. Not for threads that must not wait.
@@ -70,9 +75,19 @@ impl Observer {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
     }
 
+    /// Observations that could not be noted.
+    pub fn dropped(&self, count: u64) {
+        self.dropped.fetch_add(count, Ordering::Relaxed);
+    }
+
     /// Makes a frame of everything noted since the last one, or several when there is much.
     pub fn collect(&self, clock: TestClock) -> Vec<Frame> {
-        let mut observations = Vec::new();
+        self.collect_with(clock, std::iter::empty())
+    }
+
+    /// The same, and what was noted elsewhere.
+    pub fn collect_with(&self, clock: TestClock, elsewhere: impl Iterator<Item = Observation>) -> Vec<Frame> {
+        let mut observations: Vec<Observation> = elsewhere.collect();
         self.rings.lock().unwrap_or_else(PoisonError::into_inner).retain_mut(|ring| {
             // Read before draining: a thread that ends in between has pushed its last row before that.
             let ended = ring.is_abandoned();

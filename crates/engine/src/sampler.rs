@@ -1,4 +1,7 @@
-//! The sampler: one thread an end that reads the counters of every stream, and of the host, while the test runs.
+//! The sampler: one thread an end that reads the counters of every connection, and of the host, while the test runs.
+//!
+//! Load is read on the plan's grid. Connections that carry little are read once a second: what they do is told elsewhere,
+//! and only their segments are to be counted.
 
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,12 +14,13 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::ByteCount;
 
 use crate::clock::{RawTime, TestClock, WallClock, wall_now};
+use crate::host_health::HostHealth;
 use crate::observer::Notebook;
 use crate::test_end::TestEnd;
-use crate::{processor_time, scheduling, tcp_info};
+use crate::{scheduling, tcp_info};
 
-/// Host counters are read this often.
-const HOST_INTERVAL: i64 = 1_000_000_000;
+/// Host counters, and connections that carry little, are read this often.
+const SLOW_INTERVAL: i64 = 1_000_000_000;
 
 /// Seconds between two collections, and twice over.
 const SECONDS: f64 = 3.0;
@@ -34,6 +38,16 @@ struct Sampled {
     window: Window,
     stream: Arc<TcpStream>,
     received: Option<Arc<AtomicU64>>,
+    pace: Pace,
+}
+
+/// How often a connection is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// On the plan's grid.
+    Grid,
+    /// Once a second.
+    Slow,
 }
 
 impl Sampled {
@@ -56,16 +70,23 @@ impl Sampler {
 
     /// Observes a stream, and at its receiver the count of octets.
     pub fn watch(&self, flow: FlowId, window: Window, stream: &Arc<TcpStream>, received: Option<&Arc<AtomicU64>>) {
-        let sampled = Sampled { flow, window, stream: Arc::clone(stream), received: received.cloned() };
+        self.add(Sampled { flow, window, stream: Arc::clone(stream), received: received.cloned(), pace: Pace::Grid });
+    }
+
+    /// Observes a connection that carries little.
+    pub fn watch_slowly(&self, flow: FlowId, window: Window, stream: &Arc<TcpStream>) {
+        self.add(Sampled { flow, window, stream: Arc::clone(stream), received: None, pace: Pace::Slow });
+    }
+
+    fn add(&self, sampled: Sampled) {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(sampled);
     }
 
-    /// Room for two rows a stream and one of the clock at each reading, and for the host's rows each second.
-    fn rows_between_collections(&self) -> usize {
-        const ROWS_OF_THE_HOST: usize = 1024;
+    /// Room for two rows a stream and one of the clock at each reading, and for the host's rows.
+    fn rows_between_collections(&self, health: &HostHealth) -> usize {
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner).len();
         let readings = SECONDS / self.interval.as_secs_f64().max(1e-3);
-        (2 * streams + 1) * readings.ceil() as usize + ROWS_OF_THE_HOST
+        (2 * streams + 1) * readings.ceil() as usize + health.rows_in(SECONDS)
     }
 
     /// Reads a stream a last time and lets it go, so that its owner can close it.
@@ -83,11 +104,12 @@ impl Sampler {
     pub fn run(&self, end: &TestEnd, until: TestTime) {
         let Some(clock) = end.wait_for_begin() else { return };
         scheduling::prompt_timers();
-        let mut notebook = end.observer.notebook(self.rows_between_collections());
+        let mut notebook = end.observer.notebook(self.rows_between_collections(&end.health));
+        let mut health = end.health.reader();
         let wall_origin = WallClock::new().raw(0).since(RawTime(0)).saturating_neg();
         let interval = i64::try_from(self.interval.as_nanos()).unwrap_or(100_000_000);
         let first = clock.now().0.div_euclid(interval);
-        let mut host_due = i64::MIN;
+        let mut slow_due = i64::MIN;
         for tick in first.. {
             let due = TestTime(tick.saturating_mul(interval));
             if due > until || !end.sleep_until(clock, due) {
@@ -97,22 +119,23 @@ impl Sampler {
             if now.0 > due.0 + interval {
                 continue;
             }
+            let slow = now.0 >= slow_due;
+            if slow {
+                slow_due = now.0.div_euclid(SLOW_INTERVAL).saturating_add(1).saturating_mul(SLOW_INTERVAL);
+            }
             let near = Window { from: now - self.interval, to: now + self.interval };
             for sampled in self.streams.lock().unwrap_or_else(PoisonError::into_inner).iter() {
                 let watched = Window { from: sampled.window.from, to: sampled.window.to + Duration::from_secs(1) };
-                if watched.overlaps(&near) {
+                if watched.overlaps(&near) && (slow || sampled.pace == Pace::Grid) {
                     sampled.sample(clock, &mut notebook);
                 }
             }
             let realtime = wall_now() - wall_origin - clock.origin.0;
             notebook.note(ClockSample { at: clock.now(), realtime });
-            if now.0 >= host_due {
-                host_due = now.0.div_euclid(HOST_INTERVAL).saturating_add(1).saturating_mul(HOST_INTERVAL);
-                for row in processor_time::cores(now) {
-                    notebook.note(row);
-                }
-                notebook.note(processor_time::process(now));
+            if slow {
+                health.each_second(clock, &mut notebook);
             }
+            health.often(clock, &mut notebook);
         }
     }
 }

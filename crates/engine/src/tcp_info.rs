@@ -42,6 +42,10 @@ impl Raw {
         self.octets[offset]
     }
 
+    fn u16(&self, offset: usize) -> u16 {
+        self.octets[offset..].first_chunk().map_or(0, |chunk| u16::from_ne_bytes(*chunk))
+    }
+
     fn u32(&self, offset: usize) -> u32 {
         self.octets[offset..].first_chunk().map_or(0, |chunk| u32::from_ne_bytes(*chunk))
     }
@@ -93,9 +97,12 @@ pub fn read(socket: impl AsFd, flow: FlowId, at: TestTime) -> Option<TcpInfo> {
         rcv_ooopack: raw.u32(224),
         snd_wnd: raw.u32(228),
         rcv_wnd: raw.u32(232),
+        total_rto: u32::from(raw.u16(240)),
         received_ce_bytes: raw.u32(272),
         received_e0_bytes: raw.u32(268),
         received_e1_bytes: raw.u32(264),
+        // A bit field; the other bits say how TCP Fast Open failed.
+        app_limited: raw.u8(7) & 1,
     })
 }
 

@@ -1,14 +1,16 @@
 //! One end of a test: what its threads share.
 
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
-use rrul_model::time::TestTime;
+use rrul_model::time::{TestTime, Window};
 
 use crate::clock::{RawTime, TestClock};
+use crate::host_health::HostHealth;
 use crate::observer::Observer;
 use crate::sampler::Sampler;
 use crate::start_line::StartLine;
@@ -23,6 +25,8 @@ pub struct TestEnd {
     pub observer: Observer,
     /// Reads counters while the test runs.
     pub sampler: Sampler,
+    /// What the sampler reads of this host.
+    pub health: HostHealth,
     /// Where bulk senders wait for their start.
     pub start_line: StartLine,
     length: TestTime,
@@ -45,6 +49,7 @@ impl TestEnd {
         Self {
             observer: Observer::new(point),
             sampler: Sampler::new(sample_interval),
+            health: HostHealth::default(),
             start_line: StartLine::default(),
             length,
             gate: Mutex::new(None),
@@ -118,6 +123,15 @@ impl TestEnd {
                 return true;
             }
             std::thread::sleep(Duration::from_nanos(left).min(PATIENCE));
+        }
+    }
+
+    /// Has the segments of the control connection counted, from now on: its octets travel on the link under test. Where
+    /// there is no descriptor left for that, they are not.
+    pub fn watch_control(&self, control: &TcpStream) {
+        if let Ok(control) = control.try_clone() {
+            let always = Window { from: TestTime(i64::MIN), to: TestTime(i64::MAX) };
+            self.sampler.watch_slowly(FlowId::CONTROL, always, &Arc::new(control));
         }
     }
 

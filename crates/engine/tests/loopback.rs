@@ -2,10 +2,13 @@
 
 mod common;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use common::{options, plan, record, server};
-use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_model::recording::Recording;
+use rrul_model::time::TestTime;
 
 const EVERYTHING: &str = r#"
 title = "every flow type"
@@ -94,6 +97,72 @@ fn every_probe_is_stamped_by_the_kernel_at_both_ends_and_marked_as_asked() {
 }
 
 #[test]
+fn the_server_tells_of_every_test_packet_that_arrived() {
+    let server = server();
+    let recording = record(&options(&server, plan(EVERYTHING))).unwrap();
+    let arrived = |flow: FlowId| -> Vec<(u32, TestTime, u8)> {
+        let rows = recording.tables_of(ObservationPoint::Server).flat_map(|tables| tables.packet_received.rows());
+        rows.filter(|row| row.flow == flow).map(|row| (row.sequence, row.received, row.octet)).collect()
+    };
+    for flow in &recording.header.flows {
+        let client = || recording.tables_of(ObservationPoint::Client);
+        match &*flow.flow_type {
+            "udp_probe" => {
+                let rows = client().flat_map(|tables| tables.probe_received.rows()).filter(|row| row.flow == flow.id);
+                let replies: Vec<_> =
+                    rows.map(|row| (row.sequence, row.reflector_received, row.reflector_octet)).collect();
+                assert!(replies.len() > 200, "{}: {} replies", flow.name, replies.len());
+                assert_eq!(arrived(flow.id), replies, "{}: nothing is lost here, greetings are not told", flow.name);
+            }
+            "udp_rr" => {
+                let rows = client().flat_map(|tables| tables.transaction.rows()).filter(|row| row.flow == flow.id);
+                let numbers: Vec<u32> = arrived(flow.id).into_iter().map(|(sequence, ..)| sequence).collect();
+                assert_eq!(numbers, (0..rows.count() as u32).collect::<Vec<_>>(), "{}", flow.name);
+            }
+            _ => assert_eq!(arrived(flow.id), [], "{}", flow.name),
+        }
+    }
+    let windows = recording.tables_of(ObservationPoint::Client).map(|tables| tables.reflector_window.len());
+    assert_eq!(windows.sum::<usize>(), 0, "no window says anything new");
+}
+
+#[test]
+fn a_marking_sweep_bears_every_octet_there_and_back() {
+    let text = r#"
+title = "a sweep"
+phases = { before = "1500ms" }
+[flow.sweep]
+type = "marking_sweep"
+component = "analysis"
+interval = "2ms"
+repeats = 5
+ecn_packets = 80
+"#;
+    let server = server();
+    let recording = record(&options(&server, plan(text))).unwrap();
+    assert_eq!(failures(&recording), Vec::<String>::new());
+    let client = || recording.tables_of(ObservationPoint::Client);
+    for flow in &recording.header.flows {
+        let marked: BTreeMap<u32, u8> = client()
+            .flat_map(|tables| tables.packet_marked.rows())
+            .filter(|row| row.flow == flow.id)
+            .map(|row| (row.sequence, row.octet))
+            .collect();
+        let octets: BTreeSet<u8> = marked.values().copied().collect();
+        let asked: BTreeSet<u8> = (0..64).map(|dscp| dscp << 2).chain([1, 2, 3]).collect();
+        assert_eq!(octets, asked, "{}", flow.name);
+        let received: Vec<_> =
+            client().flat_map(|tables| tables.probe_received.rows()).filter(|row| row.flow == flow.id).collect();
+        // 750 slots; a host that stalls may skip a few.
+        assert!(received.len() > 600, "{}: {} answered", flow.name, received.len());
+        for row in received {
+            let asked = marked[&row.sequence];
+            assert_eq!((row.reflector_octet, row.octet), (asked, asked), "{}: packet {}", flow.name, row.sequence);
+        }
+    }
+}
+
+#[test]
 fn bulk_flows_start_together_at_each_sender() {
     let server = server();
     let recording = record(&options(&server, plan(EVERYTHING))).unwrap();
@@ -120,6 +189,30 @@ fn closed_loop_flows_report_transactions() {
         let answered = rows.filter(|row| row.flow == flow.id && row.answered == 1).count();
         // At most one a millisecond for 2.1 s; a busy machine makes fewer.
         assert!((100..=2100).contains(&answered), "{}: {answered} transactions", flow.name);
+    }
+}
+
+#[test]
+fn every_tcp_connection_of_a_test_has_its_segments_counted_at_both_ends() {
+    let server = server();
+    let recording = record(&options(&server, plan(EVERYTHING))).unwrap();
+    let tcp = recording.header.flows.iter().filter(|flow| ["bulk_tcp", "tcp_rr"].contains(&&*flow.flow_type));
+    let flows: Vec<FlowId> = tcp.map(|flow| flow.id).chain([FlowId::CONTROL]).collect();
+    assert_eq!(flows.len(), 8 + 2 + 1);
+    for flow in flows {
+        let last = |point| {
+            let rows = recording.tables_of(point).flat_map(|tables| tables.tcp_info.rows());
+            rows.filter(|row| row.flow == flow)
+                .max_by_key(|row| row.at)
+                .unwrap_or_else(|| panic!("{flow} at {point:?}"))
+        };
+        let (here, there) = (last(ObservationPoint::Client), last(ObservationPoint::Server));
+        assert!(here.segs_out > 2 && here.segs_in > 2, "{flow}: {here:?}");
+        // Loopback loses nothing, but a bulk sender closes first and the control connection goes on.
+        if recording.flow(flow).is_some_and(|flow| flow.flow_type == "tcp_rr") {
+            assert!(here.segs_out.abs_diff(there.segs_in) <= 3, "{flow}: {here:?} {there:?}");
+            assert!(here.segs_in.abs_diff(there.segs_out) <= 3, "{flow}: {here:?} {there:?}");
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::queue::{QueueOptions, QueueSpec};
 use crate::rate_schedule::RateSchedule;
 use crate::remark::{DscpRewrite, EcnRewrite};
 use crate::selection::Selection;
+use crate::token_bucket::{BurstAllowance, Policer};
 
 /// Packets that are held back so that later ones overtake them (RFC 4737).
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -24,12 +25,14 @@ pub struct Reorder {
 
 /// One direction of a link.
 ///
-/// In this order a packet meets: loss, remarking, the queue, transmission at the rate, duplication, propagation with
+/// In this order a packet meets: loss, remarking, the policer, the queue, transmission at the rate, duplication, propagation with
 /// delay variation and reordering.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkDirection {
     /// Bits of L3 (plus overhead) per second.
     pub rate: RateSchedule,
+    /// How much may go faster than the rate after a pause. The rate must be constant then.
+    pub burst: Option<BurstAllowance>,
     /// Octets that each packet takes on the link beside its L3 length: link headers and trailers, preamble.
     pub overhead: ByteCount,
     /// Propagation delay.
@@ -46,6 +49,8 @@ pub struct LinkDirection {
     pub duplicate: Selection,
     /// Which are held back.
     pub reorder: Reorder,
+    /// What is dropped as too much, before the queue.
+    pub police: Option<Policer>,
     /// How DSCP is rewritten, before the queue.
     pub dscp: DscpRewrite,
     /// How ECN is rewritten, before the queue.
@@ -57,6 +62,7 @@ impl LinkDirection {
     pub fn ideal() -> Self {
         Self {
             rate: RateSchedule::constant(BitRate(1_000_000_000)),
+            burst: None,
             overhead: ByteCount(0),
             delay: Duration::ZERO,
             delay_variation: Duration::ZERO,
@@ -65,6 +71,7 @@ impl LinkDirection {
             loss: Selection::Never,
             duplicate: Selection::Never,
             reorder: Reorder::default(),
+            police: None,
             dscp: DscpRewrite::default(),
             ecn: EcnRewrite::Keep,
         }

@@ -3,22 +3,38 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rrul_model::marking::ServiceClass;
+use rrul_model::marking::{Ecn, ServiceClass};
 use rrul_model::units::BitRate;
 
 use crate::error::Error;
-use crate::filter::PacketFilter;
+use crate::filter::{PacketFilter, Segment};
 use crate::link::{Link, LinkDirection, Reorder};
 use crate::packet::protocol;
 use crate::queue::{QueueOptions, QueueSpec};
 use crate::rate_schedule::RateSchedule;
 use crate::remark::{DscpRewrite, EcnRewrite};
 use crate::selection::Selection;
+use crate::token_bucket::{BurstAllowance, Policer};
 use crate::toml_section::{Entry, Section, Source};
 
+/// In a map of code points: every one that is not named.
+const ANY: &str = "any";
 const LINK_KEYS: &[&str] = &["rtt", "up", "down"];
-const DIRECTION_KEYS: &[&str] =
-    &["rate", "overhead", "delay", "delay_variation", "queue", "only", "loss", "duplicate", "reorder", "dscp", "ecn"];
+const DIRECTION_KEYS: &[&str] = &[
+    "rate",
+    "burst",
+    "overhead",
+    "delay",
+    "delay_variation",
+    "queue",
+    "only",
+    "loss",
+    "duplicate",
+    "reorder",
+    "police",
+    "dscp",
+    "ecn",
+];
 const SELECTION_KEYS: &[&str] = &["probability", "every", "packets"];
 
 /// Reads a link file; see [`Link::from_toml`].
@@ -63,6 +79,12 @@ fn direction(section: &Section<'_>, delay: Duration) -> Result<LinkDirection, Er
     let mut settings = LinkDirection::ideal();
     settings.rate = rate(&section.require("rate", "\"20Mbit/s\"")?)?;
     settings.delay = delay;
+    if let Some(entry) = section.get("burst") {
+        settings.burst = Some(burst(&entry)?);
+        if !settings.rate.is_constant() {
+            return Err(entry.fail("a burst needs one constant rate"));
+        }
+    }
     if let Some(entry) = section.get("overhead") {
         settings.overhead = entry.parse("\"38B\"")?;
     }
@@ -83,6 +105,9 @@ fn direction(section: &Section<'_>, delay: Duration) -> Result<LinkDirection, Er
     }
     if let Some(entry) = section.get("reorder") {
         settings.reorder = reorder(&entry)?;
+    }
+    if let Some(entry) = section.get("police") {
+        settings.police = Some(police(&entry)?);
     }
     if let Some(entry) = section.get("dscp") {
         settings.dscp = dscp(&entry)?;
@@ -106,6 +131,18 @@ fn rate(entry: &Entry<'_>) -> Result<RateSchedule, Error> {
         }
     }
     RateSchedule::steps(steps).map_err(|problem| entry.fail(problem))
+}
+
+fn burst(entry: &Entry<'_>) -> Result<BurstAllowance, Error> {
+    let section = entry.section("{ size = \"12.5MB\", peak = \"40Mbit/s\" }", &["size", "peak"])?;
+    let size = section.require("size", "\"12.5MB\"")?.parse("\"12.5MB\"")?;
+    Ok(BurstAllowance { size, peak: section.require("peak", "\"40Mbit/s\"")?.parse("\"40Mbit/s\"")? })
+}
+
+fn police(entry: &Entry<'_>) -> Result<Policer, Error> {
+    let section = entry.section("{ rate = \"10Mbit/s\", size = \"60kB\" }", &["rate", "size"])?;
+    let rate = section.require("rate", "\"10Mbit/s\"")?.parse("\"10Mbit/s\"")?;
+    Ok(Policer { rate, size: section.require("size", "\"60kB\"")?.parse("\"60kB\"")? })
 }
 
 fn queue(entry: &Entry<'_>) -> Result<QueueSpec, Error> {
@@ -132,14 +169,33 @@ fn queue(entry: &Entry<'_>) -> Result<QueueSpec, Error> {
 
 fn filter(entry: &Entry<'_>) -> Result<PacketFilter, Error> {
     let example = "{ protocol = \"udp\", port = 53 }";
-    let section = entry.section(example, &["protocol", "port", "family", "class"])?;
+    let section = entry.section(example, &["protocol", "port", "family", "class", "ecn", "tcp"])?;
     let class = |entry: Entry<'_>| entry.parse::<ServiceClass>("\"EF\"");
     Ok(PacketFilter {
         protocol: section.get("protocol").map(|entry| protocol_number(&entry)).transpose()?,
         port: section.get("port").map(|entry| entry.integer(0..=65_535)).transpose()?.map(|port| port as u16),
         family: section.get("family").map(|entry| entry.parse("\"ipv4\"")).transpose()?,
         class: section.get("class").map(class).transpose()?,
+        ecn: section.get("ecn").map(|entry| ecn_value(&entry)).transpose()?,
+        tcp: section.get("tcp").map(|entry| segment(&entry)).transpose()?,
     })
+}
+
+fn ecn_value(entry: &Entry<'_>) -> Result<Ecn, Error> {
+    match entry.as_text() {
+        Some("not_ect") => Ok(Ecn::NotEct),
+        Some("ect0") => Ok(Ecn::Ect0),
+        Some("ect1") => Ok(Ecn::Ect1),
+        Some("ce") => Ok(Ecn::Ce),
+        _ => Err(entry.fail("unknown ECN value; known: \"not_ect\", \"ect0\", \"ect1\", \"ce\"")),
+    }
+}
+
+fn segment(entry: &Entry<'_>) -> Result<Segment, Error> {
+    let found = Segment::ALL.iter().find(|(name, _)| entry.as_text() == Some(name));
+    found
+        .map(|(_, segment)| *segment)
+        .ok_or_else(|| entry.fail("unknown kind of segment; known: \"syn\", \"syn_ack\", \"ack\", \"data\""))
 }
 
 fn protocol_number(entry: &Entry<'_>) -> Result<u8, Error> {
@@ -195,7 +251,11 @@ fn dscp(entry: &Entry<'_>) -> Result<DscpRewrite, Error> {
         None => {}
     }
     let mut rewrite = DscpRewrite::default();
-    for (from, to) in entry.pairs("\"bleach\", \"clear_precedence\" or { EF = \"CS1\" }")? {
+    let pairs = entry.pairs("\"bleach\", \"clear_precedence\" or { EF = \"CS1\" }")?;
+    if let Some((_, to)) = pairs.iter().find(|(from, _)| *from == ANY) {
+        rewrite = DscpRewrite::constant(to.parse::<ServiceClass>("\"CS1\"")?.dscp().value());
+    }
+    for (from, to) in pairs.iter().filter(|(from, _)| *from != ANY) {
         let from: ServiceClass = from.parse().map_err(|problem: String| to.fail(problem))?;
         let to: ServiceClass = to.parse("\"CS1\"")?;
         rewrite = rewrite.mapping(from.dscp().value(), to.dscp().value());

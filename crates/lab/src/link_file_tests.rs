@@ -64,9 +64,25 @@ fn rates_may_change_and_headers_may_count() {
 }
 
 #[test]
+fn bursts_and_policers_have_a_size_and_a_rate() {
+    let settings =
+        up("burst = { size = \"2MB\", peak = \"16Mbit/s\" }\npolice = { rate = \"4Mbit/s\", size = \"60kB\" }");
+    assert_eq!(settings.burst, Some(BurstAllowance { size: ByteCount(2_000_000), peak: BitRate(16_000_000) }));
+    assert_eq!(settings.police, Some(Policer { rate: BitRate(4_000_000), size: ByteCount(60_000) }));
+    let stepped =
+        "rate = [[\"0s\", \"4Mbit/s\"], [\"1s\", \"2Mbit/s\"]]\nburst = { size = \"2MB\", peak = \"9Mbit/s\" }";
+    assert!(with_up(stepped).unwrap_err().to_string().contains("a burst needs one constant rate"));
+    assert_eq!(up("only = { tcp = \"ack\" }").only.tcp, Some(Segment::Ack));
+    assert!(complaint("rate = \"1Mbit/s\"\nonly = { tcp = \"fin\" }").contains("known: \"syn\""));
+}
+
+#[test]
 fn markings_are_rewritten_by_name() {
     assert_eq!(up("dscp = \"bleach\"").dscp.apply(46), 0);
     assert_eq!(up("dscp = \"clear_precedence\"").dscp.apply(46), 6);
+    let but_best_effort = up("dscp = { any = \"AF11\", BE = \"BE\" }").dscp;
+    assert_eq!([0, 8, 46].map(|dscp| but_best_effort.apply(dscp)), [0, 10, 10]);
+    assert_eq!(up("only = { ecn = \"ect1\" }").only.ecn, Some(rrul_model::marking::Ecn::Ect1));
     let mapped = up("dscp = { EF = \"CS1\" }").dscp;
     assert_eq!((mapped.apply(46), mapped.apply(40)), (8, 40));
     assert_eq!(up("ecn = \"clear\"").ecn, EcnRewrite::Clear);
@@ -82,6 +98,8 @@ fn a_filter_narrows_the_impairments() {
         port: Some(53),
         family: Some(AddressFamily::Ipv6),
         class: Some(ServiceClass::EF),
+        ecn: None,
+        tcp: None,
     };
     assert_eq!(only, expected);
 }
@@ -93,10 +111,10 @@ fn complaints_name_file_line_key_and_what_would_be_right() {
         ("rate = 20", "links/x.toml:6: up.rate: integer found; write \"20Mbit/s\""),
         ("rate = \"0Mbit/s\"", "links/x.toml:6: up.rate: a rate must be more than zero"),
         ("delay = \"1ms\"", "links/x.toml:5: up.rate: missing; write it like rate = \"20Mbit/s\""),
-        ("rate = \"1Mbit/s\"\nlimt = 3", "links/x.toml:7: up.limt: unknown key; known here: rate, overhead, delay,"),
+        ("rate = \"1Mbit/s\"\nlimt = 3", "links/x.toml:7: up.limt: unknown key; known here: rate, burst, overhead,"),
         (
             "rate = \"1Mbit/s\"\nqueue = \"red\"",
-            "up.queue: unknown queue \"red\"; known: pfifo, bfifo, codel, fq_codel",
+            "up.queue: unknown queue \"red\"; known: pfifo, bfifo, prio, codel, fq_codel",
         ),
         (
             "rate = \"1Mbit/s\"\nqueue = { discipline = \"pfifo\", target = \"5ms\" }",

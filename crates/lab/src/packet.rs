@@ -28,6 +28,8 @@ pub(crate) struct Header {
     pub(crate) tcp_payload: u16,
     /// The sequence number; zero for other protocols.
     pub(crate) tcp_sequence: u32,
+    /// The flags of RFC 9293 section 3.1 (FIN 1, SYN 2, RST 4, PSH 8, ACK 16, ...); zero for other protocols.
+    pub(crate) tcp_flags: u8,
     /// A hash over addresses, protocol and ports, not yet perturbed.
     pub(crate) flow: u64,
     /// Whether the destination never leaves one link (224.0.0.0/24, ff02::/16), so that no router forwards it.
@@ -77,12 +79,14 @@ impl Header {
             destination_port,
             tcp_payload: 0,
             tcp_sequence: 0,
+            tcp_flags: 0,
             flow: flow_hash(addresses, protocol, source_port, destination_port),
             link_local,
         };
         if protocol == protocol::TCP && upper.len() >= 20 {
             let data_offset = usize::from(upper[12] >> 4) * 4;
             header.tcp_payload = upper.len().saturating_sub(data_offset) as u16;
+            header.tcp_flags = upper[13];
             header.tcp_sequence = u32::from_be_bytes([upper[4], upper[5], upper[6], upper[7]]);
         }
         header

@@ -13,6 +13,7 @@ use crate::record::{Fate, Record};
 use crate::remark::Remarker;
 use crate::selection::Selector;
 use crate::time::LabTime;
+use crate::token_bucket::TokenBucket;
 use crate::wire::Wire;
 
 /// What the pipe has to say about a packet, once and for all.
@@ -45,6 +46,7 @@ pub struct Pipe {
     spec: QueueSpec,
     queue: Box<dyn Queue>,
     transmitter: Transmitter,
+    policer: Option<TokenBucket>,
     /// When the transmission in progress ends, or the last one ended.
     link_free: LabTime,
     wire: Wire,
@@ -66,7 +68,8 @@ impl Pipe {
             remarker: Remarker::new(direction.dscp.clone(), direction.ecn.clone(), Random::new(seed, "ecn")),
             spec: direction.queue.clone(),
             queue: direction.queue.build(seed),
-            transmitter: Transmitter::new(&direction.rate, now),
+            transmitter: Transmitter::new(&direction.rate, direction.burst, now),
+            policer: policer(direction, now),
             link_free: now,
             wire: Wire::new(direction, seed),
             pool: Vec::new(),
@@ -87,7 +90,8 @@ impl Pipe {
         self.loss = Selector::new(direction.loss.clone(), Random::new(self.seed, "loss"));
         self.duplicate = Selector::new(direction.duplicate.clone(), Random::new(self.seed, "duplicate"));
         self.remarker = Remarker::new(direction.dscp.clone(), direction.ecn.clone(), Random::new(self.seed, "ecn"));
-        self.transmitter = Transmitter::new(&direction.rate, now);
+        self.transmitter = Transmitter::new(&direction.rate, direction.burst, now);
+        self.policer = policer(direction, now);
         self.wire.set(direction, self.seed);
         if self.spec != direction.queue {
             self.spec = direction.queue.clone();
@@ -117,12 +121,18 @@ impl Pipe {
         if impaired {
             record.tos_out = self.remarker.apply(header.tos);
             record.marked = record.tos_out & 3 == 3 && header.tos & 3 != 3;
+            if self.policer.as_mut().is_some_and(|bucket| !bucket.take(octets.len() as u64, now)) {
+                record.fate = Fate::Policed;
+                self.lost.push(record);
+                return;
+            }
         }
         let packet = QueuedPacket {
             slot: self.store(octets, record, impaired),
             length: octets.len() as u32,
             arrival: now,
             flow: header.flow,
+            dscp: record.tos_out >> 2,
             ecn_capable: record.tos_out & 3 != 0,
             marked: false,
         };
@@ -227,6 +237,10 @@ impl Pipe {
         self.pool[original as usize].octets = octets;
         copy
     }
+}
+
+fn policer(direction: &LinkDirection, now: LabTime) -> Option<TokenBucket> {
+    direction.police.map(|policer| TokenBucket::new(policer.rate, policer.size, now))
 }
 
 #[cfg(test)]

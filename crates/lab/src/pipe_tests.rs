@@ -49,6 +49,24 @@ fn count(records: &[Record], fate: Fate) -> usize {
 }
 
 #[test]
+fn a_policer_drops_what_is_too_much_and_only_of_its_family() {
+    let policer = crate::token_bucket::Policer { rate: BitRate(4_000_000), size: ByteCount(3000) };
+    let mut pipe = pipe(|up| {
+        up.police = Some(policer);
+        up.only.family = Some(rrul_model::flow::AddressFamily::Ipv6);
+    });
+    for n in 0..100 {
+        // 8 Mbit/s of each family.
+        pipe.offer(&udp6(1000, 1, 0), LabTime(n * MS));
+        pipe.offer(&udp4(1000, 1, 0), LabTime(n * MS));
+    }
+    let all = records(&mut pipe);
+    let policed = count(&all, Fate::Policed);
+    assert!((47..=49).contains(&policed), "{policed} policed: half of what came, less the bucket");
+    assert_eq!(count(&all, Fate::Delivered), 200 - policed);
+}
+
+#[test]
 fn a_lone_packet_takes_its_transmission_time_and_the_propagation_delay() {
     let mut pipe = pipe(|_| {});
     pipe.offer(&udp4(1500, 1, 0), LabTime(5 * MS));

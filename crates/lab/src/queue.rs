@@ -23,6 +23,8 @@ pub struct QueuedPacket {
     pub arrival: LabTime,
     /// Hash over its five-tuple, already perturbed by the seed.
     pub flow: u64,
+    /// Its code point (RFC 2474), as it comes to the queue.
+    pub dscp: u8,
     /// Whether it is ECN-capable: ECT(0), ECT(1) or CE (RFC 3168 section 5).
     pub ecn_capable: bool,
     /// Whether the queue has set Congestion Experienced on it.
@@ -180,7 +182,7 @@ pub(crate) mod drive {
 
     /// A packet of 1500 octets of flow `flow`, named by `slot`.
     pub(crate) fn packet(slot: u32, flow: u64, arrival: LabTime) -> QueuedPacket {
-        QueuedPacket { slot, length: 1500, arrival, flow, ecn_capable: false, marked: false }
+        QueuedPacket { slot, length: 1500, arrival, flow, dscp: 0, ecn_capable: false, marked: false }
     }
 
     /// Milliseconds as an instant.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rrul_model::units::BitRate;
 
 use crate::time::{LabTime, nanoseconds};
+use crate::token_bucket::{BurstAllowance, TokenBucket};
 
 /// Rates in force from given times on, counted from when the link came up or was last set.
 ///
@@ -38,6 +39,11 @@ impl RateSchedule {
         begun.expect("the first rate begins at zero").1
     }
 
+    /// Whether it never changes.
+    pub fn is_constant(&self) -> bool {
+        self.0.len() == 1
+    }
+
     /// The highest rate of all.
     pub fn highest(&self) -> BitRate {
         self.0.iter().map(|(_, rate)| *rate).max().expect("a schedule is never empty")
@@ -51,12 +57,17 @@ pub(crate) struct Transmitter {
     steps: Vec<(LabTime, u64)>,
     /// Bits (times 10^9) that ended transmissions were short of because they end on whole nanoseconds.
     owed: u128,
+    /// What may be sent faster, and how fast.
+    burst: Option<(TokenBucket, BitRate)>,
 }
 
 impl Transmitter {
-    pub(crate) fn new(schedule: &RateSchedule, begun: LabTime) -> Self {
+    /// A burst allowance is filled at the first rate of the schedule.
+    pub(crate) fn new(schedule: &RateSchedule, burst: Option<BurstAllowance>, begun: LabTime) -> Self {
+        let filled_at = schedule.at(Duration::ZERO);
+        let bucket = |burst: BurstAllowance| (TokenBucket::new(filled_at, burst.size, begun), burst.peak);
         let steps = schedule.0.iter().map(|(at, rate)| (LabTime(begun.0.saturating_add(nanoseconds(*at))), rate.0));
-        Self { steps: steps.collect(), owed: 0 }
+        Self { steps: steps.collect(), owed: 0, burst: burst.map(bucket) }
     }
 
     /// Forgets the fraction of a nanosecond owed: the link was idle, the next transmission begins afresh.
@@ -66,6 +77,9 @@ impl Transmitter {
 
     /// When the last bit of a transmission begun at `start` leaves, over every rate change on the way.
     pub(crate) fn finish(&mut self, start: LabTime, octets: u64) -> LabTime {
+        if let Some((bucket, peak)) = &mut self.burst {
+            return bucket.finish(start, octets, *peak);
+        }
         let mut need = u128::from(octets) * 8 * 1_000_000_000 + self.owed;
         let mut from = start;
         let mut step = self.steps.iter().rposition(|(at, _)| *at <= start).unwrap_or(0);
@@ -97,7 +111,7 @@ mod tests {
     #[test]
     fn back_to_back_packets_keep_the_rate_to_the_nanosecond() {
         // 8.333333 Mbit/s does not divide a packet time: rounding each packet would gain or lose 0.5 ns each.
-        let mut transmitter = Transmitter::new(&RateSchedule::constant(BitRate(8_333_333)), LabTime(0));
+        let mut transmitter = Transmitter::new(&RateSchedule::constant(BitRate(8_333_333)), None, LabTime(0));
         let mut now = LabTime(0);
         for _ in 0..100_000 {
             now = transmitter.finish(now, 1500);
@@ -108,7 +122,7 @@ mod tests {
     #[test]
     fn a_packet_that_meets_a_rate_change_is_sent_at_both_rates() {
         let schedule = RateSchedule::steps(vec![step(0, 8_000), step(1, 16_000)]).unwrap();
-        let mut transmitter = Transmitter::new(&schedule, LabTime(0));
+        let mut transmitter = Transmitter::new(&schedule, None, LabTime(0));
         // 1500 octets are 12000 bits: 4000 in the half second before the change, 8000 in the half second behind it.
         assert_eq!(transmitter.finish(LabTime(500_000_000), 1500), LabTime(1_500_000_000));
         assert_eq!(transmitter.finish(LabTime(1_500_000_000), 1000), LabTime(2_000_000_000));

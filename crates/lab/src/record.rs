@@ -18,11 +18,14 @@ pub enum Fate {
     RandomLoss,
     /// The link lost it by count, before the queue.
     ExactLoss,
+    /// A policer found it too much, before the queue.
+    Policed,
 }
 
 impl Fate {
     /// All, in the order of the CSV documentation.
-    pub const ALL: [Self; 5] = [Self::Delivered, Self::Overflow, Self::AqmDrop, Self::RandomLoss, Self::ExactLoss];
+    pub const ALL: [Self; 6] =
+        [Self::Delivered, Self::Overflow, Self::AqmDrop, Self::RandomLoss, Self::ExactLoss, Self::Policed];
 
     /// The name used in data.
     pub fn name(self) -> &'static str {
@@ -32,6 +35,7 @@ impl Fate {
             Self::AqmDrop => "aqm_drop",
             Self::RandomLoss => "random_loss",
             Self::ExactLoss => "exact_loss",
+            Self::Policed => "policed",
         }
     }
 }

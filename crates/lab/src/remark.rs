@@ -19,6 +19,11 @@ impl DscpRewrite {
         Self([0; 64])
     }
 
+    /// Every code point becomes this one, of which the lower six bits count.
+    pub fn constant(to: u8) -> Self {
+        Self([to & 63; 64])
+    }
+
     /// The upper three bits are cleared (`dscp & 7`): what remains when old gear clears the IP precedence of RFC 791.
     pub fn clear_precedence() -> Self {
         Self(std::array::from_fn(|dscp| dscp as u8 & 7))
@@ -92,6 +97,8 @@ mod tests {
         assert_eq!(remarked(DscpRewrite::bleach(), EcnRewrite::Keep, &[0xb9, 0x22]), [1, 2]);
         let map = DscpRewrite::default().mapping(46, 8);
         assert_eq!(remarked(map, EcnRewrite::Keep, &[0xb9, 0x88]), [0x21, 0x88]);
+        let but_one = DscpRewrite::constant(10).mapping(0, 0);
+        assert_eq!(remarked(but_one, EcnRewrite::Keep, &[0xb9, 0x02]), [0x29, 0x02]);
         assert_eq!(remarked(DscpRewrite::clear_precedence(), EcnRewrite::Keep, &[0xb8, 0x20]), [6 << 2, 0]);
     }
 

@@ -1,8 +1,17 @@
 //! What a host was like while it measured.
 
+mod host_state;
+mod interface;
+mod queue_discipline;
+mod without_names;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use host_state::{HostState, Route};
+pub use interface::{ByteQueueLimit, Interface, InterfaceCounters, Rings, Wireless};
+pub use queue_discipline::{QueueDiscipline, TrafficClass, TrafficCounters};
 
 /// One end of the test. Everything that could explain a figure and costs nothing to know.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -16,10 +25,16 @@ pub struct Environment {
     pub kernel: String,
     /// Machine architecture.
     pub architecture: String,
+    /// What the host runs in: the hypervisor, the kind of container, both; empty where nothing points to any.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub virtualisation: String,
     /// Processor cores that this process may use.
     pub cores: u32,
     /// Processor model.
     pub processor: String,
+    /// Frequency governors of the cores, by name, with the number of cores under each; empty where there are none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub governors: BTreeMap<String, u32>,
     /// `USER_HZ`: ticks per second in the processor-time table.
     pub ticks_per_second: u64,
     /// The kernel's clock source (sysfs), such as `tsc`.
@@ -28,6 +43,9 @@ pub struct Environment {
     pub tcp_info_length: u32,
     /// What this process may do, by name (`realtime_scheduling`, `raw_icmp`, ...), and why not where it may not.
     pub abilities: BTreeMap<String, String>,
-    /// Kernel settings that shape TCP, by name (`net.ipv4.tcp_congestion_control`, ...).
+    /// Kernel settings that shape TCP and the network stack, by name (`net.ipv4.tcp_congestion_control`, ...).
     pub settings: BTreeMap<String, String>,
+    /// What may change while it runs, as it was before the test; the recording's `end` has it as it was after.
+    #[serde(skip_serializing_if = "HostState::is_empty")]
+    pub state: HostState,
 }

@@ -32,6 +32,15 @@ impl Direction {
             Self::Down => "down",
         }
     }
+
+    /// The other.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Up => Self::Down,
+            Self::Down => Self::Up,
+        }
+    }
 }
 
 impl fmt::Display for Direction {
@@ -111,7 +120,7 @@ pub enum Component {
     Voip,
     /// Web Component.
     Web,
-    /// Analysis Component: path traces.
+    /// Analysis Component: path traces, marking sweeps.
     Analysis,
 }
 
@@ -139,6 +148,11 @@ impl FromStr for Component {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FlowId(pub u16);
+
+impl FlowId {
+    /// No flow of the plan: the control connection, whose octets travel on the same link.
+    pub const CONTROL: Self = Self(u16::MAX);
+}
 
 impl fmt::Display for FlowId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -174,6 +188,14 @@ impl Parameters {
     /// A size in octets, or `default`.
     pub fn size(&self, name: &str, default: ByteCount) -> ByteCount {
         self.text(name).and_then(|text| text.parse().ok()).unwrap_or(default)
+    }
+
+    /// A count, or `default` where absent or negative.
+    pub fn count(&self, name: &str, default: u32) -> u32 {
+        match self.0.get(name) {
+            Some(Parameter::Integer(count)) => u32::try_from(*count).unwrap_or(default),
+            _ => default,
+        }
     }
 
     /// A bit rate, if there is one.
@@ -228,6 +250,10 @@ pub enum ParameterKind {
     Rate,
     /// A name, such as `"cubic"`.
     Name,
+    /// One of these names.
+    Choice(&'static [&'static str]),
+    /// A number of things, from 0 to 10 000.
+    Count,
 }
 
 /// One parameter that a flow type understands.

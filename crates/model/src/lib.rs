@@ -7,6 +7,9 @@
 //! - [`time`]: [`time::TestTime`], nanoseconds on one host's monotonic clock since the test began
 //! - [`marking`]: DSCP, ECN and the service classes (RFC 2474, RFC 3168)
 //! - [`flow`]: direction, address family, and one flow of a test
+//! - [`link_layer`]: what an IP packet takes on the wire
+//! - [`line_rate`]: how fast a line was before it was loaded
+//! - [`turns`]: flows that send one after another
 //! - [`phase`]: idle, load, after
 //! - [`plan`]: a test as data, and how it unfolds into flows
 //! - [`observation`]: the raw facts that the ends of a flow write down
@@ -15,10 +18,13 @@
 
 pub mod environment;
 pub mod flow;
+pub mod line_rate;
+pub mod link_layer;
 pub mod marking;
 pub mod observation;
 pub mod phase;
 pub mod plan;
 pub mod recording;
 pub mod time;
+pub mod turns;
 pub mod units;

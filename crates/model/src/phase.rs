@@ -1,4 +1,4 @@
-//! The phases of a test: idle, load, after.
+//! The phases of a test: before, idle, load, after.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,6 +14,8 @@ use crate::time::Window;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
+    /// The line is idle, and surveyed with what would disturb the baseline: marking sweeps, page loads, look-ups.
+    Before,
     /// Probes only: the baseline.
     Idle,
     /// The load runs.
@@ -24,11 +26,12 @@ pub enum Phase {
 
 impl Phase {
     /// All phases in the order in which they happen.
-    pub const ALL: [Self; 3] = [Self::Idle, Self::Load, Self::After];
+    pub const ALL: [Self; 4] = [Self::Before, Self::Idle, Self::Load, Self::After];
 
     /// The name used in plans, recordings and summaries.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Before => "before",
             Self::Idle => "idle",
             Self::Load => "load",
             Self::After => "after",
@@ -48,7 +51,7 @@ impl FromStr for Phase {
         Self::ALL
             .into_iter()
             .find(|phase| phase.name() == text)
-            .ok_or_else(|| format!("unknown phase \"{text}\"; known: idle, load, after"))
+            .ok_or_else(|| format!("unknown phase \"{text}\"; known: before, idle, load, after"))
     }
 }
 

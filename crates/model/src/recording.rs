@@ -6,8 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::environment::Environment;
+use crate::environment::{Environment, HostState};
 use crate::flow::{AddressFamily, FlowId, FlowSpec};
+use crate::line_rate::LineRate;
 use crate::observation::{FlowEvent, ObservationPoint, Tables};
 use crate::phase::{Phase, PhaseWindow};
 use crate::plan::TestPlan;
@@ -51,7 +52,7 @@ pub struct Header {
     pub flows: Vec<FlowSpec>,
     /// When each phase takes place.
     pub phases: Vec<PhaseWindow>,
-    /// The families under test.
+    /// The families under test; the first is that of the control connection.
     pub families: Vec<AddressFamily>,
     /// Families that were asked for or expected and are absent, with the reason.
     #[serde(default)]
@@ -62,6 +63,9 @@ pub struct Header {
     pub server_addresses: Vec<std::net::IpAddr>,
     /// How the two hosts' clocks were matched.
     pub clocks: Clocks,
+    /// How fast the line was before the test; `None` when nothing asked for it or no train came back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_rate: Option<LineRate>,
     /// The client host.
     pub client: Environment,
     /// The server host.
@@ -112,13 +116,29 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// How the run ended. A recording without it was cut short by force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct End {
     /// When.
     pub at: TestTime,
     /// Why it is not complete; `None` when it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
+    /// The client host after the test; its state before stands in the header.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<Box<HostState>>,
+    /// The server host after the test; `None` when the server was lost or is older than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Box<HostState>>,
+}
+
+impl End {
+    /// The state of one host after the test.
+    pub fn host(&self, point: ObservationPoint) -> Option<&HostState> {
+        match point {
+            ObservationPoint::Client => self.client.as_deref(),
+            ObservationPoint::Server => self.server.as_deref(),
+        }
+    }
 }
 
 /// One line of the file.
@@ -210,6 +230,14 @@ impl Recording {
     /// All tables of one observation point, frame by frame.
     pub fn tables_of(&self, point: ObservationPoint) -> impl Iterator<Item = &Tables> {
         self.frames_of(point).map(|frame| &frame.tables)
+    }
+
+    /// The host at one observation point, as it was before the test.
+    pub fn host(&self, point: ObservationPoint) -> &Environment {
+        match point {
+            ObservationPoint::Client => &self.header.client,
+            ObservationPoint::Server => &self.header.server,
+        }
     }
 
     /// All flow events with the point that saw them.

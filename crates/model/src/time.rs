@@ -76,6 +76,12 @@ impl Window {
         Duration::from_nanos(u64::try_from(self.to.0.saturating_sub(self.from.0)).unwrap_or(0))
     }
 
+    /// The stretch that both have; empty, with `to` not after `from`, when they share no instant.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self { from: self.from.max(other.from), to: self.to.min(other.to) }
+    }
+
     /// Whether the two share any instant.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.from < other.to && other.from < self.to
@@ -92,6 +98,8 @@ mod tests {
         assert!(window.contains(TestTime(0)) && !window.contains(TestTime(10)));
         assert_eq!(window.length(), Duration::from_nanos(10));
         assert!(!window.overlaps(&Window { from: TestTime(10), to: TestTime(20) }));
+        let later = Window { from: TestTime(5), to: TestTime(20) };
+        assert_eq!(window.intersection(&later), Window { from: TestTime(5), to: TestTime(10) });
         assert_eq!(Window { from: TestTime(5), to: TestTime(1) }.length(), Duration::ZERO);
     }
 }

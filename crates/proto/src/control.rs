@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use rrul_model::environment::Environment;
+use rrul_model::environment::{Environment, HostState};
 use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::recording::Frame;
 
@@ -66,6 +66,9 @@ pub enum ServerMessage {
     Opened {
         /// Flows that this server cannot serve, with the reason; the others stand.
         refused: Vec<RefusedFlow>,
+        /// The server host before the test: the way to the client and what packets pass on it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<Box<HostState>>,
     },
     /// Nothing of what was asked for is granted.
     Refused {
@@ -84,7 +87,11 @@ pub enum ServerMessage {
     /// What the server has observed, about once a second.
     Observed(Box<Frame>),
     /// All that was observed has been sent.
-    Finished,
+    Finished {
+        /// The server host after the test; none when it has not begun.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<Box<HostState>>,
+    },
 }
 
 /// A flow that the server will not serve.

@@ -1,8 +1,15 @@
 #![doc = include_str!("../PROTOCOL.md")]
 
+pub mod arrival_log;
 pub mod control;
 pub mod limits;
+pub mod one_way_packet;
+pub mod one_way_receiver;
+pub mod one_way_sender;
 pub mod opening;
+pub mod packet_train;
+pub mod periodic_schedule;
+pub mod receive_window;
 pub mod send_schedule;
 pub mod session_reflector;
 pub mod session_sender;

@@ -28,6 +28,7 @@ pub const FETCHING_TIME: Duration = Duration::from_secs(30);
 
 /// The caps of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Limits {
     /// Sessions at one time.
     pub sessions: u32,
@@ -41,6 +42,8 @@ pub struct Limits {
     pub packets_per_second: u32,
     /// Octets in one test packet.
     pub packet_octets: u32,
+    /// Connections of one session's flows that open many (`tcp_connect`) that are answered in one second.
+    pub connections_per_second: u32,
 }
 
 impl Default for Limits {
@@ -52,6 +55,7 @@ impl Default for Limits {
             length: Duration::from_mins(10),
             packets_per_second: 8000,
             packet_octets: 1472,
+            connections_per_second: 100,
         }
     }
 }

@@ -1,16 +1,27 @@
 //! The reflecting end of a session, without a socket: which packet is answered, and how.
 //!
-//! RFC 8762 Session-Reflector, stateful: it counts what arrives, so that loss can be told apart by direction.
+//! RFC 8762 Session-Reflector, stateful: it notes every packet that arrives, so that loss can be told apart by direction.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 
+use crate::arrival_log::{ArrivalLog, LoggedArrival};
 use crate::limits::{Limits, RateCap};
+use crate::one_way_packet::OneWayPacket;
+use crate::packet_train::{TrainArrivals, TrainKind, TrainPacket};
+use crate::receive_window::ReceiveWindow;
 use crate::test_packet::{FollowUp, Kind, TestPacket};
 use crate::token::Token;
 
 /// Addresses that one session may prove.
 const PROVEN_ADDRESSES: usize = 8;
+
+/// Arrivals are fetched once a second; there is room for as many seconds of what the flows may send, and for a few more.
+const LOGGED_SECONDS: f64 = 4.0;
+const LOGGED_MORE: usize = 64;
+/// Most arrivals of one flow that are kept, whatever it asks for: 24 octets each.
+const MOST_LOGGED: usize = 1 << 16;
 
 /// Why a packet gets no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -57,9 +68,19 @@ pub struct Reply {
     pub sent: i64,
 }
 
+/// A train to send back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Train {
+    /// Its packets, to leave back to back.
+    pub packets: Vec<TrainPacket>,
+    /// Octets of each.
+    pub octets: usize,
+}
+
 #[derive(Debug, Default)]
 struct FlowState {
     count: u32,
+    window: ReceiveWindow,
     follow_up: Option<FollowUp>,
 }
 
@@ -71,6 +92,9 @@ pub struct SessionReflector {
     flows: HashMap<u16, FlowState>,
     cap: RateCap,
     longest: usize,
+    /// Test packets that have arrived, those of one-way flows too; greetings are none.
+    pub arrivals: ArrivalLog,
+    train: TrainArrivals,
 }
 
 impl SessionReflector {
@@ -82,6 +106,9 @@ impl SessionReflector {
             flows: HashMap::new(),
             cap: RateCap::new(limits.packets_per_second),
             longest: limits.packet_octets as usize,
+            train: TrainArrivals::default(),
+            // A session that tests nothing holds no room.
+            arrivals: ArrivalLog::with_room(0),
         }
     }
 
@@ -94,9 +121,13 @@ impl SessionReflector {
         }
     }
 
-    /// Packets of this flow are to be answered.
-    pub fn admit(&mut self, flow: u16) {
-        self.flows.entry(flow).or_default();
+    /// Packets of this flow are to be answered, and so many a second are to be expected of it.
+    pub fn admit(&mut self, flow: u16, packets_per_second: f64) {
+        if let Entry::Vacant(place) = self.flows.entry(flow) {
+            place.insert(FlowState::default());
+            let room = (packets_per_second * LOGGED_SECONDS) as usize + LOGGED_MORE;
+            self.arrivals.add_room(room.min(MOST_LOGGED));
+        }
     }
 
     /// Turns the request in `octets` into its reply, of the same length, or says why there is none.
@@ -128,15 +159,82 @@ impl SessionReflector {
         }
         if packet.kind == Kind::Test {
             flow.count = flow.count.saturating_add(1);
+            flow.window.note(packet.sequence);
+            self.arrivals.note(LoggedArrival {
+                flow: packet.flow,
+                sequence: packet.sequence,
+                received: incoming.received,
+                octet: incoming.octet,
+            });
         }
         packet.kind = reply_kind;
         packet.octet_received = incoming.octet;
         packet.reflector_count = flow.count;
         packet.follow_up = flow.follow_up;
+        packet.window = flow.window;
         packet.t2 = incoming.received;
         packet.t3 = now();
         packet.write(octets).map_err(|_| Silence::NotARequest)?;
         Ok(Reply { flow: packet.flow, sequence: packet.sequence, octet: packet.octet_sent, sent: packet.t3 })
+    }
+
+    /// Takes a one-way packet, which is noted and never answered, or says why it is not taken.
+    ///
+    /// # Errors
+    /// [`Silence`]: it is as if the packet had not come.
+    pub fn take(&mut self, octets: &[u8], incoming: Incoming, now: i64) -> Result<(), Silence> {
+        if !self.proven.contains(&incoming.source.to_canonical()) {
+            return Err(Silence::UnprovenSource);
+        }
+        let packet = OneWayPacket::read(octets).map_err(|_| Silence::NotARequest)?;
+        if packet.token != self.token {
+            return Err(Silence::NotARequest);
+        }
+        let flow = self.flows.get_mut(&packet.flow).ok_or(Silence::UnknownFlow)?;
+        if octets.len() > self.longest {
+            return Err(Silence::TooLong);
+        }
+        if !self.cap.grant(now) {
+            return Err(Silence::TooMany);
+        }
+        flow.count = flow.count.saturating_add(1);
+        flow.window.note(packet.sequence);
+        let Incoming { received, octet, .. } = incoming;
+        self.arrivals.note(LoggedArrival { flow: packet.flow, sequence: packet.sequence, received, octet });
+        Ok(())
+    }
+
+    /// Takes a packet of a train; the last one gives the train to send back, and the octets of each of its packets.
+    ///
+    /// Trains are of no flow, so they are taken before a test is opened, too.
+    ///
+    /// # Errors
+    /// [`Silence`]: it is as if the packet had not come.
+    pub fn couple(&mut self, octets: &[u8], incoming: Incoming, now: i64) -> Result<Option<Train>, Silence> {
+        if !self.proven.contains(&incoming.source.to_canonical()) {
+            return Err(Silence::UnprovenSource);
+        }
+        let packet = TrainPacket::read(octets).map_err(|_| Silence::NotARequest)?;
+        if packet.token != self.token {
+            return Err(Silence::NotARequest);
+        }
+        if octets.len() > self.longest {
+            return Err(Silence::TooLong);
+        }
+        if !self.cap.grant(now) {
+            return Err(Silence::TooMany);
+        }
+        match packet.kind {
+            TrainKind::Car => self.train.note(&packet, octets.len(), incoming.received),
+            TrainKind::Last => return Ok(self.train.end(&packet).map(|(packets, octets)| Train { packets, octets })),
+            TrainKind::Back => return Err(Silence::NotARequest),
+        }
+        Ok(None)
+    }
+
+    /// Whether the session may have one more packet at this instant of the session clock, sent without being asked.
+    pub fn grant(&mut self, now: i64) -> bool {
+        self.cap.grant(now)
     }
 
     /// The kernel has stamped the departure of an earlier reply; the next reply of the flow tells it.

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use rrul_model::flow::FlowId;
-use rrul_model::observation::{ProbeReceived, ProbeSent, ReplyStamped};
+use rrul_model::observation::{ProbeReceived, ProbeSent, ReflectorWindow, ReplyStamped};
 use rrul_model::time::{TestTime, Window};
 
+use crate::receive_window::KnownArrivals;
 use crate::send_schedule::SendSchedule;
 use crate::test_packet::{FollowUp, Kind, TestPacket};
 use crate::token::Token;
@@ -22,6 +23,7 @@ pub struct SessionSender {
     next: Option<TestTime>,
     sequence: u32,
     last_follow_up: Option<u32>,
+    known: KnownArrivals,
 }
 
 /// What identifies a flow's packets.
@@ -48,13 +50,39 @@ pub struct Arrival {
     pub octet: u8,
 }
 
+/// What a reply says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// The reply itself.
+    pub received: ProbeReceived,
+    /// What it tells of an earlier reply.
+    pub stamped: Option<ReplyStamped>,
+    /// What it tells of other packets, where nothing before it has told the same.
+    pub window: Option<ReflectorWindow>,
+}
+
 impl SessionSender {
     /// A flow that sends one packet every `interval` within `window`.
     pub fn new(identity: Identity, window: Window, interval: Duration, seed: u64) -> Self {
         let mut schedule = SendSchedule::new(window, interval, seed);
         let next = schedule.next();
         let Identity { flow, token, octet, server_origin } = identity;
-        Self { flow, token, octet, server_origin, schedule, next, sequence: 0, last_follow_up: None }
+        Self {
+            flow,
+            token,
+            octet,
+            server_origin,
+            schedule,
+            next,
+            sequence: 0,
+            last_follow_up: None,
+            known: KnownArrivals::default(),
+        }
+    }
+
+    /// The traffic-class octet that packets are to bear from now on.
+    pub fn mark(&mut self, octet: u8) {
+        self.octet = octet;
     }
 
     /// When the next packet is due; `None` when the flow has sent them all.
@@ -67,19 +95,7 @@ impl SessionSender {
     /// `None` when none is left or `octets` are too few.
     pub fn send(&mut self, now: TestTime, octets: &mut [u8]) -> Option<ProbeSent> {
         let scheduled = self.next?;
-        let packet = TestPacket {
-            kind: Kind::Test,
-            flow: self.flow.0,
-            octet_sent: self.octet,
-            octet_received: 0,
-            token: self.token,
-            sequence: self.sequence,
-            reflector_count: 0,
-            t1: now.0,
-            t2: 0,
-            t3: 0,
-            follow_up: None,
-        };
+        let packet = TestPacket::request(Kind::Test, self.flow.0, self.octet, self.token, self.sequence, now.0);
         packet.write(octets).ok()?;
         let sent = ProbeSent { flow: self.flow, sequence: self.sequence, scheduled, sent: now };
         self.sequence += 1;
@@ -99,7 +115,7 @@ impl SessionSender {
     }
 
     /// Takes a reply; `None` when it is not one to this flow's packets.
-    pub fn receive(&mut self, octets: &[u8], arrival: Arrival) -> Option<(ProbeReceived, Option<ReplyStamped>)> {
+    pub fn receive(&mut self, octets: &[u8], arrival: Arrival) -> Option<Answer> {
         let packet = TestPacket::read(octets).ok()?;
         let ours = packet.kind == Kind::Reply
             && packet.flow == self.flow.0
@@ -127,6 +143,13 @@ impl SessionSender {
             self.last_follow_up = Some(sequence);
             ReplyStamped { flow: self.flow, sequence, reflector_sent: server_time(sent) }
         });
-        Some((received, stamped))
+        let is_news = self.known.take(packet.sequence, packet.window, self.sequence);
+        let window = is_news.then_some(ReflectorWindow {
+            flow: self.flow,
+            sequence: packet.sequence,
+            highest: packet.window.highest,
+            window: packet.window.bits,
+        });
+        Some(Answer { received, stamped, window })
     }
 }

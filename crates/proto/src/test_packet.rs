@@ -20,17 +20,22 @@
 //! +---------------------------------------------------------------+
 //! |               T3: reflector's transmit stamp (64)             | 48
 //! +---------------------------------------------------------------+
-//! |            Follow-up: sequence, and 32 reserved bits          | 56
+//! |                      Follow-up: sequence                      | 56
+//! +---------------------------------------------------------------+
+//! |                Window: highest sequence arrived               | 60
 //! +---------------------------------------------------------------+
 //! |       Follow-up: kernel transmit stamp of that reply (64)     | 64
 //! +---------------------------------------------------------------+
-//! |                       Padding, random                         | 72
+//! |     Window: which of the latest 64 packets have arrived (64)  | 72
+//! +---------------------------------------------------------------+
+//! |                       Padding, random                         | 80
 //! ```
 
+use crate::receive_window::ReceiveWindow;
 use crate::token::Token;
 
 /// Octets of a test packet without padding; shorter ones are not answered.
-pub const LEAST_OCTETS: usize = 72;
+pub const LEAST_OCTETS: usize = 80;
 
 const MARK: [u8; 2] = *b"RR";
 const VERSION: u8 = 1;
@@ -97,6 +102,8 @@ pub struct TestPacket {
     pub t3: i64,
     /// News of an earlier reply.
     pub follow_up: Option<FollowUp>,
+    /// In a reply: the test packets of this flow that have arrived so far.
+    pub window: ReceiveWindow,
 }
 
 /// Why octets are no test packet.
@@ -111,6 +118,24 @@ pub enum PacketError {
 }
 
 impl TestPacket {
+    /// A packet as its sender fills it in.
+    pub fn request(kind: Kind, flow: u16, octet: u8, token: Token, sequence: u32, t1: i64) -> Self {
+        Self {
+            kind,
+            flow,
+            octet_sent: octet,
+            octet_received: 0,
+            token,
+            sequence,
+            reflector_count: 0,
+            t1,
+            t2: 0,
+            t3: 0,
+            follow_up: None,
+            window: ReceiveWindow::default(),
+        }
+    }
+
     /// Writes the fields over the first [`LEAST_OCTETS`] of `octets` and leaves the padding alone.
     ///
     /// # Errors
@@ -132,8 +157,9 @@ impl TestPacket {
         octets[48..56].copy_from_slice(&self.t3.to_be_bytes());
         let follow_up = self.follow_up.unwrap_or(FollowUp { sequence: NO_SEQUENCE, sent: 0 });
         octets[56..60].copy_from_slice(&follow_up.sequence.to_be_bytes());
-        octets[60..64].fill(0);
+        octets[60..64].copy_from_slice(&self.window.highest.to_be_bytes());
         octets[64..72].copy_from_slice(&follow_up.sent.to_be_bytes());
+        octets[72..80].copy_from_slice(&self.window.bits.to_be_bytes());
         Ok(())
     }
 
@@ -163,6 +189,7 @@ impl TestPacket {
             t2: stamp(40),
             t3: stamp(48),
             follow_up: (sequence != NO_SEQUENCE).then(|| FollowUp { sequence, sent: stamp(64) }),
+            window: ReceiveWindow { highest: word(60), bits: stamp(72).cast_unsigned() },
         })
     }
 }
@@ -184,20 +211,23 @@ mod tests {
             t2: 0x0102_0304_0506_0708,
             t3: i64::MAX,
             follow_up: Some(FollowUp { sequence: 1, sent: i64::MIN }),
+            window: ReceiveWindow { highest: 0x0a0b_0c0d, bits: 0xf102_0304_0506_0709 },
         }
     }
 
     #[test]
     fn a_test_packet_is_these_octets() {
-        let mut octets = [0xee; 80];
+        let mut octets = [0xee; 88];
         packet().write(&mut octets).unwrap();
         assert_eq!(octets[0..8], [b'R', b'R', 1, 2, 1, 2, 0xb8, 0x20]);
         assert_eq!(octets[8..24], [7; 16]);
         assert_eq!(octets[24..32], [3, 4, 5, 6, 0, 0, 0, 9]);
         assert_eq!(octets[32..40], [255, 255, 255, 255, 255, 255, 255, 254]);
         assert_eq!(octets[40..48], [1, 2, 3, 4, 5, 6, 7, 8]);
-        assert_eq!(octets[56..64], [0, 0, 0, 1, 0, 0, 0, 0]);
-        assert_eq!(octets[72..80], [0xee; 8], "the padding is left alone");
+        assert_eq!(octets[56..64], [0, 0, 0, 1, 0x0a, 0x0b, 0x0c, 0x0d]);
+        assert_eq!(octets[64..72], [0x80, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(octets[72..80], [0xf1, 2, 3, 4, 5, 6, 7, 9]);
+        assert_eq!(octets[80..88], [0xee; 8], "the padding is left alone");
         assert_eq!(TestPacket::read(&octets), Ok(packet()));
     }
 
@@ -205,7 +235,7 @@ mod tests {
     fn foreign_or_short_octets_are_refused() {
         let mut octets = [0; LEAST_OCTETS];
         packet().write(&mut octets).unwrap();
-        assert_eq!(TestPacket::read(&octets[..71]), Err(PacketError::Short(71)));
+        assert_eq!(TestPacket::read(&octets[..79]), Err(PacketError::Short(79)));
         for at in 0..4 {
             let mut other = octets;
             other[at] = 0xff;

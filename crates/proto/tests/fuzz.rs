@@ -14,7 +14,7 @@ use rrul_proto::control::{ClientMessage, FRAME_HEADER_OCTETS, FrameHeader, Serve
 use rrul_proto::limits::{FRAME_OCTETS, Limits};
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, SERVER_OCTETS, ServerOpening, agreed_version};
 use rrul_proto::session_reflector::{Incoming, Reply, SessionReflector, Silence};
-use rrul_proto::session_sender::{Arrival, Identity, SessionSender};
+use rrul_proto::session_sender::{Answer, Arrival, Identity, SessionSender};
 use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use rrul_proto::token::Token;
 use rrul_proto::{HIGHEST_VERSION, LOWEST_VERSION, MAGIC};
@@ -153,7 +153,7 @@ proptest! {
             reflector.prove(source);
         }
         if let Ok(asked) = asked.as_ref() && know_flow {
-            reflector.admit(asked.flow);
+            reflector.admit(asked.flow, 10_000.0);
         }
         let mut answer = octets.clone();
         let outcome = reflector.reflect(&mut answer, Incoming { source, received, octet: 0 }, || sent);
@@ -193,10 +193,11 @@ proptest! {
         }
         let arrival = Arrival { received: TestTime(received), read: TestTime(received), octet: 0 };
         match (sender.receive(&octets, arrival), TestPacket::read(&octets)) {
-            (Some((reply, stamped)), Ok(packet)) => {
+            (Some(Answer { received: reply, stamped, window }), Ok(packet)) => {
                 prop_assert_eq!((reply.sequence, packet.token, packet.kind), (packet.sequence, token, Kind::Reply));
                 prop_assert!(reply.sequence < packets);
                 prop_assert!(stamped.is_none_or(|stamped| stamped.sequence < packets));
+                prop_assert!(window.is_none_or(|window| (reply.sequence..packets).contains(&window.highest)));
             }
             (None, Ok(packet)) => prop_assert!(!ours || packet.sequence >= packets),
             (reply, Err(_)) => prop_assert!(reply.is_none()),

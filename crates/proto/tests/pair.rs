@@ -1,9 +1,12 @@
 //! Sender and reflector together, over links whose every doing is known.
 
+mod attribution;
 mod virtual_link;
 
 use std::collections::BTreeSet;
 
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use rrul_model::observation::ProbeReceived;
 use rrul_model::time::{TestTime, Window};
 use virtual_link::{EF, MILLISECOND, READING, REFLECTING, Run, SECOND, Scenario, Way, run};
@@ -79,17 +82,6 @@ fn delays_that_vary_and_packets_that_overtake_each_other_are_still_exact() {
     assert!(by_arrival.is_sorted_by_key(|reply| reply.reflector_received), "the count is the order of arrival");
 }
 
-/// Losses between the first and the last reply, told apart by the count: what the sender's numbers jumped over and the
-/// reflector's count did not was lost on the way up, what both jumped over on the way down.
-fn losses_between_replies(run: &Run) -> (u32, u32) {
-    let pairs = run.received.windows(2).map(|pair| (pair[0].0, pair[1].0));
-    pairs.fold((0, 0), |(up, down), (before, after)| {
-        let sent = after.sequence - before.sequence;
-        let counted = after.reflector_count - before.reflector_count;
-        (up + sent - counted, down + counted - 1)
-    })
-}
-
 #[test]
 fn loss_up_is_told_from_loss_down() {
     let lossy = |loses_one_in| Way { loses_one_in, ..Way::of(7 * MILLISECOND) };
@@ -97,17 +89,48 @@ fn loss_up_is_told_from_loss_down() {
         let scenario = Scenario { up: lossy(up), down: lossy(down), ..Scenario::sixty_seconds() };
         let run = run(&scenario);
         assert_eq!(run.received.len() + run.lost_up.len() + run.lost_down.len(), PACKETS as usize);
-        // What is lost after the last reply nothing tells; before the first, the numbers count from 0 and 1.
-        let (first, last) = (run.received[0].0, run.received[run.received.len() - 1].0);
-        let (up_between, down_between) = losses_between_replies(&run);
-        let told_up = first.sequence + 1 - first.reflector_count + up_between;
-        let told_down = first.reflector_count - 1 + down_between;
-        let before_last = |lost: &[u32]| lost.iter().filter(|number| **number < last.sequence).count() as u32;
-        assert_eq!(told_up, before_last(&run.lost_up), "up, where one in {up} was lost, and one in {down} down");
-        assert_eq!(told_down, before_last(&run.lost_down), "down, where one in {down} was lost, and one in {up} up");
+        attribution::by_the_reflectors_notes(&run);
+        attribution::by_windows(&scenario, &run);
         assert_eq!(!run.lost_up.is_empty(), up > 0, "the link lost what the scenario says");
         assert_eq!(!run.lost_down.is_empty(), down > 0);
         every_delay_is_exact(&scenario, &run);
+    }
+}
+
+#[test]
+fn while_nothing_is_lost_or_overtaken_no_window_is_noted() {
+    assert_eq!(run(&Scenario::sixty_seconds()).windows, []);
+}
+
+#[test]
+fn an_outage_of_more_than_64_packets_is_attributed_by_the_notes_and_in_part_by_windows() {
+    // 100 packets and more, as phases vary.
+    let outage = Some(Window { from: TestTime(20 * SECOND), to: TestTime(22 * SECOND + 100 * MILLISECOND) });
+    for (up, down) in [(outage, None), (None, outage)] {
+        let scenario = Scenario {
+            up: Way { outage: up, ..Way::of(7 * MILLISECOND) },
+            down: Way { outage: down, ..Way::of(11 * MILLISECOND) },
+            ..Scenario::sixty_seconds()
+        };
+        let run = run(&scenario);
+        assert!(run.lost_up.len() + run.lost_down.len() > 100, "{} {}", run.lost_up.len(), run.lost_down.len());
+        attribution::by_the_reflectors_notes(&run);
+        let unattributed = attribution::by_windows(&scenario, &run);
+        assert_eq!(unattributed, run.lost_up.len() + run.lost_down.len() - 63, "one reply tells of 63 before it");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 200, rng_seed: RngSeed::Fixed(7785), failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn whatever_the_link_does_every_packet_is_attributed(up in attribution::way(), down in attribution::way(), seed: u64) {
+        let scenario = Scenario { up, down, seed, ..Scenario::sixty_seconds() };
+        let run = run(&scenario);
+        attribution::by_the_reflectors_notes(&run);
+        attribution::by_windows(&scenario, &run);
     }
 }
 

@@ -115,6 +115,7 @@ fn the_numbers_in_the_text_are_the_constants() {
         ("length", format!("{} s", limits.length.as_secs())),
         ("packets_per_second", limits.packets_per_second.to_string()),
         ("packet_octets", limits.packet_octets.to_string()),
+        ("connections_per_second", limits.connections_per_second.to_string()),
     ] {
         let row = section("# 7. Limits").lines().find(|line| line.starts_with(&format!("| `{key}`")));
         assert!(row.is_some_and(|row| row.ends_with(&format!("| {value} |"))), "{key}: {row:?}, not {value}");

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use rrul_model::flow::FlowId;
 use rrul_model::time::{TestTime, Window};
+use rrul_proto::arrival_log::LoggedArrival;
 use rrul_proto::limits::Limits;
+use rrul_proto::receive_window::ReceiveWindow;
 use rrul_proto::send_schedule::Random;
 use rrul_proto::session_reflector::{Incoming, SessionReflector, Silence};
-use rrul_proto::session_sender::{Arrival, Identity, SessionSender};
+use rrul_proto::session_sender::{Answer, Arrival, Identity, SessionSender};
 use rrul_proto::test_packet::{FollowUp, Kind, LEAST_OCTETS, TestPacket};
 use rrul_proto::token::Token;
 
@@ -18,19 +20,7 @@ const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 const EF: u8 = 0xb8;
 
 fn packet(kind: Kind, sequence: u32) -> TestPacket {
-    TestPacket {
-        kind,
-        flow: FLOW,
-        octet_sent: EF,
-        octet_received: 0,
-        token: TOKEN,
-        sequence,
-        reflector_count: 0,
-        t1: 5,
-        t2: 0,
-        t3: 0,
-        follow_up: None,
-    }
+    TestPacket::request(kind, FLOW, EF, TOKEN, sequence, 5)
 }
 
 /// The packet with random padding up to `length`.
@@ -44,7 +34,7 @@ fn octets(packet: &TestPacket, length: usize) -> Vec<u8> {
 fn reflector() -> SessionReflector {
     let mut reflector = SessionReflector::new(TOKEN, &Limits::default());
     reflector.prove(CLIENT);
-    reflector.admit(FLOW);
+    reflector.admit(FLOW, 10_000.0);
     reflector
 }
 
@@ -92,6 +82,7 @@ fn a_reply_tells_what_arrived_and_when_and_returns_what_the_sender_wrote() {
         reflector_count: 1,
         t2: -40,
         t3: -30,
+        window: ReceiveWindow { highest: 7, bits: 1 },
         ..packet(Kind::Test, 7)
     };
     assert_eq!(TestPacket::read(&octets), Ok(expected));
@@ -118,7 +109,7 @@ fn a_mapped_ipv4_address_is_the_ipv4_address() {
     assert!(reflector().reflect(&mut request.clone(), from(mapped), || 0).is_ok());
     let mut other_way = SessionReflector::new(TOKEN, &Limits::default());
     other_way.prove(mapped);
-    other_way.admit(FLOW);
+    other_way.admit(FLOW, 10_000.0);
     assert!(other_way.reflect(&mut request.clone(), from(CLIENT), || 0).is_ok());
 }
 
@@ -160,7 +151,7 @@ fn more_than_is_granted_is_met_with_silence_until_time_has_passed() {
     let limits = Limits { packets_per_second: 100, ..Limits::default() };
     let mut reflector = SessionReflector::new(TOKEN, &limits);
     reflector.prove(CLIENT);
-    reflector.admit(FLOW);
+    reflector.admit(FLOW, 10_000.0);
     let mut at = |received: i64| {
         let mut octets = octets(&packet(Kind::Test, 0), 100);
         reflector.reflect(&mut octets, Incoming { source: CLIENT, received, octet: EF }, || received)
@@ -181,6 +172,22 @@ fn a_greeting_is_answered_and_not_counted() {
     assert_eq!(reply(&mut reflector, &packet(Kind::Test, 0)).reflector_count, 1);
     assert_eq!(reply(&mut reflector, &packet(Kind::Greeting, 1)).reflector_count, 1);
     assert_eq!(reply(&mut reflector, &packet(Kind::Test, 1)).reflector_count, 2);
+}
+
+#[test]
+fn only_test_packets_that_are_answered_are_noted() {
+    let mut reflector = reflector();
+    reply(&mut reflector, &packet(Kind::Greeting, 0));
+    silence(&mut reflector, &octets(&packet(Kind::Test, 4), 100), from(IpAddr::V6(Ipv6Addr::LOCALHOST)));
+    silence(&mut reflector, &octets(&TestPacket { flow: FLOW + 1, ..packet(Kind::Test, 5) }, 100), from(CLIENT));
+    assert_eq!(reply(&mut reflector, &packet(Kind::Greeting, 0)).window, ReceiveWindow::default());
+    for sequence in [3, 3, 1] {
+        reply(&mut reflector, &packet(Kind::Test, sequence));
+    }
+    let arrival = |sequence| LoggedArrival { flow: FLOW, sequence, received: 1_000, octet: EF };
+    assert_eq!(reflector.arrivals.drain().collect::<Vec<_>>(), [3, 3, 1].map(arrival));
+    let window = reply(&mut reflector, &packet(Kind::Test, 4)).window;
+    assert_eq!(window, ReceiveWindow { highest: 4, bits: 0b1011 });
 }
 
 #[test]
@@ -237,7 +244,7 @@ fn what_is_no_reply_to_a_packet_sent_is_ignored() {
     assert!(sender.receive(&octets(&good, 100)[..LEAST_OCTETS - 1], ARRIVAL).is_none(), "a short packet");
     assert!(sender.receive(&[], ARRIVAL).is_none(), "nothing");
     let told = TestPacket { follow_up: Some(FollowUp { sequence: 0, sent: 12_345 }), ..good };
-    let (received, stamped) = sender.receive(&octets(&told, 100), ARRIVAL).unwrap();
+    let Answer { received, stamped, .. } = sender.receive(&octets(&told, 100), ARRIVAL).unwrap();
     assert_eq!(received.sequence, 1);
     assert_eq!(stamped.map(|stamped| stamped.reflector_sent), Some(TestTime(2_345)), "less the server's origin");
 }
@@ -247,7 +254,7 @@ fn a_follow_up_of_a_number_never_sent_is_ignored_and_the_reply_is_not() {
     let mut sender = sender();
     for sequence in [2, u32::MAX - 1] {
         let reply = TestPacket { follow_up: Some(FollowUp { sequence, sent: 1 }), ..packet(Kind::Reply, 0) };
-        let (received, stamped) = sender.receive(&octets(&reply, 100), ARRIVAL).unwrap();
+        let Answer { received, stamped, .. } = sender.receive(&octets(&reply, 100), ARRIVAL).unwrap();
         assert_eq!((received.sequence, stamped), (0, None));
     }
 }
@@ -258,7 +265,7 @@ fn stamps_at_the_ends_of_the_clock_do_not_overflow() {
     for (t2, t3) in [(i64::MIN, i64::MAX), (i64::MAX, i64::MIN)] {
         let follow_up = Some(FollowUp { sequence: 0, sent: i64::MIN });
         let reply = TestPacket { t2, t3, follow_up, ..packet(Kind::Reply, 0) };
-        let (received, _) = sender.receive(&octets(&reply, 100), ARRIVAL).unwrap();
+        let Answer { received, .. } = sender.receive(&octets(&reply, 100), ARRIVAL).unwrap();
         assert_eq!(received.reflector_received, TestTime(t2.saturating_sub(10_000)));
     }
 }

@@ -186,7 +186,7 @@ mod tests {
     }
 
     fn end() -> Line {
-        Line::End(End { at: TestTime(1), partial: None })
+        Line::End(End { at: TestTime(1), partial: None, ..End::default() })
     }
 
     #[test]

@@ -89,7 +89,11 @@ mod tests {
             Some(us) => DelayStatistics::of(vec![Delay(us * 1_000)], 0),
             None => of(None),
         };
-        PhaseDelays { idle: DelayStatistics::of(vec![Delay(idle_us * 1_000)], 0), load: loaded, after: None }
+        PhaseDelays {
+            idle: DelayStatistics::of(vec![Delay(idle_us * 1_000)], 0),
+            load: loaded,
+            ..PhaseDelays::default()
+        }
     }
 
     #[test]

@@ -64,6 +64,8 @@ fn type_word(flow_type: &str) -> &str {
         "icmp_echo" => "ICMP",
         "udp_rr" => "UDP rr",
         "tcp_rr" => "TCP rr",
+        "tcp_connect" => "TCP connect",
+        "tcp_records" => "TCP records",
         "voip" => "VoIP",
         "bulk_tcp" => "TCP",
         other => other,

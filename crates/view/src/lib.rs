@@ -11,6 +11,7 @@
 pub mod chart;
 pub mod charts;
 pub mod error;
+mod host_lines;
 pub mod improvement;
 pub mod svg;
 pub mod text;
@@ -18,14 +19,21 @@ pub mod theme;
 
 mod axis;
 mod bins;
+mod class_words;
 mod delay_panel;
+mod fate_lines;
 mod figure;
 mod font;
 mod label;
+mod marking_words;
+mod octet_lines;
 mod page;
 mod png;
 mod rate_panel;
+mod stream_lines;
 mod table;
+mod text_scored;
+mod voice_table;
 mod words;
 
 use rrul_analysis::Analysis;

@@ -167,7 +167,7 @@ impl<'a> Page<'a> {
                 _ if to - from >= style.width(name) + 4.0 => (f64::midpoint(from, to), Align::Centre),
                 Phase::Idle => (to, Align::Right),
                 Phase::After => (from, Align::Left),
-                Phase::Load => continue,
+                Phase::Load | Phase::Before => continue,
             };
             self.figure.text(x, y, name, TextStyle { align, ..style });
         }

@@ -1,5 +1,7 @@
 //! Summaries for a terminal: plain words and aligned figures.
 
+mod by_direction;
+
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::{DirectionGoodput, Loss, PhaseDelays, TransactionFlow};
 use rrul_analysis::statistics::percentile::DelayStatistics;
@@ -9,11 +11,18 @@ use rrul_model::observation::ObservationPoint;
 use rrul_model::phase::Phase;
 use rrul_model::units::Delay;
 
+use crate::fate_lines;
+use crate::host_lines;
 use crate::improvement::improvement_sentence;
 use crate::label::{Naming, names};
+use crate::marking_words::marking_lines;
+use crate::octet_lines::octet_lines;
 use crate::rate_panel::direction_word;
+use crate::stream_lines;
 use crate::table::Table;
-use crate::words;
+use crate::text_scored;
+use crate::voice_table;
+use crate::words::{self, added};
 
 /// Whether a summary may use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,9 +60,18 @@ const DELAY_COLUMNS: [&str; 8] = ["", "min", "P50", "P90", "P95", "P99", "max", 
 pub fn text_summary(run: &Analysis, style: Style) -> String {
     let mut lines = head(run, style);
     lines.extend(delay_lines(run, style));
+    lines.extend(fate_section(run, style));
+    lines.extend(by_direction::lines(run, style));
     lines.extend(goodput_lines(run, style));
+    lines.extend(voice_lines(run, style));
+    lines.extend(block(style, "Sharing under load: Jain's index, 1 is even", stream_lines::sharing(run)));
+    lines.extend(block(style, "Time to connect, new TCP connections", stream_lines::connections(run)));
+    lines.extend(block(style, "Stream delay, from write to read within a TCP stream", stream_lines::stream_delay(run)));
+    lines.extend(with_heading(style, "On the link under load, IP packets", octet_lines(run)));
     lines.extend(transaction_lines(run, style));
+    lines.extend(marking_section(run, style));
     lines.extend(measurement_lines(run, style));
+    lines.extend(block(style, "Hosts", host_lines::lines(run).iter().map(|line| printable(line)).collect()));
     finished(&lines)
 }
 
@@ -101,6 +119,7 @@ fn head(run: &Analysis, style: Style) -> Vec<String> {
         lines.push("Valid: nothing speaks against these numbers.".to_owned());
     }
     lines.extend(words::warnings(run).iter().map(|warning| style.alarm(&printable(warning))));
+    lines.extend(text_scored::lines(run));
     let notes = run.validity.reasons.iter().filter(|reason| reason.severity == Severity::Info);
     lines.extend(notes.map(|reason| printable(&format!("Note: {}", reason.text))));
     lines
@@ -114,9 +133,14 @@ fn delay_lines(run: &Analysis, style: Style) -> Vec<String> {
     let mut table = Table::default();
     table.row(DELAY_COLUMNS);
     let delays = &run.round_trip_delay;
+    let bursts =
+        Direction::ALL.into_iter().any(|way| run.bursts.of(way).is_some_and(|history| history.burst.is_some()));
     for (name, phase) in PHASES {
         if let Some(statistics) = delays.of(phase) {
             table.named_row(name, delay_cells(statistics));
+        }
+        if let Some(unscored) = delays.unscored.as_ref().filter(|_| phase == Phase::Load && bursts) {
+            table.named_row("before that, in the burst", delay_cells(unscored));
         }
     }
     if let Some((load, idle)) = delays.load.as_ref().zip(delays.idle.as_ref()) {
@@ -159,6 +183,11 @@ fn increases(load: &DelayStatistics, idle: &DelayStatistics) -> [String; 6] {
     })
 }
 
+fn fate_section(run: &Analysis, style: Style) -> Vec<String> {
+    let lines = fate_lines::lines(run).iter().map(|line| printable(line)).collect::<Vec<_>>();
+    if lines.is_empty() { lines } else { [vec![String::new(), style.heading(fate_lines::HEADING)], lines].concat() }
+}
+
 fn goodput_lines(run: &Analysis, style: Style) -> Vec<String> {
     let directions: Vec<(Direction, &DirectionGoodput)> = Direction::ALL
         .into_iter()
@@ -184,6 +213,15 @@ fn goodput_lines(run: &Analysis, style: Style) -> Vec<String> {
     }
     lines.extend(table.lines());
     lines
+}
+
+fn voice_lines(run: &Analysis, style: Style) -> Vec<String> {
+    with_heading(style, voice_table::HEADING, run.voip.as_ref().map(voice_table::lines).unwrap_or_default())
+}
+
+/// Lines under their heading, with a blank one before; nothing where there are none.
+fn with_heading(style: Style, heading: &str, lines: Vec<String>) -> Vec<String> {
+    if lines.is_empty() { lines } else { [vec![String::new(), style.heading(heading)], lines].concat() }
 }
 
 fn transaction_lines(run: &Analysis, style: Style) -> Vec<String> {
@@ -212,6 +250,15 @@ fn per_second(flow: &TransactionFlow, phase: Phase) -> String {
         Some(entry) => format!("{:.0}", entry.per_second),
         None => unknown(),
     }
+}
+
+/// Service classes and ECN on the path.
+fn marking_section(run: &Analysis, style: Style) -> Vec<String> {
+    let said = marking_lines(run);
+    let Some(width) = said.iter().map(|(name, _)| name.chars().count()).max() else { return Vec::new() };
+    let line = |(name, text): (String, String)| printable(&format!("  {name:<width$}  {text}"));
+    let heading = vec![String::new(), style.heading("Markings on the path")];
+    heading.into_iter().chain(said.into_iter().map(line)).collect()
 }
 
 /// How the measurement itself went.
@@ -247,30 +294,21 @@ fn measurement_lines(run: &Analysis, style: Style) -> Vec<String> {
             ]);
         }
     }
-    let lines = table.lines();
-    if lines.is_empty() {
-        lines
-    } else {
-        [vec![String::new(), style.heading("The measurement itself")], lines].concat()
-    }
+    with_heading(style, "The measurement itself", table.lines())
 }
 
-fn unknown() -> String {
+/// Lines under a heading; none where there is nothing to say.
+fn block(style: Style, heading: &str, lines: Vec<String>) -> Vec<String> {
+    if lines.is_empty() { lines } else { [vec![String::new(), style.heading(heading)], lines].concat() }
+}
+
+pub(crate) fn unknown() -> String {
     "–".to_owned()
 }
 
 /// A figure from the distribution of delays; none means that it falls on a lost packet.
-fn quantile(delay: Option<Delay>) -> String {
+pub(crate) fn quantile(delay: Option<Delay>) -> String {
     delay.map_or_else(|| "lost".to_owned(), |delay| delay.to_string())
-}
-
-/// A difference with its sign.
-fn added(delay: Option<Delay>) -> String {
-    match delay {
-        Some(delay) if delay.0 > 0 => format!("+{delay}"),
-        Some(delay) => delay.to_string(),
-        None => unknown(),
-    }
 }
 
 /// Lost packets as a share of those sent.

@@ -4,13 +4,22 @@ use rrul_analysis::Analysis;
 use rrul_analysis::analysis::Loss;
 use rrul_analysis::validity::{Severity, Verdict};
 use rrul_model::flow::AddressFamily;
+use rrul_model::units::Delay;
 
 /// The title of a run: the user's, or what was done to whom.
 pub(crate) fn title(run: &Analysis) -> String {
     if !run.title.trim().is_empty() {
         return run.title.trim().to_owned();
     }
-    format!("Realtime response under load — plan {} to {}", run.plan, run.server_name)
+    format!("Realtime response under load — {}", plan_and_server(run))
+}
+
+/// What was run against whom, if that may be told.
+fn plan_and_server(run: &Analysis) -> String {
+    if run.server_name.is_empty() {
+        return format!("plan {}", run.plan);
+    }
+    format!("plan {} to {}", run.plan, run.server_name)
 }
 
 /// The short name of a run beside others: the user's title, or the server.
@@ -37,7 +46,7 @@ pub(crate) fn run_names(runs: &[&Analysis]) -> Vec<String> {
 pub(crate) fn circumstances(run: &Analysis) -> String {
     let mut words = vec![date(&run.created)];
     if !run.title.trim().is_empty() {
-        words.push(format!("plan {} to {}", run.plan, run.server_name));
+        words.push(plan_and_server(run));
     }
     words.push(families(&run.families));
     words.retain(|word| !word.is_empty());
@@ -106,6 +115,15 @@ pub(crate) fn percent(share: f64) -> String {
         v if v < 1.0 => format!("{v:.2} %"),
         v if v < 10.0 => format!("{v:.1} %"),
         v => format!("{v:.0} %"),
+    }
+}
+
+/// A difference with its sign.
+pub(crate) fn added(delay: Option<Delay>) -> String {
+    match delay {
+        Some(delay) if delay.0 > 0 => format!("+{delay}"),
+        Some(delay) => delay.to_string(),
+        None => "–".to_owned(),
     }
 }
 

@@ -1,11 +1,13 @@
 //! The summaries, kept as files that people read: a change of them is a change to review.
 
+mod streams;
 mod synthetic;
 
 use std::path::Path;
 
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::{DelayPoint, FailedFlow, Skipped};
+use rrul_analysis::metrics::one_way_delay::{ClockSegment, SegmentChange};
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_analysis::validity::{Reason, Severity, Validity};
 use rrul_model::flow::{AddressFamily, Component, Direction};
@@ -51,6 +53,12 @@ fn troubled() -> Analysis {
              of the distance hides that of queues; use a nearer server",
         ),
     ]);
+    let clocks = run.one_way_delay.clocks.as_mut().expect("clocks");
+    clocks.skew_uncertain = Some("no idle stretch after the load tells drift from queues".to_owned());
+    let change = SegmentChange { what: "server_clock", direction: None, family: None, by_ns: 100_000_000 };
+    let segment =
+        ClockSegment { from_ns: Some(12_345_678_900), changes: vec![change], offset_ns: 0, bound_ns: 9_000_000 };
+    clocks.segments.push(segment);
     run.absent_families
         .push(AbsentFamily { family: AddressFamily::Ipv6, reason: "the server has no IPv6 address".to_owned() });
     run.partial = Some("stopped by the user at 31.200 s".to_owned());

@@ -1,6 +1,7 @@
 //! Goodput: octets that a receiver was handed in order, over time (RFC 2647 section 3.17).
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use rrul_model::flow::{Component, Direction, FlowId, FlowSpec};
@@ -10,9 +11,61 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, ByteCount};
 
 use crate::analysis::{DirectionGoodput, GoodputFlow, RatePoint};
+use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::start_spread::{receiver, sender};
 use crate::statistics::counter::Counter;
 use crate::statistics::time_bins::TimeBins;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Goodput",
+    path: "goodput.{down,up}",
+    about: "`down` is server to client, `up` client to server. Acknowledgements of the opposite direction are not in \
+        these numbers. Rates are over the [scored window](#scored-window) of the direction, octets over the whole load \
+        phase: what was transferred under load.\n\n\
+        **Goodput over time** (charts) is on a grid of the plan's sample interval, aligned to the test's beginning, *by \
+        the time at which octets arrived*. Octets in order are the wrong clock for that: while one segment is missing \
+        the count stands still, and when the hole is filled everything behind it is handed over at once. That arrived \
+        before, and an interval would show more than the line carries. So the number of octets is taken from the count \
+        in order, and their distribution over time from the kernel's count of data segments received \
+        (`tcpi_data_segs_in`), wherever the receiver's `TCP_INFO` was recorded. Both are interpolated between readings; \
+        the total stays that of the count in order. Without `TCP_INFO` the count in order is all there is. A stretch \
+        shorter than half an interval at the end joins its neighbour. Octets that arrive after the load, from queues \
+        that drain, are shown and not counted in the mean.",
+    words: &[
+        MetricWord { name: "flows[].flow", about: "name of the flow", unit: "", source: "" },
+        MetricWord {
+            name: "flows[].mean_bps",
+            about: "octets that the receiver was handed by its TCP, in order and once, during the flow's own time \
+                within the scored window, over the length of that. Headers, retransmitted and duplicate octets are not \
+                counted. Readings are cumulative; the count at an edge between two readings is interpolated. When the \
+                recording ended early: over the time until the receiver's last reading",
+            unit: "bit/s",
+            source: "spec, Variables Under Test; RFC 2647 section 3.17",
+        },
+        MetricWord { name: "flows[].octets", about: "such octets in the whole load phase", unit: "octets", source: "" },
+        MetricWord {
+            name: "flows[].retransmitted_ppm",
+            about: "octets retransmitted in a million octets sent, within the same time, from the readings of the \
+                sender's kernel. Not all were needed: an upper bound of loss",
+            unit: "ppm",
+            source: "RFC 4898",
+        },
+        MetricWord {
+            name: "sum_bps",
+            about: "sum over the flows of `mean_bps`",
+            unit: "bit/s",
+            source: "spec (aggregate bandwidth)",
+        },
+        MetricWord {
+            name: "mean_bps",
+            about: "`sum_bps` divided by the number of flows, the \"average\" line of the classic RRUL chart",
+            unit: "bit/s",
+            source: "chart explanation",
+        },
+        MetricWord { name: "octets", about: "sum over the flows", unit: "octets", source: "" },
+    ],
+};
 
 /// Counters of both ends of one direction's flows.
 struct Readings {
@@ -78,8 +131,11 @@ impl Stream {
         self.in_order.at(from) + octets * share
     }
 
-    /// Octets in order between the edges of `window`.
+    /// Octets in order between the edges of `window`; none when it is empty.
     fn octets(&self, window: Window) -> ByteCount {
+        if window.to <= window.from {
+            return ByteCount(0);
+        }
         ByteCount((self.in_order.at(window.to) - self.in_order.at(window.from)).round() as u64)
     }
 
@@ -90,65 +146,107 @@ impl Stream {
     }
 }
 
-/// The load of one direction during `load`.
-///
-/// The mean of a flow is over its own window within the load phase. When the recording ended early (`partial`), it is
-/// over the time until the receiver's last reading. Edges of windows fall between readings and are interpolated.
-pub(crate) fn goodput(recording: &Recording, direction: Direction, load: Window, partial: bool) -> DirectionGoodput {
-    let mut readings = Readings::gather(recording, direction);
-    let flows: Vec<&FlowSpec> = recording
-        .header
-        .flows
-        .iter()
-        .filter(|flow| flow.component == Component::Load && flow.direction == Some(direction))
-        .collect();
-    let streams: Vec<Stream> = flows
-        .iter()
-        .map(|flow| {
-            let octets = readings.octets.remove(&flow.id).unwrap_or_default();
-            Stream::new(flow, octets, readings.segments.remove(&flow.id).unwrap_or_default())
-        })
-        .collect();
-    // What is left in the queues when the load ends still arrives, and belongs in the picture; after the last reading
-    // and after the test there is nothing to show.
-    let shown: Vec<Window> = flows
-        .iter()
-        .zip(&streams)
-        .map(|(flow, stream)| Window {
-            from: flow.window.from,
-            to: stream.in_order.last_growth().map_or(flow.window.to, |growth| growth.max(flow.window.to)),
-        })
-        .collect();
-    let limit = recording.header.phases.iter().map(|entry| entry.window.to).max().min(readings.last);
-    let bins = TimeBins::covering(hull(&shown, limit), recording.header.plan.sample_interval);
+/// The load of one direction, brought onto one grid of time.
+pub(crate) struct Load<'a> {
+    flows: Vec<Loaded<'a>>,
+    bins: TimeBins,
+    /// Sum of the flows over time.
+    pub(crate) series: Vec<RatePoint>,
+}
 
-    let mut sums = vec![0_u64; bins.len()];
-    let mut covered = vec![false; bins.len()];
-    let mut goodput = DirectionGoodput::default();
-    for ((flow, stream), shown) in flows.iter().zip(&streams).zip(shown) {
-        let own = Window { from: flow.window.from.max(load.from), to: flow.window.to.min(load.to) };
-        let last = readings.last.unwrap_or(own.from);
-        let own = if partial { Window { to: own.to.min(last), ..own } } else { own };
-        let octets = if own.from < own.to { stream.octets(own) } else { ByteCount(0) };
-        let mut series = Vec::new();
-        if stream.in_order.first().is_some() {
-            let per_bin = stream.per_bin(&bins);
-            for index in bins.within(shown) {
-                sums[index] = sums[index].saturating_add(per_bin[index]);
+/// One of its flows.
+struct Loaded<'a> {
+    flow: &'a FlowSpec,
+    stream: Stream,
+    sent: Vec<TcpInfo>,
+    /// Its time within the load phase.
+    own: Window,
+    /// Octets in each interval, and the intervals that show any.
+    per_bin: Vec<u64>,
+    shown: Range<usize>,
+}
+
+impl<'a> Load<'a> {
+    /// The flows that load in this direction, during `load`.
+    ///
+    /// A flow's own time is its window within the load phase. When the recording ended early (`partial`), it is the time
+    /// until the receiver's last reading.
+    pub(crate) fn gather(recording: &'a Recording, direction: Direction, load: Window, partial: bool) -> Self {
+        let mut readings = Readings::gather(recording, direction);
+        let last = readings.last;
+        let of_direction = |flow: &&FlowSpec| flow.component == Component::Load && flow.direction == Some(direction);
+        let loaded = |flow: &'a FlowSpec| {
+            let octets = readings.octets.remove(&flow.id).unwrap_or_default();
+            let own = Window { from: flow.window.from.max(load.from), to: flow.window.to.min(load.to) };
+            Loaded {
+                flow,
+                stream: Stream::new(flow, octets, readings.segments.remove(&flow.id).unwrap_or_default()),
+                sent: readings.sent.remove(&flow.id).unwrap_or_default(),
+                own: if partial { Window { to: own.to.min(last.unwrap_or(own.from)), ..own } } else { own },
+                per_bin: Vec::new(),
+                shown: 0..0,
+            }
+        };
+        let mut flows: Vec<Loaded<'_>> = recording.header.flows.iter().filter(of_direction).map(loaded).collect();
+        // What is left in the queues when the load ends still arrives, and belongs in the picture; after the last
+        // reading and after the test there is nothing to show.
+        let shown = |loaded: &Loaded<'_>| {
+            let Window { from, to } = loaded.flow.window;
+            Window { from, to: loaded.stream.in_order.last_growth().map_or(to, |growth| growth.max(to)) }
+        };
+        let windows: Vec<Window> = flows.iter().map(shown).collect();
+        let limit = recording.header.phases.iter().map(|entry| entry.window.to).max().min(last);
+        let bins = TimeBins::covering(hull(&windows, limit), recording.header.plan.sample_interval);
+        let mut sums = vec![0_u64; bins.len()];
+        let mut covered = vec![false; bins.len()];
+        for (loaded, window) in flows.iter_mut().zip(windows) {
+            if loaded.stream.in_order.first().is_none() {
+                continue;
+            }
+            loaded.per_bin = loaded.stream.per_bin(&bins);
+            loaded.shown = bins.within(window);
+            for index in loaded.shown.clone() {
+                sums[index] = sums[index].saturating_add(loaded.per_bin[index]);
                 covered[index] = true;
-                series.extend(rate_point(&bins, index, per_bin[index]));
             }
         }
-        let mean = octets.per(own.length());
-        goodput.sum = BitRate(goodput.sum.0.saturating_add(mean.0));
-        goodput.octets = ByteCount(goodput.octets.0.saturating_add(octets.0));
-        let retransmitted = retransmitted(readings.sent.get(&flow.id), own);
-        goodput.flows.push(GoodputFlow { flow: (*flow).into(), mean, octets, series, retransmitted });
+        let with_data = sums.iter().enumerate().filter(|(index, _)| covered[*index]);
+        let series = with_data.filter_map(|(index, octets)| rate_point(&bins, index, *octets)).collect();
+        Self { flows, bins, series }
     }
-    goodput.mean = BitRate(goodput.sum.0.checked_div(flows.len() as u64).unwrap_or(0));
-    let with_data = sums.iter().enumerate().filter(|(index, _)| covered[*index]);
-    goodput.sum_series = with_data.filter_map(|(index, octets)| rate_point(&bins, index, *octets)).collect();
-    goodput
+
+    /// From when to when any of the flows was to load; `None` when there is none.
+    pub(crate) fn window(&self) -> Option<Window> {
+        let own = || self.flows.iter().map(|loaded| loaded.own).filter(|own| own.from < own.to);
+        Some(Window { from: own().map(|own| own.from).min()?, to: own().map(|own| own.to).max()? })
+    }
+
+    /// The goodput, its rates over `scored`.
+    ///
+    /// Edges of windows fall between readings and are interpolated.
+    pub(crate) fn goodput(self, scored: Option<Window>) -> DirectionGoodput {
+        let mut goodput = DirectionGoodput::default();
+        let count = self.flows.len() as u64;
+        for loaded in self.flows {
+            let Loaded { flow, stream, own, .. } = &loaded;
+            let scored = scored.map_or(*own, |scored| own.intersection(&scored));
+            let mean = stream.octets(scored).per(scored.length());
+            let octets = stream.octets(*own);
+            goodput.sum = BitRate(goodput.sum.0.saturating_add(mean.0));
+            goodput.octets = ByteCount(goodput.octets.0.saturating_add(octets.0));
+            let series = loaded.shown.clone().filter_map(|bin| rate_point(&self.bins, bin, loaded.per_bin[bin]));
+            goodput.flows.push(GoodputFlow {
+                flow: (*flow).into(),
+                mean,
+                octets,
+                series: series.collect(),
+                retransmitted: retransmitted(&loaded.sent, flow.window.from, scored),
+            });
+        }
+        goodput.mean = BitRate(goodput.sum.0.checked_div(count).unwrap_or(0));
+        goodput.sum_series = self.series;
+        goodput
+    }
 }
 
 /// The stretch that holds all windows, no later than `limit`; empty without windows or limit.
@@ -163,10 +261,17 @@ fn rate_point(bins: &TimeBins, index: usize, octets: u64) -> Option<RatePoint> {
     Some(RatePoint { at, over, rate: ByteCount(octets).per(over) })
 }
 
-/// Octets retransmitted as a share of octets sent, at the sender's last reading in `window`.
-fn retransmitted(sent: Option<&Vec<TcpInfo>>, window: Window) -> Option<f64> {
-    let last = sent?.iter().filter(|row| window.contains(row.at)).max_by_key(|row| row.at)?;
-    (last.bytes_sent > 0).then(|| (last.bytes_retrans as f64 / last.bytes_sent as f64).min(1.0))
+/// Octets retransmitted as a share of octets sent, by the sender's readings in `window`.
+///
+/// Counters are 0 when the flow opens; `None` when nothing is known to have been sent in the window.
+fn retransmitted(sent: &[TcpInfo], opened: TestTime, window: Window) -> Option<f64> {
+    let within = |field: fn(&TcpInfo) -> u64| {
+        let readings = sent.iter().map(|row| (row.at, field(row))).collect();
+        let counter = Counter::new(readings).starting_from_zero_at(opened);
+        counter.at(window.to) - counter.at(window.from)
+    };
+    let octets = within(|row| row.bytes_sent);
+    (octets > 0.0).then(|| (within(|row| row.bytes_retrans) / octets).min(1.0))
 }
 
 /// Whether the receiver of this direction recorded any count of octets.

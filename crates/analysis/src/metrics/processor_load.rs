@@ -8,7 +8,59 @@ use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
 use crate::analysis::ProcessorLoad;
+use crate::metric_word::{MetricGroup, MetricWord};
 use crate::statistics::counter::Counter;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Processors",
+    path: "processor[]",
+    about: "",
+    words: &[
+        MetricWord {
+            name: "host",
+            about: "`client` or `server`; what follows is of the load phase",
+            unit: "",
+            source: "spec, Test Requirements",
+        },
+        MetricWord {
+            name: "mean",
+            about: "share of time that the cores were busy: user, nice, system, irq, softirq, steal over all",
+            unit: "share",
+            source: "proc(5)",
+        },
+        MetricWord {
+            name: "busiest_core",
+            about: "highest share of one second that one core was busy",
+            unit: "share",
+            source: "",
+        },
+        MetricWord {
+            name: "saturated",
+            about: "share of seconds in which some core was over 95 % busy",
+            unit: "share",
+            source: "",
+        },
+        MetricWord {
+            name: "steal",
+            about: "highest share of one second that the hypervisor took from one core",
+            unit: "share",
+            source: "",
+        },
+        MetricWord {
+            name: "stolen",
+            about: "share of seconds in which it took over 5 % of some core",
+            unit: "share",
+            source: "",
+        },
+        MetricWord {
+            name: "process_ns",
+            about: "processor time of rrul itself, all threads",
+            unit: "ns",
+            source: "getrusage(2)",
+        },
+    ],
+};
 
 /// A core that was busy for more than this share of a second had no time left for the test.
 pub(crate) const SATURATED: f64 = 0.95;

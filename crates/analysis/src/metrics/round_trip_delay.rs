@@ -3,19 +3,72 @@
 use std::time::Duration;
 
 use rrul_model::phase::{Phase, PhaseWindow};
-use rrul_model::time::TestTime;
-use rrul_model::units::Delay;
+use rrul_model::time::{TestTime, Window};
 
 use crate::analysis::{DelayFlow, DelayPoint, PhaseDelays, Skipped};
 use crate::join::{Probe, ProbeFlow};
+use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::loss;
 use crate::statistics::percentile::DelayStatistics;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Round-trip delay",
+    path: "round_trip_delay",
+    about: "The delay of a UDP test packet is (received - sent) - (reflector sent - reflector received): the time in the \
+        reflector is taken out, and the two hosts' clocks need not agree (RFC 8762, T4 - T1 - (T3 - T2)). All four are \
+        kernel stamps where the kernel gave them, else stamps that the program took next to the call. A kernel's \
+        transmit stamp is taken when the packet goes to the device, so waiting in the sending host's own queue before \
+        that is not in the delay. Delay of ICMP echo is received - sent.\n\n\
+        The numbers outside `flows` pool the packets of *all UDP probe flows*, of every class and family: one sample of \
+        packets, not a mean of percentiles. When no UDP probe was sent at all, they pool ICMP echo.\n\n\
+        Request-response flows never feed these numbers: they ask rarely while replies are slow.",
+    words: &[
+        MetricWord {
+            name: "idle, load, after",
+            about: "[statistics](#statistics-of-delays) of the packets *sent* in that phase, wherever their replies \
+                arrived; `load` is of the [scored window](#scored-window), and the survey before the baseline is in \
+                none",
+            unit: "",
+            source: "spec, Test Flow",
+        },
+        MetricWord {
+            name: "unscored",
+            about: "the same of packets sent under load and outside of the scored window: while streams ramped up, in a \
+                burst, and in the seconds behind it; `null` when there are none",
+            unit: "",
+            source: "",
+        },
+        MetricWord {
+            name: "induced_p50_ns",
+            about: "loaded median less idle median: what the load adds",
+            unit: "ns",
+            source: "chart explanation",
+        },
+        MetricWord { name: "induced_p95_ns", about: "loaded 95th percentile less idle median", unit: "ns", source: "" },
+        MetricWord { name: "flows[].flow", about: "name of a probe flow", unit: "", source: "" },
+        MetricWord {
+            name: "flows[].{idle,load,unscored,after}, flows[].induced_p50_ns, flows[].induced_p95_ns",
+            about: "the same of this flow alone",
+            unit: "ns",
+            source: "",
+        },
+        MetricWord {
+            name: "flows[].sent, flows[].lost, flows[].skipped",
+            about: "packets of the flow over all phases, as under `loss`",
+            unit: "count",
+            source: "",
+        },
+    ],
+};
 
 /// What tells the fate of a packet, and in which phase it was sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Judgement<'a> {
     /// The phases of the test.
     pub(crate) phases: &'a [PhaseWindow],
+    /// The part of the load that is scored; `None` when nothing was loaded, and all of the phase counts.
+    pub(crate) scored: Option<Window>,
     /// How long a packet is waited for.
     pub(crate) waiting_time: Duration,
     /// Until when the client listened to replies.
@@ -27,39 +80,31 @@ impl Judgement<'_> {
     ///
     /// Of what was sent less than the waiting time before the end, the fate is known only when all of it was answered.
     /// Else all of it is left out, the answered packets too: to keep those and to drop the others would hide losses.
-    pub(crate) fn points(&self, flow: &ProbeFlow<'_>) -> Vec<DelayPoint> {
+    pub(crate) fn known<'p>(&self, flow: &'p ProbeFlow<'_>) -> impl Iterator<Item = &'p Probe> + use<'p> {
         let decided = self.end - self.waiting_time;
         let mut last = flow.probes.iter().filter(|probe| probe.sent > decided);
         let all_answered = last.all(|probe| probe.answered_within(self.waiting_time).is_some());
-        let known = flow.probes.iter().filter(|probe| all_answered || probe.sent <= decided);
+        flow.probes.iter().filter(move |probe| all_answered || probe.sent <= decided)
+    }
+
+    /// The packets of a flow whose fate is known, by the time at which they left.
+    pub(crate) fn points(&self, flow: &ProbeFlow<'_>) -> Vec<DelayPoint> {
         let point = |probe: &Probe| DelayPoint { at: probe.sent, delay: probe.answered_within(self.waiting_time) };
-        let mut points: Vec<DelayPoint> = known.map(point).collect();
+        let mut points: Vec<DelayPoint> = self.known(flow).map(point).collect();
         points.sort_by_key(|point| point.at);
         points
     }
 
-    /// The phase of a packet that was sent at `at`, wherever its reply arrived.
+    /// The phase to whose figures a packet counts that was sent at `at`: of the load only its scored part.
     pub(crate) fn phase(&self, at: TestTime) -> Option<Phase> {
-        self.phases.iter().find(|entry| entry.window.contains(at)).map(|entry| entry.phase)
+        let phase = self.phases.iter().find(|entry| entry.window.contains(at)).map(|entry| entry.phase)?;
+        let counts = phase != Phase::Load || self.scored.is_none_or(|scored| scored.contains(at));
+        counts.then_some(phase)
     }
 
     /// Statistics of these packets for each phase.
     pub(crate) fn phase_delays<'p>(&self, points: impl Iterator<Item = &'p DelayPoint>) -> PhaseDelays {
-        let mut answered: [Vec<Delay>; 3] = Default::default();
-        let mut lost = [0; 3];
-        for point in points {
-            let Some(phase) = self.phase(point.at) else { continue };
-            match point.delay {
-                Some(delay) => answered[phase as usize].push(delay),
-                None => lost[phase as usize] += 1,
-            }
-        }
-        let [idle, load, after] = answered;
-        PhaseDelays {
-            idle: DelayStatistics::of(idle, lost[Phase::Idle as usize]),
-            load: DelayStatistics::of(load, lost[Phase::Load as usize]),
-            after: DelayStatistics::of(after, lost[Phase::After as usize]),
-        }
+        phase_delays(self.phases, self.scored, points)
     }
 
     /// Everything about one probe flow.
@@ -69,4 +114,31 @@ impl Judgement<'_> {
         let skipped = Skipped { packets: flow.skipped, due: flow.skipped.saturating_add(flow.probes.len() as u64) };
         DelayFlow { flow: flow.flow.into(), loss: loss::of(&delays), skipped, delays, series }
     }
+}
+
+/// Statistics of packets for the phase in which each was sent, wherever it arrived; of the load phase, those that were sent
+/// within `scored` apart from the others.
+pub(crate) fn phase_delays<'p>(
+    phases: &[PhaseWindow],
+    scored: Option<Window>,
+    points: impl Iterator<Item = &'p DelayPoint>,
+) -> PhaseDelays {
+    let [mut idle, mut load, mut unscored, mut after] = [(); 4].map(|()| (Vec::new(), 0));
+    for point in points {
+        let phase = phases.iter().find(|entry| entry.window.contains(point.at)).map(|entry| entry.phase);
+        let (answered, lost) = match phase {
+            Some(Phase::Idle) => &mut idle,
+            Some(Phase::Load) if scored.is_none_or(|scored| scored.contains(point.at)) => &mut load,
+            Some(Phase::Load) => &mut unscored,
+            Some(Phase::After) => &mut after,
+            // What is sent before the baseline is a survey, and disturbs itself.
+            Some(Phase::Before) | None => continue,
+        };
+        match point.delay {
+            Some(delay) => answered.push(delay),
+            None => *lost += 1,
+        }
+    }
+    let of = |(answered, lost)| DelayStatistics::of(answered, lost);
+    PhaseDelays { idle: of(idle), load: of(load), unscored: of(unscored), after: of(after) }
 }

@@ -8,9 +8,37 @@ use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
 use crate::analysis::{TransactionFlow, TransactionPhase};
-use crate::join::{ICMP_ECHO, UDP_PROBE};
+use crate::join::{ICMP_ECHO, TCP_CONNECT, TCP_RECORDS, UDP_PROBE};
+use crate::metric_word::{MetricGroup, MetricWord};
 
-/// The closed-loop flows of the plan: those of the Realtime Component that are no probes, and any with transactions.
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Transactions",
+    path: "transactions[]",
+    about: "",
+    words: &[
+        MetricWord {
+            name: "flow",
+            about: "name of a closed-loop (request-response) flow",
+            unit: "",
+            source: "spec, Realtime Component",
+        },
+        MetricWord {
+            name: "{idle,load,after}.answered, {idle,load,after}.unanswered",
+            about: "transactions by the phase in which the request was sent: answered, and given up",
+            unit: "count",
+            source: "",
+        },
+        MetricWord {
+            name: "{idle,load,after}.per_second",
+            about: "answered, over the flow's time in the phase",
+            unit: "1/s",
+            source: "",
+        },
+    ],
+};
+
+/// The closed-loop flows of the plan: those of the Realtime Component that are not open loop, and any with transactions.
 ///
 /// A transaction belongs to the phase in which its request was sent. Rates are over the time that the flow had in the
 /// phase before the recording ended at `end`. Their durations feed no percentile: a closed loop asks rarely while
@@ -22,8 +50,8 @@ pub(crate) fn transactions(recording: &Recording, end: TestTime) -> Vec<Transact
     }
     let with_rows: HashSet<FlowId> = rows.keys().copied().collect();
     let closed_loop = recording.header.flows.iter().filter(|flow| {
-        let probe = [UDP_PROBE, ICMP_ECHO].contains(&&*flow.flow_type);
-        with_rows.contains(&flow.id) || (flow.component == Component::Realtime && !probe)
+        let open_loop = [UDP_PROBE, ICMP_ECHO, TCP_CONNECT, TCP_RECORDS].contains(&&*flow.flow_type);
+        with_rows.contains(&flow.id) || (flow.component == Component::Realtime && !open_loop)
     });
     closed_loop
         .map(|flow| {

@@ -33,6 +33,11 @@ impl Counter {
         self
     }
 
+    /// The count of something that comes `factor` at a time.
+    pub(crate) fn times(&self, factor: u64) -> Self {
+        Self { readings: self.readings.iter().map(|(at, value)| (*at, value.saturating_mul(factor))).collect() }
+    }
+
     /// The earliest reading.
     pub(crate) fn first(&self) -> Option<(TestTime, u64)> {
         self.readings.first().copied()

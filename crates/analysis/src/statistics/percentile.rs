@@ -2,6 +2,36 @@
 
 use rrul_model::units::Delay;
 
+use crate::metric_word::{MetricGroup, MetricWord};
+
+/// The words for the statistics of delays, wherever they stand.
+pub(crate) const DELAYS: MetricGroup = MetricGroup {
+    title: "Statistics of delays",
+    path: "#delays",
+    about: "",
+    words: &[
+        MetricWord {
+            name: "n",
+            about: "packets whose fate is known, lost ones included",
+            unit: "count",
+            source: "RFC 7679 section 4",
+        },
+        MetricWord { name: "lost", about: "of those, lost", unit: "count", source: "RFC 6673" },
+        MetricWord {
+            name: "min_ns, max_ns",
+            about: "smallest and largest delay of a packet that was not lost",
+            unit: "ns",
+            source: "RFC 2681",
+        },
+        MetricWord {
+            name: "p50_ns, p90_ns, p95_ns, p99_ns",
+            about: "percentiles by inverted distribution function (type 1, nearest rank): always an observed value. A \
+                lost packet counts as infinitely late; `null` when the rank falls on one",
+            unit: "ns",
+            source: "RFC 2330 section 11.3; RFC 7679 section 5.1",
+        },
+    ],
+};
 /// The inverted empirical distribution function: the smallest value that at least `per_mille` of all values reach.
 ///
 /// Type 1 of Hyndman and Fan (1996), also called nearest rank: always a value that was observed, never a mean of two.

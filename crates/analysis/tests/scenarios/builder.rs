@@ -45,6 +45,7 @@ impl Scenario {
             spec: String::new(),
             phases: vec![length(Phase::Idle, 5), length(Phase::Load, 10), length(Phase::After, 5)],
             sample_interval: Duration::from_millis(100),
+            link_layer: None,
             entries: Vec::new(),
         };
         let header = Header {
@@ -59,12 +60,13 @@ impl Scenario {
             server_name: "server.example".to_owned(),
             server_addresses: Vec::new(),
             clocks: Clocks::default(),
+            line_rate: None,
             client: Environment::default(),
             server: Environment::default(),
         };
         let frame = |point, number| Frame { point, number, dropped: 0, tables: Tables::default(), events: Vec::new() };
         let frames = (0..=20).flat_map(|number| [frame(Client, number), frame(Server, number)]).collect();
-        let end = Some(End { at: TestTime(20 * SECOND), partial: None });
+        let end = Some(End { at: TestTime(20 * SECOND), partial: None, ..End::default() });
         let mut scenario = Self { recording: Recording { header, frames, end } };
         scenario.processor(Client, |_| (10, 0));
         scenario.processor(Server, |_| (10, 0));
@@ -264,9 +266,11 @@ pub(crate) fn tcp_info(flow: FlowId, at: i64) -> TcpInfo {
         busy_time: 0,
         rwnd_limited: 0,
         sndbuf_limited: 0,
+        total_rto: 0,
         received_ce_bytes: 0,
         received_e0_bytes: 0,
         received_e1_bytes: 0,
+        app_limited: 0,
     }
 }
 

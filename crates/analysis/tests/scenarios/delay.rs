@@ -149,7 +149,7 @@ fn losses_in_the_last_second_count_as_listening_went_on_after_it() {
     let (mut scenario, flow) = with_probe();
     // Every second packet of the last second is lost: 25. The last one is waited for until 22.99 s.
     scenario.probes(flow, |at| (at < 19 * SECOND || at % (40 * MS) == 10 * MS).then_some(20 * MS));
-    scenario.recording.end = Some(End { at: TestTime(23 * SECOND), partial: None });
+    scenario.recording.end = Some(End { at: TestTime(23 * SECOND), partial: None, ..End::default() });
     let analysis = scenario.analyze();
     assert_eq!(analysis.loss, Loss { sent: 1000, lost: 25 });
     assert_eq!(analysis.delay_flows[0].series.len(), 1000);
@@ -162,7 +162,8 @@ fn a_run_that_is_cut_off_shows_the_loss_that_there_was() {
     // 5 s 29 %.
     scenario.probes(flow, |at| (at % (40 * MS) == 10 * MS).then_some(20 * MS));
     for (second, sent) in [(10, 350), (5, 100)] {
-        let ends = [None, Some(End { at: TestTime(20 * SECOND), partial: Some("interrupted".to_owned()) })];
+        let ends =
+            [None, Some(End { at: TestTime(20 * SECOND), partial: Some("interrupted".to_owned()), ..End::default() })];
         for end in ends {
             cut_at(&mut scenario, second, end);
             // The last observation is the packet that was sent 10 ms before the cut; the one sent 3 s before it counts.
@@ -305,6 +306,7 @@ fn in_a_run_that_was_stopped_the_client_listened_no_longer_than_it_observed() {
     let (mut scenario, flow) = with_probe();
     // The last packet is sent at 19.99 s, the client's last observation is at 20.003 s, the end 4 s later.
     scenario.probes(flow, |at| (at < 17 * SECOND).then_some(20 * MS));
-    scenario.recording.end = Some(End { at: TestTime(24 * SECOND), partial: Some("interrupted".to_owned()) });
+    scenario.recording.end =
+        Some(End { at: TestTime(24 * SECOND), partial: Some("interrupted".to_owned()), ..End::default() });
     assert_eq!(scenario.analyze().loss, Loss { sent: 850, lost: 0 });
 }

@@ -3,10 +3,25 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests may panic as the tests do")]
 
 mod builder;
+mod bursts;
+mod classes;
+mod connections;
 mod delay;
 mod goodput;
+mod hosts;
+mod icmp_messages;
 mod live;
+mod markings;
+mod metric_list;
+mod octets;
+mod one_way_delay;
 mod other_metrics;
+mod packet_fate;
+mod packet_path;
 mod robustness;
+mod sharing;
 mod summary;
+mod tcp_loss;
+mod two_clocks;
 mod validity;
+mod voip;

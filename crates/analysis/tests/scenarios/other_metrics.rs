@@ -56,10 +56,12 @@ fn transactions_are_counted_by_the_phase_of_their_request() {
         let loaded = Scenario::LOAD.contains(TestTime(at));
         let took = Delay(if loaded { 100 * MS } else { 20 * MS });
         let answered = u8::from(at != 7 * SECOND);
-        scenario.observe(Client, at, Transaction { flow, started: TestTime(at), took, answered });
+        let (started, sequence) = (TestTime(at), 0);
+        scenario.observe(Client, at, Transaction { flow, sequence, started, took, answered });
         at += took.0;
     }
-    scenario.recording.end = Some(End { at: TestTime(17 * SECOND), partial: Some("stopped".to_owned()) });
+    scenario.recording.end =
+        Some(End { at: TestTime(17 * SECOND), partial: Some("stopped".to_owned()), ..End::default() });
     let flows = scenario.analyze().transaction_flows;
     let counts: Vec<_> = flows[0].phases.iter().map(|p| (p.phase, p.answered, p.unanswered, p.per_second)).collect();
     let expected = [(Phase::Idle, 250, 0, 50.0), (Phase::Load, 99, 1, 9.9), (Phase::After, 100, 0, 50.0)];

@@ -7,8 +7,9 @@ use rrul_analysis::live::Live;
 use rrul_analysis::summary::Summary;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::{
-    ClockSample, CpuTime, EchoReceived, FlowEvent, FlowEventKind, Observation, OctetsReceived, ProbeReceived,
-    ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, ReplyStamped, Tables, TcpInfo, Transaction,
+    ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, IcmpMessage, Observation, OctetsReceived,
+    PacketReceived, ProbeReceived, ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, ReflectorWindow, ReplyStamped,
+    Tables, TcpInfo, Transaction,
 };
 use rrul_model::recording::{End, Frame, Recording};
 use rrul_model::time::{TestTime, Window};
@@ -29,17 +30,20 @@ fn time() -> impl Strategy<Value = TestTime> {
 }
 
 fn flow() -> impl Strategy<Value = FlowId> {
-    prop_oneof![8 => (0_u16..8).prop_map(FlowId), 1 => any::<u16>().prop_map(FlowId)]
+    prop_oneof![8 => (0_u16..11).prop_map(FlowId), 1 => any::<u16>().prop_map(FlowId)]
 }
 
 fn observation() -> impl Strategy<Value = Observation> {
     let numbers = (any_u64(), any_u64(), any_u64(), any_u64());
-    (0_u8..12, flow(), 0_u32..6, (time(), time(), time(), time()), numbers).prop_map(
+    (0_u8..16, flow(), 0_u32..6, (time(), time(), time(), time()), numbers).prop_map(
         |(kind, flow, sequence, (a, b, c, d), (w, x, y, z))| match kind {
             0 => OctetsReceived { flow, at: a, octets: ByteCount(w) }.into(),
             1 => {
-                let (data_segs_in, rcv_mss) = (x as u32, w as u32);
-                TcpInfo { data_segs_in, rcv_mss, bytes_sent: y, bytes_retrans: z, ..tcp_info(flow, a.0) }.into()
+                let (data_segs_in, rcv_mss, snd_mss, rtt, snd_cwnd) =
+                    (x as u32, w as u32, y as u32, z as u32, w as u32);
+                let (busy_time, rwnd_limited, sndbuf_limited) = (w, x, y);
+                let row = TcpInfo { data_segs_in, rcv_mss, bytes_sent: y, bytes_retrans: z, ..tcp_info(flow, a.0) };
+                TcpInfo { snd_mss, rtt, snd_cwnd, busy_time, rwnd_limited, sndbuf_limited, ..row }.into()
             }
             2 => ProbeSent { flow, sequence, scheduled: a, sent: b }.into(),
             3 => ProbeStamped { flow, sequence, sent: a }.into(),
@@ -57,7 +61,12 @@ fn observation() -> impl Strategy<Value = Observation> {
             .into(),
             5 => ReplyStamped { flow, sequence, reflector_sent: a }.into(),
             6 => EchoReceived { flow, sequence, received: a, read: b }.into(),
-            7 => Transaction { flow, started: a, took: Delay(b.0), answered: w as u8 }.into(),
+            14 => ReflectorWindow { flow, sequence, highest: x as u32, window: y }.into(),
+            15 => {
+                let (from_server, mtu) = (z as u8, x as u32);
+                IcmpMessage { flow, at: a, kind: w as u8, code: x as u8, from_server, mtu, count: y as u32 }.into()
+            }
+            7 => Transaction { flow, sequence, started: a, took: Delay(b.0), answered: w as u8 }.into(),
             8 => CpuTime {
                 at: a,
                 core: sequence as u16,
@@ -72,6 +81,18 @@ fn observation() -> impl Strategy<Value = Observation> {
             }
             .into(),
             10 => ProbesSkipped { flow, at: a, count: w as u32 }.into(),
+            11 => PacketReceived { flow, sequence, received: a, octet: w as u8 }.into(),
+            12 => Connection {
+                flow,
+                sequence,
+                scheduled: a,
+                started: b,
+                reached: (w % 6) as u8,
+                connect: Delay(c.0),
+                answer: Delay(a.0),
+                syn_retransmits: x as u8,
+            }
+            .into(),
             9 => ProcessTime { at: a, user: Delay(b.0), system: Delay(c.0) }.into(),
             _ => ClockSample { at: a, realtime: b.0 }.into(),
         },
@@ -81,6 +102,8 @@ fn observation() -> impl Strategy<Value = Observation> {
 fn event() -> impl Strategy<Value = FlowEvent> {
     let kinds = [
         FlowEventKind::FirstSent,
+        FlowEventKind::FirstReceived,
+        FlowEventKind::ConnectStarted,
         FlowEventKind::Failed,
         FlowEventKind::Connected,
         FlowEventKind::CongestionControl,
@@ -107,7 +130,7 @@ fn frame() -> impl Strategy<Value = Frame> {
 
 fn recording() -> impl Strategy<Value = Recording> {
     let end = prop::option::of((time(), any::<bool>()));
-    let windows = prop::collection::vec((time(), time()), 6);
+    let windows = prop::collection::vec((time(), time()), 9);
     let phases = prop::option::of(prop::collection::vec((time(), time()), 3));
     (prop::collection::vec(frame(), 0..6), end, windows, phases, any_u64()).prop_map(
         |(frames, end, windows, phases, interval)| {
@@ -116,6 +139,9 @@ fn recording() -> impl Strategy<Value = Recording> {
                 ("udp_probe", Component::Realtime, None),
                 ("icmp_echo", Component::Realtime, None),
                 ("udp_rr", Component::Realtime, None),
+                ("tcp_connect", Component::Realtime, None),
+                ("tcp_records", Component::Realtime, Some(Direction::Up)),
+                ("tcp_records", Component::Realtime, Some(Direction::Down)),
                 ("bulk_tcp", Component::Load, Some(Direction::Up)),
                 ("bulk_tcp", Component::Load, Some(Direction::Down)),
                 ("bulk_tcp", Component::Load, Some(Direction::Down)),
@@ -131,7 +157,11 @@ fn recording() -> impl Strategy<Value = Recording> {
                 entry.window = Window { from, to };
             }
             recording.frames = frames;
-            recording.end = end.map(|(at, partial)| End { at, partial: partial.then(|| "interrupted".to_owned()) });
+            recording.end = end.map(|(at, partial)| End {
+                at,
+                partial: partial.then(|| "interrupted".to_owned()),
+                ..End::default()
+            });
             recording
         },
     )
@@ -143,6 +173,11 @@ proptest! {
         let analysis = rrul_analysis::analyze(&recording);
         prop_assert!(analysis.loss.lost <= analysis.loss.sent);
         prop_assert!(analysis.delay_flows.iter().all(|flow| flow.skipped.packets <= flow.skipped.due));
+        let fates = analysis.packet_fates.flows.iter().flat_map(|flow| [flow.up, flow.down]);
+        for fate in fates.flat_map(|way| [way.idle, way.load, way.after, way.all]).flatten() {
+            prop_assert_eq!(fate.sent, fate.arrived + fate.lost + fate.unattributed);
+            prop_assert!(fate.late <= fate.lost && fate.share_least <= fate.share_most && fate.share_most <= 1.0);
+        }
         for load in &analysis.processor {
             for share in [load.mean, load.busiest_core, load.saturated, load.steal, load.stolen] {
                 prop_assert!((0.0..=1.0).contains(&share), "{:?}", load);

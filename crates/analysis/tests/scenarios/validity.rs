@@ -29,7 +29,8 @@ fn a_complete_run_on_idle_hosts_is_valid_without_a_word() {
 #[test]
 fn an_interrupted_run_is_doubtful() {
     let mut scenario = Scenario::healthy();
-    scenario.recording.end = Some(End { at: TestTime(18 * SECOND), partial: Some("interrupted".to_owned()) });
+    scenario.recording.end =
+        Some(End { at: TestTime(18 * SECOND), partial: Some("interrupted".to_owned()), ..End::default() });
     assert!(says(&scenario.analyze(), Verdict::Doubtful, "partial").contains("interrupted"));
     scenario.recording.end = None;
     assert!(says(&scenario.analyze(), Verdict::Doubtful, "partial").contains("breaks off"));

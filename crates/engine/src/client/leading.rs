@@ -8,6 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rrul_model::environment::HostState;
+use rrul_model::flow::FlowId;
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Frame;
 use rrul_model::time::TestTime;
@@ -40,11 +42,19 @@ const OCTETS_BESIDE: u64 = 64 << 20;
 /// What the thread that listens to the server passes on.
 enum FromServer {
     Frame(Box<Frame>),
-    Finished,
+    Finished(Option<Box<HostState>>),
     Gone(LinkError),
 }
 
-/// From T0 to the end; why it is not complete, if so.
+/// How a test ended.
+pub(super) struct Ending {
+    /// Why it is not complete; `None` when it is.
+    pub(super) partial: Option<String>,
+    /// The server host after the test, if it told.
+    pub(super) server: Option<Box<HostState>>,
+}
+
+/// From T0 to the end.
 pub(super) fn measure(
     mut control: TcpStream,
     end: &Arc<TestEnd>,
@@ -52,9 +62,10 @@ pub(super) fn measure(
     audience: &mut dyn Audience,
     stop: &AtomicBool,
     flows: &[JoinHandle<()>],
-) -> Option<String> {
+) -> Ending {
     let (tell, told) = channel();
     let listening = control.try_clone();
+    end.watch_control(&control);
     std::thread::scope(|scope| {
         // Its clock samples show how long the test was listened to, so it goes on until the end.
         scope.spawn(|| end.sampler.run(end, end.length() + ENDING + ANSWER_TIME));
@@ -63,12 +74,14 @@ pub(super) fn measure(
             Ok(stream) => drop(scope.spawn(move || listen_to_server(stream, end, clock, &tell))),
             Err(error) => drop(tell.send(FromServer::Gone(error.into()))),
         }
-        let mut leader = Leader { control: &mut control, end, clock, audience, stop, told: &told, flows };
-        let outcome = leader.lead();
+        let mut leader = Leader { control: &mut control, end, clock, audience, stop, told: &told, flows, server: None };
+        let partial = leader.lead();
+        let server = leader.server;
+        end.sampler.finish(end, FlowId::CONTROL);
         end.stop();
         // Ends the listening thread, too.
         let _ = control.shutdown(std::net::Shutdown::Both);
-        outcome
+        Ending { partial, server }
     })
 }
 
@@ -87,7 +100,7 @@ fn listen_to_server(mut stream: TcpStream, end: &TestEnd, clock: TestClock, tell
                     ObservationPoint::Client => (FromServer::Gone(unbelievable("observations of this client")), true),
                 }
             }
-            Ok((ServerMessage::Finished, _)) => (FromServer::Finished, true),
+            Ok((ServerMessage::Finished { state }, _)) => (FromServer::Finished(state), true),
             Ok(_) => (FromServer::Gone(unbelievable("a message out of order")), true),
             Err(error) => (FromServer::Gone(error), true),
         };
@@ -109,6 +122,8 @@ struct Leader<'a> {
     stop: &'a AtomicBool,
     told: &'a Receiver<FromServer>,
     flows: &'a [JoinHandle<()>],
+    /// The server host after the test, once it has told.
+    server: Option<Box<HostState>>,
 }
 
 impl Leader<'_> {
@@ -122,7 +137,10 @@ impl Leader<'_> {
         loop {
             match self.told.recv_timeout(PATIENCE) {
                 Ok(FromServer::Frame(frame)) => self.audience.frame(*frame),
-                Ok(FromServer::Finished) => finished = true,
+                Ok(FromServer::Finished(state)) => {
+                    finished = true;
+                    self.server = state;
+                }
                 Ok(FromServer::Gone(error)) => {
                     let when = self.clock.now();
                     return Some(partial.unwrap_or_else(|| format!("the server was lost at {when}: {error}")));
@@ -153,6 +171,8 @@ impl Leader<'_> {
                 || now >= length + SETTLING && self.flows.iter().all(JoinHandle::is_finished)
                 || now >= length + ENDING;
             if settled && deadline.is_none() {
+                // The server notes what arrives until it is told that nothing is waited for any more.
+                let _ = say(self.control, &ClientMessage::Stop);
                 deadline = Some(Instant::now() + ANSWER_TIME);
             }
             if finished && settled {

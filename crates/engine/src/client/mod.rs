@@ -1,11 +1,14 @@
 //! The client: leads a test from its plan to its last frame.
 
 mod connecting;
+mod hosts;
 mod kept;
 mod leading;
+mod line_rate;
 mod matching_clocks;
 mod server_names;
 mod talking;
+mod voice_schedule;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,12 +27,14 @@ use rrul_proto::token::Token;
 
 use crate::clock::TestClock;
 use crate::control_link::LinkError;
-use crate::environment::{self, Privacy};
+use crate::environment::Privacy;
 use crate::flow_type::Initiation;
 use crate::flow_types;
 use crate::test_end::TestEnd;
 use connecting::Connected;
+use hosts::Hosts;
 pub use kept::Kept;
+use leading::Ending;
 use talking::{listen, say};
 
 /// From the agreement to T0, beside two round trips: time for the message to arrive and every thread to get ready.
@@ -127,10 +132,16 @@ pub trait Audience {
 /// When it cannot begin.
 pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool) -> Result<(), RunError> {
     let names = server_names::resolve(&options.server, options.port)?;
-    let Connected { mut control, token, limits, mut server, proven, absent } =
-        connecting::connect(options, &names, stop)?;
+    let Connected { mut control, token, limits, server, proven, absent } = connecting::connect(options, &names, stop)?;
+    let mut hosts = Hosts::new(options.privacy, &proven, *server);
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::of(address.ip())).collect();
-    let flows = options.plan.flows(&families);
+    let mut flows = flow_types::with_lengths(options.plan.flows(&families));
+    let line_rate = match proven.first() {
+        Some(server) if voice_schedule::depends_on_line(&flows) => line_rate::estimate(*server, token, stop),
+        _ => None,
+    };
+    voice_schedule::settle(&mut flows, line_rate.as_ref(), &options.plan.phase_windows());
+    let flows = flows;
     let lost = |source| {
         if stop.load(Ordering::Relaxed) {
             return RunError::Stopped;
@@ -142,7 +153,8 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
 
     let length = options.plan.length();
     // The server would say the same, but what asks for too much may not even fit into a frame.
-    if let Some(reason) = limits.refusal(&flows, length).or_else(|| too_many_packets(&flows, &limits)) {
+    let too_much = || too_many_packets(&flows, &limits).or_else(|| too_many_connections(&flows, &limits));
+    if let Some(reason) = limits.refusal(&flows, length).or_else(too_much) {
         return Err(refused(reason));
     }
     let interval = options.plan.sample_interval;
@@ -158,7 +170,10 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
         },
     )?;
     let not_served = match listen(&mut control, stop).map_err(lost)? {
-        ServerMessage::Opened { refused } => refused,
+        ServerMessage::Opened { refused, state } => {
+            hosts.server.state = *state.unwrap_or_default();
+            refused
+        }
         ServerMessage::Refused { reason } => return Err(refused(reason)),
         _ => return Err(lost(LinkError::Closed)),
     };
@@ -182,10 +197,9 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     if stop.load(Ordering::Relaxed) {
         return Err(RunError::Stopped);
     }
-    let client = environment::read(options.privacy);
-    if options.privacy == Privacy::Strict {
-        server.host.clear();
-    }
+    let state = hosts.client_state();
+    end.health.watch_interfaces(&state);
+    let (client, server) = hosts.before(state);
     let matched = matching_clocks::match_clocks(&mut control, stop).map_err(lost)?;
     let lead = i64::try_from(LEAD.as_nanos()).unwrap_or(0) + 2 * matched.round_trip;
     let clock = TestClock { origin: matched.read_at.plus(lead) };
@@ -200,21 +214,24 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
         absent_families: absent,
         server_name: told(options.privacy, options.server.clone()),
         server_addresses: told(options.privacy, proven.iter().map(SocketAddr::ip).collect()),
+        line_rate,
         clocks: Clocks { client_origin: clock.origin.0, exchange_round_trip: matched.round_trip },
         client,
-        server: *server,
+        server,
         flows: flows.clone(),
     };
     audience.header(&header);
     say(&mut control, &ClientMessage::Begin { origin: server_origin }).map_err(lost)?;
     end.begin(clock, server_origin);
-    let outcome = leading::measure(control, &end, clock, audience, stop, &threads);
+    let Ending { partial, server } = leading::measure(control, &end, clock, audience, stop, &threads);
     for thread in threads {
         // A thread that panicked has said so, and its flow shows no data.
         let _ = thread.join();
     }
     end.observer.collect(clock).into_iter().for_each(|frame| audience.frame(frame));
-    audience.end(&End { at: clock.now(), partial: outcome });
+    let at = clock.now();
+    let (client, server) = hosts.after(server);
+    audience.end(&End { at, partial, client, server });
     Ok(())
 }
 
@@ -226,6 +243,19 @@ fn too_many_packets(flows: &[FlowSpec], limits: &Limits) -> Option<String> {
         format!(
             "its probes send up to {sum:.0} packets a second, this server answers {}; raise their interval or min_interval",
             limits.packets_per_second
+        )
+    })
+}
+
+/// Why these flows open more connections than the server answers; beyond that they would look refused.
+fn too_many_connections(flows: &[FlowSpec], limits: &Limits) -> Option<String> {
+    let rate =
+        |spec: &FlowSpec| flow_types::named(&spec.flow_type).map_or(0.0, |kind| kind.connections_per_second(spec));
+    let sum: f64 = flows.iter().map(rate).sum();
+    (sum > f64::from(limits.connections_per_second)).then(|| {
+        format!(
+            "its flows open {sum:.0} connections a second, this server answers {}; raise the interval of tcp_connect",
+            limits.connections_per_second
         )
     })
 }

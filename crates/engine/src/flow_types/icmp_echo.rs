@@ -59,6 +59,10 @@ impl FlowType for IcmpEcho {
         ServerPart::Nothing
     }
 
+    fn length(&self, spec: &FlowSpec) -> Option<usize> {
+        Some(length_of(spec))
+    }
+
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = at_once::open_all(specs, initiation, open);
         open_loop::spawn("icmp_echo", opened, initiation, |spec, (socket, access), _, initiation| {
@@ -108,6 +112,7 @@ fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<(Socket, Access), St
         let port_free = SocketAddr::new(server.ip(), 0);
         socket.connect(&port_free.into())?;
         options::receive_marking(&socket, spec.family)?;
+        options::report_icmp(&socket, spec.family)?;
         options::stamp(&socket)?;
         options::marked(&socket, spec.family)
     };
@@ -116,9 +121,12 @@ fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<(Socket, Access), St
     Ok((socket, access))
 }
 
+fn length_of(spec: &FlowSpec) -> usize {
+    spec.parameters.size("length", ByteCount(DEFAULT_OCTETS)).0.clamp(MARK as u64, MOST_OCTETS) as usize
+}
+
 fn packet_for(spec: &FlowSpec) -> Vec<u8> {
-    let length = spec.parameters.size("length", ByteCount(DEFAULT_OCTETS)).0.clamp(MARK as u64, MOST_OCTETS);
-    let mut octets = vec![0; HEADER + length as usize];
+    let mut octets = vec![0; HEADER + length_of(spec)];
     Random(u64::from(spec.id.0)).fill(&mut octets);
     octets
 }

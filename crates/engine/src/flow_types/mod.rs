@@ -2,26 +2,51 @@
 
 mod at_once;
 pub mod bulk_tcp;
+mod connection_attempt;
 pub mod icmp_echo;
+mod icmp_watch;
+pub mod marking_sweep;
 mod open_loop;
 mod stream_opening;
+pub mod tcp_connect;
+pub mod tcp_records;
 pub mod tcp_rr;
 pub mod udp_probe;
 pub mod udp_rr;
+pub mod voip;
 
-use rrul_model::flow::FlowTypeWords;
+use rrul_model::flow::{FlowSpec, FlowTypeWords, Parameter};
 
 pub(crate) use open_loop::WAITING;
 
 use crate::flow_type::FlowType;
 
 /// Every flow type, in the order in which they are listed.
-pub const FLOW_TYPES: &[&dyn FlowType] =
-    &[&bulk_tcp::BulkTcp, &udp_probe::UdpProbe, &udp_rr::UdpRr, &tcp_rr::TcpRr, &icmp_echo::IcmpEcho];
+pub const FLOW_TYPES: &[&dyn FlowType] = &[
+    &bulk_tcp::BulkTcp,
+    &udp_probe::UdpProbe,
+    &udp_rr::UdpRr,
+    &tcp_rr::TcpRr,
+    &tcp_connect::TcpConnect,
+    &tcp_records::TcpRecords,
+    &icmp_echo::IcmpEcho,
+    &marking_sweep::MarkingSweep,
+    &voip::Voip,
+];
 
 /// The flow type with this name.
 pub fn named(name: &str) -> Option<&'static dyn FlowType> {
     FLOW_TYPES.iter().find(|flow_type| flow_type.words().name == name).copied()
+}
+
+/// These flows, each with the length of its packets among its parameters, whether the plan says it or not.
+pub(crate) fn with_lengths(mut flows: Vec<FlowSpec>) -> Vec<FlowSpec> {
+    for flow in &mut flows {
+        if let Some(length) = named(&flow.flow_type).and_then(|kind| kind.length(flow)) {
+            flow.parameters.0.insert("length".to_owned(), Parameter::Text(format!("{length}B")));
+        }
+    }
+    flows
 }
 
 /// The vocabulary for plans.

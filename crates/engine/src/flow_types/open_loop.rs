@@ -8,16 +8,18 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rrul_model::flow::{FlowId, FlowSpec};
-use rrul_model::observation::{Observation, ProbeSent, ProbeStamped, ProbesSkipped};
+use rrul_model::flow::{AddressFamily, FlowId, FlowSpec};
+use rrul_model::observation::{Observation, PacketMarked, ProbeSent, ProbeStamped, ProbesSkipped};
 use rrul_model::time::TestTime;
 use rrul_proto::session_sender::Arrival;
 use socket2::Socket;
 
+use super::icmp_watch::IcmpWatch;
 use crate::clock::{RawTime, TestClock, WallClock};
 use crate::flow_type::Initiation;
 use crate::observer::Notebook;
 use crate::scheduling;
+use crate::socket::datagram::Aftermath;
 use crate::socket::transmit_numbers::TransmitNumbers;
 use crate::socket::{datagram, options, wait::WaitSet};
 use crate::test_end::{PATIENCE, TestEnd};
@@ -36,6 +38,10 @@ pub(super) trait Prober: Send {
     fn due(&self) -> Option<TestTime>;
     /// Writes the packet that is due.
     fn send(&mut self, now: TestTime, octets: &mut [u8]) -> Option<ProbeSent>;
+    /// The marking of the packet that was written last, where it is not that of the socket.
+    fn marking(&self) -> Option<(AddressFamily, u8)> {
+        None
+    }
     /// Leaves out what was due before; how many packets that is.
     fn skip_before(&mut self, now: TestTime) -> u32;
     /// Makes observations of what has arrived.
@@ -52,6 +58,7 @@ pub(super) struct ProbeFlow {
     pub(super) prober: Box<dyn Prober>,
     numbers: TransmitNumbers<u32>,
     unanswered: Unanswered,
+    icmp: IcmpWatch,
 }
 
 impl AsFd for ProbeFlow {
@@ -101,7 +108,8 @@ impl ProbeFlow {
         prober: Box<dyn Prober>,
     ) -> Self {
         let (numbers, unanswered) = (TransmitNumbers::default(), Unanswered::for_interval(interval));
-        Self { flow, interval, socket, packet, prober, numbers, unanswered }
+        let icmp = IcmpWatch::new(flow, &socket);
+        Self { flow, interval, socket, packet, prober, numbers, unanswered, icmp }
     }
 
     /// Sends every packet that is due.
@@ -118,18 +126,28 @@ impl ProbeFlow {
             }
             let Some(sent) = self.prober.send(now, &mut self.packet) else { return };
             notebook.note(sent);
+            if let Some((_, octet)) = self.prober.marking() {
+                notebook.note(PacketMarked { flow: self.flow, sequence: sent.sequence, octet });
+            }
             self.unanswered.sent(sent.sequence, sent.sent);
-            if datagram::send(&self.socket, &self.packet).is_err() {
+            if self.transmit().is_err() {
                 // A connected socket reports what ICMP has said of an earlier packet instead of sending: ask once more.
                 // The kernel may or may not have counted the attempt, so counting starts anew.
                 self.restart_stamps();
-                if datagram::send(&self.socket, &self.packet).is_err() {
+                if self.transmit().is_err() {
                     // The packet counts as sent and lost.
                     self.restart_stamps();
                     continue;
                 }
             }
             self.numbers.sent(sent.sequence);
+        }
+    }
+
+    fn transmit(&self) -> std::io::Result<()> {
+        match self.prober.marking() {
+            None => datagram::send(&self.socket, &self.packet),
+            Some((family, octet)) => datagram::send_marked(&self.socket, &self.packet, octet, family),
         }
     }
 
@@ -141,12 +159,18 @@ impl ProbeFlow {
 
     /// Reads every stamp and every reply that is there.
     fn receive_all(&mut self, clock: TestClock, wall: &WallClock, octets: &mut [u8], notebook: &mut Notebook<'_>) {
-        while let Ok(Some(stamp)) = datagram::receive_transmit_stamp(&self.socket) {
-            if let Some(&sequence) = self.numbers.find(stamp.number) {
-                notebook.note(ProbeStamped { flow: self.flow, sequence, sent: clock.at(wall.raw(stamp.stamp)) });
+        while let Ok(Some(aftermath)) = datagram::receive_aftermath(&self.socket) {
+            match aftermath {
+                Aftermath::Left(stamp) => {
+                    if let Some(&sequence) = self.numbers.find(stamp.number) {
+                        let sent = clock.at(wall.raw(stamp.stamp));
+                        notebook.note(ProbeStamped { flow: self.flow, sequence, sent });
+                    }
+                }
+                Aftermath::Icmp(report) => self.icmp.take(report, clock.now(), notebook),
             }
         }
-        // Errors here are what ICMP said of an earlier packet (refused, unreachable): that packet shows as lost.
+        // An error here is what ICMP has said of an earlier packet (refused, unreachable): that packet shows as lost.
         while let Ok(Some(datagram)) = datagram::receive(&self.socket, octets) {
             let read = clock.now();
             let received = datagram.stamp.map_or(read, |stamp| clock.at(wall.raw(stamp)));
@@ -207,6 +231,8 @@ fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
     let mut wall = WallClock::new();
     let mut octets = [0; 2048];
     let mut waiting = WaitSet::new(flows.iter());
+    let watched = flows.iter().map(|flow| end.health.watch_while_kept(flow.flow, &flow.socket));
+    let _watched: Vec<_> = watched.collect();
     for flow in &mut flows {
         // Greetings have used up numbers: begin at 0 with the first test packet.
         flow.restart_stamps();
@@ -215,7 +241,7 @@ fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
         let now = clock.now();
         let due = flows.iter().filter_map(|flow| flow.prober.due()).min();
         if due.is_none() && !flows.iter().any(|flow| flow.unanswered.any(now)) {
-            return;
+            break;
         }
         let patience = due.map_or(PATIENCE, |due| until_then(due, now).saturating_sub(awake).min(PATIENCE));
         // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
@@ -239,6 +265,9 @@ fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
             flow.send_due(clock, &mut notebook);
         }
     }
+    for flow in &mut flows {
+        flow.icmp.finish(clock.now(), &mut notebook);
+    }
 }
 
 fn until_then(then: TestTime, now: TestTime) -> Duration {
@@ -247,7 +276,7 @@ fn until_then(then: TestTime, now: TestTime) -> Duration {
 
 /// Room for what these flows note between two collections, and twice that: none of it may be lost.
 fn rows_between_collections(flows: &[ProbeFlow]) -> usize {
-    const ROWS_A_PACKET: f64 = 4.0;
+    const ROWS_A_PACKET: f64 = 6.0;
     const SECONDS: f64 = 3.0;
     let packets: f64 = flows.iter().map(|flow| SECONDS / flow.interval.as_secs_f64().max(1e-6)).sum();
     (packets * ROWS_A_PACKET) as usize + 1024

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use rrul_model::flow::FlowSpec;
+use rrul_model::flow::{Direction, FlowSpec};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_proto::opening::{ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
 use socket2::{Protocol, Socket, Type};
@@ -20,6 +20,14 @@ const OPENING_TIME: Duration = Duration::from_secs(10);
 
 /// The congestion control of load unless the plan says otherwise.
 pub(super) const CONGESTION_CONTROL: &str = "cubic";
+
+/// The end that sends a flow of this direction.
+pub(super) fn sender_of(direction: Direction) -> ObservationPoint {
+    match direction {
+        Direction::Up => ObservationPoint::Client,
+        Direction::Down => ObservationPoint::Server,
+    }
+}
 
 /// Opens the connection of this flow: marked before the SYN, with the congestion control asked for.
 ///

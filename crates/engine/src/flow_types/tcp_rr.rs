@@ -4,6 +4,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
@@ -52,11 +53,18 @@ impl FlowType for TcpRr {
         ServerPart::Stream
     }
 
+    fn length(&self, spec: &FlowSpec) -> Option<usize> {
+        Some(length_of(spec))
+    }
+
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = at_once::open_all(specs, initiation, stream_opening::open);
         at_once::spawn_each(opened, initiation, |spec, stream, initiation| {
-            let end = &initiation.end;
-            match request(spec, &stream, end) {
+            let (end, stream) = (&initiation.end, Arc::new(stream));
+            end.sampler.watch_slowly(spec.id, spec.window, &stream);
+            let outcome = request(spec, &stream, end);
+            end.sampler.finish(end, spec.id);
+            match outcome {
                 Ok(()) => end.event(spec.id, FlowEventKind::Stopped, ""),
                 Err(_) if end.is_ending() => end.event(spec.id, FlowEventKind::Stopped, ""),
                 Err(error) => end.failed(spec, format!("ended early: {error}")),
@@ -68,8 +76,11 @@ impl FlowType for TcpRr {
         if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
             return end.failed(spec, reason);
         }
+        let stream = Arc::new(stream);
+        end.sampler.watch_slowly(spec.id, spec.window, &stream);
         // How a client ends its connection is its business; it has counted every transaction.
         let _ = echo(spec, &stream, end);
+        end.sampler.finish(end, spec.id);
     }
 }
 
@@ -85,13 +96,16 @@ fn request(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()>
     let mut notebook = end.observer.notebook(ROWS);
     let mut octets = vec![0; length_of(spec)];
     let mut next = spec.window.from;
-    while next < spec.window.to && end.sleep_until(clock, next) {
+    for sequence in 0.. {
+        if next >= spec.window.to || !end.sleep_until(clock, next) {
+            break;
+        }
         let started = clock.now();
         let answered = write_all(stream, &octets, over)? && read_all(stream, &mut octets, over)?;
         let took = clock.now().since(started);
         // One that the end of the window cut short was neither answered nor given up.
         if answered || !over() {
-            notebook.note(Transaction { flow: spec.id, started, took, answered: u8::from(answered) });
+            notebook.note(Transaction { flow: spec.id, sequence, started, took, answered: u8::from(answered) });
         }
         next = (started + min_interval).max(clock.now());
     }

@@ -12,7 +12,7 @@ use rrul_model::observation::{FlowEventKind, Observation, ProbeSent};
 use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
 use rrul_proto::send_schedule::Random;
-use rrul_proto::session_sender::{Arrival, Identity, SessionSender};
+use rrul_proto::session_sender::{Answer, Arrival, Identity, SessionSender};
 use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use socket2::{Protocol, Socket, Type};
 
@@ -48,7 +48,7 @@ impl FlowType for UdpProbe {
                 ParameterWord {
                     name: "length",
                     kind: ParameterKind::Size,
-                    about: "UDP payload; default and least 72B, most 1400B",
+                    about: "UDP payload; default and least 80B, most 1400B",
                 },
             ],
         }
@@ -60,6 +60,14 @@ impl FlowType for UdpProbe {
 
     fn packets_per_second(&self, spec: &FlowSpec) -> f64 {
         spec.parameters.duration("interval", DEFAULT_INTERVAL).as_secs_f64().recip()
+    }
+
+    fn length(&self, spec: &FlowSpec) -> Option<usize> {
+        Some(packet_for(spec).len())
+    }
+
+    fn constant_rate(&self, spec: &FlowSpec) -> f64 {
+        self.packets_per_second(spec) * packet_bits(spec, packet_for(spec).len() as u64)
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
@@ -88,13 +96,25 @@ impl Prober for SessionSender {
     }
 
     fn receive(&mut self, octets: &[u8], arrival: Arrival, note: &mut dyn FnMut(Observation)) {
-        if let Some((received, stamped)) = self.receive(octets, arrival) {
+        if let Some(Answer { received, stamped, window }) = self.receive(octets, arrival) {
             note(received.into());
             if let Some(stamped) = stamped {
                 note(stamped.into());
             }
+            if let Some(window) = window {
+                note(window.into());
+            }
         }
     }
+}
+
+/// Bits of a packet with this much UDP payload, headers included.
+pub(super) fn packet_bits(spec: &FlowSpec, payload: u64) -> f64 {
+    let headers = match spec.family {
+        AddressFamily::Ipv4 => 20 + 8,
+        AddressFamily::Ipv6 => 40 + 8,
+    };
+    ((payload + headers) * 8) as f64
 }
 
 /// A packet of the length asked for, padded with random octets.
@@ -135,25 +155,14 @@ fn connected(spec: &FlowSpec, server: SocketAddr) -> io::Result<Socket> {
     socket.bind(&any.into())?;
     socket.connect(&server.into())?;
     options::receive_marking(&socket, spec.family)?;
+    options::report_icmp(&socket, spec.family)?;
     options::stamp(&socket)?;
     Ok(socket)
 }
 
 fn greet(spec: &FlowSpec, initiation: &Initiation, socket: &Socket) -> bool {
     let mut octets = packet_for(spec);
-    let greeting = TestPacket {
-        kind: Kind::Greeting,
-        flow: spec.id.0,
-        octet_sent: spec.class.octet(),
-        octet_received: 0,
-        token: initiation.token,
-        sequence: 0,
-        reflector_count: 0,
-        t1: 0,
-        t2: 0,
-        t3: 0,
-        follow_up: None,
-    };
+    let greeting = TestPacket::request(Kind::Greeting, spec.id.0, spec.class.octet(), initiation.token, 0, 0);
     if greeting.write(&mut octets).is_err() || datagram::send(socket, &octets).is_err() {
         return false;
     }

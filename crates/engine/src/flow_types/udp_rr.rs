@@ -11,12 +11,14 @@ use rrul_model::observation::Transaction;
 use rrul_proto::test_packet::{Kind, TestPacket};
 use socket2::Socket;
 
+use super::icmp_watch::IcmpWatch;
 use super::{at_once, udp_probe};
-use crate::clock::{RawTime, TestClock};
+use crate::clock::RawTime;
 use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::socket::control_message::IcmpReport;
+use crate::socket::datagram::Aftermath;
 use crate::socket::{datagram, wait};
 use crate::test_end::{PATIENCE, TestEnd};
-use rrul_model::units::Delay;
 
 pub(super) const DEFAULT_MIN_INTERVAL: Duration = Duration::from_millis(1);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -37,7 +39,7 @@ impl FlowType for UdpRr {
                 ParameterWord {
                     name: "length",
                     kind: ParameterKind::Size,
-                    about: "UDP payload; default and least 72B, most 1400B",
+                    about: "UDP payload; default and least 80B, most 1400B",
                 },
                 ParameterWord {
                     name: "min_interval",
@@ -61,6 +63,10 @@ impl FlowType for UdpRr {
         spec.parameters.duration("min_interval", DEFAULT_MIN_INTERVAL).as_secs_f64().recip()
     }
 
+    fn length(&self, spec: &FlowSpec) -> Option<usize> {
+        Some(udp_probe::packet_for(spec).len())
+    }
+
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = at_once::open_all(specs, initiation, udp_probe::open);
         at_once::spawn_each(opened, initiation, |spec, socket, initiation| exchange(spec, &socket, initiation))
@@ -73,57 +79,50 @@ fn exchange(spec: &FlowSpec, socket: &Socket, initiation: &Initiation) {
     let min_interval = spec.parameters.duration("min_interval", DEFAULT_MIN_INTERVAL);
     let timeout = spec.parameters.duration("timeout", DEFAULT_TIMEOUT);
     let mut notebook = end.observer.notebook(ROWS);
+    let mut icmp = IcmpWatch::new(spec.id, socket);
     let mut octets = udp_probe::packet_for(spec);
     let mut next = spec.window.from;
     for sequence in 0.. {
         if next >= spec.window.to || !end.sleep_until(clock, next) {
-            return;
+            break;
         }
         let started = clock.now();
-        let request = TestPacket {
-            kind: Kind::Test,
-            flow: spec.id.0,
-            octet_sent: spec.class.octet(),
-            octet_received: 0,
-            token: initiation.token,
-            sequence,
-            reflector_count: 0,
-            t1: started.0,
-            t2: 0,
-            t3: 0,
-            follow_up: None,
-        };
+        let request =
+            TestPacket::request(Kind::Test, spec.id.0, spec.class.octet(), initiation.token, sequence, started.0);
         let sent = request.write(&mut octets).is_ok() && datagram::send(socket, &octets).is_ok();
-        let answered =
-            sent && answered(end, socket, &mut octets, &request, RawTime::now().plus(timeout.as_nanos() as i64));
+        let deadline = RawTime::now().plus(timeout.as_nanos() as i64);
+        let mut told = |report| icmp.take(report, clock.now(), &mut notebook);
+        let answered = sent && answered(end, socket, &mut octets, &request, deadline, &mut told);
         if !answered && end.is_stopped() {
-            return;
+            break;
         }
-        note(&mut notebook, spec, clock, started, answered);
+        let took = clock.now().since(started);
+        notebook.note(Transaction { flow: spec.id, sequence, started, took, answered: u8::from(answered) });
         // An unanswered request that could not even be sent must not spin.
         next = (started + min_interval).max(if sent { clock.now() } else { started + timeout });
     }
+    icmp.finish(clock.now(), &mut notebook);
 }
 
-fn note(
-    notebook: &mut crate::observer::Notebook<'_>,
-    spec: &FlowSpec,
-    clock: TestClock,
-    started: rrul_model::time::TestTime,
-    answered: bool,
-) {
-    let took: Delay = clock.now().since(started);
-    notebook.note(Transaction { flow: spec.id, started, took, answered: u8::from(answered) });
-}
-
-/// Waits for the response to this request.
-fn answered(end: &TestEnd, socket: &Socket, octets: &mut [u8], request: &TestPacket, deadline: RawTime) -> bool {
+/// Waits for the response to this request, and hands on what ICMP says meanwhile.
+fn answered(
+    end: &TestEnd,
+    socket: &Socket,
+    octets: &mut [u8],
+    request: &TestPacket,
+    deadline: RawTime,
+    told: &mut dyn FnMut(IcmpReport),
+) -> bool {
     while let Ok(left) = u64::try_from(deadline.since(RawTime::now())) {
         if end.is_stopped() {
             return false;
         }
         let _ = wait::readable(&[socket], Duration::from_nanos(left).min(PATIENCE));
-        while let Ok(Some(_)) = datagram::receive_transmit_stamp(socket) {}
+        while let Ok(Some(aftermath)) = datagram::receive_aftermath(socket) {
+            if let Aftermath::Icmp(report) = aftermath {
+                told(report);
+            }
+        }
         match datagram::receive(socket, octets) {
             Ok(Some(reply)) => {
                 let kept = &octets[..reply.length.min(octets.len())];

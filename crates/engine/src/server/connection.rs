@@ -10,9 +10,10 @@ use rrul_model::flow::FlowId;
 use rrul_proto::limits::OPENING_TIME;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, ServerOpening, Status, agreed_version};
 
-use super::session::OpenSession;
+use super::session::{Attached, OpenSession};
 use super::{Shared, session, sources};
 use crate::control_link::read_exact_until;
+use crate::socket::options;
 use crate::socket::wait::WaitSet;
 use crate::test_end::PATIENCE;
 
@@ -91,25 +92,26 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
     };
     let _ = stream.set_nodelay(true);
     let _ = stream.set_write_timeout(Some(rrul_proto::limits::FETCHING_TIME));
-    let mut answer = |status| {
+    let answer = |mut stream: &TcpStream, status| {
         let version = if status == Status::Accepted { version } else { 0 };
         stream.write_all(&ServerOpening::answer(status, version).encode()).is_ok()
     };
     match opening.purpose {
         Purpose::Control => match open_session(shared, peer) {
-            Some((session, _held)) if answer(Status::Accepted) => session::control(stream, &session, shared),
+            Some((session, _held)) if answer(&stream, Status::Accepted) => session::control(stream, &session, shared),
             Some(_) => {}
             None => {
-                answer(Status::Busy);
+                answer(&stream, Status::Busy);
             }
         },
         Purpose::Presence => match shared.sessions.find(&opening.token) {
             Some(session) => {
                 session.prove(peer.ip());
-                answer(Status::Accepted);
+                session.ways.prove(&stream);
+                answer(&stream, Status::Accepted);
             }
             None => {
-                answer(Status::Unknown);
+                answer(&stream, Status::Unknown);
             }
         },
         Purpose::Stream => {
@@ -118,10 +120,18 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
                 session.attach(FlowId(opening.flow))
             });
             match test {
-                Some(attached) if answer(Status::Accepted) => attached.respond(stream),
-                Some(_) => {}
+                Some(Attached::Stream(flow)) if answer(&stream, Status::Accepted) => flow.respond(stream),
+                Some(Attached::Stream(_)) => {}
+                Some(Attached::Connection(family, class)) => {
+                    // One that cannot be marked is answered unmarked: the client's own end has said so before.
+                    let _ = options::mark(&stream, family, class);
+                    let _ = stream.write_all(&ServerOpening::answer(Status::Accepted, version).encode());
+                }
+                Some(Attached::TooMany) => {
+                    answer(&stream, Status::Busy);
+                }
                 None => {
-                    answer(Status::Unknown);
+                    answer(&stream, Status::Unknown);
                 }
             }
         }

@@ -4,8 +4,12 @@
 //! vanishes. Each connection has a thread of its own; each address family has one thread that answers test packets.
 
 mod connection;
+mod datagram_port;
+mod host;
 mod listening;
+mod one_way;
 mod reflector;
+mod reporting;
 mod session;
 mod sources;
 
@@ -18,6 +22,8 @@ use std::thread::JoinHandle;
 pub use rrul_proto::limits::Limits;
 
 use crate::environment::{self, Privacy};
+use datagram_port::DatagramPort;
+use host::OwnSockets;
 use rrul_model::environment::Environment;
 use session::Sessions;
 use sources::Sources;
@@ -59,7 +65,7 @@ pub struct ServerOptions {
     pub port: u16,
     /// What is granted.
     pub limits: Limits,
-    /// Whether the host's name may be told to clients.
+    /// Whether the host's name, its addresses and the names of its interfaces may be told to clients.
     pub privacy: Privacy,
     /// Where to tell.
     pub log: Log,
@@ -83,6 +89,8 @@ struct Shared {
     /// This host, read once: reading it disturbs what is being measured.
     environment: Environment,
     sessions: Sessions,
+    /// Its listeners and datagram sockets, to be asked what they dropped.
+    sockets: OwnSockets,
     /// Connections by where they come from.
     sources: Arc<Sources>,
     session_sources: Arc<Sources>,
@@ -117,6 +125,7 @@ impl Server {
         let shared = Arc::new(Shared {
             environment: environment::read(options.privacy),
             options,
+            sockets: OwnSockets::of(&ports),
             sources: Arc::default(),
             session_sources: Arc::default(),
             sessions: Sessions::default(),
@@ -129,7 +138,8 @@ impl Server {
             let shared = Arc::clone(&server.shared);
             server.spawn("accept", move || connection::accept(&port.stream, &shared))?;
             let shared = Arc::clone(&server.shared);
-            server.spawn("reflector", move || reflector::run(&port.datagram, port.address, &shared))?;
+            let datagrams = Arc::new(DatagramPort::new(port.datagram, port.address));
+            server.spawn("reflector", move || reflector::run(&datagrams, &shared))?;
         }
         Ok(server)
     }
@@ -164,5 +174,6 @@ impl Drop for Server {
             // A thread that panicked has said so; the others are to be ended all the same.
             let _ = thread.join();
         }
+        self.shared.sockets.close();
     }
 }

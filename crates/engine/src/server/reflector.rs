@@ -1,55 +1,33 @@
 //! The thread that answers test packets of one address family, at real-time priority where allowed.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use rrul_proto::session_reflector::Incoming;
-use rrul_proto::test_packet::TestPacket;
-use socket2::Socket;
+use rrul_proto::one_way_packet::OneWayPacket;
+use rrul_proto::packet_train::TrainPacket;
+use rrul_proto::send_schedule::Random;
+use rrul_proto::session_reflector::{Incoming, Train};
+use rrul_proto::test_packet::{Kind, TestPacket};
 
 use super::Shared;
+use super::datagram_port::{DatagramPort, Departing, Route, Sent};
 use super::session::Session;
 use crate::clock::{RawTime, WallClock};
 use crate::scheduling;
 use crate::socket::datagram::{self, Datagram};
-use crate::socket::transmit_numbers::TransmitNumbers;
-use crate::socket::{options, wait::WaitSet};
+use crate::socket::wait::WaitSet;
 use crate::test_end::PATIENCE;
-
-/// How far the carrying over of a wall-clock stamp may be off, nanoseconds.
-const STAMP_ERROR: i64 = 20_000;
-
-/// How long a reply may lie in this host before it leaves, nanoseconds.
-const LONGEST_QUEUE: i64 = 1_000_000_000;
 
 /// Packets read in a row before stamps are read again.
 const BATCH: usize = 64;
 
-/// A reply whose transmit stamp has not come yet.
-struct Outstanding {
-    session: Weak<Session>,
-    flow: u16,
-    sequence: u32,
-    /// The program's stamp just before it was sent, on the session clock.
-    sent: i64,
-}
-
-impl Outstanding {
-    /// Whether a kernel stamp can be this reply's: not before it was sent, not long after. Numbers that have run out of
-    /// step would otherwise put one reply's stamp to another.
-    fn takes(&self, stamp: i64) -> bool {
-        (self.sent - STAMP_ERROR..self.sent + LONGEST_QUEUE).contains(&stamp)
-    }
-}
-
 /// Answers until the server stops.
-pub(super) fn run(socket: &Socket, address: SocketAddr, shared: &Shared) {
+pub(super) fn run(port: &Arc<DatagramPort>, shared: &Shared) {
     if scheduling::run_as_probe().is_err() {
         scheduling::prompt_timers();
     }
-    let mut numbers = TransmitNumbers::default();
     let mut wall = WallClock::new();
-    let mut waiting = WaitSet::new([socket]);
+    let mut waiting = WaitSet::new([&**port]);
     let mut octets = [0; 2048];
     while !shared.is_stopped() {
         if waiting.wait(PATIENCE).is_err() {
@@ -58,53 +36,78 @@ pub(super) fn run(socket: &Socket, address: SocketAddr, shared: &Shared) {
         wall.refresh(RawTime::now());
         for _ in 0..BATCH {
             // Errors here are what ICMP said of an earlier reply: that client is gone, which its session will notice.
-            let Ok(Some(datagram)) = datagram::receive(socket, &mut octets) else { break };
+            let Ok(Some(datagram)) = datagram::receive(port, &mut octets) else { break };
             if datagram.length <= octets.len() {
-                answer(socket, address, shared, &wall, &mut numbers, &mut octets[..datagram.length], &datagram);
+                take(port, shared, &wall, &mut octets[..datagram.length], &datagram);
             }
         }
-        while let Ok(Some(stamp)) = datagram::receive_transmit_stamp(socket) {
-            if let Some(outstanding) = numbers.find(stamp.number)
-                && let Some(session) = outstanding.session.upgrade()
-            {
-                let sent = session.at(wall.raw(stamp.stamp));
-                if outstanding.takes(sent) {
-                    session.reflector().stamped(outstanding.flow, outstanding.sequence, sent);
-                }
-            }
-        }
+        port.tell_stamps(&wall);
     }
 }
 
-fn answer(
-    socket: &Socket,
-    address: SocketAddr,
-    shared: &Shared,
-    wall: &WallClock,
-    numbers: &mut TransmitNumbers<Outstanding>,
-    octets: &mut [u8],
-    datagram: &Datagram,
-) {
+fn take(port: &Arc<DatagramPort>, shared: &Shared, wall: &WallClock, octets: &mut [u8], datagram: &Datagram) {
     // To port 0 nothing can be sent, and the failure would disturb the stamps of everybody's replies.
     let Some(source) = datagram.source.filter(|source| source.port() != 0) else { return };
+    let received = datagram.stamp.map_or_else(RawTime::now, |stamp| wall.raw(stamp));
+    let octet = datagram.octet.unwrap_or(0);
+    if let Ok(packet) = OneWayPacket::read(octets) {
+        if let Some(session) = shared.sessions.find(&packet.token) {
+            let incoming = Incoming { source: source.ip(), received: session.at(received), octet };
+            // What is not taken is passed over in silence, as what is not answered.
+            let _ = session.reflector().take(octets, incoming, session.at(RawTime::now()));
+        }
+        return;
+    }
+    if let Ok(packet) = TrainPacket::read(octets) {
+        if let Some(session) = shared.sessions.find(&packet.token) {
+            let incoming = Incoming { source: source.ip(), received: session.at(received), octet };
+            let back = session.reflector().couple(octets, incoming, session.at(RawTime::now()));
+            if let Ok(Some(train)) = back {
+                send_back(port, &session, &train, route(port, source, datagram));
+            }
+        }
+        return;
+    }
     let Ok(packet) = TestPacket::read(octets) else { return };
     let Some(session) = shared.sessions.find(&packet.token) else { return };
-    let received = datagram.stamp.map_or_else(RawTime::now, |stamp| wall.raw(stamp));
-    let incoming = Incoming { source: source.ip(), received: session.at(received), octet: datagram.octet.unwrap_or(0) };
+    let incoming = Incoming { source: source.ip(), received: session.at(received), octet };
     let reply = session.reflector().reflect(octets, incoming, || session.at(RawTime::now()));
     let Ok(reply) = reply else { return };
-    // A socket of one address replies from it anyhow; one of every address replies from where it was asked.
-    let from = if address.ip().is_unspecified() { datagram.local } else { None };
-    if datagram::send_to(socket, octets, source, reply.octet, from).is_ok() {
-        numbers.sent(Outstanding {
-            session: Arc::downgrade(&session),
-            flow: reply.flow,
-            sequence: reply.sequence,
-            sent: reply.sent,
-        });
-    } else {
-        // The kernel may or may not have counted it: start counting anew.
-        let _ = options::stamp(socket);
-        numbers.restart();
+    let route = route(port, source, datagram);
+    let departing = Departing {
+        session: Arc::downgrade(&session),
+        what: Sent::Reply,
+        flow: reply.flow,
+        sequence: reply.sequence,
+        sent: reply.sent,
+    };
+    let answered = port.send(octets, route, reply.octet, departing).is_ok();
+    if answered && packet.kind == Kind::Greeting {
+        session.one_way.greeted(reply.flow, port, route);
+    }
+}
+
+/// The way back. A socket of one address replies from it anyhow; one of every address replies from where it was asked.
+fn route(port: &DatagramPort, source: SocketAddr, datagram: &Datagram) -> Route {
+    let from = if port.address.ip().is_unspecified() { datagram.local } else { None };
+    Route { to: source, from }
+}
+
+/// Sends a train back to where it came from, its packets as close together as they leave.
+fn send_back(port: &DatagramPort, session: &Arc<Session>, train: &Train, route: Route) {
+    let mut octets = [0; 2048];
+    let Some(octets) = octets.get_mut(..train.octets) else { return };
+    Random(u64::from(route.to.port())).fill(octets);
+    for packet in &train.packets {
+        let departing = Departing {
+            session: Arc::downgrade(session),
+            what: Sent::Train,
+            flow: 0,
+            sequence: packet.sequence,
+            sent: session.at(RawTime::now()),
+        };
+        if packet.write(octets).is_err() || port.send(octets, route, 0, departing).is_err() {
+            return;
+        }
     }
 }

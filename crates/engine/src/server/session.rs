@@ -6,25 +6,27 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use rrul_model::flow::{FlowId, FlowSpec};
+use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
+use rrul_model::marking::ServiceClass;
 use rrul_model::observation::ObservationPoint;
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, RefusedFlow, ServerMessage};
-use rrul_proto::limits::{FETCHING_TIME, Limits, PREPARING_TIME, SAMPLE_INTERVAL};
+use rrul_proto::limits::{FETCHING_TIME, Limits, PREPARING_TIME, RateCap, SAMPLE_INTERVAL};
 use rrul_proto::session_reflector::SessionReflector;
 use rrul_proto::token::Token;
 
 use super::Shared;
+use super::datagram_port::{Departing, Sent};
+use super::host::Ways;
+use super::one_way::{self, OneWay};
+use super::reporting;
 use crate::clock::{RawTime, TestClock};
 use crate::control_link::{self, Compression, LinkError};
 use crate::flow_type::{FlowType, ServerPart};
 use crate::flow_types;
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
 
-/// How often what was observed is sent.
-const FRAME_INTERVAL: Duration = Duration::from_secs(1);
-
-/// How long after the last phase a server goes on observing: for what is still on its way.
+/// How long after the last phase a server goes on reading its counters: for what is still on its way.
 const SETTLING: Duration = Duration::from_millis(300);
 
 /// Every session of a server.
@@ -38,6 +40,11 @@ pub(super) struct Session {
     /// Zero of the session clock.
     epoch: RawTime,
     reflector: Mutex<SessionReflector>,
+    /// How packets get to it.
+    pub(super) ways: Ways,
+    /// How many connections of flows that open many are still granted.
+    connections: Mutex<RateCap>,
+    pub(super) one_way: OneWay,
     test: Mutex<Option<Test>>,
 }
 
@@ -46,14 +53,24 @@ struct Test {
     end: Arc<TestEnd>,
 }
 
+/// What a connection has come for.
+pub(super) enum Attached {
+    /// The one stream of a flow.
+    Stream(Responder),
+    /// One of the many connections of a flow, of this family and class.
+    Connection(AddressFamily, ServiceClass),
+    /// One more of those than is granted in this second.
+    TooMany,
+}
+
 /// A flow whose stream has arrived.
-pub(super) struct Attached {
+pub(super) struct Responder {
     spec: FlowSpec,
     flow_type: &'static dyn FlowType,
     end: Arc<TestEnd>,
 }
 
-impl Attached {
+impl Responder {
     pub(super) fn respond(&self, stream: TcpStream) {
         self.flow_type.respond(&self.spec, stream, &self.end);
     }
@@ -83,6 +100,9 @@ impl Sessions {
             peer,
             epoch: RawTime::now(),
             reflector: Mutex::new(SessionReflector::new(token, limits)),
+            connections: Mutex::new(RateCap::new(limits.connections_per_second)),
+            one_way: OneWay::default(),
+            ways: Ways::default(),
             test: Mutex::new(None),
         });
         session.prove(peer.ip());
@@ -121,21 +141,54 @@ impl Session {
         self.reflector.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What binds packets to it.
+    pub(super) fn token(&self) -> Token {
+        self.token
+    }
+
+    /// The kernel has stamped the departure of a packet of this session.
+    pub(super) fn stamped(&self, packet: &Departing, sent: i64) {
+        match packet.what {
+            Sent::Reply => self.reflector().stamped(packet.flow, packet.sequence, sent),
+            Sent::OneWay => self.one_way.stamped(packet.flow, packet.sequence, sent),
+            Sent::Train => {}
+        }
+    }
+
     /// Nanoseconds on the session clock.
     pub(super) fn at(&self, raw: RawTime) -> i64 {
         raw.since(self.epoch)
     }
 
-    /// The flow that a stream belongs to; each takes one stream.
+    /// The flow that a connection belongs to. Most take one; those that open many take what the cap grants.
     pub(super) fn attach(&self, flow: FlowId) -> Option<Attached> {
         let mut test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
         let test = test.as_mut()?;
-        let (_, flow_type) = test.flows.get(&flow)?;
-        if flow_type.server_part() != ServerPart::Stream {
-            return None;
+        let (spec, flow_type) = test.flows.get(&flow)?;
+        match flow_type.server_part() {
+            ServerPart::Stream => {
+                let (spec, flow_type) = test.flows.remove(&flow)?;
+                Some(Attached::Stream(Responder { spec, flow_type, end: Arc::clone(&test.end) }))
+            }
+            ServerPart::Connections => {
+                let mut cap = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+                let granted = cap.grant(RawTime::now().0);
+                Some(if granted { Attached::Connection(spec.family, spec.class) } else { Attached::TooMany })
+            }
+            ServerPart::Reflector | ServerPart::OneWay | ServerPart::Nothing => None,
         }
-        let (spec, flow_type) = test.flows.remove(&flow)?;
-        Some(Attached { spec, flow_type, end: Arc::clone(&test.end) })
+    }
+
+    /// The flows whose packets the server sends by itself, in the order of the plan.
+    fn flows_to_send(&self) -> Vec<FlowSpec> {
+        let test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
+        let ours = |(spec, flow_type): &&(FlowSpec, &'static dyn FlowType)| {
+            flow_type.server_part() == ServerPart::OneWay && spec.direction == Some(Direction::Down)
+        };
+        let flows = test.iter().flat_map(|test| test.flows.values());
+        let mut flows: Vec<FlowSpec> = flows.filter(ours).map(|(spec, _)| spec.clone()).collect();
+        flows.sort_by_key(|spec| spec.id);
+        flows
     }
 
     fn stop(&self) {
@@ -145,9 +198,10 @@ impl Session {
     }
 
     /// Takes the flows of a test, and says which it will not serve.
-    fn open_test(&self, flows: Vec<FlowSpec>, end: &Arc<TestEnd>) -> Vec<RefusedFlow> {
+    fn open_test(&self, flows: Vec<FlowSpec>, end: &Arc<TestEnd>, limits: &Limits) -> Vec<RefusedFlow> {
         let mut refused = Vec::new();
         let mut taken = HashMap::new();
+        let mut left = f64::from(limits.packets_per_second);
         for spec in flows {
             match flow_types::named(&spec.flow_type) {
                 None => refused.push(RefusedFlow {
@@ -155,8 +209,19 @@ impl Session {
                     reason: format!("this server knows no flow type \"{}\"; update it", spec.flow_type),
                 }),
                 Some(flow_type) => {
-                    if flow_type.server_part() == ServerPart::Reflector {
-                        self.reflector().admit(spec.id.0);
+                    if flow_type.server_part() == ServerPart::OneWay {
+                        left -= flow_type.packets_per_second(&spec);
+                        if left < 0.0 {
+                            let reason = "more packets a second than this server sends; raise its interval".to_owned();
+                            refused.push(RefusedFlow { flow: spec.id, reason });
+                            continue;
+                        }
+                        if spec.direction == Some(Direction::Down) {
+                            self.one_way.admit(spec.id);
+                        }
+                    }
+                    if [ServerPart::Reflector, ServerPart::OneWay].contains(&flow_type.server_part()) {
+                        self.reflector().admit(spec.id.0, flow_type.packets_per_second(&spec));
                     }
                     taken.insert(spec.id, (spec, flow_type));
                 }
@@ -182,6 +247,7 @@ pub(super) fn control(mut stream: TcpStream, open: &OpenSession<'_>, shared: &Sh
 
 fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> Result<(), LinkError> {
     let limits = &shared.options.limits;
+    session.ways.prove(stream);
     let environment = Box::new(shared.environment.clone());
     say(stream, &ServerMessage::Welcome { token: session.token, environment, limits: *limits })?;
     let mut opened: Option<Arc<TestEnd>> = None;
@@ -199,9 +265,15 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
                 let interval = sample_interval.clamp(SAMPLE_INTERVAL, Duration::from_secs(1));
                 let length = TestTime::ZERO + length;
                 let end = Arc::new(TestEnd::new(ObservationPoint::Server, interval, length));
-                let refused = session.open_test(flows, &end);
+                let refused = session.open_test(flows, &end, limits);
+                let state = shared.host_state(&session.ways);
+                end.health.watch_interfaces(&state);
+                shared.sockets.watched_by(&end.health);
                 opened = Some(end);
-                say(stream, &ServerMessage::Opened { refused })?;
+                reporting::say_with_state(stream, state, |state| ServerMessage::Opened {
+                    refused: refused.clone(),
+                    state,
+                })?;
             }
             (ClientMessage::Time { id }, _) => {
                 let received = session.at(RawTime::now());
@@ -212,12 +284,12 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
                 if !(0..=PREPARING_TIME.as_nanos() as i64).contains(&origin) {
                     return Err(out_of_order("a T0 that is not near"));
                 }
-                return measure(stream, session, end, origin);
+                return measure(stream, session, end, origin, shared);
             }
             (ClientMessage::Stop, Some(end)) => {
                 end.stop();
                 finished = true;
-                say(stream, &ServerMessage::Finished)?;
+                say(stream, &ServerMessage::Finished { state: None })?;
             }
             (ClientMessage::Open { .. }, Some(_)) => return Err(out_of_order("a second test")),
             (ClientMessage::Begin { .. } | ClientMessage::Stop, None) => return Err(out_of_order("no test opened")),
@@ -226,15 +298,31 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
 }
 
 /// From T0 to the client's goodbye.
-fn measure(stream: &mut TcpStream, session: &Session, end: &Arc<TestEnd>, origin: i64) -> Result<(), LinkError> {
+fn measure(
+    stream: &mut TcpStream,
+    session: &Arc<Session>,
+    end: &Arc<TestEnd>,
+    origin: i64,
+    shared: &Shared,
+) -> Result<(), LinkError> {
     let clock = TestClock { origin: session.epoch.plus(origin) };
     let until = end.length() + SETTLING;
     let mut out = stream.try_clone()?;
     end.begin(clock, origin);
+    end.watch_control(stream);
     std::thread::scope(|scope| {
         scope.spawn(|| end.sampler.run(end, until));
         scope.spawn(|| end.start_line.run(end));
-        let reporter = scope.spawn(|| report(&mut out, end, clock, until));
+        let to_send = session.flows_to_send();
+        if !to_send.is_empty() {
+            scope.spawn(move || one_way::send(session, end, clock, origin, &to_send));
+        }
+        let reporter = scope.spawn(|| {
+            reporting::report(&mut out, session, end, clock, origin)?;
+            reporting::say_with_state(&mut out, shared.host_state(&session.ways), |state| ServerMessage::Finished {
+                state,
+            })
+        });
         let ahead = Duration::from_nanos(end.length().since(clock.now()).0.max(0).cast_unsigned());
         let deadline = Instant::now() + ahead + FETCHING_TIME;
         let outcome = loop {
@@ -245,6 +333,7 @@ fn measure(stream: &mut TcpStream, session: &Session, end: &Arc<TestEnd>, origin
                 Err(error) => break Err(error),
             }
         };
+        end.sampler.finish(end, FlowId::CONTROL);
         end.stop();
         // A client that reads but a little now and then would otherwise keep the reporter for hours.
         let _ = stream.shutdown(std::net::Shutdown::Both);
@@ -253,30 +342,11 @@ fn measure(stream: &mut TcpStream, session: &Session, end: &Arc<TestEnd>, origin
     })
 }
 
-/// Sends what is observed, once a second and at the end.
-fn report(out: &mut TcpStream, end: &TestEnd, clock: TestClock, until: TestTime) -> Result<(), LinkError> {
-    let mut due = clock.now();
-    loop {
-        due = (due + FRAME_INTERVAL).min(until);
-        let going_on = end.sleep_until(clock, due);
-        if !going_on {
-            // Threads notice the stop within their patience; what they note last belongs in the last frame.
-            std::thread::sleep(PATIENCE);
-        }
-        for frame in end.observer.collect(clock) {
-            say(out, &ServerMessage::Observed(Box::new(frame)))?;
-        }
-        if !going_on || due >= until {
-            return say(out, &ServerMessage::Finished);
-        }
-    }
-}
-
 fn out_of_order(what: &str) -> LinkError {
     io::Error::new(io::ErrorKind::InvalidData, format!("a message out of order: {what}")).into()
 }
 
-fn say(stream: &mut TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
+pub(super) fn say(stream: &mut TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
     control_link::write(stream, message, Compression::Allowed)
 }
 

@@ -19,6 +19,21 @@ pub(super) struct Beside {
     pub(super) local: Option<IpAddr>,
     /// Number of the sent packet that a stamp on the error queue belongs to.
     pub(super) sent_number: Option<u32>,
+    /// What ICMP said of a sent packet.
+    pub(super) icmp: Option<IcmpReport>,
+}
+
+/// An ICMP message about a packet sent, as the kernel tells it. The quoted packet is not told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IcmpReport {
+    /// ICMP type.
+    pub kind: u8,
+    /// ICMP code.
+    pub code: u8,
+    /// The MTU that it names, octets; 0 when it names none.
+    pub mtu: u32,
+    /// Who sent it.
+    pub offender: Option<IpAddr>,
 }
 
 /// Reads the control messages that `recvmsg` left behind `header`.
@@ -52,8 +67,18 @@ pub(super) fn read(header: &libc::msghdr) -> Beside {
                 }
                 (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
                     let error = data.cast::<libc::sock_extended_err>().read_unaligned();
-                    if error.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING {
-                        beside.sent_number = Some(error.ee_data);
+                    match error.ee_origin {
+                        libc::SO_EE_ORIGIN_TIMESTAMPING => beside.sent_number = Some(error.ee_data),
+                        libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6 => {
+                            let offender = data.add(size_of::<libc::sock_extended_err>());
+                            beside.icmp = Some(IcmpReport {
+                                kind: error.ee_type,
+                                code: error.ee_code,
+                                mtu: if error.ee_errno == libc::EMSGSIZE as u32 { error.ee_info } else { 0 },
+                                offender: address_at(offender),
+                            });
+                        }
+                        _ => {}
                     }
                 }
                 _ => {}
@@ -62,6 +87,27 @@ pub(super) fn read(header: &libc::msghdr) -> Beside {
         }
     }
     beside
+}
+
+/// The address that the kernel has put behind a `sock_extended_err`; `None` when it knows none.
+///
+/// # Safety
+/// A `sockaddr_in` or `sockaddr_in6` must stand there, as its family says.
+unsafe fn address_at(place: *const u8) -> Option<IpAddr> {
+    // SAFETY: every socket address begins with its family, and has the length of that family; all are read unaligned.
+    unsafe {
+        match libc::c_int::from(place.cast::<libc::sa_family_t>().read_unaligned()) {
+            libc::AF_INET => {
+                let address = place.cast::<libc::sockaddr_in>().read_unaligned();
+                Some(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)).into())
+            }
+            libc::AF_INET6 => {
+                let address = place.cast::<libc::sockaddr_in6>().read_unaligned();
+                Some(IpAddr::from(Ipv6Addr::from(address.sin6_addr.s6_addr)).to_canonical())
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Writes the marking and the source address of a datagram to be sent; returns how many octets that takes.

@@ -6,9 +6,10 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 
+use rrul_model::flow::AddressFamily;
 use socket2::{SockAddr, SockAddrStorage};
 
-use super::control_message::{self, Buffer};
+use super::control_message::{self, Buffer, IcmpReport};
 
 /// A datagram received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,17 +43,43 @@ pub fn receive(socket: &impl AsFd, octets: &mut [u8]) -> io::Result<Option<Datag
     message(socket, octets, libc::MSG_DONTWAIT | libc::MSG_TRUNC).map(|found| found.map(|(datagram, _)| datagram))
 }
 
-/// Reads one transmit stamp if there is one.
+/// What the kernel tells of packets sent, on a socket's error queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aftermath {
+    /// One has left.
+    Left(TransmitStamp),
+    /// ICMP has said something of one.
+    Icmp(IcmpReport),
+}
+
+/// Reads what the kernel tells of one packet sent, if there is something.
 ///
 /// # Errors
 /// As recvmsg(2).
-pub fn receive_transmit_stamp(socket: &impl AsFd) -> io::Result<Option<TransmitStamp>> {
+pub fn receive_aftermath(socket: &impl AsFd) -> io::Result<Option<Aftermath>> {
     loop {
         let Some((_, beside)) = message(socket, &mut [0; 8], libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE)? else {
             return Ok(None);
         };
         if let (Some(number), Some(stamp)) = (beside.sent_number, beside.stamp) {
-            return Ok(Some(TransmitStamp { number, stamp }));
+            return Ok(Some(Aftermath::Left(TransmitStamp { number, stamp })));
+        }
+        if let Some(report) = beside.icmp {
+            return Ok(Some(Aftermath::Icmp(report)));
+        }
+    }
+}
+
+/// Reads one transmit stamp if there is one, and passes over what ICMP says.
+///
+/// # Errors
+/// As recvmsg(2).
+pub fn receive_transmit_stamp(socket: &impl AsFd) -> io::Result<Option<TransmitStamp>> {
+    loop {
+        match receive_aftermath(socket)? {
+            Some(Aftermath::Left(stamp)) => return Ok(Some(stamp)),
+            Some(Aftermath::Icmp(_)) => {}
+            None => return Ok(None),
         }
     }
 }
@@ -98,6 +125,16 @@ pub fn send(socket: &impl AsFd, octets: &[u8]) -> io::Result<()> {
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Sends one datagram on a connected socket of this family, marked with `octet` in place of the socket's own.
+///
+/// # Errors
+/// As sendmsg(2).
+pub fn send_marked(socket: &impl AsFd, octets: &[u8], octet: u8, family: AddressFamily) -> io::Result<()> {
+    let mut control = Buffer([0; 256]);
+    let used = control_message::write(&mut control, octet, None, family == AddressFamily::Ipv6);
+    send_message(socket, octets, None, &mut control, used)
+}
+
 /// Sends one datagram to `to`, marked with `octet`, from the local address `from`.
 ///
 /// # Errors
@@ -105,12 +142,24 @@ pub fn send(socket: &impl AsFd, octets: &[u8]) -> io::Result<()> {
 pub fn send_to(socket: &impl AsFd, octets: &[u8], to: SocketAddr, octet: u8, from: Option<IpAddr>) -> io::Result<()> {
     let mut control = Buffer([0; 256]);
     let used = control_message::write(&mut control, octet, from, to.is_ipv6());
-    let address = SockAddr::from(to);
+    send_message(socket, octets, Some(&SockAddr::from(to)), &mut control, used)
+}
+
+/// Sends with so many octets of control messages; without an address, to where the socket is connected.
+fn send_message(
+    socket: &impl AsFd,
+    octets: &[u8],
+    to: Option<&SockAddr>,
+    control: &mut Buffer,
+    used: usize,
+) -> io::Result<()> {
     let mut piece = libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
     // SAFETY: msghdr is plain data, for which all-zero is valid.
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-    header.msg_name = address.as_ptr().cast_mut().cast();
-    header.msg_namelen = address.len();
+    if let Some(address) = to {
+        header.msg_name = address.as_ptr().cast_mut().cast();
+        header.msg_namelen = address.len();
+    }
     header.msg_iov = &raw mut piece;
     header.msg_iovlen = 1;
     header.msg_control = control.0.as_mut_ptr().cast();
@@ -126,7 +175,6 @@ mod tests {
     use super::*;
     use crate::clock::wall_now;
     use crate::socket::{options, wait};
-    use rrul_model::flow::AddressFamily;
     use std::net::UdpSocket;
     use std::time::Duration;
 
@@ -166,8 +214,14 @@ mod tests {
         assert_eq!((question.octet, question.source), (Some(0xb9), Some(client.local_addr().unwrap())));
         assert_eq!(question.local, Some(server.local_addr().unwrap().ip()));
         assert!((before..=after).contains(&question.stamp.unwrap()), "the stamp lies outside the exchange");
-        send(&client, b"second").unwrap();
-        for number in 0..2 {
+        send_marked(&client, b"second", 0x2e, family).unwrap();
+        assert!(wait::readable(&[&server], Duration::from_secs(2)).unwrap());
+        let second = receive(&server, &mut octets).unwrap().unwrap();
+        assert_eq!((second.octet, second.length), (Some(0x2e), 6));
+        send(&client, b"third").unwrap();
+        assert!(wait::readable(&[&server], Duration::from_secs(2)).unwrap());
+        assert_eq!(receive(&server, &mut octets).unwrap().unwrap().octet, Some(0), "the socket's own marking is back");
+        for number in 0..3 {
             wait::readable(&[&client], Duration::from_secs(2)).unwrap();
             let left = receive_transmit_stamp(&client).unwrap().unwrap();
             assert_eq!(left.number, number);
@@ -175,7 +229,7 @@ mod tests {
         }
         assert_eq!(receive_transmit_stamp(&client).unwrap(), None);
         options::stamp(&client).unwrap();
-        send(&client, b"third").unwrap();
+        send(&client, b"fourth").unwrap();
         wait::readable(&[&client], Duration::from_secs(2)).unwrap();
         assert_eq!(receive_transmit_stamp(&client).unwrap().unwrap().number, 0, "the numbers restart");
     }
@@ -183,6 +237,35 @@ mod tests {
     #[test]
     fn a_datagram_over_ipv4_tells_its_stamp_marking_and_address() {
         exchange("127.0.0.1:0", AddressFamily::Ipv4);
+    }
+
+    /// Nobody listens at a port that was just given back.
+    fn refused(address: &str, family: AddressFamily, kind: u8, code: u8) {
+        let client = UdpSocket::bind(address).unwrap();
+        let nobody = UdpSocket::bind(address).unwrap().local_addr().unwrap();
+        client.connect(nobody).unwrap();
+        options::report_icmp(&client, family).unwrap();
+        options::stamp(&client).unwrap();
+        send(&client, b"is anybody there?").unwrap();
+        let deadline = std::time::Instant::now() + Duration::from_secs(2);
+        let report = loop {
+            wait::readable(&[&client], Duration::from_millis(100)).unwrap();
+            match receive_aftermath(&client).unwrap() {
+                Some(Aftermath::Icmp(report)) => break report,
+                Some(Aftermath::Left(_)) => {}
+                None => assert!(std::time::Instant::now() < deadline, "the kernel does not tell of the refusal"),
+            }
+        };
+        assert_eq!(report, IcmpReport { kind, code, mtu: 0, offender: Some(nobody.ip()) });
+        while let Some(aftermath) = receive_aftermath(&client).unwrap() {
+            assert!(matches!(aftermath, Aftermath::Left(_)), "it is told once");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_with_its_type_code_and_sender() {
+        refused("127.0.0.1:0", AddressFamily::Ipv4, 3, 3);
+        refused("[::1]:0", AddressFamily::Ipv6, 1, 4);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod control_message;
 pub mod datagram;
+pub mod drops;
 pub mod options;
 pub mod stream;
 pub mod transmit_numbers;

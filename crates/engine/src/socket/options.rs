@@ -106,6 +106,15 @@ pub fn stamp(socket: &impl AsFd) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, receive | numbered)
 }
 
+/// Asks for kernel stamps of what the socket receives alone.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn stamp_received(socket: &impl AsFd) -> io::Result<()> {
+    let receive = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+    set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, receive)
+}
+
 /// Asks to be told the traffic-class octet of every packet received.
 ///
 /// # Errors
@@ -115,6 +124,18 @@ pub fn receive_marking(socket: &impl AsFd, family: AddressFamily) -> io::Result<
     match family {
         AddressFamily::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, on),
         AddressFamily::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, on),
+    }
+}
+
+/// Asks to be told what ICMP says of the packets sent (ip(7): IP_RECVERR), on the error queue.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn report_icmp(socket: &impl AsFd, family: AddressFamily) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    match family {
+        AddressFamily::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_RECVERR, on),
+        AddressFamily::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, on),
     }
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-/// A set of sockets to wait for, built once and reused.
+/// A set of sockets to wait for, built once and reused, or filled anew before each wait.
 #[derive(Debug, Default)]
 pub struct WaitSet {
     entries: Vec<libc::pollfd>,
@@ -15,8 +15,22 @@ pub struct WaitSet {
 impl WaitSet {
     /// The set of these sockets. They must stay open while it is used; a closed one counts as ready.
     pub fn new<'a, S: AsFd + 'a>(sockets: impl IntoIterator<Item = &'a S>) -> Self {
-        let entry = |socket: &S| libc::pollfd { fd: socket.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        Self { entries: sockets.into_iter().map(entry).collect() }
+        Self { entries: sockets.into_iter().map(|socket| entry(socket, libc::POLLIN)).collect() }
+    }
+
+    /// Takes every socket out, and keeps the room.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    /// Adds a socket at the next place, to wait until it has something to read.
+    pub fn add_readable(&mut self, socket: &impl AsFd) {
+        self.entries.push(entry(socket, libc::POLLIN));
+    }
+
+    /// Adds a socket at the next place, to wait until it takes octets or has failed: the end of a handshake.
+    pub fn add_writable(&mut self, socket: &impl AsFd) {
+        self.entries.push(entry(socket, libc::POLLOUT));
     }
 
     /// Waits until a socket has something to read, an error or a stamp, or `timeout` has passed.
@@ -38,7 +52,11 @@ impl WaitSet {
 /// # Errors
 /// As ppoll(2).
 pub fn writable(socket: &impl AsFd, timeout: Duration) -> io::Result<()> {
-    poll(&mut [libc::pollfd { fd: socket.as_fd().as_raw_fd(), events: libc::POLLOUT, revents: 0 }], timeout)
+    poll(&mut [entry(socket, libc::POLLOUT)], timeout)
+}
+
+fn entry(socket: &impl AsFd, events: libc::c_short) -> libc::pollfd {
+    libc::pollfd { fd: socket.as_fd().as_raw_fd(), events, revents: 0 }
 }
 
 fn poll(entries: &mut [libc::pollfd], timeout: Duration) -> io::Result<()> {

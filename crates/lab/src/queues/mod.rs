@@ -4,9 +4,10 @@ mod bfifo;
 mod codel;
 mod fq_codel;
 mod pfifo;
+mod prio;
 
 use crate::queue::Discipline;
 
 /// Every discipline, by the name that link files use.
 pub static DISCIPLINES: &[&Discipline] =
-    &[&pfifo::DISCIPLINE, &bfifo::DISCIPLINE, &codel::DISCIPLINE, &fq_codel::DISCIPLINE];
+    &[&pfifo::DISCIPLINE, &bfifo::DISCIPLINE, &prio::DISCIPLINE, &codel::DISCIPLINE, &fq_codel::DISCIPLINE];

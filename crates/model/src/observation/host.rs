@@ -1,8 +1,9 @@
-//! What is observed of a host: its processor, this program's share of it, its wall clock.
+//! What is observed of a host: processor, this program's share of it, wall clock, network stack, interfaces, queues.
 
 use serde::{Deserialize, Serialize};
 
 use super::columns::{Column, table};
+use crate::flow::FlowId;
 use crate::time::TestTime;
 use crate::units::Delay;
 
@@ -51,5 +52,87 @@ table! {
         at: TestTime,
         /// `CLOCK_REALTIME` less its value at T0, nanoseconds.
         realtime: i64,
+    }
+}
+
+table! {
+    /// The kernel's counters of packets taken from devices by one core, since boot (/proc/net/softnet_stat).
+    SoftnetCount in SoftnetCountTable {
+        /// When it was read.
+        at: TestTime,
+        /// Core number.
+        core: u16,
+        /// Packets processed.
+        processed: u32,
+        /// Packets dropped because the core's backlog was full.
+        dropped: u32,
+        /// How often the core ran out of its time for packets with more to do.
+        squeezed: u32,
+    }
+}
+
+table! {
+    /// Throttling of this program's control group, cumulative (cgroup v2, cpu.stat).
+    CgroupThrottle in CgroupThrottleTable {
+        /// When it was read.
+        at: TestTime,
+        /// Enforcement periods that have passed.
+        periods: u64,
+        /// Of those, periods in which the group was throttled.
+        throttled_periods: u64,
+        /// For how long, in all.
+        throttled: Delay,
+    }
+}
+
+table! {
+    /// Packets that the kernel dropped at a socket of the test because its buffer was full, cumulative.
+    SocketDrops in SocketDropsTable {
+        /// The flow; [`FlowId::CONTROL`] for a socket that serves many.
+        flow: FlowId,
+        /// When it was read.
+        at: TestTime,
+        /// Packets.
+        dropped: u32,
+    }
+}
+
+table! {
+    /// Counters of one network interface, cumulative (rtnetlink, /sys/class/net).
+    InterfaceCount in InterfaceCountTable {
+        /// When it was read.
+        at: TestTime,
+        /// Its index at this host; the environment names it.
+        interface: u32,
+        /// Octets received.
+        received_octets: u64,
+        /// Packets received.
+        received_packets: u64,
+        /// Packets dropped on receiving.
+        received_dropped: u64,
+        /// Octets sent.
+        sent_octets: u64,
+        /// Packets sent.
+        sent_packets: u64,
+        /// Packets dropped on sending.
+        sent_dropped: u64,
+    }
+}
+
+table! {
+    /// The root queue discipline of one interface: a queue within the host is part of the path.
+    QueueCount in QueueCountTable {
+        /// When it was read.
+        at: TestTime,
+        /// Its interface's index at this host.
+        interface: u32,
+        /// Octets waiting.
+        backlog_octets: u32,
+        /// Packets waiting.
+        backlog_packets: u32,
+        /// Packets dropped, cumulative.
+        dropped: u32,
+        /// Packets requeued because the device was busy, cumulative.
+        requeued: u32,
     }
 }

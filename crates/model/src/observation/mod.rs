@@ -15,12 +15,20 @@ use serde::{Deserialize, Serialize};
 use crate::flow::FlowId;
 pub use columns::{Cell, Column};
 pub use flow_event::{FlowEvent, FlowEventKind};
-pub use host::{ClockSample, ClockSampleTable, CpuTime, CpuTimeTable, ProcessTime, ProcessTimeTable};
-pub use probe::{
-    EchoReceived, EchoReceivedTable, ProbeReceived, ProbeReceivedTable, ProbeSent, ProbeSentTable, ProbeStamped,
-    ProbeStampedTable, ProbesSkipped, ProbesSkippedTable, ReplyStamped, ReplyStampedTable,
+pub use host::{
+    CgroupThrottle, CgroupThrottleTable, ClockSample, ClockSampleTable, CpuTime, CpuTimeTable, InterfaceCount,
+    InterfaceCountTable, ProcessTime, ProcessTimeTable, QueueCount, QueueCountTable, SocketDrops, SocketDropsTable,
+    SoftnetCount, SoftnetCountTable,
 };
-pub use stream::{OctetsReceived, OctetsReceivedTable, TcpInfo, TcpInfoTable, Transaction, TransactionTable};
+pub use probe::{
+    EchoReceived, EchoReceivedTable, IcmpMessage, IcmpMessageTable, PacketMarked, PacketMarkedTable, PacketReceived,
+    PacketReceivedTable, ProbeReceived, ProbeReceivedTable, ProbeSent, ProbeSentTable, ProbeStamped, ProbeStampedTable,
+    ProbesSkipped, ProbesSkippedTable, ReflectorWindow, ReflectorWindowTable, ReplyStamped, ReplyStampedTable,
+};
+pub use stream::{
+    Connection, ConnectionTable, OctetsReceived, OctetsReceivedTable, TcpInfo, TcpInfoTable, Transaction,
+    TransactionTable,
+};
 
 /// Who saw it (RFC 7011: observation point).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -57,11 +65,21 @@ about_flows!(
     ProbeReceived,
     ReplyStamped,
     EchoReceived,
-    Transaction
+    PacketReceived,
+    ReflectorWindow,
+    IcmpMessage,
+    PacketMarked,
+    Transaction,
+    Connection,
+    SocketDrops
 );
 impl About for CpuTime {}
 impl About for ProcessTime {}
 impl About for ClockSample {}
+impl About for SoftnetCount {}
+impl About for CgroupThrottle {}
+impl About for InterfaceCount {}
+impl About for QueueCount {}
 
 macro_rules! observations {
     ($($(#[$about:meta])* $name:ident: $row:ident in $table:ident,)*) => {
@@ -144,14 +162,34 @@ observations! {
     reply_stamped: ReplyStamped in ReplyStampedTable,
     /// ICMP echo replies.
     echo_received: EchoReceived in EchoReceivedTable,
+    /// Packets at the far end of their way.
+    packet_received: PacketReceived in PacketReceivedTable,
+    /// What replies said of the packets seen by the reflector.
+    reflector_window: ReflectorWindow in ReflectorWindowTable,
+    /// ICMP messages about packets.
+    icmp_message: IcmpMessage in IcmpMessageTable,
+    /// Packets with a marking of their own.
+    packet_marked: PacketMarked in PacketMarkedTable,
     /// Request-response transactions.
     transaction: Transaction in TransactionTable,
+    /// New connections.
+    connection: Connection in ConnectionTable,
     /// Processor time per core.
     cpu_time: CpuTime in CpuTimeTable,
     /// Processor time of this program.
     process_time: ProcessTime in ProcessTimeTable,
     /// Wall clock samples.
     clock_sample: ClockSample in ClockSampleTable,
+    /// Packets taken from devices by each core.
+    softnet_count: SoftnetCount in SoftnetCountTable,
+    /// Throttling of this program's control group.
+    cgroup_throttle: CgroupThrottle in CgroupThrottleTable,
+    /// Packets dropped at sockets of the test.
+    socket_drops: SocketDrops in SocketDropsTable,
+    /// Counters of network interfaces.
+    interface_count: InterfaceCount in InterfaceCountTable,
+    /// Root queue disciplines.
+    queue_count: QueueCount in QueueCountTable,
 }
 
 #[cfg(test)]

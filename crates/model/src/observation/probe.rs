@@ -1,4 +1,4 @@
-//! What is observed of test packets: sent, left out, stamped, answered.
+//! What is observed of test packets: sent, left out, marked, stamped, arrived, answered.
 
 use serde::{Deserialize, Serialize};
 
@@ -95,5 +95,73 @@ table! {
         received: TestTime,
         /// When the program read it.
         read: TestTime,
+    }
+}
+
+table! {
+    /// A packet has arrived at the far end of its way, duplicates included, in the order of arrival.
+    ///
+    /// At the receiver of a one-way flow, and at the reflector for test packets: what arrived there and was answered in
+    /// vain was lost on the way back, what did not arrive was lost on the way there.
+    PacketReceived in PacketReceivedTable {
+        /// The flow.
+        flow: FlowId,
+        /// Its number within the flow.
+        sequence: u32,
+        /// The kernel's receive stamp, or the program's where the kernel gave none.
+        received: TestTime,
+        /// Traffic-class octet that it bore.
+        octet: u8,
+    }
+}
+
+table! {
+    /// What a reply said of the test packets that the reflector had seen: one bit for each of the latest 64.
+    ///
+    /// For when the reflector's own rows do not come through, as the server or the control connection was lost. There is a
+    /// row only where the window says what neither a reply nor an earlier window has said.
+    ReflectorWindow in ReflectorWindowTable {
+        /// The flow.
+        flow: FlowId,
+        /// The packet that the reply answers.
+        sequence: u32,
+        /// Highest number that the reflector had seen; bit 0 of the window stands for it.
+        highest: u32,
+        /// Bit n is set when the packet numbered `highest` less n had arrived.
+        window: u64,
+    }
+}
+
+table! {
+    /// ICMP messages about a flow's packets, as the kernel hands them to the flow's socket (RFC 792, RFC 4443).
+    ///
+    /// The first of a kind is noted at once, those that follow it within a second together.
+    IcmpMessage in IcmpMessageTable {
+        /// The flow.
+        flow: FlowId,
+        /// When the latest of them was read.
+        at: TestTime,
+        /// ICMP type, of the flow's family.
+        kind: u8,
+        /// ICMP code.
+        code: u8,
+        /// 1 when the server sent it, 0 when another host on the way did.
+        from_server: u8,
+        /// The MTU that it names, octets; 0 when it names none.
+        mtu: u32,
+        /// How many.
+        count: u32,
+    }
+}
+
+table! {
+    /// The traffic-class octet that a packet was sent with, where it is not that of the flow's class.
+    PacketMarked in PacketMarkedTable {
+        /// The flow.
+        flow: FlowId,
+        /// Which packet.
+        sequence: u32,
+        /// Traffic-class octet.
+        octet: u8,
     }
 }

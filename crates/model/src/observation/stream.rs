@@ -102,12 +102,16 @@ table! {
         rwnd_limited: u64,
         /// Of it, limited by the send buffer, microseconds.
         sndbuf_limited: u64,
+        /// Retransmission timeouts.
+        total_rto: u32,
         /// Octets received marked CE.
         received_ce_bytes: u32,
         /// Octets received marked ECT(0).
         received_e0_bytes: u32,
         /// Octets received marked ECT(1).
         received_e1_bytes: u32,
+        /// 1 when the latest measurement of `delivery_rate` was limited by the program and not by the network.
+        app_limited: u8,
     }
 }
 
@@ -119,6 +123,8 @@ table! {
     Transaction in TransactionTable {
         /// The flow.
         flow: FlowId,
+        /// Its number within the flow, from 0; of an exchange over UDP the number in its packets.
+        sequence: u32,
         /// When the request was sent.
         started: TestTime,
         /// How long until the response was there, or until waiting was given up.
@@ -126,4 +132,39 @@ table! {
         /// 1 when the response came, 0 when it did not in time.
         answered: u8,
     }
+}
+
+table! {
+    /// One attempt at a new TCP connection, of a flow that opens one after another.
+    Connection in ConnectionTable {
+        /// The flow.
+        flow: FlowId,
+        /// Its number within the flow, from 0.
+        sequence: u32,
+        /// When the schedule wanted it opened.
+        scheduled: TestTime,
+        /// Just before `connect` was called.
+        started: TestTime,
+        /// How far it came: [`UNANSWERED`](Self::UNANSWERED) and the other constants.
+        reached: u8,
+        /// From `started` to the end of the handshake, or until it was refused or given up.
+        connect: Delay,
+        /// From `started` to the first octet from the server; 0 unless `reached` is 2.
+        answer: Delay,
+        /// SYN segments that were sent again.
+        syn_retransmits: u8,
+    }
+}
+
+impl Connection {
+    /// No handshake until it was given up, after `connect`.
+    pub const UNANSWERED: u8 = 0;
+    /// The handshake was complete, and the server's first octets did not come.
+    pub const CONNECTED: u8 = 1;
+    /// The server's first octets came.
+    pub const ANSWERED: u8 = 2;
+    /// Refused: the SYN was answered with a reset, or the server said that it takes no more.
+    pub const REFUSED: u8 = 3;
+    /// Not possible: the network called the server unreachable, or this host had no socket for it.
+    pub const IMPOSSIBLE: u8 = 4;
 }

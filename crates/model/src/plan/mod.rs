@@ -42,6 +42,10 @@ pub struct TestPlan {
     pub phases: Vec<PhaseLength>,
     /// How often counters are read while the test runs.
     pub sample_interval: Duration,
+    /// The link layer of the line under test, as [`LinkLayer`](crate::link_layer::LinkLayer) reads it; `None` when nobody
+    /// has said, and octets are told on the IP layer only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_layer: Option<String>,
     /// The entries that unfold into flows.
     pub entries: Vec<FlowEntry>,
 }

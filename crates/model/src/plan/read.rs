@@ -4,13 +4,15 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::flow::{FlowTypeWords, Parameter, ParameterKind, Parameters};
+use crate::link_layer::LinkLayer;
 use crate::phase::Phase;
 use crate::units::{BitRate, ByteCount, parse_duration};
 
 use super::document::{Node, Value, nest, parse, parse_setting};
 use super::{FlowEntry, PhaseLength, PlanError, TestPlan};
 
-const TOP_KEYS: &[&str] = &["title", "spec", "extends", "phases", "sample_interval", "parameters", "flow"];
+const TOP_KEYS: &[&str] =
+    &["title", "spec", "extends", "phases", "sample_interval", "link_layer", "parameters", "flow"];
 const FLOW_KEYS: &[&str] = &[
     "type",
     "component",
@@ -29,6 +31,7 @@ const FLOW_KEYS: &[&str] = &[
 const DEPTH: usize = 8;
 const DEFAULT_SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 const MOST_COPIES: i64 = 64;
+const MOST_COUNTED: i64 = 10_000;
 
 /// What the reader needs from outside.
 pub struct Surroundings<'a> {
@@ -98,7 +101,8 @@ fn targets(document: &Node, path: Vec<String>, value: &Node) -> Result<Vec<Vec<S
         return Ok(vec![path]);
     }
     let parameters = document.get("parameters").map_or(&[][..], Node::entries);
-    let known: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).chain(["idle", "load", "after"]).collect();
+    let known: Vec<&str> =
+        parameters.iter().map(|(name, _)| name.as_str()).chain(Phase::ALL.map(Phase::name)).collect();
     Err(value.error(
         name,
         format_args!("unknown setting; known: {}, or a full key such as flow.bulk.count", known.join(", ")),
@@ -142,6 +146,9 @@ fn plan_from(name: &str, document: &Node, flow_types: &[FlowTypeWords]) -> Resul
         phases: phases_from(phases)?,
         sample_interval: optional(document, "sample_interval", |node| duration(node, "sample_interval"))?
             .unwrap_or(DEFAULT_SAMPLE_INTERVAL),
+        link_layer: optional(document, "link_layer", |node| {
+            parsed(node, "link_layer", |text| Ok(text.parse::<LinkLayer>()?.to_string()))
+        })?,
         entries: Vec::new(),
     };
     if !(Duration::from_millis(10)..=Duration::from_secs(1)).contains(&plan.sample_interval) {
@@ -160,7 +167,7 @@ fn plan_from(name: &str, document: &Node, flow_types: &[FlowTypeWords]) -> Resul
 }
 
 fn phases_from(node: &Node) -> Result<Vec<PhaseLength>, PlanError> {
-    known_keys(node, "phases", &["idle", "load", "after"])?;
+    known_keys(node, "phases", &["before", "idle", "load", "after"])?;
     let mut phases = Vec::new();
     for phase in Phase::ALL {
         let length = optional(node, phase.name(), |length| duration(length, &format!("phases.{phase}")))?;
@@ -297,21 +304,34 @@ fn parameters_of(node: &Node, label: &str, words: &FlowTypeWords) -> Result<Vec<
 }
 
 fn parameter(node: &Node, key: &str, kind: ParameterKind) -> Result<Parameter, PlanError> {
-    let text = match kind {
-        ParameterKind::Duration => quantity_of(node, key, "20ms")?,
-        ParameterKind::Size => quantity_of(node, key, "200B")?,
-        ParameterKind::Rate => quantity_of(node, key, "20Mbit/s")?,
-        ParameterKind::Name => text_of(node, key)?,
-    };
-    let checked = match kind {
-        ParameterKind::Duration => parse_duration(text).map(drop).map_err(|error| error.to_string()),
-        ParameterKind::Size => text.parse::<ByteCount>().map(drop).map_err(|error| error.to_string()),
-        ParameterKind::Rate => text.parse::<BitRate>().map(drop).map_err(|error| error.to_string()),
-        ParameterKind::Name if text.is_empty() => Err("must not be empty".to_owned()),
-        ParameterKind::Name => Ok(()),
-    };
-    checked.map_err(|message| node.error(key, message))?;
-    Ok(Parameter::Text(text.to_owned()))
+    match kind {
+        ParameterKind::Duration => quantity(node, key, "20ms", parse_duration),
+        ParameterKind::Size => quantity(node, key, "200B", str::parse::<ByteCount>),
+        ParameterKind::Rate => quantity(node, key, "20Mbit/s", str::parse::<BitRate>),
+        ParameterKind::Name => match text_of(node, key)? {
+            "" => Err(node.error(key, "must not be empty")),
+            text => Ok(Parameter::Text(text.to_owned())),
+        },
+        ParameterKind::Choice(known) => match text_of(node, key)? {
+            text if known.contains(&text) => Ok(Parameter::Text(text.to_owned())),
+            text => Err(node.error(key, format_args!("unknown \"{text}\"; known: {}", known.join(", ")))),
+        },
+        ParameterKind::Count => match node.value {
+            Value::Integer(count @ 0..=MOST_COUNTED) => Ok(Parameter::Integer(count)),
+            _ => Err(node.error(key, format_args!("write a number from 0 to {MOST_COUNTED}"))),
+        },
+    }
+}
+
+/// A quantity with its unit, kept as it was written.
+fn quantity<T, E: std::fmt::Display>(
+    node: &Node,
+    key: &str,
+    example: &str,
+    read: impl Fn(&str) -> Result<T, E>,
+) -> Result<Parameter, PlanError> {
+    let text = quantity_of(node, key, example)?;
+    read(text).map(|_| Parameter::Text(text.to_owned())).map_err(|error| node.error(key, error))
 }
 
 fn items(node: &Node) -> &[Node] {

@@ -32,6 +32,7 @@ fn a_wrong_setting_is_named_with_what_would_be_right() {
         ("flow.bulk.each.class=BEE", &["unknown class \"BEE\"", "BE"]),
         ("flw.bulk.count=8", &["unknown key", "flow"]),
         ("sample_interval=5s", &["between 10ms and 1s"]),
+        ("link_layer=adsl", &["unknown link layer \"adsl\"", "atm/pppoe-llcsnap"]),
         ("extends=ping", &["cannot be set", "--plan"]),
         ("idle.x=1", &["idle", "unknown key"]),
     ];

@@ -45,7 +45,37 @@ const FLOW_TYPES: &[FlowTypeWords] = &[
             word("congestion_control", ParameterKind::Name),
         ],
     ),
+    flow_type("tcp_connect", false, &[word("interval", ParameterKind::Duration)]),
+    flow_type(
+        "tcp_records",
+        true,
+        &[
+            word("interval", ParameterKind::Duration),
+            word("length", ParameterKind::Size),
+            word("congestion_control", ParameterKind::Name),
+        ],
+    ),
     flow_type("icmp_echo", false, &[word("interval", ParameterKind::Duration), word("length", ParameterKind::Size)]),
+    flow_type(
+        "marking_sweep",
+        false,
+        &[
+            word("interval", ParameterKind::Duration),
+            word("repeats", ParameterKind::Count),
+            word("ecn_packets", ParameterKind::Count),
+            word("length", ParameterKind::Size),
+        ],
+    ),
+    flow_type(
+        "voip",
+        true,
+        &[
+            word("interval", ParameterKind::Duration),
+            word("length", ParameterKind::Size),
+            word("schedule", ParameterKind::Choice(&["auto", "full", "classes", "one"])),
+            word("turns", ParameterKind::Name),
+        ],
+    ),
 ];
 
 /// Name, file name for messages and text of every shipped plan.

@@ -52,7 +52,7 @@ fn every_shipped_plan_measures_delay_in_all_its_phases() {
 
 #[test]
 fn every_short_name_of_a_shipped_plan_can_be_set() {
-    let samples = ["2", "50ms", "reno", "5Mbit/s"];
+    let samples = ["2", "50ms", "reno", "5Mbit/s", "false", "one"];
     for (name, (_, text)) in shipped() {
         let Some(section) = text.split("[parameters]").nth(1) else { continue };
         let short_names = section.lines().take_while(|line| !line.starts_with('[')).filter_map(|line| {
@@ -70,16 +70,17 @@ fn every_short_name_of_a_shipped_plan_can_be_set() {
 fn shipped_plans_unfold_into_these_numbers_of_flows() {
     // name, then with one and with two families: bulk_tcp streams, all flows
     let truth = [
-        ("rrul", (8, 18), (16, 36)),
-        ("rrul_be", (8, 18), (16, 36)),
-        ("quick", (8, 18), (16, 36)),
-        ("rrul2013", (8, 17), (8, 26)),
+        ("rrul", (8, 31), (16, 62)),
+        ("rrul_be", (8, 31), (16, 62)),
+        ("quick", (8, 31), (16, 62)),
+        ("rrul2013", (8, 25), (8, 42)),
         ("simple", (2, 4), (4, 8)),
         ("tcp_up", (1, 2), (2, 4)),
         ("tcp_down", (1, 2), (2, 4)),
         ("tcp_nup", (4, 5), (8, 10)),
         ("tcp_ndown", (4, 5), (8, 10)),
         ("ping", (0, 4), (0, 8)),
+        ("voip", (8, 15), (8, 22)),
     ];
     for (name, one, two) in truth {
         let plan = plan(name, &[]);
@@ -113,14 +114,35 @@ fn rrul_loads_each_direction_with_one_stream_of_each_class_and_family() {
 }
 
 #[test]
-fn rrul_is_five_seconds_idle_sixty_of_load_and_five_after() {
+fn rrul_is_six_seconds_of_survey_five_idle_sixty_of_load_and_five_after() {
     let plan = plan("rrul", &[]);
     let lengths: Vec<(Phase, u64)> =
         plan.phase_windows().iter().map(|entry| (entry.phase, entry.window.length().as_secs())).collect();
-    assert_eq!(lengths, [(Phase::Idle, 5), (Phase::Load, 60), (Phase::After, 5)]);
+    assert_eq!(lengths, [(Phase::Before, 6), (Phase::Idle, 5), (Phase::Load, 60), (Phase::After, 5)]);
     for flow in plan.flows(ONE) {
-        let expected = if flow.flow_type == "bulk_tcp" { (5.0, 65.0) } else { (0.0, 70.0) };
+        let expected = match flow.flow_type.as_str() {
+            "bulk_tcp" => (11.0, 71.0),
+            "udp_rr" | "tcp_rr" | "voip" => (6.0, 76.0),
+            "marking_sweep" if flow.name.contains('@') => (11.0, 71.0),
+            "marking_sweep" => (0.0, 6.0),
+            _ => (0.0, 76.0),
+        };
         assert_eq!((flow.window.from.seconds(), flow.window.to.seconds()), expected, "{}", flow.name);
+    }
+}
+
+#[test]
+fn voice_runs_in_three_classes_both_ways_in_each_family() {
+    for (name, classes) in
+        [("rrul", ["EF", "BE", "BK"]), ("rrul2013", ["EF", "BK", "BE"]), ("voip", ["EF", "BE", "BK"])]
+    {
+        let flows = plan(name, &[]).flows(TWO);
+        for (family, direction) in TWO.iter().flat_map(|family| Direction::ALL.map(|direction| (family, direction))) {
+            let ours = of_type(&flows, "voip");
+            let ours = ours.iter().filter(|flow| flow.family == *family && flow.direction == Some(direction));
+            let found: Vec<String> = ours.map(|flow| flow.class.to_string()).collect();
+            assert_eq!(found, classes, "{name}: {family} {direction}");
+        }
     }
 }
 
@@ -132,8 +154,8 @@ fn the_script_starts_best_effort_a_second_after_background_and_ends_both_togethe
         let bulk = of_type(&flows, "bulk_tcp");
         assert_eq!(bulk.len(), 8, "the script runs eight streams with one family as with two");
         for flow in bulk {
-            let start = if flow.class == ServiceClass::BK { 5.0 } else { 6.0 };
-            assert_eq!((flow.window.from.seconds(), flow.window.to.seconds()), (start, 65.0), "{}", flow.name);
+            let start = if flow.class == ServiceClass::BK { 11.0 } else { 12.0 };
+            assert_eq!((flow.window.from.seconds(), flow.window.to.seconds()), (start, 71.0), "{}", flow.name);
         }
     }
     assert!(plan.flows(ONE).iter().any(|flow| flow.name == "bulk_tcp/BK/up/ipv4#2"));

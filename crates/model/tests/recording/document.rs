@@ -15,13 +15,17 @@ fn document() -> String {
     fs::read_to_string(path).unwrap()
 }
 
+/// Objects whose keys are data.
+const NAMED_BY_DATA: [&str; 8] =
+    ["parameters", "abilities", "settings", "governors", "kernel_counters", "offloads", "options", "details"];
+
 /// Every key of every object in `value`, less those whose keys are data.
 fn keys(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(entries) => {
             for (key, inner) in entries {
                 found.insert(key.clone());
-                if !["parameters", "abilities", "settings"].contains(&key.as_str()) {
+                if !NAMED_BY_DATA.contains(&key.as_str()) {
                     keys(inner, found);
                 }
             }

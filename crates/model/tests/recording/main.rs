@@ -6,3 +6,4 @@ mod document;
 mod reading;
 mod round_trip;
 mod specimen;
+mod specimen_host;

@@ -1,5 +1,6 @@
 //! Reading: old files, cut-off files, and files of a later rrul.
 
+use rrul_model::environment::HostState;
 use rrul_model::flow::FlowId;
 use rrul_model::observation::{ObservationPoint, Tables};
 use rrul_model::phase::Phase;
@@ -18,6 +19,22 @@ fn a_file_of_format_1_reads_as_what_was_recorded() {
     assert_eq!(read.phase(Phase::Load).unwrap().from.nanoseconds(), 5_000_000_000);
     assert_eq!(read.flow(FlowId(1)).unwrap().name, "udp_probe/EF/ipv4");
     assert_eq!(read.events().count(), 8);
+}
+
+#[test]
+fn a_file_that_says_less_of_its_hosts_reads_too() {
+    let mut lines: Vec<serde_json::Value> = V1.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for host in ["client", "server"] {
+        for fact in ["state", "governors", "virtualisation"] {
+            lines[0]["header"][host].as_object_mut().unwrap().remove(fact).unwrap();
+        }
+        lines.last_mut().unwrap()["end"].as_object_mut().unwrap().remove(host).unwrap();
+    }
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let read = Recording::from_lines(&lines.join("\n")).unwrap();
+    assert_eq!(read.frames, specimen::recording().frames);
+    assert_eq!((read.header.client.cores, &read.header.client.state), (2, &HostState::default()));
+    assert_eq!(read.end.unwrap().host(ObservationPoint::Server), None);
 }
 
 #[test]

@@ -53,13 +53,9 @@ fn observation() -> impl Strategy<Value = Observation> {
                 .into()
             }
         ),
-        (flow(), time(), any::<i64>(), 0..=1_u8).prop_map(|(flow, started, took, answered)| Transaction {
-            flow,
-            started,
-            took: Delay(took),
-            answered
-        }
-        .into()),
+        (flow(), any::<u32>(), time(), any::<i64>(), 0..=1_u8).prop_map(|(flow, sequence, started, took, answered)| {
+            Transaction { flow, sequence, started, took: Delay(took), answered }.into()
+        }),
         (time(), any::<u16>(), any::<[u64; 8]>()).prop_map(
             |(at, core, [user, nice, system, idle, iowait, irq, softirq, steal])| {
                 CpuTime { at, core, user, nice, system, idle, iowait, irq, softirq, steal }.into()

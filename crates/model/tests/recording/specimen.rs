@@ -3,18 +3,23 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rrul_model::environment::Environment;
+use rrul_model::environment::HostState;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameter, Parameters};
+use rrul_model::line_rate::{Dispersion, LineRate};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
-    ClockSample, CpuTime, EchoReceived, FlowEvent, FlowEventKind, ObservationPoint, OctetsReceived, ProbeReceived,
-    ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, ReplyStamped, Tables, TcpInfo, Transaction,
+    CgroupThrottle, ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, IcmpMessage,
+    InterfaceCount, ObservationPoint, OctetsReceived, PacketMarked, PacketReceived, ProbeReceived, ProbeSent,
+    ProbeStamped, ProbesSkipped, ProcessTime, QueueCount, ReflectorWindow, ReplyStamped, SocketDrops, SoftnetCount,
+    Tables, TcpInfo, Transaction,
 };
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::plan::{FlowEntry, PhaseLength, TestPlan};
 use rrul_model::recording::{AbsentFamily, Clocks, End, FORMAT, Frame, Header, Recording};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{ByteCount, Delay};
+
+use crate::specimen_host::environment;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -23,7 +28,12 @@ pub(crate) fn recording() -> Recording {
     Recording {
         header: header(),
         frames: vec![client_frame(), server_frame()],
-        end: Some(End { at: TestTime(70 * SECOND), partial: Some("stopped by the user".into()) }),
+        end: Some(End {
+            at: TestTime(70 * SECOND),
+            partial: Some("stopped by the user".into()),
+            client: Some(Box::new(HostState { load_average: vec![97, 45, 10], ..HostState::default() })),
+            server: Some(Box::new(HostState { interfaces_left_out: 7, ..HostState::default() })),
+        }),
     }
 }
 
@@ -75,6 +85,10 @@ fn header() -> Header {
         server_name: "server.example".into(),
         server_addresses: vec!["192.0.2.7".parse().unwrap()],
         clocks: Clocks { client_origin: 123_456_789_012_345, exchange_round_trip: 412_000 },
+        line_rate: Some(LineRate {
+            up: Some(Dispersion { packets: 19, octets: ByteCount(1228), took: Duration::from_micros(23_332) }),
+            down: None,
+        }),
         client: environment("client"),
         server: environment("server"),
     }
@@ -88,6 +102,7 @@ fn plan(interval: Parameters) -> TestPlan {
         spec: "RRUL2013".into(),
         phases: vec![seconds(Phase::Idle, 5), seconds(Phase::Load, 60), seconds(Phase::After, 5)],
         sample_interval: Duration::from_millis(100),
+        link_layer: Some("docsis".to_owned()),
         entries: vec![
             FlowEntry {
                 label: "bulk".into(),
@@ -121,23 +136,6 @@ fn plan(interval: Parameters) -> TestPlan {
     }
 }
 
-fn environment(host: &str) -> Environment {
-    let map = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
-    Environment {
-        program: "0.1.0".into(),
-        host: host.into(),
-        kernel: "Linux 6.18.44".into(),
-        architecture: "x86_64".into(),
-        cores: 2,
-        processor: "an example".into(),
-        ticks_per_second: 100,
-        clock_source: "tsc".into(),
-        tcp_info_length: 280,
-        abilities: map("realtime_scheduling", "yes"),
-        settings: map("net.ipv4.tcp_congestion_control", "cubic"),
-    }
-}
-
 fn client_frame() -> Frame {
     let mut tables = Tables::default();
     for n in 0..3 {
@@ -161,7 +159,22 @@ fn client_frame() -> Frame {
         tables.push(ReplyStamped { flow: PROBE, sequence: n, reflector_sent: later(9_125_000) }.into());
         tables.push(EchoReceived { flow: PROBE, sequence: n, received: later(18_000_000), read: at }.into());
         let took = Delay(18_000_000 + i64::from(n));
-        tables.push(Transaction { flow: PROBE, started: at, took, answered: u8::from(n != 1) }.into());
+        tables.push(Transaction { flow: PROBE, sequence: n, started: at, took, answered: u8::from(n != 1) }.into());
+        let mtu = 1280 * n;
+        tables.push(IcmpMessage { flow: PROBE, at, kind: 3, code: n as u8, from_server: 1, mtu, count: 9 }.into());
+        tables.push(ReflectorWindow { flow: PROBE, sequence: n, highest: n, window: (2 << n) - 1 }.into());
+        tables.push(PacketMarked { flow: PROBE, sequence: n, octet: 4 * n as u8 }.into());
+        let connection = Connection {
+            flow: PROBE,
+            sequence: n,
+            scheduled: at,
+            started: later(30_000),
+            reached: n as u8,
+            connect: Delay(18_000_000),
+            answer: Delay(36_000_000),
+            syn_retransmits: 1,
+        };
+        tables.push(connection.into());
     }
     let mut frame = Frame { point: ObservationPoint::Client, number: 0, dropped: 3, tables, events: Vec::new() };
     let kinds = [
@@ -203,6 +216,27 @@ fn server_frame() -> Frame {
         tables.push(cpu.into());
         tables.push(ProcessTime { at, user: Delay(7_000_000), system: Delay(9_000_000) }.into());
         tables.push(ClockSample { at, realtime: at.0 - 250 }.into());
+        let n32 = u32::try_from(n).unwrap();
+        tables.push(PacketReceived { flow: PROBE, sequence: n32, received: at, octet: 0xb8 }.into());
+        let softnet = SoftnetCount { at, core: 1, processed: 900 + n32, dropped: 3, squeezed: 4 };
+        tables.push(softnet.into());
+        let throttle = CgroupThrottle { at, periods: 40 + n, throttled_periods: 2, throttled: Delay(5_000_000) };
+        tables.push(throttle.into());
+        tables.push(SocketDrops { flow: FlowId::CONTROL, at, dropped: n32 }.into());
+        let interface = InterfaceCount {
+            at,
+            interface: 2,
+            received_octets: u64::MAX,
+            received_packets: 71 + n,
+            received_dropped: 1,
+            sent_octets: 90_000 * n,
+            sent_packets: 72 + n,
+            sent_dropped: 6,
+        };
+        tables.push(interface.into());
+        let queue =
+            QueueCount { at, interface: 2, backlog_octets: 3028, backlog_packets: 2, dropped: 8, requeued: 9 + n32 };
+        tables.push(queue.into());
     }
     Frame { point: ObservationPoint::Server, number: 0, dropped: 0, tables, events: Vec::new() }
 }
@@ -249,14 +283,16 @@ fn tcp_info(at: TestTime, n: u64) -> TcpInfo {
         busy_time: 100_000 * n,
         rwnd_limited: 17,
         sndbuf_limited: 18,
+        total_rto: 21,
         received_ce_bytes: 19,
         received_e0_bytes: 20,
         received_e1_bytes: u32::MAX,
+        app_limited: 1,
     }
 }
 
 /// The names and numbers of rows of all tables; a table that is added must be added here.
-pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 12] {
+pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 22] {
     let Tables {
         octets_received,
         tcp_info,
@@ -266,10 +302,20 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 12] {
         probe_received,
         reply_stamped,
         echo_received,
+        packet_received,
+        reflector_window,
+        icmp_message,
+        packet_marked,
         transaction,
+        connection,
         cpu_time,
         process_time,
         clock_sample,
+        softnet_count,
+        cgroup_throttle,
+        socket_drops,
+        interface_count,
+        queue_count,
     } = tables;
     [
         ("octets_received", octets_received.len()),
@@ -280,10 +326,20 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 12] {
         ("probe_received", probe_received.len()),
         ("reply_stamped", reply_stamped.len()),
         ("echo_received", echo_received.len()),
+        ("packet_received", packet_received.len()),
+        ("reflector_window", reflector_window.len()),
+        ("icmp_message", icmp_message.len()),
+        ("packet_marked", packet_marked.len()),
         ("transaction", transaction.len()),
+        ("connection", connection.len()),
         ("cpu_time", cpu_time.len()),
         ("process_time", process_time.len()),
         ("clock_sample", clock_sample.len()),
+        ("softnet_count", softnet_count.len()),
+        ("cgroup_throttle", cgroup_throttle.len()),
+        ("socket_drops", socket_drops.len()),
+        ("interface_count", interface_count.len()),
+        ("queue_count", queue_count.len()),
     ]
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-use rrul_model::environment::Environment;
+use rrul_model::environment::{Environment, HostState, Interface, InterfaceCounters, Route};
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameter, Parameters};
 use rrul_model::marking::{Dscp, ServiceClass};
 use rrul_model::observation::{
@@ -17,6 +17,7 @@ use rrul_model::units::{ByteCount, Delay};
 use rrul_proto::control::{ClientMessage, RefusedFlow, ServerMessage};
 use rrul_proto::limits::Limits;
 use rrul_proto::opening::{ClientOpening, Purpose, ServerOpening, Status};
+use rrul_proto::receive_window::ReceiveWindow;
 use rrul_proto::test_packet::{FollowUp, Kind, LEAST_OCTETS, TestPacket};
 use rrul_proto::token::Token;
 
@@ -53,8 +54,10 @@ pub(crate) fn test_packet() -> impl Strategy<Value = TestPacket> {
     let kind = prop::sample::select(vec![Kind::Test, Kind::Reply, Kind::Greeting, Kind::GreetingReply]);
     let octets = (any::<u8>(), any::<u8>());
     let numbers = (any::<u16>(), any::<u32>(), any::<u32>());
-    (kind, octets, numbers, token(), any::<[i64; 3]>(), prop::option::of(follow_up())).prop_map(
-        |(kind, (octet_sent, octet_received), (flow, sequence, reflector_count), token, [t1, t2, t3], follow_up)| {
+    let told = (prop::option::of(follow_up()), any::<(u32, u64)>());
+    (kind, octets, numbers, token(), any::<[i64; 3]>(), told).prop_map(
+        |(kind, (octet_sent, octet_received), (flow, sequence, reflector_count), token, [t1, t2, t3], told)| {
+            let (follow_up, (highest, bits)) = told;
             TestPacket {
                 kind,
                 flow,
@@ -67,6 +70,7 @@ pub(crate) fn test_packet() -> impl Strategy<Value = TestPacket> {
                 t2,
                 t3,
                 follow_up,
+                window: ReceiveWindow { highest, bits },
             }
         },
     )
@@ -142,15 +146,40 @@ fn environment() -> impl Strategy<Value = Environment> {
     )
 }
 
+fn state() -> impl Strategy<Value = Option<Box<HostState>>> {
+    let interface = (any::<u32>(), any::<String>(), any::<u64>()).prop_map(|(index, name, sent_octets)| Interface {
+        index,
+        name,
+        counters: InterfaceCounters { sent_octets, ..InterfaceCounters::default() },
+        ..Interface::default()
+    });
+    let route =
+        (any::<u32>(), any::<std::net::IpAddr>(), any::<bool>()).prop_map(|(interface, source, gateway)| Route {
+            family: AddressFamily::of(source),
+            interface,
+            source: Some(source),
+            destination: None,
+            gateway,
+            mtu: None,
+            translated: None,
+        });
+    let counters = btree_map(any::<String>(), any::<u64>(), 0..4);
+    let state = (vec(interface, 0..4), vec(route, 0..3), counters).prop_map(|(interfaces, routes, kernel_counters)| {
+        Box::new(HostState { interfaces, routes, kernel_counters, ..HostState::default() })
+    });
+    prop::option::of(state)
+}
+
 fn limits() -> impl Strategy<Value = Limits> {
-    (any::<[u32; 5]>(), duration()).prop_map(
-        |([sessions, connections, flows, packets_per_second, packet_octets], length)| Limits {
+    (any::<[u32; 6]>(), duration()).prop_map(
+        |([sessions, connections, flows, packets_per_second, packet_octets, connections_per_second], length)| Limits {
             sessions,
             connections,
             flows,
             length,
             packets_per_second,
             packet_octets,
+            connections_per_second,
         },
     )
 }
@@ -196,11 +225,11 @@ pub(crate) fn server_message() -> impl Strategy<Value = ServerMessage> {
             environment: Box::new(environment),
             limits,
         }),
-        vec(refused, 0..4).prop_map(|refused| ServerMessage::Opened { refused }),
+        (vec(refused, 0..4), state()).prop_map(|(refused, state)| ServerMessage::Opened { refused, state }),
         any::<String>().prop_map(|reason| ServerMessage::Refused { reason }),
         any::<(u32, i64, i64)>().prop_map(|(id, received, sent)| ServerMessage::Time { id, received, sent }),
         frame().prop_map(|frame| ServerMessage::Observed(Box::new(frame))),
-        Just(ServerMessage::Finished),
+        state().prop_map(|state| ServerMessage::Finished { state }),
     ]
 }
 

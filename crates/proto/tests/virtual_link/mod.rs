@@ -9,12 +9,14 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use rrul_model::flow::FlowId;
-use rrul_model::observation::{ProbeReceived, ProbeSent, ReplyStamped};
+use rrul_model::observation::{ProbeReceived, ProbeSent, ReflectorWindow, ReplyStamped};
 use rrul_model::time::{TestTime, Window};
+use rrul_proto::arrival_log::LoggedArrival;
 use rrul_proto::limits::Limits;
 use rrul_proto::send_schedule::Random;
 use rrul_proto::session_reflector::{Incoming, Reply, SessionReflector};
-use rrul_proto::session_sender::{Arrival, Identity, SessionSender};
+use rrul_proto::session_sender::{Answer, Arrival, Identity, SessionSender};
+use rrul_proto::test_packet::TestPacket;
 use rrul_proto::token::Token;
 
 const MICROSECOND: i64 = 1_000;
@@ -38,6 +40,8 @@ pub(crate) struct Way {
     pub loses_one_in: u64,
     /// One packet in so many arrives twice; 0: none.
     pub doubles_one_in: u64,
+    /// Nothing passes during this, by the time of entering.
+    pub outage: Option<Window>,
     /// Whether the traffic class is set to 0 on the way.
     pub bleaches: bool,
 }
@@ -45,7 +49,7 @@ pub(crate) struct Way {
 impl Way {
     /// Loses nothing and always takes this long.
     pub(crate) fn of(delay: i64) -> Self {
-        Self { delay, variation: 0, loses_one_in: 0, doubles_one_in: 0, bleaches: false }
+        Self { delay, variation: 0, loses_one_in: 0, doubles_one_in: 0, outage: None, bleaches: false }
     }
 }
 
@@ -113,6 +117,12 @@ pub(crate) struct Run {
     pub sent: Vec<ProbeSent>,
     pub received: Vec<(ProbeReceived, Truth)>,
     pub stamped: Vec<ReplyStamped>,
+    /// Windows that were news to the sender.
+    pub windows: Vec<ReflectorWindow>,
+    /// What the reflector has noted.
+    pub arrivals: Vec<LoggedArrival>,
+    /// Requests in the order in which the link delivered them, and when, on the server's session clock.
+    pub delivered: Vec<(u32, i64)>,
     /// Left out after the stall.
     pub skipped: u32,
     /// Requests that the link lost, by number.
@@ -154,9 +164,10 @@ impl Agenda {
 }
 
 /// Delays of the copies that arrive: none when the packet is lost, two when it is doubled.
-fn carry(way: &Way, random: &mut Random) -> Vec<i64> {
+fn carry(way: &Way, now: i64, random: &mut Random) -> Vec<i64> {
     let mut one_in = |number: u64| number > 0 && random.next().is_multiple_of(number);
     let (lost, doubled) = (one_in(way.loses_one_in), one_in(way.doubles_one_in));
+    let lost = lost || way.outage.is_some_and(|outage| outage.contains(TestTime(now)));
     let copies = if lost { 0 } else { 1 + usize::from(doubled) };
     let mut delay = || {
         let varies = way.variation.cast_unsigned();
@@ -169,7 +180,7 @@ fn carry(way: &Way, random: &mut Random) -> Vec<i64> {
 fn reflector() -> SessionReflector {
     let mut reflector = SessionReflector::new(TOKEN, &Limits::default());
     reflector.prove(CLIENT);
-    reflector.admit(FLOW);
+    reflector.admit(FLOW, 10_000.0);
     reflector
 }
 
@@ -198,7 +209,7 @@ pub(crate) fn run(scenario: &Scenario) -> Run {
                     let mut octets = vec![0; scenario.length];
                     let sent = sender.send(TestTime(now), &mut octets).expect("it is due and there is room");
                     result.sent.push(sent);
-                    let copies = carry(&up, &mut random);
+                    let copies = carry(&up, now, &mut random);
                     result.lost_up.extend(copies.is_empty().then_some(sent.sequence));
                     result.doubled_up += u32::from(copies.len() > 1);
                     let class = if up.bleaches { 0 } else { EF };
@@ -212,6 +223,7 @@ pub(crate) fn run(scenario: &Scenario) -> Run {
             }
             Event::AtReflector { mut octets, class, up } => {
                 let received = server_origin + now;
+                result.delivered.push((TestPacket::read(&octets).expect("a test packet").sequence, received));
                 let incoming = Incoming { source: CLIENT, received, octet: class };
                 let Reply { flow, sequence, octet, .. } =
                     reflector.reflect(&mut octets, incoming, || received + REFLECTING).expect("granted");
@@ -224,7 +236,7 @@ pub(crate) fn run(scenario: &Scenario) -> Run {
                 let departure = now + at_reflector;
                 result.departures.entry(sequence).or_default().push(departure);
                 agenda.put(departure + scenario.stamp_read, Event::Stamped { sequence, at: server_origin + departure });
-                let copies = carry(&down, &mut random);
+                let copies = carry(&down, departure, &mut random);
                 result.lost_down.extend(copies.is_empty().then_some(sequence));
                 result.doubled_down += u32::from(copies.len() > 1);
                 let class = if down.bleaches { 0 } else { octet };
@@ -237,11 +249,14 @@ pub(crate) fn run(scenario: &Scenario) -> Run {
             Event::AtClient { octets, class, up, down, at_reflector } => {
                 let read = TestTime(now + READING);
                 let arrival = Arrival { received: TestTime(now), read, octet: class };
-                let (received, stamped) = sender.receive(&octets, arrival).expect("a reply to a packet of this flow");
+                let Answer { received, stamped, window } =
+                    sender.receive(&octets, arrival).expect("a reply to a packet of this flow");
                 result.received.push((received, Truth { up, down, at_reflector }));
                 result.stamped.extend(stamped);
+                result.windows.extend(window);
             }
         }
     }
+    result.arrivals = reflector.arrivals.drain().collect();
     result
 }

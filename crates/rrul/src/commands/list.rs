@@ -1,6 +1,9 @@
 //! `rrul list`: what there is, one line each.
 
+use rrul_analysis::metric_list::{METRICS, names};
+use rrul_analysis::validity::reason_words;
 use rrul_engine::flow_types::FLOW_TYPES;
+use rrul_model::link_layer::LinkLayer;
 use rrul_view::charts::CHARTS;
 
 use crate::Outcome;
@@ -9,7 +12,14 @@ use crate::failure::Failure;
 use crate::plan_book;
 
 pub(crate) fn execute(what: Option<ListChoice>) -> Result<Outcome, Failure> {
-    let choices = [ListChoice::Plans, ListChoice::Charts, ListChoice::Flows, ListChoice::Links];
+    let choices = [
+        ListChoice::Plans,
+        ListChoice::Charts,
+        ListChoice::Flows,
+        ListChoice::Links,
+        ListChoice::LinkLayers,
+        ListChoice::Metrics,
+    ];
     match what {
         Some(choice) => list(choice)?,
         None => {
@@ -39,11 +49,35 @@ fn list(choice: ListChoice) -> Result<(), Failure> {
                 }
             }
         }
+        ListChoice::LinkLayers => {
+            LinkLayer::words().for_each(|(word, about)| println!("{word:<22} {about}"));
+        }
         ListChoice::Links => {
             for name in rrul_lab::link_names() {
                 println!("{name:<22} {}", rrul_lab::Link::builtin(name)?.about);
             }
         }
+        ListChoice::Metrics => list_metrics(),
     }
     Ok(())
+}
+
+/// What docs/metrics.md says, without its running text.
+fn list_metrics() {
+    for group in METRICS {
+        let path = match group.path.strip_prefix('#') {
+            Some(shape) => format!("every {shape}"),
+            None => group.path.to_owned(),
+        };
+        println!("{}{}{path}", group.title, if path.is_empty() { "" } else { ": " });
+        for word in group.words {
+            let unit = if word.unit.is_empty() { String::new() } else { format!(" [{}]", word.unit) };
+            let names: Vec<&str> = names(word.name).collect();
+            println!("  {}{unit}\n      {}", names.join(", "), word.about);
+        }
+    }
+    println!("Reasons in validity.reasons[]");
+    for word in reason_words() {
+        println!("  {}\n      {}", word.code, word.when);
+    }
 }

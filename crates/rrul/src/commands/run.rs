@@ -17,7 +17,10 @@ use crate::store::Writer;
 use crate::{interruption, plan_book};
 
 pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
-    let plan = plan_book::plan(&arguments.plan.plan, &arguments.plan.settings)?;
+    let mut plan = plan_book::plan(&arguments.plan.plan, &arguments.plan.settings)?;
+    if let Some(layer) = &arguments.link_layer {
+        plan.link_layer = Some(layer.to_string());
+    }
     let now = SystemTime::now();
     let created = humantime::format_rfc3339_seconds(now).to_string();
     let label = plan.name.clone();

@@ -13,7 +13,11 @@ use crate::failure::Failure;
 use crate::store;
 
 pub(crate) fn execute(arguments: &ShowArguments) -> Result<Outcome, Failure> {
-    let analysis = analyze(&store::read(&arguments.file)?);
+    let mut recording = store::read(&arguments.file)?;
+    if let Some(layer) = &arguments.link_layer {
+        recording.header.plan.link_layer = Some(layer.to_string());
+    }
+    let analysis = analyze(&recording);
     if arguments.json {
         let json = serde_json::to_string_pretty(&Summary::from(&analysis));
         println!("{}", json.map_err(|error| Failure::Other(error.to_string()))?);

@@ -157,7 +157,12 @@ fn control_c_while_flows_are_being_set_up_leaves_nothing() {
         stream.write_all(&ServerOpening::answer(Status::Accepted, 1).encode()).unwrap();
         welcome(&mut stream);
         let _: ClientMessage = control_link::read(&mut stream, PATIENCE, Compression::Never).unwrap();
-        control_link::write(&mut stream, &ServerMessage::Opened { refused: Vec::new() }, Compression::Never).unwrap();
+        control_link::write(
+            &mut stream,
+            &ServerMessage::Opened { refused: Vec::new(), state: None },
+            Compression::Never,
+        )
+        .unwrap();
         opened.send(()).unwrap();
         stay_silent(&mut stream);
     });

@@ -15,19 +15,7 @@ use crate::verdict::Verdict;
 /// A packet of this kind and length that is right in everything else.
 fn packet(kind: Kind, token: Token, flow: u16, length: usize) -> Vec<u8> {
     let mut octets = vec![0; length];
-    let packet = TestPacket {
-        kind,
-        flow,
-        octet_sent: 0,
-        octet_received: 0,
-        token,
-        sequence: 0,
-        reflector_count: 0,
-        t1: 0,
-        t2: 0,
-        t3: 0,
-        follow_up: None,
-    };
+    let packet = TestPacket::request(kind, flow, 0, token, 0, 0);
     packet.write(&mut octets).unwrap();
     octets
 }

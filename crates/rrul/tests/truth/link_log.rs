@@ -7,15 +7,20 @@ use rrul_lab::{DirectionTruth, LabTime, Record};
 use rrul_model::flow::Direction;
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
+use rrul_model::time::Window;
 
 use crate::over_a_link::Measured;
 
 const UDP: u8 = 17;
 const TCP: u8 = 6;
 
-/// A phase on the lab's clock. Lab and engine read the same clock of the same machine.
+/// A phase on the lab's clock.
 pub(crate) fn window_of(recording: &Recording, phase: Phase) -> Range<LabTime> {
-    let window = recording.phase(phase).expect("the phase is in the plan");
+    on_the_links_clock(recording, recording.phase(phase).expect("the phase is in the plan"))
+}
+
+/// A stretch of the test on the lab's clock. Lab and engine read the same clock of the same machine.
+pub(crate) fn on_the_links_clock(recording: &Recording, window: Window) -> Range<LabTime> {
     let lab = |at: i64| LabTime((recording.header.clocks.client_origin + at).cast_unsigned());
     lab(window.from.0)..lab(window.to.0)
 }

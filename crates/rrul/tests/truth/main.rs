@@ -3,23 +3,26 @@
 //! Each test runs a whole measurement over a link of known rate, delay and queue. Tolerances: 0.3 ms for the idle round
 //! trip (the lab's threads take up to 0.1 ms to wake, at four places), 5 % or 1 ms for queueing, 1 % for goodput.
 
+mod fates;
 mod link_log;
+mod octets;
 mod over_a_link;
+mod streams;
+mod voice;
 
 use std::time::Duration;
 
-use link_log::{Probes, bulk_goodput, window_of};
+use link_log::{Probes, bulk_goodput, on_the_links_clock};
 use over_a_link::{Case, Measured};
 use rrul_analysis::Analysis;
 use rrul_lab::percentile;
 use rrul_model::flow::{AddressFamily, Direction};
-use rrul_model::phase::Phase;
 use rrul_model::units::{BitRate, Delay};
 
 const MILLISECOND: f64 = 1e6;
 
-/// IP packets of a test packet: 72 octets of payload, UDP and IPv4 headers.
-const PROBE_OCTETS: f64 = 100.0;
+/// IP packets of a test packet: 80 octets of payload, UDP and IPv4 headers.
+const PROBE_OCTETS: f64 = 108.0;
 
 /// Octets of payload in a full segment of 1500 octets: IPv4, TCP and its timestamps take the rest.
 const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
@@ -111,8 +114,8 @@ fn holds_against_the_links_log(name: &str, case: &Case) {
     let analysis = rrul_analysis::analyze(&measured.recording);
     assert_eq!(analysis.families, [AddressFamily::Ipv4]);
     assert!(analysis.failed_flows.is_empty(), "{:?}", analysis.failed_flows);
-    let load = window_of(&measured.recording, Phase::Load);
-    let probes = Probes::sent_in(&measured, &load);
+    let scored = analysis.scored.common.expect("a load");
+    let probes = Probes::sent_in(&measured, &on_the_links_clock(&measured.recording, scored));
     idle_round_trip_is_the_links(case, &analysis);
     queueing_is_the_links(case, &analysis, &probes);
     goodput_is_what_was_delivered(case, &measured, &analysis);

@@ -77,19 +77,24 @@ each.class = ["EF", "BK", "BE"]
 
 /// Measures over the link.
 pub(crate) fn measure(case: &Case) -> Measured {
+    measure_over(&case.link(), PLAN, Families::Only(AddressFamily::Ipv4), &case.to_string())
+}
+
+/// Runs this plan over this link.
+pub(crate) fn measure_over(link: &Link, plan: &str, families: Families, title: &str) -> Measured {
     let words = vocabulary();
     let surroundings = Surroundings { flow_types: &words, find: &|_| None };
     let plan =
-        TestPlan::read("truth", "truth.toml", PLAN, &[], &surroundings).unwrap_or_else(|error| panic!("{error}"));
-    let lab = Lab::up(&case.link(), 1).expect("a lab, as one is available");
+        TestPlan::read("truth", "truth.toml", plan, &[], &surroundings).unwrap_or_else(|error| panic!("{error}"));
+    let lab = Lab::up(link, 1).expect("a lab, as one is available");
     let server = lab.server().run(|| Server::start(ServerOptions::default()));
     let server = server.expect("a thread at the far end").expect("a server at the far end");
     let options = RunOptions {
-        server: lab.server().address(AddressFamily::Ipv4).to_string(),
+        server: AddressFamily::ALL.map(|family| lab.server().address(family).to_string()).join(","),
         port: rrul_engine::PORT,
-        families: Families::Only(AddressFamily::Ipv4),
+        families,
         plan,
-        title: case.to_string(),
+        title: title.to_owned(),
         created: String::new(),
         privacy: Privacy::Strict,
         seed: 7,

@@ -8,8 +8,14 @@ use rrul_analysis::analysis::{
     DelayFlow, DelayPoint, DirectionGoodput, FlowLabel, GoodputFlow, Loss, PhaseDelays, ProcessorLoad, RatePoint,
     Skipped, TransactionFlow, TransactionPhase,
 };
+use rrul_analysis::metrics::connections::Connections;
+use rrul_analysis::metrics::global_synchronization::GlobalSynchronization;
+use rrul_analysis::metrics::one_way_delay::{Clocks, DirectionDelay, OneWayDelay};
+use rrul_analysis::metrics::sharing::Sharing;
+use rrul_analysis::metrics::start_slew::StartSlew;
+use rrul_analysis::metrics::stream_delay::StreamDelay;
+use rrul_analysis::metrics::stream_limits::StreamLimits;
 use rrul_analysis::statistics::percentile::DelayStatistics;
-use rrul_analysis::validity::Validity;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::ObservationPoint;
@@ -86,22 +92,23 @@ impl Made {
             created: "2026-11-21T18:51:06.306Z".to_owned(),
             server_name: "netperf.example.net".to_owned(),
             families: self.families.clone(),
-            absent_families: Vec::new(),
             phases,
-            partial: None,
-            validity: Validity::default(),
             up,
             down,
             round_trip_delay,
+            one_way_delay: self.one_way_delay(&packets),
             transaction_flows: self.transactions(),
             loss: Loss { sent: packets.len() as u64, lost },
-            skipped: Skipped::default(),
             delay_flows,
             waiting_time: Duration::from_secs(3),
             start_spread: Some(Delay(430_000)),
+            start_slew: StartSlew::default(),
+            connections: Connections::default(),
+            stream_delay: StreamDelay::default(),
+            sharing: Sharing::default(),
+            global_synchronization: GlobalSynchronization::default(),
+            stream_limits: StreamLimits::default(),
             send_lateness: DelayStatistics::of((1..100).map(|step| Delay(step * 900)).collect(), 0),
-            failed_flows: Vec::new(),
-            absent_flows: Vec::new(),
             processor: [ObservationPoint::Client, ObservationPoint::Server]
                 .map(|point| ProcessorLoad {
                     point,
@@ -113,6 +120,7 @@ impl Made {
                     process: None,
                 })
                 .to_vec(),
+            ..Analysis::default()
         }
     }
 
@@ -185,6 +193,32 @@ impl Made {
         flows
     }
 
+    /// All that queues is in the upload.
+    fn one_way_delay(&self, packets: &[DelayPoint]) -> OneWayDelay {
+        let phases = phases(5, self.load_seconds, 5);
+        let direction = |wait: &dyn Fn(Delay) -> Delay| {
+            let of = |packet: &DelayPoint| DelayPoint { at: packet.at, delay: packet.delay.map(wait) };
+            let packets: Vec<DelayPoint> = packets.iter().map(of).collect();
+            DirectionDelay { queueing_delay: by_phase(&packets, &phases), ..DirectionDelay::default() }
+        };
+        let base = Delay((self.base_ms * 1e6) as i64);
+        OneWayDelay {
+            clocks: Some(Clocks {
+                skew_uncertain: None,
+                skew_ppm: 12.5,
+                skew_error_ppm: Some(0.02),
+                floor_spread_ns: Some(60_000),
+                bound_ns: base.0 / 2,
+                segments: Vec::new(),
+                wall_clock_steps: 0,
+            }),
+            check: None,
+            up: direction(&|delay| delay - base),
+            down: direction(&|delay| Delay((delay - base).0 % 100_000)),
+            legs: Vec::new(),
+        }
+    }
+
     /// Queueing delay every 10 ms, ms.
     fn standing_queue(&self, random: &mut Random) -> Vec<f64> {
         let mut level = 0.0;
@@ -240,6 +274,7 @@ pub(crate) fn nothing() -> Analysis {
         up: DirectionGoodput::default(),
         down: DirectionGoodput::default(),
         round_trip_delay: PhaseDelays::default(),
+        one_way_delay: OneWayDelay::default(),
         delay_flows: Vec::new(),
         transaction_flows: Vec::new(),
         loss: Loss::default(),
@@ -325,7 +360,7 @@ pub(crate) fn by_phase(packets: &[DelayPoint], phases: &[PhaseWindow]) -> PhaseD
         let lost = (inside.len() - answered.len()) as u64;
         DelayStatistics::of(answered, lost)
     };
-    PhaseDelays { idle: of(Phase::Idle), load: of(Phase::Load), after: of(Phase::After) }
+    PhaseDelays { idle: of(Phase::Idle), load: of(Phase::Load), unscored: None, after: of(Phase::After) }
 }
 
 /// A multiplicative generator (Park and Miller 1988): the same numbers on every machine.

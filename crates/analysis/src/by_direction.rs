@@ -1,0 +1,36 @@
+//! Two of a kind: one of the way up, one of the way down.
+
+use rrul_model::flow::Direction;
+use serde::Serialize;
+
+/// Something of each direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct ByDirection<T> {
+    /// Client to server.
+    pub up: T,
+    /// Server to client.
+    pub down: T,
+}
+
+impl<T> ByDirection<T> {
+    /// Both, each made for its direction.
+    pub fn each(mut of: impl FnMut(Direction) -> T) -> Self {
+        Self { up: of(Direction::Up), down: of(Direction::Down) }
+    }
+
+    /// That of one direction.
+    pub fn of(&self, direction: Direction) -> &T {
+        match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
+        }
+    }
+
+    /// That of one direction, to change it.
+    pub fn of_mut(&mut self, direction: Direction) -> &mut T {
+        match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Three of a kind: one of each phase that is told apart.
+
+use rrul_model::phase::Phase;
+use serde::Serialize;
+
+/// Something of each phase; nothing of the survey before the baseline, which disturbs itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct ByPhase<T> {
+    /// Idle baseline.
+    pub idle: T,
+    /// Under load.
+    pub load: T,
+    /// After the load.
+    pub after: T,
+}
+
+impl<T> ByPhase<T> {
+    /// All, each made for its phase.
+    pub fn each(mut of: impl FnMut(Phase) -> T) -> Self {
+        Self { idle: of(Phase::Idle), load: of(Phase::Load), after: of(Phase::After) }
+    }
+
+    /// That of one phase.
+    pub fn of(&self, phase: Phase) -> Option<&T> {
+        match phase {
+            Phase::Before => None,
+            Phase::Idle => Some(&self.idle),
+            Phase::Load => Some(&self.load),
+            Phase::After => Some(&self.after),
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The estimate itself: stretches of the idle line joined into segments, one drift, and whether it can be believed.
+
+use rrul_model::flow::Direction;
+use rrul_model::observation::ObservationPoint;
+use rrul_model::phase::Phase;
+use rrul_model::recording::Recording;
+use rrul_model::time::{TestTime, Window};
+
+use super::locate;
+use super::part::{Drift, Part, drift};
+use super::stretch::{self, LEAST_STEP};
+use super::tracks::Tracks;
+use super::{Begin, Change, ClockOffset, Segment, nanoseconds};
+use crate::by_direction::ByDirection;
+use crate::statistics::percentile::percentile;
+
+/// No two clocks of working hosts drift apart faster.
+const FASTEST_DRIFT: f64 = 1e-3;
+
+/// What drift may add over the whole test without being known, nanoseconds.
+const ALLOWED_ERROR: f64 = 2_000_000.0;
+
+/// Packets may be faster than all of the idle line by this much, nanoseconds: an idle host sleeps deeper.
+const FASTER_THAN_IDLE: f64 = 1_000_000.0;
+
+/// How often they may be faster by more.
+const FASTER_SHARE: f64 = 0.01;
+
+/// The offset that these packets show.
+pub(super) fn estimate(recording: &Recording, tracks: &Tracks) -> ClockOffset {
+    let phases = &recording.header.phases;
+    let blocks = stretch::idle_blocks(phases);
+    let mut parts: Vec<Part> = stretch::stretches(tracks, &blocks)
+        .into_iter()
+        .map(|stretch| Part::of(tracks, vec![stretch]))
+        .filter(Part::is_anchor)
+        .collect();
+    let mut doubts = Vec::new();
+    if parts.is_empty() {
+        doubts.push("too few packets crossed the idle line".to_owned());
+        parts.push(Part::of_all(tracks));
+    }
+    let anchored = |load: &Window| {
+        let stretches = || parts.iter().flat_map(|part| &part.stretches);
+        (stretches().any(|one| one.to <= load.from), stretches().any(|one| one.from >= load.to))
+    };
+    for load in phases.iter().filter(|entry| entry.phase == Phase::Load).map(|entry| entry.window) {
+        match anchored(&load) {
+            (_, false) => doubts.push("no idle stretch after the load tells drift from queues".to_owned()),
+            (false, _) => doubts.push("no idle stretch before the load tells drift from queues".to_owned()),
+            _ => {}
+        }
+    }
+    let first = drift(&parts);
+    let (parts, steps) = join(tracks, parts, first, &mut doubts);
+    let drift = drift(&parts);
+    let slope = drift.map_or(0.0, |drift| drift.slope.clamp(-FASTEST_DRIFT, FASTEST_DRIFT));
+    let from = phases.first().map_or(TestTime::ZERO, |entry| entry.window.from);
+    let span = phases.last().map_or(0, |entry| entry.window.to.since(from).0) as f64;
+    let error = drift.map(|drift| drift.error);
+    match error {
+        None => doubts.push("too few packets crossed the idle line".to_owned()),
+        Some(error) if error * span > ALLOWED_ERROR => {
+            doubts.push("the idle line is too unsteady to tell how the clocks drift".to_owned());
+        }
+        Some(_) if slope.abs() >= FASTEST_DRIFT => {
+            doubts.push("the clocks seem to drift apart faster than clocks do".to_owned());
+        }
+        Some(_) => {}
+    }
+    let mut offset = ClockOffset {
+        reference: tracks.reference,
+        slope,
+        slope_error: error,
+        floor_spread: floor_spread(tracks, &parts, slope),
+        uncertain: None,
+        kinds: tracks.kinds.clone(),
+        segments: segments(tracks, &parts, steps, slope),
+        wall_clock_steps: Vec::new(),
+    };
+    if doubts.is_empty() && is_contradicted(&offset, tracks) {
+        doubts.push("delays under load lie below those of the idle line; a clock or a route changed unseen".to_owned());
+    }
+    if let (false, Some(error)) = (doubts.is_empty(), error) {
+        // What drift may add by the end.
+        offset.segments.iter_mut().for_each(|segment| segment.bound += error * span);
+    }
+    offset.uncertain = doubts.into_iter().next();
+    offset
+}
+
+/// What separates two parts.
+#[derive(Debug, Clone)]
+struct Step {
+    /// Between the idle packets on either side, on the client's clock.
+    gap: Window,
+    /// How far the server's clock stepped forward against the client's.
+    clock: f64,
+    /// By kind: how much longer a direction became.
+    routes: Vec<ByDirection<f64>>,
+}
+
+impl Step {
+    /// By how much the apparent delay of this kind rises.
+    fn rise(&self, kind: usize, direction: Direction) -> f64 {
+        let route = self.routes.get(kind).map_or(0.0, |route| *route.of(direction));
+        route + if direction == Direction::Up { self.clock } else { -self.clock }
+    }
+}
+
+/// Joins parts between which nothing stepped; gives the others with what is between them.
+fn join(tracks: &Tracks, parts: Vec<Part>, drift: Option<Drift>, doubts: &mut Vec<String>) -> (Vec<Part>, Vec<Step>) {
+    let mut groups: Vec<Vec<Window>> = Vec::new();
+    let mut steps = Vec::new();
+    let mut before: Option<&Part> = None;
+    for part in &parts {
+        match before.and_then(|before| step(tracks, before, part, drift, doubts)) {
+            None if before.is_some() => {
+                if let Some(group) = groups.last_mut() {
+                    group.extend(&part.stretches);
+                }
+            }
+            step => {
+                groups.push(part.stretches.clone());
+                steps.extend(step);
+            }
+        }
+        before = Some(part);
+    }
+    if groups.len() == parts.len() {
+        return (parts, steps);
+    }
+    (groups.into_iter().map(|stretches| Part::of(tracks, stretches)).collect(), steps)
+}
+
+/// What stepped between two stretches of the idle line; `None` when nothing did.
+fn step(tracks: &Tracks, before: &Part, after: &Part, drift: Option<Drift>, doubts: &mut Vec<String>) -> Option<Step> {
+    let (slope, error) = drift.map_or((0.0, 0.0), |drift| (drift.slope, drift.error));
+    let apart = after.middle().since(before.middle()).0 as f64;
+    let least = LEAST_STEP.max(5.0 * error * apart);
+    let mut routes = vec![ByDirection::default(); tracks.kinds.len()];
+    let mut clocks = Vec::new();
+    let mut moved = Vec::new();
+    for kind in 0..tracks.kinds.len() {
+        let [earlier, later] = [before, after].map(|part| part.levels(kind, slope));
+        let rise = ByDirection::each(|way| Some((*later.of(way))? - (*earlier.of(way))?));
+        let ByDirection { up: Some(up), down: Some(down) } = rise else { continue };
+        let path = up + down;
+        if path.abs() < LEAST_STEP {
+            clocks.push((up - down) / 2.0);
+            continue;
+        }
+        // A route that changed is as quiet as before. A queue that stands is not.
+        let higher = if path > 0.0 { after } else { before };
+        if higher.spread_at_end(tracks, kind, slope) > path.abs() / 8.0 {
+            doubts.push(if path > 0.0 {
+                "the queues had not drained when the test ended".to_owned()
+            } else {
+                "the line was not idle before the load".to_owned()
+            });
+            continue;
+        }
+        moved.push((kind, ByDirection { up, down }));
+    }
+    // A kind whose round trip stayed the same tells what the clocks did; another only when one of its directions stayed.
+    let of_route = |(_, rise): &(usize, ByDirection<f64>)| {
+        let same = rise.up.signum() == rise.down.signum() || rise.up.abs().min(rise.down.abs()) < least;
+        if same { 0.0 } else { rise.up.signum() * rise.up.abs().min(rise.down.abs()) }
+    };
+    if clocks.is_empty() {
+        clocks.extend(moved.iter().map(of_route));
+    }
+    clocks.sort_unstable_by(f64::total_cmp);
+    let clock = percentile(&clocks, 0, 500).filter(|clock| clock.abs() >= least).unwrap_or(0.0);
+    for (kind, rise) in moved {
+        let route = ByDirection { up: rise.up - clock, down: rise.down + clock };
+        routes[kind] =
+            ByDirection::each(|way| Some(*route.of(way)).filter(|by: &f64| by.abs() >= LEAST_STEP).unwrap_or(0.0));
+    }
+    let route = |route: &ByDirection<f64>| route.up != 0.0 || route.down != 0.0;
+    let gap = Window { from: before.span().to, to: after.span().from };
+    (clock != 0.0 || routes.iter().any(route)).then_some(Step { gap, clock, routes })
+}
+
+/// The segments: levels of each kind, and the offset that they allow.
+fn segments(tracks: &Tracks, parts: &[Part], steps: Vec<Step>, slope: f64) -> Vec<Segment> {
+    let mut segments: Vec<Segment> = parts
+        .iter()
+        .map(|part| Segment {
+            begin: None,
+            offset: 0.0,
+            bound: 0.0,
+            levels: (0..tracks.kinds.len()).map(|kind| part.levels(kind, slope)).collect(),
+        })
+        .collect();
+    // A kind of which nothing crossed the line between two steps lies where its neighbours and the steps put it.
+    for (index, step) in steps.iter().enumerate() {
+        for kind in 0..tracks.kinds.len() {
+            for way in Direction::ALL {
+                let rise = step.rise(kind, way);
+                let [before, after] = [index, index + 1].map(|at| *segments[at].levels[kind].of(way));
+                if let (Some(before), None) = (before, after) {
+                    *segments[index + 1].levels[kind].of_mut(way) = Some(before + rise);
+                }
+            }
+        }
+    }
+    for (index, step) in steps.iter().enumerate().rev() {
+        for kind in 0..tracks.kinds.len() {
+            for way in Direction::ALL {
+                let rise = step.rise(kind, way);
+                let [before, after] = [index, index + 1].map(|at| *segments[at].levels[kind].of(way));
+                if let (None, Some(after)) = (before, after) {
+                    *segments[index].levels[kind].of_mut(way) = Some(after - rise);
+                }
+            }
+        }
+    }
+    offsets(&mut segments, &steps);
+    for (index, step) in steps.into_iter().enumerate() {
+        let ahead = [index, index + 1].map(|at| {
+            let offset = tracks.reference as f64 + segments[at].offset;
+            move |server: i64| offset + slope * server as f64
+        });
+        let place = locate::locate(tracks, step.gap, &ahead, |kind, way| step.rise(kind, way));
+        segments[index + 1].begin = Some(Begin { place, changes: changes(tracks, &step, place.stepped) });
+    }
+    segments
+}
+
+/// No packet arrives before it was sent, so the offset lies between the smallest apparent delays of the two directions,
+/// of every kind and in every segment since a clock stepped. The middle of what is left is taken.
+fn offsets(segments: &mut [Segment], steps: &[Step]) {
+    let mut first = 0;
+    for index in 0..segments.len() {
+        if index + 1 < segments.len() && steps[index].clock == 0.0 {
+            continue;
+        }
+        let levels = || segments[first..=index].iter().flat_map(|segment| &segment.levels);
+        let least = levels().filter_map(|level| Some(-level.down?)).fold(f64::NEG_INFINITY, f64::max);
+        let most = levels().filter_map(|level| level.up).fold(f64::INFINITY, f64::min);
+        // Noise alone can turn the two around, on a path shorter than the noise.
+        let (offset, bound) = (f64::midpoint(least, most), ((most - least) / 2.0).max(0.0));
+        for segment in &mut segments[first..=index] {
+            (segment.offset, segment.bound) =
+                if offset.is_finite() { (offset, bound) } else { (0.0, f64::from(u32::MAX)) };
+        }
+        first = index + 1;
+    }
+}
+
+fn changes(tracks: &Tracks, step: &Step, stepped: ObservationPoint) -> Vec<Change> {
+    let mut changes = Vec::new();
+    if step.clock != 0.0 {
+        let by = if stepped == ObservationPoint::Server { step.clock } else { -step.clock };
+        changes.push(Change::ClockStep { host: stepped, by: nanoseconds(by) });
+    }
+    for (kind, route) in tracks.kinds.iter().zip(&step.routes) {
+        for direction in Direction::ALL {
+            let by = *route.of(direction);
+            let of_family = |change: &Change| matches!(change, Change::RouteChange { family, direction: way, .. } if *family == kind.family() && *way == direction);
+            if by != 0.0 && !changes.iter().any(of_family) {
+                changes.push(Change::RouteChange { family: kind.family(), direction, by: nanoseconds(by) });
+            }
+        }
+    }
+    changes
+}
+
+/// How far the middle packet of the idle line lies above its level.
+fn floor_spread(tracks: &Tracks, parts: &[Part], slope: f64) -> Option<f64> {
+    let mut above: Vec<f64> = Vec::new();
+    for part in parts {
+        for kind in 0..tracks.kinds.len() {
+            for way in Direction::ALL {
+                let Some(level) = *part.levels(kind, slope).of(way) else { continue };
+                above.extend(tracks.points(kind, way, &part.stretches).map(|(x, y)| y - slope * x - level));
+            }
+        }
+    }
+    above.sort_unstable_by(f64::total_cmp);
+    percentile(&above, 0, 500)
+}
+
+/// Whether more than a few packets of some kind and direction were faster than the line allows.
+fn is_contradicted(offset: &ClockOffset, tracks: &Tracks) -> bool {
+    let mut counts = vec![ByDirection::<(usize, usize)>::default(); tracks.kinds.len()];
+    for track in &tracks.ways {
+        let (all, faster) = counts[track.kind].of_mut(track.direction);
+        *all += track.packets.len();
+        let above = |packet| {
+            let super::tracks::Packet { server, client, .. } = packet;
+            offset.above_level(track.kind, track.direction, server, client)
+        };
+        *faster += track.packets.iter().filter_map(|packet| above(*packet)).filter(|q| *q < -FASTER_THAN_IDLE).count();
+    }
+    let too_many = |(all, faster): (usize, usize)| faster as f64 > all as f64 * FASTER_SHARE;
+    counts.iter().any(|of| too_many(of.up) || too_many(of.down))
+}

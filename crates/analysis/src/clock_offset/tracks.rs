@@ -1,0 +1,141 @@
+//! What the offset of two clocks is estimated from: apparent delays of packets of one kind, by path and direction.
+
+use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
+use rrul_model::time::Window;
+use rrul_model::units::ByteCount;
+
+use crate::join::UDP_PROBE;
+use crate::leg::Leg;
+
+/// Flow type of VoIP-like streams.
+const VOIP: &str = "voip";
+
+/// An apparent delay longer than this is of a stamp that cannot be right, nanoseconds.
+const LONGEST: i128 = 60_000_000_000;
+
+/// Packets of one kind: what is sent in one octet more or less takes another time to send, and each family has its own
+/// route, so each kind has a smallest delay of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kind {
+    flow_type: String,
+    family: AddressFamily,
+    length: ByteCount,
+}
+
+impl Kind {
+    fn of(flow: &FlowSpec) -> Self {
+        let length = flow.parameters.size("length", ByteCount(0));
+        Self { flow_type: flow.flow_type.clone(), family: flow.family, length }
+    }
+
+    /// Its family.
+    pub(super) fn family(&self) -> AddressFamily {
+        self.family
+    }
+}
+
+/// A packet that arrived.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Packet {
+    /// Its stamp at the server, whether it was sent or received there, nanoseconds.
+    pub(super) server: i64,
+    /// Its stamp at the client.
+    pub(super) client: i64,
+    /// Its delay as if the server's clock were ahead by just the reference, nanoseconds.
+    pub(super) apparent: f64,
+}
+
+/// The packets of one flow in one direction, as they are numbered.
+#[derive(Debug, Clone)]
+pub(super) struct Track {
+    /// Index of its kind.
+    pub(super) kind: usize,
+    pub(super) direction: Direction,
+    pub(super) packets: Vec<Packet>,
+}
+
+impl Track {
+    /// Where a packet stands on the line that drift draws: the server's time, running backwards on the way down, so that
+    /// one slope serves both directions.
+    pub(super) fn x(&self, packet: &Packet) -> f64 {
+        match self.direction {
+            Direction::Up => packet.server as f64,
+            Direction::Down => -(packet.server as f64),
+        }
+    }
+}
+
+/// All packets from which clocks can be matched.
+#[derive(Debug, Clone)]
+pub(super) struct Tracks {
+    /// The server's clock less the client's, roughly, nanoseconds.
+    pub(super) reference: i64,
+    pub(super) kinds: Vec<Kind>,
+    pub(super) ways: Vec<Track>,
+}
+
+impl Tracks {
+    /// Of packets that the ends stamp when they pass the kernel. `None` without any in either direction.
+    ///
+    /// `unusable` tells of stamps, the server's and the client's, that are known to be off.
+    pub(super) fn of(legs: &[Leg<'_>], unusable: impl Fn(i64, i64) -> bool) -> Option<Self> {
+        let legs = || legs.iter().filter(|leg| [UDP_PROBE, VOIP].contains(&&*leg.flow.flow_type));
+        let stamps = |leg: &Leg<'_>| -> Vec<(i64, i64)> {
+            let both = leg.journeys.iter().filter_map(|one| Some((one.sent.0, one.received?.0)));
+            let placed = both.map(|(sent, received)| match leg.direction {
+                Direction::Up => (received, sent),
+                Direction::Down => (sent, received),
+            });
+            placed.filter(|(server, client)| !unusable(*server, *client)).collect()
+        };
+        let ahead: Vec<(Direction, i128)> = legs()
+            .flat_map(|leg| stamps(leg).into_iter().map(|(s, c)| (leg.direction, i128::from(s) - i128::from(c))))
+            .collect();
+        let middle = |direction| {
+            let mut of: Vec<i128> = ahead.iter().filter(|(way, _)| *way == direction).map(|(_, by)| *by).collect();
+            let middle = of.len() / 2;
+            (!of.is_empty()).then(|| *of.select_nth_unstable(middle).1)
+        };
+        let reference = i128::midpoint(middle(Direction::Up)?, middle(Direction::Down)?);
+        let reference = reference.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        let mut kinds: Vec<Kind> = Vec::new();
+        let mut tracks = Vec::new();
+        for leg in legs() {
+            let of = Kind::of(leg.flow);
+            let kind = kinds.iter().position(|kind| *kind == of).unwrap_or(kinds.len());
+            if kind == kinds.len() {
+                kinds.push(of);
+            }
+            let packet = |(server, client): (i64, i64)| {
+                let ahead = i128::from(server) - i128::from(client) - i128::from(reference);
+                let apparent = if leg.direction == Direction::Up { ahead } else { -ahead };
+                (apparent.abs() <= LONGEST).then_some(Packet { server, client, apparent: apparent as f64 })
+            };
+            let packets = stamps(leg).into_iter().filter_map(packet).collect();
+            tracks.push(Track { kind, direction: leg.direction, packets });
+        }
+        Some(Self { reference, kinds, ways: tracks })
+    }
+
+    /// The kind that this flow's packets are of.
+    pub(super) fn kind_of(kinds: &[Kind], flow: &FlowSpec) -> Option<usize> {
+        let of = Kind::of(flow);
+        kinds.iter().position(|kind| *kind == of)
+    }
+
+    /// Packets of one kind and direction that the client sent or received within these windows: x and apparent delay.
+    pub(super) fn points<'a>(
+        &'a self,
+        kind: usize,
+        direction: Direction,
+        within: &'a [Window],
+    ) -> impl Iterator<Item = (f64, f64)> + 'a {
+        let ours = self.ways.iter().filter(move |track| track.kind == kind && track.direction == direction);
+        ours.flat_map(move |track| {
+            let inside = move |packet: &&Packet| {
+                within.iter().any(|window| (window.from.0..window.to.0).contains(&packet.client))
+            };
+            track.packets.iter().filter(inside).map(|packet| (track.x(packet), packet.apparent))
+        })
+    }
+}

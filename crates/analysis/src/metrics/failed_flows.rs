@@ -1,0 +1,50 @@
+//! Flows that could not be set up or ended early.
+
+use std::collections::HashSet;
+
+use rrul_model::flow::FlowId;
+use rrul_model::observation::{FlowEvent, FlowEventKind};
+use rrul_model::recording::Recording;
+
+use crate::analysis::FailedFlow;
+use crate::join::{ICMP_ECHO, ProbeFlow};
+use crate::metric_word::{MetricGroup, MetricWord};
+
+/// The words for these lists.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Flows that failed",
+    path: "",
+    about: "",
+    words: &[
+        MetricWord {
+            name: "failed_flows[].flow, failed_flows[].reason",
+            about: "each flow that could not be set up or ended early, and why",
+            unit: "",
+            source: "",
+        },
+        MetricWord {
+            name: "absent_flows[].flow, absent_flows[].reason",
+            about: "the same of flows that the test can do without and that never sent: ICMP echo without permission",
+            unit: "",
+            source: "",
+        },
+    ],
+};
+
+/// Flows that failed: first those that the test can do without, then the others, both in the order of the plan.
+///
+/// The test can do without ICMP echo, which the spec rules out as a method because networks treat it unlike other
+/// traffic, and which many systems allow to privileged users only. So an echo flow that never sent is absent; one that
+/// broke down on the way has failed.
+pub(crate) fn failed_flows(recording: &Recording, probes: &[ProbeFlow<'_>]) -> (Vec<FailedFlow>, Vec<FailedFlow>) {
+    let never_sent: HashSet<FlowId> =
+        probes.iter().filter(|entry| entry.probes.is_empty()).map(|entry| entry.flow.id).collect();
+    let failed = recording.header.flows.iter().filter_map(|flow| {
+        // Both ends may report the same flow; the first report is nearest to the cause.
+        let event = |(_, event): &(_, &FlowEvent)| event.flow == flow.id && event.event == FlowEventKind::Failed;
+        let (_, event) = recording.events().find(event)?;
+        let reason = if event.detail.is_empty() { "no reason was recorded".to_owned() } else { event.detail.clone() };
+        Some(FailedFlow { flow: flow.into(), reason })
+    });
+    failed.partition(|entry| entry.flow.flow_type == ICMP_ECHO && never_sent.contains(&entry.flow.id))
+}

@@ -1,0 +1,177 @@
+//! Everything that a test put on the link: packets of each flow, counted over time where they arrived and where they
+//! left.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec};
+use rrul_model::observation::{ObservationPoint, TcpInfo};
+use rrul_model::recording::Recording;
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::ByteCount;
+
+use crate::analysis::RatePoint;
+use crate::join::{ICMP_ECHO, UDP_PROBE};
+use crate::metrics::{packet_octets, tcp_octets};
+use crate::statistics::counter::Counter;
+use crate::statistics::time_bins::TimeBins;
+
+/// What a packet is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    LoadData,
+    LoadAcknowledgements,
+    Probes,
+    Exchanges,
+    Connections,
+    StreamRecords,
+    Voip,
+    Web,
+    Survey,
+    Control,
+}
+
+impl Part {
+    /// The part of a flow that is no load.
+    pub(crate) fn of(flow: &FlowSpec) -> Self {
+        match (flow.component, flow.flow_type.as_str()) {
+            (Component::Load, _) => Self::LoadData,
+            (Component::Voip, _) => Self::Voip,
+            (Component::Web, _) => Self::Web,
+            (Component::Analysis, _) => Self::Survey,
+            (Component::Realtime, UDP_PROBE | ICMP_ECHO) => Self::Probes,
+            (Component::Realtime, "tcp_connect") => Self::Connections,
+            (Component::Realtime, "tcp_records") => Self::StreamRecords,
+            (Component::Realtime, _) => Self::Exchanges,
+        }
+    }
+}
+
+/// From what the packets are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Basis {
+    /// They were counted.
+    Counted,
+    /// They follow from something else that was.
+    Estimated,
+}
+
+/// Packets of one kind in one direction, counted over time.
+#[derive(Debug, Clone)]
+pub(crate) struct Packets {
+    pub(crate) part: Part,
+    pub(crate) family: AddressFamily,
+    pub(crate) direction: Direction,
+    pub(crate) basis: Basis,
+    /// How many, since the flow began.
+    pub(crate) count: Counter,
+    /// Their octets, IP headers included.
+    pub(crate) octets: Counter,
+}
+
+impl Packets {
+    /// Octets within the window.
+    pub(crate) fn octets_in(&self, window: Window) -> f64 {
+        growth(&self.octets, window)
+    }
+
+    /// Packets within the window.
+    pub(crate) fn count_in(&self, window: Window) -> f64 {
+        growth(&self.count, window)
+    }
+}
+
+/// How much a counter grows within the window.
+pub(crate) fn growth(counter: &Counter, window: Window) -> f64 {
+    if window.from < window.to { counter.at(window.to) - counter.at(window.from) } else { 0.0 }
+}
+
+/// Who a connection is that has its segments counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Connection {
+    pub(crate) part: Part,
+    pub(crate) family: AddressFamily,
+    /// Which way it loads, where it is load.
+    pub(crate) load: Option<Direction>,
+    /// When it begins to send.
+    pub(crate) from: TestTime,
+}
+
+/// Every packet of a test that can be counted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Traffic {
+    /// As they arrived: what the link carried.
+    pub(crate) carried: Vec<Packets>,
+    /// As they were handed to the sender's network.
+    pub(crate) offered: Vec<Packets>,
+    /// The load's streams.
+    pub(crate) streams: Vec<tcp_octets::LoadStream>,
+    /// Flows of which nothing could be counted although they sent.
+    pub(crate) uncounted: Vec<FlowId>,
+}
+
+/// The kernel's readings of one connection at the two ends, in the order of time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Readings([Vec<TcpInfo>; 2]);
+
+impl Readings {
+    pub(crate) fn at(&self, point: ObservationPoint) -> &[TcpInfo] {
+        &self.0[point as usize]
+    }
+}
+
+impl Traffic {
+    /// Everything that was counted in a recording.
+    pub(crate) fn of(recording: &Recording) -> Self {
+        let mut readings: HashMap<FlowId, Readings> = HashMap::new();
+        for point in [ObservationPoint::Client, ObservationPoint::Server] {
+            for row in recording.tables_of(point).flat_map(|tables| tables.tcp_info.rows()) {
+                readings.entry(row.flow).or_default().0[point as usize].push(row);
+            }
+        }
+        for rows in readings.values_mut().flat_map(|readings| &mut readings.0) {
+            rows.sort_by_key(|row| row.at);
+            // A kernel that counts no segments tells nothing here.
+            if rows.last().is_some_and(|row| row.segs_in == 0 && row.segs_out == 0) {
+                rows.clear();
+            }
+        }
+        let mut traffic = Self::default();
+        let mut packets = packet_octets::Rows::gather(recording);
+        for flow in &recording.header.flows {
+            let found = readings.remove(&flow.id).unwrap_or_default();
+            let connection = Connection {
+                part: Part::of(flow),
+                family: flow.family,
+                load: flow.direction.filter(|_| flow.component == Component::Load),
+                from: flow.window.from,
+            };
+            let counted = tcp_octets::count(connection, &found, packets.octets_received(flow.id), &mut traffic);
+            if !counted && !packets.count(flow, &mut traffic) {
+                traffic.uncounted.push(flow.id);
+            }
+        }
+        if let (Some(found), Some(family)) = (readings.remove(&FlowId::CONTROL), recording.header.families.first()) {
+            let connection = Connection { part: Part::Control, family: *family, load: None, from: TestTime(i64::MAX) };
+            tcp_octets::count(connection, &found, None, &mut traffic);
+        }
+        traffic
+    }
+
+    /// What the link carried in one direction over time, IP layer, on a grid aligned to the beginning of the test.
+    pub(crate) fn rates(&self, direction: Direction, window: Window, interval: Duration) -> Vec<RatePoint> {
+        let bins = TimeBins::covering(window, interval);
+        let mut totals = vec![0.0; bins.len() + 1];
+        for packets in self.carried.iter().filter(|packets| packets.direction == direction) {
+            for (total, edge) in totals.iter_mut().zip(bins.edges()) {
+                *total += packets.octets.at(edge);
+            }
+        }
+        let point = |index: usize| {
+            let (at, over) = bins.bin(index)?;
+            let octets = (totals[index + 1] - totals[index]).max(0.0).round() as u64;
+            Some(RatePoint { at, over, rate: ByteCount(octets).per(over) })
+        };
+        (0..bins.len()).filter_map(point).collect()
+    }
+}

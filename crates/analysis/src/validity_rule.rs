@@ -1,0 +1,68 @@
+//! What a rule of validity is: it looks at a recording and its numbers, and says what speaks against them.
+
+use rrul_model::flow::Direction;
+use rrul_model::observation::ObservationPoint;
+use rrul_model::recording::Recording;
+use rrul_model::units::Delay;
+
+use crate::analysis::Analysis;
+use crate::validity::{Reason, ReasonWord, Severity, Validity};
+use crate::validity_rules::RULES;
+
+/// What there is to judge.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Evidence<'a> {
+    /// The facts.
+    pub(crate) recording: &'a Recording,
+    /// The numbers, complete but for the verdict.
+    pub(crate) analysis: &'a Analysis,
+    /// The 99.9th percentile of the send lateness.
+    pub(crate) lateness_p99_9: Option<Delay>,
+}
+
+/// The rules of one concern.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ValidityRule {
+    /// Every reason that it may give.
+    pub(crate) words: &'static [ReasonWord],
+    /// The reasons that it gives here; silent where the recording does not hold what it looks at.
+    pub(crate) judge: fn(&Evidence<'_>) -> Vec<Reason>,
+}
+
+/// The verdict of all rules.
+pub(crate) fn judge(evidence: &Evidence<'_>) -> Validity {
+    Validity::of(RULES.iter().flat_map(|rule| (rule.judge)(evidence)).collect())
+}
+
+impl ReasonWord {
+    /// This reason, of this weight, in these words.
+    pub(crate) fn reason(&self, severity: Severity, text: String) -> Reason {
+        debug_assert!(self.severities.contains(&severity), "{} is never {severity:?}", self.code);
+        Reason { code: self.code, severity, text }
+    }
+}
+
+/// Doubtful from half of what makes a recording invalid; the limits themselves do not count.
+pub(crate) fn weight(value: f64, invalid_above: f64) -> Option<Severity> {
+    match value {
+        value if value > invalid_above => Some(Severity::Invalid),
+        value if value > invalid_above / 2.0 => Some(Severity::Doubt),
+        _ => None,
+    }
+}
+
+/// A host in a sentence.
+pub(crate) fn host(point: ObservationPoint) -> &'static str {
+    match point {
+        ObservationPoint::Client => "client",
+        ObservationPoint::Server => "server",
+    }
+}
+
+/// A direction in a sentence.
+pub(crate) fn way(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Up => "load from client to server",
+        Direction::Down => "load from server to client",
+    }
+}

@@ -1,0 +1,43 @@
+//! Every flow ran, in every family.
+
+use crate::validity::{Reason, ReasonWord, Severity};
+use crate::validity_rule::{Evidence, ValidityRule};
+
+/// The rule.
+pub(crate) const RULE: ValidityRule = ValidityRule { words: &[FLOW_FAILED, FLOW_ABSENT, FAMILY_ABSENT], judge };
+
+const FLOW_FAILED: ReasonWord = ReasonWord {
+    code: "flow_failed",
+    severities: &[Severity::Doubt],
+    when: "a flow could not be set up or ended early",
+};
+
+const FLOW_ABSENT: ReasonWord = ReasonWord {
+    code: "flow_absent",
+    severities: &[Severity::Info],
+    when: "ICMP echo never began. The spec rules it out as a method, and many systems allow it to privileged users only",
+};
+
+const FAMILY_ABSENT: ReasonWord = ReasonWord {
+    code: "family_absent",
+    severities: &[Severity::Info],
+    when: "a family was expected and is not available; the spec asks for both where both are",
+};
+
+/// Every flow ran, in every family.
+fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+    let analysis = evidence.analysis;
+    let failed = analysis
+        .failed_flows
+        .iter()
+        .map(|entry| FLOW_FAILED.reason(Severity::Doubt, format!("{} failed: {}", entry.flow.name, entry.reason)));
+    let absent = analysis
+        .absent_flows
+        .iter()
+        .map(|entry| FLOW_ABSENT.reason(Severity::Info, format!("{} is absent: {}", entry.flow.name, entry.reason)));
+    // The spec asks for both families where both are available; which are is a property of the network.
+    let families = analysis.absent_families.iter().map(|entry| {
+        FAMILY_ABSENT.reason(Severity::Info, format!("{} was not tested: {}", entry.family, entry.reason))
+    });
+    failed.chain(absent).chain(families).collect()
+}

@@ -1,0 +1,26 @@
+//! The rules that say whether a recording deserves trust, by concern. docs/metrics.md lists their reasons.
+
+mod distance;
+mod flows;
+mod in_force;
+mod load;
+mod processors;
+mod punctuality;
+mod recording;
+mod replies;
+mod voice;
+
+use crate::validity_rule::ValidityRule;
+
+/// All of them, in the order of docs/metrics.md.
+pub(crate) const RULES: &[ValidityRule] = &[
+    load::RULE,
+    replies::RULE,
+    processors::RULE,
+    recording::RULE,
+    flows::RULE,
+    distance::RULE,
+    punctuality::RULE,
+    in_force::RULE,
+    voice::RULE,
+];

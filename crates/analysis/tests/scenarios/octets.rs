@@ -1,0 +1,434 @@
+//! Octets on the link, from readings whose octets are known.
+
+use rrul_analysis::metrics::link_octets::{DirectionOctets, LinkOctets};
+use rrul_analysis::metrics::octet_account::{Account, Acknowledgements};
+use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, Parameter};
+use rrul_model::observation::{Connection, ObservationPoint, OctetsReceived, PacketReceived, ProbeSent, TcpInfo};
+use rrul_model::observation::{ProbeReceived, Transaction};
+use rrul_model::time::TestTime;
+use rrul_model::units::{ByteCount, Delay};
+
+use crate::builder::{Client, MS, SECOND, Scenario, Server, tcp_info};
+
+/// A stream of the load, and what happens to it in every 100 ms of the load phase.
+#[derive(Clone, Copy)]
+struct Stream {
+    family: AddressFamily,
+    timestamps: bool,
+    /// Payload of a segment.
+    segment: u64,
+    /// Data segments sent, and of those, again; segments that arrive, and of those, out of order or twice.
+    sent: u32,
+    again: u32,
+    arrive: u32,
+    out_of_order: u32,
+    twice: u32,
+    /// Acknowledgements sent, and those that arrive.
+    acknowledged: u32,
+    received: u32,
+    /// How long an acknowledgement takes, nanoseconds.
+    delay: i64,
+}
+
+/// 100 segments of 1500 octets in 100 ms: 12 Mbit/s; every second one acknowledged.
+const PLAIN: Stream = Stream {
+    family: AddressFamily::Ipv4,
+    timestamps: true,
+    segment: 1448,
+    sent: 100,
+    again: 0,
+    arrive: 100,
+    out_of_order: 0,
+    twice: 0,
+    acknowledged: 50,
+    received: 50,
+    delay: 0,
+};
+
+/// A flow whose client has noted the length of its packets.
+fn with_length(scenario: &mut Scenario, flow: FlowId, octets: u64) -> FlowId {
+    let spec = scenario.recording.header.flows.iter_mut().find(|spec| spec.id == flow).unwrap();
+    spec.parameters.0.insert("length".to_owned(), Parameter::Text(format!("{octets}B")));
+    flow
+}
+
+/// Readings of both ends over the load phase.
+fn stream(scenario: &mut Scenario, direction: Direction, stream: Stream) -> FlowId {
+    let flow = scenario.flow("bulk_tcp", Component::Load, Some(direction), stream.family, Scenario::LOAD);
+    let (sender, receiver) = if direction == Direction::Down { (Server, Client) } else { (Client, Server) };
+    let options = u8::from(stream.timestamps) | 2;
+    // One reading before the load and two behind it: 100 steps of 100 ms.
+    for reading in -1..=102 {
+        let at = 5 * SECOND + reading * 100 * MS;
+        let steps = |at: i64| u32::try_from(((at - 5 * SECOND) / (100 * MS)).clamp(0, 100)).unwrap();
+        let (now, heard) = (steps(at), steps(at - stream.delay));
+        let octets = |steps: u32| u64::from(steps) * u64::from(stream.arrive - stream.twice) * stream.segment;
+        scenario.observe(receiver, at, OctetsReceived { flow, at: TestTime(at), octets: ByteCount(octets(now)) });
+        let row = TcpInfo {
+            options,
+            bytes_received: octets(now),
+            data_segs_in: now * stream.arrive,
+            segs_in: now * stream.arrive,
+            segs_out: now * stream.acknowledged,
+            rcv_ooopack: now * stream.out_of_order,
+            ..tcp_info(flow, at)
+        };
+        scenario.observe(receiver, at, row);
+        let row = TcpInfo {
+            options,
+            bytes_sent: u64::from(now * stream.sent) * stream.segment,
+            bytes_retrans: u64::from(now * stream.again) * stream.segment,
+            bytes_acked: octets(heard),
+            data_segs_out: now * stream.sent,
+            segs_out: now * stream.sent,
+            segs_in: heard * stream.received,
+            ..tcp_info(flow, at)
+        };
+        scenario.observe(sender, at, row);
+    }
+    flow
+}
+
+fn octets(scenario: &Scenario) -> LinkOctets {
+    scenario.analyze().link_octets
+}
+
+fn loaded(octets: &LinkOctets, direction: Direction) -> &DirectionOctets {
+    octets.load.as_ref().expect("the load phase").of(direction)
+}
+
+/// Within half a packet, which the edges of a phase may add or take.
+#[track_caller]
+fn close(found: u64, expected: u64, of: &str) {
+    assert!(found.abs_diff(expected) <= 50, "{of}: {found}, expected {expected}");
+}
+
+#[track_caller]
+fn share(found: Option<f64>, expected: f64) {
+    let found = found.expect("a share");
+    assert!((found - expected).abs() < 1e-6, "{found}, expected {expected}");
+}
+
+#[test]
+fn data_and_acknowledgements_are_counted_with_their_headers() {
+    let mut scenario = Scenario::new();
+    stream(&mut scenario, Direction::Down, PLAIN);
+    let octets = octets(&scenario);
+    let (down, up) = (&loaded(&octets, Direction::Down).all, &loaded(&octets, Direction::Up).all);
+    assert_eq!(down.parts_octets.load_data, 10_000 * 1500);
+    assert_eq!((down.carried_octets, down.carried_bps, down.carried_packets), (15_000_000, 12_000_000, 10_000));
+    assert_eq!((down.goodput_octets, down.goodput_bps), (14_480_000, 11_584_000));
+    assert_eq!(up.parts_octets.load_acknowledgements, 5000 * 52);
+    assert_eq!((up.carried_octets, up.goodput_octets, up.carried_packets), (260_000, 0, 5000));
+    share(up.acknowledgement_share, 1.0);
+    share(down.acknowledgement_share, 0.0);
+    share(down.retransmitted_share, 0.0);
+    assert_eq!((down.duplicate_octets, down.estimated_octets), (Some(0), 0));
+    assert_eq!(
+        down.acknowledgements,
+        Some(Acknowledgements { sent: 5000, received: 5000, thinning: Some(0.0), per_data_segment: Some(0.5) })
+    );
+    assert_eq!(up.acknowledgements, None, "nothing is loaded upwards");
+    let both = octets.load.as_ref().unwrap().both;
+    assert_eq!((both.carried_octets, both.goodput_octets), (15_260_000, 14_480_000));
+    assert_eq!(both.goodput_bps, 11_584_000);
+    // Nothing happens before and after.
+    for phase in [octets.idle.as_ref().unwrap(), octets.after.as_ref().unwrap()] {
+        assert_eq!((phase.both.carried_octets, phase.down.all.acknowledgement_share), (0, None));
+    }
+    assert_eq!(octets.before, None);
+}
+
+#[test]
+fn headers_are_those_of_the_family_and_of_the_options_in_use() {
+    let mut scenario = Scenario::new();
+    scenario.recording.header.families = AddressFamily::ALL.to_vec();
+    let v6 = Stream { family: AddressFamily::Ipv6, segment: 1440, timestamps: false, ..PLAIN };
+    stream(&mut scenario, Direction::Up, v6);
+    stream(&mut scenario, Direction::Up, PLAIN);
+    let octets = octets(&scenario);
+    let of = |direction: Direction| {
+        let found = loaded(&octets, direction);
+        let carried = |account: &Option<Account>| account.as_ref().unwrap().carried_octets;
+        (carried(&found.ipv4), carried(&found.ipv6), found.all.carried_octets)
+    };
+    assert_eq!(of(Direction::Up), (15_000_000, 15_000_000, 30_000_000));
+    assert_eq!(of(Direction::Down), (260_000, 300_000, 560_000));
+}
+
+#[test]
+fn a_family_that_is_not_under_test_has_no_account() {
+    let mut scenario = Scenario::new();
+    stream(&mut scenario, Direction::Down, PLAIN);
+    assert!(loaded(&octets(&scenario), Direction::Down).ipv6.is_none());
+}
+
+#[test]
+fn what_was_lost_is_offered_and_not_carried() {
+    let mut scenario = Scenario::new();
+    let lossy = Stream { sent: 104, again: 4, arrive: 101, twice: 1, received: 35, ..PLAIN };
+    stream(&mut scenario, Direction::Down, lossy);
+    let octets = octets(&scenario);
+    let (down, up) = (&loaded(&octets, Direction::Down).all, &loaded(&octets, Direction::Up).all);
+    assert_eq!(down.carried_octets, 10_100 * 1500);
+    assert_eq!(down.offered_octets, 10_400 * 1500);
+    assert_eq!(down.goodput_octets, 14_480_000);
+    assert_eq!(down.duplicate_octets, Some(100 * 1448));
+    assert_eq!(down.retransmitted_octets, Some(400 * 1448));
+    share(down.retransmitted_share, 4.0 / 104.0);
+    assert_eq!((up.carried_octets, up.offered_octets), (3500 * 52, 5000 * 52));
+    let acknowledgements = down.acknowledgements.unwrap();
+    assert_eq!((acknowledgements.sent, acknowledgements.received), (5000, 3500));
+    share(acknowledgements.thinning, 0.3);
+    share(acknowledgements.per_data_segment, 50.0 / 101.0);
+}
+
+#[test]
+fn acknowledgements_under_way_are_not_lost() {
+    let mut scenario = Scenario::new();
+    stream(&mut scenario, Direction::Up, Stream { delay: 2 * SECOND, ..PLAIN });
+    let acknowledgements = loaded(&octets(&scenario), Direction::Up).all.acknowledgements.unwrap();
+    // At the end of the load phase the sender knows what the receiver had two seconds before.
+    assert_eq!((acknowledgements.sent, acknowledgements.received), (4000, 4000));
+    share(acknowledgements.thinning, 0.0);
+}
+
+/// Half of the readings out of order, acknowledged at once each.
+fn with_holes(acknowledged: u32) -> u64 {
+    let mut scenario = Scenario::new();
+    let flow = stream(&mut scenario, Direction::Down, PLAIN);
+    // From 10 s on 40 of each 100 segments arrive out of order.
+    for frame in &mut scenario.recording.frames {
+        let rows: Vec<TcpInfo> = frame.tables.tcp_info.rows().collect();
+        frame.tables.tcp_info = rrul_model::observation::TcpInfoTable::default();
+        for mut row in rows {
+            let late = u32::try_from(((row.at.0 - 10 * SECOND) / (100 * MS)).clamp(0, 50)).unwrap();
+            match frame.point {
+                ObservationPoint::Client => {
+                    row.rcv_ooopack = late * 40;
+                    row.segs_out = row.segs_out + late * acknowledged - late * 50;
+                }
+                ObservationPoint::Server => row.segs_in = row.segs_in + late * acknowledged - late * 50,
+            }
+            assert_eq!(row.flow, flow);
+            frame.tables.tcp_info.push(row);
+        }
+    }
+    loaded(&octets(&scenario), Direction::Up).all.carried_octets
+}
+
+#[test]
+fn selective_acknowledgements_are_those_beyond_what_segments_in_order_get() {
+    let plain = |acknowledgements: u64| acknowledgements * 52;
+    // 60 segments in order get 30; 40 out of order get one each, or share them with others, or none is told apart.
+    close(with_holes(70), plain(2500 + 3500) + 2000 * 14, "one each");
+    close(with_holes(50), plain(2500 + 2500) + 1000 * 14, "one for two");
+    close(with_holes(30), plain(2500 + 1500), "none");
+    // More than one for each segment out of order is something else.
+    close(with_holes(90), plain(2500 + 4500) + 2000 * 14, "as many as there can be");
+}
+
+#[test]
+fn without_tcp_info_the_octets_are_estimated_and_called_so() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.bulk(Direction::Down);
+    scenario.stream(flow, 11_584_000);
+    let octets = octets(&scenario);
+    let (down, up) = (&loaded(&octets, Direction::Down).all, &loaded(&octets, Direction::Up).all);
+    // 14.48 MB in segments of 1448 octets; each second one acknowledged.
+    for (account, expected) in [(down, 15_000_000_u64), (up, 260_000)] {
+        assert!(account.carried_octets.abs_diff(expected) < 300, "{account:?}");
+        assert_eq!(account.carried_octets, account.estimated_octets);
+    }
+    assert_eq!(down.estimate_octets.load_data, down.carried_octets);
+    assert_eq!(up.estimate_octets.load_acknowledgements, up.carried_octets);
+    assert_eq!((down.retransmitted_share, down.duplicate_octets, down.acknowledgements), (None, None, None));
+}
+
+#[test]
+fn the_estimate_stands_beside_what_was_counted() {
+    let mut scenario = Scenario::new();
+    stream(&mut scenario, Direction::Down, Stream { acknowledged: 25, received: 25, ..PLAIN });
+    let octets = octets(&scenario);
+    let up = &loaded(&octets, Direction::Up).all;
+    assert_eq!((up.carried_octets, up.estimated_octets), (130_000, 0));
+    assert_eq!(up.estimate_octets.load_acknowledgements, 260_000);
+    assert_eq!(loaded(&octets, Direction::Down).all.estimate_octets.load_data, 15_000_000);
+}
+
+#[test]
+fn probes_count_in_the_direction_in_which_they_arrived() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.udp_probe(AddressFamily::Ipv4);
+    with_length(&mut scenario, flow, 72);
+    // Every packet reaches the reflector; of the load phase's replies every fifth is lost.
+    for sequence in 0..1000_u32 {
+        let at = 10 * MS + i64::from(sequence) * 20 * MS;
+        scenario.sent(flow, sequence, at);
+        let row = PacketReceived { flow, sequence, received: TestTime(at + 5 * MS), octet: 0 };
+        scenario.observe(Server, at, row);
+        if !(sequence.is_multiple_of(5) && Scenario::LOAD.contains(TestTime(at))) {
+            scenario.received(flow, sequence, at, 8 * MS);
+        }
+    }
+    let octets = octets(&scenario);
+    let (down, up) = (&loaded(&octets, Direction::Down).all, &loaded(&octets, Direction::Up).all);
+    // 72 octets of payload, 28 of headers.
+    close(up.parts_octets.probes, 500 * 100, "there");
+    close(down.parts_octets.probes, 400 * 100, "back");
+    close(down.offered_octets, 500 * 100, "answered");
+    let idle = octets.idle.as_ref().unwrap();
+    close(idle.both.carried_octets, 500 * 100, "idle");
+    assert_eq!(up.carried_octets, up.parts_octets.measuring());
+}
+
+#[test]
+fn a_server_that_did_not_tell_what_arrived_has_told_how_much() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.udp_probe(AddressFamily::Ipv4);
+    with_length(&mut scenario, flow, 72);
+    for sequence in 0..1000_u32 {
+        let at = 10 * MS + i64::from(sequence) * 20 * MS;
+        scenario.sent(flow, sequence, at);
+        // Of two replies one is lost; the count of the other tells of both.
+        if sequence % 2 == 1 {
+            let row = ProbeReceived {
+                flow,
+                sequence,
+                received: TestTime(at + MS),
+                read: TestTime(at + MS),
+                reflector_received: TestTime(at),
+                reflector_sent: TestTime(at),
+                reflector_octet: 0,
+                octet: 0,
+                reflector_count: sequence + 1,
+            };
+            scenario.observe(Client, at, row);
+        }
+    }
+    let octets = octets(&scenario);
+    let up = loaded(&octets, Direction::Up).all.parts_octets.probes;
+    assert!(up.abs_diff(50_000) <= 100, "{up}, expected 500 packets within one");
+    close(loaded(&octets, Direction::Down).all.parts_octets.probes, 25_000, "back");
+}
+
+#[test]
+fn voip_exchanges_and_connections_have_their_own_parts() {
+    let mut scenario = Scenario::new();
+    let (all, v4) = (Scenario::ALL, AddressFamily::Ipv4);
+    let voip = scenario.flow("voip", Component::Voip, Some(Direction::Down), v4, all);
+    let rr = scenario.flow("udp_rr", Component::Realtime, None, v4, all);
+    with_length(&mut scenario, voip, 92);
+    with_length(&mut scenario, rr, 72);
+    let connect = scenario.flow("tcp_connect", Component::Realtime, None, v4, all);
+    for number in 0..200_u32 {
+        let at = 100 * MS * i64::from(number) + MS;
+        let sent = ProbeSent { flow: voip, sequence: number, scheduled: TestTime(at), sent: TestTime(at) };
+        scenario.observe(Server, at, sent);
+        if number % 4 != 0 {
+            let row = PacketReceived { flow: voip, sequence: number, received: TestTime(at + MS), octet: 0 };
+            scenario.observe(Client, at, row);
+        }
+        let row = Transaction { flow: rr, started: TestTime(at), took: Delay(MS), answered: 1, ..transaction(rr) };
+        scenario.observe(Client, at, row);
+        let row = Connection {
+            flow: connect,
+            sequence: number,
+            scheduled: TestTime(at),
+            started: TestTime(at),
+            reached: Connection::ANSWERED,
+            connect: Delay(MS),
+            answer: Delay(2 * MS),
+            syn_retransmits: u8::from(number % 2 == 0),
+        };
+        scenario.observe(Client, at, row);
+    }
+    let octets = octets(&scenario);
+    let (down, up) = (&loaded(&octets, Direction::Down).all, &loaded(&octets, Direction::Up).all);
+    close(down.parts_octets.voip, 75 * 120, "VoIP");
+    close(down.offered_octets - down.parts_octets.exchanges - down.parts_octets.connections, 100 * 120, "VoIP sent");
+    assert_eq!(up.parts_octets.voip, 0);
+    for account in [down, up] {
+        close(account.parts_octets.exchanges, 100 * 100, "exchanges");
+        assert_eq!(account.estimated_octets, account.parts_octets.connections);
+    }
+    // SYN and half of them again, the handshake's end, question, two more with timestamps, one without.
+    close(up.parts_octets.connections, 100 * (60 + 30 + 52 + 80 + 2 * 52 + 40), "connections, up");
+    close(down.parts_octets.connections, 100 * (60 + 52 + 60 + 52), "connections, down");
+}
+
+fn transaction(flow: FlowId) -> Transaction {
+    serde_json::from_value::<rrul_model::observation::TransactionTable>(serde_json::json!({
+        "flow": [flow.0], "sequence": [0], "started": [0], "took": [0], "answered": [0],
+    }))
+    .unwrap()
+    .rows()
+    .next()
+    .expect("a row")
+}
+
+#[test]
+fn the_control_connection_is_of_the_first_family() {
+    let mut scenario = Scenario::new();
+    scenario.recording.header.families = vec![AddressFamily::Ipv6, AddressFamily::Ipv4];
+    for second in 0..=20_u32 {
+        let at = i64::from(second) * SECOND;
+        // A frame of 3000 octets in three segments each second, two acknowledgements.
+        let down = TcpInfo {
+            options: 1,
+            bytes_received: u64::from(second) * 3000,
+            data_segs_in: second * 3,
+            segs_in: second * 3,
+            segs_out: second * 2,
+            ..tcp_info(FlowId::CONTROL, at)
+        };
+        scenario.observe(Client, at, down);
+        let up = TcpInfo { options: 1, segs_in: second * 2, segs_out: second * 3, ..tcp_info(FlowId::CONTROL, at) };
+        scenario.observe(Server, at, up);
+    }
+    let octets = octets(&scenario);
+    let of = |direction| loaded(&octets, direction).ipv6.as_ref().unwrap().parts_octets.control;
+    assert_eq!((of(Direction::Down), of(Direction::Up)), (10 * (3000 + 3 * 72), 10 * 2 * 72));
+    assert_eq!(loaded(&octets, Direction::Down).ipv4.as_ref().unwrap().carried_octets, 0);
+}
+
+#[test]
+fn the_link_layer_adds_to_every_packet_what_it_takes() {
+    let mut scenario = Scenario::new();
+    stream(&mut scenario, Direction::Down, PLAIN);
+    assert_eq!(loaded(&octets(&scenario), Direction::Down).all.link_layer_octets, None);
+    scenario.recording.header.plan.link_layer = Some("atm/pppoe-llcsnap".to_owned());
+    let found = octets(&scenario);
+    assert_eq!(found.link_layer.as_deref(), Some("atm/pppoe-llcsnap"));
+    // 1540 octets in 33 cells, 92 in 2.
+    assert_eq!(loaded(&found, Direction::Down).all.link_layer_octets, Some(10_000 * 33 * 53));
+    assert_eq!(loaded(&found, Direction::Up).all.link_layer_octets, Some(5000 * 2 * 53));
+    assert_eq!(loaded(&found, Direction::Up).all.link_layer_bps, Some(5000 * 2 * 53 * 8 / 10));
+    scenario.recording.header.plan.link_layer = Some("of another age".to_owned());
+    assert_eq!(octets(&scenario).link_layer, None, "an unknown one is passed over");
+}
+
+#[test]
+fn rates_over_time_add_up_to_what_was_carried() {
+    let mut scenario = Scenario::new();
+    stream(&mut scenario, Direction::Down, PLAIN);
+    let octets = octets(&scenario);
+    let rates = &octets.down_rates;
+    assert_eq!(rates.len(), 80, "20 s of 250 ms");
+    assert!(rates[20..60].iter().all(|point| point.rate.0 == 12_000_000), "{rates:?}");
+    assert!(rates[..20].iter().chain(&rates[60..]).all(|point| point.rate.0 == 0), "{rates:?}");
+    assert!(octets.up_rates[20..60].iter().all(|point| point.rate.0.abs_diff(208_000) < 32), "{:?}", octets.up_rates);
+}
+
+#[test]
+fn packets_of_an_unknown_length_are_not_counted_and_it_is_said() {
+    let mut scenario = Scenario::new();
+    let known = scenario.flow("of_today", Component::Realtime, None, AddressFamily::Ipv4, Scenario::ALL);
+    with_length(&mut scenario, known, 72);
+    scenario.sent(known, 0, 6 * SECOND);
+    let flow = scenario.flow("of_tomorrow", Component::Realtime, None, AddressFamily::Ipv4, Scenario::ALL);
+    scenario.sent(flow, 0, 6 * SECOND);
+    scenario.flow("silent", Component::Realtime, None, AddressFamily::Ipv4, Scenario::ALL);
+    let uncounted: Vec<_> = octets(&scenario).uncounted_flows.into_iter().map(|flow| flow.id).collect();
+    assert_eq!(uncounted, [flow]);
+}

@@ -1,0 +1,281 @@
+//! Delay by direction from two clocks that nobody has matched.
+
+use proptest::prelude::*;
+use rrul_analysis::Analysis;
+use rrul_analysis::analysis::DelayPoint;
+use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::units::Delay;
+
+use crate::builder::{MS, SECOND};
+use crate::two_clocks::{Clock, Run, TwoClocks};
+
+const SKEWS: [f64; 9] = [0.0, 50.0, -50.0, 100.0, 200.0, -200.0, 350.0, 500.0, -500.0];
+
+/// A server whose clock drifts so fast and steps like this.
+fn server(skew_ppm: f64, steps: &[(i64, i64)]) -> Clock {
+    Clock { offset: -3_600_000_000_000, skew_ppm, steps: steps.to_vec() }
+}
+
+#[track_caller]
+fn certain(analysis: &Analysis) {
+    let clocks = analysis.one_way_delay.clocks.as_ref().expect("clocks");
+    assert_eq!(clocks.skew_uncertain, None);
+    assert!(analysis.one_way_delay.check.expect("a check").consistent, "{:?}", analysis.one_way_delay.check);
+}
+
+/// 150 ms were put into the way up all through the load: they are found there and nowhere else.
+#[track_caller]
+fn finds_the_queue_up(run: &Run) -> Analysis {
+    let analysis = run.analyze();
+    certain(&analysis);
+    let error = run.queueing_error(&analysis, 950);
+    assert!(error < MS, "queueing is off by {error} ns at P95");
+    let [up, down] = [&analysis.one_way_delay.up, &analysis.one_way_delay.down].map(|way| &way.queueing_delay);
+    let loaded = up.load.expect("load").p50.expect("no loss at the median");
+    assert!((loaded - Delay(150 * MS)).0.abs() < MS, "{loaded} up");
+    // P90, as 5 % are lost, and so P95 with them.
+    let other = down.load.expect("load").p90.expect("a delay");
+    assert!(other < Delay(2 * MS), "{other} down");
+    assert!(up.idle.expect("idle").p90.expect("a delay") < Delay(MS));
+    analysis
+}
+
+#[test]
+fn a_queue_in_one_direction_is_found_there_whatever_the_drift() {
+    for skew in SKEWS {
+        let run = TwoClocks { server: server(skew, &[]), ..TwoClocks::default() }.run();
+        let analysis = finds_the_queue_up(&run);
+        let clocks = analysis.one_way_delay.clocks.unwrap();
+        let error = (clocks.skew_ppm - skew).abs();
+        assert!(error < 0.1, "{} instead of {skew} ppm", clocks.skew_ppm);
+        assert!(clocks.skew_error_ppm.unwrap() < 0.5);
+        assert_eq!(clocks.segments.len(), 1, "{:?}", clocks.segments);
+    }
+}
+
+#[test]
+fn a_queue_on_the_way_down_is_found_there() {
+    let queue: fn(Direction, i64) -> i64 = |direction, at| {
+        if direction == Direction::Down && (5 * SECOND..65 * SECOND).contains(&at) { 150 * MS } else { 0 }
+    };
+    let run = TwoClocks { server: server(200.0, &[]), queue, ..TwoClocks::default() }.run();
+    let analysis = run.analyze();
+    certain(&analysis);
+    let up = analysis.one_way_delay.up.queueing_delay.load.unwrap().p90.unwrap();
+    let down = analysis.one_way_delay.down.queueing_delay.load.unwrap().p50.unwrap();
+    assert!(up < Delay(MS) && (down - Delay(150 * MS)).0.abs() < MS, "{up} up, {down} down");
+    assert!(run.queueing_error(&analysis, 950) < MS);
+}
+
+#[test]
+fn absolute_delay_is_off_by_half_of_what_the_two_ways_differ_and_within_the_bound_told() {
+    for skew in SKEWS {
+        let run = TwoClocks { server: server(skew, &[]), ..TwoClocks::default() }.run();
+        let analysis = run.analyze();
+        let bound = analysis.one_way_delay.clocks.as_ref().unwrap().bound_ns;
+        assert!((bound - 20 * MS).abs() < MS / 10, "half of 40 ms, not {bound} ns");
+        for (direction, expected) in [(Direction::Up, -10 * MS), (Direction::Down, 10 * MS)] {
+            let errors = run.delay_errors(&analysis, direction);
+            let (least, most) = (errors[0], errors[errors.len() - 1]);
+            assert!((least - expected).abs() < MS / 10 && (most - expected).abs() < MS / 10, "{least} to {most} ns");
+        }
+    }
+}
+
+#[test]
+fn steps_of_either_clock_are_found_and_taken_out() {
+    for (when, phase) in
+        [(35 * SECOND + 3 * MS, "mid-load"), (2 * SECOND + 511 * MS, "mid-idle"), (67_512 * MS, "after")]
+    {
+        for by in [100 * MS, -100 * MS] {
+            for (host, stepped) in [("server_clock", true), ("client_clock", false)] {
+                let steps = vec![(when, by)];
+                let run = if stepped {
+                    TwoClocks { server: server(200.0, &steps), ..TwoClocks::default() }
+                } else {
+                    let client = Clock { steps, ..Clock::default() };
+                    TwoClocks { client, server: server(200.0, &[]), ..TwoClocks::default() }
+                };
+                let run = run.run();
+                let analysis = finds_the_queue_up(&run);
+                let clocks = analysis.one_way_delay.clocks.as_ref().unwrap();
+                let changes: Vec<_> = clocks.segments.iter().flat_map(|segment| &segment.changes).collect();
+                assert_eq!(changes.len(), 1, "{host} {phase} {by}: {changes:?}");
+                assert_eq!(changes[0].what, host, "{phase} {by}");
+                assert!((changes[0].by_ns - by).abs() < MS / 5, "{host} {phase} {by}: {}", changes[0].by_ns);
+                assert!((clocks.skew_ppm - 200.0).abs() < 0.5, "{}", clocks.skew_ppm);
+                // Packets on their way show the step in their two stamps; none is misjudged for longer than that.
+                let worst = run.queueing_error(&analysis, 998);
+                assert!(worst < MS, "{host} {phase} {by}: {worst} ns at P99.8");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_steps_of_one_test_are_found() {
+    let steps = [(3 * SECOND, 100 * MS), (40 * SECOND, -250 * MS)];
+    let run = TwoClocks { server: server(-50.0, &steps), ..TwoClocks::default() }.run();
+    let analysis = finds_the_queue_up(&run);
+    assert_eq!(analysis.one_way_delay.clocks.unwrap().segments.len(), 3);
+}
+
+#[test]
+fn a_route_that_changes_under_load_is_no_queue_and_no_step_of_a_clock() {
+    for (skew, longer) in [(200.0, Direction::Up), (-200.0, Direction::Down)] {
+        let base: fn(Direction, i64) -> i64 = match longer {
+            Direction::Up => {
+                |way, at| if way == Direction::Down { 10 * MS } else { 30 * MS + i64::from(at > 30 * SECOND) * 15 * MS }
+            }
+            Direction::Down => {
+                |way, at| if way == Direction::Up { 30 * MS } else { 10 * MS + i64::from(at > 30 * SECOND) * 15 * MS }
+            }
+        };
+        let run = TwoClocks { server: server(skew, &[]), base, ..TwoClocks::default() }.run();
+        let analysis = finds_the_queue_up(&run);
+        let clocks = analysis.one_way_delay.clocks.unwrap();
+        let changes: Vec<_> = clocks.segments.iter().flat_map(|segment| &segment.changes).collect();
+        assert_eq!(changes.len(), 1, "{changes:?}");
+        assert_eq!((changes[0].what, changes[0].direction), ("route", Some(longer.name())));
+        assert!((changes[0].by_ns - 15 * MS).abs() < MS / 5);
+        assert_eq!(changes[0].family, Some("ipv4"));
+        let from = clocks.segments[1].from_ns.unwrap();
+        // The first packet that took the longer route was sent then and arrived up to 195 ms later.
+        assert!((from - 30 * SECOND).abs() < SECOND / 4, "at {from} ns");
+    }
+}
+
+#[test]
+fn a_route_that_changes_on_the_idle_line_is_found_there() {
+    let base: fn(Direction, i64) -> i64 =
+        |way, at| if way == Direction::Down { 10 * MS + i64::from(at > 2_500 * MS) * 15 * MS } else { 30 * MS };
+    let run = TwoClocks { server: server(50.0, &[]), base, ..TwoClocks::default() }.run();
+    let analysis = finds_the_queue_up(&run);
+    let clocks = analysis.one_way_delay.clocks.unwrap();
+    assert_eq!(clocks.segments.len(), 2, "{:?}", clocks.segments);
+    assert_eq!(clocks.segments[1].changes[0].what, "route");
+}
+
+#[test]
+fn without_an_idle_stretch_after_the_load_nothing_is_told_of_queues_by_direction() {
+    let run = TwoClocks { phases: [5, 60, 0], server: server(50.0, &[]), ..TwoClocks::default() }.run();
+    let analysis = run.analyze();
+    let told = &analysis.one_way_delay;
+    let why = told.clocks.as_ref().unwrap().skew_uncertain.clone().unwrap();
+    assert!(why.contains("after the load"), "{why}");
+    assert_eq!(told.up.queueing_delay.load, None);
+    assert!(told.check.is_none());
+    let leg = &told.legs[0];
+    assert!(leg.queueing_series.is_empty());
+    let variation = leg.delay_variation.load.unwrap();
+    assert_eq!(variation.pdv_p50_ns, None, "drift would be in it");
+    assert!(variation.ipdv_abs_median_ns.is_some() && variation.rtp_jitter_ns.is_some());
+    // The round trip needs no clocks.
+    assert!(analysis.round_trip_variation[0].phases.load.unwrap().pdv_p50_ns.is_some());
+}
+
+#[test]
+fn a_queue_that_never_drains_is_not_taken_for_drift() {
+    let queue: fn(Direction, i64) -> i64 = |direction, at| {
+        // Drains so slowly that 5 s do not suffice.
+        let standing = 150 * MS - (at - 65 * SECOND).max(0) / 50;
+        if direction == Direction::Up && at > 5 * SECOND { standing } else { 0 }
+    };
+    let run = TwoClocks { server: server(100.0, &[]), queue, ..TwoClocks::default() }.run();
+    let analysis = run.analyze();
+    let why = analysis.one_way_delay.clocks.unwrap().skew_uncertain.unwrap();
+    assert!(why.contains("drained"), "{why}");
+    assert_eq!(analysis.one_way_delay.up.queueing_delay.load, None);
+}
+
+#[test]
+fn a_queue_that_drains_within_the_idle_stretch_does_no_harm() {
+    let queue: fn(Direction, i64) -> i64 = |direction, at| {
+        let standing = if at < 65 * SECOND { 900 * MS } else { 900 * MS - (at - 65 * SECOND) / 3 };
+        if direction == Direction::Up && at > 5 * SECOND { standing.max(0) } else { 0 }
+    };
+    let run = TwoClocks { server: server(-200.0, &[]), queue, ..TwoClocks::default() }.run();
+    let analysis = run.analyze();
+    certain(&analysis);
+    assert!(run.queueing_error(&analysis, 999) < MS);
+}
+
+#[test]
+fn families_on_routes_of_their_own_share_one_clock() {
+    let run = TwoClocks {
+        server: server(200.0, &[(30 * SECOND, 100 * MS)]),
+        families: vec![AddressFamily::Ipv4, AddressFamily::Ipv6],
+        ..TwoClocks::default()
+    };
+    let analysis = finds_the_queue_up(&run.run());
+    assert_eq!(analysis.one_way_delay.legs.len(), 12);
+}
+
+#[test]
+fn a_minute_of_one_sparse_flow_is_enough() {
+    let mut run = TwoClocks { server: server(100.0, &[]), ..TwoClocks::default() }.run();
+    let only = run.truth[0].flow;
+    run.scenario.recording.header.flows.retain(|flow| flow.id == only);
+    let analysis = run.analyze();
+    certain(&analysis);
+    assert!(run.queueing_error(&analysis, 950) < MS);
+}
+
+#[test]
+fn lost_packets_are_infinitely_late_in_their_own_direction_only() {
+    let run = TwoClocks { loss: 0.0, ..TwoClocks::default() };
+    let mut run = run.run();
+    // Replies to 2 % of the probes of one flow are lost on the way down.
+    let flow = run.truth[0].flow;
+    for frame in &mut run.scenario.recording.frames {
+        let kept: Vec<_> =
+            frame.tables.probe_received.rows().filter(|row| row.flow != flow || row.sequence % 50 != 0).collect();
+        frame.tables.probe_received = rrul_model::observation::ProbeReceivedTable::default();
+        for row in kept {
+            frame.tables.push(row.into());
+        }
+    }
+    let analysis = run.analyze();
+    let leg = |direction| {
+        analysis.one_way_delay.legs.iter().find(|leg| leg.flow.id == flow && leg.direction == direction).unwrap()
+    };
+    let [up, down] = [Direction::Up, Direction::Down].map(|way| leg(way).delays.queueing_delay.load.unwrap());
+    assert_eq!((up.n, up.lost, up.p99.is_some()), (3000, 0, true));
+    assert_eq!((down.lost, down.p99), (60, None), "of {}", down.n);
+}
+
+#[test]
+fn without_the_servers_rows_a_loss_is_of_neither_direction() {
+    let mut run = TwoClocks::default().run();
+    for frame in &mut run.scenario.recording.frames {
+        frame.tables.packet_received = rrul_model::observation::PacketReceivedTable::default();
+    }
+    let analysis = run.analyze();
+    certain(&analysis);
+    let leg = &analysis.one_way_delay.legs[0];
+    assert_eq!(leg.delays.queueing_delay.load.unwrap().lost, 0);
+    assert!(leg.unattributed > 200, "{} of about 340", leg.unattributed);
+}
+
+fn series(analysis: &Analysis) -> Vec<DelayPoint> {
+    analysis.one_way_delay.legs.iter().flat_map(|leg| &leg.queueing_series).copied().collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn no_queueing_delay_depends_on_the_servers_clock(offset in -1_000_000_000_000_000_i64..1_000_000_000_000_000, skew in -500.0..500.0_f64) {
+        let line = || TwoClocks { phases: [5, 10, 5], queue: |_, _| 0, ..TwoClocks::default() };
+        let plain = line().run().analyze();
+        let moved = TwoClocks { server: Clock { offset, skew_ppm: skew, steps: Vec::new() }, ..line() }.run().analyze();
+        let (plain, moved) = (series(&plain), series(&moved));
+        prop_assert!(!plain.is_empty() && plain.len() == moved.len());
+        for (one, other) in plain.iter().zip(&moved) {
+            match (one.delay, other.delay) {
+                (Some(one), Some(other)) => prop_assert!((one - other).0.abs() < 50_000, "{one} and {other}"),
+                (one, other) => prop_assert_eq!(one, other),
+            }
+        }
+    }
+}

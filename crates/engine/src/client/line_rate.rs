@@ -1,0 +1,110 @@
+//! How fast the line is in each direction, asked with a short train of packets before the test is opened.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rrul_model::flow::AddressFamily;
+use rrul_model::line_rate::{Dispersion, LineRate};
+use rrul_model::units::ByteCount;
+use rrul_proto::packet_train::{self, LEAST_OCTETS, PACKET_OCTETS, PACKETS, TrainKind, TrainPacket, dispersion};
+use rrul_proto::send_schedule::Random;
+use rrul_proto::token::Token;
+use socket2::{Protocol, Socket, Type};
+
+use crate::clock::RawTime;
+use crate::socket::{datagram, options, wait};
+
+/// How long a train may take there and back: at 256 kbit/s each takes 1.5 s.
+const LONGEST: Duration = Duration::from_secs(4);
+
+/// How often the server is told that the train has left, as that packet may be lost with the train's end.
+const TELLING: Duration = Duration::from_millis(50);
+
+/// When no more of the train has come back for so long, no more will.
+const SILENCE: Duration = Duration::from_millis(300);
+
+/// One more try when too little of a train came through.
+const TRAINS: u16 = 2;
+
+/// What trains tell of the line to this server; `None` when none came back.
+pub(super) fn estimate(server: SocketAddr, token: Token, stop: &AtomicBool) -> Option<LineRate> {
+    let family = AddressFamily::of(server.ip());
+    let socket = connected(server, family).ok()?;
+    let header = match family {
+        AddressFamily::Ipv4 => 20 + 8,
+        AddressFamily::Ipv6 => 40 + 8,
+    };
+    let octets = ByteCount(PACKET_OCTETS as u64 + header);
+    for train in 1..=TRAINS {
+        let back = send(&socket, train, token, stop).ok()?;
+        if back.is_empty() {
+            return None;
+        }
+        let told = |stamps: Vec<i64>| dispersion(&stamps).map(|(packets, took)| Dispersion { packets, octets, took });
+        let up = told(back.iter().map(|(there, _)| *there).collect());
+        let down = told(back.iter().map(|(_, here)| *here).collect());
+        if (up.is_some() && down.is_some()) || train == TRAINS {
+            return Some(LineRate { up, down });
+        }
+    }
+    None
+}
+
+fn connected(server: SocketAddr, family: AddressFamily) -> io::Result<Socket> {
+    let socket = Socket::new(options::domain(family), Type::DGRAM, Some(Protocol::UDP))?;
+    let any: SocketAddr = match family {
+        AddressFamily::Ipv4 => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        AddressFamily::Ipv6 => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    socket.bind(&any.into())?;
+    socket.connect(&server.into())?;
+    options::stamp_received(&socket)?;
+    Ok(socket)
+}
+
+/// Sends a train and waits for it to come back: when each of its packets arrived there, and its reply here, each on one
+/// clock of its own, nanoseconds.
+fn send(socket: &Socket, train: u16, token: Token, stop: &AtomicBool) -> io::Result<Vec<(i64, i64)>> {
+    let car = TrainPacket { kind: TrainKind::Car, train, arrived: 0, token, sequence: 0, t2: 0 };
+    let mut octets = [0; PACKET_OCTETS];
+    Random(u64::from(train)).fill(&mut octets);
+    for sequence in 0..u32::from(PACKETS) {
+        let _ = TrainPacket { sequence, ..car }.write(&mut octets);
+        // What does not leave is missing, as what is lost.
+        let _ = datagram::send(socket, &octets);
+    }
+    let mut last = [0; LEAST_OCTETS];
+    let _ = TrainPacket { kind: TrainKind::Last, ..car }.write(&mut last);
+    let deadline = RawTime::now().plus(LONGEST.as_nanos() as i64);
+    let mut back: Vec<(u32, i64, i64)> = Vec::with_capacity(usize::from(PACKETS));
+    let mut patience = TELLING;
+    while RawTime::now() < deadline && !stop.load(Ordering::Relaxed) {
+        if back.is_empty() {
+            let _ = datagram::send(socket, &last);
+        }
+        let ready = wait::readable(&[socket], patience)?;
+        if !ready && !back.is_empty() {
+            break;
+        }
+        while let Ok(Some(datagram)) = datagram::receive(socket, &mut octets) {
+            let kept = &octets[..datagram.length.min(octets.len())];
+            let (Ok(packet), Some(stamp)) = (packet_train::TrainPacket::read(kept), datagram.stamp) else { continue };
+            let ours = (packet.kind, packet.train, packet.token) == (TrainKind::Back, train, token);
+            let new = back.iter().all(|(sequence, ..)| *sequence != packet.sequence);
+            if ours && new && datagram.length == PACKET_OCTETS && back.len() < usize::from(PACKETS) {
+                back.push((packet.sequence, packet.t2, stamp));
+                patience = SILENCE;
+                if back.len() == usize::from(packet.arrived) {
+                    return Ok(stamps(&back));
+                }
+            }
+        }
+    }
+    Ok(stamps(&back))
+}
+
+fn stamps(back: &[(u32, i64, i64)]) -> Vec<(i64, i64)> {
+    back.iter().map(|(_, there, here)| (*there, *here)).collect()
+}

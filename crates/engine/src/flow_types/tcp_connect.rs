@@ -1,0 +1,205 @@
+//! TCP connect: a new connection in every interval, whatever becomes of those before (spec: Stream Start Time Slew).
+//!
+//! What a page or an app meets that has no connection yet: the handshake, and the first octets of the answer. Open loop:
+//! connections that wait for a lost SYN keep nobody from opening the next. One thread drives all flows of this type.
+
+use std::io;
+use std::net::SocketAddr;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
+use rrul_model::observation::{Connection, FlowEventKind, ProbesSkipped};
+use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
+use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose};
+use rrul_proto::send_schedule::SendSchedule;
+use socket2::{Protocol, Socket, Type};
+
+use super::WAITING;
+use super::connection_attempt::{Attempt, Which};
+use crate::clock::TestClock;
+use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::observer::Notebook;
+use crate::scheduling;
+use crate::socket::{options, wait::WaitSet};
+use crate::test_end::{PATIENCE, TestEnd};
+
+const DEFAULT_INTERVAL: Duration = Duration::from_millis(500);
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+
+/// When a connection is given up: Linux has sent its SYN six times by then, and nobody waits longer for a page.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Rows between two collections, and connections that wait at the same time: more than any server grants in that time.
+const ROWS: usize = 1024;
+
+/// The flow type.
+#[derive(Debug)]
+pub struct TcpConnect;
+
+impl FlowType for TcpConnect {
+    fn words(&self) -> &'static FlowTypeWords {
+        &FlowTypeWords {
+            name: "tcp_connect",
+            about: "a new TCP connection in every interval: time to connect and to the first answer, SYNs sent again",
+            directed: false,
+            parameters: &[ParameterWord {
+                name: "interval",
+                kind: ParameterKind::Duration,
+                about: "one connection in each, at a random phase; default 500ms, least 10ms",
+            }],
+        }
+    }
+
+    fn server_part(&self) -> ServerPart {
+        ServerPart::Connections
+    }
+
+    fn connections_per_second(&self, spec: &FlowSpec) -> f64 {
+        interval_of(spec).as_secs_f64().recip()
+    }
+
+    fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
+        let mut openers = Vec::new();
+        for &spec in specs {
+            match Opener::new(spec, initiation) {
+                Ok(opener) => openers.push(opener),
+                Err(reason) => initiation.end.failed(spec, reason),
+            }
+        }
+        if openers.is_empty() {
+            return Vec::new();
+        }
+        let of_thread = initiation.clone();
+        let spawned = std::thread::Builder::new().name("tcp_connect".to_owned()).spawn(move || {
+            if let Some(clock) = of_thread.end.wait_for_begin() {
+                run(&of_thread.end, clock, openers);
+            }
+        });
+        match spawned {
+            Ok(thread) => vec![thread],
+            Err(error) => {
+                for spec in specs {
+                    initiation.end.failed(spec, format!("cannot start a thread: {error}"));
+                }
+                Vec::new()
+            }
+        }
+    }
+}
+
+fn interval_of(spec: &FlowSpec) -> Duration {
+    spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
+}
+
+/// What opens the connections of one flow.
+struct Opener {
+    spec: FlowSpec,
+    server: SocketAddr,
+    opening: [u8; CLIENT_OCTETS],
+    interval: Duration,
+    schedule: std::iter::Peekable<SendSchedule>,
+    sequence: u32,
+}
+
+impl Opener {
+    fn new(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, String> {
+        let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
+        let interval = interval_of(spec);
+        let opener = Self {
+            spec: spec.clone(),
+            server,
+            opening: ClientOpening::new(Purpose::Stream, initiation.token, spec.id.0).encode(),
+            interval,
+            schedule: SendSchedule::new(spec.window, interval, initiation.seed_for(spec)).peekable(),
+            sequence: 0,
+        };
+        // Whether this host marks such sockets at all shows before the test.
+        let socket = opener.socket().map_err(|error| format!("cannot set up a connection: {error}"))?;
+        let octet = options::marked(&socket, spec.family).unwrap_or(u32::from(spec.class.octet()));
+        initiation.end.event(spec.id, FlowEventKind::Marked, octet.to_string());
+        Ok(opener)
+    }
+
+    fn socket(&self) -> io::Result<Socket> {
+        let socket = Socket::new(options::domain(self.spec.family), Type::STREAM, Some(Protocol::TCP))?;
+        options::mark(&socket, self.spec.family, self.spec.class)?;
+        socket.set_nonblocking(true)?;
+        socket.set_tcp_nodelay(true)?;
+        // Closing resets: with a connection every few milliseconds nothing may linger in TIME_WAIT, here or there.
+        socket.set_linger(Some(Duration::ZERO))?;
+        Ok(socket)
+    }
+
+    fn due(&mut self) -> Option<TestTime> {
+        self.schedule.peek().copied()
+    }
+
+    /// Starts every connection that is due.
+    fn open_due(&mut self, clock: TestClock, pending: &mut Vec<Attempt>, notebook: &mut Notebook<'_>) {
+        while let Some(scheduled) = self.due().filter(|due| *due <= clock.now()) {
+            self.schedule.next();
+            let now = clock.now();
+            // As with test packets: what became due while the host stalled would be a burst.
+            if now.since(scheduled) > Delay::from(self.interval) {
+                notebook.note(ProbesSkipped { flow: self.spec.id, at: now, count: 1 });
+                continue;
+            }
+            let which = Which { flow: self.spec.id, sequence: self.sequence, scheduled };
+            self.sequence = self.sequence.wrapping_add(1);
+            let attempt = self.socket().map(|socket| Attempt::start(which, socket, self.server, self.opening, clock));
+            match attempt {
+                Ok(Ok(attempt)) => pending.push(attempt),
+                Ok(Err(row)) => notebook.note(row),
+                Err(_) => notebook.note(which.row(now, Connection::IMPOSSIBLE)),
+            }
+        }
+    }
+}
+
+/// Opens and follows connections until every one has come to its end or been waited for. The thread's whole life.
+fn run(end: &TestEnd, clock: TestClock, mut openers: Vec<Opener>) {
+    // Without permission stamps come a little later on a busy host; the environment says so.
+    let _ = scheduling::run_as_probe();
+    scheduling::prompt_timers();
+    let mut notebook = end.observer.notebook(ROWS);
+    let last = end.length() + WAITING;
+    let mut pending: Vec<Attempt> = Vec::with_capacity(ROWS);
+    let mut waiting = WaitSet::default();
+    loop {
+        let now = clock.now();
+        let due = openers.iter_mut().filter_map(Opener::due).min();
+        if end.is_stopped() || now >= last || due.is_none() && pending.is_empty() {
+            break;
+        }
+        waiting.clear();
+        for attempt in &pending {
+            attempt.wait_in(&mut waiting);
+        }
+        let until = pending.iter().map(|attempt| attempt.started() + LONGEST).chain(due).min().unwrap_or(last);
+        let patience = u64::try_from(until.since(now).0).map_or(Duration::ZERO, Duration::from_nanos);
+        // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
+        if waiting.wait(patience.min(PATIENCE)).is_err() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let now = clock.now();
+        // From the last to the first, so that the one that takes the place of a finished one has been looked at.
+        for place in (0..pending.len()).rev() {
+            let attempt = &mut pending[place];
+            let ended = if waiting.ready(place) { attempt.proceed(now) } else { None };
+            let ended = ended.or_else(|| (now >= attempt.started() + LONGEST).then(|| attempt.given_up(now)));
+            if let Some(row) = ended {
+                notebook.note(row);
+                pending.swap_remove(place);
+            }
+        }
+        for opener in &mut openers {
+            opener.open_due(clock, &mut pending, &mut notebook);
+        }
+    }
+    let now = clock.now();
+    for attempt in &pending {
+        notebook.note(attempt.given_up(now));
+    }
+}

@@ -1,0 +1,241 @@
+//! TCP records: a stream of small records at a low rate, for the delay that an application meets (spec: Stream Delay).
+//!
+//! In band: a record waits in the sender's socket buffer, and at the receiver behind a segment that was lost, as the
+//! octets of every application do. Stamps are the programs' own, just before the record is written and as soon as it has
+//! been read whole; TCP gives no stamp of the kernel that belongs to a record.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
+use rrul_model::observation::{FlowEventKind, PacketReceived, ProbeSent, ProbesSkipped};
+use rrul_model::time::TestTime;
+use rrul_model::units::{ByteCount, Delay};
+use rrul_proto::send_schedule::{Random, SendSchedule};
+
+use super::{WAITING, at_once, stream_opening};
+use crate::clock::TestClock;
+use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::observer::Notebook;
+use crate::scheduling;
+use crate::socket::wait;
+use crate::test_end::{PATIENCE, TestEnd};
+
+const DEFAULT_INTERVAL: Duration = Duration::from_millis(50);
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Octets of a record: its number, and random octets.
+const DEFAULT_OCTETS: u64 = 100;
+const LEAST_OCTETS: u64 = NUMBER_OCTETS as u64;
+const MOST_OCTETS: u64 = 16 * 1024;
+const NUMBER_OCTETS: usize = 4;
+
+/// Send buffer asked for: room for ten seconds of small records, so that what waits there waits for the network, and the
+/// program never for the buffer.
+const SEND_BUFFER: usize = 256 * 1024;
+
+/// Rows between two collections, and twice that: at the shortest interval.
+const ROWS: usize = 8192;
+
+/// How far the two ends' T0 may lie apart.
+const CLOCK_SLACK: Duration = Duration::from_secs(1);
+
+/// The flow type.
+#[derive(Debug)]
+pub struct TcpRecords;
+
+impl FlowType for TcpRecords {
+    fn words(&self) -> &'static FlowTypeWords {
+        &FlowTypeWords {
+            name: "tcp_records",
+            about: "numbered records in a TCP stream of low rate: stream delay, from write to read",
+            directed: true,
+            parameters: &[
+                ParameterWord {
+                    name: "interval",
+                    kind: ParameterKind::Duration,
+                    about: "one record in each, at a random phase; default 50ms, least 1ms",
+                },
+                ParameterWord {
+                    name: "length",
+                    kind: ParameterKind::Size,
+                    about: "of a record; default 100B, least 4B, most 16KiB",
+                },
+                ParameterWord {
+                    name: "congestion_control",
+                    kind: ParameterKind::Name,
+                    about: "of the kernel at the sender; default cubic",
+                },
+            ],
+        }
+    }
+
+    fn server_part(&self) -> ServerPart {
+        ServerPart::Stream
+    }
+
+    fn length(&self, spec: &FlowSpec) -> Option<usize> {
+        Some(length_of(spec))
+    }
+
+    fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
+        let opened = at_once::open_all(specs, initiation, stream_opening::open);
+        at_once::spawn_each(opened, initiation, |spec, stream, initiation| {
+            take_part(spec, stream, &initiation.end, initiation.seed_for(spec));
+        })
+    }
+
+    fn respond(&self, spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+        if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
+            return end.failed(spec, reason);
+        }
+        // Nobody needs the same instants at the server again: its records say when they were due.
+        take_part(spec, stream, end, Random(u64::from(spec.id.0)).next());
+    }
+}
+
+/// One end of one flow: the sender's where the octets leave, else the receiver's.
+fn take_part(spec: &FlowSpec, stream: TcpStream, end: &TestEnd, seed: u64) {
+    let sends = end.observer.point() == stream_opening::sender_of(spec.direction.unwrap_or(Direction::Down));
+    let stream = Arc::new(stream);
+    end.sampler.watch_slowly(spec.id, spec.window, &stream);
+    let outcome = if sends { send(spec, &stream, end, seed) } else { receive(spec, &stream, end) };
+    end.sampler.finish(end, spec.id);
+    match outcome {
+        Ok(()) if sends => end.event(spec.id, FlowEventKind::Stopped, ""),
+        Ok(()) => {}
+        Err(_) if end.is_ending() => end.event(spec.id, FlowEventKind::Stopped, ""),
+        Err(error) => end.failed(spec, format!("ended early: {error}")),
+    }
+}
+
+fn length_of(spec: &FlowSpec) -> usize {
+    spec.parameters.size("length", ByteCount(DEFAULT_OCTETS)).0.clamp(LEAST_OCTETS, MOST_OCTETS) as usize
+}
+
+fn interval_of(spec: &FlowSpec) -> Duration {
+    spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
+}
+
+fn send(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd, seed: u64) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_nonblocking(true)?;
+    socket2::SockRef::from(stream).set_send_buffer_size(SEND_BUFFER)?;
+    let mut octets = vec![0; length_of(spec)];
+    Random(seed).fill(&mut octets);
+    let Some(clock) = end.wait_for_begin() else { return Ok(()) };
+    let _ = scheduling::run_as_probe();
+    scheduling::prompt_timers();
+    let interval = interval_of(spec);
+    let mut notebook = end.observer.notebook(ROWS);
+    let mut sequence: u32 = 0;
+    for scheduled in SendSchedule::new(spec.window, interval, seed) {
+        if !end.sleep_until(clock, scheduled) {
+            return Ok(());
+        }
+        let sent = clock.now();
+        // The host stalled, or the buffer was full: what became due meanwhile would be a burst.
+        if sent.since(scheduled) > Delay::from(interval) {
+            notebook.note(ProbesSkipped { flow: spec.id, at: sent, count: 1 });
+            continue;
+        }
+        octets[..NUMBER_OCTETS].copy_from_slice(&sequence.to_be_bytes());
+        notebook.note(ProbeSent { flow: spec.id, sequence, scheduled, sent });
+        sequence = sequence.wrapping_add(1);
+        if !write_whole(stream, &octets, end)? {
+            return Ok(());
+        }
+    }
+    stream.shutdown(std::net::Shutdown::Write)
+}
+
+/// Writes a whole record, waiting for the buffer where that is full; `false` when the test is stopped before.
+fn write_whole(mut stream: &TcpStream, octets: &[u8], end: &TestEnd) -> io::Result<bool> {
+    let mut done = 0;
+    while done < octets.len() {
+        match stream.write(&octets[done..]) {
+            Ok(count) => done += count,
+            Err(_) if end.is_stopped() => return Ok(false),
+            Err(error) if is_patience(&error) => wait::writable(stream, PATIENCE)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+fn receive(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let Some(clock) = end.wait_for_begin() else { return Ok(()) };
+    let _ = scheduling::run_as_probe();
+    scheduling::prompt_timers();
+    let last = spec.window.to + WAITING;
+    let mut records = Records::new(length_of(spec), interval_of(spec));
+    let mut notebook = end.observer.notebook(ROWS);
+    while clock.now() < last && !end.is_stopped() {
+        match records.read_from(stream) {
+            Ok(0) if clock.now() + PATIENCE >= spec.window.to => return Ok(()),
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the sender closed the stream")),
+            Ok(_) => records.note(spec, clock, &mut notebook)?,
+            Err(error) if is_patience(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// What has been read of the stream and is not a whole record yet.
+struct Records {
+    octets: Vec<u8>,
+    held: usize,
+    length: usize,
+    interval: Duration,
+    next: u32,
+}
+
+impl Records {
+    fn new(length: usize, interval: Duration) -> Self {
+        // Room for several: after a loss was repaired all that waited behind it comes at once.
+        Self { octets: vec![0; length.max(MOST_OCTETS as usize)], held: 0, length, interval, next: 0 }
+    }
+
+    fn read_from(&mut self, mut stream: &TcpStream) -> io::Result<usize> {
+        let count = stream.read(&mut self.octets[self.held..])?;
+        self.held += count;
+        Ok(count)
+    }
+
+    /// Whether there can be so many records by now. This thread runs ahead of ordinary ones, so nobody may keep it busy.
+    fn is_due(&self, spec: &FlowSpec, now: TestTime) -> bool {
+        let since = now.since(spec.window.from) + Delay::from(CLOCK_SLACK);
+        let intervals = i128::from(since.0) / i128::try_from(self.interval.as_nanos()).unwrap_or(i128::MAX).max(1);
+        since.0 >= 0 && i128::from(self.next) <= intervals + 1
+    }
+
+    /// Notes every record that is whole now.
+    fn note(&mut self, spec: &FlowSpec, clock: TestClock, notebook: &mut Notebook<'_>) -> io::Result<()> {
+        let received = clock.now();
+        let whole = self.held / self.length * self.length;
+        for record in self.octets[..whole].chunks_exact(self.length) {
+            let number = record.first_chunk().map_or(0, |octets| u32::from_be_bytes(*octets));
+            if number != self.next {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "something on the path changes the octets"));
+            }
+            self.next = self.next.wrapping_add(1);
+            if !self.is_due(spec, received) {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "more records than its interval allows"));
+            }
+            // TCP tells nobody with which traffic class a segment arrived.
+            notebook.note(PacketReceived { flow: spec.id, sequence: number, received, octet: 0 });
+        }
+        self.octets.copy_within(whole..self.held, 0);
+        self.held -= whole;
+        Ok(())
+    }
+}
+
+fn is_patience(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

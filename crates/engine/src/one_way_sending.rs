@@ -1,0 +1,142 @@
+//! Sending one-way flows: the loop that both ends run, at real-time priority where allowed.
+//!
+//! It sleeps until something is due and sends that. A packet that is late by more than its interval is left out: sent
+//! in a burst with its neighbours it would measure them and not the path.
+
+use std::time::Duration;
+
+use rrul_model::flow::{FlowSpec, ParameterKind, ParameterWord};
+use rrul_model::observation::{ProbeSent, ProbesSkipped};
+use rrul_model::time::TestTime;
+use rrul_model::turns::turns_of;
+use rrul_model::units::ByteCount;
+use rrul_proto::one_way_packet::LEAST_OCTETS;
+use rrul_proto::one_way_sender::OneWaySender;
+use rrul_proto::periodic_schedule::PeriodicSchedule;
+use rrul_proto::send_schedule::Random;
+use rrul_proto::token::Token;
+
+use crate::clock::TestClock;
+use crate::observer::Notebook;
+use crate::scheduling;
+use crate::test_end::{PATIENCE, TestEnd};
+
+/// One voice frame: 10 ms.
+const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
+/// More often than this nothing is sent, whatever a stranger asks for.
+pub(crate) const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+/// 10 ms of G.711 (80 octets) behind an RTP header (12).
+const DEFAULT_OCTETS: u64 = 92;
+const MOST_OCTETS: u64 = 1400;
+
+/// How often: a parameter of every one-way flow.
+pub(crate) const INTERVAL: ParameterWord = ParameterWord {
+    name: "interval",
+    kind: ParameterKind::Duration,
+    about: "one packet in each, evenly; default 10ms, least 1ms",
+};
+
+/// How long: a parameter of every one-way flow.
+pub(crate) const LENGTH: ParameterWord = ParameterWord {
+    name: "length",
+    kind: ParameterKind::Size,
+    about: "UDP payload; default 92B (10 ms of G.711 and an RTP header), least 32B, most 1400B",
+};
+
+/// Octets of UDP payload of each packet of a flow.
+pub(crate) fn length(spec: &FlowSpec) -> usize {
+    spec.parameters.size("length", ByteCount(DEFAULT_OCTETS)).0.clamp(LEAST_OCTETS as u64, MOST_OCTETS) as usize
+}
+
+/// How often a flow sends.
+pub(crate) fn interval(spec: &FlowSpec) -> Duration {
+    spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
+}
+
+/// Where a packet leaves through.
+pub(crate) trait Outlet {
+    /// Whether one more may leave now.
+    fn grants(&mut self) -> bool {
+        true
+    }
+    /// Hands a packet to the kernel. When that fails the packet counts as sent, and lost.
+    fn send(&mut self, packet: &[u8], row: &ProbeSent);
+    /// Notes what the kernel has told of earlier packets.
+    fn read_stamps(&mut self, _clock: TestClock, _notebook: &mut Notebook<'_>) {}
+}
+
+/// One flow, and the packet to fill.
+pub(crate) struct OneWayFlow<O> {
+    sender: OneWaySender,
+    interval: Duration,
+    packet: Vec<u8>,
+    outlet: O,
+}
+
+impl<O: Outlet> OneWayFlow<O> {
+    /// The flow at this place among all that one thread sends: their packets leave evenly spread over the interval.
+    pub(crate) fn new(spec: &FlowSpec, token: Token, (place, all): (usize, usize), outlet: O) -> Self {
+        let interval = interval(spec);
+        let phase = interval.mul_f64(place as f64 / all.max(1) as f64);
+        let schedule = PeriodicSchedule::new(spec.window, interval, phase, turns_of(spec));
+        let sender = OneWaySender::new(spec.id, token, spec.class.octet(), schedule);
+        let mut packet = vec![0; length(spec)];
+        Random(u64::from(spec.id.0)).fill(&mut packet);
+        Self { sender, interval, packet, outlet }
+    }
+
+    /// Sends what is due, or leaves it out.
+    fn send_due(&mut self, clock: TestClock, notebook: &mut Notebook<'_>) {
+        while let Some(due) = self.sender.due() {
+            let now = clock.now();
+            if due > now {
+                return;
+            }
+            let until = now - self.interval;
+            let skipped = if due < until {
+                self.sender.skip_before(until)
+            } else if self.outlet.grants() {
+                let Some(row) = self.sender.send(now, &mut self.packet) else { return };
+                notebook.note(row);
+                self.outlet.send(&self.packet, &row);
+                0
+            } else {
+                self.sender.skip_before(TestTime(due.0.saturating_add(1)))
+            };
+            if skipped > 0 {
+                notebook.note(ProbesSkipped { flow: self.sender.flow(), at: now, count: skipped });
+            }
+        }
+    }
+}
+
+/// Sends until every flow has sent all, and hands the outlets back. A thread of its own runs it.
+pub(crate) fn run<O: Outlet>(end: &TestEnd, clock: TestClock, mut flows: Vec<OneWayFlow<O>>) -> Vec<O> {
+    // Without the right to it the schedule is kept less well, which every packet's lateness shows.
+    let _ = scheduling::run_as_probe();
+    scheduling::prompt_timers();
+    let mut notebook = end.observer.notebook(rows_between_collections(&flows));
+    while let Some(due) = flows.iter().filter_map(|flow| flow.sender.due()).min() {
+        if !end.sleep_until(clock, due) {
+            break;
+        }
+        for flow in &mut flows {
+            flow.send_due(clock, &mut notebook);
+            flow.outlet.read_stamps(clock, &mut notebook);
+        }
+    }
+    // The last packets' stamps come a moment after they have left.
+    std::thread::sleep(PATIENCE);
+    for flow in &mut flows {
+        flow.outlet.read_stamps(clock, &mut notebook);
+    }
+    flows.into_iter().map(|flow| flow.outlet).collect()
+}
+
+/// Room for what these flows note between two collections, and twice that: none of it may be lost.
+fn rows_between_collections<O>(flows: &[OneWayFlow<O>]) -> usize {
+    const ROWS_A_PACKET: f64 = 2.0;
+    const SECONDS: f64 = 3.0;
+    let packets: f64 = flows.iter().map(|flow| SECONDS / flow.interval.as_secs_f64()).sum();
+    (packets * ROWS_A_PACKET) as usize + 256
+}

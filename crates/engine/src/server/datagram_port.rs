@@ -1,0 +1,112 @@
+//! The server's UDP socket of one address: the reflector and the senders of every session send through it.
+//!
+//! The kernel numbers the packets of a socket and stamps them under these numbers, so sending and counting are one step.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Mutex, PoisonError, Weak};
+
+use socket2::Socket;
+
+use super::session::Session;
+use crate::clock::WallClock;
+use crate::socket::datagram;
+use crate::socket::options;
+use crate::socket::transmit_numbers::TransmitNumbers;
+
+/// How far the carrying over of a wall-clock stamp may be off, nanoseconds.
+const STAMP_ERROR: i64 = 20_000;
+
+/// How long a packet may lie in this host before it leaves, nanoseconds.
+const LONGEST_QUEUE: i64 = 1_000_000_000;
+
+/// Between which addresses a packet travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Route {
+    pub(super) to: SocketAddr,
+    /// `None` where the socket has but one.
+    pub(super) from: Option<IpAddr>,
+}
+
+/// What a packet was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// The reply to the packet of this number.
+    Reply,
+    /// A packet of a flow that the server sends.
+    OneWay,
+    /// A packet of a train, whose stamp nobody asks for.
+    Train,
+}
+
+/// A packet whose transmit stamp has not come yet.
+#[derive(Debug)]
+pub(super) struct Departing {
+    pub(super) session: Weak<Session>,
+    pub(super) what: Sent,
+    pub(super) flow: u16,
+    pub(super) sequence: u32,
+    /// The program's stamp just before it was sent, on the session clock.
+    pub(super) sent: i64,
+}
+
+impl Departing {
+    /// Whether a kernel stamp can be this packet's: not before it was sent, not long after. Numbers that have run out of
+    /// step would otherwise put one packet's stamp to another.
+    fn takes(&self, stamp: i64) -> bool {
+        (self.sent - STAMP_ERROR..self.sent + LONGEST_QUEUE).contains(&stamp)
+    }
+}
+
+/// The socket, and which packets its next stamps will be of.
+#[derive(Debug)]
+pub(super) struct DatagramPort {
+    pub(super) address: SocketAddr,
+    socket: Socket,
+    departing: Mutex<TransmitNumbers<Departing>>,
+}
+
+impl AsFd for DatagramPort {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl DatagramPort {
+    pub(super) fn new(socket: Socket, address: SocketAddr) -> Self {
+        Self { address, socket, departing: Mutex::default() }
+    }
+
+    /// Sends one packet, marked with `octet`.
+    ///
+    /// # Errors
+    /// As sendmsg(2); the packet has not left.
+    pub(super) fn send(&self, octets: &[u8], route: Route, octet: u8, departing: Departing) -> io::Result<()> {
+        let mut numbers = self.departing.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = datagram::send_to(self, octets, route.to, octet, route.from);
+        if outcome.is_ok() {
+            numbers.sent(departing);
+        } else {
+            // The kernel may or may not have counted it: start counting anew.
+            let _ = options::stamp(self);
+            numbers.restart();
+        }
+        outcome
+    }
+
+    /// Tells each session the stamps of its packets that the kernel has taken since the last call.
+    pub(super) fn tell_stamps(&self, wall: &WallClock) {
+        while let Ok(Some(stamp)) = datagram::receive_transmit_stamp(self) {
+            let numbers = self.departing.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(departing) = numbers.find(stamp.number)
+                && let Some(session) = departing.session.upgrade()
+            {
+                let sent = session.at(wall.raw(stamp.stamp));
+                if departing.takes(sent) {
+                    session.stamped(departing, sent);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What the server knows of its own host, and what of it it tells a client.
+
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rrul_model::environment::HostState;
+use rrul_model::flow::FlowId;
+use socket2::Socket;
+
+use super::Shared;
+use super::listening::Port;
+use crate::environment::{self, Extent, Privacy, Way};
+use crate::host_health::HostHealth;
+use crate::socket::drops;
+
+/// Connection attempts that the server's own listeners had no room for, among the kernel's counters.
+const LISTEN_DROPS: &str = "rrul.ListenDrops";
+
+/// Ways to a client that are looked up: more than two families there are not.
+const MOST_WAYS: usize = 4;
+
+/// The server's own sockets, to be asked what they dropped. Empty once the server has stopped.
+#[derive(Default)]
+pub(super) struct OwnSockets(Mutex<Sockets>);
+
+#[derive(Default)]
+struct Sockets {
+    listeners: Vec<TcpListener>,
+    datagrams: Vec<Arc<Socket>>,
+}
+
+impl OwnSockets {
+    /// Second descriptors of those of these ports.
+    pub(super) fn of(ports: &[Port]) -> Self {
+        let listeners = ports.iter().filter_map(|port| port.stream.try_clone().ok()).collect();
+        let datagrams = ports.iter().filter_map(|port| port.datagram.try_clone().ok()).map(Arc::new).collect();
+        Self(Mutex::new(Sockets { listeners, datagrams }))
+    }
+
+    /// Lets a test count what is dropped before its packets are answered.
+    pub(super) fn watched_by(&self, health: &HostHealth) {
+        for socket in &self.0.lock().unwrap_or_else(PoisonError::into_inner).datagrams {
+            health.watch_socket(FlowId::CONTROL, socket);
+        }
+    }
+
+    /// Closes them.
+    pub(super) fn close(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Sockets::default();
+    }
+
+    fn listen_drops(&self) -> Option<u64> {
+        let sockets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = sockets.listeners.iter().filter_map(drops::read).map(u64::from);
+        counts.reduce(u64::saturating_add)
+    }
+}
+
+/// The ways to one client, as its connections prove them.
+#[derive(Debug, Default)]
+pub(super) struct Ways(Mutex<Vec<Way>>);
+
+impl Ways {
+    /// The client has reached this host over this connection.
+    pub(super) fn prove(&self, stream: &TcpStream) {
+        let (Ok(local), Ok(to)) = (stream.local_addr(), stream.peer_addr()) else { return };
+        let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if ways.len() < MOST_WAYS && !ways.iter().any(|way| way.to.ip() == to.ip()) {
+            ways.push(Way { from: Some(local.ip()), to });
+        }
+    }
+}
+
+impl Shared {
+    /// This host now, as far as packets to a client pass it.
+    pub(super) fn host_state(&self, ways: &Ways) -> HostState {
+        let ways = ways.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut state = environment::read_state(&ways, Extent::InUse);
+        state.kernel_counters.extend(self.sockets.listen_drops().map(|drops| (LISTEN_DROPS.to_owned(), drops)));
+        match self.options.privacy {
+            Privacy::Open => state,
+            // The client's own address is no secret to it.
+            Privacy::Strict => state.without_names(),
+        }
+    }
+}

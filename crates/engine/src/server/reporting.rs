@@ -1,0 +1,71 @@
+//! What the server tells of a test: observations while it runs, and the state of its host.
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use rrul_model::environment::HostState;
+use rrul_model::flow::FlowId;
+use rrul_model::observation::{Observation, PacketReceived};
+use rrul_model::time::TestTime;
+use rrul_proto::control::{ControlError, ServerMessage};
+
+use super::session::{Session, say};
+use crate::clock::TestClock;
+use crate::control_link::LinkError;
+use crate::test_end::{PATIENCE, TestEnd};
+
+/// How often what was observed is sent.
+const FRAME_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long after the last phase test packets are still noted, unless the client says sooner that it waits for none:
+/// longer than a client waits for a reply.
+const LISTENING: Duration = Duration::from_secs(4);
+
+/// Sends what is observed, once a second and at the end.
+pub(super) fn report(
+    out: &mut TcpStream,
+    session: &Session,
+    end: &TestEnd,
+    clock: TestClock,
+    origin: i64,
+) -> Result<(), LinkError> {
+    let until = end.length() + LISTENING;
+    let mut arrivals = session.reflector().arrivals.like();
+    let mut due = clock.now();
+    loop {
+        due = (due + FRAME_INTERVAL).min(until);
+        let going_on = end.sleep_until(clock, due);
+        if !going_on {
+            // Threads notice the stop within their patience; what they note last belongs in the last frame.
+            std::thread::sleep(PATIENCE);
+        }
+        session.reflector().arrivals.exchange(&mut arrivals);
+        end.observer.dropped(arrivals.take_dropped());
+        let arrived = arrivals.drain().map(|arrival| {
+            Observation::PacketReceived(PacketReceived {
+                flow: FlowId(arrival.flow),
+                sequence: arrival.sequence,
+                received: TestTime(arrival.received.saturating_sub(origin)),
+                octet: arrival.octet,
+            })
+        });
+        for frame in end.observer.collect_with(clock, arrived) {
+            say(out, &ServerMessage::Observed(Box::new(frame)))?;
+        }
+        if !going_on || due >= until {
+            return Ok(());
+        }
+    }
+}
+
+/// Says something with the host's state in it, or without where that is too long for a frame.
+pub(super) fn say_with_state(
+    stream: &mut TcpStream,
+    state: HostState,
+    message: impl Fn(Option<Box<HostState>>) -> ServerMessage,
+) -> Result<(), LinkError> {
+    match say(stream, &message(Some(Box::new(state)))) {
+        Err(LinkError::Message(ControlError::TooLong(_))) => say(stream, &message(None)),
+        other => other,
+    }
+}

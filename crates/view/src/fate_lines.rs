@@ -1,0 +1,141 @@
+//! What became of test packets on either way, and what ICMP said of them, in a few lines for people.
+
+use rrul_analysis::metrics::icmp_messages::Sender;
+use rrul_analysis::metrics::packet_fate::{DirectionFate, PacketFate};
+use rrul_analysis::{Analysis, Evidence};
+use rrul_model::flow::Direction;
+use rrul_model::phase::Phase;
+
+use crate::table::Table;
+use crate::words;
+
+/// What stands above the lines.
+pub(crate) const HEADING: &str = "Packets of the UDP probes lost, by direction";
+
+/// A line for each direction, and below them what is out of the ordinary. Empty for a run that tells nothing of it.
+pub(crate) fn lines(run: &Analysis) -> Vec<String> {
+    let mut table = Table::default();
+    table.row(["", "idle", "loaded", "after", "in all"]);
+    let mut remarks = Vec::new();
+    let ways = Direction::ALL.map(|direction| (direction, run.packet_fates.pooled(direction)));
+    for (direction, fate) in ways.into_iter().filter_map(|(direction, fate)| Some((direction, fate?))) {
+        let phases = [Phase::Idle, Phase::Load, Phase::After].map(|phase| share(fate.of(phase)));
+        table.named_row(direction.name(), phases.into_iter().chain([share(fate.all.as_ref())]));
+        remarks.extend(remark(fate).map(|text| format!("  {direction}: {text}")));
+    }
+    if remarks.is_empty() && ways.iter().all(|(_, fate)| fate.is_none()) && run.icmp_messages.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = table.lines();
+    lines.extend(remarks);
+    lines.extend(run.icmp_messages.iter().map(|messages| {
+        let sender = match messages.sender {
+            Sender::Server => "the server",
+            Sender::Path => "a host on the way",
+        };
+        let (name, message) = (&messages.flow.name, &messages.message);
+        format!("  ICMP from {sender} of {name}: {message}, {}", words::counted(messages.count as usize, "message"))
+    }));
+    lines
+}
+
+fn share(fate: Option<&PacketFate>) -> String {
+    match fate {
+        None => "–".to_owned(),
+        Some(fate) if fate.unattributed > 0 => {
+            format!("{} to {}", words::percent(fate.share_least), words::percent(fate.share_most))
+        }
+        Some(fate) => words::percent(fate.share_least),
+    }
+}
+
+/// What is out of the ordinary in one direction, if anything is.
+fn remark(fate: &DirectionFate) -> Option<String> {
+    let all = fate.all?;
+    let mut said = Vec::new();
+    if let Some(runs) = all.loss_runs.filter(|runs| runs.longest_burst > 1) {
+        said.push(format!("up to {} lost in a row", words::count(runs.longest_burst)));
+    }
+    if all.late > 0 {
+        said.push(format!("{} of the lost came late", words::count(all.late)));
+    }
+    if let Some(copies) = all.duplicated.filter(|copies| *copies > 0) {
+        said.push(format!("{} further copies arrived", words::count(copies)));
+    }
+    if let Some(reordering) = all.reordering.filter(|reordering| reordering.reordered > 0) {
+        said.push(format!("{} overtaken by later ones", words::count(reordering.reordered)));
+    }
+    if all.unattributed > 0 {
+        said.push(format!("{} were lost on one way or the other", words::count(all.unattributed)));
+    }
+    if fate.evidence == Evidence::Window && (all.lost > 0 || all.unattributed > 0) {
+        said.push("the server's own count is not whole".to_owned());
+    }
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rrul_analysis::metrics::reordering::Reordering;
+    use rrul_analysis::statistics::loss_runs::LossRuns;
+
+    fn fate(sent: u64, lost: u64) -> PacketFate {
+        let share = lost as f64 / sent as f64;
+        PacketFate {
+            sent,
+            arrived: sent - lost,
+            lost,
+            late: 0,
+            unattributed: 0,
+            duplicated: Some(0),
+            share_least: share,
+            share_most: share,
+            share_ci95_low: None,
+            share_ci95_high: None,
+            loss_runs: Some(LossRuns::of((0..sent).map(|number| number < lost)).summary()),
+            reordering: Some(Reordering::default()),
+        }
+    }
+
+    fn run(up: Option<&DirectionFate>, down: Option<&DirectionFate>) -> Analysis {
+        let mut run = Analysis::default();
+        (run.packet_fates.up, run.packet_fates.down) = (up.copied(), down.copied());
+        run
+    }
+
+    fn direction(all: &PacketFate) -> DirectionFate {
+        let (idle, all) = (Some(fate(1000, 0)), Some(*all));
+        DirectionFate { evidence: Evidence::Exact, idle, load: all, after: None, all }
+    }
+
+    #[test]
+    fn a_run_without_fates_says_nothing() {
+        assert_eq!(lines(&run(None, None)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn directions_stand_apart_and_only_the_extraordinary_is_remarked() {
+        let reordering = Some(Reordering { reordered: 4, ..Reordering::default() });
+        let up = PacketFate { duplicated: Some(9), reordering, late: 2, ..fate(1000, 12) };
+        let lines = lines(&run(Some(&direction(&up)), Some(&direction(&fate(1000, 0)))));
+        assert_eq!(
+            lines,
+            [
+                "        idle  loaded  after  in all",
+                "  down   0 %     0 %      –     0 %",
+                "  up     0 %   1.2 %      –   1.2 %",
+                "  up: up to 12 lost in a row; 2 of the lost came late; 9 further copies arrived; 4 overtaken by later ones",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_attributed_is_a_range() {
+        let open = PacketFate { unattributed: 37, share_most: 0.05, loss_runs: None, ..fate(1000, 13) };
+        let window = DirectionFate { evidence: Evidence::Window, ..direction(&open) };
+        let lines = lines(&run(None, Some(&window)));
+        assert!(lines[1].contains("1.3 % to 5.0 %"), "{lines:?}");
+        assert_eq!(lines[2], "  down: 37 were lost on one way or the other; the server's own count is not whole");
+    }
+}
