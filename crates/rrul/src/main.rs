@@ -34,6 +34,7 @@ pub(crate) enum Outcome {
 }
 
 fn main() -> ExitCode {
+    rrul_engine::heap::share();
     // A reader that has seen enough (`rrul show ... | head`) closes the pipe: end quietly, as other tools do.
     interruption::end_quietly_on_broken_pipe();
     let done = match Arguments::parse().command {

@@ -46,6 +46,7 @@ const OUTSIDE_WORDS: [&str; 9] = [
 const UNSAFE: &[&str] = &[
     "crates/engine/src/clock.rs",
     "crates/engine/src/environment/ethtool.rs",
+    "crates/engine/src/heap.rs",
     "crates/engine/src/processor_time.rs",
     "crates/engine/src/scheduling.rs",
     "crates/engine/src/socket/",
@@ -59,10 +60,7 @@ const UNSAFE: &[&str] = &[
 ];
 
 /// Files above the soft limit, and why they are not split.
-const LONG: &[(&str, &str)] = &[
-    ("crates/analysis/src/summary.rs", "the form of the whole summary, one member after the other"),
-    ("crates/analysis/tests/scenarios/octets.rs", "one account, packet by packet"),
-];
+const LONG: &[(&str, &str)] = &[("crates/analysis/tests/scenarios/octets.rs", "one account, packet by packet")];
 const SOFT_LIMIT: usize = 400;
 const HARD_LIMIT: usize = 800;
 
