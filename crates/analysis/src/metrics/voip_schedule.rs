@@ -13,7 +13,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     path: "voip.schedules[]",
     about: "Test packets and voice together shall take no more than 5 % of a direction, or they would measure themselves. \
         Before the test a train of 40 packets of 1200 octets goes each way back to back; how far apart the second half \
-        arrives tells the rate of the line (packet dispersion). Where the full set does not fit, one class after another \
+        arrives tells the rate of the line (packet dispersion). A host that stands still for a moment makes a line look slow; so \
+        where a train takes less than 150 ms three are sent, and the middle one of each direction is believed. Where the full set does not fit, one class after another \
         sends (turns of at most 10 s, in every phase), or one stream after another. One stream at a time is always sent, \
         whatever its share. The estimate is high where a burst allowance passes the whole train, and low where the line \
         was not idle.",

@@ -25,8 +25,12 @@ const TELLING: Duration = Duration::from_millis(50);
 /// When no more of the train has come back for so long, no more will.
 const SILENCE: Duration = Duration::from_millis(300);
 
-/// One more try when too little of a train came through.
-const TRAINS: u16 = 2;
+/// Trains that are asked: a host that stands still for a moment while one is under way makes the line look slow, so the
+/// middle one of three is believed.
+const TRAINS: u16 = 3;
+
+/// A train that takes this long each way is believed by itself: a line so slow dwarfs what a host adds.
+const LONG_ENOUGH: Duration = Duration::from_millis(150);
 
 /// What trains tell of the line to this server; `None` when none came back.
 pub(super) fn estimate(server: SocketAddr, token: Token, stop: &AtomicBool) -> Option<LineRate> {
@@ -37,19 +41,26 @@ pub(super) fn estimate(server: SocketAddr, token: Token, stop: &AtomicBool) -> O
         AddressFamily::Ipv6 => 40 + 8,
     };
     let octets = ByteCount(PACKET_OCTETS as u64 + header);
+    let (mut up, mut down) = (Vec::new(), Vec::new());
     for train in 1..=TRAINS {
         let back = send(&socket, train, token, stop).ok()?;
         if back.is_empty() {
-            return None;
+            break;
         }
         let told = |stamps: Vec<i64>| dispersion(&stamps).map(|(packets, took)| Dispersion { packets, octets, took });
-        let up = told(back.iter().map(|(there, _)| *there).collect());
-        let down = told(back.iter().map(|(_, here)| *here).collect());
-        if (up.is_some() && down.is_some()) || train == TRAINS {
-            return Some(LineRate { up, down });
+        up.extend(told(back.iter().map(|(there, _)| *there).collect()));
+        down.extend(told(back.iter().map(|(_, here)| *here).collect()));
+        if [&up, &down].iter().all(|told| told.iter().any(|one| one.took > LONG_ENOUGH)) {
+            break;
         }
     }
-    None
+    (!up.is_empty() || !down.is_empty()).then(|| LineRate { up: middle(up), down: middle(down) })
+}
+
+/// The one with as many slower as faster ones; of two the faster, as what a host adds only makes slower.
+fn middle(mut told: Vec<Dispersion>) -> Option<Dispersion> {
+    told.sort_by_key(|one| one.took / u32::from(one.packets));
+    told.get((told.len().max(1) - 1) / 2).copied()
 }
 
 fn connected(server: SocketAddr, family: AddressFamily) -> io::Result<Socket> {

@@ -229,7 +229,7 @@ fn stream_delay_is_the_links(measured: &Measured, analysis: &Analysis) {
     };
     let reached = all.values().find_map(whole).expect("a stream with every record");
     let origin = measured.recording.header.clocks.client_origin;
-    let load = measured.recording.phase(Phase::Load).expect("a load phase");
+    let load = analysis.scored.up.expect("a load upwards");
     let mut truth: Vec<u64> = Vec::new();
     for (number, at) in sent.iter().filter(|(_, at)| load.contains(rrul_model::time::TestTime(**at))) {
         let end = OPENING + 100 * (u64::from(*number) + 1);

@@ -87,8 +87,12 @@ fn records<'a>(measured: &'a Measured, flow: &'a FlowSpec) -> impl Iterator<Item
         AddressFamily::Ipv6 => 140,
     };
     let direction = measured.truth.direction(flow.direction.expect("voice has a direction"));
+    // Before that the client greets the server, in packets of the same shape.
+    let t0 = LabTime(measured.recording.header.clocks.client_origin.cast_unsigned());
     let ours = move |record: &&Record| {
-        (record.protocol, record.family, record.length, record.tos_in) == (UDP, flow.family, length, flow.class.octet())
+        record.arrival >= t0
+            && (record.protocol, record.family, record.length, record.tos_in)
+                == (UDP, flow.family, length, flow.class.octet())
             && !record.duplicate
     };
     direction.records().filter(ours)
