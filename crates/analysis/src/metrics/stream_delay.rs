@@ -23,7 +23,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         stamp of the kernel that belongs to a record, so waking the reader is in it. Unlike one-way delay it holds the \
         wait in the sender's socket buffer, and behind a segment that was lost until that has been sent again (head of line \
         blocking): what an application meets. Stamps of the two hosts are brought together as for one-way delay, with its \
-        bound; the difference between idle and loaded does not depend on that split.",
+        bound; the difference between idle and loaded does not depend on that split. Nothing is told where the drift of the \
+        clocks is uncertain (`one_way_delay.clocks.skew_uncertain`): it would be in that difference.",
     words: &[
         MetricWord::new(
             "down, up",
@@ -101,7 +102,8 @@ pub struct StreamDelayFlow {
     pub series: Vec<DelayPoint>,
 }
 
-/// The stream delay of every stream of records; of none where the two clocks cannot be brought together.
+/// The stream delay of every stream of records; of none where the two clocks cannot be brought together, or drift apart in
+/// a way that is not known: what the load adds could not be told from what the drift does.
 ///
 /// Records that were written less than the waiting time before `end` count only when all of their stream were read:
 /// what was still under way when listening ended would look lost, and leaving out just those would leave the quick ones.
@@ -112,7 +114,7 @@ pub(crate) fn stream_delay(
     end: TestTime,
 ) -> StreamDelay {
     let phases = &recording.header.phases;
-    let Some(clocks) = clocks else { return StreamDelay::default() };
+    let Some(clocks) = clocks.filter(|clocks| clocks.uncertain().is_none()) else { return StreamDelay::default() };
     let mut rows = gather(recording);
     let mut flows = Vec::new();
     for flow in recording.header.flows.iter().filter(|flow| flow.flow_type == TCP_RECORDS) {
