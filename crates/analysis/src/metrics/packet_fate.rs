@@ -29,7 +29,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     path: "#packet_fate",
     about: "On the way up a packet is a test packet. On the way down it is a reply: one for each copy of a test packet that \
         reached the reflector, known by the reflector's count, so that copies and reordering of the way up are not \
-        counted again on the way down. Packets belong to the phase in which the *test packet* was sent, on either way.\n\n\
+        counted again on the way down. Packets belong to the phase in which the *test packet* was sent, on either way; of the load only its scored part \
+        counts as such, and `all` has the rest too.\n\n\
         A packet without an answer is attributed to a way by what the server tells of every packet that reached it, one by \
         one (`exact`). Where that is not whole, because the control connection or the server was lost, by the windows of 64 \
         packets that stand in the replies (`window`); a packet that comes more than 64 packets late is then taken for lost, \
@@ -145,7 +146,7 @@ pub struct DirectionFate {
     pub evidence: Evidence,
     /// Idle baseline.
     pub idle: Option<PacketFate>,
-    /// Under load.
+    /// Under load, within the scored window.
     pub load: Option<PacketFate>,
     /// After the load.
     pub after: Option<PacketFate>,
@@ -316,7 +317,7 @@ fn direction_fate(
     };
     let phase = |phase: Phase| {
         let entry = judgement.phases.iter().find(|entry| entry.phase == phase)?;
-        within(entry.window)
+        within(judgement.scored.filter(|_| phase == Phase::Load).unwrap_or(entry.window))
     };
     // The survey before the baseline disturbs itself.
     let scored = || judgement.phases.iter().filter(|entry| entry.phase != Phase::Before).map(|entry| entry.window);

@@ -6,7 +6,7 @@ use rrul_analysis::Evidence;
 use rrul_analysis::metrics::packet_fate::{DirectionFate, PacketFate};
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::observation::{
-    PacketReceived, PacketReceivedTable, ProbeReceivedTable, ReflectorWindowTable, Transaction,
+    PacketReceived, PacketReceivedTable, ProbeReceivedTable, ProbeSentTable, ReflectorWindowTable, Transaction,
 };
 use rrul_model::recording::End;
 use rrul_model::time::TestTime;
@@ -124,6 +124,26 @@ fn losses_of_both_ways_are_the_losses_of_the_round_trip() {
     let fates = &analysis.packet_fates.flows[0];
     assert_eq!(fates.up.all.unwrap().lost + fates.down.all.unwrap().lost, analysis.loss.lost);
     assert_eq!(fates.up.load.unwrap().sent, analysis.round_trip_delay.load.unwrap().n);
+}
+
+#[test]
+fn the_load_is_its_scored_part_and_all_is_everything() {
+    let mut scenario = Scenario::healthy();
+    let probe = scenario.recording.header.flows[0].id;
+    let [harm, none] = [Harm { loses: some(5, 12), ..Harm::default() }, Harm::default()];
+    for frame in &mut scenario.recording.frames {
+        frame.tables.probe_sent = ProbeSentTable::default();
+        frame.tables.probe_received = ProbeReceivedTable::default();
+    }
+    observe(&mut scenario, probe, &harm, &none);
+    scenario.recording.end = Some(End { at: TestTime(24 * SECOND), ..End::default() });
+    let analysis = scenario.analyze();
+    let scored = analysis.scored.common.expect("there is load");
+    assert!(scored.length() < Scenario::LOAD.length(), "the beginning is not scored");
+    let (load, all) = (analysis.packet_fates.up.unwrap().load.unwrap(), analysis.packet_fates.up.unwrap().all.unwrap());
+    let delays = analysis.round_trip_delay.load.unwrap();
+    assert_eq!((load.sent, load.lost), (delays.n, delays.lost));
+    assert_eq!((all.sent, all.lost), (u64::from(PACKETS), harm.loses.len() as u64));
 }
 
 /// The same recording without what the server told of test packets.
