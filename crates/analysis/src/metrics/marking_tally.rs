@@ -10,7 +10,7 @@ use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use serde::Serialize;
 
-use crate::leg::Leg;
+use crate::leg::{Journey, Leg};
 use crate::statistics::proportion::Proportion;
 
 /// From which packets a path's treatment of markings is known.
@@ -53,7 +53,8 @@ pub(crate) struct EcnPacket {
 /// The tallies of a recording: of its sweeps; of `flows` (the journeys of all other packets) for a direction and family
 /// that no sweep tells about.
 ///
-/// Packets sent later than `waiting_time` before `end` are left out, as their fate may not be known.
+/// Of packets sent later than `waiting_time` before `end`, all of a flow and direction count when all of them arrived, and
+/// none otherwise: the fate of some is not known.
 pub(crate) fn tallies(
     recording: &Recording,
     sweeps: &[Leg<'_>],
@@ -72,7 +73,7 @@ pub(crate) fn tallies(
             Evidence::Flows if swept.contains(&path) => continue,
             Evidence::Flows => {}
         }
-        for journey in leg.journeys.iter().filter(|journey| journey.sent <= end - waiting_time) {
+        for journey in decided(leg, end - waiting_time) {
             let loaded = recording.phase(Phase::Load).is_some_and(|load| load.contains(journey.sent));
             let tally = tallies.entry((path.0, path.1, loaded)).or_insert_with(|| Tally {
                 direction: path.0,
@@ -98,6 +99,12 @@ pub(crate) fn tallies(
         }
     }
     tallies.into_values().collect()
+}
+
+/// The packets whose fate is known.
+fn decided<'l>(leg: &'l Leg<'_>, last: TestTime) -> impl Iterator<Item = &'l Journey> {
+    let all_arrived = leg.journeys.iter().filter(|one| one.sent > last).all(|one| one.received.is_some());
+    leg.journeys.iter().filter(move |one| all_arrived || one.sent <= last)
 }
 
 /// The octets of packets that do not bear that of their flow's class.

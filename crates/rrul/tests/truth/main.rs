@@ -6,6 +6,7 @@
 mod fates;
 mod link_log;
 mod octets;
+mod markings;
 mod over_a_link;
 mod streams;
 mod voice;

@@ -82,11 +82,23 @@ pub(crate) fn measure(case: &Case) -> Measured {
 
 /// Runs this plan over this link.
 pub(crate) fn measure_over(link: &Link, plan: &str, families: Families, title: &str) -> Measured {
+    measure_prepared(link, plan, families, title, |_| {})
+}
+
+/// The same, with hosts that are prepared first.
+pub(crate) fn measure_prepared(
+    link: &Link,
+    plan: &str,
+    families: Families,
+    title: &str,
+    prepare: impl FnOnce(&Lab),
+) -> Measured {
     let words = vocabulary();
     let surroundings = Surroundings { flow_types: &words, find: &|_| None };
     let plan =
         TestPlan::read("truth", "truth.toml", plan, &[], &surroundings).unwrap_or_else(|error| panic!("{error}"));
     let lab = Lab::up(link, 1).expect("a lab, as one is available");
+    prepare(&lab);
     let server = lab.server().run(|| Server::start(ServerOptions::default()));
     let server = server.expect("a thread at the far end").expect("a server at the far end");
     let options = RunOptions {
