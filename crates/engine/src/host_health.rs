@@ -29,6 +29,9 @@ const QUEUE_INTERVAL: i64 = 100_000_000;
 /// unless one reading takes more than this part of the interval.
 const QUEUE_SHARE: i64 = 200;
 
+/// Sockets that may still come to be watched.
+const SOCKETS: usize = 64;
+
 /// What is to be read, beside what concerns the whole host.
 #[derive(Debug, Default)]
 pub struct HostHealth(Mutex<Watched>);
@@ -60,12 +63,20 @@ impl HostHealth {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).sockets.push((flow, socket));
     }
 
+    /// As [`HostHealth::watch_socket`] for a socket that its owner does not share: by a second descriptor, for as long as what
+    /// this returns is kept. `None` where there is no descriptor to be had; then drops stay unknown.
+    pub fn watch_while_kept(&self, flow: FlowId, socket: &Socket) -> Option<Arc<Socket>> {
+        let socket = Arc::new(socket.try_clone().ok()?);
+        self.watch_socket(flow, &socket);
+        Some(socket)
+    }
+
     /// Rows that are noted in so many seconds, at most.
     pub(crate) fn rows_in(&self, seconds: f64) -> usize {
         let watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         // Cores twice, as more may be at work than this process may use; process, control group and clock beside them.
-        let each_second = 4 * cores + watched.interfaces.len() + watched.sockets.len() + 8;
+        let each_second = 4 * cores + watched.interfaces.len() + SOCKETS.max(watched.sockets.len()) + 8;
         let queues = 10 * watched.queues.len();
         ((each_second + queues) as f64 * seconds).ceil() as usize
     }

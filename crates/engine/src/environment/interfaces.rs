@@ -72,6 +72,7 @@ fn read(content: &[u8]) -> Option<Interface> {
         operational: small(libc::IFLA_OPERSTATE)
             .and_then(|state| OPERATIONAL.get(state as usize))
             .map_or_else(String::new, |word| (*word).to_owned()),
+        header: header(hardware),
         counters: attributes.get(libc::IFLA_STATS64).map(read_counters).unwrap_or_default(),
         queue_length: small(libc::IFLA_TXQLEN),
         transmit_queues: small(IFLA_NUM_TX_QUEUES),
@@ -80,6 +81,20 @@ fn read(content: &[u8]) -> Option<Interface> {
         kind,
         ..Interface::default()
     })
+}
+
+/// Octets in front of every packet that the counters of such a device hold (if_arp.h).
+fn header(hardware: u16) -> Option<u32> {
+    match hardware {
+        libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Some(14),
+        libc::ARPHRD_NONE
+        | libc::ARPHRD_PPP
+        | libc::ARPHRD_TUNNEL
+        | libc::ARPHRD_TUNNEL6
+        | libc::ARPHRD_SIT
+        | libc::ARPHRD_IPGRE => Some(0),
+        _ => None,
+    }
 }
 
 /// `struct rtnl_link_stats64`: numbers of 64 bits.
@@ -120,7 +135,8 @@ pub(super) fn mark_in_use(interfaces: &mut [Interface], routed: &[u32]) {
 
 /// What is said of an interface that is not in use.
 pub(super) fn briefly(interface: Interface) -> Interface {
-    let Interface { index, name, kind, in_use, lower, upper, mtu, up, carrier, operational, counters, .. } = interface;
+    let Interface { index, name, kind, in_use, lower, upper, mtu, up, carrier, operational, header, counters, .. } =
+        interface;
     Interface {
         index,
         name,
@@ -132,6 +148,7 @@ pub(super) fn briefly(interface: Interface) -> Interface {
         up,
         carrier,
         operational,
+        header,
         counters,
         ..Interface::default()
     }
@@ -198,5 +215,31 @@ mod tests {
         let after = counters(&mut netlink, lo.index).unwrap();
         assert!(after.sent_octets - before.sent_octets >= 1028, "{before:?} {after:?}");
         assert!(after.received_packets > before.received_packets);
+    }
+
+    #[test]
+    fn counters_are_those_that_sysfs_shows() {
+        let sysfs = |name: &str| -> [u64; 5] {
+            let counters = ["rx_bytes", "rx_packets", "rx_dropped", "tx_bytes", "tx_packets"];
+            counters.map(|counter| {
+                let path = format!("/sys/class/net/{name}/statistics/{counter}");
+                std::fs::read_to_string(path).unwrap().trim().parse().unwrap()
+            })
+        };
+        let mut netlink = Netlink::open(netlink::ROUTE).unwrap();
+        for interface in all(&mut netlink).unwrap() {
+            let before = sysfs(&interface.name);
+            let found = counters(&mut netlink, interface.index).unwrap();
+            let after = sysfs(&interface.name);
+            let found = [
+                found.received_octets,
+                found.received_packets,
+                found.received_dropped,
+                found.sent_octets,
+                found.sent_packets,
+            ];
+            let between = (0..5).all(|place| (before[place]..=after[place]).contains(&found[place]));
+            assert!(between, "{}: {found:?} is not between {before:?} and {after:?}", interface.name);
+        }
     }
 }

@@ -231,7 +231,8 @@ fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
     let mut wall = WallClock::new();
     let mut octets = [0; 2048];
     let mut waiting = WaitSet::new(flows.iter());
-    let _watched = watch_sockets(end, &flows);
+    let watched = flows.iter().map(|flow| end.health.watch_while_kept(flow.flow, &flow.socket));
+    let _watched: Vec<_> = watched.collect();
     for flow in &mut flows {
         // Greetings have used up numbers: begin at 0 with the first test packet.
         flow.restart_stamps();
@@ -267,17 +268,6 @@ fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
     for flow in &mut flows {
         flow.icmp.finish(clock.now(), &mut notebook);
     }
-}
-
-/// Lets drops at the flows' sockets be counted for as long as what this returns is kept.
-fn watch_sockets(end: &TestEnd, flows: &[ProbeFlow]) -> Vec<Arc<Socket>> {
-    // Second descriptors; where there are none to be had, drops stay unknown.
-    let second = |flow: &ProbeFlow| {
-        let socket = Arc::new(flow.socket.try_clone().ok()?);
-        end.health.watch_socket(flow.flow, &socket);
-        Some(socket)
-    };
-    flows.iter().filter_map(second).collect()
 }
 
 fn until_then(then: TestTime, now: TestTime) -> Duration {

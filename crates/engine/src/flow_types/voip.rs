@@ -230,6 +230,8 @@ fn receive(end: &TestEnd, clock: TestClock, token: Token, flows: Flows) {
     };
     let mut flows: Vec<Incoming> = flows.into_iter().map(incoming).collect();
     let mut notebook = end.observer.notebook(rows_between_collections(&flows));
+    let watched = flows.iter().map(|flow| end.health.watch_while_kept(flow.spec.id, &flow.socket));
+    let _watched: Vec<_> = watched.collect();
     let mut waiting = WaitSet::new(flows.iter().map(|flow| &flow.socket));
     let (mut wall, mut octets) = (WallClock::new(), [0; 2048]);
     let mut next_greeting = clock.now() + KEEPING_OPEN;

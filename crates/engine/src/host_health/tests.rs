@@ -27,8 +27,7 @@ fn a_reading_has_every_core_the_sockets_and_the_interface_to_the_other_host() {
     health.watch_socket(FlowId(1), &one);
     health.watch_socket(FlowId::CONTROL, &other);
     health.watch_socket(FlowId::CONTROL, &third);
-    health.watch_socket(FlowId(2), &gone);
-    drop(gone);
+    drop(health.watch_while_kept(FlowId(2), &gone));
     let observer = Observer::new(ObservationPoint::Client);
     let mut notebook = observer.notebook(health.rows_in(3.0));
     let mut reader = health.reader();

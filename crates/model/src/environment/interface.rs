@@ -32,6 +32,9 @@ pub struct Interface {
     pub carrier: bool,
     /// Operational state (RFC 2863): `up`, `down`, `dormant`, `unknown`, ...
     pub operational: String,
+    /// Octets of the link layer's header that its counters hold for each packet; `None` where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header: Option<u32>,
     /// Its counters since it came into being.
     pub counters: InterfaceCounters,
 

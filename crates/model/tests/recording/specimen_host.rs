@@ -84,6 +84,7 @@ fn interface() -> Interface {
         up: true,
         carrier: true,
         operational: "up".into(),
+        header: Some(14),
         counters,
         queue_length: Some(1000),
         transmit_queues: Some(4),
