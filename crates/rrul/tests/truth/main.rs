@@ -7,6 +7,7 @@ mod link_log;
 mod octets;
 mod over_a_link;
 mod streams;
+mod own_queue;
 
 use std::time::Duration;
 
