@@ -1,4 +1,4 @@
-//! A client whose control group may use a fifth of a core.
+//! A client whose control group may use a twentieth of a core.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::program::{Folder, Server, end_of, run_short, skipped};
 use crate::verdict::{Verdict, recording};
 
 /// Of each 100 ms.
-const QUOTA: u32 = 20_000;
+const QUOTA: u32 = 5_000;
 const PERIOD: u32 = 100_000;
 
 /// A control group of its own, gone with the value.
@@ -63,7 +63,7 @@ impl Drop for Group {
     }
 }
 
-/// Load that takes more than a fifth of a core.
+/// Load that takes more than that, even on a busy machine.
 const HEAVY: &str = "
 title = \"as much as goes\"
 phases = { idle = \"1s\", load = \"3s\", after = \"500ms\" }
@@ -104,7 +104,7 @@ fn a_client_with_a_quota_of_processor_time_says_how_much_it_was_held_back() {
     assert!(of_kernel("nr_throttled") - last.throttled_periods < 30, "{last:?} {kernel}");
     let hosts = &Verdict::of(&path).summary["hosts"];
     let share = hosts[0]["throttled_share"].as_f64().unwrap_or_else(|| panic!("{hosts:#}"));
-    assert!(share > 0.5, "throttled in {share} of its periods: {ended:#?}");
+    assert!(share > 0.25, "throttled in {share} of its periods: {ended:#?}");
     assert!(hosts[1]["throttled_share"].is_null(), "the server has no quota");
     assert!(ended.stdout.contains("client: out of processor time in "), "{}", ended.stdout);
 }

@@ -82,7 +82,10 @@ fn a_private_recording_names_neither_host_nor_address_nor_interface() {
     let used = header.client.state.interfaces_in_use().next().unwrap();
     assert_eq!(used.name, format!("tun{}", used.index));
     assert_eq!(header.client.state.routes.len(), 2);
-    assert!(header.client.state.routes.iter().all(|route| route.translated == Some(false)), "known before it was stripped");
+    assert!(
+        header.client.state.routes.iter().all(|route| route.translated == Some(false)),
+        "known before it was stripped"
+    );
 }
 
 #[test]

@@ -6,8 +6,8 @@
 mod link_log;
 mod octets;
 mod over_a_link;
-mod streams;
 mod own_queue;
+mod streams;
 
 use std::time::Duration;
 

@@ -23,6 +23,7 @@ const DEVICE: &str = "rrul0";
 const RATE: f64 = 5e6;
 const LIMIT: i64 = 50;
 
+/// Many streams: the kernel lets each have but two or three packets in the host's own queue (TCP small queues).
 const PLAN: &str = r#"
 title = "an upload that the client shapes itself"
 phases = { idle = "2s", load = "6s", after = "3s" }
@@ -31,7 +32,7 @@ type = "bulk_tcp"
 component = "load"
 during = ["load"]
 direction = "up"
-count = 2
+count = 30
 [flow.probe]
 type = "udp_probe"
 component = "realtime"
@@ -55,7 +56,8 @@ fn json(host: &Host, words: &str) -> Vec<Value> {
 fn measure(lab: &Lab) -> Recording {
     let words = vocabulary();
     let surroundings = Surroundings { flow_types: &words, find: &|_| None };
-    let plan = TestPlan::read("truth", "truth.toml", PLAN, &[], &surroundings).unwrap_or_else(|error| panic!("{error}"));
+    let plan =
+        TestPlan::read("truth", "truth.toml", PLAN, &[], &surroundings).unwrap_or_else(|error| panic!("{error}"));
     let server = lab.server().run(|| Server::start(ServerOptions::default()));
     let server = server.expect("a thread at the far end").expect("a server at the far end");
     let options = RunOptions {
@@ -88,7 +90,8 @@ fn a_hosts_own_queue_is_told_as_tc_and_ip_tell_it() {
     if !rrul_lab::lab_available_for(test) {
         return;
     }
-    let lab = Lab::up(&Link::from_toml("link.toml", LINK).expect("a link file"), 1).expect("a lab, as one is available");
+    let lab =
+        Lab::up(&Link::from_toml("link.toml", LINK).expect("a link file"), 1).expect("a lab, as one is available");
     let client = lab.client();
     // One packet each, so that packets in the queue are packets on the wire.
     output(client, &format!("ip link set {DEVICE} gso_max_segs 1"));
@@ -131,7 +134,7 @@ fn a_hosts_own_queue_is_told_as_tc_and_ip_tell_it() {
     let of_pfifo = interface.queue_disciplines.iter().find(|entry| entry.kind == "pfifo").expect("pfifo");
     let dropped = queue(after, "pfifo").counters.dropped - pfifo.counters.dropped;
     assert_eq!(of_pfifo.dropped, Some(dropped));
-    assert!(dropped > 0, "two streams overfill {LIMIT} packets");
+    assert!(dropped > 0, "thirty streams overfill {LIMIT} packets");
     // The queue holds its limit, and one packet more may wait in the device.
     let most = interface.backlog_max_packets.expect("the queue was read");
     assert!((LIMIT - 5..=LIMIT + 1).contains(&i64::from(most)), "{most} packets at most");
@@ -139,9 +142,15 @@ fn a_hosts_own_queue_is_told_as_tc_and_ip_tell_it() {
     // packets that passed it.
     let p95 = f64::from(interface.backlog_p95_octets.expect("the queue was read")) * 8.0 / RATE * 1e3;
     let lay = host.transmit_queueing.expect("stamps").p95.expect("a percentile").milliseconds();
-    eprintln!("own queue P95: by its backlog {p95:.1} ms, by stamps {lay:.1} ms; dropped {dropped}, most {most} packets");
+    eprintln!(
+        "own queue P95: by its backlog {p95:.1} ms, by stamps {lay:.1} ms; dropped {dropped}, most {most} packets"
+    );
     assert!((80.0..125.0).contains(&lay), "{lay} ms");
     assert!((lay - p95).abs() < 0.15 * p95, "{lay} ms by stamps, {p95} ms by backlog");
-    let reached = analysis.round_trip_delay.induced_p95().expect("a loaded delay").milliseconds();
-    assert!((reached - lay).abs() < 0.15 * lay, "the load added {reached} ms, of which {lay} ms in the client's own queue");
+    // Delays begin where a packet leaves the host, so that its own queue is told apart and not in them. Were the stamp of
+    // one packet taken for that of another, some would be off by the queue.
+    let delays = &analysis.round_trip_delay;
+    let idle = delays.idle.and_then(|idle| idle.p50).expect("an idle line");
+    let most = delays.load.and_then(|load| load.max).expect("some probes pass").milliseconds() - idle.milliseconds();
+    assert!(most < 0.1 * lay, "the load added up to {most} ms; the client's own queue took {lay} ms");
 }
