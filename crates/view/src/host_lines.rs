@@ -49,7 +49,7 @@ fn of(host: &HostHealth) -> Vec<String> {
     lines.extend(host.interfaces.iter().flat_map(interface));
     let queueing = host.transmit_queueing.as_ref().and_then(|statistics| statistics.p95);
     if let Some(p95) = queueing.filter(|p95| *p95 >= OWN_QUEUE) {
-        lines.push(format!("test packets lay in its own queue under load, P95 {p95}"));
+        lines.push(format!("test packets lay in its own queue under load, P95 {p95}, which no delay above has in it"));
     }
     lines
 }
@@ -206,7 +206,7 @@ mod tests {
             "  client: packets over IPv6 hold at most 1480 octets, as with 6in4",
             "  client: wlan0 dropped 1 packet to be sent under load",
             "  client: fq_codel before wlan0 marked 21 packets: a queue of its own",
-            "  client: test packets lay in its own queue under load, P95 3.2 ms",
+            "  client: test packets lay in its own queue under load, P95 3.2 ms, which no delay above has in it",
             "  server: out of processor time in 80 % of its periods (control group)",
             "  server: dropped 12\u{a0}345 packets that its cores had no room for (net.core.netdev_max_backlog)",
             "  server: dropped 8 test packets (4.0 %) at a full socket buffer (net.core.rmem_max)",

@@ -75,7 +75,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         MetricWord {
             name: "transmit_queueing",
             about: "from the program's stamp just before the send call to the kernel's stamp as the packet left for the device: \
-                the time that test packets lay in this host's own queue. The stamps come on two clocks of the host; it \
+                the time that test packets lay in this host's own queue. It is in no delay, as delays begin at the kernel's \
+                stamp; where this host shapes the line itself, add it. The stamps come on two clocks of the host; it \
                 may be off, and below 0, by some microseconds. What follows the stamp, the ring of the device, is not in it",
             unit: "ns",
             source: "measured between T3 and its follow-up (RFC 8972 section 4.4), and likewise at the client",

@@ -122,7 +122,7 @@ pub fn send(socket: &impl AsFd, octets: &[u8]) -> io::Result<()> {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: the octets are valid for their length.
     let sent = unsafe { libc::send(socket.as_fd().as_raw_fd(), octets.as_ptr().cast(), octets.len(), flags) };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    outcome(sent)
 }
 
 /// Sends one datagram on a connected socket of this family, marked with `octet` in place of the socket's own.
@@ -167,7 +167,21 @@ fn send_message(
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: every pointer in `header` is valid for its length until the call returns, and sendmsg only reads.
     let sent = unsafe { libc::sendmsg(socket.as_fd().as_raw_fd(), &raw const header, flags) };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    outcome(sent)
+}
+
+/// What became of a packet handed to the kernel.
+///
+/// One that a full queue of this very host drops was sent, and is lost: the kernel has counted it among the stamped, and
+/// tells of the drop only those who ask what ICMP says (ip(7), IP_RECVERR).
+fn outcome(sent: isize) -> io::Result<()> {
+    if sent >= 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        error if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(()),
+        error => Err(error),
+    }
 }
 
 #[cfg(test)]

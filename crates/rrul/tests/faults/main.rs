@@ -7,6 +7,7 @@
 
 mod client;
 mod connecting;
+mod control_group;
 mod endurance;
 mod families;
 mod files;
@@ -14,6 +15,7 @@ mod killed;
 mod lab;
 mod peer;
 mod plans;
+mod privacy;
 mod privileges;
 mod program;
 mod recordings;

@@ -8,6 +8,7 @@ mod link_log;
 mod octets;
 mod markings;
 mod over_a_link;
+mod own_queue;
 mod streams;
 mod voice;
 

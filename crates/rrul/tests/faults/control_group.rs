@@ -1,0 +1,110 @@
+//! A client whose control group may use a twentieth of a core.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::program::{Folder, Server, end_of, run_short, skipped};
+use crate::verdict::{Verdict, recording};
+
+/// Of each 100 ms.
+const QUOTA: u32 = 5_000;
+const PERIOD: u32 = 100_000;
+
+/// A control group of its own, gone with the value.
+struct Group(PathBuf);
+
+impl Group {
+    /// Makes one in the first hierarchy that limits processor time and can be written to.
+    fn limited() -> Result<Self, String> {
+        let name = format!("rrul-test-{}", std::process::id());
+        let mut reasons = Vec::new();
+        for root in ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"] {
+            match Self::in_hierarchy(Path::new(root), &name) {
+                Ok(group) => return Ok(group),
+                Err(error) => reasons.push(format!("{root}: {error}")),
+            }
+        }
+        Err(reasons.join("; "))
+    }
+
+    fn in_hierarchy(root: &Path, name: &str) -> std::io::Result<Self> {
+        let is_version_1 = root.join("cpu.cfs_quota_us").exists();
+        let controllers = fs::read_to_string(root.join("cgroup.subtree_control")).unwrap_or_default();
+        if !is_version_1 && !controllers.split_whitespace().any(|controller| controller == "cpu") {
+            return Err(std::io::Error::other("no processor controller"));
+        }
+        fs::create_dir(root.join(name))?;
+        let group = Self(root.join(name));
+        if is_version_1 {
+            fs::write(group.0.join("cpu.cfs_period_us"), PERIOD.to_string())?;
+            fs::write(group.0.join("cpu.cfs_quota_us"), QUOTA.to_string())?;
+        } else {
+            fs::write(group.0.join("cpu.max"), format!("{QUOTA} {PERIOD}"))?;
+        }
+        Ok(group)
+    }
+
+    /// The same command, inside.
+    fn command(&self, command: &Command) -> Command {
+        let mut inside = Command::new("sh");
+        inside.args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""]).arg(&self.0);
+        inside.arg(command.get_program()).args(command.get_args());
+        if let Some(folder) = command.get_current_dir() {
+            inside.current_dir(folder);
+        }
+        inside
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// Load that takes more than that, even on a busy machine.
+const HEAVY: &str = "
+title = \"as much as goes\"
+phases = { idle = \"1s\", load = \"3s\", after = \"500ms\" }
+[flow.bulk]
+type = \"bulk_tcp\"
+component = \"load\"
+during = [\"load\"]
+each.direction = [\"up\", \"down\"]
+[flow.probe]
+type = \"udp_probe\"
+component = \"realtime\"
+";
+
+#[test]
+fn a_client_with_a_quota_of_processor_time_says_how_much_it_was_held_back() {
+    let test = "a_client_with_a_quota_of_processor_time_says_how_much_it_was_held_back";
+    let group = match Group::limited() {
+        Ok(group) => group,
+        Err(reason) => return skipped(test, &format!("no control group with a quota can be made: {reason}")),
+    };
+    let server = Server::start(&[]);
+    let folder = Folder::new();
+    folder.write("short.toml", HEAVY);
+    let ended = end_of(group.command(&run_short(&folder, &server.name(), &[])));
+    let path = folder.file("out.rrul");
+    let recorded = recording(&path);
+    let rows: Vec<_> = recorded.frames.iter().flat_map(|frame| frame.tables.cgroup_throttle.rows()).collect();
+    let (first, last) = (rows.first().unwrap(), rows.last().unwrap());
+    // A period ends each 100 ms in which the group wants anything.
+    assert!(last.periods > first.periods + 20, "{first:?} {last:?}");
+    let kernel = fs::read_to_string(group.0.join("cpu.stat")).unwrap();
+    let of_kernel = |name: &str| -> u64 {
+        let line = kernel.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split(' ').nth(1).unwrap().parse().unwrap()
+    };
+    assert!(last.periods <= of_kernel("nr_periods") && last.throttled_periods <= of_kernel("nr_throttled"), "{kernel}");
+    // The group is the client's own, so that all of it was seen but the end.
+    assert!(of_kernel("nr_throttled") - last.throttled_periods < 30, "{last:?} {kernel}");
+    let hosts = &Verdict::of(&path).summary["hosts"];
+    let share = hosts[0]["throttled_share"].as_f64().unwrap_or_else(|| panic!("{hosts:#}"));
+    assert!(share > 0.25, "throttled in {share} of its periods: {ended:#?}");
+    assert!(hosts[1]["throttled_share"].is_null(), "the server has no quota");
+    assert!(ended.stdout.contains("client: out of processor time in "), "{}", ended.stdout);
+}
