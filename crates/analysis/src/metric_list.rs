@@ -12,6 +12,9 @@ use crate::metrics::{
     one_way_delay, packet_fate, processor_load, reordering, round_trip_delay, scored_window, send_lateness, sharing,
     start_slew, start_spread, stream_delay, stream_limits, tcp_loss, tcp_round_trip, transactions, voip, voip_quality,
     voip_schedule,
+    icmp_messages, loss, marking_path, one_way_delay, packet_fate, processor_load, reordering, round_trip_delay,
+    scored_window, send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_loss,
+    tcp_round_trip, transactions, voip, voip_quality,
 };
 use crate::statistics::{jain_index, loss_runs, percentile};
 use crate::validity::{self, ReasonWord};
