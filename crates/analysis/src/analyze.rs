@@ -84,6 +84,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let global_synchronization = global_synchronization::global_synchronization(recording, goodput, scored_of);
     let stream_limits = stream_limits::stream_limits(recording, scored_of);
     let stream_delay = stream_delay::stream_delay(recording, offset.as_ref(), |way| scored.of(way), end);
+    let voip = voip::voip(recording, &legs, offset.as_ref(), &scored.phases(&header.phases), waiting_time);
+    let scored_load = scored.common.unwrap_or(load);
     let lateness = send_lateness::send_lateness(&probes);
     let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, &probes);
     let mut analysis = Analysis {
@@ -123,7 +125,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         failed_flows,
         absent_flows,
         processor: processor_load::processor_load(recording, load),
-        voip: voip::voip(recording, &legs, offset.as_ref(), waiting_time),
+        voip,
         markings: marking_path::markings(&tallies, &legs),
         ecn: ecn::ecn(&tallies, load, tcp_ecn::tcp_ecn(recording, load)),
         class_treatment: ClassTreatment::default(),
@@ -131,6 +133,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
         hosts: host_health::hosts(recording),
     };
     analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, load, end - waiting_time);
+    analysis.class_treatment =
+        class_treatment::class_treatment(recording, &analysis, &legs, offset.as_ref(), scored_load, end - waiting_time);
     let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
     analysis.validity = validity_rule::judge(&Evidence { recording, analysis: &analysis, lateness_p99_9 });
     analysis
