@@ -14,6 +14,8 @@ use crate::metrics::{
     voip_schedule,
     icmp_messages, loss, marking_path, one_way_delay, packet_fate, processor_load, reordering, round_trip_delay,
     scored_window, send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_loss,
+    one_way_delay, packet_fate, processor_load, recovery, reordering, round_trip_delay, saturation, scored_window,
+    send_lateness, sharing, start_slew, start_spread, steadiness, stream_delay, stream_limits, tcp_loss,
     tcp_round_trip, transactions, voip, voip_quality,
 };
 use crate::statistics::{jain_index, loss_runs, percentile};
@@ -25,6 +27,9 @@ pub const METRICS: &[MetricGroup] = &[
     validity::GROUP,
     scored_window::GROUP,
     burst::GROUP,
+    saturation::GROUP,
+    steadiness::GROUP,
+    recovery::GROUP,
     percentile::DELAYS,
     goodput::GROUP,
     link_octets::GROUP,
