@@ -165,7 +165,8 @@ impl Saturation {
             let window = Window { from: seconds.at(first), to: seconds.at(first + AVERAGED) };
             let mean = rates[AVERAGED - 1..].iter().sum::<f64>() / AVERAGED as f64;
             let evidence = evidence(&kernel, queueing, window, mean);
-            let held = [Some(settled(rates)), kernel.network_limited(window), evidence.as_ref().map(|all| !all.is_empty())];
+            let held =
+                [Some(settled(rates)), kernel.network_limited(window), evidence.as_ref().map(|all| !all.is_empty())];
             match held {
                 _ if held.contains(&Some(false)) => refuted = true,
                 _ if held.contains(&None) => unknown = true,

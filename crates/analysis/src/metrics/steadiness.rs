@@ -185,13 +185,9 @@ struct Judged {
 
 impl RateStationarity {
     /// Of a direction's rate in `scored`; a change of its history within that is none of a stationary line.
-    fn of(
-        scored: Window,
-        series: &RateSeries,
-        history: &RateHistory,
-        round_trip: Option<Delay>,
-    ) -> Self {
-        let values = || series.rates.iter().enumerate().map(|(index, rate)| (series.at(index) + series.step / 2, *rate));
+    fn of(scored: Window, series: &RateSeries, history: &RateHistory, round_trip: Option<Delay>) -> Self {
+        let values =
+            || series.rates.iter().enumerate().map(|(index, rate)| (series.at(index) + series.step / 2, *rate));
         let judged = judge(scored, values, round_trip, 0.0);
         let changed = history.rate_changes.iter().any(|change| scored.contains(change.at_ns));
         let whole = |value: f64| value.round() as i64;
