@@ -140,8 +140,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         hosts: host_health::hosts(recording),
     };
     analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, load, end - waiting_time);
-    analysis.class_treatment =
-        class_treatment::class_treatment(recording, &analysis, &legs, offset.as_ref(), scored_load, end - waiting_time);
+    analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, scored_load, end - waiting_time);
     let packets = packets.as_slice();
     analysis.saturation = saturation::saturations(recording, &analysis, &rates, packets);
     analysis.stationarity = steadiness::stationarity(&analysis, &rates, packets);

@@ -28,8 +28,6 @@ pub mod packet_fate;
 pub(crate) mod packet_octets;
 pub(crate) mod processor_load;
 pub(crate) mod rate_series;
-pub mod reordering;
-pub(crate) mod round_trip_delay;
 pub mod recovery;
 pub mod reordering;
 pub(crate) mod round_trip_delay;
