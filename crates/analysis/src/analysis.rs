@@ -22,9 +22,12 @@ use crate::metrics::link_octets::LinkOctets;
 use crate::metrics::marking_path::Markings;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
+use crate::metrics::recovery::Recovery;
+use crate::metrics::saturation::Saturations;
 use crate::metrics::scored_window::ScoredWindow;
 use crate::metrics::sharing::Sharing;
 use crate::metrics::start_slew::StartSlew;
+use crate::metrics::steadiness::Stationarity;
 use crate::metrics::stream_delay::StreamDelay;
 use crate::metrics::stream_limits::StreamLimits;
 use crate::metrics::tcp_loss::TcpLoss;
@@ -58,6 +61,12 @@ pub struct Analysis {
     pub scored: ScoredWindow,
     /// What the rate of the load did in each direction; `None` where nothing was to load.
     pub bursts: Bursts,
+    /// Whether each direction was full.
+    pub saturation: Saturations,
+    /// Whether rate and delay stayed what they were in the scored window.
+    pub stationarity: Stationarity,
+    /// How the line came back after the load.
+    pub recovery: Recovery,
     /// Goodput of the load, client to server.
     pub up: DirectionGoodput,
     /// Goodput of the load, server to client.

@@ -7,14 +7,18 @@ use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
-use crate::analysis::{Analysis, DirectionGoodput, Skipped};
+use crate::analysis::{Analysis, DelayPoint, DirectionGoodput, Skipped};
 use crate::attribution;
+use crate::by_direction::ByDirection;
 use crate::clock_offset::ClockOffset;
 use crate::metrics::burst::{self, Bursts};
 use crate::metrics::class_treatment::ClassTreatment;
-use crate::metrics::rate_series::RateSeries;
+use crate::metrics::rate_series::LoadRate;
+use crate::metrics::recovery::{self, Recovery};
 use crate::metrics::round_trip_delay::Judgement;
+use crate::metrics::saturation::{self, Saturations};
 use crate::metrics::scored_window::ScoredWindow;
+use crate::metrics::steadiness::{self, Stationarity};
 use crate::metrics::traffic::Traffic;
 use crate::metrics::{
     class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, host_health,
@@ -40,17 +44,15 @@ pub fn analyze(recording: &Recording) -> Analysis {
 
     let gather = |direction| goodput::Load::gather(recording, direction, load, partial.is_some());
     let (up, down) = (gather(Direction::Up), gather(Direction::Down));
-    let history = |load: &goodput::Load<'_>| {
-        load.window().map(|window| burst::rate_history(&RateSeries::within(window, &load.series)))
-    };
-    let bursts = Bursts { down: history(&down), up: history(&up) };
-    let scored = ScoredWindow::new(|direction| {
-        let loaded = match direction {
-            Direction::Up => &up,
-            Direction::Down => &down,
-        };
-        loaded.window().zip(bursts.of(direction))
+    let link_octets = link_octets::link_octets(recording, &Traffic::of(recording), end);
+    let rates = ByDirection::each(|direction| {
+        let load = if direction == Direction::Up { &up } else { &down };
+        load.window().map(|window| LoadRate::new(window, link_octets.rates(direction), &load.series))
     });
+    let history = |direction| rates.of(direction).as_ref().map(|rate: &LoadRate| burst::rate_history(&rate.steps()));
+    let bursts = Bursts { down: history(Direction::Down), up: history(Direction::Up) };
+    let scored =
+        ScoredWindow::new(|direction| rates.of(direction).as_ref().map(|rate| rate.window).zip(bursts.of(direction)));
 
     let probes = join::probe_flows(recording);
     let idle = recording.phase(Phase::Idle).unwrap_or(nothing);
@@ -60,6 +62,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let pooled: HashSet<FlowId> = join::pooled(&probes).map(|entry| entry.flow.id).collect();
     let pooled = || delay_flows.iter().filter(|entry| pooled.contains(&entry.flow.id));
     let round_trip_delay = judgement.phase_delays(pooled().flat_map(|entry| &entry.series));
+    let mut packets: Vec<DelayPoint> = pooled().flat_map(|entry| entry.series.iter().copied()).collect();
+    packets.sort_unstable_by_key(|packet| packet.at);
     let skipped = pooled().map(|entry| entry.skipped).fold(Skipped::default(), |sum, flow| Skipped {
         packets: sum.packets.saturating_add(flow.packets),
         due: sum.due.saturating_add(flow.due),
@@ -84,6 +88,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let global_synchronization = global_synchronization::global_synchronization(recording, goodput, scored_of);
     let stream_limits = stream_limits::stream_limits(recording, scored_of);
     let stream_delay = stream_delay::stream_delay(recording, offset.as_ref(), |way| scored.of(way), end);
+    let voip = voip::voip(recording, &legs, offset.as_ref(), &scored.phases(&header.phases), waiting_time);
+    let scored_load = scored.common.unwrap_or(load);
     let lateness = send_lateness::send_lateness(&probes);
     let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, &probes);
     let mut analysis = Analysis {
@@ -99,6 +105,9 @@ pub fn analyze(recording: &Recording) -> Analysis {
         down,
         scored,
         bursts,
+        saturation: Saturations::default(),
+        stationarity: Stationarity::default(),
+        recovery: Recovery::default(),
         partial,
         loss: loss::of(&round_trip_delay),
         packet_fates: packet_fate::packet_fates(&attributed, &judgement, loaded),
@@ -123,14 +132,19 @@ pub fn analyze(recording: &Recording) -> Analysis {
         failed_flows,
         absent_flows,
         processor: processor_load::processor_load(recording, load),
-        voip: voip::voip(recording, &legs, offset.as_ref(), waiting_time),
+        voip,
         markings: marking_path::markings(&tallies, &legs),
         ecn: ecn::ecn(&tallies, load, tcp_ecn::tcp_ecn(recording, load)),
         class_treatment: ClassTreatment::default(),
-        link_octets: link_octets::link_octets(recording, &Traffic::of(recording), end),
+        link_octets,
         hosts: host_health::hosts(recording),
     };
     analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, load, end - waiting_time);
+    analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, scored_load, end - waiting_time);
+    let packets = packets.as_slice();
+    analysis.saturation = saturation::saturations(recording, &analysis, &rates, packets);
+    analysis.stationarity = steadiness::stationarity(&analysis, &rates, packets);
+    analysis.recovery = recovery::recovery(recording, &analysis, packets, end);
     let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
     analysis.validity = validity_rule::judge(&Evidence { recording, analysis: &analysis, lateness_p99_9 });
     analysis

@@ -9,9 +9,9 @@ use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::{
     burst, class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput,
     host_health, host_interface, host_route, icmp_messages, link_octets, loss, marking_path, octet_account,
-    one_way_delay, packet_fate, processor_load, reordering, round_trip_delay, scored_window, send_lateness, sharing,
-    start_slew, start_spread, stream_delay, stream_limits, tcp_loss, tcp_round_trip, transactions, voip, voip_quality,
-    voip_schedule,
+    one_way_delay, packet_fate, processor_load, recovery, reordering, round_trip_delay, saturation, scored_window,
+    send_lateness, sharing, start_slew, start_spread, steadiness, stream_delay, stream_limits, tcp_loss,
+    tcp_round_trip, transactions, voip, voip_quality, voip_schedule,
 };
 use crate::statistics::{jain_index, loss_runs, percentile};
 use crate::validity::{self, ReasonWord};
@@ -22,6 +22,9 @@ pub const METRICS: &[MetricGroup] = &[
     validity::GROUP,
     scored_window::GROUP,
     burst::GROUP,
+    saturation::GROUP,
+    steadiness::GROUP,
+    recovery::GROUP,
     percentile::DELAYS,
     goodput::GROUP,
     link_octets::GROUP,

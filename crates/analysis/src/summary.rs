@@ -31,9 +31,12 @@ use crate::metrics::link_octets::LinkOctets;
 use crate::metrics::marking_path::Markings;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
+use crate::metrics::recovery::Recovery;
+use crate::metrics::saturation::Saturations;
 use crate::metrics::scored_window::ScoredWindow;
 use crate::metrics::sharing::Sharing;
 use crate::metrics::start_slew::StartSlew;
+use crate::metrics::steadiness::Stationarity;
 use crate::metrics::stream_delay::StreamDelay;
 use crate::metrics::stream_limits::StreamLimits;
 use crate::metrics::tcp_loss::TcpLoss;
@@ -67,6 +70,12 @@ pub struct Summary {
     pub scored_window: ScoredWindow,
     /// What the rate of each direction did under load.
     pub bursts: Bursts,
+    /// Whether each direction was full.
+    pub saturation: Saturations,
+    /// Whether rate and delay stayed what they were.
+    pub stationarity: Stationarity,
+    /// How the line came back after the load.
+    pub recovery: Recovery,
     /// Goodput of the load by direction.
     pub goodput: GoodputSummary,
     /// Round-trip delay by phase.
@@ -238,6 +247,9 @@ impl From<&Analysis> for Summary {
             validity: analysis.validity.clone(),
             scored_window: analysis.scored.clone(),
             bursts: analysis.bursts.clone(),
+            saturation: analysis.saturation.clone(),
+            stationarity: analysis.stationarity.clone(),
+            recovery: analysis.recovery,
             goodput: GoodputSummary {
                 down: direction(analysis.goodput(Direction::Down)),
                 up: direction(analysis.goodput(Direction::Up)),

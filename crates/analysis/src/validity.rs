@@ -21,6 +21,14 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             unit: "",
             source: "spec, Test Requirements",
         },
+        MetricWord {
+            name: "confidence",
+            about: "how well figures under load stand for the loaded line: `high` when every direction that was loaded was \
+                [saturated](#saturation) and all is [stationary](#stationarity), `medium` when saturated only, `low` when not \
+                known to be saturated, or invalid; `null` when nothing was to load",
+            unit: "",
+            source: "draft-ietf-ippm-responsiveness",
+        },
         MetricWord { name: "reasons[].code", about: "stable name of a reason; all stand below", unit: "", source: "" },
         MetricWord {
             name: "reasons[].severity",
@@ -43,6 +51,18 @@ pub enum Verdict {
     Doubtful,
     /// The numbers say nothing about the network.
     Invalid,
+}
+
+/// How well figures under load stand for the loaded line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// A direction that was to be full is not known to have been.
+    Low,
+    /// The line was full, and its rate or delay did not stay, or is not known to have.
+    Medium,
+    /// The line was full, and rate and delay stayed what they were.
+    High,
 }
 
 /// How much a reason weighs.
@@ -100,19 +120,24 @@ pub struct Reason {
 pub struct Validity {
     /// The worst of the reasons.
     pub verdict: Verdict,
+    /// How well figures under load stand for the loaded line; `None` when nothing was to load.
+    pub confidence: Option<Confidence>,
     /// Every reason, the heaviest first.
     pub reasons: Vec<Reason>,
 }
 
 impl Validity {
-    /// The verdict that follows from these reasons.
-    pub fn of(mut reasons: Vec<Reason>) -> Self {
+    /// The verdict that follows from these reasons, and the confidence that the load gives.
+    ///
+    /// Figures of an invalid recording deserve none.
+    pub fn of(mut reasons: Vec<Reason>, confidence: Option<Confidence>) -> Self {
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.severity));
         let verdict = match reasons.first().map(|reason| reason.severity) {
             None | Some(Severity::Info) => Verdict::Valid,
             Some(Severity::Doubt) => Verdict::Doubtful,
             Some(Severity::Invalid) => Verdict::Invalid,
         };
-        Self { verdict, reasons }
+        let confidence = confidence.map(|found| if verdict == Verdict::Invalid { Confidence::Low } else { found });
+        Self { verdict, confidence, reasons }
     }
 }

@@ -6,7 +6,7 @@ use rrul_model::recording::Recording;
 use rrul_model::units::Delay;
 
 use crate::analysis::Analysis;
-use crate::validity::{Reason, ReasonWord, Severity, Validity};
+use crate::validity::{Confidence, Reason, ReasonWord, Severity, Validity};
 use crate::validity_rules::RULES;
 
 /// What there is to judge.
@@ -31,7 +31,20 @@ pub(crate) struct ValidityRule {
 
 /// The verdict of all rules.
 pub(crate) fn judge(evidence: &Evidence<'_>) -> Validity {
-    Validity::of(RULES.iter().flat_map(|rule| (rule.judge)(evidence)).collect())
+    let reasons = RULES.iter().flat_map(|rule| (rule.judge)(evidence)).collect();
+    Validity::of(reasons, confidence(evidence.analysis))
+}
+
+/// What saturation and stationarity are worth; `None` when nothing was to load.
+fn confidence(analysis: &Analysis) -> Option<Confidence> {
+    let loaded = || Direction::ALL.into_iter().filter_map(|direction| analysis.saturation.of(direction));
+    loaded().next()?;
+    let saturated = loaded().all(|direction| direction.saturated == Some(true));
+    Some(match (saturated, analysis.stationarity.whole()) {
+        (true, Some(true)) => Confidence::High,
+        (true, _) => Confidence::Medium,
+        (false, _) => Confidence::Low,
+    })
 }
 
 impl ReasonWord {

@@ -3,6 +3,7 @@
 use rrul_model::time::{TestTime, Window};
 
 use super::*;
+use crate::metrics::rate_series::STEP;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -196,8 +197,8 @@ fn a_short_load_is_not_searched_and_one_without_octets_has_no_ramp() {
     assert_eq!((short.searched, short.burst), (false, None));
     assert!(short.ramp_ns.is_some());
     let window = Window { from: TestTime(0), to: TestTime(60 * SECOND) };
-    let silent = rate_history(&RateSeries::within(window, &[]));
+    let silent = rate_history(&RateSeries::in_steps_of(STEP, window, &[]));
     assert_eq!(silent, RateHistory { searched: true, ..RateHistory::default() });
-    let empty = rate_history(&RateSeries::within(Window { to: TestTime(0), ..window }, &[]));
+    let empty = rate_history(&RateSeries::in_steps_of(STEP, Window { to: TestTime(0), ..window }, &[]));
     assert_eq!(empty, RateHistory::default());
 }

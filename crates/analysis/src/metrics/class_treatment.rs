@@ -43,7 +43,7 @@ pub struct DirectionTreatment {
     pub delay_of: DelayOf,
     /// Length of the blocks that were resampled.
     pub block_ns: Option<i64>,
-    /// Whole blocks of the load phase; below twelve, intervals are rough.
+    /// Whole blocks of the scored window; below twelve, intervals are rough.
     pub blocks: u64,
     /// Each class against best effort.
     pub classes: Vec<ClassDifference>,
@@ -199,7 +199,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     title: "Service classes: acted upon",
     path: "class_treatment",
     about: "What packets of each class met less what packets of best effort met that were sent side by side with them, in \
-            each direction over the load phase, with 95 % intervals from a block bootstrap (2000 resamples of whole \
+            each direction over the [scored window](#scored-window), with 95 % intervals from a block bootstrap (2000 resamples of whole \
             blocks of time, the same for all classes; a block is 1 s, four loaded round trips, or three times the time \
             over which the queue remembers, whichever is longest). Differences are of this run only: between runs they \
             vary more. The path acts on a class when a difference of delay excludes 0, exceeds 1 ms and a tenth of best \

@@ -111,6 +111,14 @@ pub struct LinkOctets {
 }
 
 impl LinkOctets {
+    /// What the link carried over time in one direction.
+    pub fn rates(&self, direction: Direction) -> &[RatePoint] {
+        match direction {
+            Direction::Up => &self.up_rates,
+            Direction::Down => &self.down_rates,
+        }
+    }
+
     /// The account of one phase.
     pub fn of(&self, phase: Phase) -> Option<&PhaseOctets> {
         match phase {

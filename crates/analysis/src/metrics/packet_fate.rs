@@ -29,8 +29,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     path: "#packet_fate",
     about: "On the way up a packet is a test packet. On the way down it is a reply: one for each copy of a test packet that \
         reached the reflector, known by the reflector's count, so that copies and reordering of the way up are not \
-        counted again on the way down. Packets belong to the phase in which the *test packet* was sent, on either way; of the load only its scored part \
-        counts as such, and `all` has the rest too.\n\n\
+        counted again on the way down. Packets belong to the phase in which the *test packet* was sent, on either way; \
+        `load` is of the [scored window](#scored-window), `all` of everything from the baseline on.\n\n\
         A packet without an answer is attributed to a way by what the server tells of every packet that reached it, one by \
         one (`exact`). Where that is not whole, because the control connection or the server was lost, by the windows of 64 \
         packets that stand in the replies (`window`); a packet that comes more than 64 packets late is then taken for lost, \
@@ -146,7 +146,7 @@ pub struct DirectionFate {
     pub evidence: Evidence,
     /// Idle baseline.
     pub idle: Option<PacketFate>,
-    /// Under load, within the scored window.
+    /// Under load.
     pub load: Option<PacketFate>,
     /// After the load.
     pub after: Option<PacketFate>,
@@ -315,13 +315,10 @@ fn direction_fate(
         let samples = flows.iter().map(|entry| Sample::of(entry.ways.of(direction), window));
         samples.reduce(Sample::and)?.fate(window, round_trip)
     };
-    let phase = |phase: Phase| {
-        let entry = judgement.phases.iter().find(|entry| entry.phase == phase)?;
-        within(judgement.scored.filter(|_| phase == Phase::Load).unwrap_or(entry.window))
-    };
+    let phase = |phase: Phase| within(judgement.window(phase)?);
     // The survey before the baseline disturbs itself.
-    let scored = || judgement.phases.iter().filter(|entry| entry.phase != Phase::Before).map(|entry| entry.window);
-    let (from, to) = (scored().map(|window| window.from).min(), scored().map(|window| window.to).max());
+    let told = || judgement.phases.iter().filter(|entry| entry.phase != Phase::Before).map(|entry| entry.window);
+    let (from, to) = (told().map(|window| window.from).min(), told().map(|window| window.to).max());
     let all = from.zip(to).and_then(|(from, to)| within(Window { from, to }));
     Some(DirectionFate {
         evidence,

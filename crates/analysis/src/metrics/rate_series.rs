@@ -24,12 +24,7 @@ pub(crate) struct RateSeries {
 }
 
 impl RateSeries {
-    /// The rates within `window` of a series on any grid, in steps of [`STEP`].
-    pub(crate) fn within(window: Window, points: &[RatePoint]) -> Self {
-        Self::in_steps_of(STEP, window, points)
-    }
-
-    /// The same in steps of this length; a rest at the end that fills no step is left out.
+    /// The rates within `window` of a series on any grid, in steps of this length; a rest at the end that fills no step is left out.
     pub(crate) fn in_steps_of(step: Duration, window: Window, points: &[RatePoint]) -> Self {
         let nanoseconds = (window.length().as_nanos() as u64 / MOST).max(step.as_nanos() as u64);
         let step = Duration::from_nanos(nanoseconds);
@@ -60,6 +55,33 @@ impl RateSeries {
     }
 }
 
+/// The rate of what was to load one direction.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LoadRate {
+    /// When it was to load.
+    pub(crate) window: Window,
+    points: Vec<RatePoint>,
+}
+
+impl LoadRate {
+    /// By what the link carried in all, acknowledgements of the other direction included, as those use the line too; where
+    /// nothing of that is known, by what the receivers were handed.
+    pub(crate) fn new(window: Window, carried: &[RatePoint], goodput: &[RatePoint]) -> Self {
+        let known = carried.iter().any(|point| window.contains(point.at) && point.rate.0 > 0);
+        Self { window, points: if known { carried } else { goodput }.to_vec() }
+    }
+
+    /// In steps of [`STEP`].
+    pub(crate) fn steps(&self) -> RateSeries {
+        self.in_steps_of(STEP)
+    }
+
+    /// In steps of this length.
+    pub(crate) fn in_steps_of(&self, step: Duration) -> RateSeries {
+        RateSeries::in_steps_of(step, self.window, &self.points)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,7 +97,7 @@ mod tests {
         };
         let points: Vec<RatePoint> = (0..11).map(point).collect();
         let window = Window { from: TestTime(5_000_000_000), to: TestTime(6_100_000_000) };
-        let series = RateSeries::within(window, &points);
+        let series = RateSeries::in_steps_of(STEP, window, &points);
         // (1 + 2 + 3/2) / 2.5, (3/2 + 4 + 5) / 2.5, (6 + 7 + 8/2) / 2.5, (8/2 + 9 + 10) / 2.5
         let expected = [1.8e6, 4.2e6, 6.8e6, 9.2e6];
         assert_eq!(series.rates.len(), 4);
@@ -89,6 +111,6 @@ mod tests {
     #[test]
     fn a_window_without_end_gives_a_series_that_has_one() {
         let window = Window { from: TestTime(i64::MIN), to: TestTime(i64::MAX) };
-        assert!(RateSeries::within(window, &[]).rates.len() <= MOST as usize);
+        assert!(RateSeries::in_steps_of(STEP, window, &[]).rates.len() <= MOST as usize);
     }
 }

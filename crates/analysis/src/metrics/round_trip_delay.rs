@@ -95,11 +95,18 @@ impl Judgement<'_> {
         points
     }
 
-    /// The phase to whose figures a packet counts that was sent at `at`: of the load only its scored part.
+    /// The phase in which something of this time counts; none for what of the load is not scored.
     pub(crate) fn phase(&self, at: TestTime) -> Option<Phase> {
-        let phase = self.phases.iter().find(|entry| entry.window.contains(at)).map(|entry| entry.phase)?;
-        let counts = phase != Phase::Load || self.scored.is_none_or(|scored| scored.contains(at));
-        counts.then_some(phase)
+        Phase::ALL.into_iter().find(|phase| self.window(*phase).is_some_and(|window| window.contains(at)))
+    }
+
+    /// When a phase took place; of the load, the part that is scored. `None` when the plan does not have it.
+    pub(crate) fn window(&self, phase: Phase) -> Option<Window> {
+        let window = self.phases.iter().find(|entry| entry.phase == phase)?.window;
+        Some(match self.scored {
+            Some(scored) if phase == Phase::Load => window.intersection(&scored),
+            _ => window,
+        })
     }
 
     /// Statistics of these packets for each phase.

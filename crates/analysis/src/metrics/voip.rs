@@ -24,7 +24,7 @@ use crate::recorded_time;
 pub(crate) const GROUP: MetricGroup = MetricGroup {
     title: "Voice",
     path: "voip",
-    about: "Streams of the VoIP Component: 10 ms of G.711 in a packet, one way, every 10 ms. `null` when the plan has none. Each is shown by phase as [voice streams in one phase](#voice-streams-in-one-phase), and what the load adds as [voice: what the load adds](#voice-what-the-load-adds).",
+    about: "Streams of the VoIP Component: 10 ms of G.711 in a packet, one way, every 10 ms. `load` is of the [scored window](#scored-window). `null` when the plan has none. Each is shown by phase as [voice streams in one phase](#voice-streams-in-one-phase), and what the load adds as [voice: what the load adds](#voice-what-the-load-adds).",
     words: &[
         MetricWord {
             name: "lateness_limit_ns",
@@ -161,13 +161,14 @@ pub struct VoipPoint {
     pub late: bool,
 }
 
-/// Computes everything about the voice streams; `None` when the plan has none.
+/// Computes everything about the voice streams in these phases; `None` when the plan has none.
 ///
 /// Of what travels up it is known until the server's last observation, of what travels down until the client's.
 pub(crate) fn voip(
     recording: &Recording,
     legs: &[Leg<'_>],
     offset: Option<&ClockOffset>,
+    phases: &[PhaseWindow],
     waiting_time: Duration,
 ) -> Option<Voip> {
     let is_voice = |component| component == Component::Voip;
@@ -180,7 +181,7 @@ pub(crate) fn voip(
         Stream { flow: leg.flow.into(), direction: leg.direction, packets: listening.packets(leg) }
     };
     let streams: Vec<Stream> = legs.iter().filter(|leg| is_voice(leg.flow.component)).map(stream).collect();
-    let phases = Phases { windows: &recording.header.phases, offset };
+    let phases = Phases { windows: phases, offset };
     let of_plan = recording.header.flows.iter().filter(|flow| is_voice(flow.component));
     let kinds: BTreeSet<(Direction, ServiceClass)> =
         of_plan.filter_map(|flow| Some((flow.direction?, flow.class))).collect();

@@ -9,7 +9,7 @@ pub(crate) mod counter;
 pub mod jain_index;
 pub mod loss_runs;
 pub mod lower_hull;
-#[allow(dead_code, reason = "stationarity comes next")]
+
 pub(crate) mod mann_kendall;
 pub(crate) mod median;
 pub mod percentile;

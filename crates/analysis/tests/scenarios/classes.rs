@@ -208,7 +208,7 @@ fn shares_of_classes_are_told_and_starving_is_found() {
         let flow = scenario.bulk(Direction::Up);
         scenario.recording.header.flows.last_mut().unwrap().class = class;
         if class == ServiceClass::BK {
-            // It gets its part in the first six of ten seconds and nothing after.
+            // It gets its part in the first six of ten seconds and nothing after; the last eight are scored.
             scenario.stream_with(
                 flow,
                 |at| at,
@@ -220,8 +220,8 @@ fn shares_of_classes_are_told_and_starving_is_found() {
     }
     let up = treated(&scenario, Direction::Up);
     let background = up.background.unwrap();
-    assert!((background.starved_share - 0.4).abs() < 0.02 && background.starved, "{background:?}");
-    assert!((background.share - 0.006).abs() < 0.001, "{background:?}");
+    assert!((background.starved_share - 0.5).abs() < 0.02 && background.starved, "{background:?}");
+    assert!((background.share - 0.005).abs() < 0.001, "{background:?}");
     let expedited = up.expedited.unwrap();
     assert_eq!(expedited.verdict, ExpeditedVerdict::Much);
     assert!((expedited.share - 0.69).abs() < 0.02, "{expedited:?}");

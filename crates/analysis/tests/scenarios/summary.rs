@@ -171,7 +171,11 @@ fn the_summary_holds_the_truth_in_base_units() {
     let loss = &summary["loss"];
     let both_ways = json!([loss["sent"], loss["lost"], loss["skipped"], loss["waiting_time_ns"]]);
     assert_eq!(both_ways, json!([1000, 0, 3, 3_000_000_000_i64]));
-    assert_eq!((&loss["up"]["load"]["sent"], &loss["up"]["all"]["sent"]), (&json!(500), &json!(1000)));
+    assert_eq!(
+        (&loss["up"]["load"]["sent"], &loss["up"]["all"]["sent"]),
+        (&json!(400), &json!(1000)),
+        "8 of 10 s are scored"
+    );
     assert_eq!(loss["flows"][0]["down"]["idle"]["arrived"], 250);
     assert_eq!(summary["start_spread_ns"], Value::Null);
     assert_eq!(summary["validity"]["verdict"], "doubtful");

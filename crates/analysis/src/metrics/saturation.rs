@@ -1,0 +1,291 @@
+//! Whether a direction was full: without that, figures under load are not of a loaded line.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rrul_model::flow::{Component, Direction, FlowId};
+use rrul_model::observation::TcpInfo;
+use rrul_model::recording::Recording;
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::analysis::{Analysis, DelayPoint};
+use crate::by_direction::ByDirection;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::rate_series::LoadRate;
+use crate::metrics::start_spread::{receiver, sender};
+use crate::statistics::counter::Counter;
+use crate::statistics::percentile::percentile;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Saturation",
+    path: "saturation.{down,up}",
+    about: "A direction is saturated when, at some time, all of this held for 4 s: its rate had settled (the standard \
+        deviation of the last four moving averages over 4 s is below 5 % of their mean), its senders were limited by the \
+        network (at least 90 % of the time in which they had data, and they always had data), and something at the \
+        bottleneck showed: packets waited for twice the time of one full packet and at least 2 ms (median of the 4 s), or \
+        were marked CE, or were sent again. `null` is unknown: the load was too short, or what a criterion needs was not \
+        recorded.\n\n\
+        A stream that is limited by random loss settles and retransmits too: without queueing beside it, `evidence` \
+        `retransmissions` alone does not say that the line was full.",
+    words: &[
+        MetricWord {
+            name: "saturated",
+            about: "whether it was, at any time of the load",
+            unit: "",
+            source: "draft-ietf-ippm-responsiveness (stability of moving averages)",
+        },
+        MetricWord {
+            name: "since_ns",
+            about: "beginning of the first such 4 s, in test time; `null` when there are none",
+            unit: "ns",
+            source: "",
+        },
+        MetricWord {
+            name: "share",
+            about: "part of the load's whole seconds that lie in such a stretch",
+            unit: "share",
+            source: "",
+        },
+        MetricWord {
+            name: "evidence[]",
+            about: "what showed at the bottleneck in these stretches: `queueing`, `marks`, `retransmissions`",
+            unit: "",
+            source: "",
+        },
+    ],
+};
+
+/// Rates are looked at by the second.
+const SECOND: Duration = Duration::from_secs(1);
+/// Seconds in a moving average, and moving averages that are compared.
+const AVERAGED: usize = 4;
+/// Standard deviation of moving averages, as a part of their mean, below which a rate has settled.
+const SETTLED: f64 = 0.05;
+/// Part of the time that senders must be limited by the network.
+const NETWORK_LIMITED: f64 = 0.9;
+/// Queueing that shows a bottleneck is at least this.
+const LEAST_QUEUEING: Delay = Delay(2_000_000);
+/// And at least the time that this many full packets take.
+const PACKETS: f64 = 2.0;
+const PACKET_BITS: f64 = 1514.0 * 8.0;
+
+/// Whether each direction was full; `None` where nothing was to load.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Saturations {
+    /// Server to client.
+    pub down: Option<Saturation>,
+    /// Client to server.
+    pub up: Option<Saturation>,
+}
+
+impl Saturations {
+    /// Of one direction.
+    pub fn of(&self, direction: Direction) -> Option<&Saturation> {
+        match direction {
+            Direction::Down => self.down.as_ref(),
+            Direction::Up => self.up.as_ref(),
+        }
+    }
+}
+
+/// Whether one direction was full.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Saturation {
+    /// Whether it was at any time; `None` when that is not known.
+    pub saturated: Option<bool>,
+    /// Since when.
+    pub since_ns: Option<TestTime>,
+    /// Part of the load's seconds in which it was known to be.
+    pub share: Option<f64>,
+    /// By what it showed.
+    pub evidence: Vec<Evidence>,
+}
+
+/// What shows that packets met a bottleneck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Evidence {
+    /// They waited.
+    Queueing,
+    /// They were marked: congestion experienced.
+    Marks,
+    /// They had to be sent again.
+    Retransmissions,
+}
+
+/// Whether each direction was full; `packets` are the pooled probes in the order of time.
+pub(crate) fn saturations(
+    recording: &Recording,
+    analysis: &Analysis,
+    rates: &ByDirection<Option<LoadRate>>,
+    packets: &[DelayPoint],
+) -> Saturations {
+    let of = |direction| {
+        let rate = rates.of(direction).as_ref()?;
+        let alone = Direction::ALL.into_iter().all(|way| way == direction || rates.of(way).is_none());
+        let queueing = queueing(analysis, direction).or_else(|| alone.then(|| above_idle(analysis, packets))?);
+        Some(Saturation::of(recording, direction, rate, queueing.as_deref()))
+    };
+    Saturations { down: of(Direction::Down), up: of(Direction::Up) }
+}
+
+/// How long packets waited in this direction, by the time they were sent, lost ones left out; `None` when not known.
+fn queueing(analysis: &Analysis, direction: Direction) -> Option<Vec<(TestTime, Delay)>> {
+    let legs = analysis.one_way_delay.legs.iter().filter(|leg| leg.direction == direction);
+    let points = legs.flat_map(|leg| &leg.queueing_series);
+    let mut known: Vec<_> = points.filter_map(|point| Some((point.at, point.delay?))).collect();
+    known.sort_unstable_by_key(|(at, _)| *at);
+    (!known.is_empty()).then_some(known)
+}
+
+/// The same of the round trip, which is of one direction when only that was loaded.
+fn above_idle(analysis: &Analysis, packets: &[DelayPoint]) -> Option<Vec<(TestTime, Delay)>> {
+    let least = analysis.round_trip_delay.idle?.min?;
+    Some(packets.iter().filter_map(|packet| Some((packet.at, packet.delay? - least))).collect())
+}
+
+impl Saturation {
+    /// Of one direction.
+    fn of(
+        recording: &Recording,
+        direction: Direction,
+        rate: &LoadRate,
+        queueing: Option<&[(TestTime, Delay)]>,
+    ) -> Self {
+        let kernel = Kernel::gather(recording, direction);
+        let seconds = rate.in_steps_of(SECOND);
+        let mut saturation = Self::default();
+        let (mut unknown, mut refuted, mut covered) = (false, false, vec![false; seconds.rates.len()]);
+        for (end, rates) in seconds.rates.windows(2 * AVERAGED - 1).enumerate() {
+            // The last of the moving averages is over the last four seconds of these.
+            let first = end + AVERAGED - 1;
+            let window = Window { from: seconds.at(first), to: seconds.at(first + AVERAGED) };
+            let mean = rates[AVERAGED - 1..].iter().sum::<f64>() / AVERAGED as f64;
+            let evidence = evidence(&kernel, queueing, window, mean);
+            let held =
+                [Some(settled(rates)), kernel.network_limited(window), evidence.as_ref().map(|all| !all.is_empty())];
+            match held {
+                _ if held.contains(&Some(false)) => refuted = true,
+                _ if held.contains(&None) => unknown = true,
+                _ => {
+                    saturation.since_ns = saturation.since_ns.or(Some(window.from));
+                    covered[first..first + AVERAGED].fill(true);
+                    saturation.evidence.extend(evidence.unwrap_or_default());
+                }
+            }
+        }
+        saturation.evidence.sort_unstable();
+        saturation.evidence.dedup();
+        let count = covered.iter().filter(|covered| **covered).count();
+        saturation.saturated = match (count > 0, unknown, refuted) {
+            (true, ..) => Some(true),
+            (false, false, true) => Some(false),
+            _ => None,
+        };
+        saturation.share = saturation.saturated.map(|_| count as f64 / covered.len() as f64);
+        saturation
+    }
+}
+
+/// Whether the moving averages over these seven seconds are close together.
+fn settled(rates: &[f64]) -> bool {
+    let averages: Vec<f64> = rates.windows(AVERAGED).map(|part| part.iter().sum::<f64>() / AVERAGED as f64).collect();
+    let mean = averages.iter().sum::<f64>() / averages.len() as f64;
+    let variance = averages.iter().map(|average| (average - mean).powi(2)).sum::<f64>() / averages.len() as f64;
+    mean > 0.0 && variance.sqrt() < SETTLED * mean
+}
+
+/// What showed within `window`; `None` when something of it is not known and nothing else shows.
+fn evidence(
+    kernel: &Kernel,
+    queueing: Option<&[(TestTime, Delay)]>,
+    window: Window,
+    rate: f64,
+) -> Option<Vec<Evidence>> {
+    let mut found = Vec::new();
+    let waited = queueing.and_then(|packets| {
+        let from = packets.partition_point(|(sent, _)| *sent < window.from);
+        let to = packets.partition_point(|(sent, _)| *sent < window.to);
+        let mut delays: Vec<Delay> = packets.get(from..to)?.iter().map(|(_, delay)| *delay).collect();
+        delays.sort_unstable();
+        percentile(&delays, 0, 500)
+    });
+    let packets = Delay((PACKETS * PACKET_BITS / rate.max(1.0) * 1e9) as i64);
+    if waited.is_some_and(|delay| delay >= packets.max(LEAST_QUEUEING)) {
+        found.push(Evidence::Queueing);
+    }
+    if Kernel::grew(&kernel.marked, window) {
+        found.push(Evidence::Marks);
+    }
+    if Kernel::grew(&kernel.retransmitted, window) {
+        found.push(Evidence::Retransmissions);
+    }
+    let known = waited.is_some() && !kernel.busy.is_empty();
+    (known || !found.is_empty()).then_some(found)
+}
+
+/// What the kernels of both ends counted for the flows of one direction.
+struct Kernel {
+    busy: Vec<Counter>,
+    receiver_limited: Vec<Counter>,
+    buffer_limited: Vec<Counter>,
+    retransmitted: Vec<Counter>,
+    marked: Vec<Counter>,
+}
+
+impl Kernel {
+    fn gather(recording: &Recording, direction: Direction) -> Self {
+        let flows = recording.header.flows.iter();
+        let of_direction = flows.filter(|flow| flow.component == Component::Load && flow.direction == Some(direction));
+        let flows: BTreeMap<FlowId, TestTime> = of_direction.map(|flow| (flow.id, flow.window.from)).collect();
+        let gather = |point| {
+            let mut rows: BTreeMap<FlowId, Vec<TcpInfo>> = BTreeMap::new();
+            let all = recording.tables_of(point).flat_map(|tables| tables.tcp_info.rows());
+            for row in all.filter(|row| flows.contains_key(&row.flow)) {
+                rows.entry(row.flow).or_default().push(row);
+            }
+            rows
+        };
+        let (sent, received) = (gather(sender(direction)), gather(receiver(direction)));
+        let counters = |rows: &BTreeMap<FlowId, Vec<TcpInfo>>, field: fn(&TcpInfo) -> u64| {
+            let counter = |(flow, rows): (&FlowId, &Vec<TcpInfo>)| {
+                let opened = flows.get(flow).copied().unwrap_or_default();
+                Counter::new(rows.iter().map(|row| (row.at, field(row))).collect()).starting_from_zero_at(opened)
+            };
+            rows.iter().map(counter).collect()
+        };
+        Self {
+            busy: counters(&sent, |row| row.busy_time),
+            receiver_limited: counters(&sent, |row| row.rwnd_limited),
+            buffer_limited: counters(&sent, |row| row.sndbuf_limited),
+            retransmitted: counters(&sent, |row| row.bytes_retrans),
+            marked: counters(&received, |row| u64::from(row.received_ce_bytes)),
+        }
+    }
+
+    /// Whether senders always had data and were held by the network alone in `window`; `None` without readings of it.
+    fn network_limited(&self, window: Window) -> Option<bool> {
+        let grown = |counters: &[Counter]| counters.iter().map(|counter| growth(counter, window)).sum::<f64>();
+        let busy = grown(&self.busy);
+        let held = grown(&self.receiver_limited) + grown(&self.buffer_limited);
+        // Microseconds of all flows together, as far as they were read.
+        let read = |counter: &Counter| {
+            let (first, last) = counter.first().zip(counter.last())?;
+            Some(Window { from: first.0, to: last.0 }.intersection(&window).length().as_secs_f64() * 1e6)
+        };
+        let length: f64 = self.busy.iter().filter_map(read).sum();
+        let limited = busy >= NETWORK_LIMITED * length && busy - held >= NETWORK_LIMITED * busy;
+        (length > 0.0).then_some(limited)
+    }
+
+    fn grew(counters: &[Counter], window: Window) -> bool {
+        counters.iter().any(|counter| growth(counter, window) > 0.0)
+    }
+}
+
+fn growth(counter: &Counter, window: Window) -> f64 {
+    if window.to <= window.from { 0.0 } else { counter.at(window.to) - counter.at(window.from) }
+}
