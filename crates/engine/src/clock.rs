@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use rrul_model::time::TestTime;
 
+use crate::host_clock::HostClock;
+
 /// An instant on this host's `CLOCK_MONOTONIC_RAW`, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RawTime(pub i64);
@@ -55,14 +57,21 @@ pub fn sleep_until(due: RawTime) {
     }
 }
 
-/// The test's clock: raw time counted from T0.
+/// The test's clock: what the host's clock shows, counted from T0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TestClock {
-    /// T0.
+    /// What the host's clock shows at T0.
     pub origin: RawTime,
+    /// The host's clock.
+    pub host: HostClock,
 }
 
 impl TestClock {
+    /// Counted from this instant, on a clock that runs true.
+    pub fn since(origin: RawTime) -> Self {
+        Self { origin, host: HostClock::TRUE }
+    }
+
     /// Now.
     pub fn now(&self) -> TestTime {
         self.at(RawTime::now())
@@ -70,12 +79,12 @@ impl TestClock {
 
     /// A raw instant in test time.
     pub fn at(&self, raw: RawTime) -> TestTime {
-        TestTime(raw.since(self.origin))
+        TestTime(self.host.reads(raw).since(self.origin))
     }
 
     /// A test time as a raw instant.
     pub fn raw(&self, at: TestTime) -> RawTime {
-        self.origin.plus(at.0)
+        self.host.shows(self.origin.plus(at.0))
     }
 }
 
@@ -150,7 +159,7 @@ mod tests {
 
     #[test]
     fn test_time_and_raw_time_are_each_others_inverse() {
-        let clock = TestClock { origin: RawTime(1_000) };
+        let clock = TestClock::since(RawTime(1_000));
         assert_eq!(clock.at(RawTime(1_500)), TestTime(500));
         assert_eq!(clock.raw(TestTime(-500)), RawTime(500));
     }

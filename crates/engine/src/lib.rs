@@ -15,6 +15,7 @@ pub mod control_link;
 pub mod environment;
 pub mod flow_type;
 pub mod flow_types;
+pub mod host_clock;
 pub mod host_health;
 pub mod netlink;
 

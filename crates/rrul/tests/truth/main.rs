@@ -4,6 +4,7 @@
 //! trip (the lab's threads take up to 0.1 ms to wake, at four places), 5 % or 1 ms for queueing, 1 % for goodput.
 
 mod fates;
+mod clocks;
 mod link_log;
 mod octets;
 mod over_a_link;

@@ -75,19 +75,30 @@ component = "realtime"
 each.class = ["EF", "BK", "BE"]
 "#;
 
-/// Measures over the link.
+/// Measures over the link of this case.
 pub(crate) fn measure(case: &Case) -> Measured {
     measure_over(&case.link(), PLAN, Families::Only(AddressFamily::Ipv4), &case.to_string())
 }
 
 /// Runs this plan over this link.
 pub(crate) fn measure_over(link: &Link, plan: &str, families: Families, title: &str) -> Measured {
+    measure_against(ServerOptions::default(), link, plan, families, title)
+}
+
+/// The same against a server that runs so.
+pub(crate) fn measure_against(
+    server: ServerOptions,
+    link: &Link,
+    plan: &str,
+    families: Families,
+    title: &str,
+) -> Measured {
     let words = vocabulary();
     let surroundings = Surroundings { flow_types: &words, find: &|_| None };
     let plan =
         TestPlan::read("truth", "truth.toml", plan, &[], &surroundings).unwrap_or_else(|error| panic!("{error}"));
     let lab = Lab::up(link, 1).expect("a lab, as one is available");
-    let server = lab.server().run(|| Server::start(ServerOptions::default()));
+    let server = lab.server().run(move || Server::start(server));
     let server = server.expect("a thread at the far end").expect("a server at the far end");
     let options = RunOptions {
         server: AddressFamily::ALL.map(|family| lab.server().address(family).to_string()).join(","),
