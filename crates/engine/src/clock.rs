@@ -90,8 +90,8 @@ impl TestClock {
 
 /// Carries wall-clock stamps of the kernel over to raw time.
 ///
-/// The distance between the two clocks is read anew every 50 ms, so a stepped or slewed wall clock misplaces a stamp
-/// by no more than the slew within that time (500 ppm: 25 ns) or, once, by the step.
+/// The distance between the two clocks is read anew every 5 ms, so a stepped or slewed wall clock misplaces a stamp
+/// by no more than the slew within that time (500 ppm: 2.5 ns) or, once, by the step.
 #[derive(Debug, Clone)]
 pub struct WallClock {
     distance: i64,
@@ -99,7 +99,7 @@ pub struct WallClock {
 }
 
 impl WallClock {
-    const REFRESH: i64 = 50_000_000;
+    const REFRESH: i64 = 5_000_000;
 
     /// Reads the distance.
     pub fn new() -> Self {
