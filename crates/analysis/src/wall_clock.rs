@@ -68,7 +68,8 @@ impl Steps {
 fn is_step(samples: &[(TestTime, i64)], index: usize) -> bool {
     let before = &samples[index.saturating_sub(3)..index];
     let after = &samples[index..samples.len().min(index + 3)];
-    let apart = after.last()?.0.since(before.first()?.0).0.max(0);
+    let (Some(first), Some(last)) = (before.first(), after.last()) else { return false };
+    let apart = last.0.since(first.0).0.max(0);
     let allowed = LEAST_STEP.saturating_add(apart / 1_000 * (FASTEST_SLEW / 1_000_000));
     let by = median(after).saturating_sub(median(before));
     let here = samples[index].1.saturating_sub(samples[index - 1].1);

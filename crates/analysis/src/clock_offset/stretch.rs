@@ -38,7 +38,11 @@ const SHORTEST: Duration = Duration::from_millis(300);
 pub(super) fn idle_blocks(phases: &[PhaseWindow]) -> Vec<Window> {
     let mut blocks: Vec<Window> = Vec::new();
     // A test has no more phases than there are kinds of them; a foreign file may say so.
-    for entry in phases.iter().take(Phase::ALL.len()).filter(|entry| entry.phase != Phase::Load && entry.window.from < entry.window.to) {
+    for entry in phases
+        .iter()
+        .take(Phase::ALL.len())
+        .filter(|entry| entry.phase != Phase::Load && entry.window.from < entry.window.to)
+    {
         match blocks.last_mut() {
             Some(last) if last.to == entry.window.from => last.to = entry.window.to,
             _ => blocks.push(entry.window),
