@@ -21,8 +21,9 @@ const CARRIED_OVER: Duration = Duration::from_millis(20);
 /// The steps of one host's wall clock against its test clock.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Steps {
-    /// Stamps that the host took in these windows may be off. In order.
+    /// Stamps in these windows may be off. In order, and apart from each other.
     windows: Vec<Window>,
+    count: usize,
 }
 
 impl Steps {
@@ -34,47 +35,64 @@ impl Steps {
             .map(|row| (row.at, row.realtime.saturating_sub(row.at.0)))
             .collect();
         samples.sort_by_key(|(at, _)| *at);
-        let mut windows = Vec::new();
+        let (mut windows, mut count) = (Vec::new(), 0);
         let mut index = 1;
         while index < samples.len() {
-            if is_step(&samples, index) {
-                windows.push(Window { from: samples[index - 1].0, to: samples[index].0 + CARRIED_OVER });
+            if let Some(by) = step(&samples, index) {
+                let window = Window { from: samples[index - 1].0, to: samples[index].0 + CARRIED_OVER };
+                // Stamps of that time, and where the step has put them.
+                let moved = |at: TestTime| TestTime(at.0.saturating_add(by));
+                windows.push(window);
+                windows.push(Window { from: moved(window.from), to: moved(window.to) });
+                count += 1;
                 // What stands on either side of one step is not to be taken for another.
                 index += 3;
             } else {
                 index += 1;
             }
         }
-        Self { windows }
+        Self { windows: apart(windows), count }
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        self.windows.len()
+        self.count
     }
 
-    /// Whether a stamp that the host took at this time may be off.
+    /// Whether a stamp of this host that says so may be off.
     pub(crate) fn are_around(&self, at: TestTime) -> bool {
-        // Windows overlap by less than one sample, so only the last two that begin before it can hold it.
         let begun = self.windows.partition_point(|window| window.from <= at);
-        self.windows[begun.saturating_sub(2)..begun].iter().any(|window| window.contains(at))
+        self.windows[..begun].last().is_some_and(|window| window.contains(at))
     }
 }
 
-/// Whether the wall clock stepped between the sample before this and this.
+/// The same stretches of time as windows that do not overlap, in order.
+fn apart(mut windows: Vec<Window>) -> Vec<Window> {
+    windows.sort_by_key(|window| window.from);
+    let mut joined: Vec<Window> = Vec::new();
+    for window in windows {
+        match joined.last_mut() {
+            Some(last) if window.from <= last.to => last.to = last.to.max(window.to),
+            _ => joined.push(window),
+        }
+    }
+    joined
+}
+
+/// By how much the wall clock stepped forward between the sample before this and this.
 ///
 /// A thread that is interrupted between its two readings gives one sample that is off; so the medians of three on either
 /// side are compared, as far as there are three.
-fn is_step(samples: &[(TestTime, i64)], index: usize) -> bool {
+fn step(samples: &[(TestTime, i64)], index: usize) -> Option<i64> {
     let before = &samples[index.saturating_sub(3)..index];
     let after = &samples[index..samples.len().min(index + 3)];
-    let (Some(first), Some(last)) = (before.first(), after.last()) else { return false };
-    let apart = last.0.since(first.0).0.max(0);
+    let apart = after.last()?.0.since(before.first()?.0).0.max(0);
     let allowed = LEAST_STEP.saturating_add(apart / 1_000 * (FASTEST_SLEW / 1_000_000));
     let by = median(after).saturating_sub(median(before));
     let here = samples[index].1.saturating_sub(samples[index - 1].1);
     // Both: the level has changed, and it changed here.
-    by.saturating_abs() > allowed && here.saturating_abs() > by.saturating_abs() / 2
+    let stepped = by.saturating_abs() > allowed && here.saturating_abs() > by.saturating_abs() / 2;
+    stepped.then_some(by)
 }
 
 fn median(samples: &[(TestTime, i64)]) -> i64 {

@@ -261,7 +261,7 @@ fn without_the_servers_rows_a_loss_is_of_neither_direction() {
 
 #[test]
 fn what_a_server_that_vanished_did_not_tell_any_more_is_lost_in_neither_direction() {
-    let mut run = TwoClocks { phases: [5, 8, 5], ..TwoClocks::default() }.run();
+    let mut run = TwoClocks { phases: [5, 8, 5], queue: |_, _| 0, ..TwoClocks::default() }.run();
     let frames = &mut run.scenario.recording.frames;
     frames.retain(|frame| frame.point == Client || frame.number < 10);
     run.scenario.recording.end.as_mut().unwrap().partial = Some("the server vanished".to_owned());
@@ -272,7 +272,9 @@ fn what_a_server_that_vanished_did_not_tell_any_more_is_lost_in_neither_directio
     assert_eq!(leg.delays.queueing_delay.after.unwrap().lost, 0, "nobody knows");
     assert!(leg.unattributed > 20, "{}", leg.unattributed);
     // What was answered had arrived, told or not.
-    assert!(run.queueing_error(&analysis, 950) < MS);
+    certain(&analysis);
+    // All but those of the last 3 s, of which nobody waited long enough.
+    assert!(leg.delays.queueing_delay.after.unwrap().n > 70);
 }
 
 #[test]
