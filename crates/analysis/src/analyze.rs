@@ -117,7 +117,12 @@ pub fn analyze(recording: &Recording) -> Analysis {
         round_trip_delay,
         waiting_time,
         delay_flows,
-        one_way_delay: one_way_delay::one_way_delay(&legs, offset.as_ref(), &judgement),
+        one_way_delay: one_way_delay::one_way_delay(
+            &legs,
+            offset.as_ref(),
+            &judgement,
+            attribution::told_until(recording),
+        ),
         round_trip_variation: delay_variation::of_round_trips(&probes, &judgement),
         tcp_round_trip: tcp_round_trip::tcp_round_trip(recording, offset.as_ref()),
         transaction_flows: transactions::transactions(recording, end),

@@ -17,6 +17,7 @@ use crate::clock_offset::ClockOffset;
 use crate::join::{ProbeFlow, UDP_PROBE};
 use crate::metrics::reordering::Displacement;
 use crate::metrics::round_trip_delay::Judgement;
+pub(crate) use gathering::told_until;
 
 /// What became of a packet on one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,7 +19,9 @@ mod part;
 mod stretch;
 mod tracks;
 
-use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
+use std::collections::HashMap;
+
+use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
@@ -27,9 +29,9 @@ use rrul_model::units::Delay;
 
 use crate::by_direction::ByDirection;
 use crate::leg::Leg;
-use crate::wall_clock::{self, WallClockStep};
+use crate::wall_clock::Steps;
 use locate::Place;
-use tracks::{Kind, Tracks};
+use tracks::Tracks;
 
 /// The server's clock less the client's.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,9 +43,11 @@ pub struct ClockOffset {
     slope_error: Option<f64>,
     floor_spread: Option<f64>,
     uncertain: Option<String>,
-    kinds: Vec<Kind>,
+    /// The kind of each flow's packets.
+    kinds: HashMap<FlowId, usize>,
     segments: Vec<Segment>,
-    wall_clock_steps: Vec<(ObservationPoint, WallClockStep)>,
+    /// Of either host's wall clock.
+    wall_clocks: [Steps; 2],
 }
 
 /// A stretch of the test in which neither clock stepped and no route changed.
@@ -105,12 +109,14 @@ impl ClockOffset {
     /// O(n log n) in the number of packets.
     pub(crate) fn estimate(recording: &Recording, legs: &[Leg<'_>]) -> Option<Self> {
         let points = [ObservationPoint::Client, ObservationPoint::Server];
-        let steps = |point| wall_clock::steps(recording, point).into_iter().map(move |step| (point, step));
-        let wall_clock_steps: Vec<_> = points.into_iter().flat_map(steps).collect();
-        let unusable = |server, client| off(&wall_clock_steps, server, client);
+        let wall_clocks = points.map(|point| Steps::of(recording, point));
+        let unusable = |server, client| {
+            let [at_client, at_server] = &wall_clocks;
+            at_server.are_around(TestTime(server)) || at_client.are_around(TestTime(client))
+        };
         let tracks = Tracks::of(legs, unusable)?;
         let mut offset = estimate::estimate(recording, &tracks);
-        offset.wall_clock_steps = wall_clock_steps;
+        offset.wall_clocks = wall_clocks;
         Some(offset)
     }
 
@@ -195,7 +201,7 @@ impl ClockOffset {
             return None;
         }
         let (server, client) = stamps(direction, sent, received);
-        let kind = Tracks::kind_of(&self.kinds, flow)?;
+        let kind = *self.kinds.get(&flow.id)?;
         self.above_level(kind, direction, server, client).map(nanoseconds)
     }
 
@@ -206,7 +212,7 @@ impl ClockOffset {
         up: (TestTime, TestTime),
         down: (TestTime, TestTime),
     ) -> Option<(usize, usize)> {
-        let kind = Tracks::kind_of(&self.kinds, flow)?;
+        let kind = *self.kinds.get(&flow.id)?;
         let [there, back] = [(Direction::Up, up), (Direction::Down, down)].map(|(direction, (sent, received))| {
             let (server, client) = stamps(direction, sent, received);
             self.segment_index(direction, server, client)
@@ -217,22 +223,17 @@ impl ClockOffset {
     /// Whether one of a packet's stamps was taken around a step of that host's wall clock, by which kernel stamps are
     /// carried over.
     pub(crate) fn is_misstamped(&self, direction: Direction, sent: TestTime, received: Option<TestTime>) -> bool {
-        let at = match direction {
-            Direction::Up => [(ObservationPoint::Client, Some(sent)), (ObservationPoint::Server, received)],
-            Direction::Down => [(ObservationPoint::Server, Some(sent)), (ObservationPoint::Client, received)],
+        let [at_client, at_server] = &self.wall_clocks;
+        let (server, client) = match direction {
+            Direction::Up => (received, Some(sent)),
+            Direction::Down => (Some(sent), received),
         };
-        let within = |(point, at): &(ObservationPoint, Option<TestTime>)| {
-            let of = |(host, step): &(ObservationPoint, WallClockStep)| {
-                host == point && at.is_some_and(|at| step.window.contains(at))
-            };
-            self.wall_clock_steps.iter().any(of)
-        };
-        at.iter().any(within)
+        server.is_some_and(|at| at_server.are_around(at)) || client.is_some_and(|at| at_client.are_around(at))
     }
 
     /// How often the wall clock of either host stepped.
     pub fn wall_clock_steps(&self) -> usize {
-        self.wall_clock_steps.len()
+        self.wall_clocks.iter().map(Steps::count).sum()
     }
 
     /// How far a packet lies above the smallest delay of its kind, nanoseconds.
@@ -306,13 +307,6 @@ fn stamps(direction: Direction, sent: TestTime, received: TestTime) -> (i64, i64
         Direction::Up => (received.0, sent.0),
         Direction::Down => (sent.0, received.0),
     }
-}
-
-fn off(steps: &[(ObservationPoint, WallClockStep)], server: i64, client: i64) -> bool {
-    steps.iter().any(|(point, step)| {
-        let stamp = if *point == ObservationPoint::Server { server } else { client };
-        step.window.contains(TestTime(stamp))
-    })
 }
 
 fn nanoseconds(value: f64) -> Delay {

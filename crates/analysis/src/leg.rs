@@ -36,7 +36,8 @@ pub(crate) struct Leg<'a> {
     pub(crate) direction: Direction,
     /// Every packet that was sent, by its number.
     pub(crate) journeys: Vec<Journey>,
-    /// Whether a packet that did not arrive is known to have been lost in this direction: the receiver's rows are there.
+    /// Whether a packet that did not arrive can be known to have been lost in this direction: there are rows of the
+    /// receiver, as far as they go.
     pub(crate) attributed: bool,
     /// Numbers in the order of arrival, duplicates included.
     #[allow(dead_code, reason = "reordering is told next")]

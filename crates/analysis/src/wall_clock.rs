@@ -1,14 +1,13 @@
 //! Steps of a host's wall clock against the test's clock, around which kernel stamps cannot be believed.
 //!
 //! The kernel stamps packets with the wall clock, and the ends carry those stamps over to the test's clock by a distance
-//! that they read anew every 50 ms. When a time service steps the wall clock, stamps in between are off by the step.
+//! that they read anew every 5 ms. When a time service steps the wall clock, stamps in between are off by the step.
 
 use std::time::Duration;
 
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
-use rrul_model::units::Delay;
 
 /// Smallest step, nanoseconds. Less is a reading that was interrupted, or slewing.
 const LEAST_STEP: i64 = 500_000;
@@ -17,45 +16,74 @@ const LEAST_STEP: i64 = 500_000;
 const FASTEST_SLEW: i64 = 1_000_000;
 
 /// How long after a step stamps may still be carried over by the old distance.
-const CARRIED_OVER: Duration = Duration::from_millis(60);
+const CARRIED_OVER: Duration = Duration::from_millis(20);
 
-/// A step of one host's wall clock against its test clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WallClockStep {
-    /// Stamps that this host took in this window may be off.
-    pub(crate) window: Window,
-    /// By how much, forward.
-    pub(crate) by: Delay,
+/// The steps of one host's wall clock against its test clock.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Steps {
+    /// Stamps in these windows may be off. In order, and apart from each other.
+    windows: Vec<Window>,
+    count: usize,
 }
 
-/// The steps that this host's samples of its wall clock show.
-pub(crate) fn steps(recording: &Recording, point: ObservationPoint) -> Vec<WallClockStep> {
-    let mut samples: Vec<(TestTime, i64)> = recording
-        .tables_of(point)
-        .flat_map(|tables| tables.clock_sample.rows())
-        .map(|row| (row.at, row.realtime.saturating_sub(row.at.0)))
-        .collect();
-    samples.sort_by_key(|(at, _)| *at);
-    let mut steps = Vec::new();
-    let mut index = 1;
-    while index < samples.len() {
-        if let Some(by) = step(&samples, index) {
-            let window = Window { from: samples[index - 1].0, to: samples[index].0 + CARRIED_OVER };
-            steps.push(WallClockStep { window, by });
-            // What stands on either side of one step is not to be taken for another.
-            index += 3;
-        } else {
-            index += 1;
+impl Steps {
+    /// Those that this host's samples of its wall clock show.
+    pub(crate) fn of(recording: &Recording, point: ObservationPoint) -> Self {
+        let mut samples: Vec<(TestTime, i64)> = recording
+            .tables_of(point)
+            .flat_map(|tables| tables.clock_sample.rows())
+            .map(|row| (row.at, row.realtime.saturating_sub(row.at.0)))
+            .collect();
+        samples.sort_by_key(|(at, _)| *at);
+        let (mut windows, mut count) = (Vec::new(), 0);
+        let mut index = 1;
+        while index < samples.len() {
+            if let Some(by) = step(&samples, index) {
+                let window = Window { from: samples[index - 1].0, to: samples[index].0 + CARRIED_OVER };
+                // Stamps of that time, and where the step has put them.
+                let moved = |at: TestTime| TestTime(at.0.saturating_add(by));
+                windows.push(window);
+                windows.push(Window { from: moved(window.from), to: moved(window.to) });
+                count += 1;
+                // What stands on either side of one step is not to be taken for another.
+                index += 3;
+            } else {
+                index += 1;
+            }
+        }
+        Self { windows: apart(windows), count }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whether a stamp of this host that says so may be off.
+    pub(crate) fn are_around(&self, at: TestTime) -> bool {
+        let begun = self.windows.partition_point(|window| window.from <= at);
+        self.windows[..begun].last().is_some_and(|window| window.contains(at))
+    }
+}
+
+/// The same stretches of time as windows that do not overlap, in order.
+fn apart(mut windows: Vec<Window>) -> Vec<Window> {
+    windows.sort_by_key(|window| window.from);
+    let mut joined: Vec<Window> = Vec::new();
+    for window in windows {
+        match joined.last_mut() {
+            Some(last) if window.from <= last.to => last.to = last.to.max(window.to),
+            _ => joined.push(window),
         }
     }
-    steps
+    joined
 }
 
-/// By how much the wall clock stepped between the sample before this and this.
+/// By how much the wall clock stepped forward between the sample before this and this.
 ///
 /// A thread that is interrupted between its two readings gives one sample that is off; so the medians of three on either
 /// side are compared, as far as there are three.
-fn step(samples: &[(TestTime, i64)], index: usize) -> Option<Delay> {
+fn step(samples: &[(TestTime, i64)], index: usize) -> Option<i64> {
     let before = &samples[index.saturating_sub(3)..index];
     let after = &samples[index..samples.len().min(index + 3)];
     let apart = after.last()?.0.since(before.first()?.0).0.max(0);
@@ -64,7 +92,7 @@ fn step(samples: &[(TestTime, i64)], index: usize) -> Option<Delay> {
     let here = samples[index].1.saturating_sub(samples[index - 1].1);
     // Both: the level has changed, and it changed here.
     let stepped = by.saturating_abs() > allowed && here.saturating_abs() > by.saturating_abs() / 2;
-    stepped.then_some(Delay(by))
+    stepped.then_some(by)
 }
 
 fn median(samples: &[(TestTime, i64)]) -> i64 {

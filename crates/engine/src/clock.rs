@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use rrul_model::time::TestTime;
 
+use crate::host_clock::HostClock;
+
 /// An instant on this host's `CLOCK_MONOTONIC_RAW`, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RawTime(pub i64);
@@ -55,14 +57,21 @@ pub fn sleep_until(due: RawTime) {
     }
 }
 
-/// The test's clock: raw time counted from T0.
+/// The test's clock: what the host's clock shows, counted from T0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TestClock {
-    /// T0.
+    /// What the host's clock shows at T0.
     pub origin: RawTime,
+    /// The host's clock.
+    pub host: HostClock,
 }
 
 impl TestClock {
+    /// Counted from this instant, on a clock that runs true.
+    pub fn since(origin: RawTime) -> Self {
+        Self { origin, host: HostClock::TRUE }
+    }
+
     /// Now.
     pub fn now(&self) -> TestTime {
         self.at(RawTime::now())
@@ -70,19 +79,19 @@ impl TestClock {
 
     /// A raw instant in test time.
     pub fn at(&self, raw: RawTime) -> TestTime {
-        TestTime(raw.since(self.origin))
+        TestTime(self.host.reads(raw).since(self.origin))
     }
 
     /// A test time as a raw instant.
     pub fn raw(&self, at: TestTime) -> RawTime {
-        self.origin.plus(at.0)
+        self.host.shows(self.origin.plus(at.0))
     }
 }
 
 /// Carries wall-clock stamps of the kernel over to raw time.
 ///
-/// The distance between the two clocks is read anew every 50 ms, so a stepped or slewed wall clock misplaces a stamp
-/// by no more than the slew within that time (500 ppm: 25 ns) or, once, by the step.
+/// The distance between the two clocks is read anew every 5 ms, so a stepped or slewed wall clock misplaces a stamp
+/// by no more than the slew within that time (500 ppm: 2.5 ns) or, once, by the step.
 #[derive(Debug, Clone)]
 pub struct WallClock {
     distance: i64,
@@ -90,7 +99,7 @@ pub struct WallClock {
 }
 
 impl WallClock {
-    const REFRESH: i64 = 50_000_000;
+    const REFRESH: i64 = 5_000_000;
 
     /// Reads the distance.
     pub fn new() -> Self {
@@ -150,7 +159,7 @@ mod tests {
 
     #[test]
     fn test_time_and_raw_time_are_each_others_inverse() {
-        let clock = TestClock { origin: RawTime(1_000) };
+        let clock = TestClock::since(RawTime(1_000));
         assert_eq!(clock.at(RawTime(1_500)), TestTime(500));
         assert_eq!(clock.raw(TestTime(-500)), RawTime(500));
     }

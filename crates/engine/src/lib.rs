@@ -16,6 +16,7 @@ pub mod environment;
 pub mod flow_type;
 pub mod flow_types;
 pub mod heap;
+pub mod host_clock;
 pub mod host_health;
 pub mod netlink;
 

@@ -129,7 +129,9 @@ mod tests {
     use rrul_model::time::TestTime;
     use rrul_model::units::ByteCount;
 
-    const CLOCK: TestClock = TestClock { origin: RawTime(0) };
+    use crate::host_clock::HostClock;
+
+    const CLOCK: TestClock = TestClock { origin: RawTime(0), host: HostClock::TRUE };
 
     fn row(flow: u16) -> OctetsReceived {
         OctetsReceived { flow: FlowId(flow), at: TestTime(1), octets: ByteCount(2) }

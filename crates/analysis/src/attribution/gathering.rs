@@ -86,7 +86,7 @@ pub(super) fn gather(recording: &Recording) -> Gathered {
 
 /// The server's frames are numbered, so a missing one shows. Up to the first that is missing, or that says that rows were
 /// dropped, they tell everything; in a complete recording without such a frame they do so until the end.
-fn told_until(recording: &Recording) -> Option<TestTime> {
+pub(crate) fn told_until(recording: &Recording) -> Option<TestTime> {
     let mut frames: Vec<_> = recording.frames_of(ObservationPoint::Server).collect();
     frames.sort_by_key(|frame| frame.number);
     let whole = (0..).zip(&frames).take_while(|(number, frame)| frame.number == *number && frame.dropped == 0);

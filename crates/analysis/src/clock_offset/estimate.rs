@@ -74,9 +74,9 @@ pub(super) fn estimate(recording: &Recording, tracks: &Tracks) -> ClockOffset {
         slope_error: error,
         floor_spread: floor_spread(tracks, &parts, slope),
         uncertain: None,
-        kinds: tracks.kinds.clone(),
+        kinds: tracks.kind_of.clone(),
         segments: segments(tracks, &parts, steps, slope),
-        wall_clock_steps: Vec::new(),
+        wall_clocks: Default::default(),
     };
     if doubts.is_empty() && is_contradicted(&offset, tracks) {
         doubts.push("delays under load lie below those of the idle line; a clock or a route changed unseen".to_owned());
@@ -285,7 +285,7 @@ fn floor_spread(tracks: &Tracks, parts: &[Part], slope: f64) -> Option<f64> {
 /// Whether more than a few packets of some kind and direction were faster than the line allows.
 fn is_contradicted(offset: &ClockOffset, tracks: &Tracks) -> bool {
     let mut counts = vec![ByDirection::<(usize, usize)>::default(); tracks.kinds.len()];
-    for track in &tracks.ways {
+    for track in tracks.all() {
         let (all, faster) = counts[track.kind].of_mut(track.direction);
         *all += track.packets.len();
         let above = |packet| {

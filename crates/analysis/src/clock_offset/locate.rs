@@ -29,7 +29,7 @@ pub(super) fn locate(
     rise: impl Fn(usize, Direction) -> f64,
 ) -> Place {
     let mut found: [Vec<(f64, f64, f64)>; 2] = Default::default();
-    for track in &tracks.ways {
+    for track in tracks.all() {
         let by = rise(track.kind, track.direction);
         // What is less than a millisecond cannot be told from what packets of others do.
         let Some((before, after)) = (by.abs() > 1e6).then(|| best_pair(track, gap, by)).flatten() else { continue };

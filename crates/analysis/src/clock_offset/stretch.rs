@@ -15,6 +15,12 @@ use crate::statistics::percentile::percentile;
 /// Grid on which smallest delays are compared, nanoseconds.
 const BIN: i64 = 100_000_000;
 
+/// As many bins are looked at: an hour.
+const MOST_BINS: u128 = 36_000;
+
+/// As many steps are believed of one idle block: a clock that steps more often is none.
+const MOST_STEPS: usize = 16;
+
 /// Bins on either side of a step that are compared.
 const BESIDE: usize = 5;
 
@@ -31,7 +37,12 @@ const SHORTEST: Duration = Duration::from_millis(300);
 /// Stretches without load, on the client's clock: the phases before it together, and that after it.
 pub(super) fn idle_blocks(phases: &[PhaseWindow]) -> Vec<Window> {
     let mut blocks: Vec<Window> = Vec::new();
-    for entry in phases.iter().filter(|entry| entry.phase != Phase::Load && entry.window.from < entry.window.to) {
+    // A test has no more phases than there are kinds of them; a foreign file may say so.
+    for entry in phases
+        .iter()
+        .take(Phase::ALL.len())
+        .filter(|entry| entry.phase != Phase::Load && entry.window.from < entry.window.to)
+    {
         match blocks.last_mut() {
             Some(last) if last.to == entry.window.from => last.to = entry.window.to,
             _ => blocks.push(entry.window),
@@ -79,7 +90,7 @@ fn steps_within(tracks: &Tracks, block: Window) -> Vec<(TestTime, Duration)> {
     candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut steps: Vec<(usize, Duration)> = Vec::new();
     for (_, at, around) in candidates {
-        if steps.iter().all(|(other, _)| at.abs_diff(*other) > BESIDE) {
+        if steps.len() < MOST_STEPS && steps.iter().all(|(other, _)| at.abs_diff(*other) > BESIDE) {
             steps.push((at, around));
         }
     }
@@ -126,10 +137,10 @@ fn rise(bins: &[Option<f64>], at: usize, gap: usize) -> Option<Rise> {
 
 /// The smallest apparent delay of each bin of the block.
 fn smallest(tracks: &Tracks, kind: usize, direction: Direction, block: Window) -> Vec<Option<f64>> {
-    // A block of a foreign file may be of any length; a test is of hours at most.
-    let count = (block.length().as_nanos() / u128::from(BIN.cast_unsigned())).min(1_000_000) as usize;
+    // A block of a foreign file may be of any length; the idle line of a test is looked at for minutes.
+    let count = (block.length().as_nanos() / u128::from(BIN.cast_unsigned())).min(MOST_BINS) as usize;
     let mut bins = vec![None; count];
-    let ours = tracks.ways.iter().filter(|track| track.kind == kind && track.direction == direction);
+    let ours = tracks.of_kind(kind, direction).iter();
     for packet in ours.flat_map(|track| &track.packets).filter(|packet| block.contains(TestTime(packet.client))) {
         let index = packet.client.saturating_sub(block.from.0) / BIN;
         if let Some(bin) = usize::try_from(index).ok().and_then(|index| bins.get_mut(index)) {

@@ -1,9 +1,12 @@
 //! What the offset of two clocks is estimated from: apparent delays of packets of one kind, by path and direction.
 
-use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
+use std::collections::HashMap;
+
+use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
 use rrul_model::time::Window;
 use rrul_model::units::ByteCount;
 
+use crate::by_direction::ByDirection;
 use crate::join::UDP_PROBE;
 use crate::leg::Leg;
 
@@ -15,8 +18,8 @@ const LONGEST: i128 = 60_000_000_000;
 
 /// Packets of one kind: what is sent in one octet more or less takes another time to send, and each family has its own
 /// route, so each kind has a smallest delay of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kind {
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Kind {
     flow_type: String,
     family: AddressFamily,
     length: ByteCount,
@@ -71,7 +74,10 @@ pub(super) struct Tracks {
     /// The server's clock less the client's, roughly, nanoseconds.
     pub(super) reference: i64,
     pub(super) kinds: Vec<Kind>,
-    pub(super) ways: Vec<Track>,
+    /// The kind of each flow's packets, as an index.
+    pub(super) kind_of: HashMap<FlowId, usize>,
+    /// By kind.
+    ways: Vec<ByDirection<Vec<Track>>>,
 }
 
 impl Tracks {
@@ -88,39 +94,48 @@ impl Tracks {
             });
             placed.filter(|(server, client)| !unusable(*server, *client)).collect()
         };
-        let ahead: Vec<(Direction, i128)> = legs()
-            .flat_map(|leg| stamps(leg).into_iter().map(|(s, c)| (leg.direction, i128::from(s) - i128::from(c))))
-            .collect();
+        let stamps: Vec<(&Leg<'_>, Vec<(i64, i64)>)> = legs().map(|leg| (leg, stamps(leg))).collect();
+        let ahead = |(server, client): &(i64, i64)| i128::from(*server) - i128::from(*client);
         let middle = |direction| {
-            let mut of: Vec<i128> = ahead.iter().filter(|(way, _)| *way == direction).map(|(_, by)| *by).collect();
-            let middle = of.len() / 2;
-            (!of.is_empty()).then(|| *of.select_nth_unstable(middle).1)
+            let ours = stamps.iter().filter(|(leg, _)| leg.direction == direction);
+            let mut ahead: Vec<i128> = ours.flat_map(|(_, stamps)| stamps.iter().map(ahead)).collect();
+            let middle = ahead.len() / 2;
+            (!ahead.is_empty()).then(|| *ahead.select_nth_unstable(middle).1)
         };
         let reference = i128::midpoint(middle(Direction::Up)?, middle(Direction::Down)?);
         let reference = reference.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-        let mut kinds: Vec<Kind> = Vec::new();
-        let mut tracks = Vec::new();
-        for leg in legs() {
-            let of = Kind::of(leg.flow);
-            let kind = kinds.iter().position(|kind| *kind == of).unwrap_or(kinds.len());
-            if kind == kinds.len() {
-                kinds.push(of);
-            }
-            let packet = |(server, client): (i64, i64)| {
-                let ahead = i128::from(server) - i128::from(client) - i128::from(reference);
+        let mut found: HashMap<Kind, usize> = HashMap::new();
+        let mut tracks = Self { reference, kinds: Vec::new(), kind_of: HashMap::new(), ways: Vec::new() };
+        for (leg, stamps) in &stamps {
+            let packet = |stamps: &(i64, i64)| {
+                let ahead = ahead(stamps) - i128::from(reference);
                 let apparent = if leg.direction == Direction::Up { ahead } else { -ahead };
+                let (server, client) = *stamps;
                 (apparent.abs() <= LONGEST).then_some(Packet { server, client, apparent: apparent as f64 })
             };
-            let packets = stamps(leg).into_iter().filter_map(packet).collect();
-            tracks.push(Track { kind, direction: leg.direction, packets });
+            let packets: Vec<Packet> = stamps.iter().filter_map(packet).collect();
+            if packets.is_empty() {
+                continue;
+            }
+            let kind = *found.entry(Kind::of(leg.flow)).or_insert_with_key(|kind| {
+                tracks.kinds.push(kind.clone());
+                tracks.ways.push(ByDirection::default());
+                tracks.kinds.len() - 1
+            });
+            tracks.kind_of.insert(leg.flow.id, kind);
+            tracks.ways[kind].of_mut(leg.direction).push(Track { kind, direction: leg.direction, packets });
         }
-        Some(Self { reference, kinds, ways: tracks })
+        Some(tracks)
     }
 
-    /// The kind that this flow's packets are of.
-    pub(super) fn kind_of(kinds: &[Kind], flow: &FlowSpec) -> Option<usize> {
-        let of = Kind::of(flow);
-        kinds.iter().position(|kind| *kind == of)
+    /// The flows of one kind in one direction.
+    pub(super) fn of_kind(&self, kind: usize, direction: Direction) -> &[Track] {
+        self.ways.get(kind).map_or(&[], |ways| ways.of(direction))
+    }
+
+    /// All flows.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Track> {
+        self.ways.iter().flat_map(|ways| ways.up.iter().chain(&ways.down))
     }
 
     /// Packets of one kind and direction that the client sent or received within these windows: x and apparent delay.
@@ -130,8 +145,7 @@ impl Tracks {
         direction: Direction,
         within: &'a [Window],
     ) -> impl Iterator<Item = (f64, f64)> + 'a {
-        let ours = self.ways.iter().filter(move |track| track.kind == kind && track.direction == direction);
-        ours.flat_map(move |track| {
+        self.of_kind(kind, direction).iter().flat_map(move |track| {
             let inside = move |packet: &&Packet| {
                 within.iter().any(|window| (window.from.0..window.to.0).contains(&packet.client))
             };

@@ -143,10 +143,17 @@ pub struct LegDelay {
 }
 
 /// Delay by direction of these legs.
-pub(crate) fn one_way_delay(legs: &[Leg<'_>], clock: Option<&ClockOffset>, judgement: &Judgement<'_>) -> OneWayDelay {
+///
+/// The server tells of every packet that reached it until `told_until`, on its clock; `None` when it does to the end.
+pub(crate) fn one_way_delay(
+    legs: &[Leg<'_>],
+    clock: Option<&ClockOffset>,
+    judgement: &Judgement<'_>,
+    told_until: Option<TestTime>,
+) -> OneWayDelay {
     let Some(clock) = clock else { return OneWayDelay::default() };
     let probes: Vec<&Leg<'_>> = legs.iter().filter(|leg| leg.flow.flow_type == UDP_PROBE).collect();
-    let told: Vec<LegDelay> = probes.iter().map(|leg| leg_delay(leg, clock, judgement)).collect();
+    let told: Vec<LegDelay> = probes.iter().map(|leg| leg_delay(leg, clock, judgement, told_until)).collect();
     let pooled = ByDirection::each(|direction| {
         let ours = || told.iter().filter(move |leg| leg.direction == direction);
         DirectionDelay {
@@ -163,7 +170,8 @@ pub(crate) fn one_way_delay(legs: &[Leg<'_>], clock: Option<&ClockOffset>, judge
     }
 }
 
-fn leg_delay(leg: &Leg<'_>, clock: &ClockOffset, judgement: &Judgement<'_>) -> LegDelay {
+fn leg_delay(leg: &Leg<'_>, clock: &ClockOffset, judgement: &Judgement<'_>, told_until: Option<TestTime>) -> LegDelay {
+    let told_until = told_until.map(|until| clock.client_time(until) - judgement.waiting_time);
     let (mut unattributed, mut misstamped) = (0, 0);
     let mut singletons: Vec<Singleton> = Vec::new();
     let mut queueing = Vec::new();
@@ -172,11 +180,11 @@ fn leg_delay(leg: &Leg<'_>, clock: &ClockOffset, judgement: &Judgement<'_>) -> L
             misstamped += 1;
             continue;
         }
-        if one.received.is_none() && !leg.attributed {
+        let (at, delay) = crossing(leg.direction, &one, clock);
+        if one.received.is_none() && !(leg.attributed && told_until.is_none_or(|until| at <= until)) {
             unattributed += 1;
             continue;
         }
-        let (at, delay) = crossing(leg.direction, &one, clock);
         let delay = delay.filter(|delay| *delay <= Delay::from(judgement.waiting_time));
         singletons.push(Singleton { sequence: one.sequence, sent: at, delay });
         if clock.uncertain().is_none() {

@@ -22,6 +22,7 @@ mod robustness;
 mod sharing;
 mod summary;
 mod tcp_loss;
+mod tcp_round_trip;
 mod two_clocks;
 mod validity;
 mod voip;

@@ -4,9 +4,11 @@ use proptest::prelude::*;
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::DelayPoint;
 use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::observation::{ClockSample, PacketReceivedTable, ProbeReceivedTable};
+use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
-use crate::builder::{MS, SECOND};
+use crate::builder::{Client, MS, SECOND, Server};
 use crate::two_clocks::{Clock, Run, TwoClocks};
 
 const SKEWS: [f64; 9] = [0.0, 50.0, -50.0, 100.0, 200.0, -200.0, 350.0, 500.0, -500.0];
@@ -230,7 +232,7 @@ fn lost_packets_are_infinitely_late_in_their_own_direction_only() {
     for frame in &mut run.scenario.recording.frames {
         let kept: Vec<_> =
             frame.tables.probe_received.rows().filter(|row| row.flow != flow || row.sequence % 50 != 0).collect();
-        frame.tables.probe_received = rrul_model::observation::ProbeReceivedTable::default();
+        frame.tables.probe_received = ProbeReceivedTable::default();
         for row in kept {
             frame.tables.push(row.into());
         }
@@ -248,13 +250,67 @@ fn lost_packets_are_infinitely_late_in_their_own_direction_only() {
 fn without_the_servers_rows_a_loss_is_of_neither_direction() {
     let mut run = TwoClocks::default().run();
     for frame in &mut run.scenario.recording.frames {
-        frame.tables.packet_received = rrul_model::observation::PacketReceivedTable::default();
+        frame.tables.packet_received = PacketReceivedTable::default();
     }
     let analysis = run.analyze();
     certain(&analysis);
     let leg = &analysis.one_way_delay.legs[0];
     assert_eq!(leg.delays.queueing_delay.load.unwrap().lost, 0);
     assert!(leg.unattributed > 200, "{} of about 340", leg.unattributed);
+}
+
+#[test]
+fn what_a_server_that_vanished_did_not_tell_any_more_is_lost_in_neither_direction() {
+    let mut run = TwoClocks { phases: [5, 8, 5], queue: |_, _| 0, ..TwoClocks::default() }.run();
+    let frames = &mut run.scenario.recording.frames;
+    frames.retain(|frame| frame.point == Client || frame.number < 10);
+    run.scenario.recording.end.as_mut().unwrap().partial = Some("the server vanished".to_owned());
+    let analysis = run.analyze();
+    let leg = analysis.one_way_delay.legs.iter().find(|leg| leg.direction == Direction::Up).unwrap();
+    let idle = leg.delays.queueing_delay.idle.unwrap();
+    assert!((5..30).contains(&idle.lost), "{} of 250 lost at 5 %", idle.lost);
+    assert_eq!(leg.delays.queueing_delay.after.unwrap().lost, 0, "nobody knows");
+    assert!(leg.unattributed > 20, "{}", leg.unattributed);
+    // What was answered had arrived, told or not.
+    certain(&analysis);
+    // All but those of the last 3 s, of which nobody waited long enough.
+    assert!(leg.delays.queueing_delay.after.unwrap().n > 70);
+}
+
+#[test]
+fn stamps_from_around_a_step_of_the_wall_clock_are_not_believed() {
+    let mut run = TwoClocks { phases: [5, 10, 5], queue: |_, _| 0, ..TwoClocks::default() }.run();
+    let stepped = 8 * SECOND;
+    for tick in 0..200 {
+        let at = run.server(tick * SECOND / 10);
+        let realtime = at + if tick * SECOND / 10 > stepped { 250 * MS } else { 0 };
+        run.scenario.observe(Server, tick * SECOND / 10, ClockSample { at: TestTime(at), realtime });
+    }
+    // One reading was interrupted. That is no step.
+    run.scenario.observe(Server, 2 * SECOND, ClockSample { at: TestTime(run.server(2_050 * MS)), realtime: 0 });
+    // For a moment the kernel's stamps are carried over by the old distance.
+    let window = run.server(stepped)..run.server(stepped + 15 * MS);
+    let mut moved = 0;
+    for frame in run.scenario.recording.frames.iter_mut().filter(|frame| frame.point == Server) {
+        let rows: Vec<_> = frame.tables.packet_received.rows().collect();
+        frame.tables.packet_received = PacketReceivedTable::default();
+        for mut row in rows {
+            if window.contains(&row.received.0) {
+                moved += 1;
+                row.received = TestTime(row.received.0 + 250 * MS);
+            }
+            frame.tables.push(row.into());
+        }
+    }
+    assert!(moved >= 2, "{moved}");
+    let analysis = run.analyze();
+    certain(&analysis);
+    let told = &analysis.one_way_delay;
+    assert_eq!(told.clocks.as_ref().unwrap().wall_clock_steps, 1);
+    let most = told.up.queueing_delay.load.unwrap().max.unwrap();
+    assert!(most < Delay(2 * MS), "{most}");
+    let misstamped: u64 = told.legs.iter().map(|leg| leg.misstamped).sum();
+    assert!((moved..100).contains(&misstamped), "{misstamped}");
 }
 
 fn series(analysis: &Analysis) -> Vec<DelayPoint> {

@@ -92,6 +92,7 @@ pub(crate) struct Truth {
 pub(crate) struct Run {
     pub(crate) scenario: Scenario,
     pub(crate) truth: Vec<Truth>,
+    server: Clock,
 }
 
 impl TwoClocks {
@@ -120,7 +121,7 @@ impl TwoClocks {
                 }
             }
         }
-        Run { scenario, truth }
+        Run { scenario, truth, server: self.server.clone() }
     }
 
     fn probe(
@@ -171,6 +172,11 @@ impl TwoClocks {
 }
 
 impl Run {
+    /// What the server's clock shows at a true time.
+    pub(crate) fn server(&self, at: i64) -> i64 {
+        self.server.reads(at)
+    }
+
     pub(crate) fn analyze(&self) -> Analysis {
         self.scenario.analyze()
     }

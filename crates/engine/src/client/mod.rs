@@ -202,7 +202,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     let (client, server) = hosts.before(state);
     let matched = matching_clocks::match_clocks(&mut control, stop).map_err(lost)?;
     let lead = i64::try_from(LEAD.as_nanos()).unwrap_or(0) + 2 * matched.round_trip;
-    let clock = TestClock { origin: matched.read_at.plus(lead) };
+    let clock = TestClock::since(matched.read_at.plus(lead));
     let server_origin = matched.server_time(clock.origin);
     let header = Header {
         format: FORMAT.to_owned(),

@@ -95,7 +95,7 @@ mod tests {
             watch.take(report, TestTime(milliseconds * 1_000_000), &mut notebook);
         }
         watch.finish(TestTime(99_000_000_000), &mut notebook);
-        let frames = observer.collect(TestClock { origin: RawTime(0) });
+        let frames = observer.collect(TestClock::since(RawTime(0)));
         let rows = frames.iter().flat_map(|frame| frame.tables.icmp_message.rows());
         rows.map(|row| (row.at.0 / 1_000_000, row.code, row.from_server, row.count)).collect()
     }

@@ -142,6 +142,6 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
 fn open_session(shared: &Shared, peer: SocketAddr) -> Option<(OpenSession<'_>, sources::Held)> {
     let limits = &shared.options.limits;
     let held = sources::take(&shared.session_sources, peer.ip(), limits.sessions.div_ceil(SHARE_OF_A_SOURCE))?;
-    let session = shared.sessions.open(limits, peer).ok()?;
+    let session = shared.sessions.open(limits, shared.clock, peer).ok()?;
     Some((session, held))
 }

@@ -21,7 +21,9 @@ use std::thread::JoinHandle;
 
 pub use rrul_proto::limits::Limits;
 
+use crate::clock::RawTime;
 use crate::environment::{self, Privacy};
+use crate::host_clock::{ClockDistortion, HostClock};
 use datagram_port::DatagramPort;
 use host::OwnSockets;
 use rrul_model::environment::Environment;
@@ -69,6 +71,8 @@ pub struct ServerOptions {
     pub privacy: Privacy,
     /// Where to tell.
     pub log: Log,
+    /// How wrong the clock is to run by which sessions are stamped; for tests.
+    pub clock: ClockDistortion,
 }
 
 impl Default for ServerOptions {
@@ -79,6 +83,7 @@ impl Default for ServerOptions {
             limits: Limits::default(),
             privacy: Privacy::Open,
             log: Arc::new(|_| {}),
+            clock: ClockDistortion::default(),
         }
     }
 }
@@ -86,6 +91,7 @@ impl Default for ServerOptions {
 /// What the threads of a server share.
 struct Shared {
     options: ServerOptions,
+    clock: HostClock,
     /// This host, read once: reading it disturbs what is being measured.
     environment: Environment,
     sessions: Sessions,
@@ -124,6 +130,7 @@ impl Server {
         let ports = listening::open(&options.addresses, options.port)?;
         let shared = Arc::new(Shared {
             environment: environment::read(options.privacy),
+            clock: HostClock::start(options.clock, RawTime::now()),
             options,
             sockets: OwnSockets::of(&ports),
             sources: Arc::default(),

@@ -24,6 +24,7 @@ use crate::clock::{RawTime, TestClock};
 use crate::control_link::{self, Compression, LinkError};
 use crate::flow_type::{FlowType, ServerPart};
 use crate::flow_types;
+use crate::host_clock::HostClock;
 use crate::test_end::TestEnd;
 
 /// How long after the last phase a server goes on reading its counters: for what is still on its way.
@@ -37,7 +38,8 @@ pub(super) struct Sessions(RwLock<HashMap<Token, Arc<Session>>>);
 pub(super) struct Session {
     token: Token,
     peer: SocketAddr,
-    /// Zero of the session clock.
+    clock: HostClock,
+    /// What the host's clock shows at zero of the session clock.
     epoch: RawTime,
     reflector: Mutex<SessionReflector>,
     /// How packets get to it.
@@ -91,14 +93,15 @@ impl Drop for OpenSession<'_> {
 
 impl Sessions {
     /// Opens a session, if there is room.
-    pub(super) fn open(&self, limits: &Limits, peer: SocketAddr) -> io::Result<OpenSession<'_>> {
+    pub(super) fn open(&self, limits: &Limits, clock: HostClock, peer: SocketAddr) -> io::Result<OpenSession<'_>> {
         let mut octets = [0; 16];
         getrandom::fill(&mut octets).map_err(io::Error::other)?;
         let token = Token(octets);
         let session = Arc::new(Session {
             token,
             peer,
-            epoch: RawTime::now(),
+            clock,
+            epoch: clock.reads(RawTime::now()),
             reflector: Mutex::new(SessionReflector::new(token, limits)),
             connections: Mutex::new(RateCap::new(limits.connections_per_second)),
             one_way: OneWay::default(),
@@ -157,7 +160,7 @@ impl Session {
 
     /// Nanoseconds on the session clock.
     pub(super) fn at(&self, raw: RawTime) -> i64 {
-        raw.since(self.epoch)
+        self.clock.reads(raw).since(self.epoch)
     }
 
     /// The flow that a connection belongs to. Most take one; those that open many take what the cap grants.
@@ -305,7 +308,7 @@ fn measure(
     origin: i64,
     shared: &Shared,
 ) -> Result<(), LinkError> {
-    let clock = TestClock { origin: session.epoch.plus(origin) };
+    let clock = TestClock { origin: session.epoch.plus(origin), host: session.clock };
     let until = end.length() + SETTLING;
     let mut out = stream.try_clone()?;
     end.begin(clock, origin);

@@ -27,6 +27,7 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
             let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
             let _ = writeln!(std::io::stderr(), "{now} {line}");
         }),
+        ..ServerOptions::default()
     })?;
     for address in server.addresses() {
         println!("listening on {address}, TCP and UDP");

@@ -62,6 +62,18 @@ impl Probes {
     }
 }
 
+/// What the link did to each test packet of one direction that entered it in this window, nanoseconds from when it
+/// entered to when it was delivered, ascending; a loss counts as the longest.
+pub(crate) fn one_way_delays(measured: &Measured, direction: Direction, window: &Range<LabTime>) -> Vec<u64> {
+    let probes = measured.truth.direction(direction).records().filter(|record| record.protocol == UDP);
+    let mut delays: Vec<u64> = probes
+        .filter(|record| window.contains(&record.arrival))
+        .map(|record| record.delivery().map_or(u64::MAX, |delivery| delivery.0 - record.arrival.0))
+        .collect();
+    delays.sort_unstable();
+    delays
+}
+
 fn by<'a>(records: impl Iterator<Item = &'a Record>, key: impl Fn(&Record) -> u16) -> BTreeMap<u16, Vec<Record>> {
     let mut groups: BTreeMap<u16, Vec<Record>> = BTreeMap::new();
     for record in records {

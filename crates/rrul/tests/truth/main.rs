@@ -3,6 +3,7 @@
 //! Each test runs a whole measurement over a link of known rate, delay and queue. Tolerances: 0.3 ms for the idle round
 //! trip (the lab's threads take up to 0.1 ms to wake, at four places), 5 % or 1 ms for queueing, 1 % for goodput.
 
+mod clocks;
 mod fates;
 mod link_log;
 mod octets;

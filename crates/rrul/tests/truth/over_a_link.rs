@@ -75,18 +75,40 @@ component = "realtime"
 each.class = ["EF", "BK", "BE"]
 "#;
 
-/// Measures over the link.
+/// Measures over the link of this case.
 pub(crate) fn measure(case: &Case) -> Measured {
     measure_over(&case.link(), PLAN, Families::Only(AddressFamily::Ipv4), &case.to_string())
 }
 
 /// Runs this plan over this link.
 pub(crate) fn measure_over(link: &Link, plan: &str, families: Families, title: &str) -> Measured {
-    measure_prepared(link, plan, families, title, |_| {})
+    measure_on(ServerOptions::default(), link, plan, families, title, |_| {})
 }
 
 /// The same, with hosts that are prepared first.
 pub(crate) fn measure_prepared(
+    link: &Link,
+    plan: &str,
+    families: Families,
+    title: &str,
+    prepare: impl FnOnce(&Lab),
+) -> Measured {
+    measure_on(ServerOptions::default(), link, plan, families, title, prepare)
+}
+
+/// The same against a server that runs so.
+pub(crate) fn measure_against(
+    server: ServerOptions,
+    link: &Link,
+    plan: &str,
+    families: Families,
+    title: &str,
+) -> Measured {
+    measure_on(server, link, plan, families, title, |_| {})
+}
+
+fn measure_on(
+    server: ServerOptions,
     link: &Link,
     plan: &str,
     families: Families,
@@ -99,7 +121,7 @@ pub(crate) fn measure_prepared(
         TestPlan::read("truth", "truth.toml", plan, &[], &surroundings).unwrap_or_else(|error| panic!("{error}"));
     let lab = Lab::up(link, 1).expect("a lab, as one is available");
     prepare(&lab);
-    let server = lab.server().run(|| Server::start(ServerOptions::default()));
+    let server = lab.server().run(move || Server::start(server));
     let server = server.expect("a thread at the far end").expect("a server at the far end");
     let options = RunOptions {
         server: AddressFamily::ALL.map(|family| lab.server().address(family).to_string()).join(","),
