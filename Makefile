@@ -1,4 +1,4 @@
-# make build | demo | test | check | bench; `make` alone says what each does.
+# make build | demo | test | check | bench | accuracy; `make` alone says what each does.
 
 SHELL := /bin/bash
 CARGO ?= cargo
@@ -6,7 +6,7 @@ NPM ?= npm
 BUNDLE := web/dist/chart-library.js
 MODULES := web/node_modules/.package-lock.json
 
-.PHONY: help build demo test check bench web tools
+.PHONY: help build demo test check bench accuracy web tools
 .DEFAULT_GOAL := help
 
 help: ## say what there is to make
@@ -47,3 +47,8 @@ check: tools web ## format, lints, documentation, licences and advisories of dep
 bench: tools web ## processor time and punctuality on an unshaped veth pair, beside iperf3 and ping
 	@scripts/tools bench
 	$(CARGO) bench -p rrul --bench peers
+
+accuracy: tools web ## every figure against the truth of many links, metrics broken on purpose; writes docs/accuracy.md
+	@mkdir -p target
+	scripts/mutations target/mutations.md
+	$(CARGO) test -p rrul --test accuracy -- --full --mutations $(CURDIR)/target/mutations.md --write $(CURDIR)/docs/accuracy.md

@@ -1,0 +1,62 @@
+//! A host that cannot keep up, and one that can.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::Value;
+
+use crate::Bed;
+use crate::bed::Setting;
+use crate::rows::Rows;
+use crate::wire::Wire;
+
+const PLAN: &str =
+    "title = \"a short load\"\nextends = \"quick\"\nphases = { idle = \"3s\", load = \"12s\", after = \"4s\" }\n";
+
+pub(crate) const STARVED: Bed = Bed {
+    name: "starved",
+    about: "20/8 Mbit/s, while two busy loops a core run on the host of both ends.",
+    quick: true,
+    run: starved,
+};
+
+fn starved(rows: &mut Rows) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let burn = |stop: Arc<AtomicBool>| {
+        move || {
+            while !stop.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        }
+    };
+    let burning: Vec<_> = (0..2 * cores).map(|_| std::thread::spawn(burn(Arc::clone(&stop)))).collect();
+    let link = "rtt = \"20ms\"\n[down]\nrate = \"20Mbit/s\"\nqueue = \"fq_codel\"\n[up]\nrate = \"8Mbit/s\"\nqueue = \"fq_codel\"";
+    let measured = Setting::new(link, PLAN).measure();
+    stop.store(true, Ordering::Relaxed);
+    for thread in burning {
+        let _ = thread.join();
+    }
+    rows.equal("R9", "verdict", measured.word("/validity/verdict"), "invalid".to_owned());
+    let reasons = measured.summary["validity"]["reasons"].as_array().unwrap().clone();
+    let blames = |reason: &&Value| reason["severity"] == "invalid" && reason["text"].to_string().contains("processor");
+    let told = reasons.iter().find(blames).map_or("no such reason".to_owned(), |reason| reason["text"].to_string());
+    let named = reasons.iter().any(|reason| blames(&reason));
+    rows.holds("R9", "the cause", "the processor is named", told, named);
+}
+
+pub(crate) const GIGABIT: Bed = Bed {
+    name: "gigabit",
+    about: "1 Gbit/s each way over veth pairs and the kernel's own shaper, on an otherwise idle host.",
+    quick: false,
+    run: gigabit,
+};
+
+fn gigabit(rows: &mut Rows) {
+    let summary = Wire::up("1gbit").measure(PLAN);
+    rows.equal("R9", "verdict", summary["validity"]["verdict"].as_str().unwrap_or("none"), "valid");
+    for direction in ["down", "up"] {
+        let goodput = summary["goodput"][direction]["sum_bps"].as_f64().map(|bits| bits / 1e6);
+        rows.between("R15", format!("goodput {direction}, Mbit/s"), goodput, 1000, 850.0..=1000.0);
+    }
+}
