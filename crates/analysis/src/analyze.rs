@@ -144,7 +144,6 @@ pub fn analyze(recording: &Recording) -> Analysis {
         link_octets,
         hosts: host_health::hosts(recording),
     };
-    analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, load, end - waiting_time);
     analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, scored_load, end - waiting_time);
     let packets = packets.as_slice();
     analysis.saturation = saturation::saturations(recording, &analysis, &rates, packets);

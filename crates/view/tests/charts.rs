@@ -211,11 +211,14 @@ fn what_a_run_does_not_have_is_named() {
 fn doubts_stand_on_the_chart_in_red() {
     let mut run = Made::fq_codel().analysis();
     let reason = |code, severity, text: &str| Reason { code, severity, text: text.to_owned() };
-    run.validity = Validity::of(vec![
-        reason("server_far", Severity::Doubt, "the server is 120 ms away"),
-        reason("no_load", Severity::Invalid, "no upload"),
-        reason("family_absent", Severity::Info, "ipv6 was not tested"),
-    ]);
+    run.validity = Validity::of(
+        vec![
+            reason("server_far", Severity::Doubt, "the server is 120 ms away"),
+            reason("no_load", Severity::Invalid, "no upload"),
+            reason("family_absent", Severity::Info, "ipv6 was not tested"),
+        ],
+        run.validity.confidence,
+    );
     let picture = drawn("overview", &[&run]);
     assert!(!picture.says("ipv6 was not tested"), "what is no doubt stands in the summary alone");
     for warning in ["Doubtful: the server is 120 ms away", "Invalid: no upload"] {

@@ -32,27 +32,30 @@ fn troubled() -> Analysis {
     run.skipped = Skipped { packets: 42, due: 12_042 };
     // As the rules of the analysis word them.
     let reason = |code, severity, text: &str| Reason { code, severity, text: text.to_owned() };
-    run.validity = Validity::of(vec![
-        reason(
-            "packets_skipped",
-            Severity::Info,
-            "the client stalled, so 30 of 4030 test packets of udp_probe/EF/ipv4 were not sent (0.7 %); stop other \
+    run.validity = Validity::of(
+        vec![
+            reason(
+                "packets_skipped",
+                Severity::Info,
+                "the client stalled, so 30 of 4030 test packets of udp_probe/EF/ipv4 were not sent (0.7 %); stop other \
              programs on this host, or allow rrul real-time scheduling",
-        ),
-        reason(
-            "partial",
-            Severity::Doubt,
-            "the recording is not complete: stopped by the user at 31.200 s; the numbers cover what there is of it",
-        ),
-        reason("flow_failed", Severity::Doubt, "bulk_tcp/EF/up/ipv4 failed: connection refused"),
-        reason("family_absent", Severity::Info, "ipv6 was not tested: the server has no IPv6 address"),
-        reason(
-            "server_far",
-            Severity::Doubt,
-            "the server is 120 ms away over ipv4, farther than 80.0 ms: streams take long to fill the line, and delay \
+            ),
+            reason(
+                "partial",
+                Severity::Doubt,
+                "the recording is not complete: stopped by the user at 31.200 s; the numbers cover what there is of it",
+            ),
+            reason("flow_failed", Severity::Doubt, "bulk_tcp/EF/up/ipv4 failed: connection refused"),
+            reason("family_absent", Severity::Info, "ipv6 was not tested: the server has no IPv6 address"),
+            reason(
+                "server_far",
+                Severity::Doubt,
+                "the server is 120 ms away over ipv4, farther than 80.0 ms: streams take long to fill the line, and delay \
              of the distance hides that of queues; use a nearer server",
-        ),
-    ]);
+            ),
+        ],
+        run.validity.confidence,
+    );
     let clocks = run.one_way_delay.clocks.as_mut().expect("clocks");
     clocks.skew_uncertain = Some("no idle stretch after the load tells drift from queues".to_owned());
     let change = SegmentChange { what: "server_clock", direction: None, family: None, by_ns: 100_000_000 };

@@ -153,6 +153,9 @@ pub struct DelayStationarity {
     pub blocks: u64,
 }
 
+/// Most blocks; a longer window is looked at in longer ones.
+const MOST_BLOCKS: u128 = 20_000;
+
 /// Whether rate and delay stayed; `packets` are the pooled probes in the order of time.
 pub(crate) fn stationarity(
     analysis: &Analysis,
@@ -230,7 +233,7 @@ fn judge<I: Iterator<Item = (TestTime, f64)>>(
 ) -> Judged {
     let medians = |length: Duration| -> Vec<f64> {
         let mut blocks: Vec<Vec<f64>> = Vec::new();
-        let width = length.as_nanos().max(1);
+        let width = length.as_nanos().max(window.length().as_nanos() / MOST_BLOCKS).max(1);
         let whole = (window.length().as_nanos() / width) as usize;
         blocks.resize_with(whole, Vec::new);
         for (at, value) in values().filter(|(at, _)| window.contains(*at)) {

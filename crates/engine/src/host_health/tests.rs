@@ -7,9 +7,10 @@ use rrul_model::observation::{ObservationPoint, Tables};
 use super::*;
 use crate::clock::RawTime;
 use crate::environment::{Extent, Way, read_state};
+use crate::host_clock::HostClock;
 use crate::observer::Observer;
 
-const CLOCK: TestClock = TestClock { origin: RawTime(0) };
+const CLOCK: TestClock = TestClock { origin: RawTime(0), host: HostClock::TRUE };
 
 fn tables(observer: &Observer) -> Tables {
     let mut frames = observer.collect(CLOCK);

@@ -6,8 +6,8 @@
 mod clocks;
 mod fates;
 mod link_log;
-mod octets;
 mod markings;
+mod octets;
 mod over_a_link;
 mod own_queue;
 mod streams;
