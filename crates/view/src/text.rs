@@ -84,6 +84,7 @@ pub fn text_comparison(first: &Analysis, second: &Analysis, style: Style) -> Str
     let mut lines = vec![style.heading(&format!("{} and {}", names[0], names[1]))];
     lines.push(format!("Under load, {}.", improvement_sentence([&names[0], &names[1]], [a, b])));
     for (run, name) in runs.iter().zip(&names) {
+        lines.extend(run.validity.confidence.map(|confidence| words::confidence(confidence).to_owned()));
         lines.extend(words::warnings(run).iter().map(|warning| style.alarm(&printable(&format!("{name}: {warning}")))));
     }
     lines.push(String::new());

@@ -2,7 +2,7 @@
 
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::Loss;
-use rrul_analysis::validity::{Severity, Verdict};
+use rrul_analysis::validity::{Confidence, Severity, Verdict};
 use rrul_model::flow::AddressFamily;
 use rrul_model::units::Delay;
 
@@ -145,6 +145,15 @@ pub(crate) fn count(count: u64) -> String {
 pub(crate) fn counted(count: usize, one: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {one}{plural}")
+}
+
+/// How well figures under load stand for the loaded line.
+pub(crate) fn confidence(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::High => "Confidence: high. The line was full, and its rate and delay stayed what they were.",
+        Confidence::Medium => "Confidence: medium. The line was full, but is not known to have stayed what it was.",
+        Confidence::Low => "Confidence: low. The line is not known to have been full.",
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,17 @@
 //! The rules that say whether a recording deserves trust, by concern. docs/metrics.md lists their reasons.
 
+mod baseline;
 mod distance;
 mod flows;
+mod host_drops;
 mod in_force;
 mod load;
 mod processors;
 mod punctuality;
 mod recording;
 mod replies;
+mod saturation;
+mod steadiness;
 mod voice;
 
 use crate::validity_rule::ValidityRule;
@@ -15,8 +19,12 @@ use crate::validity_rule::ValidityRule;
 /// All of them, in the order of docs/metrics.md.
 pub(crate) const RULES: &[ValidityRule] = &[
     load::RULE,
+    saturation::RULE,
+    steadiness::RULE,
+    baseline::RULE,
     replies::RULE,
     processors::RULE,
+    host_drops::RULE,
     recording::RULE,
     flows::RULE,
     distance::RULE,

@@ -13,7 +13,7 @@ fn window(from: i64, to: i64) -> Window {
 }
 
 /// A scenario with a load of this many seconds behind 5 s of idleness.
-fn with_load(seconds: i64) -> Scenario {
+pub(crate) fn with_load(seconds: i64) -> Scenario {
     let mut scenario = Scenario::new();
     let load = 5 * SECOND + seconds * SECOND;
     let windows = [window(0, 5 * SECOND), window(5 * SECOND, load), window(load, load + 5 * SECOND)];
@@ -27,14 +27,14 @@ fn with_load(seconds: i64) -> Scenario {
 }
 
 /// A stream over the whole load that has received `octets` so many nanoseconds after it began.
-fn stream(scenario: &mut Scenario, direction: Direction, octets: impl Fn(i64) -> u64) -> FlowId {
+pub(crate) fn stream(scenario: &mut Scenario, direction: Direction, octets: impl Fn(i64) -> u64) -> FlowId {
     let load = scenario.recording.phase(Phase::Load).unwrap();
     let flow = scenario.flow("bulk_tcp", Component::Load, Some(direction), AddressFamily::Ipv4, load);
     scenario.stream_with(flow, |at| at, |at, from| octets(at - from));
     flow
 }
 
-fn at_rate(megabits: u64, nanoseconds: i64) -> u64 {
+pub(crate) fn at_rate(megabits: u64, nanoseconds: i64) -> u64 {
     megabits * 1_000_000 / 8 * u64::try_from(nanoseconds / MS).unwrap() / 1000
 }
 

@@ -19,6 +19,7 @@ mod other_metrics;
 mod packet_fate;
 mod packet_path;
 mod robustness;
+mod saturation;
 mod sharing;
 mod summary;
 mod tcp_loss;

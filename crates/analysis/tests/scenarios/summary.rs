@@ -179,5 +179,7 @@ fn the_summary_holds_the_truth_in_base_units() {
     assert_eq!(loss["flows"][0]["down"]["idle"]["arrived"], 250);
     assert_eq!(summary["start_spread_ns"], Value::Null);
     assert_eq!(summary["validity"]["verdict"], "doubtful");
-    assert_eq!(summary["validity"]["reasons"][0]["code"], "flow_failed");
+    let codes: Vec<_> =
+        summary["validity"]["reasons"].as_array().unwrap().iter().map(|reason| &reason["code"]).collect();
+    assert!(codes.contains(&&json!("flow_failed")), "{codes:?}");
 }

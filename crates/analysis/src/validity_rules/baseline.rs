@@ -1,0 +1,102 @@
+//! The idle baseline is of an idle line.
+
+use rrul_model::flow::Direction;
+use rrul_model::observation::{InterfaceCount, ObservationPoint};
+use rrul_model::phase::Phase;
+use rrul_model::units::{BitRate, Delay};
+
+use crate::statistics::percentile::percentile;
+use crate::validity::{Reason, ReasonWord, Severity};
+use crate::validity_rule::{Evidence, ValidityRule};
+
+/// Spread of the idle round-trip delay, 95th percentile less 5th, that an idle wired line does not have.
+const SPREAD: Delay = Delay(10_000_000);
+/// Part of a direction's loaded rate that others may take while it is idle.
+const OTHERS: f64 = 0.01;
+/// Less than this is not told from what stands in no account: address resolution, names, keepalives.
+const LEAST_OTHERS: f64 = 100_000.0;
+
+/// The rule.
+pub(crate) const RULE: ValidityRule = ValidityRule { words: &[BASELINE_BUSY], judge };
+
+const BASELINE_BUSY: ReasonWord = ReasonWord {
+    code: "baseline_busy",
+    severities: &[Severity::Doubt],
+    when: "the line was not idle in the idle phase: its round-trip delay spread over more than 10 ms (95th percentile less \
+        5th), or the client's interfaces carried over 1 % of the loaded rate (and 100 kbit/s) beside the test's own packets",
+};
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+    // Without load there is nothing to compare the baseline with.
+    if evidence.recording.phase(Phase::Load).is_none() {
+        return Vec::new();
+    }
+    let others = Direction::ALL.into_iter().find_map(|direction| others(evidence, direction));
+    let why = others.or_else(|| spread(evidence));
+    let reason = |why| {
+        let text = format!(
+            "{why}, so the line was not idle before the load and what the load adds looks too small; stop other uses of the \
+             line, or of the wireless channel, and test again"
+        );
+        BASELINE_BUSY.reason(Severity::Doubt, text)
+    };
+    why.map(reason).into_iter().collect()
+}
+
+/// Traffic of others.
+fn others(evidence: &Evidence<'_>, direction: Direction) -> Option<String> {
+    let Evidence { recording, analysis, .. } = *evidence;
+    let idle = recording.phase(Phase::Idle)?;
+    let state = &recording.host(ObservationPoint::Client).state;
+    let mut passed = 0.0;
+    for index in state.routed_interfaces() {
+        let header = u64::from(state.interface(index)?.header?);
+        let tables = recording.tables_of(ObservationPoint::Client);
+        let rows = tables.flat_map(|tables| tables.interface_count.rows());
+        let mut rows: Vec<InterfaceCount> =
+            rows.filter(|row| row.interface == index && idle.contains(row.at)).collect();
+        rows.sort_by_key(|row| row.at);
+        let (first, last) = (rows.first()?, rows.last()?);
+        let (octets, packets) = match direction {
+            Direction::Down => (
+                last.received_octets.checked_sub(first.received_octets)?,
+                last.received_packets.checked_sub(first.received_packets)?,
+            ),
+            Direction::Up => {
+                (last.sent_octets.checked_sub(first.sent_octets)?, last.sent_packets.checked_sub(first.sent_packets)?)
+            }
+        };
+        // From one reading to another, as the readings around them hold the traffic of other phases.
+        let over = last.at.since(first.at);
+        if over < Delay(1_000_000_000) {
+            return None;
+        }
+        let network = octets.saturating_sub(header.saturating_mul(packets));
+        passed += network as f64 * 8e9 / over.0 as f64;
+    }
+    let own = analysis.link_octets.idle.as_ref()?.of(direction).all.carried_bps as f64;
+    let line = analysis.link_octets.load.as_ref()?.of(direction).all.carried_bps as f64;
+    let beside = passed - own;
+    (line > 0.0 && beside > (line * OTHERS).max(LEAST_OTHERS)).then(|| {
+        let way = match direction {
+            Direction::Down => "received",
+            Direction::Up => "sent",
+        };
+        format!("the client {way} {} beside this test in the idle phase", BitRate(beside as u64))
+    })
+}
+
+/// Delay that others make.
+fn spread(evidence: &Evidence<'_>) -> Option<String> {
+    let idle = evidence.recording.phase(Phase::Idle)?;
+    let flows = evidence.analysis.delay_flows.iter();
+    let spread = |points: &[crate::analysis::DelayPoint]| {
+        let inside = points.iter().filter(|point| idle.contains(point.at));
+        let mut delays: Vec<Delay> = inside.filter_map(|point| point.delay).collect();
+        delays.sort_unstable();
+        Some(percentile(&delays, 0, 950)? - percentile(&delays, 0, 50)?)
+    };
+    // Flows of other families and classes may go other ways; within each the spread is of one line.
+    let widest = flows.filter_map(|flow| spread(&flow.series)).max().filter(|widest| *widest > SPREAD)?;
+    Some(format!("the idle round-trip delay spread over {widest}"))
+}

@@ -1,0 +1,90 @@
+//! What was scored is of one line: its first burst is left out, and it stayed what it was.
+
+use rrul_model::flow::Direction;
+use rrul_model::units::{BitRate, Delay};
+
+use crate::analysis::Analysis;
+use crate::validity::{Reason, ReasonWord, Severity};
+use crate::validity_rule::{Evidence, ValidityRule, way};
+
+/// The rule.
+pub(crate) const RULE: ValidityRule =
+    ValidityRule { words: &[RATE_UNSTEADY, DELAY_UNSTEADY, BURST_LEFT_OUT, LOAD_SHORT], judge };
+
+const RATE_UNSTEADY: ReasonWord = ReasonWord {
+    code: "rate_unsteady",
+    severities: &[Severity::Doubt],
+    when: "the rate of a direction was not [stationary](#stationarity) in the scored window",
+};
+
+const DELAY_UNSTEADY: ReasonWord = ReasonWord {
+    code: "delay_unsteady",
+    severities: &[Severity::Info],
+    when: "the round-trip delay was not [stationary](#stationarity) in the scored window. No doubt, as long queues swing with \
+        the streams that fill them: look at the halves",
+};
+
+const BURST_LEFT_OUT: ReasonWord = ReasonWord {
+    code: "burst_left_out",
+    severities: &[Severity::Info],
+    when: "a direction began with a [burst](#bursts-and-changes-of-rate), which is left out of what is scored",
+};
+
+const LOAD_SHORT: ReasonWord = ReasonWord {
+    code: "load_short",
+    severities: &[Severity::Info],
+    when: "the load was too short to leave out all of the ramp, the burst and 2 s behind them in a direction",
+};
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+    let analysis = evidence.analysis;
+    let of = |direction| {
+        [rate(analysis, direction), burst(analysis, direction), short(analysis, direction)].into_iter().flatten()
+    };
+    Direction::ALL.into_iter().flat_map(of).chain(delay(analysis)).collect()
+}
+
+fn rate(analysis: &Analysis, direction: Direction) -> Option<Reason> {
+    let rate = analysis.stationarity.of(direction).filter(|rate| rate.stationary == Some(false))?;
+    let [first, second] =
+        [rate.first_half_bps?, rate.second_half_bps?].map(|bits| BitRate(bits.max(0).cast_unsigned()));
+    let text = format!(
+        "the rate of the {} did not stay: {first} in the first half of what is scored and {second} in the second, so its \
+         figures are of no line that there was; look at the chart, and test again when nothing else uses the line",
+        way(direction)
+    );
+    Some(RATE_UNSTEADY.reason(Severity::Doubt, text))
+}
+
+fn delay(analysis: &Analysis) -> Option<Reason> {
+    let delay = analysis.stationarity.round_trip_delay.filter(|delay| delay.stationary == Some(false))?;
+    let text = format!(
+        "the delay under load did not stay: its median was {} in the first half of what is scored and {} in the second",
+        Delay(delay.first_half_ns?),
+        Delay(delay.second_half_ns?)
+    );
+    Some(DELAY_UNSTEADY.reason(Severity::Info, text))
+}
+
+fn burst(analysis: &Analysis, direction: Direction) -> Option<Reason> {
+    let burst = analysis.bursts.of(direction)?.burst?;
+    let text = format!(
+        "the {} ran at {} for the first {:.1} s and at {} from then on: a burst of {:.1} MB, as providers allow it, and \
+         left out of what is scored",
+        way(direction),
+        BitRate(burst.peak_bps),
+        burst.duration_ns as f64 / 1e9,
+        BitRate(burst.sustained_bps),
+        burst.octets as f64 / 1e6
+    );
+    Some(BURST_LEFT_OUT.reason(Severity::Info, text))
+}
+
+fn short(analysis: &Analysis, direction: Direction) -> Option<Reason> {
+    let text = format!(
+        "the {} was too short to leave out all of its beginning, so its figures may be of a line that had not settled; \
+         load for longer",
+        way(direction)
+    );
+    analysis.scored.cut_short.contains(&direction).then(|| LOAD_SHORT.reason(Severity::Info, text))
+}

@@ -1,0 +1,170 @@
+//! Lines that are full, and lines that are not; that stay what they are, and that do not.
+
+use rrul_analysis::Analysis;
+use rrul_analysis::metrics::saturation::Evidence;
+use rrul_analysis::validity::{Confidence, Severity, Verdict};
+use rrul_model::flow::{AddressFamily, Component, Direction};
+use rrul_model::observation::{SocketDrops, TcpInfo};
+use rrul_model::time::{TestTime, Window};
+
+use crate::builder::{Client, MS, SECOND, Scenario, ms, tcp_info};
+use crate::bursts::{at_rate, stream, with_load};
+
+/// 30 s of load up and probes; each closure is told nanoseconds of load.
+struct Line {
+    octets: fn(i64) -> u64,
+    delay: fn(i64) -> i64,
+    /// Of each second, the milliseconds that the receiver's window limited.
+    held_back: u64,
+    retransmits: bool,
+}
+
+const STEADY: Line = Line { octets: |after| at_rate(20, after), delay: |_| 120 * MS, held_back: 0, retransmits: false };
+
+impl Line {
+    fn scenario(&self) -> Scenario {
+        let mut scenario = with_load(30);
+        let flow = stream(&mut scenario, Direction::Up, self.octets);
+        for step in 0..=150_u64 {
+            let at = 5 * SECOND + 200 * MS * step.cast_signed();
+            let row = TcpInfo {
+                busy_time: step * 200_000,
+                rwnd_limited: step * 200 * self.held_back,
+                bytes_retrans: if self.retransmits { step * 1448 } else { 0 },
+                ..tcp_info(flow, at)
+            };
+            scenario.observe(Client, at, row);
+        }
+        let all = Window { from: TestTime(0), to: TestTime(40 * SECOND) };
+        let probe = scenario.flow("udp_probe", Component::Realtime, None, AddressFamily::Ipv4, all);
+        for sequence in 0..2000 {
+            let at = i64::from(sequence) * 20 * MS;
+            scenario.sent(probe, sequence, at);
+            let loaded = (5 * SECOND..35 * SECOND).contains(&at);
+            scenario.received(probe, sequence, at, if loaded { (self.delay)(at - 5 * SECOND) } else { 20 * MS });
+        }
+        scenario
+    }
+
+    fn analyze(&self) -> Analysis {
+        self.scenario().analyze()
+    }
+}
+
+fn reason(analysis: &Analysis, code: &str) -> Option<(Severity, String)> {
+    let found = analysis.validity.reasons.iter().find(|reason| reason.code == code);
+    found.map(|reason| (reason.severity, reason.text.clone()))
+}
+
+#[test]
+fn a_line_whose_packets_wait_while_its_rate_is_steady_is_full() {
+    let analysis = STEADY.analyze();
+    let up = analysis.saturation.up.as_ref().unwrap();
+    assert_eq!((up.saturated, up.evidence.as_slice()), (Some(true), [Evidence::Queueing].as_slice()));
+    assert!(up.share.unwrap() > 0.85, "{up:?}");
+    assert_eq!(analysis.saturation.down, None, "nothing was to load that way");
+    assert_eq!(analysis.stationarity.whole(), Some(true));
+    assert_eq!(analysis.validity.confidence, Some(Confidence::High));
+    for code in ["not_saturated", "rate_unsteady", "delay_unsteady", "baseline_busy", "host_limited"] {
+        assert_eq!(reason(&analysis, code), None);
+    }
+}
+
+#[test]
+fn losses_show_a_bottleneck_where_no_packet_waits() {
+    let analysis = Line { delay: |_| 20 * MS, retransmits: true, ..STEADY }.analyze();
+    let up = analysis.saturation.up.as_ref().unwrap();
+    assert_eq!((up.saturated, up.evidence.as_slice()), (Some(true), [Evidence::Retransmissions].as_slice()));
+}
+
+#[test]
+fn a_steady_rate_without_a_bottleneck_is_no_full_line() {
+    let analysis = Line { delay: |_| 20 * MS, ..STEADY }.analyze();
+    assert_eq!(analysis.saturation.up.as_ref().unwrap().saturated, Some(false));
+    assert_eq!(analysis.validity.confidence, Some(Confidence::Low));
+    let (severity, text) = reason(&analysis, "not_saturated").unwrap();
+    assert_eq!((severity, analysis.validity.verdict), (Severity::Doubt, Verdict::Doubtful));
+    assert!(text.contains("from client to server") && text.contains("20.0 Mbit/s"), "{text}");
+}
+
+#[test]
+fn a_line_that_the_receiver_did_not_let_fill_is_invalid_and_says_what_to_raise() {
+    let analysis = Line { delay: |_| 20 * MS, held_back: 300, ..STEADY }.analyze();
+    let (severity, text) = reason(&analysis, "host_limited").unwrap();
+    assert_eq!(severity, Severity::Invalid);
+    assert!(text.contains("receive window of the server") && text.contains("tcp_rmem"), "{text}");
+    let analysis = Line { delay: |_| 20 * MS, held_back: 40, ..STEADY }.analyze();
+    assert_eq!(reason(&analysis, "host_limited"), None, "4 % of the time is not what keeps a line from filling");
+}
+
+#[test]
+fn a_rate_that_halves_is_told_with_both_halves() {
+    let analysis = Line {
+        octets: |after| at_rate(20, after.min(16 * SECOND)) + at_rate(10, (after - 16 * SECOND).max(0)),
+        ..STEADY
+    }
+    .analyze();
+    assert_eq!(analysis.stationarity.up.unwrap().stationary, Some(false));
+    assert_eq!(analysis.validity.confidence, Some(Confidence::Medium));
+    let (severity, text) = reason(&analysis, "rate_unsteady").unwrap();
+    assert_eq!(severity, Severity::Doubt);
+    assert!(text.contains("from client to server"), "{text}");
+}
+
+#[test]
+fn a_delay_that_creeps_up_is_told() {
+    let analysis = Line { delay: |after| 60 * MS + after / 200, ..STEADY }.analyze();
+    assert_eq!(analysis.stationarity.round_trip_delay.unwrap().stationary, Some(false));
+    assert_eq!(reason(&analysis, "delay_unsteady").unwrap().0, Severity::Info);
+}
+
+#[test]
+fn recovery_is_from_the_end_of_the_load_until_delay_is_back() {
+    let mut scenario = STEADY.scenario();
+    assert_eq!(scenario.analyze().recovery.recovery_ns, Some(0));
+    let probe = scenario.recording.header.flows[1].id;
+    // A queue that drains over 1.5 s: the first second without it begins a step after that.
+    for sequence in 5000..5075 {
+        let at = 35 * SECOND + i64::from(sequence - 5000) * 20 * MS;
+        scenario.sent(probe, sequence, at);
+        scenario.received(probe, sequence, at, 100 * MS);
+    }
+    let recovery = scenario.analyze().recovery.recovery_ns.unwrap();
+    assert!((1_400 * MS..=1_700 * MS).contains(&recovery), "{recovery}");
+}
+
+#[test]
+fn a_baseline_whose_delay_swings_is_not_idle() {
+    let mut scenario = STEADY.scenario();
+    let all = Window { from: TestTime(0), to: TestTime(40 * SECOND) };
+    let probe = scenario.flow("udp_probe", Component::Realtime, None, AddressFamily::Ipv6, all);
+    for sequence in 0..250 {
+        let at = i64::from(sequence) * 20 * MS;
+        scenario.sent(probe, sequence, at);
+        scenario.received(probe, sequence, at, if sequence % 10 == 0 { 35 * MS } else { 20 * MS });
+    }
+    let (severity, text) = reason(&scenario.analyze(), "baseline_busy").unwrap();
+    assert_eq!(severity, Severity::Doubt);
+    assert!(text.contains("15.0 ms"), "{text}");
+}
+
+#[test]
+fn packets_that_a_host_dropped_itself_are_no_loss_of_the_line() {
+    let dropping = |drops: u32| {
+        let mut scenario = STEADY.scenario();
+        let flow = scenario.recording.header.flows[1].id;
+        for second in 0..=40_u32 {
+            let at = i64::from(second) * SECOND + 2 * MS;
+            let dropped = if second > 20 { drops } else { 0 };
+            scenario.observe(Client, at, SocketDrops { flow, at: TestTime(at), dropped });
+        }
+        reason(&scenario.analyze(), "socket_drops")
+    };
+    // Of 1500 packets under load.
+    assert_eq!(dropping(0), None);
+    assert_eq!(dropping(1).unwrap().0, Severity::Doubt);
+    let (severity, text) = dropping(2).unwrap();
+    assert_eq!(severity, Severity::Invalid);
+    assert!(text.contains("client dropped 2 test packets of udp_probe"), "{text}");
+    assert_eq!(STEADY.analyze().round_trip_delay.load.unwrap().p50, ms(120));
+}
