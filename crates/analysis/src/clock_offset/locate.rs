@@ -19,7 +19,8 @@ pub(super) struct Place {
 ///
 /// Each flow and direction names the pair of neighbours between which it sees the rise best; the instant is the one that
 /// most of them agree upon, weighted by how much they see. If the server's clock stepped they agree on the client's
-/// clock, and the other way round: packets on their way during a step have one stamp from before and one from after.
+/// clock, and the other way round: carried over to the clock that did step, each pair is farther apart by the step. (That
+/// makes it easier to agree there, so how many do is not what tells.)
 /// Without any such pair, the middle of the gap on the client's clock. `ahead` says how far the server's clock is ahead
 /// when it shows this, before and after the step.
 pub(super) fn locate(
@@ -40,10 +41,11 @@ pub(super) fn locate(
             place.push((one.min(other), one.max(other), by.abs()));
         }
     }
+    let [apart_on_client, apart_on_server] = [0, 1].map(|clock| middle_length(&found[clock]));
     let [on_client, on_server] = found.map(most_agreed);
     match (on_client, on_server) {
-        (Some(one), Some(other)) if one.is_as_good_as(other) => Place { stepped: ObservationPoint::Server, at: one.at },
-        (_, Some(other)) => Place { stepped: ObservationPoint::Client, at: other.at },
+        (Some(at), _) if apart_on_client <= apart_on_server => Place { stepped: ObservationPoint::Server, at },
+        (_, Some(at)) => Place { stepped: ObservationPoint::Client, at },
         _ => {
             let middle = f64::midpoint(gap.from.0 as f64, gap.to.0 as f64);
             Place { stepped: ObservationPoint::Server, at: middle }
@@ -74,37 +76,26 @@ fn middle(packets: &[Packet]) -> f64 {
     delays.get(delays.len() / 2).copied().unwrap_or_default()
 }
 
-/// What intervals have in common.
-#[derive(Debug, Clone, Copy)]
-struct Agreed {
-    /// The middle of the common stretch.
-    at: f64,
-    width: f64,
-    /// Of the intervals that share it.
-    weight: f64,
+/// The median length of these intervals.
+fn middle_length(intervals: &[(f64, f64, f64)]) -> f64 {
+    let mut lengths: Vec<f64> = intervals.iter().map(|(from, to, _)| to - from).collect();
+    lengths.sort_unstable_by(f64::total_cmp);
+    lengths.get(lengths.len() / 2).copied().unwrap_or_default()
 }
 
-impl Agreed {
-    /// Carried over to the clock that did step, intervals are longer by the step, and so is what they have in common.
-    fn is_as_good_as(&self, other: Self) -> bool {
-        let as_much = (self.weight - other.weight).abs() <= 1e-9 * other.weight;
-        if as_much { self.width <= other.width } else { self.weight > other.weight }
-    }
-}
-
-/// The stretch that intervals of the greatest weight have in common.
-fn most_agreed(intervals: Vec<(f64, f64, f64)>) -> Option<Agreed> {
+/// The middle of the stretch that intervals of the greatest weight have in common.
+fn most_agreed(intervals: Vec<(f64, f64, f64)>) -> Option<f64> {
     let mut edges: Vec<(f64, f64)> =
         intervals.into_iter().flat_map(|(from, to, weight)| [(from, weight), (to, -weight)]).collect();
     // Where one ends and another begins they touch: beginnings first.
     edges.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
-    let (mut weight, mut best) = (0.0, None);
+    let (mut weight, mut best): (f64, Option<(f64, f64)>) = (0.0, None);
     for (index, (at, change)) in edges.iter().enumerate() {
         weight += change;
-        if *change > 0.0 && best.is_none_or(|best: Agreed| weight > best.weight) {
+        if *change > 0.0 && best.is_none_or(|(_, most)| weight > most) {
             let until = edges.get(index + 1).map_or(*at, |(next, _)| *next);
-            best = Some(Agreed { at: f64::midpoint(*at, until), width: until - at, weight });
+            best = Some((f64::midpoint(*at, until), weight));
         }
     }
-    best
+    best.map(|(at, _)| at)
 }

@@ -30,9 +30,10 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         },
         MetricWord {
             name: "drain.{down,up}_ns",
-            about: "from the end of the load to the arrival of its last octet: octets waiting, over the rate. By readings \
-                of the sample interval, so it is late by up to that. `null` when octets still arrived at the last reading, \
-                1 s after the load, and where nothing was loaded or the test ended with the load",
+            about: "from the end of the load to the arrival of its last octet. Readings are a sample interval apart; within \
+                the last in which octets arrived they are taken to have come at the rate of the scored window. `null` when \
+                octets still arrived at the last reading, 1 s after the load, and where nothing was loaded or the test \
+                ended with the load",
             unit: "ns",
             source: "",
         },
@@ -74,7 +75,10 @@ pub(crate) fn recovery(recording: &Recording, analysis: &Analysis, packets: &[De
     let idle = analysis.round_trip_delay.idle.and_then(|idle| idle.p95);
     let loaded = analysis.scored.common.is_some();
     let back = after.zip(idle).filter(|_| loaded).and_then(|(after, idle)| back(after, idle, packets));
-    let drain = |direction| drain(analysis.scored.of(direction)?.to, &analysis.goodput(direction).sum_series, end);
+    let drain = |direction| {
+        let goodput = analysis.goodput(direction);
+        drain(analysis.scored.of(direction)?.to, &goodput.sum_series, goodput.sum.0, end)
+    };
     Recovery { recovery_ns: back, drain: Drain { down_ns: drain(Direction::Down), up_ns: drain(Direction::Up) } }
 }
 
@@ -95,11 +99,14 @@ fn back(after: Window, idle_p95: Delay, packets: &[DelayPoint]) -> Option<i64> {
     Some(begins.into_iter().find(is_back)?.since(after.from).0)
 }
 
-/// How long octets of this rate went on to arrive after the load, until `end` of the test.
-fn drain(load_end: TestTime, rate: &[RatePoint], end: TestTime) -> Option<i64> {
+/// How long octets of this rate went on to arrive after the load, until `end` of the test; before, they came at `loaded`
+/// bits per second.
+fn drain(load_end: TestTime, rate: &[RatePoint], loaded: u64, end: TestTime) -> Option<i64> {
     let last = rate.iter().rev().find(|point| point.rate.0 > 0)?;
     let over = last.at + last.over / 2;
     let still = over + last.over >= load_end + READ_ON;
     let watched = end > load_end;
+    let filled = (last.rate.0 as f64 / loaded.max(1) as f64).min(1.0);
+    let over = over - last.over.mul_f64(1.0 - filled);
     (watched && !still).then(|| over.since(load_end).0.max(0))
 }

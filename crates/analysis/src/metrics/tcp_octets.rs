@@ -8,7 +8,7 @@ use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::observation::TcpInfo;
 use rrul_model::time::TestTime;
 
-use crate::metrics::selective_acknowledgements::{self, OPTION};
+use crate::metrics::selective_acknowledgements;
 use crate::metrics::start_spread::{receiver, sender};
 use crate::metrics::traffic::{Basis, Connection, Packets, Part, Readings, Traffic};
 use crate::statistics::counter::Counter;
@@ -63,7 +63,8 @@ pub(crate) fn count(
     for direction in Direction::ALL {
         let here = readings.at(receiver(direction));
         let there = readings.at(sender(direction));
-        let segments = Segments { connection, direction, peer: there };
+        let segments =
+            Segments { connection, direction, peer: there, option: selective_acknowledgements::option(here) };
         let carried = segments.arrived(here);
         known |= !carried.is_empty();
         traffic.carried.extend(carried);
@@ -90,6 +91,8 @@ struct Segments<'a> {
     direction: Direction,
     /// The end that sends them.
     peer: &'a [TcpInfo],
+    /// Octets of their selective acknowledgements, where they bear any.
+    option: u64,
 }
 
 impl Segments<'_> {
@@ -177,7 +180,7 @@ impl Segments<'_> {
         let kinds = [
             (over(&data), over(&octets_of_data)),
             (without.clone(), without.times(header)),
-            (with.clone(), with.times(header + OPTION)),
+            (with.clone(), with.times(header + self.option)),
         ];
         let begun = |counter: Counter| counter.starting_from_zero_at(self.connection.from);
         let packets = |(count, octets)| Packets {
@@ -220,7 +223,7 @@ fn load_stream(
         begun(Counter::new(rows.iter().map(|row| (row.at, of(row))).collect()))
     };
     let known = !here.is_empty() && !there.is_empty();
-    let segments = Segments { connection, direction, peer: &there };
+    let segments = Segments { connection, direction, peer: &there, option: selective_acknowledgements::option(&here) };
     LoadStream {
         direction,
         family: connection.family,

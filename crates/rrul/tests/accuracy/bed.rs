@@ -8,12 +8,15 @@ use rrul_analysis::summary::Summary;
 use rrul_engine::client::{Families, Kept, RunOptions, run};
 use rrul_engine::environment::Privacy;
 use rrul_engine::flow_types::vocabulary;
+use rrul_engine::host_clock::ClockDistortion;
 use rrul_engine::server::{Server, ServerOptions};
 use rrul_lab::{Lab, Link, Truth};
 use rrul_model::flow::AddressFamily;
 use rrul_model::plan::{Surroundings, TestPlan};
 use rrul_model::recording::Recording;
 use serde_json::Value;
+
+use crate::counters::{Counted, Counters};
 
 /// What to measure over.
 pub(crate) struct Setting {
@@ -25,6 +28,10 @@ pub(crate) struct Setting {
     pub(crate) server: ServerOptions,
     /// Link files that take the first one's place, each so long after the run was called.
     pub(crate) then: Vec<(Duration, String)>,
+    /// What else goes on over the link.
+    pub(crate) beside: Option<fn(&Lab)>,
+    /// Whether the kernel's counters of both ends are read all the time.
+    pub(crate) counted: bool,
 }
 
 impl Setting {
@@ -36,7 +43,27 @@ impl Setting {
             families: Families::Only(AddressFamily::Ipv4),
             server: ServerOptions::default(),
             then: Vec::new(),
+            beside: None,
+            counted: false,
         }
+    }
+
+    /// A server whose clock runs wrong.
+    pub(crate) fn server_clock(mut self, clock: ClockDistortion) -> Self {
+        self.server.clock = clock;
+        self
+    }
+
+    /// With something else on the link, begun just before the run is.
+    pub(crate) fn beside(mut self, other: fn(&Lab)) -> Self {
+        self.beside = Some(other);
+        self
+    }
+
+    /// With the counters of the interfaces of both ends.
+    pub(crate) fn counted(mut self) -> Self {
+        self.counted = true;
+        self
     }
 
     /// IPv4 and IPv6.
@@ -72,6 +99,10 @@ impl Setting {
             privacy: Privacy::Strict,
             seed: 7,
         };
+        if let Some(other) = self.beside {
+            other(&lab);
+        }
+        let counters = self.counted.then(|| Counters::start(&lab));
         let running = lab.client().spawn(move || {
             let mut kept = Kept::default();
             run(&options, &mut kept, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error}"));
@@ -84,12 +115,13 @@ impl Setting {
             lab.set(&link(text)).unwrap();
         }
         let recording = running.unwrap().join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let counted = counters.map(Counters::stop);
         drop(server);
         let truth = lab.truth().unwrap();
         for direction in [&truth.up, &truth.down] {
             assert_eq!((direction.missed, direction.forgotten, direction.refused), (0, 0, 0), "the log is whole");
         }
-        Measured::of(recording, truth)
+        Measured::of(recording, truth, counted)
     }
 }
 
@@ -107,17 +139,19 @@ pub(crate) struct Measured {
     /// As `rrul show --json` prints it.
     pub(crate) summary: Value,
     pub(crate) truth: Truth,
+    /// What the interfaces of the ends counted.
+    pub(crate) counted: Option<Counted>,
 }
 
 impl Measured {
-    fn of(recording: Recording, truth: Truth) -> Self {
+    fn of(recording: Recording, truth: Truth, counted: Option<Counted>) -> Self {
         let analysis = rrul_analysis::analyze(&recording);
         let summary = serde_json::to_value(Summary::from(&analysis)).unwrap();
         if let Some(folder) = std::env::var_os("RRUL_ACCURACY_KEEP") {
             let path = std::path::Path::new(&folder).join("summary.json");
             std::fs::write(path, serde_json::to_string_pretty(&summary).unwrap()).unwrap();
         }
-        Self { recording, analysis, summary, truth }
+        Self { recording, analysis, summary, truth, counted }
     }
 
     /// A number of the summary by its JSON pointer.

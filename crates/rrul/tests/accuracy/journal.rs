@@ -4,18 +4,26 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rrul_lab::{DirectionTruth, Fate, LabTime, Record, percentile};
-use rrul_model::flow::Direction;
+use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::phase::Phase;
 
 use crate::bed::Measured;
 
 /// UDP's protocol number.
 pub(crate) const UDP: u8 = 17;
+/// TCP's.
+pub(crate) const TCP: u8 = 6;
 
 impl Measured {
     /// A phase on the lab's clock, which is the client's.
     pub(crate) fn window(&self, phase: Phase) -> Range<LabTime> {
         let window = self.recording.phase(phase).unwrap();
+        self.window_between(window.from.0, window.to.0)
+    }
+
+    /// What is scored of the load, in both directions, on the lab's clock.
+    pub(crate) fn scored(&self) -> Range<LabTime> {
+        let window = self.analysis.scored.common.unwrap();
         self.window_between(window.from.0, window.to.0)
     }
 
@@ -37,6 +45,19 @@ impl Measured {
             records.sort_by_key(|record| record.arrival);
         }
         flows
+    }
+
+    /// L3 octets that arrived within the window, of one family or of both.
+    pub(crate) fn delivered(
+        &self,
+        direction: Direction,
+        family: Option<AddressFamily>,
+        window: &Range<LabTime>,
+    ) -> f64 {
+        let log = self.truth.direction(direction).records();
+        let ours = log.filter(|record| family.is_none_or(|family| record.family == family));
+        let inside = ours.filter(|record| record.delivery().is_some_and(|at| window.contains(&at)));
+        inside.map(|record| f64::from(record.length)).sum()
     }
 
     /// Queueing delay of those that arrived, a percentile in milliseconds; losses count as the longest.

@@ -12,6 +12,7 @@
 
 mod bed;
 mod beds;
+mod counters;
 mod document;
 mod journal;
 mod rows;
@@ -93,9 +94,9 @@ fn main() -> ExitCode {
         }
         let good = rows.all_pass();
         if good {
-            passed += 1
+            passed += 1;
         } else {
-            failed += 1
+            failed += 1;
         }
         println!("test {name} ... {} ({:.0} s)", if good { "ok" } else { "FAILED" }, began.elapsed().as_secs_f64());
         sections.push((bed, rows));

@@ -110,7 +110,15 @@ fn every_octet_is_accounted_for(name: &str, [down, up]: [&str; 2], load: &str) -
                 account.carried_octets,
                 error * 100.0
             );
-            eprintln!("{line}; {:?}, {udp} over UDP", account.parts_octets);
+            let tcp = |with_data: bool| {
+                let ours = |record: &&Record| record.protocol == 6 && (record.tcp_payload > 0) == with_data;
+                octets(carried(&measured, direction, family, &window).filter(ours))
+            };
+            let (data, bare) = (tcp(true), tcp(false));
+            eprintln!(
+                "{line}; {:?}; the log has {udp} over UDP, {data} of segments and {bare} of acknowledgements",
+                account.parts_octets
+            );
             if error.abs() > TOLERANCE {
                 wrong.push(line);
             }

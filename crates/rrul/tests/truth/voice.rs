@@ -10,10 +10,9 @@ use rrul_engine::flow_types::vocabulary;
 use rrul_engine::server::{Server, ServerOptions};
 use rrul_lab::{Fate, Lab, LabTime, Link, Record, lab_available_for, percentile};
 use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
-use rrul_model::phase::Phase;
 use rrul_model::plan::{Surroundings, TestPlan};
 
-use crate::link_log::window_of;
+use crate::link_log::on_the_links_clock;
 use crate::over_a_link::Measured;
 
 const UDP: u8 = 17;
@@ -142,8 +141,9 @@ fn a_bloated_line_spoils_calls_and_a_managed_one_does_not() {
             "rtt = \"20ms\"\n[up]\nrate = \"10Mbit/s\"\nqueue = {queue}\n[down]\nrate = \"20Mbit/s\"\nqueue = {queue}\n"
         );
         let measured = measure(&link, &format!("{VOICE}{LOAD}"));
-        let window = window_of(&measured.recording, Phase::Load);
-        let voice = voice(&measured);
+        let analysis = rrul_analysis::analyze(&measured.recording);
+        let window = on_the_links_clock(&measured.recording, analysis.scored.common.expect("both ways are loaded"));
+        let voice = analysis.voip.expect("the plan has voice");
         for flow in &voice.flows {
             let spec = measured.recording.flow(flow.flow.id).expect("it is in the plan");
             delay_is_the_links(&measured, spec, flow, &window);

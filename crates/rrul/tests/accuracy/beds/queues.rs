@@ -1,16 +1,20 @@
 //! Queues of known depth: the longest delay, the time they take to drain, and what a closed loop hides.
 
+use std::time::Duration;
+
+use rrul_lab::{Fate, Record};
 use rrul_model::flow::Direction;
 use rrul_model::phase::Phase;
 
 use crate::Bed;
-use crate::bed::Setting;
+use crate::bed::{Measured, Setting};
+use crate::journal::TCP;
 use crate::rows::Rows;
 
 /// Four streams each way and probes of one class.
 const LOAD: &str = r#"
 title = "four streams each way, probes"
-phases = { idle = "3s", load = "20s", after = "5s" }
+phases = { idle = "4s", load = "20s", after = "5s" }
 [flow.bulk]
 type = "bulk_tcp"
 component = "load"
@@ -25,29 +29,85 @@ interval = "10ms"
 
 pub(crate) const FIFO: Bed = Bed {
     name: "fifo",
-    about: "20/8 Mbit/s, 20 ms, 400 packets of FIFO down and 160 up: each holds 240 ms of full packets.",
+    about: "20/8 Mbit/s, 20 ms, a FIFO of 600 ms of full packets down and 300 ms up: how long it waits, and how it drains.",
     quick: false,
     run: fifo,
 };
 
+/// Packets of 1500 octets that the queues hold, and their rates.
+const DEPTHS: [(Direction, &str, f64, f64); 2] =
+    [(Direction::Up, "up", 200.0, 8e6), (Direction::Down, "down", 1000.0, 20e6)];
+
 fn fifo(rows: &mut Rows) {
-    let link = "rtt = \"20ms\"\n[down]\nrate = \"20Mbit/s\"\nqueue = { discipline = \"pfifo\", limit = \"400p\" }\n\
-        [up]\nrate = \"8Mbit/s\"\nqueue = { discipline = \"pfifo\", limit = \"160p\" }";
+    let link = "rtt = \"20ms\"\n[down]\nrate = \"20Mbit/s\"\nqueue = { discipline = \"pfifo\", limit = \"1000p\" }\n\
+        [up]\nrate = \"8Mbit/s\"\nqueue = { discipline = \"pfifo\", limit = \"200p\" }";
     let measured = Setting::new(link, LOAD).measure();
-    let load = measured.window(Phase::Load);
+    queueing(rows, &measured, "R16 R74");
+    for (direction, name, packets, rate) in DEPTHS {
+        let depth = packets * 1500.0 * 8.0 / rate * 1e3;
+        let longest = measured.milliseconds(&format!("/one_way_delay/{name}/queueing_delay/load/max_ns"));
+        // A queue of packets holds less time as some of them are short: acknowledgements, probes.
+        rows.near("R16", format!("longest queueing {name}, ms: depth of the queue"), longest, depth, depth * 0.1);
+        let truth = drain(&measured, direction);
+        let drained = measured.milliseconds(&format!("/recovery/drain/{name}_ns"));
+        rows.near("R16", format!("drain {name}, ms"), drained, truth, (truth * 0.1).max(20.0));
+        let carried = measured.number(&format!("/link_octets/load/{name}/all/carried_octets"));
+        let truth = measured.delivered(direction, None, &measured.window(Phase::Load));
+        rows.near("R7 R15", format!("octets carried {name}"), carried, truth, truth * 0.01);
+    }
+}
+
+/// Percentiles of queueing under load in both directions.
+pub(super) fn queueing(rows: &mut Rows, measured: &Measured, requirements: &'static str) {
+    let load = measured.scored();
     for (direction, name) in [(Direction::Up, "up"), (Direction::Down, "down")] {
         for (percent, member) in [(50.0, "p50_ns"), (95.0, "p95_ns")] {
             let truth = measured.udp_queueing(direction, &load, percent).unwrap_or(f64::NAN);
-            let pointer = format!("/one_way_delay/{name}/load/queueing/{member}");
-            rows.near(
-                "R16 R74",
-                format!("queueing {name} P{percent}, ms"),
-                measured.milliseconds(&pointer),
-                truth,
-                1.0,
-            );
+            let found = measured.milliseconds(&format!("/one_way_delay/{name}/queueing_delay/load/{member}"));
+            rows.near(requirements, format!("queueing {name} P{percent}, ms"), found, truth, 1.0);
         }
     }
+}
+
+/// From the end of the load to the delivery of the last octet of a stream, milliseconds.
+fn drain(measured: &Measured, direction: Direction) -> f64 {
+    let end = measured.window(Phase::Load).end;
+    let bulk = |record: &&Record| {
+        record.protocol == TCP && record.tcp_payload > 0 && record.fate == Fate::Delivered && record.arrival < end
+    };
+    let last = measured.truth.direction(direction).records().filter(bulk).filter_map(Record::delivery).max();
+    last.map_or(f64::NAN, |last| last.0.saturating_sub(end.0) as f64 / 1e6)
+}
+
+pub(crate) const STEP: Bed = Bed {
+    name: "step",
+    about: "20/20 Mbit/s without load, 10 ms each way; for 6 s the way up takes 100 ms longer: it shows on that way only.",
+    quick: false,
+    run: step,
+};
+
+fn step(rows: &mut Rows) {
+    let link = |up: u32| {
+        format!("[down]\nrate = \"20Mbit/s\"\ndelay = \"10ms\"\n[up]\nrate = \"20Mbit/s\"\ndelay = \"{up}ms\"\n")
+    };
+    let plan = "title = \"probes alone\"\nphases = { idle = \"5s\", load = \"6s\", after = \"5s\" }\n\
+        [flow.probe]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\n";
+    // The load begins some 6 s after the run is called; what lies well inside of the step is compared.
+    let seconds = Duration::from_secs;
+    let measured = Setting::new(link(10), plan).then(seconds(7), link(110)).then(seconds(11), link(10)).measure();
+    let load = measured.window(Phase::Load);
+    let inside = |direction: Direction| {
+        let legs = measured.analysis.one_way_delay.legs.iter().filter(|leg| leg.direction == direction);
+        let points = legs.flat_map(|leg| &leg.queueing_series);
+        let from = measured.recording.phase(Phase::Load).unwrap().from;
+        let middle = points.filter(|point| (2_500_000_000..3_500_000_000).contains(&point.at.since(from).0));
+        let mut delays: Vec<i64> = middle.filter_map(|point| Some(point.delay?.0)).collect();
+        delays.sort_unstable();
+        delays.get(delays.len() / 2).map(|median| *median as f64 / 1e6)
+    };
+    assert!(load.end > load.start);
+    rows.near("R32", "median above the idle way up, ms", inside(Direction::Up), 100.0, 1.0);
+    rows.near("R32", "median above the idle way down, ms", inside(Direction::Down), 0.0, 1.0);
 }
 
 pub(crate) const STALLS: Bed = Bed {

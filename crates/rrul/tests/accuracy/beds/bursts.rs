@@ -1,0 +1,67 @@
+//! Lines that run faster at first, and lines that do not.
+
+use rrul_model::flow::Direction;
+
+use crate::Bed;
+use crate::bed::Setting;
+use crate::rows::Rows;
+
+fn plan(idle: u32, load: u32, after: u32) -> String {
+    format!(
+        "title = \"one way loaded\"\nphases = {{ idle = \"{idle}s\", load = \"{load}s\", after = \"{after}s\" }}\n\
+         [flow.bulk]\ntype = \"bulk_tcp\"\ncomponent = \"load\"\nduring = [\"load\"]\ndirection = \"down\"\ncount = 4\n\
+         [flow.probe]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\n"
+    )
+}
+
+pub(crate) const POWERBOOST: Bed = Bed {
+    name: "powerboost",
+    about: "Down 40 Mbit/s for the first 25 MB above 20 Mbit/s, which is 10 s, and 20 Mbit/s from then on.",
+    quick: false,
+    run: powerboost,
+};
+
+fn powerboost(rows: &mut Rows) {
+    let link = "rtt = \"20ms\"\n[up]\nrate = \"20Mbit/s\"\n[down]\nrate = \"20Mbit/s\"\n\
+        burst = { size = \"25MB\", peak = \"40Mbit/s\" }\nqueue = { discipline = \"pfifo\", limit = \"200p\" }\n";
+    let measured = Setting::new(link, plan(2, 36, 2)).measure();
+    let burst = measured.summary.pointer("/bursts/down/burst").cloned().unwrap_or_default();
+    let number = |name: &str| burst[name].as_f64();
+    rows.near("R3", "length of the burst, s", number("duration_ns").map(|found| found / 1e9), 10.0, 1.0);
+    rows.near("R3", "octets of the burst", number("octets"), 25e6, 2.5e6);
+    rows.near("R3", "rate in the burst, Mbit/s", number("peak_bps").map(|found| found / 1e6), 40.0, 1.0);
+    rows.near("R3", "rate after it, Mbit/s", number("sustained_bps").map(|found| found / 1e6), 20.0, 0.5);
+    let from = measured.milliseconds("/scored_window/down/from_ns");
+    let load = measured.recording.phase(rrul_model::phase::Phase::Load).unwrap().from.0 as f64 / 1e6;
+    rows.near("R3", "the scored window begins, s after the load", from.map(|from| (from - load) / 1e3), 12.0, 1.0);
+    let goodput = measured.number("/goodput/down/sum_bps").map(|bits| bits / 1e6);
+    rows.near("R3", "goodput is that of the line without it, Mbit/s", goodput, 20.0 * 1448.0 / 1500.0, 0.4);
+}
+
+pub(crate) const STEADY: Bed = Bed {
+    name: "steady",
+    about: "Twenty short runs over lines that stay what they are: 20/8 Mbit/s, FIFO and fq_codel in turns.",
+    quick: false,
+    run: steady,
+};
+
+fn steady(rows: &mut Rows) {
+    let mut found = 0;
+    let mut searched = 0;
+    for run in 0..20 {
+        let queue = if run % 2 == 0 { "\"fq_codel\"" } else { "{ discipline = \"pfifo\", limit = \"150p\" }" };
+        let link = format!(
+            "rtt = \"{}ms\"\n[up]\nrate = \"8Mbit/s\"\nqueue = {queue}\n[down]\nrate = \"20Mbit/s\"\nqueue = {queue}\n",
+            10 + 2 * run
+        );
+        let plan = plan(1, 14, 1).replace("direction = \"down\"", "each.direction = [\"down\", \"up\"]");
+        let measured = Setting::new(link, plan).measure();
+        for direction in Direction::ALL {
+            let history = measured.analysis.bursts.of(direction);
+            searched += u32::from(history.is_some_and(|history| history.searched));
+            found += u32::from(history.is_some_and(|history| history.burst.is_some()));
+        }
+    }
+    rows.equal("R3", "directions in which a burst was looked for", searched, 40);
+    rows.equal("R3", "directions in which one was found", found, 0);
+}

@@ -1,0 +1,86 @@
+//! Loss, copies and order of test packets: integers, each that of the link's log.
+
+use rrul_analysis::metrics::packet_fate::PacketFate;
+use rrul_lab::{Fate, LabTime, Record};
+use rrul_model::flow::{AddressFamily, Direction};
+
+use crate::Bed;
+use crate::bed::{Measured, Setting};
+use crate::journal::UDP;
+use crate::rows::Rows;
+
+const PLAN: &str = r#"
+title = "probes in three classes, each family"
+phases = { idle = "3s", load = "6s", after = "2s" }
+[flow.probe]
+type = "udp_probe"
+component = "realtime"
+each.class = ["EF", "BK", "BE"]
+interval = "10ms"
+"#;
+
+const UDP_ONLY: &str = "rate = \"100Mbit/s\"\nonly = { protocol = \"udp\", port = 7785 }\n";
+
+pub(crate) const UP: Bed = Bed {
+    name: "loss_up",
+    about: "Of the packets up 3 % are lost, of those down none, in both families.",
+    quick: true,
+    run: |rows| {
+        let link = format!("rtt = \"20ms\"\n[up]\n{UDP_ONLY}loss = \"3%\"\n[down]\n{UDP_ONLY}");
+        exact(rows, &Setting::new(link, PLAN).both_families().measure());
+    },
+};
+
+pub(crate) const BOTH: Bed = Bed {
+    name: "loss_both",
+    about: "Packets up are lost (1 %) and doubled (1 %), packets down lost (2 %) and held back until three have overtaken \
+        them (1 %), in both families.",
+    quick: false,
+    run: |rows| {
+        let link = format!(
+            "rtt = \"20ms\"\n[up]\n{UDP_ONLY}loss = \"1%\"\nduplicate = \"1%\"\n[down]\n{UDP_ONLY}loss = \"2%\"\n\
+             reorder = {{ share = \"1%\", displacement = 3, extra_delay = \"300ms\" }}\n"
+        );
+        exact(rows, &Setting::new(link, PLAN).both_families().measure());
+    },
+};
+
+/// The records of one flow's packets since T0; before it are greetings.
+fn records(
+    measured: &Measured,
+    direction: Direction,
+    family: AddressFamily,
+    octet: u8,
+) -> impl Iterator<Item = &Record> {
+    let t0 = LabTime(measured.recording.header.clocks.client_origin.cast_unsigned());
+    let ours = move |record: &&Record| {
+        (record.protocol, record.family, record.tos_in) == (UDP, family, octet) && record.arrival >= t0
+    };
+    measured.truth.direction(direction).records().filter(ours)
+}
+
+/// How many packets one flow lost, got twice, or got out of order, over the whole test: rrul's count and the log's.
+fn exact(rows: &mut Rows, measured: &Measured) {
+    for flow in &measured.analysis.packet_fates.flows {
+        for (direction, fate) in [(Direction::Up, &flow.up), (Direction::Down, &flow.down)] {
+            let log: Vec<&Record> = records(measured, direction, flow.flow.family, flow.flow.class.octet()).collect();
+            let original = |record: &&&Record| !record.duplicate;
+            let count = |wanted: &dyn Fn(&Record) -> bool| log.iter().filter(|record| wanted(record)).count();
+            let truth = [
+                log.iter().filter(original).count(),
+                count(&|record| !record.duplicate && record.fate != Fate::Delivered),
+                count(&|record| record.duplicate),
+                count(&|record| record.reordered && record.fate == Fate::Delivered),
+            ];
+            let found = fate.all.as_ref().map(counts);
+            let name = format!("{} {direction}: sent, lost, doubled, reordered", flow.flow.name);
+            let told = found.map_or("nothing".to_owned(), |found| format!("{found:?}"));
+            rows.equal("R17 R18", name, told, format!("{:?}", truth.map(|count| count as u64)));
+        }
+    }
+}
+
+fn counts(fate: &PacketFate) -> [u64; 4] {
+    let reordered = fate.reordering.as_ref().map_or(0, |order| order.reordered);
+    [fate.sent, fate.lost + fate.unattributed, fate.duplicated.unwrap_or(0), reordered]
+}

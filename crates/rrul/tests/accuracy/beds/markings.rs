@@ -1,0 +1,142 @@
+//! What links make of markings, in both families.
+
+use rrul_lab::Record;
+use rrul_model::flow::{AddressFamily, Direction};
+use serde_json::Value;
+
+use crate::Bed;
+use crate::bed::{Measured, Setting};
+use crate::journal::UDP;
+use crate::rows::Rows;
+
+const SWEEP: &str = r#"
+title = "which markings survive"
+phases = { before = "2600ms", idle = "1s" }
+[flow.sweep]
+type = "marking_sweep"
+component = "analysis"
+during = ["before"]
+interval = "2ms"
+[flow.probe]
+type = "udp_probe"
+component = "realtime"
+"#;
+
+/// A rewriting, and what is to be said of code points, ECT(0) and ECT(1).
+type Way = (&'static str, &'static str, &'static str, &'static str);
+
+const PASS: Way = ("", "preserved", "pass", "pass");
+const BLEACH: Way = ("dscp = \"bleach\"", "bleached", "pass", "pass");
+const CLEAR: Way = ("ecn = \"clear\"", "preserved", "cleared", "cleared");
+const SWAP: Way = ("ecn = \"ect1_to_ect0\"", "preserved", "pass", "to_ect0");
+const PRECEDENCE: Way = ("dscp = \"clear_precedence\"", "precedence_bleached", "pass", "pass");
+const ONE_CLASS: Way = ("dscp = { EF = \"CS1\" }", "altered", "pass", "pass");
+const MARK: Way = ("ecn = { mark_ce = \"10%\" }", "preserved", "marked_idle", "marked_idle");
+const DROP: Way = ("only = { ecn = \"ect1\" }\nloss = \"100%\"", "preserved", "pass", "dropped");
+
+pub(crate) const BLEACHED: Bed = Bed {
+    name: "bleached",
+    about: "Code points are set to 0 on the way up; on the way down EF, and it alone, becomes CS1.",
+    quick: true,
+    run: |rows| drop(both(rows, BLEACH, ONE_CLASS)),
+};
+
+pub(crate) const REWRITTEN: Bed = Bed {
+    name: "rewritten",
+    about: "ECN is cleared on the way up; on the way down the upper three bits of code points are.",
+    quick: false,
+    run: |rows| drop(both(rows, CLEAR, PRECEDENCE)),
+};
+
+pub(crate) const SWAPPED: Bed = Bed {
+    name: "ect1_to_ect0",
+    about: "ECT(1) becomes ECT(0) on the way down, and nothing is rewritten on the way up.",
+    quick: false,
+    run: |rows| drop(both(rows, PASS, SWAP)),
+};
+
+pub(crate) const DROPPED: Bed = Bed {
+    name: "ect1_dropped",
+    about: "Packets that bear ECT(1) are dropped on the way down.",
+    quick: false,
+    run: |rows| drop(both(rows, PASS, DROP)),
+};
+
+pub(crate) const MARKED: Bed = Bed {
+    name: "marked",
+    about: "Of packets that bear ECT, one in ten is marked CE on the way up.",
+    quick: false,
+    run: |rows| {
+        let measured = both(rows, MARK, PASS);
+        marked(rows, &measured);
+    },
+};
+
+fn both(rows: &mut Rows, up: Way, down: Way) -> Measured {
+    let link =
+        format!("rtt = \"10ms\"\n[up]\nrate = \"50Mbit/s\"\n{}\n[down]\nrate = \"50Mbit/s\"\n{}\n", up.0, down.0);
+    let measured = Setting::new(link, SWEEP).both_families().measure();
+    for family in AddressFamily::ALL {
+        for (direction, name, way) in [(Direction::Up, "up", up), (Direction::Down, "down", down)] {
+            verdicts(rows, &measured, family, name, way);
+            matrix(rows, &measured, direction, family);
+        }
+    }
+    measured
+}
+
+fn path<'a>(measured: &'a Measured, list: &str, family: AddressFamily, direction: &str) -> Option<&'a Value> {
+    let paths = measured.summary.pointer(list)?.as_array()?;
+    paths.iter().find(|path| path["family"] == family.name() && path["direction"] == direction)
+}
+
+fn verdicts(rows: &mut Rows, measured: &Measured, family: AddressFamily, direction: &str, way: Way) {
+    let (_, dscp, ect0, ect1) = way;
+    let word = |value: &Value| value.as_str().unwrap_or("nothing").to_owned();
+    let found =
+        path(measured, "/markings/paths", family, direction).map_or(String::new(), |path| word(&path["verdict"]));
+    rows.equal("R2", format!("code points {direction}, {family}"), found, dscp.to_owned());
+    let ecn = path(measured, "/ecn/paths", family, direction);
+    for (value, expected) in [("ect0", ect0), ("ect1", ect1)] {
+        // The sweep stands before the idle phase, and counts as of an idle line.
+        let found = ecn.map_or(String::new(), |path| word(&path["idle"][value]["verdict"]));
+        rows.equal("R12", format!("{value} {direction}, {family}"), found, expected.to_owned());
+    }
+}
+
+/// Every packet of the sweep stands in the matrix as the log saw it go in and come out.
+fn matrix(rows: &mut Rows, measured: &Measured, direction: Direction, family: AddressFamily) {
+    let of = |path: &&rrul_analysis::metrics::marking_path::MarkingPath| {
+        path.direction == direction && path.family == family
+    };
+    let path = measured.analysis.markings.paths.iter().find(of);
+    let cells = path.map_or(&[][..], |path| &path.matrix);
+    let found: u64 = cells.iter().filter(|cell| cell.sent_octet != 0).map(|cell| cell.packets).sum();
+    let changed = |sent: u8, received: Option<u8>| received != Some(sent);
+    let found_changed: u64 = cells
+        .iter()
+        .filter(|cell| cell.sent_octet != 0 && changed(cell.sent_octet, cell.received_octet))
+        .map(|cell| cell.packets)
+        .sum();
+    let log = measured.truth.direction(direction).records();
+    // Greetings, trains and probes bear no marking.
+    let ours = |record: &&Record| record.protocol == UDP && record.family == family && record.tos_in != 0;
+    let log: Vec<&Record> = log.filter(ours).collect();
+    let truth_changed = log.iter().filter(|one| changed(one.tos_in, one.delivery().map(|_| one.tos_out))).count();
+    let told = format!("{found} of which {found_changed} changed");
+    let truth = format!("{} of which {truth_changed} changed", log.len());
+    rows.equal("R2 R12", format!("marked packets in the matrix {direction}, {family}"), told, truth);
+}
+
+fn marked(rows: &mut Rows, measured: &Measured) {
+    for family in AddressFamily::ALL {
+        let ecn = path(measured, "/ecn/paths", family, "up");
+        for value in ["ect0", "ect1"] {
+            let share = |name: &str| ecn.and_then(|path| path["idle"][value][name].as_f64());
+            let (found, low, high) = (share("marked_share"), share("marked_share_low"), share("marked_share_high"));
+            let inside = low.zip(high).is_some_and(|(low, high)| low <= 0.10 && 0.10 <= high && high - low < 0.2);
+            let told = format!("{found:?}, {low:?} to {high:?}");
+            rows.holds("R12", format!("share of {value} marked up, {family}, with its interval"), "0.10", told, inside);
+        }
+    }
+}

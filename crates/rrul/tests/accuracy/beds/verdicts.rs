@@ -1,0 +1,171 @@
+//! Whether a run is told to be what it is: far, blocked, busy, changing, or not loaded at all.
+
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use rrul_lab::Lab;
+use rrul_model::flow::AddressFamily;
+
+use crate::Bed;
+use crate::bed::{Measured, Setting};
+use crate::rows::Rows;
+
+const LOADED: &str = r#"
+title = "two streams each way, probes"
+phases = { idle = "4s", load = "20s", after = "3s" }
+[flow.bulk]
+type = "bulk_tcp"
+component = "load"
+during = ["load"]
+each.direction = ["down", "up"]
+count = 2
+[flow.probe]
+type = "udp_probe"
+component = "realtime"
+"#;
+
+fn link(round_trip: u32, down: &str, up: &str) -> String {
+    format!("rtt = \"{round_trip}ms\"\n[down]\n{down}\n[up]\n{up}\n")
+}
+
+const FQ_CODEL: [&str; 2] = ["rate = \"20Mbit/s\"\nqueue = \"fq_codel\"", "rate = \"8Mbit/s\"\nqueue = \"fq_codel\""];
+
+fn says(rows: &mut Rows, requirements: &'static str, measured: &Measured, code: &str, expected: bool) {
+    let reasons = measured.reasons();
+    let told = if reasons.is_empty() { "no reason".to_owned() } else { reasons.join(", ") };
+    let truth = if expected { code.to_owned() } else { format!("not {code}") };
+    rows.holds(requirements, format!("says {code}"), truth, told, reasons.iter().any(|one| one == code) == expected);
+}
+
+pub(crate) const FAR: Bed = Bed {
+    name: "far",
+    about: "A server 79 ms away, then one 81 ms away: the specification's limit is 80 ms.",
+    quick: false,
+    run: |rows| {
+        let probes = "title = \"probes\"\nphases = { idle = \"4s\" }\n[flow.probe]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\n";
+        for (round_trip, expected) in [(79, false), (81, true)] {
+            let measured = Setting::new(link(round_trip, FQ_CODEL[0], FQ_CODEL[1]), probes).measure();
+            says(rows, "R8", &measured, "server_far", expected);
+        }
+    },
+};
+
+pub(crate) const LONG_PATH: Bed = Bed {
+    name: "long_path",
+    about: "20/8 Mbit/s, 170 ms, FIFOs of 256 packets: such a path is still filled.",
+    quick: false,
+    run: |rows| {
+        let queue = "queue = { discipline = \"pfifo\", limit = \"256p\" }";
+        let link = link(170, &format!("rate = \"20Mbit/s\"\n{queue}"), &format!("rate = \"8Mbit/s\"\n{queue}"));
+        let measured = Setting::new(link, LOADED).measure();
+        for (name, rate) in [("down", 20.0), ("up", 8.0)] {
+            rows.equal(
+                "R54",
+                format!("saturated {name}"),
+                measured.word(&format!("/saturation/{name}/saturated")),
+                "true".to_owned(),
+            );
+            let carried = measured.number(&format!("/link_octets/load/{name}/all/carried_bps")).map(|bits| bits / 1e6);
+            rows.between("R54", format!("carried {name}, Mbit/s"), carried, rate, rate * 0.8..=rate * 1.01);
+        }
+    },
+};
+
+pub(crate) const UDP_BLOCKED: Bed = Bed {
+    name: "udp_blocked",
+    about: "Every UDP packet is dropped on the way up: said, and the streams run all the same.",
+    quick: false,
+    run: |rows| {
+        let blocked = "rate = \"8Mbit/s\"\nonly = { protocol = \"udp\" }\nloss = \"100%\"";
+        let measured = Setting::new(link(20, FQ_CODEL[0], blocked), LOADED).measure();
+        says(rows, "R6", &measured, "no_replies", true);
+        for (name, rate) in [("down", 20.0), ("up", 8.0)] {
+            let goodput = measured.number(&format!("/goodput/{name}/sum_bps")).map(|bits| bits / 1e6);
+            rows.between("R6", format!("goodput {name}, Mbit/s"), goodput, rate, rate * 0.85..=rate);
+        }
+    },
+};
+
+pub(crate) const BUSY_BASELINE: Bed = Bed {
+    name: "busy_baseline",
+    about: "20/8 Mbit/s; 1 Mbit/s of something else goes up while the line should be idle. Then nothing does.",
+    quick: false,
+    run: |rows| {
+        let link = link(20, FQ_CODEL[0], FQ_CODEL[1]);
+        let busy = Setting::new(link.clone(), LOADED).beside(something_else).measure();
+        says(rows, "R5", &busy, "baseline_busy", true);
+        says(rows, "R5", &Setting::new(link, LOADED).measure(), "baseline_busy", false);
+    },
+};
+
+/// 1 Mbit/s from client to server for 6 s, in packets of 1250 octets.
+fn something_else(lab: &Lab) {
+    let server = lab.server().address(AddressFamily::Ipv4);
+    // Somebody takes them, so that nothing is told to be unreachable.
+    let _ = lab.server().spawn(move || {
+        let sink = UdpSocket::bind((server, 9999)).unwrap();
+        sink.set_read_timeout(Some(Duration::from_secs(8))).unwrap();
+        while sink.recv(&mut [0; 2000]).is_ok() {}
+    });
+    let _ = lab.client().spawn(move || {
+        let source = UdpSocket::bind("0.0.0.0:0").unwrap();
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(6) {
+            let _ = source.send_to(&[0; 1222], (server, 9999));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+}
+
+pub(crate) const RATE_STEP: Bed = Bed {
+    name: "rate_step",
+    about: "20/8 Mbit/s, and the way down at 10 Mbit/s from the middle of the load on.",
+    quick: false,
+    run: |rows| {
+        let half = "rate = \"10Mbit/s\"\nqueue = \"fq_codel\"";
+        let measured = Setting::new(link(20, FQ_CODEL[0], FQ_CODEL[1]), LOADED)
+            .then(Duration::from_secs(16), link(20, half, FQ_CODEL[1]))
+            .measure();
+        says(rows, "R3", &measured, "rate_unsteady", true);
+        rows.equal("R3", "confidence", measured.word("/validity/confidence"), "medium".to_owned());
+        for (half, truth) in [("first", 20.0), ("second", 10.0)] {
+            let pointer = format!("/stationarity/down/{half}_half_bps");
+            rows.near(
+                "R3",
+                format!("rate of the {half} half, Mbit/s"),
+                measured.number(&pointer).map(|bits| bits / 1e6),
+                truth,
+                0.5,
+            );
+        }
+    },
+};
+
+pub(crate) const NOT_FILLED: Bed = Bed {
+    name: "not_filled",
+    about: "50/50 Mbit/s and streams that pace themselves at 5 Mbit/s: nothing is loaded, and it is said.",
+    quick: false,
+    run: |rows| {
+        let plan = LOADED.replace("count = 2", "pacing_rate = \"5Mbit/s\"");
+        let rate = "rate = \"50Mbit/s\"";
+        let measured = Setting::new(link(20, rate, rate), plan).measure();
+        says(rows, "R3", &measured, "not_saturated", true);
+        rows.equal("R3", "confidence", measured.word("/validity/confidence"), "low".to_owned());
+    },
+};
+
+pub(crate) const FILLED: Bed = Bed {
+    name: "filled",
+    about: "20/8 Mbit/s, fq_codel: a plain good line, of which nothing else may be said.",
+    quick: true,
+    run: |rows| {
+        let measured = Setting::new(link(20, FQ_CODEL[0], FQ_CODEL[1]), LOADED).measure();
+        rows.equal("R9", "verdict", measured.word("/validity/verdict"), "valid".to_owned());
+        rows.equal("R3", "confidence", measured.word("/validity/confidence"), "high".to_owned());
+        for (name, truth) in [("down", 20.0), ("up", 8.0)] {
+            let pointer = format!("/link_octets/load/{name}/all/carried_bps");
+            let carried = measured.number(&pointer).map(|bits| bits / 1e6);
+            rows.near("R15", format!("carried {name}, Mbit/s"), carried, truth, truth * 0.03);
+        }
+    },
+};
