@@ -70,7 +70,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             about: "connection attempts during the whole test for which rrul's listeners at the server had no room: they look \
                 like SYN packets lost on the line. `null` at the client, and when unknown",
             unit: "count",
-            source: "SO_MEMINFO",
+            source: "SO_MEMINFO; TcpExt.ListenDrops",
         },
         MetricWord {
             name: "transmit_queueing",
@@ -165,6 +165,8 @@ pub struct CounterIncrease {
 
 /// The name under which the server tells what its own listeners dropped.
 const LISTEN_DROPS: &str = "rrul.ListenDrops";
+/// The same of every listener of the host.
+const HOST_LISTEN_DROPS: &str = "TcpExt.ListenDrops";
 
 /// Both hosts of a recording, the client first. A host that told nothing of itself is left out.
 pub(crate) fn hosts(recording: &Recording) -> Vec<HostHealth> {
@@ -204,13 +206,20 @@ fn host(recording: &Recording, point: ObservationPoint, load: Window) -> HostHea
         softnet_squeezed: softnet(recording, point, load, |_, squeezed| squeezed),
         throttled_share,
         throttled_ns,
-        listen_drops: counters.as_ref().and_then(|counters| counters.get(LISTEN_DROPS).copied()),
+        listen_drops: counters.as_ref().and_then(listen_drops),
         transmit_queueing: DelayStatistics::of(transmit_queueing(recording, point, load), 0),
         sockets: sockets(recording, point, load),
         routes: host_route::routes(recording, point),
         interfaces: host_interface::interfaces(recording, point),
         kernel_counters: counters.into_iter().flatten().filter_map(risen).collect(),
     }
+}
+
+/// The least of what the listeners and what the whole host counted: listeners count the stray segments of connections that
+/// are no longer there as well, and the host the connections of other programs.
+fn listen_drops(counters: &BTreeMap<String, u64>) -> Option<u64> {
+    let own = *counters.get(LISTEN_DROPS)?;
+    Some(counters.get(HOST_LISTEN_DROPS).map_or(own, |all| own.min(*all)))
 }
 
 fn risen((name, increase): (String, u64)) -> Option<CounterIncrease> {

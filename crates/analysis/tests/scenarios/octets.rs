@@ -221,11 +221,11 @@ fn with_holes(acknowledged: u32) -> u64 {
 fn selective_acknowledgements_are_those_beyond_what_segments_in_order_get() {
     let plain = |acknowledgements: u64| acknowledgements * 52;
     // 60 segments in order get 30; 40 out of order get one each, or share them with others, or none is told apart.
-    close(with_holes(70), plain(2500 + 3500) + 2000 * 14, "one each");
-    close(with_holes(50), plain(2500 + 2500) + 1000 * 14, "one for two");
+    close(with_holes(70), plain(2500 + 3500) + 2000 * 12, "one each");
+    close(with_holes(50), plain(2500 + 2500) + 1000 * 12, "one for two");
     close(with_holes(30), plain(2500 + 1500), "none");
     // More than one for each segment out of order is something else.
-    close(with_holes(90), plain(2500 + 4500) + 2000 * 14, "as many as there can be");
+    close(with_holes(90), plain(2500 + 4500) + 2000 * 12, "as many as there can be");
 }
 
 #[test]

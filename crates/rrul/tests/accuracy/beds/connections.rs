@@ -25,5 +25,6 @@ fn first_syn(rows: &mut Rows) {
     let median = measured.milliseconds(&format!("{idle}/connect/p50_ns"));
     rows.near("R19", "connect time P50, ms", median, 30.0, 1.0);
     let longest = measured.milliseconds(&format!("{idle}/connect/max_ns"));
-    rows.near("R19", "connect time of the slowest, ms", longest, 1030.0, 20.0);
+    // The kernel's timer wheel rounds a second up by as much as 80 ms, depending on its tick.
+    rows.between("R19", "connect time of the slowest, ms", longest, "1 s and 30 ms", 1029.0..=1112.0);
 }

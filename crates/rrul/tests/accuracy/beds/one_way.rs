@@ -34,8 +34,8 @@ interval = "20ms"
 /// 20/8 Mbit/s; each queue holds 150 ms.
 fn link(up_delay: u32, down_delay: u32) -> String {
     format!(
-        "[down]\nrate = \"20Mbit/s\"\ndelay = \"{down_delay}ms\"\nqueue = {{ discipline = \"pfifo\", limit = \"250p\" }}\n\
-         [up]\nrate = \"8Mbit/s\"\ndelay = \"{up_delay}ms\"\nqueue = {{ discipline = \"pfifo\", limit = \"100p\" }}\n"
+        "[down]\nrate = \"20Mbit/s\"\ndelay = \"{down_delay}ms\"\nqueue = {{ discipline = \"bfifo\", limit = \"375kB\" }}\n\
+         [up]\nrate = \"8Mbit/s\"\ndelay = \"{up_delay}ms\"\nqueue = {{ discipline = \"bfifo\", limit = \"150kB\" }}\n"
     )
 }
 

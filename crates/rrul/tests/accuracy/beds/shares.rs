@@ -1,5 +1,7 @@
 //! How streams share a line: classes and families of known rates.
 
+use std::fmt::Write;
+
 use rrul_lab::Record;
 use rrul_model::flow::{AddressFamily, Direction};
 
@@ -14,7 +16,8 @@ fn plan(flows: [(&str, &str, &str); 2]) -> String {
         [flow.probe]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\n"
         .to_owned();
     for (number, (rate, class, family)) in flows.into_iter().enumerate() {
-        text += &format!(
+        let _ = write!(
+            text,
             "[flow.bulk{number}]\ntype = \"bulk_tcp\"\ncomponent = \"load\"\nduring = [\"load\"]\ndirection = \"down\"\n\
              family = \"{family}\"\nclass = \"{class}\"\npacing_rate = \"{rate}\"\n"
         );
