@@ -110,14 +110,8 @@ impl ClockOffset {
     pub(crate) fn estimate(recording: &Recording, legs: &[Leg<'_>]) -> Option<Self> {
         let points = [ObservationPoint::Client, ObservationPoint::Server];
         let wall_clocks = points.map(|point| Steps::of(recording, point));
-        let unusable = |server, client| {
-            let [at_client, at_server] = &wall_clocks;
-            at_server.are_around(TestTime(server)) || at_client.are_around(TestTime(client))
-        };
-        let tracks = Tracks::of(legs, unusable)?;
-        let mut offset = estimate::estimate(recording, &tracks);
-        offset.wall_clocks = wall_clocks;
-        Some(offset)
+        let tracks = Tracks::of(legs, &wall_clocks)?;
+        Some(estimate::estimate(recording, &tracks))
     }
 
     /// Why the drift of one clock against the other is not known well enough to tell queueing by direction; `None` when

@@ -15,6 +15,9 @@ const LEAST_STEP: i64 = 500_000;
 /// No time service slews faster, nanoseconds a second.
 const FASTEST_SLEW: i64 = 1_000_000;
 
+/// How far two measurements of one step may be apart, as a part of it.
+const ALIKE: f64 = 0.1;
+
 /// How long after a step stamps may still be carried over by the old distance.
 const CARRIED_OVER: Duration = Duration::from_millis(20);
 
@@ -23,7 +26,8 @@ const CARRIED_OVER: Duration = Duration::from_millis(20);
 pub(crate) struct Steps {
     /// Stamps in these windows may be off. In order, and apart from each other.
     windows: Vec<Window>,
-    count: usize,
+    /// How far forward each went, nanoseconds.
+    jumps: Vec<i64>,
 }
 
 impl Steps {
@@ -35,7 +39,7 @@ impl Steps {
             .map(|row| (row.at, row.realtime.saturating_sub(row.at.0)))
             .collect();
         samples.sort_by_key(|(at, _)| *at);
-        let (mut windows, mut count) = (Vec::new(), 0);
+        let (mut windows, mut jumps) = (Vec::new(), Vec::new());
         let mut index = 1;
         while index < samples.len() {
             if let Some(by) = step(&samples, index) {
@@ -44,19 +48,24 @@ impl Steps {
                 let moved = |at: TestTime| TestTime(at.0.saturating_add(by));
                 windows.push(window);
                 windows.push(Window { from: moved(window.from), to: moved(window.to) });
-                count += 1;
+                jumps.push(by);
                 // What stands on either side of one step is not to be taken for another.
                 index += 3;
             } else {
                 index += 1;
             }
         }
-        Self { windows: apart(windows), count }
+        Self { windows: apart(windows), jumps }
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        self.count
+        self.jumps.len()
+    }
+
+    /// Whether the wall clock once went forward against the test's clock by about so much, nanoseconds.
+    pub(crate) fn moved_by(&self, by: f64) -> bool {
+        by != 0.0 && self.jumps.iter().any(|jump| (*jump as f64 - by).abs() <= by.abs() * ALIKE)
     }
 
     /// Whether a stamp of this host that says so may be off.

@@ -76,7 +76,7 @@ pub(super) fn estimate(recording: &Recording, tracks: &Tracks) -> ClockOffset {
         uncertain: None,
         kinds: tracks.kind_of.clone(),
         segments: segments(tracks, &parts, steps, slope),
-        wall_clocks: Default::default(),
+        wall_clocks: tracks.wall_clocks.clone(),
     };
     if doubts.is_empty() && is_contradicted(&offset, tracks) {
         doubts.push("delays under load lie below those of the idle line; a clock or a route changed unseen".to_owned());
@@ -222,7 +222,7 @@ fn segments(tracks: &Tracks, parts: &[Part], steps: Vec<Step>, slope: f64) -> Ve
             let offset = tracks.reference as f64 + segments[at].offset;
             move |server: i64| offset + slope * server as f64
         });
-        let place = locate::locate(tracks, step.gap, &ahead, |kind, way| step.rise(kind, way));
+        let place = locate::locate(tracks, step.gap, &ahead, |kind, way| step.rise(kind, way), step.clock);
         segments[index + 1].begin = Some(Begin { place, changes: changes(tracks, &step, place.stepped) });
     }
     segments

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
-use rrul_model::time::Window;
+use rrul_model::time::{TestTime, Window};
 use rrul_model::units::ByteCount;
 
 use crate::by_direction::ByDirection;
 use crate::join::UDP_PROBE;
 use crate::leg::Leg;
+use crate::wall_clock::Steps;
 
 /// Flow type of VoIP-like streams.
 const VOIP: &str = "voip";
@@ -78,13 +79,18 @@ pub(super) struct Tracks {
     pub(super) kind_of: HashMap<FlowId, usize>,
     /// By kind.
     ways: Vec<ByDirection<Vec<Track>>>,
+    /// What the wall clocks of client and server did against those that the ends stamp with.
+    pub(super) wall_clocks: [Steps; 2],
 }
 
 impl Tracks {
     /// Of packets that the ends stamp when they pass the kernel. `None` without any in either direction.
     ///
-    /// `unusable` tells of stamps, the server's and the client's, that are known to be off.
-    pub(super) fn of(legs: &[Leg<'_>], unusable: impl Fn(i64, i64) -> bool) -> Option<Self> {
+    /// Stamps around steps of `wall_clocks`, the client's and the server's, are not used.
+    pub(super) fn of(legs: &[Leg<'_>], wall_clocks: &[Steps; 2]) -> Option<Self> {
+        let [at_client, at_server] = wall_clocks;
+        let unusable =
+            |server, client| at_server.are_around(TestTime(server)) || at_client.are_around(TestTime(client));
         let legs = || legs.iter().filter(|leg| [UDP_PROBE, VOIP].contains(&&*leg.flow.flow_type));
         let stamps = |leg: &Leg<'_>| -> Vec<(i64, i64)> {
             let both = leg.journeys.iter().filter_map(|one| Some((one.sent.0, one.received?.0)));
@@ -105,7 +111,13 @@ impl Tracks {
         let reference = i128::midpoint(middle(Direction::Up)?, middle(Direction::Down)?);
         let reference = reference.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         let mut found: HashMap<Kind, usize> = HashMap::new();
-        let mut tracks = Self { reference, kinds: Vec::new(), kind_of: HashMap::new(), ways: Vec::new() };
+        let mut tracks = Self {
+            reference,
+            kinds: Vec::new(),
+            kind_of: HashMap::new(),
+            ways: Vec::new(),
+            wall_clocks: wall_clocks.clone(),
+        };
         for (leg, stamps) in &stamps {
             let packet = |stamps: &(i64, i64)| {
                 let ahead = ahead(stamps) - i128::from(reference);

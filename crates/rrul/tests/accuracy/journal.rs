@@ -47,6 +47,39 @@ impl Measured {
         flows
     }
 
+    /// How far the queueing that was told of each packet lies from that in the log, milliseconds, in order of size.
+    ///
+    /// A flow has a class and a family of its own here, and packets 20 ms apart; the first of each is the first that came
+    /// to the link, and the others are known by the time from it. Packets that were lost are left out.
+    pub(crate) fn queueing_errors(&self, direction: Direction) -> Option<Vec<f64>> {
+        let origin = self.recording.header.clocks.client_origin;
+        let log = self.truth.direction(direction);
+        let mut errors = Vec::new();
+        for leg in self.analysis.one_way_delay.legs.iter().filter(|leg| leg.direction == direction) {
+            let (family, octet) = (leg.flow.family, leg.flow.class.octet());
+            let ours = |record: &&Record| {
+                let tagged = (record.protocol, record.family, record.tos_in) == (UDP, family, octet);
+                tagged && record.arrival >= LabTime(origin.cast_unsigned())
+            };
+            let mut records: Vec<&Record> = log.records().filter(ours).collect();
+            records.sort_by_key(|record| record.arrival);
+            let came = |record: &Record| record.arrival.0.cast_signed() - origin;
+            let shift = came(records.first()?) - leg.queueing_series.first()?.at.0;
+            for point in &leg.queueing_series {
+                let due = point.at.0 + shift;
+                let next = records.partition_point(|record| came(record) < due);
+                let near = records[next.saturating_sub(1)..records.len().min(next + 1)].iter();
+                let Some(record) = near.min_by_key(|record| came(record).abs_diff(due)) else { continue };
+                let matched = came(record).abs_diff(due) < 8_000_000 && record.fate == Fate::Delivered;
+                if let (true, Some(delay)) = (matched, point.delay) {
+                    errors.push((delay.0 as f64 - record.queueing_delay as f64).abs() / 1e6);
+                }
+            }
+        }
+        errors.sort_by(f64::total_cmp);
+        (!errors.is_empty()).then_some(errors)
+    }
+
     /// L3 octets that arrived within the window, of one family or of both.
     pub(crate) fn delivered(
         &self,

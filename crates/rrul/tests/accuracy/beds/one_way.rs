@@ -70,6 +70,17 @@ fn asymmetric(rows: &mut Rows) {
     absolute(rows, &measured);
 }
 
+/// How far the queueing of each packet is off.
+fn errors(rows: &mut Rows, measured: &Measured) {
+    for direction in Direction::ALL {
+        let errors = measured.queueing_errors(direction);
+        let p95 = errors.as_ref().map(|errors| errors[errors.len() * 95 / 100]);
+        rows.between("R74", format!("error of queueing {direction}, P95 of all packets, ms"), p95, 0, 0.0..=1.0);
+        let told = errors.map_or(0, |errors| errors.len());
+        rows.holds("R74", format!("packets {direction} of which it is known"), "thousands", told, told > 2000);
+    }
+}
+
 /// Absolute delay is half of the round trip, and the truth lies within the bound.
 fn absolute(rows: &mut Rows, measured: &Measured) {
     let bound = measured.milliseconds("/one_way_delay/clocks/bound_ns");
@@ -105,7 +116,9 @@ const BACK: &[ClockStep] = &[ClockStep { after: AFTER, forward: -STEP }];
 fn clock(rows: &mut Rows, skew_ppb: i64, steps: &'static [ClockStep]) {
     let setting = Setting::new(link(30, 10), plan("\"up\", \"down\""));
     let measured = setting.server_clock(ClockDistortion { skew_ppb, steps }).measure();
-    queueing(rows, &measured, "R16 R74");
+    let doubt = measured.word("/one_way_delay/clocks/skew_uncertain");
+    rows.equal("R74", "doubt about the skew", doubt, "null".to_owned());
+    errors(rows, &measured);
     absolute(rows, &measured);
     let skew = measured.number("/one_way_delay/clocks/skew_ppm");
     rows.near("R74", "skew of the server's clock, ppm", skew, skew_ppb as f64 / 1e3, 10.0);
