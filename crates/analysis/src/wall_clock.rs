@@ -26,8 +26,16 @@ const CARRIED_OVER: Duration = Duration::from_millis(20);
 pub(crate) struct Steps {
     /// Stamps in these windows may be off. In order, and apart from each other.
     windows: Vec<Window>,
-    /// How far forward each went, nanoseconds.
-    jumps: Vec<i64>,
+    jumps: Vec<Jump>,
+}
+
+/// One step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Jump {
+    /// The last reading before it and the first after it, on the host's test clock.
+    pub(crate) between: (TestTime, TestTime),
+    /// How far the wall clock went forward against that, nanoseconds.
+    by: i64,
 }
 
 impl Steps {
@@ -48,7 +56,7 @@ impl Steps {
                 let moved = |at: TestTime| TestTime(at.0.saturating_add(by));
                 windows.push(window);
                 windows.push(Window { from: moved(window.from), to: moved(window.to) });
-                jumps.push(by);
+                jumps.push(Jump { between: (samples[index - 1].0, samples[index].0), by });
                 // What stands on either side of one step is not to be taken for another.
                 index += 3;
             } else {
@@ -63,9 +71,9 @@ impl Steps {
         self.jumps.len()
     }
 
-    /// Whether the wall clock once went forward against the test's clock by about so much, nanoseconds.
-    pub(crate) fn moved_by(&self, by: f64) -> bool {
-        by != 0.0 && self.jumps.iter().any(|jump| (*jump as f64 - by).abs() <= by.abs() * ALIKE)
+    /// The step by which the wall clock went forward against the test's clock by about so much, nanoseconds.
+    pub(crate) fn of_size(&self, by: f64) -> Option<Jump> {
+        self.jumps.iter().find(|jump| by != 0.0 && (jump.by as f64 - by).abs() <= by.abs() * ALIKE).copied()
     }
 
     /// Whether a stamp of this host that says so may be off.

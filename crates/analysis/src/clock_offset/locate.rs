@@ -20,8 +20,9 @@ pub(super) struct Place {
 /// Each flow and direction names the pair of neighbours between which it sees the rise best; the instant is the one that
 /// most of them agree upon, weighted by how much they see. If the server's clock stepped they agree on the client's
 /// clock, and the other way round: carried over to the clock that did step, each pair is farther apart by the step. (That
-/// makes it easier to agree there, so how many do is not what tells.) But where the clock that a host stamps with moved
-/// against its wall clock by as much, it is known which one it was, and packets around that time are not looked at.
+/// makes it easier to agree there, so how many do is not what tells.)
+///
+/// But where the clock that one host stamps with moved against its wall clock by as much, it was that one, and then.
 /// Without any such pair, the middle of the gap on the client's clock. `ahead` says how far the server's clock is ahead
 /// when it shows this, before and after the step.
 pub(super) fn locate(
@@ -31,6 +32,9 @@ pub(super) fn locate(
     rise: impl Fn(usize, Direction) -> f64,
     clock: f64,
 ) -> Place {
+    if let Some(place) = told_by_wall_clock(tracks, ahead, clock) {
+        return place;
+    }
     let mut found: [Vec<(f64, f64, f64)>; 2] = Default::default();
     for track in tracks.all() {
         let by = rise(track.kind, track.direction);
@@ -44,20 +48,33 @@ pub(super) fn locate(
         }
     }
     let [apart_on_client, apart_on_server] = [0, 1].map(|clock| middle_length(&found[clock]));
-    let [at_client, at_server] = &tracks.wall_clocks;
-    let by_server = match (at_client.moved_by(clock), at_server.moved_by(-clock)) {
-        (false, true) => true,
-        (true, false) => false,
-        _ => apart_on_client <= apart_on_server,
-    };
     let [on_client, on_server] = found.map(most_agreed);
     match (on_client, on_server) {
-        (Some(at), _) if by_server => Place { stepped: ObservationPoint::Server, at },
+        (Some(at), _) if apart_on_client <= apart_on_server => Place { stepped: ObservationPoint::Server, at },
         (_, Some(at)) => Place { stepped: ObservationPoint::Client, at },
         _ => {
             let middle = f64::midpoint(gap.from.0 as f64, gap.to.0 as f64);
             Place { stepped: ObservationPoint::Server, at: middle }
         }
+    }
+}
+
+/// Where a wall clock says that a clock stepped: forward against it by `clock`, if it was the server's.
+fn told_by_wall_clock(tracks: &Tracks, ahead: &[impl Fn(i64) -> f64; 2], clock: f64) -> Option<Place> {
+    let [at_client, at_server] = &tracks.wall_clocks;
+    match (at_client.of_size(clock), at_server.of_size(-clock)) {
+        (None, Some(jump)) => {
+            let (from, to) = (jump.between.0.0, jump.between.1.0);
+            let at = f64::midpoint(from as f64 - ahead[0](from), to as f64 - ahead[1](to));
+            Some(Place { stepped: ObservationPoint::Server, at })
+        }
+        (Some(jump), None) => {
+            let [from, to] = [jump.between.0.0, jump.between.1.0];
+            let shown = |client: i64| client.saturating_add(tracks.reference);
+            let at = f64::midpoint(from as f64 + ahead[0](shown(from)), to as f64 + ahead[1](shown(to)));
+            Some(Place { stepped: ObservationPoint::Client, at })
+        }
+        _ => None,
     }
 }
 
