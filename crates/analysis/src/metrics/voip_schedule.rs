@@ -1,11 +1,15 @@
 //! How the voice streams of a direction shared the line: all at once, or in turns where it was too slow for that.
 
-use rrul_model::flow::{Component, Direction, FlowSpec};
+use std::collections::HashSet;
+
+use rrul_model::flow::{Component, Direction, FlowId, FlowSpec};
 use rrul_model::recording::Recording;
 use rrul_model::turns::TURNS;
 use serde::Serialize;
 
 use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::start_spread::sender;
+use crate::statistics::percentile::DelayStatistics;
 
 /// The words for these numbers.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -40,6 +44,13 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             unit: "bit/s",
             source: "",
         },
+        MetricWord {
+            name: "send_lateness",
+            about: "how late after its due time each voice packet was handed to the sending host's kernel, over the whole test: \
+                [statistics](#statistics-of-delays), nothing is ever lost",
+            unit: "ns",
+            source: "RFC 3432",
+        },
     ],
 };
 
@@ -54,6 +65,8 @@ pub struct VoipSchedule {
     pub reduced_cir: bool,
     /// What the line was told to carry.
     pub line_rate_bps: Option<u64>,
+    /// How late the sending host handed packets to its kernel.
+    pub send_lateness: Option<DelayStatistics>,
 }
 
 /// How streams share a line.
@@ -77,7 +90,11 @@ pub(crate) fn schedules(recording: &Recording) -> Vec<VoipSchedule> {
         let flows: Vec<&FlowSpec> = recording.header.flows.iter().filter(ours).collect();
         let sharing =
             flows.iter().map(|flow| sharing(flow)).reduce(|all, one| if all == one { all } else { Sharing::Turns })?;
+        let ids: HashSet<FlowId> = flows.iter().map(|flow| flow.id).collect();
+        let rows = recording.tables_of(sender(direction)).flat_map(|tables| tables.probe_sent.rows());
+        let lateness = rows.filter(|row| ids.contains(&row.flow)).map(|row| row.sent.since(row.scheduled)).collect();
         Some(VoipSchedule {
+            send_lateness: DelayStatistics::of(lateness, 0),
             direction,
             schedule: sharing,
             reduced_cir: sharing != Sharing::Full,

@@ -1,13 +1,24 @@
 //! The voice streams were all sent all the time.
 
-use rrul_model::units::BitRate;
+use rrul_model::units::{BitRate, Delay};
 
+use crate::metrics::start_spread::sender;
 use crate::metrics::voip_schedule::{Sharing, VoipSchedule};
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, way};
+use crate::validity_rule::{Evidence, ValidityRule, host, way};
 
 /// The rule.
-pub(crate) const RULE: ValidityRule = ValidityRule { words: &[REDUCED_CIR], judge };
+pub(crate) const RULE: ValidityRule = ValidityRule { words: &[VOICE_SENT_LATE, REDUCED_CIR], judge };
+
+/// Send lateness of voice that is worth a doubt: 99th percentile.
+const LATE_P99: Delay = Delay(2_000_000);
+
+const VOICE_SENT_LATE: ReasonWord = ReasonWord {
+    code: "voice_sent_late",
+    severities: &[Severity::Doubt],
+    when: "send lateness of the voice streams of a direction above 2 ms at P99: what is sent late, and then at once, is no \
+        stream at a constant rate",
+};
 
 const REDUCED_CIR: ReasonWord = ReasonWord {
     code: "reduced_cir",
@@ -17,8 +28,19 @@ const REDUCED_CIR: ReasonWord = ReasonWord {
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
-    let schedules = evidence.analysis.voip.iter().flat_map(|voip| &voip.schedules);
-    schedules.filter(|schedule| schedule.reduced_cir).map(reason).collect()
+    let schedules = || evidence.analysis.voip.iter().flat_map(|voip| &voip.schedules);
+    let reduced = schedules().filter(|schedule| schedule.reduced_cir).map(reason);
+    schedules().filter_map(late).chain(reduced).collect()
+}
+
+fn late(schedule: &VoipSchedule) -> Option<Reason> {
+    let p99 = schedule.send_lateness?.p99.filter(|p99| *p99 > LATE_P99)?;
+    let host = host(sender(schedule.direction));
+    let text = format!(
+        "1 in 100 voice packets left the {host} more than {p99} late, so its streams were not of a constant rate; stop other \
+         programs there, or allow rrul real-time scheduling"
+    );
+    Some(VOICE_SENT_LATE.reason(Severity::Doubt, text))
 }
 
 fn reason(schedule: &VoipSchedule) -> Reason {

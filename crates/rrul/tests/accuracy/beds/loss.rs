@@ -24,7 +24,7 @@ const UDP_ONLY: &str = "rate = \"100Mbit/s\"\nonly = { protocol = \"udp\", port 
 pub(crate) const UP: Bed = Bed {
     name: "loss_up",
     about: "Of the packets up 3 % are lost, of those down none, in both families.",
-    quick: true,
+    quick: false,
     run: |rows| {
         let link = format!("rtt = \"20ms\"\n[up]\n{UDP_ONLY}loss = \"3%\"\n[down]\n{UDP_ONLY}");
         exact(rows, &Setting::new(link, PLAN).both_families().measure());

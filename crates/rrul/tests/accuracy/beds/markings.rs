@@ -37,7 +37,7 @@ const DROP: Way = ("only = { ecn = \"ect1\" }\nloss = \"100%\"", "preserved", "p
 pub(crate) const BLEACHED: Bed = Bed {
     name: "bleached",
     about: "Code points are set to 0 on the way up; on the way down EF, and it alone, becomes CS1.",
-    quick: true,
+    quick: false,
     run: |rows| drop(both(rows, BLEACH, ONE_CLASS)),
 };
 
