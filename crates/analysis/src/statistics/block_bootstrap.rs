@@ -16,7 +16,7 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 
 /// Resamples of one interval.
-const RESAMPLES: usize = 2000;
+const RESAMPLES: usize = 1000;
 /// Below so many whole blocks there is no interval.
 const FEWEST_BLOCKS: usize = 5;
 /// A block begins at a multiple of this part of its length.
