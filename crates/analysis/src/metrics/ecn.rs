@@ -178,6 +178,8 @@ fn value(tally: &Tally, sent: Ecn, bootstrap: Option<&BlockBootstrap>) -> EcnVal
         EcnVerdict::Pass
     } else if most_of(as_not_ect) {
         EcnVerdict::Cleared
+    } else if most_of(as_ce) {
+        EcnVerdict::ToCe
     } else if most_of(as_ect0 + as_ce) {
         EcnVerdict::ToEct0
     } else if most_of(as_ect1 + as_ce) {

@@ -179,6 +179,14 @@ fn what_was_answered_had_arrived_though_a_frame_of_the_server_is_missing() {
 }
 
 #[test]
+fn what_marks_every_packet_marks_those_that_know_no_ecn_too() {
+    let analysis = swept(|octet, _| Some(octet | 3), KEEP);
+    let idle = ecn(&analysis, Direction::Up).idle.unwrap();
+    assert_eq!([idle.not_ect, idle.ect1, idle.ect0].map(|value| value.verdict), [EcnVerdict::ToCe; 3]);
+    assert_eq!(idle.ce.verdict, EcnVerdict::Pass);
+}
+
+#[test]
 fn ecn_is_judged_by_value_and_direction() {
     let ways: [(Way, EcnVerdict, EcnVerdict); 5] = [
         (|octet, _| Some(octet & 0xfc), EcnVerdict::Cleared, EcnVerdict::Cleared),
