@@ -84,7 +84,6 @@ pub fn text_comparison(first: &Analysis, second: &Analysis, style: Style) -> Str
     let mut lines = vec![style.heading(&format!("{} and {}", names[0], names[1]))];
     lines.push(format!("Under load, {}.", improvement_sentence([&names[0], &names[1]], [a, b])));
     for (run, name) in runs.iter().zip(&names) {
-        lines.extend(run.validity.confidence.map(|confidence| words::confidence(confidence).to_owned()));
         lines.extend(words::warnings(run).iter().map(|warning| style.alarm(&printable(&format!("{name}: {warning}")))));
     }
     lines.push(String::new());
@@ -120,6 +119,7 @@ fn head(run: &Analysis, style: Style) -> Vec<String> {
         lines.push("Valid: nothing speaks against these numbers.".to_owned());
     }
     lines.extend(words::warnings(run).iter().map(|warning| style.alarm(&printable(warning))));
+    lines.extend(run.validity.confidence.map(|confidence| words::confidence(confidence).to_owned()));
     lines.extend(text_scored::lines(run));
     let notes = run.validity.reasons.iter().filter(|reason| reason.severity == Severity::Info);
     lines.extend(notes.map(|reason| printable(&format!("Note: {}", reason.text))));

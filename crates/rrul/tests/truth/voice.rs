@@ -1,19 +1,13 @@
 //! Voice streams, held against what the link did to each of their packets.
 
-use std::sync::atomic::AtomicBool;
-
 use rrul_analysis::metrics::voip::{Voip, VoipFlow};
 use rrul_analysis::metrics::voip_quality::VoipQuality;
-use rrul_engine::client::{Families, Kept, RunOptions, run};
-use rrul_engine::environment::Privacy;
-use rrul_engine::flow_types::vocabulary;
-use rrul_engine::server::{Server, ServerOptions};
-use rrul_lab::{Fate, Lab, LabTime, Link, Record, lab_available_for, percentile};
+use rrul_engine::client::Families;
+use rrul_lab::{Fate, LabTime, Link, Record, lab_available_for, percentile};
 use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
-use rrul_model::plan::{Surroundings, TestPlan};
 
 use crate::link_log::on_the_links_clock;
-use crate::over_a_link::Measured;
+use crate::over_a_link::{Measured, measure_over};
 
 const UDP: u8 = 17;
 
@@ -43,36 +37,8 @@ count = 2
 
 /// Runs a plan over a link, both families.
 fn measure(link: &str, plan: &str) -> Measured {
-    let words = vocabulary();
-    let surroundings = Surroundings { flow_types: &words, find: &|_| None };
-    let plan =
-        TestPlan::read("voice", "voice.toml", plan, &[], &surroundings).unwrap_or_else(|error| panic!("{error}"));
     let link = Link::from_toml("voice.toml", &format!("# A link of the test\n{link}")).expect("a link file");
-    let lab = Lab::up(&link, 1).expect("a lab, as one is available");
-    let server = lab.server().run(|| Server::start(ServerOptions::default()));
-    let server = server.expect("a thread at the far end").expect("a server at the far end");
-    let both = AddressFamily::ALL.map(|family| lab.server().address(family).to_string());
-    let options = RunOptions {
-        server: both.join(","),
-        port: rrul_engine::PORT,
-        families: Families::Both,
-        plan,
-        title: String::new(),
-        created: String::new(),
-        privacy: Privacy::Strict,
-        seed: 7,
-    };
-    let recording = lab.client().run(move || {
-        let mut kept = Kept::default();
-        run(&options, &mut kept, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error}"));
-        kept.recording().expect("a header")
-    });
-    drop(server);
-    let truth = lab.truth().expect("the link's log");
-    for direction in [&truth.up, &truth.down] {
-        assert_eq!((direction.missed, direction.forgotten, direction.refused), (0, 0, 0), "the log is whole");
-    }
-    Measured { recording: recording.expect("a thread at the near end"), truth }
+    measure_over(&link, plan, Families::Both, "voice")
 }
 
 fn voice(measured: &Measured) -> Voip {

@@ -46,20 +46,28 @@ pub(crate) const STEADY: Bed = Bed {
 };
 
 fn steady(rows: &mut Rows) {
-    let mut found = 0;
-    let mut searched = 0;
-    for run in 0..20 {
-        let queue = if run % 2 == 0 { "\"fq_codel\"" } else { "{ discipline = \"pfifo\", limit = \"150p\" }" };
+    let run = |run: u32| {
+        let queue = if run.is_multiple_of(2) { "\"fq_codel\"" } else { "{ discipline = \"pfifo\", limit = \"150p\" }" };
         let link = format!(
             "rtt = \"{}ms\"\n[up]\nrate = \"8Mbit/s\"\nqueue = {queue}\n[down]\nrate = \"20Mbit/s\"\nqueue = {queue}\n",
             10 + 2 * run
         );
         let plan = plan(1, 14, 1).replace("direction = \"down\"", "each.direction = [\"down\", \"up\"]");
         let measured = Setting::new(link, plan).measure();
-        for direction in Direction::ALL {
-            let history = measured.analysis.bursts.of(direction);
-            searched += u32::from(history.is_some_and(|history| history.searched));
-            found += u32::from(history.is_some_and(|history| history.burst.is_some()));
+        let history = |direction| measured.analysis.bursts.of(direction).cloned().unwrap_or_default();
+        let both = Direction::ALL.map(history);
+        (both.iter().filter(|one| one.searched).count(), both.iter().filter(|one| one.burst.is_some()).count())
+    };
+    let (mut searched, mut found) = (0, 0);
+    // Two at a time, each over a link of its own.
+    for pair in 0..10 {
+        let both = std::thread::scope(|scope| {
+            let beside = scope.spawn(move || run(2 * pair + 1));
+            [run(2 * pair), beside.join().unwrap()]
+        });
+        for (looked, told) in both {
+            searched += looked;
+            found += told;
         }
     }
     rows.equal("R3", "directions in which a burst was looked for", searched, 40);
