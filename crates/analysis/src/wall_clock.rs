@@ -18,6 +18,9 @@ const FASTEST_SLEW: i64 = 1_000_000;
 /// How far two measurements of one step may be apart, as a part of it.
 const ALIKE: f64 = 0.1;
 
+/// Readings on either side of a step that are compared.
+const BESIDE: usize = 3;
+
 /// How long after a step stamps may still be carried over by the old distance.
 const CARRIED_OVER: Duration = Duration::from_millis(20);
 
@@ -48,8 +51,9 @@ impl Steps {
             .collect();
         samples.sort_by_key(|(at, _)| *at);
         let (mut windows, mut jumps) = (Vec::new(), Vec::new());
-        let mut index = 1;
-        while index < samples.len() {
+        // One reading by itself tells nothing, so neither end of the list is looked at.
+        let mut index = BESIDE;
+        while index + BESIDE <= samples.len() {
             if let Some(by) = step(&samples, index) {
                 let window = Window { from: samples[index - 1].0, to: samples[index].0 + CARRIED_OVER };
                 // Stamps of that time, and where the step has put them.

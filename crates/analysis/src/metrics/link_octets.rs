@@ -35,7 +35,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         read every 100 ms (load) or every second (the rest), and edges of phases are interpolated. Accuracy: within 1 % \
         in each direction and family, tested on virtual links with random loss, lost acknowledgements and asymmetric \
         rates; usually within 0.1 % for a loaded direction and 0.5 % for one that carries little but acknowledgements.\n\n\
-        Not counted by anyone, and estimated: the octets of selective acknowledgements (14 for each acknowledgement \
+        Not counted by anyone, and estimated: the octets of selective acknowledgements (12 to 28 for each acknowledgement \
         beyond those that segments in order would have got), segments of connections that are opened one after another, \
         and everything of TCP where a host has no `TCP_INFO`. Not in it at all: neighbour discovery, other programs, and \
         the resets that answer what arrives after a stream was closed, a few per mille of the phase after the load.",

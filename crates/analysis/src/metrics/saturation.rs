@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rrul_model::flow::{Component, Direction, FlowId};
-use rrul_model::observation::TcpInfo;
+use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
@@ -26,7 +26,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         deviation of the last four moving averages over 4 s is below 5 % of their mean), its senders were limited by the \
         network (at least 90 % of the time in which they had data, and they always had data), and something at the \
         bottleneck showed: packets waited for twice the time of one full packet and at least 2 ms (median of the 4 s), or \
-        were marked CE, or were sent again. `null` is unknown: the load was too short, or what a criterion needs was not \
+        were marked CE, or were sent again, or they took nine tenths of the speed of a host's interface. `null` is unknown: the load was too short, or what a criterion needs was not \
         recorded.\n\n\
         A stream that is limited by random loss settles and retransmits too: without queueing beside it, `evidence` \
         `retransmissions` alone does not say that the line was full.",
@@ -51,13 +51,15 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         },
         MetricWord {
             name: "evidence[]",
-            about: "what showed at the bottleneck in these stretches: `queueing`, `marks`, `retransmissions`",
+            about: "what showed at the bottleneck in these stretches: `queueing`, `marks`, `retransmissions`, `interface`",
             unit: "",
             source: "",
         },
     ],
 };
 
+/// Part of an interface's speed that leaves no room: the rest is headers and gaps.
+const NEARLY: f64 = 0.9;
 /// Rates are looked at by the second.
 const SECOND: Duration = Duration::from_secs(1);
 /// Seconds in a moving average, and moving averages that are compared.
@@ -114,6 +116,8 @@ pub enum Evidence {
     Marks,
     /// They had to be sent again.
     Retransmissions,
+    /// They took nine tenths of what the slowest interface of the two hosts can carry.
+    Interface,
 }
 
 /// Whether each direction was full; `packets` are the pooled probes in the order of time.
@@ -127,9 +131,16 @@ pub(crate) fn saturations(
         let rate = rates.of(direction).as_ref()?;
         let alone = Direction::ALL.into_iter().all(|way| way == direction || rates.of(way).is_none());
         let queueing = queueing(analysis, direction).or_else(|| alone.then(|| above_idle(analysis, packets))?);
-        Some(Saturation::of(recording, direction, rate, queueing.as_deref()))
+        Some(Saturation::of(recording, direction, rate, queueing.as_deref(), slowest_interface(recording)))
     };
     Saturations { down: of(Direction::Down), up: of(Direction::Up) }
+}
+
+/// Bits per second of the slowest interface on the way out of either host, as drivers say; `None` when none says so.
+fn slowest_interface(recording: &Recording) -> Option<f64> {
+    let hosts = [ObservationPoint::Client, ObservationPoint::Server].map(|point| &recording.host(point).state);
+    let speeds = hosts.into_iter().flat_map(|state| state.interfaces_in_use().filter_map(|interface| interface.speed));
+    speeds.filter(|speed| *speed > 0).min().map(|megabits| f64::from(megabits) * 1e6)
 }
 
 /// How long packets waited in this direction, by the time they were sent, lost ones left out; `None` when not known.
@@ -154,6 +165,7 @@ impl Saturation {
         direction: Direction,
         rate: &LoadRate,
         queueing: Option<&[(TestTime, Delay)]>,
+        interface: Option<f64>,
     ) -> Self {
         let kernel = Kernel::gather(recording, direction);
         let seconds = rate.in_steps_of(SECOND);
@@ -164,7 +176,10 @@ impl Saturation {
             let first = end + AVERAGED - 1;
             let window = Window { from: seconds.at(first), to: seconds.at(first + AVERAGED) };
             let mean = rates[AVERAGED - 1..].iter().sum::<f64>() / AVERAGED as f64;
-            let evidence = evidence(&kernel, queueing, window, mean);
+            let mut evidence = evidence(&kernel, queueing, window, mean);
+            if interface.is_some_and(|speed| mean >= NEARLY * speed) {
+                evidence.get_or_insert_default().push(Evidence::Interface);
+            }
             let held =
                 [Some(settled(rates)), kernel.network_limited(window), evidence.as_ref().map(|all| !all.is_empty())];
             match held {

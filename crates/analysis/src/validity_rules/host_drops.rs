@@ -6,6 +6,8 @@ use crate::validity_rule::{Evidence, ValidityRule, host, weight};
 
 /// Share of a socket's packets that a host may drop.
 const DROPPED: f64 = 0.001;
+/// As many drops are no accident.
+const ENOUGH: u64 = 10;
 /// Share of its control group's periods in which a host may be throttled.
 const THROTTLED: f64 = 0.10;
 
@@ -16,7 +18,8 @@ pub(crate) const RULE: ValidityRule =
 const SOCKET_DROPS: ReasonWord = ReasonWord {
     code: "socket_drops",
     severities: &[Severity::Invalid, Severity::Doubt],
-    when: "over 0.1 % (doubt: 0.05 %) of the test packets that came to a socket under load were dropped there",
+    when: "over 0.1 % of the test packets that came to a socket under load were dropped there, and at least ten (doubt: over \
+        0.05 %, or fewer). The server's socket is shared by its sessions, so that its drops are never more than a doubt",
 };
 
 const SOFTNET_DROPS: ReasonWord = ReasonWord {
@@ -46,7 +49,8 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
 fn sockets(health: &HostHealth) -> Option<Reason> {
     let worst = health.sockets.iter().filter_map(|socket| Some((socket.dropped_share?, socket)));
     let (share, socket) = worst.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let severity = weight(share, DROPPED)?;
+    let enough = socket.dropped >= ENOUGH && socket.flow.is_some();
+    let severity = if enough { weight(share, DROPPED)? } else { weight(share, DROPPED)?.min(Severity::Doubt) };
     let whose = socket.flow.as_ref().map_or(String::new(), |flow| format!(" of {flow}"));
     let text = format!(
         "the {} dropped {} test packets{whose} ({:.2} %) that had crossed the line, as it read them too late; stop other \

@@ -77,7 +77,7 @@ pub(crate) const UDP_BLOCKED: Bed = Bed {
     run: |rows| {
         let blocked = "rate = \"8Mbit/s\"\nqueue = \"fq_codel\"\nonly = { protocol = \"udp\" }\nloss = \"100%\"";
         let measured = Setting::new(link(20, FQ_CODEL[0], blocked), LOADED).measure();
-        says(rows, "R6", &measured, "no_replies", true);
+        says(rows, "R6", &measured, "udp_blocked", true);
         for (name, rate) in [("down", 20.0), ("up", 8.0)] {
             let goodput = measured.number(&format!("/goodput/{name}/sum_bps")).map(|bits| bits / 1e6);
             rows.between("R6", format!("goodput {name}, Mbit/s"), goodput, rate, rate * 0.85..=rate);
