@@ -118,13 +118,7 @@ pub(crate) fn class_treatment(
         let round_trip = analysis.round_trip_delay.load.as_ref().and_then(|load| load.p50).unwrap_or_default();
         treatment(recording, direction, delay_of, &tracks, analysis.goodput(direction), load, round_trip)
     };
-    // Resampling is the longest part of an analysis.
-    let [one, other] = Direction::ALL;
-    let (one, other) = std::thread::scope(|scope| {
-        let beside = scope.spawn(|| of(other));
-        (of(one), beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    });
-    ClassTreatment { directions: one.into_iter().chain(other).collect() }
+    ClassTreatment { directions: Direction::ALL.into_iter().filter_map(of).collect() }
 }
 
 fn treatment(

@@ -287,7 +287,7 @@ fn counter_increases(recording: &Recording, point: ObservationPoint) -> Option<B
 /// From just before the send call to the kernel's stamp, for each packet that this host sent under load.
 fn transmit_queueing(recording: &Recording, point: ObservationPoint, load: Window) -> Vec<Delay> {
     let key = |flow: FlowId, sequence: u32| (flow, sequence);
-    let mut sent: HashMap<(FlowId, u32), TestTime> = HashMap::new();
+    let mut sent: Vec<((FlowId, u32), TestTime)> = Vec::new();
     let mut stamped: Vec<((FlowId, u32), TestTime)> = Vec::new();
     for tables in tables(recording, point) {
         sent.extend(tables.probe_sent.rows().map(|row| (key(row.flow, row.sequence), row.sent)));
@@ -302,8 +302,11 @@ fn transmit_queueing(recording: &Recording, point: ObservationPoint, load: Windo
             stamped.extend(told.map(|row| (key(row.flow, row.sequence), row.reflector_sent)));
         }
     }
+    // A packet stands there once; of a foreign file any may be taken.
+    sent.sort_unstable();
     let gap = |(packet, left): &((FlowId, u32), TestTime)| {
-        let sent = *sent.get(packet)?;
+        let place = sent.partition_point(|(other, _)| other < packet);
+        let (_, sent) = *sent.get(place).filter(|(other, _)| other == packet)?;
         load.contains(sent).then(|| left.since(sent))
     };
     stamped.iter().filter_map(gap).collect()

@@ -15,6 +15,8 @@ mod beds;
 mod counters;
 mod document;
 mod journal;
+#[path = "../faults/quota.rs"]
+mod quota;
 mod rows;
 mod wire;
 

@@ -5,24 +5,27 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
+use crate::quota::Group;
+
 const RRUL: &str = env!("CARGO_BIN_EXE_rrul");
 const SERVER: &str = "10.97.2.2";
 
 /// Client, router and server. Dropping it takes them away.
-pub(crate) struct Wire {
+pub(crate) struct Wire<'a> {
     names: [String; 3],
     folder: PathBuf,
     server: Option<Child>,
+    group: Option<&'a Group>,
 }
 
-impl Wire {
+impl<'a> Wire<'a> {
     /// The router sends to each side at this rate (tc's notation), from a queue of 5 ms.
     pub(crate) fn up(rate: &str) -> Self {
         let id = std::process::id();
         let names = ["c", "r", "s"].map(|end| format!("rrul-wire-{end}{id}"));
         let folder = std::env::temp_dir().join(format!("rrul-wire-{id}"));
         std::fs::create_dir_all(&folder).unwrap();
-        let wire = Self { names, folder, server: None };
+        let wire = Self { names, folder, server: None, group: None };
         let [client, router, server] = &wire.names;
         for name in &wire.names {
             ip(&format!("netns add {name}"));
@@ -49,6 +52,12 @@ impl Wire {
         wire
     }
 
+    /// With a client in this control group.
+    pub(crate) fn within(mut self, group: &'a Group) -> Self {
+        self.group = Some(group);
+        self
+    }
+
     /// Runs a plan against a server at the far end; the summary.
     pub(crate) fn measure(&mut self, plan: &str) -> Value {
         let [client, _, server] = self.names.clone();
@@ -61,6 +70,9 @@ impl Wire {
         loop {
             let mut command = inside(&client, RRUL);
             command.args(["run", SERVER, "--family", "4", "--plan"]).arg(&plan_file).arg("-o").arg(&file);
+            if let Some(group) = self.group {
+                command = group.command(&command);
+            }
             let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
             tries += 1;
             // The server takes a moment to listen.
@@ -75,7 +87,7 @@ impl Wire {
     }
 }
 
-impl Drop for Wire {
+impl Drop for Wire<'_> {
     fn drop(&mut self) {
         if let Some(server) = &mut self.server {
             let _ = server.kill();
@@ -88,9 +100,10 @@ impl Drop for Wire {
     }
 }
 
+/// In the network of a namespace alone: `ip netns exec` would hide the control groups too.
 fn inside(namespace: &str, program: &str) -> Command {
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", namespace, program]).stdin(Stdio::null());
+    let mut command = Command::new("nsenter");
+    command.arg(format!("--net=/run/netns/{namespace}")).arg(program).stdin(Stdio::null());
     command
 }
 

@@ -18,6 +18,7 @@ mod plans;
 mod privacy;
 mod privileges;
 mod program;
+mod quota;
 mod recordings;
 mod strangers;
 mod verdict;

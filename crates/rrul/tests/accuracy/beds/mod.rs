@@ -51,5 +51,6 @@ pub(crate) const BEDS: &[Bed] = &[
     verdicts::RATE_STEP,
     verdicts::NOT_FILLED,
     processor::STARVED,
+    processor::QUOTA,
     processor::GIGABIT,
 ];

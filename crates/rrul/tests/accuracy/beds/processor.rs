@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::Bed;
 use crate::bed::Setting;
+use crate::quota::Group;
 use crate::rows::Rows;
 use crate::wire::Wire;
 
@@ -43,6 +44,22 @@ fn starved(rows: &mut Rows) {
     let told = reasons.iter().find(blames).map_or("no such reason".to_owned(), |reason| reason["text"].to_string());
     let named = reasons.iter().any(|reason| blames(&reason));
     rows.holds("R9", "the cause", "the processor is named", told, named);
+}
+
+pub(crate) const QUOTA: Bed = Bed {
+    name: "quota",
+    about: "1 Gbit/s over veth pairs, and a client whose control group may use a twentieth of a core.",
+    quick: false,
+    run: quota,
+};
+
+fn quota(rows: &mut Rows) {
+    let group = Group::limited().unwrap_or_else(|reason| panic!("no control group with a quota can be made: {reason}"));
+    let summary = Wire::up("1gbit").within(&group).measure(PLAN);
+    rows.equal("R9", "verdict", summary["validity"]["verdict"].as_str().unwrap_or("none"), "invalid");
+    let reasons = summary["validity"]["reasons"].as_array().cloned().unwrap_or_default();
+    let told: Vec<_> = reasons.iter().filter_map(|reason| reason["code"].as_str()).collect();
+    rows.holds("R9", "the cause", "processor_quota", told.join(", "), told.contains(&"processor_quota"));
 }
 
 pub(crate) const GIGABIT: Bed = Bed {
