@@ -49,8 +49,9 @@ pub(crate) const UP_ONLY: Bed = Bed {
 fn up_only(rows: &mut Rows) {
     let measured = Setting::new(link(10, 10), plan("\"up\"")).measure();
     queueing(rows, &measured, "R16 R74");
-    let longest = measured.milliseconds("/one_way_delay/up/queueing_delay/load/max_ns");
-    rows.near("R74", "longest queueing up, ms: depth of the queue", longest, 150.0, 5.0);
+    // Not the longest: a moment in which this machine stands still is longer.
+    let deep = measured.milliseconds("/one_way_delay/up/queueing_delay/load/p99_ns");
+    rows.near("R74", "queueing up P99, ms: depth of the queue", deep, 150.0, 5.0);
     let down = measured.milliseconds("/one_way_delay/down/queueing_delay/load/p95_ns");
     rows.between("R74", "queueing down P95 while only up is loaded, ms", down, "no queue", -0.5..=2.0);
     let consistent = measured.word("/one_way_delay/check/consistent");

@@ -43,8 +43,8 @@ fn fifo(rows: &mut Rows) {
     let measured = Setting::new(link, LOAD).measure();
     queueing(rows, &measured, "R16 R74");
     for (direction, name, depth) in DEPTHS {
-        let longest = measured.milliseconds(&format!("/one_way_delay/{name}/queueing_delay/load/max_ns"));
-        rows.near("R16", format!("longest queueing {name}, ms: depth of the queue"), longest, depth, depth * 0.1);
+        let deep = measured.milliseconds(&format!("/one_way_delay/{name}/queueing_delay/load/p99_ns"));
+        rows.near("R16", format!("queueing {name} P99, ms: depth of the queue"), deep, depth, depth * 0.1);
         let truth = drain(&measured, direction);
         let drained = measured.milliseconds(&format!("/recovery/drain/{name}_ns"));
         rows.near("R16", format!("drain {name}, ms"), drained, truth, (truth * 0.1).max(20.0));

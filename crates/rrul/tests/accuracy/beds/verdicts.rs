@@ -156,7 +156,7 @@ pub(crate) const NOT_FILLED: Bed = Bed {
 pub(crate) const FILLED: Bed = Bed {
     name: "filled",
     about: "20/8 Mbit/s, fq_codel: a plain good line, of which nothing else may be said.",
-    quick: true,
+    quick: false,
     run: |rows| {
         let measured = Setting::new(link(20, FQ_CODEL[0], FQ_CODEL[1]), LOADED).measure();
         rows.equal("R9", "verdict", measured.word("/validity/verdict"), "valid".to_owned());
