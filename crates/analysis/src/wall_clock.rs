@@ -50,17 +50,15 @@ impl Steps {
             .map(|row| (row.at, row.realtime.saturating_sub(row.at.0)))
             .collect();
         samples.sort_by_key(|(at, _)| *at);
+        let usual = usual_distance(&samples);
         let (mut windows, mut jumps) = (Vec::new(), Vec::new());
         // One reading by itself tells nothing, so neither end of the list is looked at.
         let mut index = BESIDE;
         while index + BESIDE <= samples.len() {
             if let Some(by) = step(&samples, index) {
-                let window = Window { from: samples[index - 1].0, to: samples[index].0 + CARRIED_OVER };
-                // Stamps of that time, and where the step has put them.
-                let moved = |at: TestTime| TestTime(at.0.saturating_add(by));
-                windows.push(window);
-                windows.push(Window { from: moved(window.from), to: moved(window.to) });
-                jumps.push(Jump { between: (samples[index - 1].0, samples[index].0), by });
+                let between = (samples[index - 1].0, samples[index].0);
+                windows.extend(in_doubt(between, by, usual));
+                jumps.push(Jump { between, by });
                 // What stands on either side of one step is not to be taken for another.
                 index += 3;
             } else {
@@ -85,6 +83,30 @@ impl Steps {
         let begun = self.windows.partition_point(|window| window.from <= at);
         self.windows[..begun].last().is_some_and(|window| window.contains(at))
     }
+}
+
+/// When stamps are in doubt around a step `by` of the wall clock between two readings, which are `usual`ly so far apart.
+fn in_doubt((from, to): (TestTime, TestTime), by: i64, usual: i64) -> [Window; 2] {
+    let shown = to.since(from).0;
+    // What passed by the wall clock.
+    let passed = shown.saturating_add(by);
+    let moved = |at: TestTime, by: i64| TestTime(at.0.saturating_add(by));
+    let until = |at: TestTime| at + CARRIED_OVER;
+    if passed.abs_diff(usual) < shown.abs_diff(usual) {
+        // It was the test clock that stepped, at some instant between: it showed what follows the first reading until then,
+        // and what precedes the second from then on.
+        let (most, least) = (moved(from, passed).max(to), moved(to, -passed).min(from));
+        return [Window { from, to: until(most) }, Window { from: least, to: until(to) }];
+    }
+    // Stamps of that time, and where the step has put them.
+    [Window { from, to: until(to) }, Window { from: moved(from, by), to: until(moved(to, by)) }]
+}
+
+/// How far readings are apart in the middle.
+fn usual_distance(samples: &[(TestTime, i64)]) -> i64 {
+    let mut distances: Vec<i64> = samples.windows(2).map(|pair| pair[1].0.since(pair[0].0).0).collect();
+    distances.sort_unstable();
+    distances.get(distances.len() / 2).copied().unwrap_or_default()
 }
 
 /// The same stretches of time as windows that do not overlap, in order.

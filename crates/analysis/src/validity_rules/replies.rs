@@ -35,7 +35,9 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
         return silent.map(|family| blocked(Severity::Doubt, &format!("over {family}"))).collect();
     }
     let loaded = Direction::ALL.into_iter().any(|direction| analysis.goodput(direction).octets.0 > 0);
-    if loss.sent > 0 && loaded {
+    // A probe flow greets the server first, and fails when nothing comes back.
+    let unheard = analysis.failed_flows.iter().any(|failed| failed.flow.flow_type == UDP_PROBE);
+    if loaded && (loss.sent > 0 || unheard) {
         return vec![blocked(Severity::Invalid, "at all")];
     }
     let text = match loss.sent {

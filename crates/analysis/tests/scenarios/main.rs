@@ -7,6 +7,7 @@ mod bursts;
 mod classes;
 mod connections;
 mod delay;
+mod estimated_octets;
 mod goodput;
 mod hosts;
 mod icmp_messages;

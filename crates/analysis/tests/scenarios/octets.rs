@@ -3,7 +3,7 @@
 use rrul_analysis::metrics::link_octets::{DirectionOctets, LinkOctets};
 use rrul_analysis::metrics::octet_account::{Account, Acknowledgements};
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, Parameter};
-use rrul_model::observation::{Connection, ObservationPoint, OctetsReceived, PacketReceived, ProbeSent, TcpInfo};
+use rrul_model::observation::{Connection, OctetsReceived, PacketReceived, ProbeSent, TcpInfo};
 use rrul_model::observation::{ProbeReceived, Transaction};
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
@@ -12,26 +12,26 @@ use crate::builder::{Client, MS, SECOND, Scenario, Server, tcp_info};
 
 /// A stream of the load, and what happens to it in every 100 ms of the load phase.
 #[derive(Clone, Copy)]
-struct Stream {
-    family: AddressFamily,
-    timestamps: bool,
+pub(crate) struct Stream {
+    pub(crate) family: AddressFamily,
+    pub(crate) timestamps: bool,
     /// Payload of a segment.
-    segment: u64,
+    pub(crate) segment: u64,
     /// Data segments sent, and of those, again; segments that arrive, and of those, out of order or twice.
-    sent: u32,
-    again: u32,
-    arrive: u32,
-    out_of_order: u32,
-    twice: u32,
+    pub(crate) sent: u32,
+    pub(crate) again: u32,
+    pub(crate) arrive: u32,
+    pub(crate) out_of_order: u32,
+    pub(crate) twice: u32,
     /// Acknowledgements sent, and those that arrive.
-    acknowledged: u32,
-    received: u32,
+    pub(crate) acknowledged: u32,
+    pub(crate) received: u32,
     /// How long an acknowledgement takes, nanoseconds.
-    delay: i64,
+    pub(crate) delay: i64,
 }
 
 /// 100 segments of 1500 octets in 100 ms: 12 Mbit/s; every second one acknowledged.
-const PLAIN: Stream = Stream {
+pub(crate) const PLAIN: Stream = Stream {
     family: AddressFamily::Ipv4,
     timestamps: true,
     segment: 1448,
@@ -53,7 +53,7 @@ fn with_length(scenario: &mut Scenario, flow: FlowId, octets: u64) -> FlowId {
 }
 
 /// Readings of both ends over the load phase.
-fn stream(scenario: &mut Scenario, direction: Direction, stream: Stream) -> FlowId {
+pub(crate) fn stream(scenario: &mut Scenario, direction: Direction, stream: Stream) -> FlowId {
     let flow = scenario.flow("bulk_tcp", Component::Load, Some(direction), stream.family, Scenario::LOAD);
     let (sender, receiver) = if direction == Direction::Down { (Server, Client) } else { (Client, Server) };
     let options = u8::from(stream.timestamps) | 2;
@@ -89,17 +89,17 @@ fn stream(scenario: &mut Scenario, direction: Direction, stream: Stream) -> Flow
     flow
 }
 
-fn octets(scenario: &Scenario) -> LinkOctets {
+pub(crate) fn octets(scenario: &Scenario) -> LinkOctets {
     scenario.analyze().link_octets
 }
 
-fn loaded(octets: &LinkOctets, direction: Direction) -> &DirectionOctets {
+pub(crate) fn loaded(octets: &LinkOctets, direction: Direction) -> &DirectionOctets {
     octets.load.as_ref().expect("the load phase").of(direction)
 }
 
 /// Within half a packet, which the edges of a phase may add or take.
 #[track_caller]
-fn close(found: u64, expected: u64, of: &str) {
+pub(crate) fn close(found: u64, expected: u64, of: &str) {
     assert!(found.abs_diff(expected) <= 50, "{of}: {found}, expected {expected}");
 }
 
@@ -191,69 +191,6 @@ fn acknowledgements_under_way_are_not_lost() {
     // At the end of the load phase the sender knows what the receiver had two seconds before.
     assert_eq!((acknowledgements.sent, acknowledgements.received), (4000, 4000));
     share(acknowledgements.thinning, 0.0);
-}
-
-/// Half of the readings out of order, acknowledged at once each.
-fn with_holes(acknowledged: u32) -> u64 {
-    let mut scenario = Scenario::new();
-    let flow = stream(&mut scenario, Direction::Down, PLAIN);
-    // From 10 s on 40 of each 100 segments arrive out of order.
-    for frame in &mut scenario.recording.frames {
-        let rows: Vec<TcpInfo> = frame.tables.tcp_info.rows().collect();
-        frame.tables.tcp_info = rrul_model::observation::TcpInfoTable::default();
-        for mut row in rows {
-            let late = u32::try_from(((row.at.0 - 10 * SECOND) / (100 * MS)).clamp(0, 50)).unwrap();
-            match frame.point {
-                ObservationPoint::Client => {
-                    row.rcv_ooopack = late * 40;
-                    row.segs_out = row.segs_out + late * acknowledged - late * 50;
-                }
-                ObservationPoint::Server => row.segs_in = row.segs_in + late * acknowledged - late * 50,
-            }
-            assert_eq!(row.flow, flow);
-            frame.tables.tcp_info.push(row);
-        }
-    }
-    loaded(&octets(&scenario), Direction::Up).all.carried_octets
-}
-
-#[test]
-fn selective_acknowledgements_are_those_beyond_what_segments_in_order_get() {
-    let plain = |acknowledgements: u64| acknowledgements * 52;
-    // 60 segments in order get 30; 40 out of order get one each, or share them with others, or none is told apart.
-    close(with_holes(70), plain(2500 + 3500) + 2000 * 12, "one each");
-    close(with_holes(50), plain(2500 + 2500) + 1000 * 12, "one for two");
-    close(with_holes(30), plain(2500 + 1500), "none");
-    // More than one for each segment out of order is something else.
-    close(with_holes(90), plain(2500 + 4500) + 2000 * 12, "as many as there can be");
-}
-
-#[test]
-fn without_tcp_info_the_octets_are_estimated_and_called_so() {
-    let mut scenario = Scenario::new();
-    let flow = scenario.bulk(Direction::Down);
-    scenario.stream(flow, 11_584_000);
-    let octets = octets(&scenario);
-    let (down, up) = (&loaded(&octets, Direction::Down).all, &loaded(&octets, Direction::Up).all);
-    // 14.48 MB in segments of 1448 octets; each second one acknowledged.
-    for (account, expected) in [(down, 15_000_000_u64), (up, 260_000)] {
-        assert!(account.carried_octets.abs_diff(expected) < 300, "{account:?}");
-        assert_eq!(account.carried_octets, account.estimated_octets);
-    }
-    assert_eq!(down.estimate_octets.load_data, down.carried_octets);
-    assert_eq!(up.estimate_octets.load_acknowledgements, up.carried_octets);
-    assert_eq!((down.retransmitted_share, down.duplicate_octets, down.acknowledgements), (None, None, None));
-}
-
-#[test]
-fn the_estimate_stands_beside_what_was_counted() {
-    let mut scenario = Scenario::new();
-    stream(&mut scenario, Direction::Down, Stream { acknowledged: 25, received: 25, ..PLAIN });
-    let octets = octets(&scenario);
-    let up = &loaded(&octets, Direction::Up).all;
-    assert_eq!((up.carried_octets, up.estimated_octets), (130_000, 0));
-    assert_eq!(up.estimate_octets.load_acknowledgements, 260_000);
-    assert_eq!(loaded(&octets, Direction::Down).all.estimate_octets.load_data, 15_000_000);
 }
 
 #[test]

@@ -126,9 +126,8 @@ fn holds_against_the_links_log(name: &str, case: &Case) {
 }
 
 macro_rules! links {
-    ($($(#[$ignored:meta])? $name:ident: $down:literal / $up:literal Mbit/s, $delay:literal ms, $queue:literal;)*) => {$(
+    ($($name:ident: $down:literal / $up:literal Mbit/s, $delay:literal ms, $queue:literal;)*) => {$(
         #[test]
-        $(#[$ignored])?
         fn $name() {
             let [down, up] = rates($down, $up);
             let case = Case { down, up, round_trip: Duration::from_millis($delay), queue: $queue };
@@ -139,21 +138,14 @@ macro_rules! links {
 
 links! {
     pfifo_5_1_at_10_ms: 5 / 1 Mbit/s, 10 ms, "pfifo";
-    #[ignore = "one more link, for make accuracy"]
     pfifo_5_1_at_18_ms: 5 / 1 Mbit/s, 18 ms, "pfifo";
-    #[ignore = "one more link, for make accuracy"]
     pfifo_5_1_at_80_ms: 5 / 1 Mbit/s, 80 ms, "pfifo";
-    #[ignore = "one more link, for make accuracy"]
     pfifo_20_8_at_10_ms: 20 / 8 Mbit/s, 10 ms, "pfifo";
     pfifo_20_8_at_18_ms: 20 / 8 Mbit/s, 18 ms, "pfifo";
-    #[ignore = "one more link, for make accuracy"]
     pfifo_20_8_at_80_ms: 20 / 8 Mbit/s, 80 ms, "pfifo";
-    #[ignore = "one more link, for make accuracy"]
     pfifo_100_40_at_10_ms: 100 / 40 Mbit/s, 10 ms, "pfifo";
-    #[ignore = "one more link, for make accuracy"]
     pfifo_100_40_at_18_ms: 100 / 40 Mbit/s, 18 ms, "pfifo";
     pfifo_100_40_at_80_ms: 100 / 40 Mbit/s, 80 ms, "pfifo";
-    #[ignore = "one more link, for make accuracy"]
     fq_codel_5_1_at_10_ms: 5 / 1 Mbit/s, 10 ms, "fq_codel";
     fq_codel_20_8_at_18_ms: 20 / 8 Mbit/s, 18 ms, "fq_codel";
     fq_codel_100_40_at_80_ms: 100 / 40 Mbit/s, 80 ms, "fq_codel";
