@@ -1,6 +1,6 @@
 //! Loss, copies and order of test packets by flow, direction and phase: integers, each equal to that of the link's log.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rrul_analysis::metrics::packet_fate::{DirectionFate, FlowFate, PacketFate};
 use rrul_analysis::{Analysis, Evidence};
@@ -208,6 +208,18 @@ fn exchanges_are_exact(flow: &FlowFate, truths: &Truths) {
     assert_eq!((back.sent, back.lost), (counts.sent - counts.lost, back.sent - answered.len() as u64));
 }
 
+/// Lost replies that no reply and no window tells of: to a copy, where another was answered or is shown already.
+fn replies_unseen(up: &TrueWay, down: &TrueWay) -> u64 {
+    let mut arrivals: HashMap<usize, (u64, u64)> = HashMap::new();
+    let came_back: HashSet<usize> = down.delivered.iter().copied().collect();
+    for (reply, packet) in up.delivered.iter().enumerate() {
+        let (arrived, answered) = arrivals.entry(*packet).or_default();
+        *arrived += 1;
+        *answered += u64::from(came_back.contains(&reply));
+    }
+    arrivals.values().map(|(arrived, answered)| arrived - (*answered).max(1)).sum()
+}
+
 fn without_the_servers_rows(mut recording: Recording) -> Analysis {
     for frame in &mut recording.frames {
         frame.tables.packet_received = match frame.point {
@@ -225,8 +237,8 @@ fn loss_copies_and_order_are_exact_by_direction_over_both_families() {
     }
     let overtaking =
         |probability| format!("{{ probability = \"{probability}\", displacement = 30, extra_delay = \"80ms\" }}");
-    let up = format!("loss = \"3%\"\nduplicate = \"1%\"\nreorder = {}", overtaking("2%"));
-    let down = format!("loss = {{ every = 61 }}\nduplicate = \"2%\"\nreorder = {}", overtaking("1%"));
+    let up = format!("loss = \"3%\"\nduplicate = \"2%\"\nreorder = {}", overtaking("2%"));
+    let down = format!("loss = \"2%\"\nduplicate = \"3%\"\nreorder = {}", overtaking("2%"));
     let measured = measure_over(&link(&up, &down), EVERYTHING, Families::Both, "fates");
     let analysis = rrul_analysis::analyze(&measured.recording);
     let truths = Truths::of(&measured);
@@ -241,7 +253,7 @@ fn loss_copies_and_order_are_exact_by_direction_over_both_families() {
         }
         for (sum, counts) in lost.iter_mut().zip(probes_are_exact(&measured.recording, flow, &truths)) {
             *sum += counts.lost;
-            assert!(counts.lost > 5 && counts.duplicated > 0 && counts.reordered > 0, "too calm: {counts:?}");
+            assert!(counts.lost > 0 && counts.duplicated > 0 && counts.reordered > 0, "too calm: {counts:?}");
         }
     }
     let pooled = |direction| analysis.packet_fates.pooled(direction).and_then(|fate| fate.all).expect("probes");
@@ -252,13 +264,13 @@ fn loss_copies_and_order_are_exact_by_direction_over_both_families() {
     let by_windows = without_the_servers_rows(measured.recording);
     for flow in by_windows.packet_fates.flows.iter().filter(|flow| flow.flow.flow_type == "udp_probe") {
         let (up, down) = truths.flow(flow);
-        for (fate, truth) in [(&flow.up, up.counts(|_| true)), (&flow.down, down.counts(|_| true))] {
+        // A window has one bit for a packet and its copies.
+        let ways = [(&flow.up, up.counts(|_| true), 0), (&flow.down, down.counts(|_| true), replies_unseen(up, down))];
+        for (fate, truth, unseen) in ways {
             let all = fate.all.expect("packets");
             assert_eq!(fate.evidence, Evidence::Window);
-            // What was held back past the next reply, and whose own reply was lost, looks as if it had been lost on the way up.
-            let slack = 2;
-            assert!(all.lost <= truth.lost + slack, "{}: {all:?}, {truth:?}", flow.flow.name);
-            assert!(all.lost + all.unattributed + slack >= truth.lost, "{}: {all:?}, {truth:?}", flow.flow.name);
+            assert!(all.lost <= truth.lost, "{}: {all:?}, {truth:?}", flow.flow.name);
+            assert!(all.lost + all.unattributed + unseen >= truth.lost, "{}: {all:?}, {truth:?}", flow.flow.name);
             assert!(all.duplicated <= Some(truth.duplicated), "{}: {all:?}, {truth:?}", flow.flow.name);
         }
     }
