@@ -343,7 +343,7 @@ pub struct ProcessorLoad {
     pub mean: f64,
     /// Highest share of one second that one core was busy, 0 to 1.
     pub busiest_core: f64,
-    /// Share of the load phase's seconds in which some core was over 95 % busy, 0 to 1.
+    /// Share of the load phase's seconds in which a core that the test needed was over 95 % busy, 0 to 1.
     pub saturated: f64,
     /// Highest share of one second that the hypervisor took from one core, 0 to 1.
     pub steal: f64,

@@ -1,6 +1,6 @@
 //! How busy the processors of both hosts were while the load ran.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rrul_model::observation::{CpuTime, ObservationPoint};
@@ -37,9 +37,11 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         },
         MetricWord {
             name: "saturated",
-            about: "share of seconds in which some core was over 95 % busy",
+            about: "share of seconds in which a core that the test needed was over 95 % busy; it does not need one that is \
+                busy with something else, which handles few packets (5 % of its time) while another core is half idle and \
+                rrul takes less than half a core",
             unit: "share",
-            source: "",
+            source: "spec, Test Requirements",
         },
         MetricWord {
             name: "steal",
@@ -64,6 +66,10 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 
 /// A core that was busy for more than this share of a second had no time left for the test.
 pub(crate) const SATURATED: f64 = 0.95;
+/// A core that spends more than this share of a second in interrupts handles packets.
+const HANDLES_PACKETS: f64 = 0.05;
+/// A core that is less busy than this has room for a program that needs less than this of one.
+const ROOM: f64 = 0.5;
 /// A hypervisor that takes more than this share of a second lets packets wait.
 pub(crate) const STOLEN: f64 = 0.05;
 
@@ -73,9 +79,13 @@ const SECOND: i64 = 1_000_000_000;
 #[derive(Debug, Clone, Copy, Default)]
 struct Ticks {
     busy: u64,
+    interrupts: u64,
     steal: u64,
     all: u64,
 }
+
+/// What one core spent, and between which readings.
+type Spent = (Ticks, Window);
 
 impl Ticks {
     /// Between two readings. Counters that fall (a core that went away and came back) count as standing still.
@@ -85,7 +95,8 @@ impl Ticks {
             [|t| t.user, |t| t.nice, |t| t.system, |t| t.irq, |t| t.softirq, |t| t.steal];
         let busy = fields.into_iter().map(grown).fold(0, u64::saturating_add);
         let idle = grown(|t| t.idle).saturating_add(grown(|t| t.iowait));
-        Self { busy, steal: grown(|t| t.steal), all: busy.saturating_add(idle) }
+        let interrupts = grown(|t| t.irq).saturating_add(grown(|t| t.softirq));
+        Self { busy, interrupts, steal: grown(|t| t.steal), all: busy.saturating_add(idle) }
     }
 
     fn share(self, part: u64) -> f64 {
@@ -108,7 +119,7 @@ pub(crate) fn processor_load(recording: &Recording, load: Window) -> Vec<Process
             for row in rows.filter(|row| near(load.from) <= near(row.at) && near(row.at) <= near(load.to)) {
                 cores.entry(row.core).or_default().entry(near(row.at)).or_insert(row);
             }
-            host(point, &cores, process(recording, point, load))
+            host(point, &cores, &Program::of(recording, point), load)
         })
         .collect()
 }
@@ -121,12 +132,14 @@ fn near(at: TestTime) -> i64 {
 fn host(
     point: ObservationPoint,
     cores: &BTreeMap<u16, BTreeMap<i64, CpuTime>>,
-    process: Option<Duration>,
+    program: &Program,
+    load: Window,
 ) -> Option<ProcessorLoad> {
-    let mut load =
+    let process = program.between(load);
+    let mut found =
         ProcessorLoad { point, mean: 0.0, busiest_core: 0.0, saturated: 0.0, steal: 0.0, stolen: 0.0, process };
     let (mut busy, mut all) = (0.0, 0.0);
-    let (mut seconds, mut saturated, mut stolen) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut seconds: BTreeMap<i64, Vec<Spent>> = BTreeMap::new();
     for readings in cores.values() {
         for ((_, before), (second, after)) in readings.iter().zip(readings.iter().skip(1)) {
             let ticks = Ticks::between(before, after);
@@ -135,32 +148,47 @@ fn host(
             }
             busy += ticks.busy as f64;
             all += ticks.all as f64;
-            load.busiest_core = load.busiest_core.max(ticks.share(ticks.busy));
-            load.steal = load.steal.max(ticks.share(ticks.steal));
-            seconds.insert(*second);
-            if ticks.share(ticks.busy) > SATURATED {
-                saturated.insert(*second);
-            }
-            if ticks.share(ticks.steal) > STOLEN {
-                stolen.insert(*second);
-            }
+            found.busiest_core = found.busiest_core.max(ticks.share(ticks.busy));
+            found.steal = found.steal.max(ticks.share(ticks.steal));
+            seconds.entry(*second).or_default().push((ticks, Window { from: before.at, to: after.at }));
         }
     }
     if seconds.is_empty() {
         return None;
     }
-    load.mean = busy / all;
-    load.saturated = saturated.len() as f64 / seconds.len() as f64;
-    load.stolen = stolen.len() as f64 / seconds.len() as f64;
-    Some(load)
+    let part = |of: &dyn Fn(&[Spent]) -> bool| {
+        seconds.values().filter(|cores| of(cores)).count() as f64 / seconds.len() as f64
+    };
+    found.mean = busy / all;
+    found.saturated = part(&|cores| is_saturated(cores, program));
+    found.stolen = part(&|cores| cores.iter().any(|(ticks, _)| ticks.share(ticks.steal) > STOLEN));
+    Some(found)
 }
 
-/// Processor time of the program itself between the edges of `load`.
-fn process(recording: &Recording, point: ObservationPoint, load: Window) -> Option<Duration> {
-    let rows = recording.tables_of(point).flat_map(|tables| tables.process_time.rows());
-    let readings: Vec<(TestTime, u64)> =
-        rows.map(|row| (row.at, u64::try_from((row.user + row.system).0).unwrap_or(0))).collect();
-    let inside = readings.len() > 1 && readings.iter().any(|(at, _)| load.contains(*at));
-    let counter = Counter::new(readings);
-    inside.then(|| Duration::from_nanos((counter.at(load.to) - counter.at(load.from)).round() as u64))
+/// Whether a core that the test needed was full in this second.
+fn is_saturated(cores: &[Spent], program: &Program) -> bool {
+    let busy = |ticks: &Ticks| ticks.share(ticks.busy);
+    let room = cores.iter().any(|(ticks, _)| busy(ticks) < ROOM);
+    let needed = |(ticks, second): &Spent| {
+        let is_small = program.between(*second).is_some_and(|time| time < second.length().mul_f64(ROOM));
+        !(room && is_small && ticks.share(ticks.interrupts) <= HANDLES_PACKETS)
+    };
+    cores.iter().any(|core| busy(&core.0) > SATURATED && needed(core))
+}
+
+/// Processor time of the program itself, all threads, since it began.
+struct Program(Counter);
+
+impl Program {
+    fn of(recording: &Recording, point: ObservationPoint) -> Self {
+        let rows = recording.tables_of(point).flat_map(|tables| tables.process_time.rows());
+        Self(Counter::new(rows.map(|row| (row.at, u64::try_from((row.user + row.system).0).unwrap_or(0))).collect()))
+    }
+
+    /// Between the edges of a window; `None` when that is not known.
+    fn between(&self, window: Window) -> Option<Duration> {
+        let (first, last) = self.0.first().zip(self.0.last())?;
+        let known = first.0 < window.to && window.from < last.0;
+        known.then(|| Duration::from_nanos((self.0.at(window.to) - self.0.at(window.from)).round() as u64))
+    }
 }

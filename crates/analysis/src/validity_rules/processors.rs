@@ -16,7 +16,7 @@ pub(crate) const RULE: ValidityRule = ValidityRule { words: &[SATURATED_CORE, ST
 const SATURATED_CORE: ReasonWord = ReasonWord {
     code: "processor_saturated",
     severities: &[Severity::Invalid, Severity::Doubt],
-    when: "some core of a host was over 95 % busy in over 10 % (doubt: 5 %) of the load's seconds",
+    when: "a core that the test needed was over 95 % busy in over 10 % (doubt: 5 %) of the load's seconds",
 };
 
 const STOLEN_TIME: ReasonWord = ReasonWord {
@@ -41,8 +41,8 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
         let ProcessorLoad { saturated, stolen, .. } = *load;
         reasons.extend(weight(saturated, INVALID).map(|severity| {
             let text = format!(
-                "a processor core of the {host} was over {:.0} % busy in {:.0} % of the load's seconds; stop other \
-                 programs there, or use a faster host",
+                "a processor core of the {host} that the test needed was over {:.0} % busy in {:.0} % of the load's \
+                 seconds; stop other programs there, or use a faster host",
                 SATURATED * 100.0,
                 saturated * 100.0
             );

@@ -23,7 +23,7 @@ const HOST_LIMITED: ReasonWord = ReasonWord {
     code: "host_limited",
     severities: &[Severity::Invalid, Severity::Doubt],
     when: "a direction was not saturated, and its senders were held back by the receiver's window or by their own buffers for \
-        over 10 % (doubt: 5 %) of their busy time, or had nothing to send for as much of the time",
+        over 10 % (doubt: 5 %) of their busy time, or had nothing to send, or too little (app-limited), for as much of the time",
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
@@ -66,6 +66,11 @@ fn limited(limits: &Limits, direction: Direction) -> Option<Reason> {
         (
             limits.idle,
             format!("the {sender}, which had nothing to send,"),
+            format!("stop other programs on the {sender}"),
+        ),
+        (
+            limits.app_limited,
+            format!("the {sender}, which had less to send than its window allowed,"),
             format!("stop other programs on the {sender}"),
         ),
     ];

@@ -80,7 +80,7 @@ fn processor_load_is_told_for_each_core_and_second_of_the_load() {
         _ => (40, 0),
     });
     let at = |seconds: i64, user| ProcessTime { at: TestTime(seconds * SECOND), user, system: Delay(0) };
-    for (seconds, user) in [(4, 0), (6, 200 * MS), (14, 1000 * MS), (16, 1200 * MS)] {
+    for (seconds, user) in [(4, 0), (6, 1200 * MS), (14, 6000 * MS), (16, 7200 * MS)] {
         scenario.observe(Client, seconds * SECOND, at(seconds, Delay(user)));
     }
     let client = &scenario.analyze().processor[0];
@@ -91,7 +91,7 @@ fn processor_load_is_told_for_each_core_and_second_of_the_load() {
     near(client.stolen, 0.1);
     // Core 1 is idle: (8 * 40 + 100 + 98) / 2000.
     near(client.mean, 0.259);
-    assert_eq!(client.process, Some(Duration::from_secs(1)), "from 100 ms at 5 s to 1100 ms at 15 s");
+    assert_eq!(client.process, Some(Duration::from_secs(6)), "from 600 ms at 5 s to 6600 ms at 15 s");
     assert_eq!(scenario.analyze().processor[1].process, None);
 }
 

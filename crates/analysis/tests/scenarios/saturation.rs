@@ -16,10 +16,18 @@ struct Line {
     delay: fn(i64) -> i64,
     /// Of each second, the milliseconds that the receiver's window limited.
     held_back: u64,
+    /// Of each second, the part in which the sender's program gave too little, in fifths.
+    starved_fifths: u64,
     retransmits: bool,
 }
 
-const STEADY: Line = Line { octets: |after| at_rate(20, after), delay: |_| 120 * MS, held_back: 0, retransmits: false };
+const STEADY: Line = Line {
+    octets: |after| at_rate(20, after),
+    delay: |_| 120 * MS,
+    held_back: 0,
+    starved_fifths: 0,
+    retransmits: false,
+};
 
 impl Line {
     fn scenario(&self) -> Scenario {
@@ -30,6 +38,7 @@ impl Line {
             let row = TcpInfo {
                 busy_time: step * 200_000,
                 rwnd_limited: step * 200 * self.held_back,
+                app_limited: u8::from(step % 5 < self.starved_fifths),
                 bytes_retrans: if self.retransmits { step * 1448 } else { 0 },
                 ..tcp_info(flow, at)
             };
@@ -95,6 +104,14 @@ fn a_line_that_the_receiver_did_not_let_fill_is_invalid_and_says_what_to_raise()
     assert!(text.contains("receive window of the server") && text.contains("tcp_rmem"), "{text}");
     let analysis = Line { delay: |_| 20 * MS, held_back: 40, ..STEADY }.analyze();
     assert_eq!(reason(&analysis, "host_limited"), None, "4 % of the time is not what keeps a line from filling");
+}
+
+#[test]
+fn a_line_that_the_senders_program_did_not_fill_is_invalid_and_names_that_host() {
+    let analysis = Line { delay: |_| 20 * MS, starved_fifths: 1, ..STEADY }.analyze();
+    let (severity, text) = reason(&analysis, "host_limited").unwrap();
+    assert_eq!(severity, Severity::Invalid);
+    assert!(text.contains("held back by the client, which had less to send"), "{text}");
 }
 
 #[test]

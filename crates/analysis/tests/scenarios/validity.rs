@@ -4,9 +4,10 @@ use rrul_analysis::Analysis;
 use rrul_analysis::validity::{Severity, Verdict};
 use rrul_model::flow::{AddressFamily, Component, Direction, Parameter};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{FlowEventKind, ProbeSent, ProbesSkipped};
+use rrul_model::observation::{CpuTime, FlowEventKind, ProbeSent, ProbesSkipped, ProcessTime};
 use rrul_model::recording::{AbsentFamily, End};
 use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
 
 use crate::builder::{Client, MS, SECOND, Scenario, Server};
 
@@ -79,6 +80,33 @@ fn a_full_core_is_doubtful_in_1_of_10_seconds_and_invalid_in_2() {
         scenario.processor(point, |second| if (7..9).contains(&second) { (95, 0) } else { (20, 0) });
         assert_eq!(scenario.analyze().validity.verdict, Verdict::Valid, "95 % is not over 95 %");
     }
+}
+
+#[test]
+fn a_core_that_is_full_of_something_else_is_no_matter_while_another_has_room() {
+    let with = |seconds_of_ours: i64, in_interrupts: bool| {
+        let mut scenario = Scenario::healthy();
+        scenario.processor(Client, |_| (100, 0));
+        for second in 0..=20 {
+            let at = TestTime(second * SECOND);
+            let user = Delay(second * seconds_of_ours * MS);
+            scenario.observe(Client, at.0, ProcessTime { at, user, system: Delay(0) });
+        }
+        for frame in scenario.recording.frames.iter_mut().filter(|frame| in_interrupts && frame.point == Client) {
+            let rows: Vec<_> = frame.tables.cpu_time.rows().collect();
+            frame.tables.cpu_time = rrul_model::observation::CpuTimeTable::default();
+            for row in rows {
+                let softirq = row.user / 10;
+                frame.tables.cpu_time.push(CpuTime { user: row.user - softirq, softirq, ..row });
+            }
+        }
+        scenario.analyze()
+    };
+    let beside = with(100, false);
+    assert_eq!(beside.validity.verdict, Verdict::Valid, "{:?}", beside.validity);
+    assert!(beside.processor[0].busiest_core > 0.99 && beside.processor[0].saturated == 0.0);
+    says(&with(600, false), Verdict::Invalid, "processor_saturated");
+    says(&with(100, true), Verdict::Invalid, "processor_saturated");
 }
 
 #[test]
