@@ -87,3 +87,16 @@ fn a_percentile_is_one_of_the_values() {
     assert_eq!([at(0.0), at(25.0), at(50.0), at(51.0), at(100.0)], [1, 1, 2, 3, 4].map(Some));
     assert_eq!(percentile(&[], 50.0), None);
 }
+
+#[test]
+fn octets_are_in_order_once_every_gap_before_them_is_filled() {
+    let records = [
+        delivered(&tcp4(152, 1, u32::MAX - 49), 0, 0, 1),
+        delivered(&tcp4(152, 1, 150), 1, 0, 3),
+        delivered(&tcp4(152, 1, 50), 2, 0, 7),
+        delivered(&tcp4(152, 1, 50), 3, 0, 8),
+    ];
+    let expected = [(100, LabTime(1)), (200, LabTime(7)), (300, LabTime(7))];
+    assert_eq!(crate::in_order(&records), expected, "the third fills the gap, the fourth brings nothing new");
+    assert_eq!(crate::in_order(&[]), []);
+}

@@ -1,5 +1,6 @@
 //! The rules that say whether a recording deserves trust, by concern. docs/metrics.md lists their reasons.
 
+mod acknowledgements;
 mod baseline;
 mod distance;
 mod flows;
@@ -31,4 +32,5 @@ pub(crate) const RULES: &[ValidityRule] = &[
     punctuality::RULE,
     in_force::RULE,
     voice::RULE,
+    acknowledgements::RULE,
 ];

@@ -181,6 +181,14 @@ fn what_was_lost_is_offered_and_not_carried() {
     assert_eq!((acknowledgements.sent, acknowledgements.received), (5000, 3500));
     share(acknowledgements.thinning, 0.3);
     share(acknowledgements.per_data_segment, 50.0 / 101.0);
+    let told = missing_acknowledgements(&scenario).unwrap();
+    assert!(told.contains("from server to client, 30 % did not arrive"), "{told}");
+}
+
+/// What the verdict says of them.
+fn missing_acknowledgements(scenario: &Scenario) -> Option<String> {
+    let reasons = scenario.analyze().validity.reasons;
+    reasons.into_iter().find(|reason| reason.code == "acks_missing").map(|reason| reason.text)
 }
 
 #[test]
@@ -191,6 +199,7 @@ fn acknowledgements_under_way_are_not_lost() {
     // At the end of the load phase the sender knows what the receiver had two seconds before.
     assert_eq!((acknowledgements.sent, acknowledgements.received), (4000, 4000));
     share(acknowledgements.thinning, 0.0);
+    assert_eq!(missing_acknowledgements(&scenario), None);
 }
 
 #[test]

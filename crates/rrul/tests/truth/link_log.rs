@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use rrul_lab::{DirectionTruth, LabTime, Record};
+use rrul_lab::{DirectionTruth, LabTime, Record, in_order};
 use rrul_model::flow::Direction;
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
@@ -101,26 +101,7 @@ pub(crate) fn bulk_goodput(measured: &Measured, direction: Direction) -> u64 {
 
 /// How far the receiver's sequence without holes moved within the window.
 fn delivered_in_order(records: &[Record], window: &Range<LabTime>) -> u64 {
-    let mut delivered: Vec<(LabTime, &Record)> =
-        records.iter().filter_map(|record| Some((record.delivery()?, record))).collect();
-    delivered.sort_by_key(|(at, _)| *at);
-    let Some(first) = records.first() else { return 0 };
-    let (mut next, mut early, mut inside) = (0_u64, BTreeMap::new(), 0);
-    for (at, record) in delivered {
-        // Streams of a test carry less than 4 GiB, so the distance from the first octet does not wrap.
-        let from = u64::from(record.tcp_sequence.wrapping_sub(first.tcp_sequence));
-        let to = from + u64::from(record.tcp_payload);
-        early.entry(from).and_modify(|end: &mut u64| *end = (*end).max(to)).or_insert(to);
-        let before = next;
-        while let Some((from, to)) = early.first_key_value().map(|(from, to)| (*from, *to))
-            && from <= next
-        {
-            next = next.max(to);
-            early.remove(&from);
-        }
-        if window.contains(&at) {
-            inside += next - before;
-        }
-    }
-    inside
+    let reached = in_order(records);
+    let by = |at: LabTime| reached.iter().take_while(|(_, since)| *since < at).last().map_or(0, |(octets, _)| *octets);
+    by(window.end) - by(window.start)
 }

@@ -7,10 +7,8 @@ mod clocks;
 mod fates;
 mod link_log;
 mod markings;
-mod octets;
 mod over_a_link;
 mod own_queue;
-mod streams;
 mod voice;
 
 use std::time::Duration;

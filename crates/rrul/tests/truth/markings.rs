@@ -6,20 +6,19 @@ use std::collections::BTreeMap;
 use rrul_analysis::metrics::class_difference::ClassDifference;
 use rrul_analysis::metrics::class_treatment::DirectionTreatment;
 use rrul_analysis::metrics::code_point::CodePointVerdict;
-use rrul_analysis::metrics::ecn::{EcnPath, EcnValue, EcnVerdict};
+use rrul_analysis::metrics::ecn::{EcnPath, EcnVerdict};
 use rrul_analysis::metrics::marking_path::{MarkingPath, PathVerdict};
 use rrul_analysis::{Analysis, analyze};
 use rrul_engine::client::Families;
-use rrul_lab::{Lab, Link, Record, percentile};
+use rrul_lab::{Link, Record, percentile};
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::Phase;
 
 use crate::link_log::window_of;
-use crate::over_a_link::{Measured, measure_over, measure_prepared};
+use crate::over_a_link::{Measured, measure_over};
 
 const UDP: u8 = 17;
-const TCP: u8 = 6;
 
 /// A sweep on an idle line and nothing else.
 const SWEEP: &str = r#"
@@ -141,37 +140,6 @@ markings! {
     l4s_dropped_up_and_one_class_remarked_down: up DROP_ECT1, down ONE_CLASS_WITHOUT_L4S;
 }
 
-/// Marks one packet in ten, whatever the load.
-#[test]
-fn the_share_marked_is_the_logs_and_within_its_interval() {
-    if !rrul_lab::lab_available_for("the_share_marked_is_the_logs_and_within_its_interval") {
-        return;
-    }
-    let plan = SWEEP.replace("phases = { before = \"2600ms\" }", "phases = { idle = \"100ms\", load = \"5200ms\" }");
-    let plan = format!("{plan}during = [\"load\"]\n").replace("interval = \"2ms\"", "interval = \"4ms\"");
-    let direction = "rate = \"50Mbit/s\"\necn = { mark_ce = \"10%\" }";
-    let measured = measure_over(&link(direction, direction), &plan, Families::Both, "one in ten is marked");
-    let analysis = analyze(&measured.recording);
-    let (mut held, mut intervals) = (0, 0);
-    for path in &analysis.ecn.paths {
-        let load = path.load.expect("a sweep under load");
-        assert_eq!(path.verdict, EcnVerdict::Pass, "under load a mark is congestion: {path:?}");
-        let log = log_of(&measured, path.direction, path.family);
-        for (sent, value) in [(1, load.ect1), (2, load.ect0)] {
-            let EcnValue { as_ce, arrived, marked_share_low: Some(low), marked_share_high: Some(high), .. } = value
-            else {
-                panic!("no interval: {value:?}");
-            };
-            assert_eq!(as_ce, log.get(&(sent, Some(3))).copied().unwrap_or(0), "marks are the log's");
-            eprintln!("{} {}: {as_ce} of {arrived} marked, {low:.3} to {high:.3}", path.direction, path.family);
-            intervals += 1;
-            held += u32::from((low..=high).contains(&0.1));
-        }
-    }
-    // Of eight 95 % intervals three miss the truth once in 170 times.
-    assert!(intervals == 8 && held >= 6, "{held} of {intervals} intervals hold 10 %");
-}
-
 const CLASSES: &str = r#"
 title = "three classes beside each other"
 phases = { idle = "2s", load = "14s", after = "3500ms" }
@@ -249,64 +217,4 @@ fn strict_priority_up_is_acted_on_and_a_fifo_down_is_not() {
 fn strict_priority_down_is_acted_on_and_a_fair_queue_up_is_not() {
     let name = "strict_priority_down_is_acted_on_and_a_fair_queue_up_is_not";
     strict_priority_is_found(name, ["\"fq_codel\"", PRIO], Direction::Down);
-}
-
-const STREAMS: &str = r#"
-title = "streams that speak ECN"
-phases = { idle = "500ms", load = "6s", after = "1s" }
-[flow.bulk]
-type = "bulk_tcp"
-component = "load"
-during = ["load"]
-each.direction = ["down", "up"]
-[flow.probe]
-type = "udp_probe"
-component = "realtime"
-"#;
-
-/// Lets both hosts ask for ECN on TCP.
-fn with_ecn(lab: &Lab) {
-    for host in [lab.client(), lab.server()] {
-        let written = host.run(|| std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1"));
-        written.expect("a thread in the host").expect("the hosts' own network settings can be written");
-    }
-}
-
-/// Payload octets of bulk TCP that the log saw delivered with this ECN value.
-fn payload(measured: &Measured, direction: Direction, ecn: u8) -> f64 {
-    let load = window_of(&measured.recording, Phase::Load);
-    let records = measured.truth.direction(direction).records();
-    let ours = records.filter(|record| record.protocol == TCP && record.tos_out & 3 == ecn);
-    let within = ours.filter(|record| record.delivery().is_some_and(|at| load.contains(&at)));
-    within.map(|record| f64::from(record.tcp_payload)).sum()
-}
-
-#[test]
-fn what_becomes_of_the_ecn_of_streams_is_the_logs() {
-    if !rrul_lab::lab_available_for("what_becomes_of_the_ecn_of_streams_is_the_logs") {
-        return;
-    }
-    let link =
-        link("rate = \"8Mbit/s\"\nqueue = \"fq_codel\"\necn = \"clear\"", "rate = \"20Mbit/s\"\nqueue = \"fq_codel\"");
-    let only = Families::Only(AddressFamily::Ipv4);
-    let measured = measure_prepared(&link, STREAMS, only, "ECN of streams", with_ecn);
-    let analysis = analyze(&measured.recording);
-    let stream = |direction| {
-        let of = analysis.ecn.streams.iter().find(|stream| stream.flow.direction == Some(direction));
-        of.expect("a stream each way")
-    };
-    let (up, down) = (stream(Direction::Up), stream(Direction::Down));
-    eprintln!("{up:?}\n{down:?}");
-    assert_eq!((up.negotiated, down.negotiated), (Some(true), Some(true)));
-    let Some(ce) = down.ce_octets else {
-        eprintln!("this kernel does not count marked octets");
-        return;
-    };
-    assert_eq!((up.bleached, down.bleached), (Some(true), Some(false)));
-    let truth = payload(&measured, Direction::Down, 3);
-    assert!(truth > 0.0, "the queue has marked something");
-    // A reading at each end of the load cuts off up to a sample interval.
-    assert!((ce as f64 - truth).abs() <= (truth * 0.05).max(20_000.0), "CE: counted {ce}, the log has {truth}");
-    let (ect0, truth) = (down.ect0_octets.unwrap_or(0) as f64, payload(&measured, Direction::Down, 2));
-    assert!((ect0 - truth).abs() <= truth * 0.05, "ECT(0): counted {ect0}, the log has {truth}");
 }

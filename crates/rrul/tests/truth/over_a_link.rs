@@ -82,18 +82,7 @@ pub(crate) fn measure(case: &Case) -> Measured {
 
 /// Runs this plan over this link.
 pub(crate) fn measure_over(link: &Link, plan: &str, families: Families, title: &str) -> Measured {
-    measure_on(ServerOptions::default(), link, plan, families, title, |_| {})
-}
-
-/// The same, with hosts that are prepared first.
-pub(crate) fn measure_prepared(
-    link: &Link,
-    plan: &str,
-    families: Families,
-    title: &str,
-    prepare: impl FnOnce(&Lab),
-) -> Measured {
-    measure_on(ServerOptions::default(), link, plan, families, title, prepare)
+    measure_against(ServerOptions::default(), link, plan, families, title)
 }
 
 /// The same against a server that runs so.
@@ -104,23 +93,11 @@ pub(crate) fn measure_against(
     families: Families,
     title: &str,
 ) -> Measured {
-    measure_on(server, link, plan, families, title, |_| {})
-}
-
-fn measure_on(
-    server: ServerOptions,
-    link: &Link,
-    plan: &str,
-    families: Families,
-    title: &str,
-    prepare: impl FnOnce(&Lab),
-) -> Measured {
     let words = vocabulary();
     let surroundings = Surroundings { flow_types: &words, find: &|_| None };
     let plan =
         TestPlan::read("truth", "truth.toml", plan, &[], &surroundings).unwrap_or_else(|error| panic!("{error}"));
     let lab = Lab::up(link, 1).expect("a lab, as one is available");
-    prepare(&lab);
     let server = lab.server().run(move || Server::start(server));
     let server = server.expect("a thread at the far end").expect("a server at the far end");
     let options = RunOptions {

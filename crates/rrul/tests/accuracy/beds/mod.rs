@@ -2,7 +2,6 @@
 
 mod bursts;
 mod classes;
-mod connections;
 mod families;
 mod loss;
 mod markings;
@@ -11,6 +10,7 @@ mod one_way;
 mod processor;
 mod queues;
 mod shares;
+mod streams;
 mod verdicts;
 mod voice;
 
@@ -33,14 +33,22 @@ pub(crate) const BEDS: &[Bed] = &[
     markings::SWAPPED,
     markings::DROPPED,
     markings::MARKED,
+    markings::MARKED_LOADED,
     classes::PRIORITY,
-    octets::COUNTED,
+    octets::CLEAN,
     octets::ACKS_LOST,
+    octets::DOWN_ACKS_LOST,
+    octets::DATA_LOST,
+    octets::DOWN_DATA_LOST,
+    octets::ASYMMETRIC,
+    octets::ASYMMETRIC_MANAGED,
     shares::THREE_TO_ONE,
     shares::FAMILIES,
     families::BLACKHOLE,
     families::HALF,
-    connections::FIRST_SYN,
+    streams::FIRST_SYN,
+    streams::LOADED_UP,
+    streams::ECN,
     bursts::POWERBOOST,
     bursts::STEADY,
     verdicts::FILLED,
