@@ -51,4 +51,4 @@ bench: tools web ## processor time and punctuality on an unshaped veth pair, bes
 accuracy: tools web ## every figure against the truth of many links, metrics broken on purpose; writes docs/accuracy.md
 	@mkdir -p target
 	scripts/mutations target/mutations.md
-	$(CARGO) test -p rrul --test accuracy -- --full --mutations $(CURDIR)/target/mutations.md --write $(CURDIR)/docs/accuracy.md
+	$(CARGO) test --release -p rrul --test accuracy -- --full --mutations $(CURDIR)/target/mutations.md --write $(CURDIR)/docs/accuracy.md

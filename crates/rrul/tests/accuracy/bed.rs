@@ -32,6 +32,8 @@ pub(crate) struct Setting {
     pub(crate) beside: Option<fn(&Lab)>,
     /// Whether the kernel's counters of both ends are read all the time.
     pub(crate) counted: bool,
+    /// From which schedules are drawn.
+    pub(crate) seed: u64,
 }
 
 impl Setting {
@@ -45,6 +47,7 @@ impl Setting {
             then: Vec::new(),
             beside: None,
             counted: false,
+            seed: 7,
         }
     }
 
@@ -63,6 +66,12 @@ impl Setting {
     /// With the counters of the interfaces of both ends.
     pub(crate) fn counted(mut self) -> Self {
         self.counted = true;
+        self
+    }
+
+    /// With schedules drawn from another seed.
+    pub(crate) fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
         self
     }
 
@@ -97,7 +106,7 @@ impl Setting {
             title: String::new(),
             created: String::new(),
             privacy: Privacy::Strict,
-            seed: 7,
+            seed: self.seed,
         };
         if let Some(other) = self.beside {
             other(&lab);

@@ -1,5 +1,7 @@
 //! Two hosts and a router of the kernel's own, joined by veth pairs: for rates that a virtual link cannot carry.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -16,7 +18,11 @@ pub(crate) struct Wire<'a> {
     folder: PathBuf,
     server: Option<Child>,
     group: Option<&'a Group>,
+    unprivileged: bool,
 }
+
+/// The user that owns nothing.
+const NOBODY: &str = "65534";
 
 impl<'a> Wire<'a> {
     /// The router sends to each side at this rate (tc's notation), from a queue of 5 ms.
@@ -25,7 +31,7 @@ impl<'a> Wire<'a> {
         let names = ["c", "r", "s"].map(|end| format!("rrul-wire-{end}{id}"));
         let folder = std::env::temp_dir().join(format!("rrul-wire-{id}"));
         std::fs::create_dir_all(&folder).unwrap();
-        let wire = Self { names, folder, server: None, group: None };
+        let wire = Self { names, folder, server: None, group: None, unprivileged: false };
         let [client, router, server] = &wire.names;
         for name in &wire.names {
             ip(&format!("netns add {name}"));
@@ -44,6 +50,8 @@ impl<'a> Wire<'a> {
         }
         ip(&format!("-n {client} route add default via 10.97.1.1"));
         ip(&format!("-n {server} route add default via 10.97.2.1"));
+        // As distributions have it: echo requests without privilege.
+        run(inside(client, "sysctl").args(["-q", "-w", "net.ipv4.ping_group_range=0 2147483647"]));
         run(inside(router, "sysctl").args(["-q", "-w", "net.ipv4.ip_forward=1"]));
         for device in ["left", "right"] {
             let shaper = format!("qdisc add dev {device} root tbf rate {rate} burst 256kb latency 5ms");
@@ -58,6 +66,12 @@ impl<'a> Wire<'a> {
         self
     }
 
+    /// With a client that runs as nobody, without any capability.
+    pub(crate) fn unprivileged(mut self) -> Self {
+        self.unprivileged = true;
+        self
+    }
+
     /// Runs a plan against a server at the far end; the summary.
     pub(crate) fn measure(&mut self, plan: &str) -> Value {
         let [client, _, server] = self.names.clone();
@@ -68,7 +82,7 @@ impl<'a> Wire<'a> {
         let file = self.folder.join("run.rrul");
         let mut tries = 0;
         loop {
-            let mut command = inside(&client, RRUL);
+            let mut command = if self.unprivileged { self.as_nobody(&client) } else { inside(&client, RRUL) };
             command.args(["run", SERVER, "--family", "4", "--plan"]).arg(&plan_file).arg("-o").arg(&file);
             if let Some(group) = self.group {
                 command = group.command(&command);
@@ -84,6 +98,27 @@ impl<'a> Wire<'a> {
         }
         let output = Command::new(RRUL).args(["show", "--json"]).arg(&file).output().unwrap();
         serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// A copy of the program that every user can run, which the folder of a build need not allow.
+    fn as_nobody(&self, namespace: &str) -> Command {
+        let copy = self.folder.join("rrul");
+        std::fs::copy(RRUL, &copy).unwrap();
+        for path in [&self.folder, &copy] {
+            std::fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
+        }
+        let mut command = inside(namespace, "setpriv");
+        command.args([
+            "--reuid",
+            NOBODY,
+            "--regid",
+            NOBODY,
+            "--clear-groups",
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+        ]);
+        command.arg(copy);
+        command
     }
 }
 

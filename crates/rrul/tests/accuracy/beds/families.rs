@@ -1,5 +1,8 @@
 //! Two address families, of which one is worse off or not there at all.
 
+use std::collections::HashMap;
+
+use rrul_engine::client::Families;
 use rrul_lab::Fate;
 use rrul_model::flow::{AddressFamily, Direction};
 
@@ -72,5 +75,47 @@ fn half(rows: &mut Rows) {
         let (ipv4, ipv6) = (of_family(AddressFamily::Ipv4), of_family(AddressFamily::Ipv6));
         let ratio = measured.number(&format!("/sharing/{name}/ipv6_to_ipv4"));
         rows.near("R27 R51", format!("ipv6 to ipv4, {name}"), ratio, ipv6 / ipv4, 0.02);
+    }
+}
+
+pub(crate) const LISTS: Bed = Bed {
+    name: "families",
+    about: "20/20 Mbit/s with IPv4 alone, IPv6 alone, both, and both of which only one is asked for: the load has the same \
+        number of streams over each family that is there.",
+    quick: false,
+    run: lists,
+};
+
+fn lists(rows: &mut Rows) {
+    let plan =
+        PLAN.replace("idle = \"3s\", load = \"20s\", after = \"4s\"", "idle = \"1s\", load = \"4s\", after = \"1s\"");
+    let without = |family: AddressFamily| format!("only = {{ family = \"{family}\" }}\nloss = \"100%\"\n");
+    let [ipv4, ipv6] = AddressFamily::ALL;
+    for (about, impairment, asked, truth) in [
+        ("IPv4 alone", without(ipv6), Families::Both, vec![ipv4]),
+        ("IPv6 alone", without(ipv4), Families::Both, vec![ipv6]),
+        ("both", String::new(), Families::Both, vec![ipv4, ipv6]),
+        ("IPv6 asked for", String::new(), Families::Only(ipv6), vec![ipv6]),
+    ] {
+        let mut setting = Setting::new(link(&impairment), plan.clone());
+        setting.families = asked;
+        let measured = setting.measure();
+        let names: Vec<&str> = truth.iter().map(|family| family.name()).collect();
+        let told = measured.summary["families"].to_string();
+        rows.equal("R1", format!("{about}: families under test"), told, serde_json::to_string(&names).unwrap());
+        for family in AddressFamily::ALL {
+            for direction in Direction::ALL {
+                // What the log saw to carry data, and not what the plan says.
+                let mut streams: HashMap<u16, u64> = HashMap::new();
+                let log = measured.truth.direction(direction).records();
+                for record in log.filter(|record| record.family == family && record.delivery().is_some()) {
+                    let port = if direction == Direction::Up { record.source_port } else { record.destination_port };
+                    *streams.entry(port).or_default() += u64::from(record.tcp_payload);
+                }
+                let full = streams.values().filter(|octets| **octets > 500_000).count();
+                let expected = usize::from(truth.contains(&family));
+                rows.equal("R50", format!("{about}: full streams {direction} over {family}"), full, expected);
+            }
+        }
     }
 }

@@ -45,6 +45,21 @@ pub(crate) const BOTH: Bed = Bed {
     },
 };
 
+pub(crate) const OUTAGE: Bed = Bed {
+    name: "outage",
+    about: "The way up carries nothing for a second, and later the way down does not: more than a window of 64 packets.",
+    quick: false,
+    run: |rows| {
+        // A second of three flows in two families, a packet each 10 ms.
+        let outage = |from: u32| {
+            let numbers: Vec<String> = (from..from + 600).map(|number| number.to_string()).collect();
+            format!("loss = {{ packets = [{}] }}\n", numbers.join(", "))
+        };
+        let link = format!("rtt = \"20ms\"\n[up]\n{UDP_ONLY}{}[down]\n{UDP_ONLY}{}", outage(1000), outage(3000));
+        exact(rows, &Setting::new(link, PLAN).both_families().measure());
+    },
+};
+
 /// The records of one flow's packets since T0; before it are greetings.
 fn records(
     measured: &Measured,

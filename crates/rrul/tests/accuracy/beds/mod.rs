@@ -8,9 +8,12 @@ mod markings;
 mod octets;
 mod one_way;
 mod processor;
+mod program;
 mod queues;
+mod schedules;
 mod shares;
 mod streams;
+mod synchronization;
 mod verdicts;
 mod voice;
 
@@ -27,7 +30,9 @@ pub(crate) const BEDS: &[Bed] = &[
     one_way::CLOCK_SLOW,
     loss::UP,
     loss::BOTH,
+    loss::OUTAGE,
     voice::LATE,
+    voice::RATED,
     markings::BLEACHED,
     markings::REWRITTEN,
     markings::SWAPPED,
@@ -44,8 +49,12 @@ pub(crate) const BEDS: &[Bed] = &[
     octets::ASYMMETRIC_MANAGED,
     shares::THREE_TO_ONE,
     shares::FAMILIES,
+    synchronization::LOCK_STEP,
+    synchronization::DEEP_QUEUE,
+    families::LISTS,
     families::BLACKHOLE,
     families::HALF,
+    schedules::REPEATED,
     streams::FIRST_SYN,
     streams::LOADED_UP,
     streams::ECN,
@@ -61,4 +70,6 @@ pub(crate) const BEDS: &[Bed] = &[
     processor::STARVED,
     processor::QUOTA,
     processor::GIGABIT,
+    program::UNPRIVILEGED,
+    program::BUDGETS,
 ];

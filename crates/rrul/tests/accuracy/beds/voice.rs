@@ -52,3 +52,77 @@ fn late(rows: &mut Rows) {
         }
     }
 }
+
+/// Octets of an IPv4 packet of voice.
+const VOICE: u16 = 120;
+
+/// Voice of one class upwards, beside probes of another that bring the clocks together.
+const RATED_PLAN: &str = r#"
+title = "a call"
+phases = { idle = "20s", after = "3500ms" }
+[flow.voice]
+type = "voip"
+component = "voip"
+during = ["idle"]
+schedule = "full"
+direction = "up"
+class = "EF"
+[flow.probe]
+type = "udp_probe"
+component = "realtime"
+class = "BE"
+"#;
+
+pub(crate) const RATED: Bed = Bed {
+    name: "voice_rating",
+    about: "150 ms each way, and of a call up every hundred packets lose three in a row and one alone: what the E-model \
+        makes of the log's delay, loss and bursts.",
+    quick: false,
+    run: rated,
+};
+
+fn rated(rows: &mut Rows) {
+    let lost: Vec<String> = (0..40).flat_map(|at| [1, 2, 3, 50].map(|n| (100 * at + n).to_string())).collect();
+    let link = format!(
+        "rtt = \"300ms\"\n[down]\nrate = \"50Mbit/s\"\n[up]\nrate = \"50Mbit/s\"\nonly = {{ protocol = \"udp\", class = \"EF\" }}\n\
+         loss = {{ packets = [{}] }}\n",
+        lost.join(", ")
+    );
+    let measured = Setting::new(link, RATED_PLAN).measure();
+    let t0 = LabTime(measured.recording.header.clocks.client_origin.cast_unsigned());
+    let ours = |record: &&Record| record.protocol == UDP && record.arrival >= t0 && record.length == VOICE;
+    let mut log: Vec<&Record> = measured.truth.direction(Direction::Up).records().filter(ours).collect();
+    log.sort_by_key(|record| record.arrival);
+    let bursts: Vec<usize> = log
+        .chunk_by(|one, next| one.delivery().is_none() == next.delivery().is_none())
+        .filter(|run| run[0].delivery().is_none())
+        .map(<[&Record]>::len)
+        .collect();
+    let lost: usize = bursts.iter().sum();
+    let loss = lost as f64 / log.len() as f64;
+    let burst_ratio = lost as f64 / bursts.len() as f64 * (1.0 - loss);
+    let delays: Vec<f64> =
+        log.iter().filter_map(|one| Some((one.delivery()?.0 - one.arrival.0) as f64 / 1e6)).collect();
+    let delay = delays.iter().sum::<f64>() / delays.len() as f64;
+
+    let flow = measured.entry("/voip/flows", "flow", "voip/EF/up/ipv4").unwrap();
+    let found = |pointer: &str| flow["idle"].pointer(pointer).and_then(serde_json::Value::as_f64);
+    rows.equal("R34", "packets lost", flow["idle"]["lost"].to_string(), lost.to_string());
+    rows.near("R34", "one-way loss", found("/one_way_loss"), loss, 1e-9);
+    rows.near("R34 R36", "burst ratio of what was lost or late", found("/effective_burst_ratio"), burst_ratio, 0.05);
+    rows.near("R35", "mean one-way delay, ms", found("/one_way_delay_mean_ns").map(|mean| mean / 1e6), delay, 0.5);
+    for (word, robustness) in [("plc", 25.1), ("no_plc", 4.3)] {
+        let rating = rating(delay + 40.0, loss * 100.0, burst_ratio, robustness);
+        let score = 1.0 + 0.035 * rating + rating * (rating - 60.0) * (100.0 - rating) * 7e-6;
+        rows.near("R34", format!("R of the E-model, {word}"), found(&format!("/rating_{word}")), rating, 0.5);
+        rows.near("R34", format!("mean opinion score, {word}"), found(&format!("/mos_{word}")), score, 0.02);
+    }
+}
+
+/// G.107 with all but delay, loss and bursts at its defaults, G.711 in packets of 10 ms, played out 30 ms later.
+fn rating(mouth_to_ear: f64, percent_lost: f64, burst_ratio: f64, robustness: f64) -> f64 {
+    let x = (mouth_to_ear / 100.0).log2();
+    let term = |x: f64| (1.0 + x.powi(6)).powf(1.0 / 6.0);
+    let delay = if mouth_to_ear > 100.0 { 25.0 * (term(x) - 3.0 * term(x / 3.0) + 2.0) } else { 0.0 };
+    93.2 - delay - 95.0 * percent_lost / (percent_lost / burst_ratio + robustness)
+}
