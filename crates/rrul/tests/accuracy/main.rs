@@ -15,6 +15,7 @@ mod beds;
 mod counters;
 mod document;
 mod journal;
+mod plans;
 #[path = "../faults/quota.rs"]
 mod quota;
 mod rows;

@@ -4,14 +4,13 @@ use rrul_model::flow::Direction;
 
 use crate::Bed;
 use crate::bed::Setting;
+use crate::plans::{BOTH_WAYS, plan};
 use crate::rows::Rows;
 
-fn plan(idle: u32, load: u32, after: u32) -> String {
-    format!(
-        "title = \"one way loaded\"\nphases = {{ idle = \"{idle}s\", load = \"{load}s\", after = \"{after}s\" }}\n\
-         [flow.bulk]\ntype = \"bulk_tcp\"\ncomponent = \"load\"\nduring = [\"load\"]\ndirection = \"down\"\ncount = 4\n\
-         [flow.probe]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\n"
-    )
+/// Four streams and probes, with phases of so many seconds.
+fn four(direction: &str, [idle, load, after]: [u32; 3]) -> String {
+    let phases = format!("idle = \"{idle}s\", load = \"{load}s\", after = \"{after}s\"");
+    plan(&phases, &[("bulk_tcp", &format!("{direction}count = 4")), ("udp_probe", "")])
 }
 
 pub(crate) const POWERBOOST: Bed = Bed {
@@ -24,7 +23,7 @@ pub(crate) const POWERBOOST: Bed = Bed {
 fn powerboost(rows: &mut Rows) {
     let link = "rtt = \"20ms\"\n[up]\nrate = \"20Mbit/s\"\n[down]\nrate = \"20Mbit/s\"\n\
         burst = { size = \"25MB\", peak = \"40Mbit/s\" }\nqueue = { discipline = \"pfifo\", limit = \"200p\" }\n";
-    let measured = Setting::new(link, plan(2, 36, 2)).measure();
+    let measured = Setting::new(link, four("direction = \"down\"\n", [2, 36, 2])).measure();
     let burst = measured.summary.pointer("/bursts/down/burst").cloned().unwrap_or_default();
     let number = |name: &str| burst[name].as_f64();
     rows.near("R3", "length of the burst, s", number("duration_ns").map(|found| found / 1e9), 10.0, 1.0);
@@ -52,8 +51,7 @@ fn steady(rows: &mut Rows) {
             "rtt = \"{}ms\"\n[up]\nrate = \"8Mbit/s\"\nqueue = {queue}\n[down]\nrate = \"20Mbit/s\"\nqueue = {queue}\n",
             10 + 2 * run
         );
-        let plan = plan(1, 14, 1).replace("direction = \"down\"", "each.direction = [\"down\", \"up\"]");
-        let measured = Setting::new(link, plan).measure();
+        let measured = Setting::new(link, four(BOTH_WAYS, [1, 14, 1])).measure();
         let history = |direction| measured.analysis.bursts.of(direction).cloned().unwrap_or_default();
         let both = Direction::ALL.map(history);
         (both.iter().filter(|one| one.searched).count(), both.iter().filter(|one| one.burst.is_some()).count())

@@ -7,22 +7,14 @@ use rrul_model::marking::ServiceClass;
 use crate::Bed;
 use crate::bed::{Measured, Setting};
 use crate::journal::UDP;
+use crate::plans::{BOTH_WAYS, plan};
 use crate::rows::Rows;
 
-const PLAN: &str = r#"
-title = "probes of two classes beside a load"
-phases = { idle = "3s", load = "24s", after = "4s" }
-[flow.bulk]
-type = "bulk_tcp"
-component = "load"
-during = ["load"]
-each.direction = ["down", "up"]
-count = 2
-[flow.probe]
-type = "udp_probe"
-component = "realtime"
-each.class = ["EF", "BE"]
-"#;
+/// Two streams each way, and probes of two classes.
+fn two_classes() -> String {
+    let flows = [("bulk_tcp", &*format!("{BOTH_WAYS}count = 2")), ("udp_probe", "each.class = [\"EF\", \"BE\"]")];
+    plan("idle = \"3s\", load = \"24s\", after = \"4s\"", &flows)
+}
 
 pub(crate) const PRIORITY: Bed = Bed {
     name: "priority",
@@ -34,7 +26,7 @@ pub(crate) const PRIORITY: Bed = Bed {
 fn priority(rows: &mut Rows) {
     let link = "rtt = \"20ms\"\n[up]\nrate = \"8Mbit/s\"\nqueue = { discipline = \"prio\", limit = \"100p\" }\n\
         [down]\nrate = \"20Mbit/s\"\nqueue = { discipline = \"pfifo\", limit = \"100p\" }\n";
-    let measured = Setting::new(link, PLAN).measure();
+    let measured = Setting::new(link, two_classes()).measure();
     for (direction, expected) in [(Direction::Up, true), (Direction::Down, false)] {
         let found = expedited(&measured, direction);
         let acted = found.and_then(|found| found.acted_on);

@@ -7,17 +7,14 @@ use rrul_model::flow::{AddressFamily, Direction};
 use crate::Bed;
 use crate::bed::{Measured, Setting};
 use crate::journal::UDP;
+use crate::plans::{THREE_CLASSES, plan};
 use crate::rows::Rows;
 
-const PLAN: &str = r#"
-title = "probes in three classes, each family"
-phases = { idle = "3s", load = "6s", after = "2s" }
-[flow.probe]
-type = "udp_probe"
-component = "realtime"
-each.class = ["EF", "BK", "BE"]
-interval = "10ms"
-"#;
+/// Probes in three classes, a packet each 10 ms.
+fn probes() -> String {
+    let more = format!("{THREE_CLASSES}interval = \"10ms\"");
+    plan("idle = \"3s\", load = \"6s\", after = \"2s\"", &[("udp_probe", &more)])
+}
 
 const UDP_ONLY: &str = "rate = \"100Mbit/s\"\nonly = { protocol = \"udp\", port = 7785 }\n";
 
@@ -27,7 +24,7 @@ pub(crate) const UP: Bed = Bed {
     quick: false,
     run: |rows| {
         let link = format!("rtt = \"20ms\"\n[up]\n{UDP_ONLY}loss = \"3%\"\n[down]\n{UDP_ONLY}");
-        exact(rows, &Setting::new(link, PLAN).both_families().measure());
+        exact(rows, &Setting::new(link, probes()).both_families().measure());
     },
 };
 
@@ -41,7 +38,7 @@ pub(crate) const BOTH: Bed = Bed {
             "rtt = \"20ms\"\n[up]\n{UDP_ONLY}loss = \"1%\"\nduplicate = \"1%\"\n[down]\n{UDP_ONLY}loss = \"2%\"\n\
              reorder = {{ probability = \"1%\", displacement = 3, extra_delay = \"300ms\" }}\n"
         );
-        exact(rows, &Setting::new(link, PLAN).both_families().measure());
+        exact(rows, &Setting::new(link, probes()).both_families().measure());
     },
 };
 
@@ -56,7 +53,7 @@ pub(crate) const OUTAGE: Bed = Bed {
             format!("loss = {{ packets = [{}] }}\n", numbers.join(", "))
         };
         let link = format!("rtt = \"20ms\"\n[up]\n{UDP_ONLY}{}[down]\n{UDP_ONLY}{}", outage(1000), outage(3000));
-        exact(rows, &Setting::new(link, PLAN).both_families().measure());
+        exact(rows, &Setting::new(link, probes()).both_families().measure());
     },
 };
 

@@ -10,20 +10,14 @@ use serde_json::Value;
 use crate::Bed;
 use crate::bed::{Measured, Setting};
 use crate::journal::UDP;
+use crate::plans::{BOTH_WAYS, plan};
 use crate::rows::Rows;
 
-const SWEEP: &str = r#"
-title = "which markings survive"
-phases = { before = "2600ms", idle = "1s" }
-[flow.sweep]
-type = "marking_sweep"
-component = "analysis"
-during = ["before"]
-interval = "2ms"
-[flow.probe]
-type = "udp_probe"
-component = "realtime"
-"#;
+/// A sweep on the idle line.
+fn sweep() -> String {
+    let sweep = "during = [\"before\"]\ninterval = \"2ms\"";
+    plan("before = \"2600ms\", idle = \"1s\"", &[("marking_sweep", sweep), ("udp_probe", "")])
+}
 
 /// A rewriting, and what is to be said of code points, ECT(0) and ECT(1).
 type Way = (&'static str, &'static str, &'static str, &'static str);
@@ -83,7 +77,7 @@ pub(crate) const MARKED_LOADED: Bed = Bed {
 fn both(rows: &mut Rows, up: Way, down: Way) -> Measured {
     let link =
         format!("rtt = \"10ms\"\n[up]\nrate = \"50Mbit/s\"\n{}\n[down]\nrate = \"50Mbit/s\"\n{}\n", up.0, down.0);
-    let measured = Setting::new(link, SWEEP).both_families().measure();
+    let measured = Setting::new(link, sweep()).both_families().measure();
     for family in AddressFamily::ALL {
         for (direction, name, way) in [(Direction::Up, "up", up), (Direction::Down, "down", down)] {
             verdicts(rows, &measured, family, name, way);
@@ -135,13 +129,12 @@ fn matrix(rows: &mut Rows, measured: &Measured, direction: Direction, family: Ad
 }
 
 fn marked_under_load(rows: &mut Rows) {
-    let plan = SWEEP
-        .replace("before = \"2600ms\", idle = \"1s\"", "idle = \"1s\", load = \"7s\", after = \"1s\"")
-        .replace("during = [\"before\"]\ninterval = \"2ms\"", "during = [\"load\"]\ninterval = \"5ms\"");
-    let load = "[flow.bulk]\ntype = \"bulk_tcp\"\ncomponent = \"load\"\nduring = [\"load\"]\neach.direction = [\"down\", \"up\"]\n";
+    let sweep = "during = [\"load\"]\ninterval = \"5ms\"";
+    let flows = [("marking_sweep", sweep), ("bulk_tcp", BOTH_WAYS), ("udp_probe", "")];
+    let plan = plan("idle = \"1s\", load = \"7s\", after = \"1s\"", &flows);
     let way = format!("rate = \"50Mbit/s\"\nqueue = \"fq_codel\"\n{}\n", MARK.0);
     let link = format!("rtt = \"10ms\"\n[up]\n{way}[down]\n{way}");
-    let measured = Setting::new(link, format!("{plan}{load}")).both_families().measure();
+    let measured = Setting::new(link, plan).both_families().measure();
     let (mut intervals, mut held) = (0, 0);
     for family in AddressFamily::ALL {
         for (direction, name) in [(Direction::Up, "up"), (Direction::Down, "down")] {

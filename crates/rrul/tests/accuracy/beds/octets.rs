@@ -12,47 +12,26 @@ use rrul_model::phase::Phase;
 use crate::Bed;
 use crate::bed::{Measured, Setting};
 use crate::journal::TCP;
+use crate::plans::{BOTH_WAYS, plan};
 use crate::rows::Rows;
 
 /// What a whole test sends, but the web.
-const PLAN: &str = r#"
-title = "everything, counted"
-phases = { idle = "2s", load = "10s", after = "3s" }
-[flow.bulk]
-type = "bulk_tcp"
-component = "load"
-during = ["load"]
-each.direction = ["down", "up"]
-each.class = ["BE", "EF"]
-[flow.probe]
-type = "udp_probe"
-component = "realtime"
-each.class = ["EF", "BE"]
-[flow.udp_rr]
-type = "udp_rr"
-component = "realtime"
-[flow.tcp_rr]
-type = "tcp_rr"
-component = "realtime"
-[flow.records]
-type = "tcp_records"
-component = "realtime"
-each.direction = ["down", "up"]
-[flow.connect]
-type = "tcp_connect"
-component = "realtime"
-[flow.icmp]
-type = "icmp_echo"
-component = "realtime"
-[flow.voice]
-type = "voip"
-component = "voip"
-each.direction = ["down", "up"]
-"#;
+fn everything(load: &str) -> String {
+    let flows = [
+        ("bulk_tcp", load),
+        ("udp_probe", "each.class = [\"EF\", \"BE\"]"),
+        ("udp_rr", ""),
+        ("tcp_rr", ""),
+        ("tcp_records", BOTH_WAYS),
+        ("tcp_connect", ""),
+        ("icmp_echo", ""),
+        ("voip", BOTH_WAYS),
+    ];
+    plan("idle = \"2s\", load = \"10s\", after = \"3s\"", &flows)
+}
 
-/// One line of the plan's: both ways are loaded.
-const BOTH_WAYS: &str = "each.direction = [\"down\", \"up\"]\neach.class = [\"BE\", \"EF\"]";
-const DOWN: &str = "direction = \"down\"\neach.class = [\"BE\", \"EF\"]";
+/// What is loaded.
+const DOWN: &str = "direction = \"down\"\n";
 
 /// Streams that carry more octets than this are the load.
 const BULK: u64 = 200_000;
@@ -137,7 +116,7 @@ pub(crate) const ASYMMETRIC_MANAGED: Bed = Bed {
 /// Measures over a link whose two ways begin with their rates, and compares every account of the load.
 fn counted(rows: &mut Rows, load: &str, [down, up]: [&str; 2]) -> Measured {
     let link = format!("rtt = \"20ms\"\n[up]\nrate = \"{up}\n[down]\nrate = \"{down}\n");
-    let plan = PLAN.replacen(BOTH_WAYS, load, 1);
+    let plan = everything(&format!("{load}each.class = [\"BE\", \"EF\"]"));
     let measured = Setting::new(link, plan).both_families().counted().measure();
     let uncounted = measured.analysis.link_octets.uncounted_flows.len();
     rows.equal("R7", "flows whose octets are not counted", uncounted, 0);

@@ -8,27 +8,13 @@ use rrul_model::flow::Direction;
 use crate::Bed;
 use crate::bed::{Measured, Setting};
 use crate::beds::queues::queueing;
+use crate::plans::{THREE_CLASSES, plan};
 use crate::rows::Rows;
 
 /// Four streams in the directions named, and probes in three classes.
-fn plan(directions: &str) -> String {
-    format!(
-        r#"
-title = "load in some directions, probes"
-phases = {{ idle = "4s", load = "15s", after = "5s" }}
-[flow.bulk]
-type = "bulk_tcp"
-component = "load"
-during = ["load"]
-each.direction = [{directions}]
-each.class = ["BE", "BK", "CS5", "EF"]
-[flow.probe]
-type = "udp_probe"
-component = "realtime"
-each.class = ["EF", "BK", "BE"]
-interval = "20ms"
-"#
-    )
+fn loaded(directions: &str) -> String {
+    let streams = format!("each.direction = [{directions}]\neach.class = [\"BE\", \"BK\", \"CS5\", \"EF\"]");
+    plan("idle = \"4s\", load = \"15s\", after = \"5s\"", &[("bulk_tcp", &streams), ("udp_probe", THREE_CLASSES)])
 }
 
 /// 20/8 Mbit/s; each queue holds 150 ms.
@@ -47,7 +33,7 @@ pub(crate) const UP_ONLY: Bed = Bed {
 };
 
 fn up_only(rows: &mut Rows) {
-    let measured = Setting::new(link(10, 10), plan("\"up\"")).measure();
+    let measured = Setting::new(link(10, 10), loaded("\"up\"")).measure();
     queueing(rows, &measured, "R16 R74");
     // Not the longest: a moment in which this machine stands still is longer.
     let deep = measured.milliseconds("/one_way_delay/up/queueing_delay/load/p99_ns");
@@ -66,7 +52,7 @@ pub(crate) const ASYMMETRIC: Bed = Bed {
 };
 
 fn asymmetric(rows: &mut Rows) {
-    let measured = Setting::new(link(30, 10), plan("\"up\", \"down\"")).measure();
+    let measured = Setting::new(link(30, 10), loaded("\"up\", \"down\"")).measure();
     queueing(rows, &measured, "R16 R74");
     absolute(rows, &measured);
 }
@@ -115,7 +101,7 @@ const FORWARD: &[ClockStep] = &[ClockStep { after: AFTER, forward: STEP }];
 const BACK: &[ClockStep] = &[ClockStep { after: AFTER, forward: -STEP }];
 
 fn clock(rows: &mut Rows, skew_ppb: i64, steps: &'static [ClockStep]) {
-    let setting = Setting::new(link(30, 10), plan("\"up\", \"down\""));
+    let setting = Setting::new(link(30, 10), loaded("\"up\", \"down\""));
     let measured = setting.server_clock(ClockDistortion { skew_ppb, steps }).measure();
     let doubt = measured.word("/one_way_delay/clocks/skew_uncertain");
     rows.equal("R74", "doubt about the skew", doubt, "null".to_owned());

@@ -9,23 +9,17 @@ use rrul_model::phase::Phase;
 use crate::Bed;
 use crate::bed::{Measured, Setting};
 use crate::journal::TCP;
+use crate::plans::{BOTH_WAYS, plan};
 use crate::rows::Rows;
 
 /// Four streams each way and probes of one class.
-const LOAD: &str = r#"
-title = "four streams each way, probes"
-phases = { idle = "4s", load = "20s", after = "5s" }
-[flow.bulk]
-type = "bulk_tcp"
-component = "load"
-during = ["load"]
-each.direction = ["down", "up"]
-each.class = ["BE", "BK", "CS5", "EF"]
-[flow.probe]
-type = "udp_probe"
-component = "realtime"
-interval = "10ms"
-"#;
+fn load() -> String {
+    let streams = format!("{BOTH_WAYS}each.class = [\"BE\", \"BK\", \"CS5\", \"EF\"]");
+    plan(
+        "idle = \"4s\", load = \"20s\", after = \"5s\"",
+        &[("bulk_tcp", &streams), ("udp_probe", "interval = \"10ms\"")],
+    )
+}
 
 pub(crate) const FIFO: Bed = Bed {
     name: "fifo",
@@ -40,7 +34,8 @@ const DEPTHS: [(Direction, &str, f64); 2] = [(Direction::Up, "up", 300.0), (Dire
 fn fifo(rows: &mut Rows) {
     let link = "rtt = \"20ms\"\n[down]\nrate = \"20Mbit/s\"\nqueue = { discipline = \"bfifo\", limit = \"1500kB\" }\n\
         [up]\nrate = \"8Mbit/s\"\nqueue = { discipline = \"bfifo\", limit = \"300kB\" }";
-    let measured = Setting::new(link, LOAD).measure();
+    let measured = Setting::new(link, load()).measure();
+    scored_window(rows, &measured);
     queueing(rows, &measured, "R16 R74");
     for (direction, name, depth) in DEPTHS {
         let deep = measured.milliseconds(&format!("/one_way_delay/{name}/queueing_delay/load/p99_ns"));
@@ -52,6 +47,31 @@ fn fifo(rows: &mut Rows) {
         let truth = measured.delivered(direction, None, &measured.window(Phase::Load));
         rows.near("R7 R15", format!("octets carried {name}"), carried, truth, truth * 0.01);
     }
+}
+
+/// What is scored begins 2 s after both ways carry nine tenths of what they carry later, and ends with the load.
+fn scored_window(rows: &mut Rows, measured: &Measured) {
+    let load = measured.recording.phase(Phase::Load).unwrap();
+    let at = |name: &str| measured.number(&format!("/scored_window/common/{name}_ns"));
+    let after = |from: i64, at: Option<f64>| at.map(|at| (at - from as f64) / 1e9);
+    let ramp = Direction::ALL.map(|direction| ramp(measured, direction)).into_iter().fold(0.0, f64::max);
+    rows.near("R3", "scored from, s after the load began", after(load.from.0, at("from")), ramp + 2.0, 0.5);
+    rows.near("R3", "scored to, s after the load ended", after(load.to.0, at("to")), 0.0, 0.001);
+}
+
+/// Seconds of the load until a quarter of a second first carries nine tenths of the median of those after it.
+fn ramp(measured: &Measured, direction: Direction) -> f64 {
+    const QUARTER: i64 = 250_000_000;
+    let load = measured.recording.phase(Phase::Load).unwrap();
+    let quarters = (load.from.0..load.to.0).step_by(QUARTER as usize);
+    let octets = |from| measured.delivered(direction, None, &measured.window_between(from, from + QUARTER));
+    let octets: Vec<f64> = quarters.map(octets).collect();
+    let filled = |from: usize| {
+        let mut later = octets[from..].to_vec();
+        later.sort_by(f64::total_cmp);
+        octets[from] >= 0.9 * later[later.len() / 2]
+    };
+    (0..octets.len()).find(|from| filled(*from)).map_or(f64::NAN, |quarter| quarter as f64 / 4.0)
 }
 
 /// Percentiles of queueing under load in both directions.
@@ -87,8 +107,7 @@ fn step(rows: &mut Rows) {
     let link = |up: u32| {
         format!("[down]\nrate = \"20Mbit/s\"\ndelay = \"10ms\"\n[up]\nrate = \"20Mbit/s\"\ndelay = \"{up}ms\"\n")
     };
-    let plan = "title = \"probes alone\"\nphases = { idle = \"5s\", load = \"6s\", after = \"5s\" }\n\
-        [flow.probe]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\n";
+    let plan = plan("idle = \"5s\", load = \"6s\", after = \"5s\"", &[("udp_probe", "")]);
     // The load begins some 6 s after the run is called; what lies well inside of the step is compared.
     let seconds = Duration::from_secs;
     let measured = Setting::new(link(10), plan).then(seconds(7), link(110)).then(seconds(11), link(10)).measure();
@@ -126,9 +145,8 @@ fn stalls(rows: &mut Rows) {
         direction("\"100Mbit/s\""),
         direction(&format!("[{}]", steps.join(", ")))
     );
-    let plan = "title = \"probes and exchanges\"\nphases = { idle = \"20s\" }\n\
-        [flow.probe]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\ninterval = \"10ms\"\n\
-        [flow.rr]\ntype = \"udp_rr\"\ncomponent = \"realtime\"\ntimeout = \"3s\"\n";
+    let flows = [("udp_probe", "interval = \"10ms\""), ("udp_rr", "timeout = \"3s\"")];
+    let plan = plan("idle = \"20s\"", &flows);
     let measured = Setting::new(link, plan).measure();
     let idle = measured.window(Phase::Idle);
     let truth = |percent| {

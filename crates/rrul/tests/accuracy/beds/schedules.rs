@@ -8,37 +8,19 @@ use rrul_model::time::TestTime;
 
 use crate::Bed;
 use crate::bed::{Measured, Setting};
+use crate::plans::{BOTH_WAYS, THREE_CLASSES, plan};
 
-const PLAN: &str = r#"
-title = "what is sent when"
-phases = { before = "2600ms", idle = "2s", load = "4s", after = "1s" }
-[flow.sweep]
-type = "marking_sweep"
-component = "analysis"
-during = ["before"]
-interval = "2ms"
-[flow.bulk]
-type = "bulk_tcp"
-component = "load"
-during = ["load"]
-each.direction = ["down", "up"]
-[flow.probe]
-type = "udp_probe"
-component = "realtime"
-each.class = ["EF", "BK", "BE"]
-[flow.voice]
-type = "voip"
-component = "voip"
-schedule = "full"
-direction = "up"
-[flow.connect]
-type = "tcp_connect"
-component = "realtime"
-[flow.records]
-type = "tcp_records"
-component = "realtime"
-direction = "up"
-"#;
+fn of_all_kinds() -> String {
+    let flows = [
+        ("marking_sweep", "during = [\"before\"]\ninterval = \"2ms\""),
+        ("bulk_tcp", BOTH_WAYS),
+        ("udp_probe", THREE_CLASSES),
+        ("voip", "schedule = \"full\"\ndirection = \"up\""),
+        ("tcp_connect", ""),
+        ("tcp_records", "direction = \"up\""),
+    ];
+    plan("before = \"2600ms\", idle = \"2s\", load = \"4s\", after = \"1s\"", &flows)
+}
 
 pub(crate) const REPEATED: Bed = Bed {
     name: "schedules",
@@ -47,7 +29,7 @@ pub(crate) const REPEATED: Bed = Bed {
     run: |rows| {
         let link = "rtt = \"20ms\"\n[down]\nrate = \"20Mbit/s\"\nqueue = \"fq_codel\"\n\
             [up]\nrate = \"8Mbit/s\"\nqueue = \"fq_codel\"\n";
-        let [one, two, other] = [7, 7, 8].map(|seed| Due::of(&Setting::new(link, PLAN).seed(seed).measure()));
+        let [one, two, other] = [7, 7, 8].map(|seed| Due::of(&Setting::new(link, of_all_kinds()).seed(seed).measure()));
         rows.holds("R14", "packets and connections whose schedule is known", "thousands", one.len(), one.len() > 3000);
         rows.equal("R14", "of these, due at another time when the seed is the same", one.apart(&two), 0);
         let moved = one.apart(&other);

@@ -1,28 +1,21 @@
 //! How streams share a line: classes and families of known rates.
 
-use std::fmt::Write;
-
 use rrul_lab::Record;
 use rrul_model::flow::{AddressFamily, Direction};
 
 use crate::Bed;
 use crate::bed::{Measured, Setting};
 use crate::journal::TCP;
+use crate::plans::plan;
 use crate::rows::Rows;
 
 /// Streams that pace themselves, so that each has a share of its own; `flows` is two of rate, class and family.
-fn plan(flows: [(&str, &str, &str); 2]) -> String {
-    let mut text = "title = \"streams of known rates\"\nphases = { idle = \"1s\", load = \"10s\", after = \"1s\" }\n\
-        [flow.probe]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\n"
-        .to_owned();
-    for (number, (rate, class, family)) in flows.into_iter().enumerate() {
-        let _ = write!(
-            text,
-            "[flow.bulk{number}]\ntype = \"bulk_tcp\"\ncomponent = \"load\"\nduring = [\"load\"]\ndirection = \"down\"\n\
-             family = \"{family}\"\nclass = \"{class}\"\npacing_rate = \"{rate}\"\n"
-        );
-    }
-    text
+fn paced(flows: [(&str, &str, &str); 2]) -> String {
+    let [one, other] = flows.map(|(rate, class, family)| {
+        format!("direction = \"down\"\nfamily = \"{family}\"\nclass = \"{class}\"\npacing_rate = \"{rate}\"")
+    });
+    let flows = [("udp_probe", ""), ("bulk_tcp", &*one), ("bulk_tcp", &*other)];
+    plan("idle = \"1s\", load = \"10s\", after = \"1s\"", &flows)
 }
 
 const LINK: &str = "rtt = \"20ms\"\n[up]\nrate = \"50Mbit/s\"\n[down]\nrate = \"50Mbit/s\"\n";
@@ -45,7 +38,7 @@ pub(crate) const THREE_TO_ONE: Bed = Bed {
 };
 
 fn three_to_one(rows: &mut Rows) {
-    let measured = Setting::new(LINK, plan([("6Mbit/s", "BE", "ipv4"), ("2Mbit/s", "EF", "ipv4")])).measure();
+    let measured = Setting::new(LINK, paced([("6Mbit/s", "BE", "ipv4"), ("2Mbit/s", "EF", "ipv4")])).measure();
     rows.near("R27", "Jain index over classes", measured.number("/sharing/down/jain_classes/overall"), 0.8, 0.02);
     let (best, expedited) = (carried(&measured, |one| one.tos_in == 0), carried(&measured, |one| one.tos_in != 0));
     let classes = measured.summary.pointer("/sharing/down/classes").and_then(|list| list.as_array()).cloned();
@@ -62,7 +55,7 @@ pub(crate) const FAMILIES: Bed = Bed {
 
 fn families(rows: &mut Rows) {
     let flows = [("6Mbit/s", "BE", "ipv4"), ("3Mbit/s", "BE", "ipv6")];
-    let measured = Setting::new(LINK, plan(flows)).both_families().measure();
+    let measured = Setting::new(LINK, paced(flows)).both_families().measure();
     let jain = measured.number("/sharing/down/jain_families/overall");
     rows.near("R1 R27 R51", "Jain index over families", jain, 0.9, 0.02);
     let [four, six] = AddressFamily::ALL.map(|family| carried(&measured, |record| record.family == family));

@@ -13,6 +13,7 @@ use rrul_model::time::{TestTime, Window};
 use crate::Bed;
 use crate::bed::{Measured, Setting};
 use crate::journal::TCP;
+use crate::plans::{BOTH_WAYS, plan};
 use crate::rows::Rows;
 
 /// Octets of an opening: what the client sends first on a connection.
@@ -20,29 +21,16 @@ const OPENING: u64 = 28;
 /// Octets of a record of this plan.
 const RECORD: u64 = 100;
 
-const LOADED: &str = r#"
-title = "an upload beside connections and records"
-phases = { idle = "2s", load = "8s", after = "3500ms" }
-[flow.bulk]
-type = "bulk_tcp"
-component = "load"
-during = ["load"]
-direction = "up"
-count = 4
-[flow.probe]
-type = "udp_probe"
-component = "realtime"
-[flow.connect]
-type = "tcp_connect"
-component = "realtime"
-interval = "100ms"
-[flow.records]
-type = "tcp_records"
-component = "realtime"
-direction = "up"
-length = "100B"
-interval = "20ms"
-"#;
+/// Four uploads beside connections and records.
+fn upload() -> String {
+    let flows = [
+        ("bulk_tcp", "direction = \"up\"\ncount = 4"),
+        ("udp_probe", ""),
+        ("tcp_connect", "interval = \"100ms\""),
+        ("tcp_records", &*format!("direction = \"up\"\nlength = \"{RECORD}B\"\ninterval = \"20ms\"")),
+    ];
+    plan("idle = \"2s\", load = \"8s\", after = \"3500ms\"", &flows)
+}
 
 pub(crate) const LOADED_UP: Bed = Bed {
     name: "streams",
@@ -51,7 +39,7 @@ pub(crate) const LOADED_UP: Bed = Bed {
     run: |rows| {
         let link = "rtt = \"20ms\"\n[up]\nrate = \"8Mbit/s\"\nqueue = { discipline = \"pfifo\", limit = \"133p\" }\n\
             [down]\nrate = \"20Mbit/s\"\n";
-        let measured = Setting::new(link, LOADED).measure();
+        let measured = Setting::new(link, upload()).measure();
         connections(rows, &measured);
         connect_times(rows, &measured);
         stream_delay(rows, &measured);
@@ -66,8 +54,7 @@ pub(crate) const FIRST_SYN: Bed = Bed {
     run: |rows| {
         let link = "rtt = \"30ms\"\n[down]\nrate = \"20Mbit/s\"\n[up]\nrate = \"20Mbit/s\"\n\
             only = { tcp = \"syn\" }\nloss = { every = 10 }";
-        let plan = "title = \"connections\"\nphases = { idle = \"10s\" }\n[flow.connect]\ntype = \"tcp_connect\"\n\
-            component = \"realtime\"\ninterval = \"100ms\"\n";
+        let plan = plan("idle = \"10s\"", &[("tcp_connect", "interval = \"100ms\"")]);
         let measured = Setting::new(link, plan).measure();
         connections(rows, &measured);
         let median = measured.milliseconds("/connections/idle/connect/p50_ns");
@@ -206,19 +193,6 @@ fn tcp_round_trip(rows: &mut Rows, measured: &Measured) {
     }
 }
 
-const ONE_EACH_WAY: &str = r#"
-title = "streams that speak ECN"
-phases = { idle = "500ms", load = "6s", after = "1s" }
-[flow.bulk]
-type = "bulk_tcp"
-component = "load"
-during = ["load"]
-each.direction = ["down", "up"]
-[flow.probe]
-type = "udp_probe"
-component = "realtime"
-"#;
-
 pub(crate) const ECN: Bed = Bed {
     name: "ecn_of_streams",
     about: "20/8 Mbit/s, fq_codel, hosts that ask for ECN; on the way up ECN is cleared.",
@@ -226,7 +200,9 @@ pub(crate) const ECN: Bed = Bed {
     run: |rows| {
         let link = "rtt = \"10ms\"\n[up]\nrate = \"8Mbit/s\"\nqueue = \"fq_codel\"\necn = \"clear\"\n\
             [down]\nrate = \"20Mbit/s\"\nqueue = \"fq_codel\"\n";
-        let measured = Setting::new(link, ONE_EACH_WAY).beside(with_ecn).measure();
+        let flows = [("bulk_tcp", BOTH_WAYS), ("udp_probe", "")];
+        let plan = plan("idle = \"500ms\", load = \"6s\", after = \"1s\"", &flows);
+        let measured = Setting::new(link, plan).beside(with_ecn).measure();
         ecn_of_streams(rows, &measured);
     },
 };

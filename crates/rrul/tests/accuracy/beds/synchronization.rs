@@ -8,21 +8,13 @@ use rrul_model::flow::Direction;
 use crate::Bed;
 use crate::bed::{Measured, Setting};
 use crate::journal::TCP;
+use crate::plans::plan;
 use crate::rows::Rows;
 
-const PLAN: &str = r#"
-title = "eight streams down"
-phases = { idle = "2s", load = "24s", after = "2s" }
-[flow.bulk]
-type = "bulk_tcp"
-component = "load"
-during = ["load"]
-direction = "down"
-count = 8
-[flow.probe]
-type = "udp_probe"
-component = "realtime"
-"#;
+fn eight_down() -> String {
+    let flows = [("bulk_tcp", "direction = \"down\"\ncount = 8"), ("udp_probe", "")];
+    plan("idle = \"2s\", load = \"24s\", after = \"2s\"", &flows)
+}
 
 fn link(down: &str) -> String {
     format!("rtt = \"40ms\"\n[up]\nrate = \"20Mbit/s\"\n[down]\nrate = \"20Mbit/s\"\n{down}\n")
@@ -35,7 +27,7 @@ pub(crate) const LOCK_STEP: Bed = Bed {
     about: "20 Mbit/s, 40 ms, eight streams down, and six times the way down loses everything for 150 ms: all back off.",
     quick: false,
     run: |rows| {
-        let mut setting = Setting::new(link(QUEUE), PLAN);
+        let mut setting = Setting::new(link(QUEUE), eight_down());
         for outage in 0..6 {
             let at = Duration::from_millis(7500 + 3000 * outage);
             setting = setting.then(at, link(&format!("{QUEUE}\nloss = \"100%\"")));
@@ -51,7 +43,7 @@ pub(crate) const DEEP_QUEUE: Bed = Bed {
     quick: false,
     run: |rows| {
         for _ in 0..5 {
-            judged(rows, &Setting::new(link(QUEUE), PLAN).measure(), "no");
+            judged(rows, &Setting::new(link(QUEUE), eight_down()).measure(), "no");
         }
     },
 };

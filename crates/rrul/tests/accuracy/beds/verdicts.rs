@@ -9,21 +9,19 @@ use rrul_model::phase::Phase;
 
 use crate::Bed;
 use crate::bed::{Measured, Setting};
+use crate::plans::{BOTH_WAYS, plan};
 use crate::rows::Rows;
 
-const LOADED: &str = r#"
-title = "two streams each way, probes"
-phases = { idle = "4s", load = "20s", after = "3s" }
-[flow.bulk]
-type = "bulk_tcp"
-component = "load"
-during = ["load"]
-each.direction = ["down", "up"]
-count = 2
-[flow.probe]
-type = "udp_probe"
-component = "realtime"
-"#;
+/// Streams each way and probes, with a load of so many seconds.
+fn loaded(seconds: u32, streams: &str) -> String {
+    let phases = format!("idle = \"4s\", load = \"{seconds}s\", after = \"3s\"");
+    plan(&phases, &[("bulk_tcp", &format!("{BOTH_WAYS}{streams}")), ("udp_probe", "")])
+}
+
+/// Two each way for 20 s.
+fn two() -> String {
+    loaded(20, "count = 2")
+}
 
 fn link(round_trip: u32, down: &str, up: &str) -> String {
     format!("rtt = \"{round_trip}ms\"\n[down]\n{down}\n[up]\n{up}\n")
@@ -43,9 +41,9 @@ pub(crate) const FAR: Bed = Bed {
     about: "A server 79 ms away, then one 81 ms away: the specification's limit is 80 ms.",
     quick: false,
     run: |rows| {
-        let probes = "title = \"probes\"\nphases = { idle = \"4s\" }\n[flow.probe]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\n";
+        let probes = plan("idle = \"4s\"", &[("udp_probe", "")]);
         for (round_trip, expected) in [(79, false), (81, true)] {
-            let measured = Setting::new(link(round_trip, FQ_CODEL[0], FQ_CODEL[1]), probes).measure();
+            let measured = Setting::new(link(round_trip, FQ_CODEL[0], FQ_CODEL[1]), probes.clone()).measure();
             says(rows, "R8", &measured, "server_far", expected);
         }
     },
@@ -58,7 +56,7 @@ pub(crate) const LONG_PATH: Bed = Bed {
     run: |rows| {
         let queue = "queue = { discipline = \"pfifo\", limit = \"256p\" }";
         let link = link(170, &format!("rate = \"20Mbit/s\"\n{queue}"), &format!("rate = \"8Mbit/s\"\n{queue}"));
-        let plan = LOADED.replace("count = 2", "count = 4").replace("20s", "30s");
+        let plan = loaded(30, "count = 4");
         let measured = Setting::new(link, plan).measure();
         for (direction, name) in [(Direction::Down, "down"), (Direction::Up, "up")] {
             let saturated = measured.word(&format!("/saturation/{name}/saturated"));
@@ -76,7 +74,7 @@ pub(crate) const UDP_BLOCKED: Bed = Bed {
     quick: false,
     run: |rows| {
         let blocked = "rate = \"8Mbit/s\"\nqueue = \"fq_codel\"\nonly = { protocol = \"udp\" }\nloss = \"100%\"";
-        let measured = Setting::new(link(20, FQ_CODEL[0], blocked), LOADED).measure();
+        let measured = Setting::new(link(20, FQ_CODEL[0], blocked), two()).measure();
         says(rows, "R6", &measured, "udp_blocked", true);
         for (name, rate) in [("down", 20.0), ("up", 8.0)] {
             let goodput = measured.number(&format!("/goodput/{name}/sum_bps")).map(|bits| bits / 1e6);
@@ -91,9 +89,9 @@ pub(crate) const BUSY_BASELINE: Bed = Bed {
     quick: false,
     run: |rows| {
         let link = link(20, FQ_CODEL[0], FQ_CODEL[1]);
-        let busy = Setting::new(link.clone(), LOADED).beside(something_else).measure();
+        let busy = Setting::new(link.clone(), two()).beside(something_else).measure();
         says(rows, "R5", &busy, "baseline_busy", true);
-        says(rows, "R5", &Setting::new(link, LOADED).measure(), "baseline_busy", false);
+        says(rows, "R5", &Setting::new(link, two()).measure(), "baseline_busy", false);
     },
 };
 
@@ -122,7 +120,7 @@ pub(crate) const RATE_STEP: Bed = Bed {
     quick: false,
     run: |rows| {
         let half = "rate = \"10Mbit/s\"\nqueue = \"fq_codel\"";
-        let measured = Setting::new(link(20, FQ_CODEL[0], FQ_CODEL[1]), LOADED)
+        let measured = Setting::new(link(20, FQ_CODEL[0], FQ_CODEL[1]), two())
             .then(Duration::from_secs(16), link(20, half, FQ_CODEL[1]))
             .measure();
         says(rows, "R3", &measured, "rate_unsteady", true);
@@ -145,7 +143,7 @@ pub(crate) const NOT_FILLED: Bed = Bed {
     about: "50/50 Mbit/s and streams that pace themselves at 5 Mbit/s: nothing is loaded, and it is said.",
     quick: false,
     run: |rows| {
-        let plan = LOADED.replace("count = 2", "pacing_rate = \"5Mbit/s\"");
+        let plan = loaded(20, "pacing_rate = \"5Mbit/s\"");
         let rate = "rate = \"50Mbit/s\"";
         let measured = Setting::new(link(20, rate, rate), plan).measure();
         says(rows, "R3", &measured, "not_saturated", true);
@@ -158,7 +156,7 @@ pub(crate) const FILLED: Bed = Bed {
     about: "20/8 Mbit/s, fq_codel: a plain good line, of which nothing else may be said.",
     quick: false,
     run: |rows| {
-        let measured = Setting::new(link(20, FQ_CODEL[0], FQ_CODEL[1]), LOADED).measure();
+        let measured = Setting::new(link(20, FQ_CODEL[0], FQ_CODEL[1]), two()).measure();
         rows.equal("R9", "verdict", measured.word("/validity/verdict"), "valid".to_owned());
         rows.equal("R3", "confidence", measured.word("/validity/confidence"), "high".to_owned());
         for (name, truth) in [("down", 20.0), ("up", 8.0)] {

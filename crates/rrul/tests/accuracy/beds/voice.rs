@@ -6,17 +6,13 @@ use rrul_model::flow::Direction;
 use crate::Bed;
 use crate::bed::Setting;
 use crate::journal::UDP;
+use crate::plans::plan;
 use crate::rows::Rows;
 
-const PLAN: &str = r#"
-title = "voice alone"
-phases = { idle = "12s" }
-[flow.voice]
-type = "voip"
-component = "voip"
-schedule = "full"
-direction = "up"
-"#;
+/// Voice upwards and nothing else.
+fn voice_alone() -> String {
+    plan("idle = \"12s\"", &[("voip", "schedule = \"full\"\ndirection = \"up\"")])
+}
 
 pub(crate) const LATE: Bed = Bed {
     name: "late_voice",
@@ -31,7 +27,7 @@ fn late(rows: &mut Rows) {
             "rtt = \"20ms\"\n[down]\nrate = \"50Mbit/s\"\n[up]\nrate = \"50Mbit/s\"\nonly = {{ protocol = \"udp\" }}\n\
              reorder = {{ every = 10, extra_delay = \"{extra}ms\" }}\n"
         );
-        let measured = Setting::new(link, PLAN).measure();
+        let measured = Setting::new(link, voice_alone()).measure();
         let t0 = LabTime(measured.recording.header.clocks.client_origin.cast_unsigned());
         for flow in measured.analysis.voip.iter().flat_map(|voip| &voip.flows) {
             let Some(idle) = &flow.idle else { continue };
@@ -57,21 +53,10 @@ fn late(rows: &mut Rows) {
 const VOICE: u16 = 120;
 
 /// Voice of one class upwards, beside probes of another that bring the clocks together.
-const RATED_PLAN: &str = r#"
-title = "a call"
-phases = { idle = "20s", after = "3500ms" }
-[flow.voice]
-type = "voip"
-component = "voip"
-during = ["idle"]
-schedule = "full"
-direction = "up"
-class = "EF"
-[flow.probe]
-type = "udp_probe"
-component = "realtime"
-class = "BE"
-"#;
+fn a_call() -> String {
+    let voice = "during = [\"idle\"]\nschedule = \"full\"\ndirection = \"up\"\nclass = \"EF\"";
+    plan("idle = \"20s\", after = \"3500ms\"", &[("voip", voice), ("udp_probe", "class = \"BE\"")])
+}
 
 pub(crate) const RATED: Bed = Bed {
     name: "voice_rating",
@@ -88,7 +73,7 @@ fn rated(rows: &mut Rows) {
          loss = {{ packets = [{}] }}\n",
         lost.join(", ")
     );
-    let measured = Setting::new(link, RATED_PLAN).measure();
+    let measured = Setting::new(link, a_call()).measure();
     let t0 = LabTime(measured.recording.header.clocks.client_origin.cast_unsigned());
     let ours = |record: &&Record| record.protocol == UDP && record.arrival >= t0 && record.length == VOICE;
     let mut log: Vec<&Record> = measured.truth.direction(Direction::Up).records().filter(ours).collect();
