@@ -214,7 +214,7 @@ pub struct ProcessorSummary {
     pub mean: f64,
     /// Highest share of one second that one core was busy.
     pub busiest_core: f64,
-    /// Share of seconds in which some core was over 95 % busy.
+    /// Share of seconds in which a core that the test needed was over 95 % busy.
     pub saturated: f64,
     /// Highest share of one second that the hypervisor took from one core.
     pub steal: f64,

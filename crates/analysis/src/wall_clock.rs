@@ -143,3 +143,32 @@ fn median(samples: &[(TestTime, i64)]) -> i64 {
     distances.sort_unstable();
     distances.get(distances.len() / 2).copied().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// Which of these instants, in milliseconds, are in doubt when the clock that is shown between two readings went by
+    /// `shown`, the wall clock by `by` more, and readings are 100 ms apart.
+    fn doubted(shown: i64, by: i64, instants: [i64; 5]) -> [bool; 5] {
+        let at = |milliseconds: i64| TestTime(milliseconds * MS);
+        let windows = in_doubt((at(1000), at(1000 + shown)), by * MS, 100 * MS);
+        instants.map(|instant| windows.iter().any(|window| window.contains(at(instant))))
+    }
+
+    #[test]
+    fn a_wall_clock_that_steps_puts_in_doubt_its_readings_and_where_they_are_moved() {
+        assert_eq!(doubted(100, 100, [990, 1050, 1110, 1150, 1250]), [false, true, true, true, false]);
+        assert_eq!(doubted(100, -100, [890, 950, 1050, 1110, 1150]), [false, true, true, true, false]);
+    }
+
+    #[test]
+    fn a_test_clock_that_steps_puts_in_doubt_all_that_it_shows_twice_or_never() {
+        // Back by 100 ms: it shows again what it had shown before the step, and what precedes the second reading.
+        assert_eq!(doubted(0, 100, [890, 910, 990, 1090, 1150]), [false, true, true, true, false]);
+        // Forward by 100 ms: it never shows what lies between.
+        assert_eq!(doubted(200, -100, [990, 1010, 1100, 1190, 1250]), [false, true, true, true, false]);
+    }
+}

@@ -284,7 +284,7 @@ fn measurement_lines(run: &Analysis, style: Style) -> Vec<String> {
         table.row([&format!("processor of the {host}, busiest core for a second"), &words::percent(load.busiest_core)]);
         if load.saturated > 0.0 {
             table.row([
-                &format!("processor of the {host}, seconds with a core over 95 % busy"),
+                &format!("processor of the {host}, seconds with a core it needed over 95 % busy"),
                 &words::percent(load.saturated),
             ]);
         }

@@ -37,9 +37,9 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         },
         MetricWord {
             name: "saturated",
-            about: "share of seconds in which a core that the test needed was over 95 % busy; it does not need one that is \
-                busy with something else, which handles few packets (5 % of its time) while another core is half idle and \
-                rrul takes less than half a core",
+            about: "share of seconds in which a core that the test needed was over 95 % busy. It does not need a core that is full \
+                of other programs: one that spends at most 5 % of its time in the kernel, on a host of which rrul may use \
+                every core, while another core is half idle and rrul takes less than half of one",
             unit: "share",
             source: "spec, Test Requirements",
         },
@@ -66,7 +66,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 
 /// A core that was busy for more than this share of a second had no time left for the test.
 pub(crate) const SATURATED: f64 = 0.95;
-/// A core that spends more than this share of a second in interrupts handles packets.
+/// A core that spends more than this share of a second in the kernel may be handling packets there.
 const HANDLES_PACKETS: f64 = 0.05;
 /// A core that is less busy than this has room for a program that needs less than this of one.
 const ROOM: f64 = 0.5;
@@ -79,7 +79,8 @@ const SECOND: i64 = 1_000_000_000;
 #[derive(Debug, Clone, Copy, Default)]
 struct Ticks {
     busy: u64,
-    interrupts: u64,
+    /// Of that, what the kernel spent: packets, whoever they are for.
+    kernel: u64,
     steal: u64,
     all: u64,
 }
@@ -95,8 +96,9 @@ impl Ticks {
             [|t| t.user, |t| t.nice, |t| t.system, |t| t.irq, |t| t.softirq, |t| t.steal];
         let busy = fields.into_iter().map(grown).fold(0, u64::saturating_add);
         let idle = grown(|t| t.idle).saturating_add(grown(|t| t.iowait));
-        let interrupts = grown(|t| t.irq).saturating_add(grown(|t| t.softirq));
-        Self { busy, interrupts, steal: grown(|t| t.steal), all: busy.saturating_add(idle) }
+        let kernel = [grown(|t| t.system), grown(|t| t.irq), grown(|t| t.softirq)];
+        let kernel = kernel.into_iter().fold(0, u64::saturating_add);
+        Self { busy, kernel, steal: grown(|t| t.steal), all: busy.saturating_add(idle) }
     }
 
     fn share(self, part: u64) -> f64 {
@@ -136,6 +138,7 @@ fn host(
     load: Window,
 ) -> Option<ProcessorLoad> {
     let process = program.between(load);
+    let any_core = program.cores as usize >= cores.len();
     let mut found =
         ProcessorLoad { point, mean: 0.0, busiest_core: 0.0, saturated: 0.0, steal: 0.0, stolen: 0.0, process };
     let (mut busy, mut all) = (0.0, 0.0);
@@ -160,35 +163,42 @@ fn host(
         seconds.values().filter(|cores| of(cores)).count() as f64 / seconds.len() as f64
     };
     found.mean = busy / all;
-    found.saturated = part(&|cores| is_saturated(cores, program));
+    found.saturated = part(&|cores| is_saturated(cores, any_core.then_some(program)));
     found.stolen = part(&|cores| cores.iter().any(|(ticks, _)| ticks.share(ticks.steal) > STOLEN));
     Some(found)
 }
 
-/// Whether a core that the test needed was full in this second.
-fn is_saturated(cores: &[Spent], program: &Program) -> bool {
+/// Whether a core that the test needed was full in this second; `program` is given when it may run on any.
+fn is_saturated(cores: &[Spent], program: Option<&Program>) -> bool {
     let busy = |ticks: &Ticks| ticks.share(ticks.busy);
     let room = cores.iter().any(|(ticks, _)| busy(ticks) < ROOM);
     let needed = |(ticks, second): &Spent| {
-        let is_small = program.between(*second).is_some_and(|time| time < second.length().mul_f64(ROOM));
-        !(room && is_small && ticks.share(ticks.interrupts) <= HANDLES_PACKETS)
+        let is_small = program
+            .and_then(|program| program.between(*second))
+            .is_some_and(|time| time < second.length().mul_f64(ROOM));
+        !(room && is_small && ticks.share(ticks.kernel) <= HANDLES_PACKETS)
     };
     cores.iter().any(|core| busy(&core.0) > SATURATED && needed(core))
 }
 
 /// Processor time of the program itself, all threads, since it began.
-struct Program(Counter);
+struct Program {
+    time: Counter,
+    /// How many cores it may use.
+    cores: u32,
+}
 
 impl Program {
     fn of(recording: &Recording, point: ObservationPoint) -> Self {
         let rows = recording.tables_of(point).flat_map(|tables| tables.process_time.rows());
-        Self(Counter::new(rows.map(|row| (row.at, u64::try_from((row.user + row.system).0).unwrap_or(0))).collect()))
+        let time = rows.map(|row| (row.at, u64::try_from((row.user + row.system).0).unwrap_or(0))).collect();
+        Self { time: Counter::new(time), cores: recording.host(point).cores }
     }
 
     /// Between the edges of a window; `None` when that is not known.
     fn between(&self, window: Window) -> Option<Duration> {
-        let (first, last) = self.0.first().zip(self.0.last())?;
+        let (first, last) = self.time.first().zip(self.time.last())?;
         let known = first.0 < window.to && window.from < last.0;
-        known.then(|| Duration::from_nanos((self.0.at(window.to) - self.0.at(window.from)).round() as u64))
+        known.then(|| Duration::from_nanos((self.time.at(window.to) - self.time.at(window.from)).round() as u64))
     }
 }

@@ -24,7 +24,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     path: "saturation.{down,up}",
     about: "A direction is saturated when, at some time, all of this held for 4 s: its rate had settled (the standard \
         deviation of the last four moving averages over 4 s is below 5 % of their mean), its senders were limited by the \
-        network (at least 90 % of the time in which they had data, and they always had data), and something at the \
+        network (at least 90 % of the time in which they had data; they always had data; and in at most 10 % of the readings \
+        their program had given too little), and something at the \
         bottleneck showed: packets waited for twice the time of one full packet and at least 2 ms (median of the 4 s), or \
         were marked CE, or were sent again, or they took nine tenths of the speed of a host's interface. `null` is unknown: the load was too short, or what a criterion needs was not \
         recorded.\n\n\
@@ -249,6 +250,8 @@ struct Kernel {
     buffer_limited: Vec<Counter>,
     retransmitted: Vec<Counter>,
     marked: Vec<Counter>,
+    /// When senders were read, and whether their program limited them then.
+    app_limited: Vec<(TestTime, bool)>,
 }
 
 impl Kernel {
@@ -272,7 +275,10 @@ impl Kernel {
             };
             rows.iter().map(counter).collect()
         };
+        let mut app_limited: Vec<_> = sent.values().flatten().map(|row| (row.at, row.app_limited != 0)).collect();
+        app_limited.sort_unstable_by_key(|(at, _)| *at);
         Self {
+            app_limited,
             busy: counters(&sent, |row| row.busy_time),
             receiver_limited: counters(&sent, |row| row.rwnd_limited),
             buffer_limited: counters(&sent, |row| row.sndbuf_limited),
@@ -292,7 +298,12 @@ impl Kernel {
             Some(Window { from: first.0, to: last.0 }.intersection(&window).length().as_secs_f64() * 1e6)
         };
         let length: f64 = self.busy.iter().filter_map(read).sum();
-        let limited = busy >= NETWORK_LIMITED * length && busy - held >= NETWORK_LIMITED * busy;
+        let [from, to] = [window.from, window.to].map(|edge| self.app_limited.partition_point(|(at, _)| *at < edge));
+        let readings = self.app_limited.get(from..to).unwrap_or_default();
+        let by_program = readings.iter().filter(|(_, limited)| *limited).count() as f64;
+        let limited = busy >= NETWORK_LIMITED * length
+            && busy - held >= NETWORK_LIMITED * busy
+            && by_program <= (1.0 - NETWORK_LIMITED) * readings.len() as f64;
         (length > 0.0).then_some(limited)
     }
 

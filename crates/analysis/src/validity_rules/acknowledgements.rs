@@ -8,6 +8,9 @@ use crate::validity_rule::{Evidence, ValidityRule, way};
 /// Part of a direction's acknowledgements of which no more is said when it is missing.
 const FEW: f64 = 0.10;
 
+/// Fewer acknowledgements than this say nothing.
+const LEAST: u64 = 100;
+
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[ACKS_MISSING], judge };
 
@@ -20,11 +23,11 @@ const ACKS_MISSING: ReasonWord = ReasonWord {
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
     let Some(load) = &evidence.analysis.link_octets.load else { return Vec::new() };
     let of = |direction: Direction| {
-        let missing = load.of(direction).all.acknowledgements?.thinning.filter(|missing| *missing > FEW)?;
+        let acknowledgements = load.of(direction).all.acknowledgements.filter(|all| all.sent >= LEAST)?;
+        let missing = acknowledgements.thinning.filter(|missing| *missing > FEW)?;
         let text = format!(
             "of the acknowledgements of the {}, {:.0} % did not arrive: they were lost on the way back, or a device there \
-             leaves out what later ones make superfluous; the rate may be held down by that, which a run that loads this \
-             direction alone shows",
+             leaves out what later ones make superfluous; load this direction alone to see whether that holds its rate down",
             way(direction),
             missing * 100.0
         );

@@ -2,10 +2,13 @@
 
 use rrul_model::flow::{AddressFamily, Direction};
 
-use crate::analysis::Loss;
+use crate::analysis::FlowLabel;
 use crate::join::UDP_PROBE;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule};
+
+/// What the reason of a flow says whose greeting over UDP was not answered.
+const UNHEARD: &str = "no answer over UDP";
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[NO_REPLIES, UDP_BLOCKED], judge };
@@ -19,8 +22,8 @@ const NO_REPLIES: ReasonWord = ReasonWord {
 const UDP_BLOCKED: ReasonWord = ReasonWord {
     code: "udp_blocked",
     severities: &[Severity::Invalid, Severity::Doubt],
-    when: "no probe was answered although the load got through (doubt: in one family, while those of the other were). Rates stand, \
-        delays and losses do not",
+    when: "no UDP probe was answered, nor a greeting before it, although other traffic got through (doubt: in one family, while \
+        those of the other were). Rates stand, what UDP measures is missing",
 };
 
 /// Some test packet was answered.
@@ -30,15 +33,19 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
     if analysis.delay_flows.is_empty() {
         return Vec::new();
     }
-    if loss.sent > loss.lost {
-        let silent = AddressFamily::ALL.into_iter().filter(|family| is_silent(evidence, *family));
-        return silent.map(|family| blocked(Severity::Doubt, &format!("over {family}"))).collect();
+    let families = AddressFamily::ALL.into_iter().filter_map(|family| Some((family, is_silent(evidence, family)?)));
+    let (silent, heard): (Vec<_>, Vec<_>) = families.partition(|(_, silent)| *silent);
+    if !heard.is_empty() {
+        let each = silent.into_iter();
+        return each.map(|(family, _)| blocked(Severity::Doubt, &format!("over {family}"))).collect();
     }
     let loaded = Direction::ALL.into_iter().any(|direction| analysis.goodput(direction).octets.0 > 0);
-    // A probe flow greets the server first, and fails when nothing comes back.
-    let unheard = analysis.failed_flows.iter().any(|failed| failed.flow.flow_type == UDP_PROBE);
-    if loaded && (loss.sent > 0 || unheard) {
+    let answered = loss.sent > loss.lost;
+    if !silent.is_empty() && (loaded || answered) {
         return vec![blocked(Severity::Invalid, "at all")];
+    }
+    if answered {
+        return Vec::new();
     }
     let text = match loss.sent {
         0 => "no test packet was sent and waited for, so no delay is known; look for flows that failed, or run the \
@@ -52,21 +59,22 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
     vec![NO_REPLIES.reason(Severity::Invalid, text)]
 }
 
-/// Whether probes were sent over this family, and none was answered.
-fn is_silent(evidence: &Evidence<'_>, family: AddressFamily) -> bool {
-    let flows = evidence.analysis.delay_flows.iter();
-    let ours = flows.filter(|entry| entry.flow.flow_type == UDP_PROBE && entry.flow.family == family);
-    let all = ours.fold(Loss::default(), |sum, entry| Loss {
-        sent: sum.sent + entry.loss.sent,
-        lost: sum.lost + entry.loss.lost,
-    });
-    all.sent > 0 && all.lost == all.sent
+/// Whether UDP over this family was met with silence: no probe was answered, or no greeting, which each flow sends before
+/// its probes. `None` when that was not tried, or nothing came of it.
+fn is_silent(evidence: &Evidence<'_>, family: AddressFamily) -> Option<bool> {
+    let ours = |label: &FlowLabel| label.flow_type == UDP_PROBE && label.family == family;
+    let flows: Vec<_> = evidence.analysis.delay_flows.iter().filter(|entry| ours(&entry.flow)).collect();
+    let sent: u64 = flows.iter().map(|entry| entry.loss.sent).sum();
+    let lost: u64 = flows.iter().map(|entry| entry.loss.lost).sum();
+    let failed = evidence.analysis.failed_flows.iter().filter(|failed| ours(&failed.flow));
+    let unheard = failed.filter(|failed| failed.reason.contains(UNHEARD)).count();
+    (sent > 0 || unheard > 0).then_some(sent == lost)
 }
 
 fn blocked(severity: Severity, how: &str) -> Reason {
     let text = format!(
-        "UDP does not get through {how}: no test packet was answered, while TCP was; the delays of the test are missing, check \
-         that firewalls let UDP pass between this host and the server's port, both ways"
+        "UDP does not get through {how}: no test packet was answered, while other traffic got through; what UDP was to measure \
+         is missing. Check that firewalls let UDP pass between this host and the server's port, both ways"
     );
     UDP_BLOCKED.reason(severity, text)
 }

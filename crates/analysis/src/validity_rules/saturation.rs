@@ -79,7 +79,7 @@ fn limited(limits: &Limits, direction: Direction) -> Option<Reason> {
         .filter_map(|(share, cause, remedy)| Some((share?, cause, remedy)))
         .max_by(|one, other| one.0.total_cmp(&other.0))?;
     let text = format!(
-        "the {} was held back by {cause} for {:.0} % of the time, not by the network; {remedy}",
+        "the {} was held back by {cause} {:.0} % of the time, not by the network; {remedy}",
         way(direction),
         share * 100.0
     );

@@ -100,13 +100,19 @@ fn a_core_that_is_full_of_something_else_is_no_matter_while_another_has_room() {
                 frame.tables.cpu_time.push(CpuTime { user: row.user - softirq, softirq, ..row });
             }
         }
-        scenario.analyze()
+        scenario.recording.header.client.cores = 2;
+        scenario.recording
     };
-    let beside = with(100, false);
+    let analyze = rrul_analysis::analyze;
+    let beside = analyze(&with(100, false));
     assert_eq!(beside.validity.verdict, Verdict::Valid, "{:?}", beside.validity);
     assert!(beside.processor[0].busiest_core > 0.99 && beside.processor[0].saturated == 0.0);
-    says(&with(600, false), Verdict::Invalid, "processor_saturated");
-    says(&with(100, true), Verdict::Invalid, "processor_saturated");
+    says(&analyze(&with(600, false)), Verdict::Invalid, "processor_saturated");
+    says(&analyze(&with(100, true)), Verdict::Invalid, "processor_saturated");
+    // Of the two cores rrul may use one, and nothing tells which.
+    let mut pinned = with(100, false);
+    pinned.header.client.cores = 1;
+    says(&analyze(&pinned), Verdict::Invalid, "processor_saturated");
 }
 
 #[test]
@@ -269,6 +275,30 @@ fn without_any_reply_the_run_is_invalid() {
     assert!(says(&scenario.analyze(), Verdict::Invalid, "no_replies").contains("no test packet was sent"));
     scenario.probes(flow, |_| None);
     assert!(says(&scenario.analyze(), Verdict::Invalid, "no_replies").contains("firewalls"));
+}
+
+#[test]
+fn udp_that_is_met_with_silence_is_told_from_a_line_that_carries_nothing() {
+    let unheard = "no answer over UDP from the server; does a firewall let UDP port 7785 through?";
+    // No greeting over IPv6 was answered, those over IPv4 were.
+    let mut scenario = Scenario::healthy();
+    let flow = scenario.udp_probe(AddressFamily::Ipv6);
+    scenario.event(Client, flow, 0, FlowEventKind::Failed, unheard);
+    assert!(says(&scenario.analyze(), Verdict::Doubtful, "udp_blocked").contains("over ipv6"));
+    // None at all was, and the load ran.
+    let mut scenario = Scenario::new();
+    for direction in Direction::ALL {
+        let stream = scenario.bulk(direction);
+        scenario.stream(stream, 10_000_000);
+    }
+    let flow = scenario.udp_probe(AddressFamily::Ipv4);
+    scenario.event(Client, flow, 0, FlowEventKind::Failed, unheard);
+    assert!(says(&scenario.analyze(), Verdict::Invalid, "udp_blocked").contains("at all"));
+    // A flow that failed for another reason says nothing of UDP.
+    let mut scenario = Scenario::healthy();
+    let flow = scenario.udp_probe(AddressFamily::Ipv6);
+    scenario.event(Client, flow, 0, FlowEventKind::Failed, "stopped by the user");
+    assert!(scenario.analyze().validity.reasons.iter().all(|reason| reason.code != "udp_blocked"));
 }
 
 #[test]

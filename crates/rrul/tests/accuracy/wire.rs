@@ -104,9 +104,8 @@ impl<'a> Wire<'a> {
     fn as_nobody(&self, namespace: &str) -> Command {
         let copy = self.folder.join("rrul");
         std::fs::copy(RRUL, &copy).unwrap();
-        for path in [&self.folder, &copy] {
-            std::fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
-        }
+        std::fs::set_permissions(&copy, Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(&self.folder, Permissions::from_mode(0o777)).unwrap();
         let mut command = inside(namespace, "setpriv");
         command.args([
             "--reuid",

@@ -105,6 +105,9 @@ fn overtaken(log: &[&Record]) -> usize {
 }
 
 fn counts(fate: &PacketFate) -> [u64; 4] {
-    let reordered = fate.reordering.as_ref().map_or(0, |order| order.reordered);
-    [fate.sent, fate.lost + fate.unattributed, fate.duplicated.unwrap_or(0), reordered]
+    // What is not known is not 0.
+    let unknown = u64::MAX;
+    let reordered = fate.reordering.as_ref().map_or(unknown, |order| order.reordered);
+    let lost = if fate.unattributed == 0 { fate.lost } else { unknown };
+    [fate.sent, lost, fate.duplicated.unwrap_or(unknown), reordered]
 }

@@ -25,6 +25,8 @@ type Way = (&'static str, &'static str, &'static str, &'static str);
 const PASS: Way = ("", "preserved", "pass", "pass");
 const BLEACH: Way = ("dscp = \"bleach\"", "bleached", "pass", "pass");
 const CLEAR: Way = ("ecn = \"clear\"", "preserved", "cleared", "cleared");
+const CLEAR_WITHOUT_ECT1: Way = ("ecn = \"clear\"", "preserved", "cleared", "unknown");
+const BLEACH_AND_CLEAR: Way = ("dscp = \"bleach\"\necn = \"clear\"", "bleached", "cleared", "cleared");
 const SWAP: Way = ("ecn = \"ect1_to_ect0\"", "preserved", "pass", "to_ect0");
 const PRECEDENCE: Way = ("dscp = \"clear_precedence\"", "precedence_bleached", "pass", "pass");
 const ONE_CLASS: Way = ("dscp = { EF = \"CS1\" }", "altered", "pass", "pass");
@@ -57,6 +59,28 @@ pub(crate) const DROPPED: Bed = Bed {
     about: "Packets that bear ECT(1) are dropped on the way down.",
     quick: false,
     run: |rows| drop(both(rows, PASS, DROP)),
+};
+
+pub(crate) const BLEACHED_ALL: Bed = Bed {
+    name: "bleached_all",
+    about: "Code points are set to 0 and ECN is cleared, both ways.",
+    quick: false,
+    run: |rows| drop(both(rows, BLEACH_AND_CLEAR, BLEACH_AND_CLEAR)),
+};
+
+pub(crate) const SWAPPED_UP: Bed = Bed {
+    name: "ect1_to_ect0_up",
+    about: "ECT(1) becomes ECT(0) on the way up, and one in ten is marked CE on the way down.",
+    quick: false,
+    run: |rows| drop(both(rows, SWAP, MARK)),
+};
+
+pub(crate) const DROPPED_UP: Bed = Bed {
+    name: "ect1_dropped_up",
+    about: "Packets that bear ECT(1) are dropped on the way up, so nothing is known of them on the way down, where ECN is \
+        cleared.",
+    quick: false,
+    run: |rows| drop(both(rows, DROP, CLEAR_WITHOUT_ECT1)),
 };
 
 pub(crate) const MARKED: Bed = Bed {

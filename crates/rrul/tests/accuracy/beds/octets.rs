@@ -3,7 +3,7 @@
 //! What a link carries mostly is known much better than to 1 %; in a direction that carries little but acknowledgements,
 //! those with selective acknowledgements are estimated.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rrul_lab::Record;
 use rrul_model::flow::{AddressFamily, Direction};
@@ -81,7 +81,13 @@ pub(crate) const DATA_LOST: Bed = Bed {
     quick: true,
     run: |rows| {
         let lossy = "20Mbit/s\"\nloss = \"1%\"\nonly = { tcp = \"data\" }";
-        counted(rows, BOTH_WAYS, [lossy, lossy]);
+        let measured = counted(rows, BOTH_WAYS, [lossy, lossy]);
+        for direction in Direction::ALL {
+            let pointer = format!("/link_octets/load/{direction}/all/retransmitted_octets");
+            let truth = sent_again(&measured, direction);
+            let found = measured.number(&pointer);
+            rows.near("R7 R15", format!("octets of payload sent again {direction}"), found, truth, truth * 0.03);
+        }
     },
 };
 
@@ -100,7 +106,9 @@ pub(crate) const ASYMMETRIC: Bed = Bed {
     quick: true,
     run: |rows| {
         let fifo = |packets: u32| format!("queue = {{ discipline = \"pfifo\", limit = \"{packets}p\" }}");
-        counted(rows, BOTH_WAYS, [&format!("20Mbit/s\"\n{}", fifo(300)), &format!("1Mbit/s\"\n{}", fifo(50))]);
+        let ways = [&*format!("20Mbit/s\"\n{}", fifo(300)), &*format!("1Mbit/s\"\n{}", fifo(50))];
+        let measured = counted(rows, BOTH_WAYS, ways);
+        thinning(rows, &measured, Direction::Down);
     },
 };
 
@@ -109,7 +117,37 @@ pub(crate) const ASYMMETRIC_MANAGED: Bed = Bed {
     about: "20/1 Mbit/s, fq_codel.",
     quick: false,
     run: |rows| {
-        counted(rows, BOTH_WAYS, [&format!("20Mbit/s\"\n{FQ_CODEL}"), &format!("1Mbit/s\"\n{FQ_CODEL}")]);
+        let ways = [&*format!("20Mbit/s\"\n{FQ_CODEL}"), &*format!("1Mbit/s\"\n{FQ_CODEL}")];
+        let measured = counted(rows, BOTH_WAYS, ways);
+        thinning(rows, &measured, Direction::Down);
+    },
+};
+
+pub(crate) const LINK_LAYER: Bed = Bed {
+    name: "octets_link_layer",
+    about: "20/8 Mbit/s on the link layer, which takes 18 octets around every packet as DOCSIS does, FIFOs.",
+    quick: false,
+    run: |rows| {
+        let way = |rate: &str| {
+            format!("rate = \"{rate}\"\noverhead = \"18B\"\nqueue = {{ discipline = \"pfifo\", limit = \"100p\" }}")
+        };
+        let link = format!("rtt = \"20ms\"\n[up]\n{}\n[down]\n{}\n", way("8Mbit/s"), way("20Mbit/s"));
+        let plan = format!("link_layer = \"docsis\"\n{}", everything(BOTH_WAYS));
+        let measured = Setting::new(link, plan).both_families().measure();
+        let window = measured.window(Phase::Load);
+        for direction in Direction::ALL {
+            let log = measured.truth.direction(direction).records();
+            let inside = log.filter(|record| record.delivery().is_some_and(|at| window.contains(&at)));
+            let truth = inside.map(|record| f64::from(record.length + 18)).sum::<f64>();
+            let found = measured.number(&format!("/link_octets/load/{direction}/all/link_layer_octets"));
+            rows.near(
+                "R15",
+                format!("octets on the link layer {direction}, against the log"),
+                found,
+                truth,
+                truth * 0.01,
+            );
+        }
     },
 };
 
@@ -129,10 +167,24 @@ fn counted(rows: &mut Rows, load: &str, [down, up]: [&str; 2]) -> Measured {
         for family in AddressFamily::ALL {
             let truth = measured.delivered(direction, Some(family), &window);
             let found = account(family.name());
-            rows.near("R7 R41", format!("octets {direction}, {family}, against the log"), found, truth, truth * 0.01);
+            rows.near("R7 R15", format!("octets {direction}, {family}, against the log"), found, truth, truth * 0.01);
         }
     }
     measured
+}
+
+/// Octets of payload that came to the link within the load and had come before.
+fn sent_again(measured: &Measured, direction: Direction) -> f64 {
+    let window = measured.window(Phase::Load);
+    let mut seen: HashSet<(AddressFamily, u16, u16, u32)> = HashSet::new();
+    let mut records: Vec<&Record> = measured.truth.direction(direction).records().collect();
+    records.sort_by_key(|record| record.arrival);
+    let data = records.into_iter().filter(|record| record.protocol == TCP && record.tcp_payload > 0);
+    let again = data.filter(|record| {
+        let segment = (record.family, record.source_port, record.destination_port, record.tcp_sequence);
+        !seen.insert(segment) && window.contains(&record.arrival)
+    });
+    again.map(|record| f64::from(record.tcp_payload)).sum()
 }
 
 /// The part of the acknowledgements of a direction's load that did not arrive: they travel the other way.

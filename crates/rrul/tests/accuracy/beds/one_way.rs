@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use rrul_analysis::metrics::delay_variation::DelayVariation;
 use rrul_engine::host_clock::{ClockDistortion, ClockStep};
+use rrul_lab::Record;
 use rrul_model::flow::Direction;
+use rrul_model::marking::ServiceClass;
 
 use crate::Bed;
 use crate::bed::{Measured, Setting};
 use crate::beds::queues::queueing;
+use crate::journal::UDP;
 use crate::plans::{THREE_CLASSES, plan};
 use crate::rows::Rows;
 
@@ -40,8 +44,43 @@ fn up_only(rows: &mut Rows) {
     rows.near("R74", "queueing up P99, ms: depth of the queue", deep, 150.0, 5.0);
     let down = measured.milliseconds("/one_way_delay/down/queueing_delay/load/p95_ns");
     rows.between("R74", "queueing down P95 while only up is loaded, ms", down, "no queue", -0.5..=2.0);
+    variation(rows, &measured);
     let consistent = measured.word("/one_way_delay/check/consistent");
     rows.equal("R74", "q up + q down agrees with the round trip", consistent, "true".to_owned());
+}
+
+/// Delay variation of one flow upwards under load, from the log's delays of its packets in the order of sending.
+fn variation(rows: &mut Rows, measured: &Measured) {
+    let window = measured.scored();
+    let class = ServiceClass::EF.octet();
+    let ours = |record: &&Record| record.protocol == UDP && record.tos_in == class && window.contains(&record.arrival);
+    let mut log: Vec<&Record> = measured.truth.up.records().filter(ours).collect();
+    log.sort_by_key(|record| record.arrival);
+    let delays: Vec<f64> =
+        log.iter().filter_map(|one| Some((one.delivery()?.0 - one.arrival.0) as f64 / 1e6)).collect();
+    let mut sorted = delays.clone();
+    sorted.sort_by(f64::total_cmp);
+    let differences: Vec<f64> = delays.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    let rtp = differences.iter().fold(0.0, |estimate, difference| estimate + (difference - estimate) / 16.0);
+    let leg = measured
+        .analysis
+        .one_way_delay
+        .legs
+        .iter()
+        .find(|leg| leg.direction == Direction::Up && leg.flow.class.octet() == class);
+    let found = leg.and_then(|leg| leg.delay_variation.load.as_ref());
+    let told = |of: fn(&DelayVariation) -> Option<i64>| found.and_then(of).map(|found| found as f64 / 1e6);
+    let p95 = sorted[sorted.len() * 95 / 100] - sorted[0];
+    rows.near("R16", "PDV of EF up P95, ms", told(|found| found.pdv_p95_ns), p95, 1.0);
+    let mean = differences.iter().sum::<f64>() / differences.len() as f64;
+    rows.near("R16", "mean magnitude of IPDV of EF up, ms", told(|found| found.ipdv_abs_mean_ns), mean, 0.2);
+    rows.near(
+        "R16",
+        "RTP's estimate for EF up at the end of the load, ms",
+        told(|found| found.rtp_jitter_ns),
+        rtp,
+        0.5,
+    );
 }
 
 pub(crate) const ASYMMETRIC: Bed = Bed {

@@ -43,7 +43,7 @@ fn three_to_one(rows: &mut Rows) {
     let (best, expedited) = (carried(&measured, |one| one.tos_in == 0), carried(&measured, |one| one.tos_in != 0));
     let classes = measured.summary.pointer("/sharing/down/classes").and_then(|list| list.as_array()).cloned();
     let share = |class: &str| classes.iter().flatten().find(|one| one["class"] == class)?["share"].as_f64();
-    rows.near("R27", "share of EF", share("EF"), expedited / (best + expedited), 0.01);
+    rows.near("R27", "share of EF", share("EF"), expedited / (best + expedited), 0.003);
 }
 
 pub(crate) const FAMILIES: Bed = Bed {
@@ -60,5 +60,5 @@ fn families(rows: &mut Rows) {
     rows.near("R1 R27 R51", "Jain index over families", jain, 0.9, 0.02);
     let [four, six] = AddressFamily::ALL.map(|family| carried(&measured, |record| record.family == family));
     let ratio = measured.number("/sharing/down/ipv6_to_ipv4");
-    rows.near("R27 R51", "IPv6 to IPv4", ratio, six / four, 0.02);
+    rows.near("R27 R51", "IPv6 to IPv4", ratio, six / four, 0.005);
 }
