@@ -75,6 +75,8 @@ pub struct Analysis {
     ///
     /// Of all ICMP echo flows where no UDP probe was sent at all.
     pub round_trip_delay: PhaseDelays,
+    /// The same of the packets of each family that was tested.
+    pub family_delays: Vec<FamilyDelays>,
     /// Round-trip delay of each probe flow, ICMP echo included.
     pub delay_flows: Vec<DelayFlow>,
     /// Delay by direction.
@@ -252,6 +254,15 @@ impl PhaseDelays {
     pub fn induced_p95(&self) -> Option<Delay> {
         Some(self.load.as_ref()?.p95? - self.idle.as_ref()?.p50?)
     }
+}
+
+/// Round-trip delay over one address family.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FamilyDelays {
+    /// Which.
+    pub family: AddressFamily,
+    /// By phase.
+    pub delays: PhaseDelays,
 }
 
 /// Round-trip delay of one probe flow.

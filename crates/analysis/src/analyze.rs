@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use rrul_model::flow::{Direction, FlowId};
+use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
-use crate::analysis::{Analysis, DelayPoint, DirectionGoodput, Skipped};
+use crate::analysis::{Analysis, DelayPoint, DirectionGoodput, FamilyDelays, Skipped};
 use crate::attribution;
 use crate::by_direction::ByDirection;
 use crate::clock_offset::ClockOffset;
@@ -62,6 +62,11 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let pooled: HashSet<FlowId> = join::pooled(&probes).map(|entry| entry.flow.id).collect();
     let pooled = || delay_flows.iter().filter(|entry| pooled.contains(&entry.flow.id));
     let round_trip_delay = judgement.phase_delays(pooled().flat_map(|entry| &entry.series));
+    let of_family = |family: &AddressFamily| {
+        let flows = pooled().filter(|entry| entry.flow.family == *family);
+        FamilyDelays { family: *family, delays: judgement.phase_delays(flows.flat_map(|entry| &entry.series)) }
+    };
+    let family_delays = header.families.iter().map(of_family).collect();
     let mut packets: Vec<DelayPoint> = pooled().flat_map(|entry| entry.series.iter().copied()).collect();
     packets.sort_unstable_by_key(|packet| packet.at);
     let skipped = pooled().map(|entry| entry.skipped).fold(Skipped::default(), |sum, flow| Skipped {
@@ -115,6 +120,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         icmp_messages: icmp_messages::icmp_messages(recording),
         skipped,
         round_trip_delay,
+        family_delays,
         waiting_time,
         delay_flows,
         one_way_delay: one_way_delay::one_way_delay(

@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
-use rrul_model::time::TestTime;
+use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 
 use crate::by_direction::ByDirection;
@@ -48,6 +48,8 @@ pub struct ClockOffset {
     segments: Vec<Segment>,
     /// Of either host's wall clock.
     wall_clocks: [Steps; 2],
+    /// Stamps in these windows of either host's clock may be from before or after a step of that clock.
+    clock_steps: [Vec<Window>; 2],
 }
 
 /// A stretch of the test in which neither clock stepped and no route changed.
@@ -214,15 +216,32 @@ impl ClockOffset {
         (there == back).then_some((kind, there))
     }
 
-    /// Whether one of a packet's stamps was taken around a step of that host's wall clock, by which kernel stamps are
-    /// carried over.
+    /// Whether one of a packet's stamps was taken around a step of that host's clock, or of its wall clock, by which kernel
+    /// stamps are carried over.
     pub(crate) fn is_misstamped(&self, direction: Direction, sent: TestTime, received: Option<TestTime>) -> bool {
         let [at_client, at_server] = &self.wall_clocks;
         let (server, client) = match direction {
             Direction::Up => (received, Some(sent)),
             Direction::Down => (Some(sent), received),
         };
-        server.is_some_and(|at| at_server.are_around(at)) || client.is_some_and(|at| at_client.are_around(at))
+        let [client_steps, server_steps] = &self.clock_steps;
+        let within = |windows: &[Window], at: TestTime| windows.iter().any(|window| window.contains(at));
+        server.is_some_and(|at| at_server.are_around(at) || within(server_steps, at))
+            || client.is_some_and(|at| at_client.are_around(at) || within(client_steps, at))
+    }
+
+    /// When either host's stamps may be from before or after a step of its clock.
+    fn clock_steps(segments: &[Segment], wall_clocks: &[Steps; 2]) -> [Vec<Window>; 2] {
+        let changes = || segments.iter().filter_map(|segment| segment.begin.as_ref()).flat_map(|begin| &begin.changes);
+        [ObservationPoint::Client, ObservationPoint::Server].map(|point| {
+            let of = |change: &Change| match change {
+                Change::ClockStep { host, by } if *host == point => {
+                    wall_clocks[point as usize].around_clock_step(by.0 as f64)
+                }
+                _ => None,
+            };
+            changes().filter_map(of).collect()
+        })
     }
 
     /// How often the wall clock of either host stepped.

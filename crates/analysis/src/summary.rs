@@ -14,8 +14,8 @@ use rrul_model::phase::Phase;
 use rrul_model::units::Delay;
 use serde::Serialize;
 
-pub use self::delay::{DelayFlowSummary, DelaySummary, PhasesSummary, RoundTripDelaySummary};
-use self::delay::{delay, delay_flows, nanoseconds, phases};
+pub use self::delay::{DelayFlowSummary, DelaySummary, FamilyDelaySummary, PhasesSummary, RoundTripDelaySummary};
+use self::delay::{delay, delay_families, delay_flows, nanoseconds, phases};
 use crate::analysis::{
     Analysis, DirectionGoodput, FailedFlow, FlowLabel, GoodputFlow, Loss, ProcessorLoad, TransactionFlow,
 };
@@ -256,6 +256,7 @@ impl From<&Analysis> for Summary {
             },
             round_trip_delay: RoundTripDelaySummary {
                 pooled: phases(&analysis.round_trip_delay),
+                families: delay_families(analysis),
                 flows: delay_flows(analysis),
             },
             one_way_delay: analysis.one_way_delay.clone(),

@@ -44,20 +44,20 @@ pub(crate) struct Jump {
 impl Steps {
     /// Those that this host's samples of its wall clock show.
     pub(crate) fn of(recording: &Recording, point: ObservationPoint) -> Self {
-        let mut samples: Vec<(TestTime, i64)> = recording
-            .tables_of(point)
-            .flat_map(|tables| tables.clock_sample.rows())
-            .map(|row| (row.at, row.realtime.saturating_sub(row.at.0)))
-            .collect();
+        let samples = recording.tables_of(point).flat_map(|tables| tables.clock_sample.rows());
+        Self::of_samples(samples.map(|row| (row.at, row.realtime.saturating_sub(row.at.0))).collect())
+    }
+
+    /// Of the test clock's readings, each with how far the wall clock was ahead.
+    fn of_samples(mut samples: Vec<(TestTime, i64)>) -> Self {
         samples.sort_by_key(|(at, _)| *at);
-        let usual = usual_distance(&samples);
         let (mut windows, mut jumps) = (Vec::new(), Vec::new());
         // One reading by itself tells nothing, so neither end of the list is looked at.
         let mut index = BESIDE;
         while index + BESIDE <= samples.len() {
             if let Some(by) = step(&samples, index) {
                 let between = (samples[index - 1].0, samples[index].0);
-                windows.extend(in_doubt(between, by, usual));
+                windows.extend(in_doubt(between, by));
                 jumps.push(Jump { between, by });
                 // What stands on either side of one step is not to be taken for another.
                 index += 3;
@@ -78,6 +78,16 @@ impl Steps {
         self.jumps.iter().find(|jump| by != 0.0 && (jump.by as f64 - by).abs() <= by.abs() * ALIKE).copied()
     }
 
+    /// When the stamps of a test clock that stepped forward by so much are in doubt, where such a step shows here.
+    ///
+    /// Against a test clock that steps the wall clock seems to, the other way. Somewhere between the two readings is the
+    /// instant; a clock that steps back shows twice what it showed before and after.
+    pub(crate) fn around_clock_step(&self, forward: f64) -> Option<Window> {
+        let jump = self.of_size(-forward)?;
+        let reach = Duration::from_nanos(jump.by.unsigned_abs());
+        Some(Window { from: jump.between.0 - reach, to: jump.between.1 + reach + CARRIED_OVER })
+    }
+
     /// Whether a stamp of this host that says so may be off.
     pub(crate) fn are_around(&self, at: TestTime) -> bool {
         let begun = self.windows.partition_point(|window| window.from <= at);
@@ -85,28 +95,12 @@ impl Steps {
     }
 }
 
-/// When stamps are in doubt around a step `by` of the wall clock between two readings, which are `usual`ly so far apart.
-fn in_doubt((from, to): (TestTime, TestTime), by: i64, usual: i64) -> [Window; 2] {
-    let shown = to.since(from).0;
-    // What passed by the wall clock.
-    let passed = shown.saturating_add(by);
-    let moved = |at: TestTime, by: i64| TestTime(at.0.saturating_add(by));
+/// When stamps are in doubt around a step `by` of the wall clock between two readings: those of that time, and where the
+/// step has put them.
+fn in_doubt((from, to): (TestTime, TestTime), by: i64) -> [Window; 2] {
     let until = |at: TestTime| at + CARRIED_OVER;
-    if passed.abs_diff(usual) < shown.abs_diff(usual) {
-        // It was the test clock that stepped, at some instant between: it showed what follows the first reading until then,
-        // and what precedes the second from then on.
-        let (most, least) = (moved(from, passed).max(to), moved(to, -passed).min(from));
-        return [Window { from, to: until(most) }, Window { from: least, to: until(to) }];
-    }
-    // Stamps of that time, and where the step has put them.
-    [Window { from, to: until(to) }, Window { from: moved(from, by), to: until(moved(to, by)) }]
-}
-
-/// How far readings are apart in the middle.
-fn usual_distance(samples: &[(TestTime, i64)]) -> i64 {
-    let mut distances: Vec<i64> = samples.windows(2).map(|pair| pair[1].0.since(pair[0].0).0).collect();
-    distances.sort_unstable();
-    distances.get(distances.len() / 2).copied().unwrap_or_default()
+    let (moved_from, moved_to) = (TestTime(from.0.saturating_add(by)), TestTime(to.0.saturating_add(by)));
+    [Window { from, to: until(to) }, Window { from: moved_from, to: until(moved_to) }]
 }
 
 /// The same stretches of time as windows that do not overlap, in order.
@@ -150,25 +144,31 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Which of these instants, in milliseconds, are in doubt when the clock that is shown between two readings went by
-    /// `shown`, the wall clock by `by` more, and readings are 100 ms apart.
-    fn doubted(shown: i64, by: i64, instants: [i64; 5]) -> [bool; 5] {
-        let at = |milliseconds: i64| TestTime(milliseconds * MS);
-        let windows = in_doubt((at(1000), at(1000 + shown)), by * MS, 100 * MS);
-        instants.map(|instant| windows.iter().any(|window| window.contains(at(instant))))
+    /// A test clock that is read on its own grid of 100 ms and steps at 1050 ms, by so many milliseconds forward.
+    fn stepping(forward: i64) -> Steps {
+        let mut samples: Vec<(TestTime, i64)> = (0..=10).map(|n| (TestTime(n * 100 * MS), 0)).collect();
+        // The next reading is due when the clock shows 1100 ms or more; the wall clock has moved the other way.
+        let first = (1050 + forward).max(1100);
+        samples.extend((0..10).map(|n| (TestTime((first + n * 100) * MS), -forward * MS)));
+        Steps::of_samples(samples)
     }
 
     #[test]
-    fn a_wall_clock_that_steps_puts_in_doubt_its_readings_and_where_they_are_moved() {
-        assert_eq!(doubted(100, 100, [990, 1050, 1110, 1150, 1250]), [false, true, true, true, false]);
-        assert_eq!(doubted(100, -100, [890, 950, 1050, 1110, 1150]), [false, true, true, true, false]);
+    fn all_that_a_test_clock_shows_twice_is_in_doubt_when_it_steps() {
+        let window = |forward: i64| stepping(forward).around_clock_step((forward * MS) as f64).unwrap();
+        // Back by 100 ms at 1050 ms: from 950 to 1050 ms it shows twice.
+        assert!(window(-100).from <= TestTime(950 * MS) && window(-100).to >= TestTime(1050 * MS));
+        // Forward: from 1050 to 1150 ms it never shows.
+        assert!(window(100).from <= TestTime(1050 * MS) && window(100).to >= TestTime(1150 * MS));
+        assert_eq!(stepping(-100).around_clock_step((300 * MS) as f64), None, "none of that size");
     }
 
     #[test]
-    fn a_test_clock_that_steps_puts_in_doubt_all_that_it_shows_twice_or_never() {
-        // Back by 100 ms: it shows again what it had shown before the step, and what precedes the second reading.
-        assert_eq!(doubted(0, 100, [890, 910, 990, 1090, 1150]), [false, true, true, true, false]);
-        // Forward by 100 ms: it never shows what lies between.
-        assert_eq!(doubted(200, -100, [990, 1010, 1100, 1190, 1250]), [false, true, true, true, false]);
+    fn stamps_are_in_doubt_where_the_step_of_a_wall_clock_may_have_put_them() {
+        let samples = (0..=20).map(|n| (TestTime(n * 100 * MS), if n > 10 { 500 * MS } else { 0 }));
+        let steps = Steps::of_samples(samples.collect());
+        let doubted = |milliseconds: i64| steps.are_around(TestTime(milliseconds * MS));
+        assert_eq!(steps.count(), 1);
+        assert_eq!([990, 1050, 1110, 1300, 1550, 1700].map(doubted), [false, true, true, false, true, false]);
     }
 }

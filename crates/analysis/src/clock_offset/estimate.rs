@@ -68,14 +68,16 @@ pub(super) fn estimate(recording: &Recording, tracks: &Tracks) -> ClockOffset {
         }
         Some(_) => {}
     }
+    let segments = segments(tracks, &parts, steps, slope);
     let mut offset = ClockOffset {
+        clock_steps: ClockOffset::clock_steps(&segments, &tracks.wall_clocks),
         reference: tracks.reference,
         slope,
         slope_error: error,
         floor_spread: floor_spread(tracks, &parts, slope),
         uncertain: None,
         kinds: tracks.kind_of.clone(),
-        segments: segments(tracks, &parts, steps, slope),
+        segments,
         wall_clocks: tracks.wall_clocks.clone(),
     };
     if doubts.is_empty() && is_contradicted(&offset, tracks) {

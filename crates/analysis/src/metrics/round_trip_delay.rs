@@ -20,7 +20,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         kernel stamps where the kernel gave them, else stamps that the program took next to the call. A kernel's \
         transmit stamp is taken when the packet goes to the device, so waiting in the sending host's own queue before \
         that is not in the delay. Delay of ICMP echo is received - sent.\n\n\
-        The numbers outside `flows` pool the packets of *all UDP probe flows*, of every class and family: one sample of \
+        The numbers outside `families` and `flows` pool the packets of *all UDP probe flows*, of every class and family: one sample of \
         packets, not a mean of percentiles. When no UDP probe was sent at all, they pool ICMP echo.\n\n\
         Request-response flows never feed these numbers: they ask rarely while replies are slow.",
     words: &[
@@ -46,6 +46,13 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             source: "chart explanation",
         },
         MetricWord { name: "induced_p95_ns", about: "loaded 95th percentile less idle median", unit: "ns", source: "" },
+        MetricWord { name: "families[].family", about: "`ipv4` or `ipv6`, each that was tested", unit: "", source: "" },
+        MetricWord {
+            name: "families[].{idle,load,unscored,after}, families[].induced_p50_ns, families[].induced_p95_ns",
+            about: "the same of the packets over this family",
+            unit: "ns",
+            source: "spec, Test Requirements",
+        },
         MetricWord { name: "flows[].flow", about: "name of a probe flow", unit: "", source: "" },
         MetricWord {
             name: "flows[].{idle,load,unscored,after}, flows[].induced_p50_ns, flows[].induced_p95_ns",

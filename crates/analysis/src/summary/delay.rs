@@ -1,9 +1,10 @@
 //! Delays in the summary: percentiles by phase, with the unit in the names.
 
+use rrul_model::flow::AddressFamily;
 use rrul_model::units::Delay;
 use serde::Serialize;
 
-use crate::analysis::{Analysis, DelayFlow, PhaseDelays};
+use crate::analysis::{Analysis, DelayFlow, FamilyDelays, PhaseDelays};
 use crate::statistics::percentile::DelayStatistics;
 
 /// Statistics of delays, losses counted as infinitely late.
@@ -33,8 +34,20 @@ pub struct RoundTripDelaySummary {
     /// All together, by phase.
     #[serde(flatten)]
     pub pooled: PhasesSummary,
+    /// Those of each family together.
+    pub families: Vec<FamilyDelaySummary>,
     /// Each flow, ICMP echo included.
     pub flows: Vec<DelayFlowSummary>,
+}
+
+/// Round-trip delay over one address family.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FamilyDelaySummary {
+    /// Which.
+    pub family: AddressFamily,
+    /// By phase.
+    #[serde(flatten)]
+    pub phases: PhasesSummary,
 }
 
 /// Delay by phase, and what the load adds.
@@ -110,6 +123,11 @@ pub(super) fn phases(delays: &PhaseDelays) -> PhasesSummary {
         induced_p50_ns: nanoseconds(delays.induced_p50()),
         induced_p95_ns: nanoseconds(delays.induced_p95()),
     }
+}
+
+pub(super) fn delay_families(analysis: &Analysis) -> Vec<FamilyDelaySummary> {
+    let family = |entry: &FamilyDelays| FamilyDelaySummary { family: entry.family, phases: phases(&entry.delays) };
+    analysis.family_delays.iter().map(family).collect()
 }
 
 pub(super) fn delay_flows(analysis: &Analysis) -> Vec<DelayFlowSummary> {

@@ -36,6 +36,20 @@ fn a_constant_delay_is_found_exactly_in_every_phase_whatever_the_servers_clock()
 }
 
 #[test]
+fn each_family_that_was_tested_has_its_own_delays() {
+    let (mut scenario, four) = with_probe();
+    scenario.recording.header.families = AddressFamily::ALL.to_vec();
+    let six = scenario.udp_probe(AddressFamily::Ipv6);
+    scenario.probes(four, |_| Some(20 * MS));
+    scenario.probes(six, |_| Some(30 * MS));
+    let analysis = scenario.analyze();
+    let told: Vec<_> = analysis.family_delays.iter().map(|entry| (entry.family, entry.delays.idle.unwrap())).collect();
+    let [(AddressFamily::Ipv4, four), (AddressFamily::Ipv6, six)] = told[..] else { panic!("{told:?}") };
+    assert_eq!([four.min, four.p50, six.min, six.p50], [ms(20), ms(20), ms(30), ms(30)]);
+    assert_eq!((four.n, analysis.round_trip_delay.idle.unwrap().n), (250, 500));
+}
+
+#[test]
 fn a_step_under_load_is_the_induced_delay() {
     let (mut scenario, flow) = with_probe();
     // One packet in ten waits 420 ms longer than the others do.

@@ -97,6 +97,18 @@ fn lists(rows: &mut Rows) {
         let names: Vec<&str> = truth.iter().map(|family| family.name()).collect();
         let told = measured.summary["families"].to_string();
         rows.equal("R1", format!("{about}: families under test"), told, serde_json::to_string(&names).unwrap());
+        for (place, family) in truth.iter().enumerate() {
+            for (member, allowed) in [("min_ns", 0.5), ("p50_ns", 1.0)] {
+                let found = measured.milliseconds(&format!("/round_trip_delay/families/{place}/idle/{member}"));
+                rows.near(
+                    "R44",
+                    format!("{about}: idle round trip over {family}, {member}, in ms"),
+                    found,
+                    20.0,
+                    allowed,
+                );
+            }
+        }
         for family in AddressFamily::ALL {
             for direction in Direction::ALL {
                 // What the log saw to carry data, and not what the plan says.

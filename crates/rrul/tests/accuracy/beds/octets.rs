@@ -67,7 +67,7 @@ pub(crate) const ACKS_LOST: Bed = Bed {
 pub(crate) const DOWN_ACKS_LOST: Bed = Bed {
     name: "octets_down_acks_lost",
     about: "20/8 Mbit/s, a download over a FIFO, and of its acknowledgements 30 % are lost on the way up.",
-    quick: true,
+    quick: false,
     run: |rows| {
         let fifo = "20Mbit/s\"\nqueue = { discipline = \"pfifo\", limit = \"200p\" }";
         let measured = counted(rows, DOWN, [fifo, "8Mbit/s\"\nloss = \"30%\"\nonly = { tcp = \"ack\" }"]);
@@ -78,7 +78,7 @@ pub(crate) const DOWN_ACKS_LOST: Bed = Bed {
 pub(crate) const DATA_LOST: Bed = Bed {
     name: "octets_data_lost",
     about: "20/20 Mbit/s, and of the segments 1 % is lost both ways: selective acknowledgements both ways.",
-    quick: true,
+    quick: false,
     run: |rows| {
         let lossy = "20Mbit/s\"\nloss = \"1%\"\nonly = { tcp = \"data\" }";
         let measured = counted(rows, BOTH_WAYS, [lossy, lossy]);
@@ -103,7 +103,7 @@ pub(crate) const DOWN_DATA_LOST: Bed = Bed {
 pub(crate) const ASYMMETRIC: Bed = Bed {
     name: "octets_asymmetric",
     about: "20/1 Mbit/s, FIFOs: acknowledgements wait and are lost among the upload's segments.",
-    quick: true,
+    quick: false,
     run: |rows| {
         let fifo = |packets: u32| format!("queue = {{ discipline = \"pfifo\", limit = \"{packets}p\" }}");
         let ways = [&*format!("20Mbit/s\"\n{}", fifo(300)), &*format!("1Mbit/s\"\n{}", fifo(50))];

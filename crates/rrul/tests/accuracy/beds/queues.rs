@@ -129,7 +129,7 @@ fn step(rows: &mut Rows) {
 pub(crate) const STALLS: Bed = Bed {
     name: "stalls",
     about: "100 Mbit/s, 20 ms, and of every 5 seconds one in which nothing is carried: what a closed loop hides.",
-    quick: true,
+    quick: false,
     run: stalls,
 };
 
