@@ -35,6 +35,7 @@ demo: build ## a bloated link and a managed one, measured, compared and drawn, w
 	target/release/rrul demo || [ $$? -eq 1 ]
 
 test: tools web ## every test, with the count of what ran and of what was skipped and why
+	@scripts/tools test
 	scripts/test
 
 check: tools web ## format, lints, documentation, licences and advisories of dependencies
@@ -49,6 +50,7 @@ bench: tools web ## processor time and punctuality on an unshaped veth pair, bes
 	$(CARGO) bench -p rrul --bench peers
 
 accuracy: tools web ## every figure against the truth of many links, metrics broken on purpose; writes docs/accuracy.md
+	@scripts/tools test
 	@mkdir -p target
 	scripts/mutations target/mutations.md
 	$(CARGO) test --release -p rrul --test accuracy -- --full --mutations $(CURDIR)/target/mutations.md --write $(CURDIR)/docs/accuracy.md

@@ -51,8 +51,8 @@ impl<'a> Wire<'a> {
         ip(&format!("-n {client} route add default via 10.97.1.1"));
         ip(&format!("-n {server} route add default via 10.97.2.1"));
         // As distributions have it: echo requests without privilege.
-        run(inside(client, "sysctl").args(["-q", "-w", "net.ipv4.ping_group_range=0 2147483647"]));
-        run(inside(router, "sysctl").args(["-q", "-w", "net.ipv4.ip_forward=1"]));
+        set(client, "ping_group_range", "0 2147483647");
+        set(router, "ip_forward", "1");
         for device in ["left", "right"] {
             let shaper = format!("qdisc add dev {device} root tbf rate {rate} burst 256kb latency 5ms");
             run(inside(router, "tc").args(shaper.split_whitespace()));
@@ -139,6 +139,11 @@ fn inside(namespace: &str, program: &str) -> Command {
     let mut command = Command::new("nsenter");
     command.arg(format!("--net=/run/netns/{namespace}")).arg(program).stdin(Stdio::null());
     command
+}
+
+/// A setting of IPv4 in a namespace.
+fn set(namespace: &str, name: &str, value: &str) {
+    run(inside(namespace, "sh").args(["-c", &format!("echo {value} > /proc/sys/net/ipv4/{name}")]));
 }
 
 fn ip(words: &str) {

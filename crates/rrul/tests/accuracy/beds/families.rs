@@ -82,17 +82,15 @@ fn lists(rows: &mut Rows) {
     let plan = each_way("idle = \"1s\", load = \"4s\", after = \"1s\"", "count_alone = 2");
     let [ipv4, ipv6] = AddressFamily::ALL;
     let lost = format!("only = {{ family = \"{ipv4}\" }}\nloss = \"100%\"\n");
-    for (about, impairment, asked, truth) in [
-        ("IPv4 alone", String::new(), Families::Both, vec![ipv4]),
-        ("IPv6 alone", lost, Families::Both, vec![ipv6]),
-        ("both", String::new(), Families::Both, vec![ipv4, ipv6]),
-        ("IPv6 asked for", String::new(), Families::Only(ipv6), vec![ipv6]),
+    let over = |impairment: &str| Setting::new(link(impairment), plan.clone()).both_families();
+    let mut asked_for = over("");
+    asked_for.families = Families::Only(ipv6);
+    for (about, setting, truth) in [
+        ("IPv4 alone", over("").beside(without_ipv6), vec![ipv4]),
+        ("IPv6 alone", over(&lost), vec![ipv6]),
+        ("both", over(""), vec![ipv4, ipv6]),
+        ("IPv6 asked for", asked_for, vec![ipv6]),
     ] {
-        let mut setting = Setting::new(link(&impairment), plan.clone());
-        setting.families = asked;
-        if about == "IPv4 alone" {
-            setting = setting.beside(without_ipv6);
-        }
         let measured = setting.measure();
         let names: Vec<&str> = truth.iter().map(|family| family.name()).collect();
         let told = measured.summary["families"].to_string();
