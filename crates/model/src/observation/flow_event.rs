@@ -21,6 +21,11 @@ pub enum FlowEventKind {
     FirstSent,
     /// The first octet of load reached the receiver.
     FirstReceived,
+    /// What the flow works with, as found; the detail says it: `resolver 192.0.2.53`, `page rrul2025 sha256:...`,
+    /// `Chromium 156.0.7000.0`.
+    Uses,
+    /// An object that a browser asked for; the detail is load, number of the object, URL.
+    Resource,
     /// The sender stopped as planned.
     Stopped,
     /// The flow could not be set up or ended early; the detail says why. The rest of the test goes on.

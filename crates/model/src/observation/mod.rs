@@ -7,8 +7,11 @@
 mod columns;
 mod flow_event;
 mod host;
+mod name_lookup;
 mod probe;
 mod stream;
+mod transfer;
+mod web;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +23,7 @@ pub use host::{
     InterfaceCountTable, ProcessTime, ProcessTimeTable, QueueCount, QueueCountTable, SocketDrops, SocketDropsTable,
     SoftnetCount, SoftnetCountTable,
 };
+pub use name_lookup::{NameLookup, NameLookupTable};
 pub use probe::{
     EchoReceived, EchoReceivedTable, IcmpMessage, IcmpMessageTable, PacketMarked, PacketMarkedTable, PacketReceived,
     PacketReceivedTable, ProbeReceived, ProbeReceivedTable, ProbeSent, ProbeSentTable, ProbeStamped, ProbeStampedTable,
@@ -29,6 +33,8 @@ pub use stream::{
     Connection, ConnectionTable, OctetsReceived, OctetsReceivedTable, TcpInfo, TcpInfoTable, Transaction,
     TransactionTable,
 };
+pub use transfer::{ConnectionTotals, ConnectionTotalsTable, Transfer, TransferTable};
+pub use web::{BrowserTiming, BrowserTimingTable, PageLoad, PageLoadTable, WebObject, WebObjectTable};
 
 /// Who saw it (RFC 7011: observation point).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -71,6 +77,12 @@ about_flows!(
     PacketMarked,
     Transaction,
     Connection,
+    NameLookup,
+    Transfer,
+    ConnectionTotals,
+    PageLoad,
+    WebObject,
+    BrowserTiming,
     SocketDrops
 );
 impl About for CpuTime {}
@@ -174,6 +186,18 @@ observations! {
     transaction: Transaction in TransactionTable,
     /// New connections.
     connection: Connection in ConnectionTable,
+    /// Look-ups of names.
+    name_lookup: NameLookup in NameLookupTable,
+    /// Short transfers.
+    transfer: Transfer in TransferTable,
+    /// Totals of connections that come and go.
+    connection_totals: ConnectionTotals in ConnectionTotalsTable,
+    /// Loads of pages.
+    page_load: PageLoad in PageLoadTable,
+    /// Their objects.
+    web_object: WebObject in WebObjectTable,
+    /// What a browser says of them.
+    browser_timing: BrowserTiming in BrowserTimingTable,
     /// Processor time per core.
     cpu_time: CpuTime in CpuTimeTable,
     /// Processor time of this program.

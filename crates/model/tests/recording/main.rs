@@ -7,3 +7,4 @@ mod reading;
 mod round_trip;
 mod specimen;
 mod specimen_host;
+mod specimen_web;

@@ -20,6 +20,7 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{ByteCount, Delay};
 
 use crate::specimen_host::environment;
+use crate::specimen_web;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -175,6 +176,7 @@ fn client_frame() -> Frame {
             syn_retransmits: 1,
         };
         tables.push(connection.into());
+        specimen_web::push(&mut tables, PROBE, n as u8, at);
     }
     let mut frame = Frame { point: ObservationPoint::Client, number: 0, dropped: 3, tables, events: Vec::new() };
     let kinds = [
@@ -184,6 +186,8 @@ fn client_frame() -> Frame {
         FlowEventKind::Marked,
         FlowEventKind::FirstSent,
         FlowEventKind::FirstReceived,
+        FlowEventKind::Uses,
+        FlowEventKind::Resource,
         FlowEventKind::Stopped,
         FlowEventKind::Failed,
     ];
@@ -292,7 +296,7 @@ fn tcp_info(at: TestTime, n: u64) -> TcpInfo {
 }
 
 /// The names and numbers of rows of all tables; a table that is added must be added here.
-pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 22] {
+pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 28] {
     let Tables {
         octets_received,
         tcp_info,
@@ -308,6 +312,12 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 22] {
         packet_marked,
         transaction,
         connection,
+        name_lookup,
+        transfer,
+        connection_totals,
+        page_load,
+        web_object,
+        browser_timing,
         cpu_time,
         process_time,
         clock_sample,
@@ -332,6 +342,12 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 22] {
         ("packet_marked", packet_marked.len()),
         ("transaction", transaction.len()),
         ("connection", connection.len()),
+        ("name_lookup", name_lookup.len()),
+        ("transfer", transfer.len()),
+        ("connection_totals", connection_totals.len()),
+        ("page_load", page_load.len()),
+        ("web_object", web_object.len()),
+        ("browser_timing", browser_timing.len()),
         ("cpu_time", cpu_time.len()),
         ("process_time", process_time.len()),
         ("clock_sample", clock_sample.len()),

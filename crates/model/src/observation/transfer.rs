@@ -1,0 +1,87 @@
+//! What is observed of transfers that end: short flows, and the totals of connections that come and go.
+
+use serde::{Deserialize, Serialize};
+
+use super::columns::{Column, table};
+use crate::flow::FlowId;
+use crate::time::TestTime;
+use crate::units::{ByteCount, Delay};
+
+table! {
+    /// One transfer of a given size over a new TCP connection (spec: Short Flow Transfer Rate), seen by the client.
+    ///
+    /// It is complete when the receiver has every octet and the client knows: at the last octet of a download, at the
+    /// server's confirmation of an upload.
+    Transfer in TransferTable {
+        /// The flow.
+        flow: FlowId,
+        /// Its number within the flow, from 0.
+        sequence: u32,
+        /// When the schedule wanted it begun.
+        scheduled: TestTime,
+        /// Just before `connect` was called.
+        started: TestTime,
+        /// How far it came: [`UNANSWERED`](Self::UNANSWERED) and the other constants.
+        reached: u8,
+        /// Octets to be transferred.
+        octets: ByteCount,
+        /// Octets of them that the client knows to have arrived.
+        arrived: ByteCount,
+        /// From `started` to the end of the handshake, or until it was refused or given up.
+        connect: Delay,
+        /// From `started` to the first octet from the server; 0 where none came.
+        answer: Delay,
+        /// From `started` to completion, or until it broke or was given up.
+        took: Delay,
+        /// SYN segments that were sent again.
+        syn_retransmits: u8,
+    }
+}
+
+impl Transfer {
+    /// No handshake until it was given up, after `connect`.
+    pub const UNANSWERED: u8 = 0;
+    /// The handshake was complete, the transfer was not when it broke or was given up.
+    pub const CONNECTED: u8 = 1;
+    /// Complete.
+    pub const COMPLETE: u8 = 2;
+    /// Refused: the SYN was answered with a reset, or the server said that it takes no more.
+    pub const REFUSED: u8 = 3;
+    /// Not possible: the network called the server unreachable, or this host had no socket for it.
+    pub const IMPOSSIBLE: u8 = 4;
+}
+
+table! {
+    /// Everything that one connection of a flow that opens many (short flows, pages) sent and received, read as it ended:
+    /// from the kernel's `TCP_INFO`, or from the counters of the QUIC connection.
+    ConnectionTotals in ConnectionTotalsTable {
+        /// The flow.
+        flow: FlowId,
+        /// Which of the flow's connections, from 0.
+        connection: u32,
+        /// When it was opened.
+        started: TestTime,
+        /// When this was read.
+        ended: TestTime,
+        /// IP protocol number: 6 TCP, 17 UDP.
+        transport: u8,
+        /// TCP option bits as in `TCP_INFO`; 0 over UDP.
+        options: u8,
+        /// TCP: octets sent, retransmissions included. UDP: octets of datagrams sent, above UDP.
+        sent_octets: u64,
+        /// Of those, octets that were sent again.
+        retransmitted_octets: u64,
+        /// TCP: octets received in order. UDP: octets of datagrams received, above UDP.
+        received_octets: u64,
+        /// Segments, or datagrams, sent.
+        sent_segments: u32,
+        /// Segments, or datagrams, received.
+        received_segments: u32,
+        /// Of the segments sent, those with data.
+        sent_data_segments: u32,
+        /// Of the segments received, those with data.
+        received_data_segments: u32,
+        /// Segments received out of order.
+        out_of_order: u32,
+    }
+}
