@@ -10,6 +10,7 @@
 //! - [`link_layer`]: what an IP packet takes on the wire
 //! - [`line_rate`]: how fast a line was before it was loaded
 //! - [`turns`]: flows that send one after another
+//! - [`page`]: pages as data
 //! - [`phase`]: idle, load, after
 //! - [`plan`]: a test as data, and how it unfolds into flows
 //! - [`observation`]: the raw facts that the ends of a flow write down
@@ -22,6 +23,7 @@ pub mod line_rate;
 pub mod link_layer;
 pub mod marking;
 pub mod observation;
+pub mod page;
 pub mod phase;
 pub mod plan;
 pub mod recording;
