@@ -11,6 +11,7 @@ pub mod packet_train;
 pub mod periodic_schedule;
 pub mod receive_window;
 pub mod send_schedule;
+pub mod session_name;
 pub mod session_reflector;
 pub mod session_sender;
 pub mod test_packet;

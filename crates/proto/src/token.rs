@@ -15,11 +15,11 @@ impl Token {
     pub const NONE: Self = Self([0; 16]);
 
     /// 32 hexadecimal digits.
-    fn hex(self) -> String {
+    pub(crate) fn hex(self) -> String {
         format!("{:032x}", u128::from_be_bytes(self.0))
     }
 
-    fn from_hex(text: &str) -> Option<Self> {
+    pub(crate) fn from_hex(text: &str) -> Option<Self> {
         // `from_str_radix` would take a sign for a digit.
         if text.len() != 32 || !text.bytes().all(|octet| octet.is_ascii_hexdigit()) {
             return None;
