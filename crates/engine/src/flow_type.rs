@@ -44,6 +44,8 @@ pub enum ServerPart {
     Stream,
     /// Any number of TCP connections a flow, each answered and closed.
     Connections,
+    /// Any number of connections that speak HTTP, on which the server's pages are served.
+    Pages,
     /// The session's reflector answers its test packets.
     Reflector,
     /// Packets that are not answered: those towards the server are noted as they arrive, those towards the client are

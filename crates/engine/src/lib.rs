@@ -19,7 +19,6 @@ pub mod heap;
 pub mod host_clock;
 pub mod host_health;
 pub mod netlink;
-
 pub mod observer;
 mod one_way_sending;
 pub mod processor_time;
@@ -30,5 +29,6 @@ pub mod socket;
 pub mod start_line;
 pub mod tcp_info;
 pub mod test_end;
+pub mod web;
 
 pub use rrul_proto::PORT;

@@ -112,6 +112,11 @@ impl SessionReflector {
         }
     }
 
+    /// Whether the client has completed a TCP handshake of this session from there.
+    pub fn is_proven(&self, address: IpAddr) -> bool {
+        self.proven.contains(&address.to_canonical())
+    }
+
     /// The session's client has completed a TCP handshake from this address. A host has a few; more are not taken, as
     /// they are looked through for every packet.
     pub fn prove(&mut self, address: IpAddr) {
@@ -137,7 +142,7 @@ impl SessionReflector {
     /// # Errors
     /// [`Silence`]: nothing is to be sent.
     pub fn reflect(&mut self, octets: &mut [u8], incoming: Incoming, now: impl Fn() -> i64) -> Result<Reply, Silence> {
-        if !self.proven.contains(&incoming.source.to_canonical()) {
+        if !self.is_proven(incoming.source) {
             return Err(Silence::UnprovenSource);
         }
         let mut packet = TestPacket::read(octets).map_err(|_| Silence::NotARequest)?;
@@ -183,7 +188,7 @@ impl SessionReflector {
     /// # Errors
     /// [`Silence`]: it is as if the packet had not come.
     pub fn take(&mut self, octets: &[u8], incoming: Incoming, now: i64) -> Result<(), Silence> {
-        if !self.proven.contains(&incoming.source.to_canonical()) {
+        if !self.is_proven(incoming.source) {
             return Err(Silence::UnprovenSource);
         }
         let packet = OneWayPacket::read(octets).map_err(|_| Silence::NotARequest)?;
@@ -211,7 +216,7 @@ impl SessionReflector {
     /// # Errors
     /// [`Silence`]: it is as if the packet had not come.
     pub fn couple(&mut self, octets: &[u8], incoming: Incoming, now: i64) -> Result<Option<Train>, Silence> {
-        if !self.proven.contains(&incoming.source.to_canonical()) {
+        if !self.is_proven(incoming.source) {
             return Err(Silence::UnprovenSource);
         }
         let packet = TrainPacket::read(octets).map_err(|_| Silence::NotARequest)?;

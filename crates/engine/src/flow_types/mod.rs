@@ -14,6 +14,7 @@ pub mod tcp_rr;
 pub mod udp_probe;
 pub mod udp_rr;
 pub mod voip;
+pub mod web_page;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords, Parameter};
 
@@ -32,6 +33,7 @@ pub const FLOW_TYPES: &[&dyn FlowType] = &[
     &icmp_echo::IcmpEcho,
     &marking_sweep::MarkingSweep,
     &voip::Voip,
+    &web_page::WebPage,
 ];
 
 /// The flow type with this name.

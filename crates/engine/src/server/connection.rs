@@ -11,10 +11,10 @@ use rrul_proto::limits::OPENING_TIME;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, ServerOpening, Status, agreed_version};
 
 use super::session::{Attached, OpenSession};
-use super::{Shared, session, sources};
+use super::{Shared, pages, session, sources};
 use crate::control_link::read_exact_until;
 use crate::socket::options;
-use crate::socket::wait::WaitSet;
+use crate::socket::wait::{self, WaitSet};
 use crate::test_end::PATIENCE;
 
 /// Takes connections until the server stops.
@@ -63,12 +63,33 @@ fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
         let _ = stream.write(&ServerOpening::answer(Status::Busy, 0).encode());
         return;
     }
-    let work = move || {
-        let _held = held;
-        serve(stream, peer, &counted.0);
+    let work = move || match page_protocol(&stream) {
+        Some(protocol) => {
+            let shared = Arc::clone(&counted.0);
+            pages::take(stream, protocol, &shared, (counted, held));
+        }
+        None => {
+            let _held = held;
+            serve(stream, peer, &counted.0);
+        }
     };
     // Without a thread the connection is dropped, and the client sees it closed.
     let _ = std::thread::Builder::new().name("connection".to_owned()).spawn(work);
+}
+
+/// What a connection speaks that has come for a page; `None` for one that speaks rrul's own protocol, or is silent.
+fn page_protocol(stream: &TcpStream) -> Option<pages::Protocol> {
+    let deadline = Instant::now() + OPENING_TIME;
+    let mut first = [0; 4];
+    while wait::readable(&[stream], deadline.saturating_duration_since(Instant::now())).ok()? {
+        match stream.peek(&mut first).ok()? {
+            4 => return pages::Protocol::of(first),
+            0 => return None,
+            // The others of the first four octets are on their way.
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    None
 }
 
 fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {

@@ -95,6 +95,15 @@ impl DatagramPort {
         outcome
     }
 
+    /// Sends one packet, marked with `octet`, that the kernel neither stamps nor numbers: those who wait for stamps are not
+    /// disturbed by it, nor by the thread that sends it.
+    ///
+    /// # Errors
+    /// As sendmsg(2); the packet has not left.
+    pub(super) fn send_unnumbered(&self, octets: &[u8], route: Route, octet: u8) -> io::Result<()> {
+        datagram::send_unstamped(self, octets, route.to, octet, route.from)
+    }
+
     /// Tells each session the stamps of its packets that the kernel has taken since the last call.
     pub(super) fn tell_stamps(&self, wall: &WallClock) {
         while let Ok(Some(stamp)) = datagram::receive_transmit_stamp(self) {

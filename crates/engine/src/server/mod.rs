@@ -8,6 +8,7 @@ mod datagram_port;
 mod host;
 mod listening;
 mod one_way;
+mod pages;
 mod reflector;
 mod reporting;
 mod session;
@@ -24,8 +25,10 @@ pub use rrul_proto::limits::Limits;
 use crate::clock::RawTime;
 use crate::environment::{self, Privacy};
 use crate::host_clock::{ClockDistortion, HostClock};
+use crate::test_end::PATIENCE;
 use datagram_port::DatagramPort;
 use host::OwnSockets;
+use pages::Pages;
 use rrul_model::environment::Environment;
 use session::Sessions;
 use sources::Sources;
@@ -44,6 +47,9 @@ pub enum ServerError {
     /// A thread cannot be had.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
+    /// Pages cannot be served.
+    #[error("cannot serve pages: {0}")]
+    Pages(String),
 }
 
 fn advice(error: &io::Error) -> &'static str {
@@ -99,6 +105,7 @@ struct Shared {
     sockets: OwnSockets,
     /// Connections by where they come from.
     sources: Arc<Sources>,
+    pages: Pages,
     session_sources: Arc<Sources>,
     connections: AtomicU32,
     stopped: AtomicBool,
@@ -119,6 +126,8 @@ pub struct Server {
     shared: Arc<Shared>,
     addresses: Vec<SocketAddr>,
     threads: Vec<JoinHandle<()>>,
+    /// What pages run on.
+    runtime: Option<tokio::runtime::Runtime>,
 }
 
 impl Server {
@@ -128,7 +137,9 @@ impl Server {
     /// When no port can be had.
     pub fn start(options: ServerOptions) -> Result<Self, ServerError> {
         let ports = listening::open(&options.addresses, options.port)?;
+        let (runtime, pages) = Pages::start().map_err(ServerError::Pages)?;
         let shared = Arc::new(Shared {
+            pages,
             environment: environment::read(options.privacy),
             clock: HostClock::start(options.clock, RawTime::now()),
             options,
@@ -139,14 +150,16 @@ impl Server {
             connections: AtomicU32::new(0),
             stopped: AtomicBool::new(false),
         });
-        let mut server =
-            Self { shared, addresses: ports.iter().map(|port| port.address).collect(), threads: Vec::new() };
+        let addresses = ports.iter().map(|port| port.address).collect();
+        let mut server = Self { shared, addresses, threads: Vec::new(), runtime: Some(runtime) };
         for port in ports {
             let shared = Arc::clone(&server.shared);
             server.spawn("accept", move || connection::accept(&port.stream, &shared))?;
             let shared = Arc::clone(&server.shared);
             let datagrams = Arc::new(DatagramPort::new(port.datagram, port.address));
-            server.spawn("reflector", move || reflector::run(&datagrams, &shared))?;
+            let forwarding = shared.pages.serve_datagrams(&datagrams, &shared);
+            let forwarding = forwarding.map_err(|error| ServerError::Pages(error.to_string()))?;
+            server.spawn("reflector", move || reflector::run(&datagrams, &shared, forwarding))?;
         }
         Ok(server)
     }
@@ -182,5 +195,8 @@ impl Drop for Server {
             let _ = thread.join();
         }
         self.shared.sockets.close();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(PATIENCE);
+        }
     }
 }

@@ -11,6 +11,7 @@ use rrul_proto::test_packet::{Kind, TestPacket};
 
 use super::Shared;
 use super::datagram_port::{DatagramPort, Departing, Route, Sent};
+use super::pages::Forwarding;
 use super::session::Session;
 use crate::clock::{RawTime, WallClock};
 use crate::scheduling;
@@ -22,7 +23,7 @@ use crate::test_end::PATIENCE;
 const BATCH: usize = 64;
 
 /// Answers until the server stops.
-pub(super) fn run(port: &Arc<DatagramPort>, shared: &Shared) {
+pub(super) fn run(port: &Arc<DatagramPort>, shared: &Shared, mut forwarding: Forwarding) {
     if scheduling::run_as_probe().is_err() {
         scheduling::prompt_timers();
     }
@@ -38,14 +39,21 @@ pub(super) fn run(port: &Arc<DatagramPort>, shared: &Shared) {
             // Errors here are what ICMP said of an earlier reply: that client is gone, which its session will notice.
             let Ok(Some(datagram)) = datagram::receive(port, &mut octets) else { break };
             if datagram.length <= octets.len() {
-                take(port, shared, &wall, &mut octets[..datagram.length], &datagram);
+                take(port, shared, &wall, &mut octets[..datagram.length], &datagram, &mut forwarding);
             }
         }
         port.tell_stamps(&wall);
     }
 }
 
-fn take(port: &Arc<DatagramPort>, shared: &Shared, wall: &WallClock, octets: &mut [u8], datagram: &Datagram) {
+fn take(
+    port: &Arc<DatagramPort>,
+    shared: &Shared,
+    wall: &WallClock,
+    octets: &mut [u8],
+    datagram: &Datagram,
+    forwarding: &mut Forwarding,
+) {
     // To port 0 nothing can be sent, and the failure would disturb the stamps of everybody's replies.
     let Some(source) = datagram.source.filter(|source| source.port() != 0) else { return };
     let received = datagram.stamp.map_or_else(RawTime::now, |stamp| wall.raw(stamp));
@@ -68,7 +76,10 @@ fn take(port: &Arc<DatagramPort>, shared: &Shared, wall: &WallClock, octets: &mu
         }
         return;
     }
-    let Ok(packet) = TestPacket::read(octets) else { return };
+    let Ok(packet) = TestPacket::read(octets) else {
+        forwarding.take(octets, source, route(port, source, datagram).from, shared);
+        return;
+    };
     let Some(session) = shared.sessions.find(&packet.token) else { return };
     let incoming = Incoming { source: source.ip(), received: session.at(received), octet };
     let reply = session.reflector().reflect(octets, incoming, || session.at(RawTime::now()));

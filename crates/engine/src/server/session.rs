@@ -19,6 +19,7 @@ use super::Shared;
 use super::datagram_port::{Departing, Sent};
 use super::host::Ways;
 use super::one_way::{self, OneWay};
+use super::pages::PageConnections;
 use super::reporting;
 use crate::clock::{RawTime, TestClock};
 use crate::control_link::{self, Compression, LinkError};
@@ -47,6 +48,7 @@ pub(super) struct Session {
     /// How many connections of flows that open many are still granted.
     connections: Mutex<RateCap>,
     pub(super) one_way: OneWay,
+    pub(super) pages: PageConnections,
     test: Mutex<Option<Test>>,
 }
 
@@ -105,6 +107,7 @@ impl Sessions {
             reflector: Mutex::new(SessionReflector::new(token, limits)),
             connections: Mutex::new(RateCap::new(limits.connections_per_second)),
             one_way: OneWay::default(),
+            pages: PageConnections::default(),
             ways: Ways::default(),
             test: Mutex::new(None),
         });
@@ -178,8 +181,16 @@ impl Session {
                 let granted = cap.grant(RawTime::now().0);
                 Some(if granted { Attached::Connection(spec.family, spec.class) } else { Attached::TooMany })
             }
-            ServerPart::Reflector | ServerPart::OneWay | ServerPart::Nothing => None,
+            ServerPart::Pages | ServerPart::Reflector | ServerPart::OneWay | ServerPart::Nothing => None,
         }
+    }
+
+    /// A flow whose pages the server serves.
+    pub(super) fn page_flow(&self, flow: FlowId) -> Option<(FlowSpec, Arc<TestEnd>)> {
+        let test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
+        let test = test.as_ref()?;
+        let (spec, flow_type) = test.flows.get(&flow)?;
+        (flow_type.server_part() == ServerPart::Pages).then(|| (spec.clone(), Arc::clone(&test.end)))
     }
 
     /// The flows whose packets the server sends by itself, in the order of the plan.

@@ -134,6 +134,13 @@ pub(super) fn write(buffer: &mut Buffer, octet: u8, local: Option<IpAddr>, v6: b
     used
 }
 
+/// Adds, behind what is `used`, that this datagram is to be neither stamped nor numbered as it leaves; returns how many
+/// octets that takes.
+pub(super) fn write_no_stamp(buffer: &mut Buffer, used: usize) -> usize {
+    let no_flags: u32 = 0;
+    append(&mut buffer.0[used..], libc::SOL_SOCKET, libc::SO_TIMESTAMPING, no_flags)
+}
+
 fn append<T: Copy>(room: &mut [u8], level: libc::c_int, kind: libc::c_int, value: T) -> usize {
     // SAFETY: CMSG_SPACE and CMSG_LEN only compute.
     let (space, length) =

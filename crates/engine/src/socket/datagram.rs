@@ -145,6 +145,23 @@ pub fn send_to(socket: &impl AsFd, octets: &[u8], to: SocketAddr, octet: u8, fro
     send_message(socket, octets, Some(&SockAddr::from(to)), &mut control, used)
 }
 
+/// The same, without a stamp or a number, on a socket whose packets otherwise get them.
+///
+/// # Errors
+/// As sendmsg(2).
+pub fn send_unstamped(
+    socket: &impl AsFd,
+    octets: &[u8],
+    to: SocketAddr,
+    octet: u8,
+    from: Option<IpAddr>,
+) -> io::Result<()> {
+    let mut control = Buffer([0; 256]);
+    let used = control_message::write(&mut control, octet, from, to.is_ipv6());
+    let used = used + control_message::write_no_stamp(&mut control, used);
+    send_message(socket, octets, Some(&SockAddr::from(to)), &mut control, used)
+}
+
 /// Sends with so many octets of control messages; without an address, to where the socket is connected.
 fn send_message(
     socket: &impl AsFd,

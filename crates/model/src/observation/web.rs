@@ -30,12 +30,14 @@ table! {
 impl PageLoad {
     /// The page itself, or an object that it cannot do without, could not be had.
     pub const FAILED: u8 = 0;
-    /// Not complete within its cap, or when the test ended.
+    /// Not complete within its cap.
     pub const CAPPED: u8 = 1;
     /// Complete; single objects may have failed, as they do in a browser.
     pub const COMPLETE: u8 = 2;
     /// What loads it crashed, hung or could not be started.
     pub const BROKEN: u8 = 3;
+    /// Not complete when its window ended, before its cap: it says nothing but that it would have taken longer.
+    pub const CUT: u8 = 4;
 }
 
 table! {

@@ -1,0 +1,238 @@
+//! Web page: a page of many objects and hosts, loaded again and again, cold every time (spec: Web Component).
+//!
+//! What the page consists of is frozen in a manifest; rrul's own server serves it. Loads begin on a grid and take turns
+//! between families and versions of HTTP, so that they never load each other: one thread drives them all.
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
+use rrul_model::observation::{FlowEventKind, ProbesSkipped};
+use rrul_model::page::{HttpVersion, Page};
+use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
+
+use crate::clock::TestClock;
+use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::observer::Notebook;
+use crate::test_end::{PATIENCE, TestEnd};
+use crate::web::client::Visitor;
+use crate::web::client::page_load::{Times, load};
+
+const DEFAULT_PAGE: &str = "rrul2025";
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(4);
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(500);
+const DEFAULT_CAP: Duration = Duration::from_secs(30);
+
+/// How long a load's connections are given to take leave.
+const PARTING: Duration = Duration::from_millis(10);
+
+/// Rows of one load, and more.
+const ROWS: usize = 8192;
+
+/// What all hosts are to speak.
+const VERSIONS: [(&str, Option<HttpVersion>); 4] = [
+    ("page", None),
+    ("http1", Some(HttpVersion::Http1)),
+    ("http2", Some(HttpVersion::Http2)),
+    ("http3", Some(HttpVersion::Http3)),
+];
+
+/// The flow type.
+#[derive(Debug)]
+pub struct WebPage;
+
+impl FlowType for WebPage {
+    fn words(&self) -> &'static FlowTypeWords {
+        &FlowTypeWords {
+            name: "web_page",
+            about: "a synthetic page of many objects and hosts, loaded cold again and again: page load time, object by object",
+            directed: false,
+            parameters: &[
+                ParameterWord {
+                    name: "page",
+                    kind: ParameterKind::Choice(&["rrul2013", "rrul2025"]),
+                    about: "what is loaded; default rrul2025",
+                },
+                ParameterWord {
+                    name: "version",
+                    kind: ParameterKind::Choice(&["page", "http1", "http2", "http3"]),
+                    about: "of HTTP, at every host; default page, what its manifest has for each",
+                },
+                ParameterWord {
+                    name: "interval",
+                    kind: ParameterKind::Duration,
+                    about: "one load in each, all flows of this type in turns; default 4s, least 500ms",
+                },
+                ParameterWord {
+                    name: "cap",
+                    kind: ParameterKind::Duration,
+                    about: "when a load is given up; default 30s",
+                },
+            ],
+        }
+    }
+
+    fn server_part(&self) -> ServerPart {
+        ServerPart::Pages
+    }
+
+    fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
+        let mut flows = Vec::new();
+        for &spec in specs {
+            match Flow::new(spec, initiation) {
+                Ok(flow) => flows.push(flow),
+                Err(reason) => initiation.end.failed(spec, reason),
+            }
+        }
+        if flows.is_empty() {
+            return Vec::new();
+        }
+        let of_thread = initiation.clone();
+        let spawned = std::thread::Builder::new().name("web_page".to_owned()).spawn(move || {
+            if let Some(clock) = of_thread.end.wait_for_begin() {
+                run(&of_thread, clock, &flows);
+            }
+        });
+        match spawned {
+            Ok(thread) => vec![thread],
+            Err(error) => {
+                specs.iter().for_each(|spec| initiation.end.failed(spec, format!("cannot start a thread: {error}")));
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// What is known of a flow before the test begins.
+struct Flow {
+    spec: FlowSpec,
+    page: Page,
+    version: Option<HttpVersion>,
+    server: SocketAddr,
+}
+
+impl Flow {
+    fn new(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, String> {
+        let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
+        let name = spec.parameters.text("page").unwrap_or(DEFAULT_PAGE);
+        let page = Page::named(name).ok_or_else(|| format!("there is no page \"{name}\""))?;
+        let version = spec.parameters.text("version").unwrap_or(VERSIONS[0].0);
+        let version = VERSIONS.iter().find(|(known, _)| *known == version).and_then(|(_, version)| *version);
+        initiation.end.event(spec.id, FlowEventKind::Uses, format!("page {name} sha256:{}", page.hash));
+        Ok(Self { spec: spec.clone(), page, version, server })
+    }
+}
+
+/// A flow and when it is its turn.
+struct Turns {
+    visitor: Rc<Visitor>,
+    cap: Duration,
+    /// The next turn.
+    due: TestTime,
+    /// From one turn to the next.
+    round: Delay,
+    load: u32,
+}
+
+impl Turns {
+    fn over(&self) -> bool {
+        self.due >= self.visitor.spec.window.to
+    }
+}
+
+/// The turns of all flows. Those of one window divide its grid among them, the first place of which is one interval after
+/// its beginning: load that begins with the window is in force by then.
+fn turns(flows: &[Flow], initiation: &Initiation, clock: TestClock) -> Vec<Turns> {
+    let of = |flow: &Flow| {
+        let peers: Vec<_> = flows.iter().filter(|other| other.spec.window == flow.spec.window).collect();
+        let place = peers.iter().position(|other| other.spec.id == flow.spec.id).unwrap_or(0) as i64;
+        let interval = flow.spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL);
+        let interval = Delay::from(interval).0;
+        let visitor = Visitor {
+            spec: flow.spec.clone(),
+            page: flow.page.clone(),
+            version: flow.version,
+            server: flow.server,
+            token: initiation.token,
+            clock,
+            connections: Cell::new(0),
+        };
+        Turns {
+            cap: flow.spec.parameters.duration("cap", DEFAULT_CAP),
+            due: TestTime(flow.spec.window.from.0.saturating_add(interval.saturating_mul(1 + place))),
+            round: Delay(interval.saturating_mul(peers.len() as i64)),
+            load: 0,
+            visitor: Rc::new(visitor),
+        }
+    };
+    flows.iter().map(of).collect()
+}
+
+/// One load after the other, until all windows are over. The thread's whole life.
+fn run(initiation: &Initiation, clock: TestClock, flows: &[Flow]) {
+    let end = &initiation.end;
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            flows.iter().for_each(|flow| end.failed(&flow.spec, format!("cannot load pages: {error}")));
+            return;
+        }
+    };
+    let mut notebook = end.observer.notebook(ROWS);
+    let mut all = turns(flows, initiation, clock);
+    loop {
+        all.retain(|turns| !turns.over());
+        let Some(place) = (0..all.len()).min_by_key(|place| all[*place].due) else { return };
+        let Some((scheduled, visitor, cap)) = next(&mut all, place, end, clock, &mut notebook) else { return };
+        let Some(scheduled) = scheduled else { continue };
+        let following = all.iter().map(|turns| turns.due).min().unwrap_or(TestTime(i64::MAX));
+        let window_end = visitor.spec.window.to;
+        let now = clock.now();
+        let times = Times { scheduled, cap: now + cap, window_end, linger: following.min(window_end) };
+        let number = all[place].load;
+        all[place].load += 1;
+        let observed = runtime.block_on(async {
+            let observed = load(&visitor, number, times, stopped(end)).await;
+            // QUIC tells the server that it is over in a packet that is yet to be sent.
+            tokio::time::sleep(PARTING).await;
+            observed
+        });
+        observed.into_iter().for_each(|row| notebook.note(row));
+    }
+}
+
+/// Waits for the next turn of the flow at `place`; `None` when the test has been stopped, and no time when the turn was
+/// missed, as a load before it took too long.
+fn next(
+    all: &mut [Turns],
+    place: usize,
+    end: &TestEnd,
+    clock: TestClock,
+    notebook: &mut Notebook<'_>,
+) -> Option<(Option<TestTime>, Rc<Visitor>, Duration)> {
+    let turns = &mut all[place];
+    let scheduled = turns.due;
+    turns.due = TestTime(scheduled.0.saturating_add(turns.round.0));
+    let (visitor, cap) = (Rc::clone(&turns.visitor), turns.cap);
+    if !end.sleep_until(clock, scheduled) {
+        return None;
+    }
+    let now = clock.now();
+    // Its own next turn has come, or its window is over: this one will not be made up for.
+    if now >= turns.due || now >= visitor.spec.window.to {
+        notebook.note(ProbesSkipped { flow: visitor.spec.id, at: now, count: 1 });
+        return Some((None, visitor, cap));
+    }
+    Some((Some(scheduled), visitor, cap))
+}
+
+/// Resolves once the test has been stopped.
+async fn stopped(end: &TestEnd) {
+    while !end.is_stopped() {
+        tokio::time::sleep(PATIENCE).await;
+    }
+}

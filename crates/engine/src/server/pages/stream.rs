@@ -1,0 +1,181 @@
+//! Pages over TCP: HTTP/1.1 as it is, or HTTP/1.1 and HTTP/2 over TLS.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::TcpStream;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::header::HOST;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Instant, timeout};
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::rustls::server::Acceptor;
+
+use super::answer;
+use super::body::ObjectBody;
+use super::{Shared, Visit};
+use crate::clock::RawTime;
+use crate::socket::options::{self, Asker};
+use crate::web::{ALPN_HTTP2, CONGESTION_CONTROL, HANDSHAKE_TIME};
+
+/// How often a connection looks whether its session is still there.
+const LOOKING: Duration = Duration::from_millis(500);
+
+/// What a connection speaks, by its first octets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// HTTP/1.1 without TLS.
+    Http,
+    /// TLS, with whatever it says is within.
+    Tls,
+}
+
+impl Protocol {
+    /// What these first four octets begin; `None` for anything else.
+    pub(crate) fn of(first: [u8; 4]) -> Option<Self> {
+        match &first {
+            // A handshake record (RFC 8446, section 5.1).
+            [0x16, 0x03, _, _] => Some(Self::Tls),
+            b"GET " | b"POST" | b"HEAD" => Some(Self::Http),
+            _ => None,
+        }
+    }
+}
+
+/// Serves a connection whose first octets are still unread; `keep` is let go at its end.
+pub(crate) fn take(stream: TcpStream, protocol: Protocol, shared: &Arc<Shared>, keep: impl Send + 'static) {
+    let shared = Arc::clone(shared);
+    shared.pages.handle.clone().spawn(async move {
+        let _keep = keep;
+        // That it breaks is the client's to notice.
+        let _ = serve(stream, protocol, &shared).await;
+    });
+}
+
+/// Whom a connection turns out to serve, and the socket by which its packets are marked and counted.
+struct Guest {
+    visit: OnceLock<Arc<Visit>>,
+    socket: TcpStream,
+    arrived: RawTime,
+}
+
+impl Guest {
+    /// The visit, which the first name told decides; from now on its packets are marked.
+    fn welcome(&self, shared: &Shared, host: &str) -> Option<Arc<Visit>> {
+        if let Some(visit) = self.visit.get() {
+            return Some(Arc::clone(visit));
+        }
+        let visit = Arc::new(Visit::of(shared, host)?);
+        // One that cannot be marked is answered unmarked: the client's own end has said so before.
+        let _ = options::mark(&self.socket, visit.family, visit.class);
+        Some(Arc::clone(self.visit.get_or_init(|| visit)))
+    }
+
+    /// Waits until whoever is served has gone, or nobody has said who it is in time.
+    async fn gone(&self, shared: &Shared) {
+        let patience = Instant::now() + HANDSHAKE_TIME;
+        loop {
+            tokio::time::sleep(LOOKING).await;
+            let stopped = match self.visit.get() {
+                Some(visit) => visit.end.is_stopped(),
+                None => Instant::now() > patience,
+            };
+            if stopped || shared.is_stopped() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let Some(visit) = self.visit.get() else { return };
+        let Some(clock) = visit.end.clock() else { return };
+        if let Some(totals) = visit.opened(clock.at(self.arrived)).tcp(&self.socket, clock.now()) {
+            visit.note(totals);
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, protocol: Protocol, shared: &Arc<Shared>) -> io::Result<()> {
+    stream.set_nonblocking(true)?;
+    stream.set_nodelay(true)?;
+    let _ = options::congestion_control(&stream, CONGESTION_CONTROL, Asker::Stranger);
+    let guest = Guest { visit: OnceLock::new(), socket: stream.try_clone()?, arrived: RawTime::now() };
+    let guest = Arc::new(guest);
+    let stream = tokio::net::TcpStream::from_std(stream)?;
+    match protocol {
+        Protocol::Http => converse(stream, false, &guest, shared).await,
+        Protocol::Tls => {
+            let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
+            let hello = timeout(HANDSHAKE_TIME, hello).await??;
+            let name = hello.client_hello().server_name().map(str::to_owned);
+            // Not one octet is sent before it is known how to mark it.
+            let Some(_) = name.and_then(|name| guest.welcome(shared, &name)) else { return Ok(()) };
+            let secured = hello.into_stream(Arc::clone(&shared.pages.over_tcp));
+            let secured = timeout(HANDSHAKE_TIME, secured).await??;
+            let second = secured.get_ref().1.alpn_protocol() == Some(ALPN_HTTP2);
+            converse(secured, second, &guest, shared).await
+        }
+    }
+}
+
+/// Requests and responses, until either side has enough.
+async fn converse<S>(stream: S, second: bool, guest: &Arc<Guest>, shared: &Arc<Shared>) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(|request: Request<Incoming>| {
+        let (guest, shared) = (Arc::clone(guest), Arc::clone(shared));
+        async move { Ok::<_, Infallible>(respond(&guest, &shared, &request).await) }
+    });
+    let stream = TokioIo::new(stream);
+    let conversation = async {
+        if second {
+            let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            builder.timer(TokioTimer::new()).max_concurrent_streams(256);
+            builder.serve_connection(stream, service).await
+        } else {
+            let mut builder = hyper::server::conn::http1::Builder::new();
+            builder.timer(TokioTimer::new()).header_read_timeout(None);
+            builder.serve_connection(stream, service).await
+        }
+    };
+    tokio::select! {
+        done = conversation => done.map_err(io::Error::other),
+        () = guest.gone(shared) => Ok(()),
+    }
+}
+
+async fn respond(guest: &Guest, shared: &Shared, request: &Request<Incoming>) -> Response<ObjectBody> {
+    let told = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let host = request.uri().authority().map_or(told, |authority| Some(authority.as_str()));
+    let response = match host.filter(|host| guest.welcome(shared, host).is_some()) {
+        Some(host) => {
+            let answer = answer::to(host, request.uri().path()).await;
+            answer.response().body(answer.body)
+        }
+        // Without a session nothing is served but this.
+        None => Response::builder().status(hyper::StatusCode::NOT_FOUND).body(ObjectBody::new("", 0, 0)),
+    };
+    response.unwrap_or_else(|_| Response::new(ObjectBody::new("", 0, 0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_tells_by_its_first_octets_what_it_speaks() {
+        assert_eq!(Protocol::of([0x16, 3, 1, 2]), Some(Protocol::Tls));
+        assert_eq!(Protocol::of(*b"GET "), Some(Protocol::Http));
+        for other in [*b"RRUL", *b"SSH-", [0; 4], [0x16, 2, 0, 0]] {
+            assert_eq!(Protocol::of(other), None);
+        }
+    }
+}

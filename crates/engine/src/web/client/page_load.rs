@@ -1,0 +1,195 @@
+//! One load of a page: every object as soon as the one that it hangs on is there, and the time to think has passed.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use rrul_model::observation::{Observation, PageLoad, WebObject};
+use rrul_model::page::Page;
+use rrul_model::time::TestTime;
+use tokio::sync::Notify;
+use tokio::task::{LocalSet, spawn_local};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+use super::Visitor;
+use super::host::{Asked, Host};
+
+/// When a load begins, and until when it may last.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// When it was to begin.
+    pub scheduled: TestTime,
+    /// When it is given up.
+    pub cap: TestTime,
+    /// The end of the flow's window: a load that is not complete then has been cut off, not given up.
+    pub window_end: TestTime,
+    /// Until when the page goes on asking for what is new, once it is there.
+    pub linger: TestTime,
+}
+
+/// Loads the page once; what was observed, until `stopped` comes to its end if that is sooner.
+pub async fn load(
+    visitor: &Rc<Visitor>,
+    number: u32,
+    times: Times,
+    stopped: impl Future<Output = ()>,
+) -> Vec<Observation> {
+    let load = Rc::new(Load {
+        visitor: Rc::clone(visitor),
+        number,
+        hosts: (0..visitor.page.hosts.len()).map(|host| Host::new(visitor, host)).collect(),
+        rows: RefCell::default(),
+        on_their_way: RefCell::default(),
+        left: Cell::new(visitor.page.awaited().count()),
+        failed: Cell::new(false),
+        changed: Notify::new(),
+    });
+    // Everything that is still on its way at the end goes with the set.
+    let tasks = LocalSet::new();
+    tasks.run_until(run(&load, times, stopped)).await
+}
+
+/// A load under way.
+struct Load {
+    visitor: Rc<Visitor>,
+    number: u32,
+    hosts: Vec<Host>,
+    rows: RefCell<Vec<WebObject>>,
+    on_their_way: RefCell<BTreeMap<u16, Rc<RefCell<Asked>>>>,
+    /// Objects that the load event still waits for.
+    left: Cell<usize>,
+    /// The document could not be had.
+    failed: Cell<bool>,
+    changed: Notify,
+}
+
+async fn run(load: &Rc<Load>, times: Times, stopped: impl Future<Output = ()>) -> Vec<Observation> {
+    let mut stopped = std::pin::pin!(stopped);
+    let clock = load.visitor.clock;
+    let at =
+        |time: TestTime| Instant::now() + Duration::from_nanos(u64::try_from(time.since(clock.now()).0).unwrap_or(0));
+    let started = clock.now();
+    spawn_local(Rc::clone(load).object(0));
+    let outcome = tokio::select! {
+        () = load.ended() => if load.failed.get() { PageLoad::FAILED } else { PageLoad::COMPLETE },
+        () = sleep_until(at(times.window_end)) => PageLoad::CUT,
+        () = sleep_until(at(times.cap)) => PageLoad::CAPPED,
+        () = &mut stopped => PageLoad::CUT,
+    };
+    let ended = clock.now();
+    if outcome == PageLoad::COMPLETE {
+        tokio::select! {
+            () = load.refresh(at(times.linger)) => {}
+            () = stopped => {}
+        }
+    }
+    let now = clock.now();
+    let visitor = &load.visitor;
+    let mut observed: Vec<Observation> = load.rows.borrow().iter().map(|row| Observation::from(*row)).collect();
+    for (object, asked) in load.on_their_way.borrow().iter() {
+        observed.push(asked.borrow().row(visitor, load.number, *object, WebObject::INCOMPLETE, now).into());
+    }
+    let fallbacks = load.hosts.iter().map(|host| host.fallbacks.get()).fold(0, u16::saturating_add);
+    let row = PageLoad {
+        flow: visitor.spec.id,
+        load: load.number,
+        scheduled: times.scheduled,
+        started,
+        outcome,
+        took: ended.since(started),
+        fallbacks,
+    };
+    observed.push(row.into());
+    observed.extend(load.hosts.iter().flat_map(|host| host.totals(now)).map(Observation::from));
+    observed
+}
+
+impl Load {
+    /// Waits for the load event, or for the failure of the document.
+    async fn ended(&self) {
+        while self.left.get() > 0 && !self.failed.get() {
+            self.changed.notified().await;
+        }
+    }
+
+    /// Asks for an object once the time to think has passed, and then for those that hang on it.
+    async fn object(self: Rc<Self>, number: usize) {
+        let Some(object) = self.visitor.page.objects.get(number) else { return };
+        if !object.think.is_zero() {
+            sleep(object.think).await;
+        }
+        let path = format!("/{}/{number}", self.visitor.page.name);
+        let there = self.fetch(number as u16, object.host, &path).await;
+        if there {
+            for (child, _) in self.visitor.page.children(number) {
+                spawn_local(Rc::clone(&self).object(child));
+            }
+        } else if number == 0 {
+            self.failed.set(true);
+        }
+        let settled = if there { usize::from(!object.later) } else { awaited_with(&self.visitor.page, number) };
+        self.left.set(self.left.get().saturating_sub(settled));
+        self.changed.notify_one();
+    }
+
+    /// Asks a host for a path, and notes what came of it; whether it came whole.
+    async fn fetch(&self, object: u16, host: usize, path: &str) -> bool {
+        let clock = self.visitor.clock;
+        let asked = Rc::new(RefCell::new(Asked::at(clock.now())));
+        self.on_their_way.borrow_mut().insert(object, Rc::clone(&asked));
+        let Some(host) = self.hosts.get(host) else { return false };
+        // Why it failed is in how far it came.
+        let _ = host.ask(&self.visitor, path, &asked).await;
+        self.on_their_way.borrow_mut().remove(&object);
+        let complete = asked.borrow().complete();
+        let outcome = if complete { WebObject::COMPLETE } else { WebObject::FAILED };
+        let row = asked.borrow().row(&self.visitor, self.number, object, outcome, clock.now());
+        self.rows.borrow_mut().push(row);
+        complete
+    }
+
+    /// Goes on as an open page does: asks for what is new, over a connection that is there.
+    async fn refresh(&self, until: Instant) {
+        let Some(refresh) = self.visitor.page.refresh.clone() else {
+            sleep_until(until).await;
+            return;
+        };
+        let path = format!("/{}/refresh", self.visitor.page.name);
+        let mut due = Instant::now();
+        for number in 0..Page::REFRESH {
+            due += refresh.interval;
+            if due >= until {
+                break;
+            }
+            sleep_until(due).await;
+            // One that is not answered in time stands among those on their way.
+            if timeout_at(until, self.fetch(Page::REFRESH + number, refresh.host, &path)).await.is_err() {
+                return;
+            }
+            due = due.max(Instant::now());
+        }
+        sleep_until(until).await;
+    }
+}
+
+/// How many objects the load event will not wait for any longer when this one cannot be had: it, and all that hang on it.
+fn awaited_with(page: &Page, number: usize) -> usize {
+    let below: usize = page.children(number).map(|(child, _)| awaited_with(page, child)).sum();
+    below + usize::from(page.objects.get(number).is_some_and(|object| !object.later))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hangs_on_an_object_that_failed_is_waited_for_no_longer() {
+        for name in Page::names() {
+            let page = Page::named(name).unwrap();
+            assert_eq!(awaited_with(&page, 0), page.awaited().count());
+            let last = page.objects.len() - 1;
+            assert_eq!(awaited_with(&page, last), usize::from(!page.objects[last].later));
+        }
+    }
+}
