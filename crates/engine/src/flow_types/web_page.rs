@@ -27,9 +27,6 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(4);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(500);
 const DEFAULT_CAP: Duration = Duration::from_secs(30);
 
-/// How long a load's connections are given to take leave.
-const PARTING: Duration = Duration::from_millis(10);
-
 /// Rows of one load, and more.
 const ROWS: usize = 8192;
 
@@ -195,12 +192,7 @@ fn run(initiation: &Initiation, clock: TestClock, flows: &[Flow]) {
         let times = Times { scheduled, cap: now + cap, window_end, linger: following.min(window_end) };
         let number = all[place].load;
         all[place].load += 1;
-        let observed = runtime.block_on(async {
-            let observed = load(&visitor, number, times, stopped(end)).await;
-            // QUIC tells the server that it is over in a packet that is yet to be sent.
-            tokio::time::sleep(PARTING).await;
-            observed
-        });
+        let observed = runtime.block_on(load(&visitor, number, times, stopped(end)));
         observed.into_iter().for_each(|row| notebook.note(row));
     }
 }

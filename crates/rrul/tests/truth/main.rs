@@ -9,6 +9,7 @@ mod link_log;
 mod markings;
 mod over_a_link;
 mod own_queue;
+mod pages;
 mod voice;
 
 use std::time::Duration;

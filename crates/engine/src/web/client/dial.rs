@@ -1,5 +1,6 @@
 //! A new connection for a page, phase by phase: TCP, TLS, HTTP; or QUIC, where all is one.
 
+use std::cell::RefCell;
 use std::io;
 use std::net::TcpStream;
 use std::rc::Rc;
@@ -52,7 +53,7 @@ enum Counts {
 
 /// A connection with what is known of it.
 pub(super) struct Dialled {
-    pub(super) channel: Channel,
+    channel: RefCell<Option<Channel>>,
     pub(super) version: HttpVersion,
     pub(super) opened: Opened,
     pub(super) connect: Delay,
@@ -61,19 +62,24 @@ pub(super) struct Dialled {
 }
 
 impl Dialled {
+    /// What speaks over it; `None` once it has taken leave.
+    pub(super) fn channel(&self) -> Option<Channel> {
+        self.channel.borrow().clone()
+    }
+
+    /// Ends it, as a browser that leaves the page. What that sends belongs into the totals.
+    pub(super) fn part(&self) {
+        self.channel.borrow_mut().take();
+        if let Counts::Quic(connection) = &self.counts {
+            connection.close(0_u32.into(), b"");
+        }
+    }
+
     /// What it has come to by now.
     pub(super) fn totals(&self, now: TestTime) -> Option<ConnectionTotals> {
         match &self.counts {
             Counts::Tcp(socket) => self.opened.tcp(socket, now),
             Counts::Quic(connection) => Some(self.opened.quic(connection, now)),
-        }
-    }
-}
-
-impl Drop for Dialled {
-    fn drop(&mut self) {
-        if let Counts::Quic(connection) = &self.counts {
-            connection.close(0_u32.into(), b"");
         }
     }
 }
@@ -116,7 +122,7 @@ async fn over_tcp(visitor: &Visitor, host: &str, version: HttpVersion) -> io::Re
     } else {
         speak(stream, version).await?
     };
-    Ok(Dialled { channel, version, opened, connect, secure, counts })
+    Ok(Dialled { channel: RefCell::new(Some(channel)), version, opened, connect, secure, counts })
 }
 
 async fn speak<S>(stream: S, version: HttpVersion) -> io::Result<Channel>
@@ -162,6 +168,6 @@ async fn over_quic(visitor: &Visitor, host: &str) -> io::Result<Dialled> {
         driver.wait_idle().await;
     });
     let opened = Opened { flow: spec.id, connection: number, started };
-    let (channel, version) = (Channel::Http3(sender), HttpVersion::Http3);
+    let (channel, version) = (RefCell::new(Some(Channel::Http3(sender))), HttpVersion::Http3);
     Ok(Dialled { channel, version, opened, connect, secure: WebObject::NONE, counts })
 }

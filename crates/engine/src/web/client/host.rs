@@ -111,6 +111,11 @@ impl Host {
         }
     }
 
+    /// Ends its connections.
+    pub(super) fn part(&self) {
+        self.all.borrow().iter().for_each(|dialled| dialled.part());
+    }
+
     /// What its connections have come to.
     pub(super) fn totals(&self, now: TestTime) -> Vec<ConnectionTotals> {
         self.all.borrow().iter().filter_map(|dialled| dialled.totals(now)).collect()
@@ -148,7 +153,8 @@ impl Host {
         let scheme = if secure { "https" } else { "http" };
         let address = Address { scheme, authority: &self.authority, path };
         let tell = |progress: Progress| asked.borrow_mut().progress = Some(progress);
-        exchange(&dialled.channel, address, visitor.clock, &tell).await
+        let channel = dialled.channel().ok_or(io::ErrorKind::NotConnected)?;
+        exchange(&channel, address, visitor.clock, &tell).await
     }
 
     /// A connection that no other request uses: an idle one, a new one, or the next that becomes free.

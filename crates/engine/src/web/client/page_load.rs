@@ -15,6 +15,9 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use super::Visitor;
 use super::host::{Asked, Host};
 
+/// How long connections are given to take leave.
+const PARTING: Duration = Duration::from_millis(10);
+
 /// When a load begins, and until when it may last.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
@@ -85,6 +88,9 @@ async fn run(load: &Rc<Load>, times: Times, stopped: impl Future<Output = ()>) -
         }
     }
     let now = clock.now();
+    load.hosts.iter().for_each(Host::part);
+    sleep(PARTING).await;
+    let parted = clock.now();
     let visitor = &load.visitor;
     let mut observed: Vec<Observation> = load.rows.borrow().iter().map(|row| Observation::from(*row)).collect();
     for (object, asked) in load.on_their_way.borrow().iter() {
@@ -101,7 +107,7 @@ async fn run(load: &Rc<Load>, times: Times, stopped: impl Future<Output = ()>) -
         fallbacks,
     };
     observed.push(row.into());
-    observed.extend(load.hosts.iter().flat_map(|host| host.totals(now)).map(Observation::from));
+    observed.extend(load.hosts.iter().flat_map(|host| host.totals(parted)).map(Observation::from));
     observed
 }
 

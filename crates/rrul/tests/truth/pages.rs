@@ -1,0 +1,200 @@
+//! Pages against the link's log: that every packet of a page bears its flow's marking, in both directions and families and
+//! over every version of HTTP, and that what the recording says of octets, connections and times is what passed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rrul_engine::client::Families;
+use rrul_lab::{Link, Record};
+use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
+use rrul_model::observation::{ConnectionTotals, ObservationPoint, PageLoad, WebObject};
+use rrul_model::page::Page;
+use rrul_model::recording::Recording;
+
+use crate::over_a_link::{Measured, measure_over};
+
+const UDP: u8 = 17;
+const TCP: u8 = 6;
+
+/// Pages over every version of HTTP, each in a class of its own.
+const PAGES: &str = r#"
+title = "pages"
+phases = { before = "17s" }
+[flow.plain]
+type = "web_page"
+component = "web"
+class = "CS1"
+page = "rrul2013"
+interval = "1s"
+[flow.http1]
+type = "web_page"
+component = "web"
+class = "CS3"
+version = "http1"
+interval = "1s"
+[flow.http2]
+type = "web_page"
+component = "web"
+class = "CS5"
+version = "http2"
+interval = "1s"
+[flow.http3]
+type = "web_page"
+component = "web"
+class = "EF"
+version = "http3"
+interval = "1s"
+"#;
+
+fn link(up: &str, down: &str) -> Link {
+    let text = format!(
+        "# A link of the test\nrtt = \"10ms\"\n[up]\nrate = \"100Mbit/s\"\n{up}\n[down]\nrate = \"100Mbit/s\"\n{down}\n"
+    );
+    Link::from_toml("pages.toml", &text).expect("a link file")
+}
+
+/// The client's port of a packet.
+fn client_port(record: &Record, direction: Direction) -> u16 {
+    if direction == Direction::Up { record.source_port } else { record.destination_port }
+}
+
+/// What identifies a connection in the log.
+type Connection = (u8, AddressFamily, u16);
+
+fn connection(record: &Record, direction: Direction) -> Connection {
+    (record.protocol, record.family, client_port(record, direction))
+}
+
+/// Octets that a packet carries for whoever speaks over it.
+fn carried(record: &Record) -> u64 {
+    let header = if record.family == AddressFamily::Ipv4 { 20 } else { 40 };
+    match record.protocol {
+        TCP => u64::from(record.tcp_payload),
+        _ => u64::from(record.length).saturating_sub(header + 8),
+    }
+}
+
+fn rows<T>(recording: &Recording, of: impl Fn(&rrul_model::observation::Tables) -> Vec<T>) -> Vec<T> {
+    recording.tables_of(ObservationPoint::Client).flat_map(of).collect()
+}
+
+fn totals(recording: &Recording, point: ObservationPoint, flow: &FlowSpec) -> Vec<ConnectionTotals> {
+    let all = recording.tables_of(point).flat_map(|tables| tables.connection_totals.rows());
+    all.filter(|row| row.flow == flow.id).collect()
+}
+
+/// The connections of each flow: those that the client opened with its marking.
+fn connections(measured: &Measured, flow: &FlowSpec) -> BTreeSet<Connection> {
+    let up = measured.truth.direction(Direction::Up);
+    let ours = |record: &&Record| record.tos_in & 0xfc == flow.class.octet() && record.family == flow.family;
+    up.records().filter(ours).map(|record| connection(record, Direction::Up)).collect()
+}
+
+fn every_packet_is_marked(measured: &Measured, flow: &FlowSpec) {
+    let connections = connections(measured, flow);
+    for direction in Direction::ALL {
+        let mut seen: BTreeMap<(u8, u8), u64> = BTreeMap::new();
+        for record in measured.truth.direction(direction).records() {
+            // Acknowledgements without data may precede the name by which the server knows whom it serves.
+            if connections.contains(&connection(record, direction)) && carried(record) > 0 {
+                *seen.entry((record.protocol, record.tos_in & 0xfc)).or_default() += 1;
+            }
+        }
+        let protocol = if flow.name.contains("EF") { UDP } else { TCP };
+        eprintln!("{}, {direction}: {seen:?} packets with data by protocol and marking", flow.name);
+        assert_eq!(seen.keys().copied().collect::<Vec<_>>(), [(protocol, flow.class.octet())], "{}", flow.name);
+    }
+}
+
+/// The log's octets of a flow in one direction, beside what the end that sent them has counted.
+fn octets_are_the_links(measured: &Measured, flow: &FlowSpec) {
+    let connections = connections(measured, flow);
+    for (direction, point) in [(Direction::Up, ObservationPoint::Client), (Direction::Down, ObservationPoint::Server)] {
+        let all = totals(&measured.recording, point, flow);
+        assert_eq!(all.len(), connections.len(), "{}, {direction}: connections", flow.name);
+        let counted: u64 = all.iter().map(|row| row.sent_octets).sum();
+        let ours = |record: &&Record| connections.contains(&connection(record, direction));
+        let truth: u64 = measured.truth.direction(direction).records().filter(ours).map(carried).sum();
+        let difference = counted as f64 / truth as f64 - 1.0;
+        eprintln!(
+            "{}, {direction}: {counted} octets counted, {truth} on the link, {:+.3} %",
+            flow.name,
+            difference * 100.0
+        );
+        // Not counted: farewells of TLS and QUIC that leave after the totals were read.
+        assert!(difference.abs() < 0.01, "{}, {direction}: {counted} counted, {truth} on the link", flow.name);
+    }
+}
+
+/// Every load came whole, object by object, and its time is from the first packet of its connections to the last octet.
+fn loads_are_whole(measured: &Measured, flow: &FlowSpec) {
+    let page = Page::named(flow.parameters.text("page").unwrap_or("rrul2025")).unwrap();
+    let loads = rows(&measured.recording, |tables| tables.page_load.rows().filter(|row| row.flow == flow.id).collect());
+    let objects: Vec<WebObject> =
+        rows(&measured.recording, |tables| tables.web_object.rows().filter(|row| row.flow == flow.id).collect());
+    assert!(loads.len() >= 2, "{}: {} loads", flow.name, loads.len());
+    for load in loads.iter().filter(|load| load.outcome != PageLoad::CUT) {
+        assert_eq!(load.outcome, PageLoad::COMPLETE, "{}: {load:?}", flow.name);
+        let of_load = |row: &&WebObject| row.load == load.load && row.object < Page::REFRESH;
+        let mut last = 0;
+        for row in objects.iter().filter(of_load) {
+            let manifest = &page.objects[usize::from(row.object)];
+            if manifest.later {
+                continue;
+            }
+            assert_eq!((row.outcome, row.status), (WebObject::COMPLETE, 200), "{}: {row:?}", flow.name);
+            assert_eq!(row.octets, manifest.octets, "{}: {row:?}", flow.name);
+            let stretches = [row.blocked, row.lookup, row.connect, row.secure, row.send, row.wait, row.receive];
+            let took: i64 = stretches.iter().filter(|stretch| **stretch != WebObject::NONE).map(|one| one.0).sum();
+            last = last.max(row.wanted.0 + took);
+            // A round trip, and what the server takes, before the first octet.
+            let least = 10_000_000 + i64::try_from(manifest.wait.as_nanos()).unwrap();
+            assert!(row.wait.0 >= least, "{}: waited {} ns of at least {least}: {row:?}", flow.name, row.wait.0);
+        }
+        let came = objects.iter().filter(of_load).filter(|row| !page.objects[usize::from(row.object)].later).count();
+        assert_eq!(came, page.awaited().count(), "{}", flow.name);
+        let took = load.started.0 + load.took.0;
+        assert!((took - last).abs() < 5_000_000, "{}: the load ended at {took}, its last object at {last}", flow.name);
+    }
+}
+
+#[test]
+fn pages_bear_their_marking_and_are_what_passed_over_the_link() {
+    if !rrul_lab::lab_available_for("pages_bear_their_marking_and_are_what_passed_over_the_link") {
+        return;
+    }
+    let measured = measure_over(&link("", ""), PAGES, Families::Both, "pages");
+    let failed = rrul_analysis::analyze(&measured.recording).failed_flows;
+    assert!(failed.is_empty(), "{failed:?}");
+    assert_eq!(measured.recording.header.flows.len(), 8);
+    for flow in &measured.recording.header.flows {
+        every_packet_is_marked(&measured, flow);
+        octets_are_the_links(&measured, flow);
+        loads_are_whole(&measured, flow);
+    }
+}
+
+/// A path on which UDP to the server passes until QUIC begins: its first packets are the only ones of 1200 octets.
+#[test]
+fn where_quic_does_not_pass_http2_takes_its_place() {
+    if !rrul_lab::lab_available_for("where_quic_does_not_pass_http2_takes_its_place") {
+        return;
+    }
+    let blocked = "only = { protocol = \"udp\", class = \"CS5\" }\nloss = \"100%\"";
+    let plan = r#"
+title = "no QUIC"
+phases = { before = "12s" }
+[flow.page]
+type = "web_page"
+component = "web"
+class = "CS5"
+interval = "500ms"
+"#;
+    let measured = measure_over(&link(blocked, ""), plan, Families::Only(AddressFamily::Ipv4), "no QUIC");
+    let loads: Vec<PageLoad> = rows(&measured.recording, |tables| tables.page_load.rows().collect());
+    let first = loads.first().expect("a load");
+    let page = Page::named("rrul2025").unwrap();
+    let hosts = page.hosts.iter().filter(|host| host.protocol.code() == 30).count();
+    assert_eq!((first.outcome, usize::from(first.fallbacks)), (PageLoad::COMPLETE, hosts), "{first:?}");
+    let objects: Vec<WebObject> = rows(&measured.recording, |tables| tables.web_object.rows().collect());
+    assert!(objects.iter().all(|row| row.protocol != 30), "an object came over a QUIC that does not pass");
+}
