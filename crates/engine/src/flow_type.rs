@@ -1,5 +1,7 @@
 //! What a flow type is: both of its ends, and the words that plans use for it.
 
+use std::collections::BTreeMap;
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -8,6 +10,7 @@ use rrul_model::flow::{FlowSpec, FlowTypeWords};
 use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
+use crate::environment::Privacy;
 use crate::test_end::TestEnd;
 
 /// What flows of a test have in common at the client.
@@ -21,6 +24,8 @@ pub struct Initiation {
     pub servers: Vec<SocketAddr>,
     /// Seed of every schedule.
     pub seed: u64,
+    /// Whether what names the client's surroundings may be recorded.
+    pub privacy: Privacy,
 }
 
 impl Initiation {
@@ -35,6 +40,15 @@ impl Initiation {
         // Through the generator: seeds at a regular distance would give schedules shifted by one slot.
         Random(self.seed ^ u64::from(spec.id.0)).next()
     }
+
+    /// A seed that flows share which differ in nothing but their time: what is compared idle and loaded then follows the
+    /// same schedule in both phases, as far as the shorter goes.
+    pub fn schedule_seed_for(&self, spec: &FlowSpec) -> u64 {
+        // Type, class, direction, family, copy; behind the @ stands which entry of the plan it is.
+        let kind = spec.name.split('@').next().unwrap_or_default();
+        let text = format!("{kind} {:?}", spec.parameters);
+        text.bytes().fold(self.seed, |seed, octet| Random(seed ^ u64::from(octet)).next())
+    }
 }
 
 /// How the server takes part in flows of a type.
@@ -42,7 +56,7 @@ impl Initiation {
 pub enum ServerPart {
     /// A TCP connection a flow, handed to [`FlowType::respond`].
     Stream,
-    /// Any number of TCP connections a flow, each answered and closed.
+    /// Any number of TCP connections a flow, each handed to [`FlowType::serve_connection`].
     Connections,
     /// Any number of connections that speak HTTP, on which the server's pages are served.
     Pages,
@@ -79,6 +93,12 @@ pub trait FlowType: Sync {
         None
     }
 
+    /// Parameters of a flow as they are in force, where the plan may leave them to the type. Put into the flow's parameters,
+    /// so that a recording says what was done whatever later versions take for granted.
+    fn settled(&self, _spec: &FlowSpec) -> BTreeMap<&'static str, String> {
+        BTreeMap::new()
+    }
+
     /// Bits per second, IP headers included, of a flow that sends at a constant rate, in each direction in which it does;
     /// 0 of others.
     fn constant_rate(&self, _spec: &FlowSpec) -> f64 {
@@ -92,4 +112,45 @@ pub trait FlowType: Sync {
 
     /// Serves the stream of one flow at the server, on the connection's own thread, until the flow ends.
     fn respond(&self, _spec: &FlowSpec, _stream: TcpStream, _end: &TestEnd) {}
+
+    /// Serves one of the many connections of a flow at the server, on the connection's own thread. It is marked, and has
+    /// not been answered: `answer` is what the server says first. It is closed when this returns.
+    fn serve_connection(&self, _spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], _end: &TestEnd) {
+        // A client that is gone by now has its own row.
+        let _ = stream.write_all(answer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rrul_model::flow::{AddressFamily, Component, FlowId, Parameter, Parameters};
+    use rrul_model::marking::ServiceClass;
+    use rrul_model::observation::ObservationPoint;
+    use rrul_model::time::{TestTime, Window};
+    use std::time::Duration;
+
+    #[test]
+    fn flows_that_differ_in_their_time_alone_share_a_schedule() {
+        let end = Arc::new(TestEnd::new(ObservationPoint::Client, Duration::from_secs(1), TestTime(9)));
+        let initiation = Initiation { end, token: Token::NONE, servers: Vec::new(), seed: 7, privacy: Privacy::Strict };
+        let flow = |id, name: &str, size: &str| FlowSpec {
+            id: FlowId(id),
+            name: name.to_owned(),
+            flow_type: "short_flow".to_owned(),
+            component: Component::Realtime,
+            direction: None,
+            family: AddressFamily::Ipv4,
+            class: ServiceClass::BE,
+            window: Window { from: TestTime(i64::from(id)), to: TestTime(10) },
+            parameters: Parameters([("size".to_owned(), Parameter::Text(size.to_owned()))].into()),
+        };
+        let seed = |spec: &FlowSpec| initiation.schedule_seed_for(spec);
+        let first = flow(1, "short_flow/BE/up/ipv4", "10kB");
+        assert_eq!(seed(&first), seed(&flow(2, "short_flow/BE/up/ipv4@short_load", "10kB")));
+        for other in [flow(1, "short_flow/BE/up/ipv6", "10kB"), flow(1, "short_flow/BE/up/ipv4", "1MB")] {
+            assert_ne!(seed(&first), seed(&other), "{}", other.name);
+        }
+        assert_ne!(seed(&first), seed(&flow(1, "short_flow/BE/up/ipv4#2", "10kB")), "copies do not run in step");
+    }
 }

@@ -252,6 +252,8 @@ pub enum ParameterKind {
     Name,
     /// One of these names.
     Choice(&'static [&'static str]),
+    /// One of these names, or an IP address.
+    ChoiceOrAddress(&'static [&'static str]),
     /// A number of things, from 0 to 10 000.
     Count,
 }

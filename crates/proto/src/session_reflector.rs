@@ -237,6 +237,20 @@ impl SessionReflector {
         Ok(None)
     }
 
+    /// Whether a question for one of the session's names, of so many octets, is to be answered.
+    ///
+    /// # Errors
+    /// [`Silence`]: nothing is to be sent.
+    pub fn resolve(&mut self, octets: usize, source: IpAddr, now: i64) -> Result<(), Silence> {
+        if !self.proven.contains(&source.to_canonical()) {
+            return Err(Silence::UnprovenSource);
+        }
+        if octets > self.longest {
+            return Err(Silence::TooLong);
+        }
+        if self.cap.grant(now) { Ok(()) } else { Err(Silence::TooMany) }
+    }
+
     /// Whether the session may have one more packet at this instant of the session clock, sent without being asked.
     pub fn grant(&mut self, now: i64) -> bool {
         self.cap.grant(now)

@@ -12,7 +12,10 @@ use rrul_model::flow::FlowId;
 use rrul_model::time::{TestTime, Window};
 use rrul_proto::control::{ClientMessage, FRAME_HEADER_OCTETS, FrameHeader, ServerMessage};
 use rrul_proto::limits::{FRAME_OCTETS, Limits};
+use rrul_proto::name_question::{Question, RecordKind};
+use rrul_proto::name_responder::{Asked, MOST_ADDED};
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, SERVER_OCTETS, ServerOpening, agreed_version};
+use rrul_proto::session_name::SessionName;
 use rrul_proto::session_reflector::{Incoming, Reply, SessionReflector, Silence};
 use rrul_proto::session_sender::{Answer, Arrival, Identity, SessionSender};
 use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
@@ -201,6 +204,46 @@ proptest! {
             }
             (None, Ok(packet)) => prop_assert!(!ours || packet.sequence >= packets),
             (reply, Err(_)) => prop_assert!(reply.is_none()),
+        }
+    }
+
+    #[test]
+    fn any_octets_for_a_question_are_answered_with_little_more_or_not_at_all(
+        octets in nearly((token(), any::<u16>(), "[a-z0-9]{1,63}", any::<u16>(), any::<bool>()).prop_map(
+            |(token, flow, label, id, v6)| {
+                let name = SessionName { label: &label, flow, token }.to_string();
+                Question::new(id, &name, RecordKind::ALL[usize::from(v6)]).expect("it is a name").encode()
+            },
+        )),
+        address: IpAddr,
+    ) {
+        if let Some(asked) = Asked::read(&octets) {
+            let answer = asked.answer(address);
+            prop_assert!(answer.len() <= octets.len() + MOST_ADDED, "{} octets for {}", answer.len(), octets.len());
+            prop_assert!(Asked::read(&answer).is_none(), "an answer is never answered");
+        }
+    }
+
+    #[test]
+    fn any_octets_for_an_answer_are_read_only_with_the_questions_id(
+        octets in nearly((any::<u16>(), any::<bool>()).prop_map(|(id, v6)| {
+            let (name, kind) = (SessionName { label: "k3", flow: 4, token: Token([7; 16]) }.to_string(), RecordKind::ALL[usize::from(v6)]);
+            let question = Question::new(id, &name, kind).expect("it is a name").encode();
+            let address = if v6 { IpAddr::from([1_u16; 8]) } else { IpAddr::from([192, 0, 2, 1]) };
+            Asked::read(&question).expect("it is ours").answer(address)
+        })),
+        id: u16,
+        same: bool,
+    ) {
+        let there = octets.first_chunk().map(|octets| u16::from_be_bytes(*octets));
+        let id = there.filter(|_| same).unwrap_or(id);
+        let name = SessionName { label: "k3", flow: 4, token: Token([7; 16]) }.to_string();
+        for kind in RecordKind::ALL {
+            let question = Question::new(id, &name, kind).expect("it is a name");
+            if let Some(answer) = question.answer(&octets) {
+                prop_assert_eq!(there, Some(id));
+                prop_assert!(answer.addresses.iter().all(|found| found.is_ipv4() == (kind == RecordKind::A)));
+            }
         }
     }
 }

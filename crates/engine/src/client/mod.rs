@@ -135,7 +135,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     let Connected { mut control, token, limits, server, proven, absent } = connecting::connect(options, &names, stop)?;
     let mut hosts = Hosts::new(options.privacy, &proven, *server);
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::of(address.ip())).collect();
-    let mut flows = flow_types::with_lengths(options.plan.flows(&families));
+    let mut flows = flow_types::with_settled(options.plan.flows(&families));
     let line_rate = match proven.first() {
         Some(server) if voice_schedule::depends_on_line(&flows) => line_rate::estimate(*server, token, stop),
         _ => None,
@@ -184,7 +184,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
         }
     }
     let threads = std::thread::scope(|scope| {
-        let initiating = scope.spawn(|| initiate(&standing, &proven, token, options.seed, &end));
+        let initiating = scope.spawn(|| initiate(&standing, &proven, token, options, &end));
         while !initiating.is_finished() {
             if stop.load(Ordering::Relaxed) {
                 end.stop();
@@ -254,7 +254,7 @@ fn too_many_connections(flows: &[FlowSpec], limits: &Limits) -> Option<String> {
     let sum: f64 = flows.iter().map(rate).sum();
     (sum > f64::from(limits.connections_per_second)).then(|| {
         format!(
-            "its flows open {sum:.0} connections a second, this server answers {}; raise the interval of tcp_connect",
+            "its flows open {sum:.0} connections a second, this server answers {}; raise the interval of tcp_connect or short_flow",
             limits.connections_per_second
         )
     })
@@ -278,10 +278,16 @@ fn initiate(
     flows: &[&FlowSpec],
     servers: &[SocketAddr],
     token: Token,
-    seed: u64,
+    options: &RunOptions,
     end: &Arc<TestEnd>,
 ) -> Vec<std::thread::JoinHandle<()>> {
-    let initiation = Initiation { end: Arc::clone(end), token, servers: servers.to_vec(), seed: Random(seed).next() };
+    let initiation = Initiation {
+        end: Arc::clone(end),
+        token,
+        servers: servers.to_vec(),
+        seed: Random(options.seed).next(),
+        privacy: options.privacy,
+    };
     let mut threads = Vec::new();
     for flow_type in flow_types::FLOW_TYPES {
         let of_type: Vec<&FlowSpec> =

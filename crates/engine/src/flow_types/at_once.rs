@@ -4,7 +4,9 @@ use std::thread::{Builder, JoinHandle};
 
 use rrul_model::flow::FlowSpec;
 
+use crate::clock::TestClock;
 use crate::flow_type::Initiation;
+use crate::test_end::TestEnd;
 
 /// Opens every flow, each on a thread of its own; a flow that cannot be opened is noted as failed and left out.
 pub(super) fn open_all<T: Send>(
@@ -50,4 +52,40 @@ pub(super) fn spawn_each<T: Send + 'static>(
         }
     }
     threads
+}
+
+/// Sets up every flow and gives all of them one thread, which begins when the test does; a flow that cannot be set up is
+/// noted as failed and left out.
+pub(super) fn spawn_one<T: Send + 'static>(
+    name: &str,
+    specs: &[&FlowSpec],
+    initiation: &Initiation,
+    set_up: impl Fn(&FlowSpec, &Initiation) -> Result<T, String>,
+    run: impl FnOnce(&TestEnd, TestClock, Vec<T>) + Send + 'static,
+) -> Vec<JoinHandle<()>> {
+    let mut ready = Vec::new();
+    for &spec in specs {
+        match set_up(spec, initiation) {
+            Ok(flow) => ready.push(flow),
+            Err(reason) => initiation.end.failed(spec, reason),
+        }
+    }
+    if ready.is_empty() {
+        return Vec::new();
+    }
+    let of_thread = initiation.clone();
+    let spawned = Builder::new().name(name.to_owned()).spawn(move || {
+        if let Some(clock) = of_thread.end.wait_for_begin() {
+            run(&of_thread.end, clock, ready);
+        }
+    });
+    match spawned {
+        Ok(thread) => vec![thread],
+        Err(error) => {
+            for spec in specs {
+                initiation.end.failed(spec, format!("cannot start a thread: {error}"));
+            }
+            Vec::new()
+        }
+    }
 }

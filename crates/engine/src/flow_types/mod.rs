@@ -3,14 +3,17 @@
 mod at_once;
 pub mod bulk_tcp;
 mod connection_attempt;
+pub mod dns_lookup;
 pub mod icmp_echo;
 mod icmp_watch;
 pub mod marking_sweep;
 mod open_loop;
+pub mod short_flow;
 mod stream_opening;
 pub mod tcp_connect;
 pub mod tcp_records;
 pub mod tcp_rr;
+mod transfer_attempt;
 pub mod udp_probe;
 pub mod udp_rr;
 pub mod voip;
@@ -34,6 +37,8 @@ pub const FLOW_TYPES: &[&dyn FlowType] = &[
     &marking_sweep::MarkingSweep,
     &voip::Voip,
     &web_page::WebPage,
+    &dns_lookup::DnsLookup,
+    &short_flow::ShortFlow,
 ];
 
 /// The flow type with this name.
@@ -41,11 +46,16 @@ pub fn named(name: &str) -> Option<&'static dyn FlowType> {
     FLOW_TYPES.iter().find(|flow_type| flow_type.words().name == name).copied()
 }
 
-/// These flows, each with the length of its packets among its parameters, whether the plan says it or not.
-pub(crate) fn with_lengths(mut flows: Vec<FlowSpec>) -> Vec<FlowSpec> {
+/// These flows, each with the length of its packets and what else is settled among its parameters, whether the plan says
+/// it or not.
+pub(crate) fn with_settled(mut flows: Vec<FlowSpec>) -> Vec<FlowSpec> {
     for flow in &mut flows {
-        if let Some(length) = named(&flow.flow_type).and_then(|kind| kind.length(flow)) {
+        let Some(kind) = named(&flow.flow_type) else { continue };
+        if let Some(length) = kind.length(flow) {
             flow.parameters.0.insert("length".to_owned(), Parameter::Text(format!("{length}B")));
+        }
+        for (name, value) in kind.settled(flow) {
+            flow.parameters.0.insert(name.to_owned(), Parameter::Text(value));
         }
     }
     flows

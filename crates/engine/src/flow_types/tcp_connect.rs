@@ -16,8 +16,8 @@ use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose};
 use rrul_proto::send_schedule::SendSchedule;
 use socket2::{Protocol, Socket, Type};
 
-use super::WAITING;
 use super::connection_attempt::{Attempt, Which};
+use super::{WAITING, at_once};
 use crate::clock::TestClock;
 use crate::flow_type::{FlowType, Initiation, ServerPart};
 use crate::observer::Notebook;
@@ -61,31 +61,7 @@ impl FlowType for TcpConnect {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let mut openers = Vec::new();
-        for &spec in specs {
-            match Opener::new(spec, initiation) {
-                Ok(opener) => openers.push(opener),
-                Err(reason) => initiation.end.failed(spec, reason),
-            }
-        }
-        if openers.is_empty() {
-            return Vec::new();
-        }
-        let of_thread = initiation.clone();
-        let spawned = std::thread::Builder::new().name("tcp_connect".to_owned()).spawn(move || {
-            if let Some(clock) = of_thread.end.wait_for_begin() {
-                run(&of_thread.end, clock, openers);
-            }
-        });
-        match spawned {
-            Ok(thread) => vec![thread],
-            Err(error) => {
-                for spec in specs {
-                    initiation.end.failed(spec, format!("cannot start a thread: {error}"));
-                }
-                Vec::new()
-            }
-        }
+        at_once::spawn_one("tcp_connect", specs, initiation, Opener::new, run)
     }
 }
 

@@ -13,7 +13,6 @@ use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, S
 use super::session::{Attached, OpenSession};
 use super::{Shared, pages, session, sources};
 use crate::control_link::read_exact_until;
-use crate::socket::options;
 use crate::socket::wait::{self, WaitSet};
 use crate::test_end::PATIENCE;
 
@@ -143,10 +142,8 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
             match test {
                 Some(Attached::Stream(flow)) if answer(&stream, Status::Accepted) => flow.respond(stream),
                 Some(Attached::Stream(_)) => {}
-                Some(Attached::Connection(family, class)) => {
-                    // One that cannot be marked is answered unmarked: the client's own end has said so before.
-                    let _ = options::mark(&stream, family, class);
-                    let _ = stream.write_all(&ServerOpening::answer(Status::Accepted, version).encode());
+                Some(Attached::Connection(responder)) => {
+                    responder.serve_connection(stream, &ServerOpening::answer(Status::Accepted, version).encode());
                 }
                 Some(Attached::TooMany) => {
                     answer(&stream, Status::Busy);

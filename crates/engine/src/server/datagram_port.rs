@@ -38,6 +38,8 @@ pub(super) enum Sent {
     OneWay,
     /// A packet of a train, whose stamp nobody asks for.
     Train,
+    /// The answer to a question for a name, likewise.
+    Answer,
 }
 
 /// A packet whose transmit stamp has not come yet.

@@ -7,6 +7,7 @@ mod connection;
 mod datagram_port;
 mod host;
 mod listening;
+mod name_answering;
 mod one_way;
 mod pages;
 mod reflector;

@@ -1,18 +1,19 @@
-//! The thread that answers test packets of one address family, at real-time priority where allowed.
+//! The thread that answers test packets, and questions for names, of one address family, at real-time priority where allowed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use rrul_proto::name_responder::Asked;
 use rrul_proto::one_way_packet::OneWayPacket;
 use rrul_proto::packet_train::TrainPacket;
 use rrul_proto::send_schedule::Random;
 use rrul_proto::session_reflector::{Incoming, Train};
 use rrul_proto::test_packet::{Kind, TestPacket};
 
-use super::Shared;
 use super::datagram_port::{DatagramPort, Departing, Route, Sent};
 use super::pages::Forwarding;
 use super::session::Session;
+use super::{Shared, name_answering};
 use crate::clock::{RawTime, WallClock};
 use crate::scheduling;
 use crate::socket::datagram::{self, Datagram};
@@ -77,6 +78,9 @@ fn take(
         return;
     }
     let Ok(packet) = TestPacket::read(octets) else {
+        if let Some(asked) = Asked::read(octets) {
+            return name_answering::answer(port, shared, &asked, octets.len(), datagram, source);
+        }
         forwarding.take(octets, source, route(port, source, datagram).from, shared);
         return;
     };

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
+use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::ObservationPoint;
 use rrul_model::time::TestTime;
@@ -26,6 +26,7 @@ use crate::control_link::{self, Compression, LinkError};
 use crate::flow_type::{FlowType, ServerPart};
 use crate::flow_types;
 use crate::host_clock::HostClock;
+use crate::socket::options;
 use crate::test_end::TestEnd;
 
 /// How long after the last phase a server goes on reading its counters: for what is still on its way.
@@ -61,13 +62,13 @@ struct Test {
 pub(super) enum Attached {
     /// The one stream of a flow.
     Stream(Responder),
-    /// One of the many connections of a flow, of this family and class.
-    Connection(AddressFamily, ServiceClass),
+    /// One of the many connections of a flow.
+    Connection(Responder),
     /// One more of those than is granted in this second.
     TooMany,
 }
 
-/// A flow whose stream has arrived.
+/// A flow whose stream, or one of whose connections, has arrived.
 pub(super) struct Responder {
     spec: FlowSpec,
     flow_type: &'static dyn FlowType,
@@ -77,6 +78,13 @@ pub(super) struct Responder {
 impl Responder {
     pub(super) fn respond(&self, stream: TcpStream) {
         self.flow_type.respond(&self.spec, stream, &self.end);
+    }
+
+    /// Serves one of many connections, which has not been answered.
+    pub(super) fn serve_connection(&self, stream: TcpStream, answer: &[u8]) {
+        // One that cannot be marked is served unmarked: the client's own end has said so before.
+        let _ = options::mark(&stream, self.spec.family, self.spec.class);
+        self.flow_type.serve_connection(&self.spec, stream, answer, &self.end);
     }
 }
 
@@ -157,7 +165,7 @@ impl Session {
         match packet.what {
             Sent::Reply => self.reflector().stamped(packet.flow, packet.sequence, sent),
             Sent::OneWay => self.one_way.stamped(packet.flow, packet.sequence, sent),
-            Sent::Train => {}
+            Sent::Train | Sent::Answer => {}
         }
     }
 
@@ -179,7 +187,8 @@ impl Session {
             ServerPart::Connections => {
                 let mut cap = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
                 let granted = cap.grant(RawTime::now().0);
-                Some(if granted { Attached::Connection(spec.family, spec.class) } else { Attached::TooMany })
+                let responder = || Responder { spec: spec.clone(), flow_type: *flow_type, end: Arc::clone(&test.end) };
+                Some(if granted { Attached::Connection(responder()) } else { Attached::TooMany })
             }
             ServerPart::Pages | ServerPart::Reflector | ServerPart::OneWay | ServerPart::Nothing => None,
         }
@@ -191,6 +200,12 @@ impl Session {
         let test = test.as_ref()?;
         let (spec, flow_type) = test.flows.get(&flow)?;
         (flow_type.server_part() == ServerPart::Pages).then(|| (spec.clone(), Arc::clone(&test.end)))
+    }
+
+    /// The class of a flow, if the session has it.
+    pub(super) fn class_of(&self, flow: u16) -> Option<ServiceClass> {
+        let test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
+        test.as_ref()?.flows.get(&FlowId(flow)).map(|(spec, _)| spec.class)
     }
 
     /// The flows whose packets the server sends by itself, in the order of the plan.

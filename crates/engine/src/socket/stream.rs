@@ -45,10 +45,18 @@ pub fn random_file() -> io::Result<&'static File> {
 /// # Errors
 /// `WouldBlock` when the stream's send timeout passed first; otherwise as sendfile(2).
 pub fn send_from(stream: &TcpStream, file: &File, offset: usize) -> io::Result<usize> {
+    send_part(stream, file, offset, CHUNK)
+}
+
+/// The same of up to `most` octets.
+///
+/// # Errors
+/// As [`send_from`].
+pub fn send_part(stream: &TcpStream, file: &File, offset: usize, most: usize) -> io::Result<usize> {
     let mut from = offset as libc::off_t;
+    let count = CHUNK.saturating_sub(offset).min(most);
     // SAFETY: both descriptors are open while borrowed, and `from` is valid to write to.
-    let sent =
-        unsafe { libc::sendfile(stream.as_raw_fd(), file.as_raw_fd(), &raw mut from, CHUNK.saturating_sub(offset)) };
+    let sent = unsafe { libc::sendfile(stream.as_raw_fd(), file.as_raw_fd(), &raw mut from, count) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 

@@ -61,7 +61,7 @@ table! {
         connection: u32,
         /// When it was opened.
         started: TestTime,
-        /// When this was read.
+        /// When nothing more was to be sent or received, and this was read.
         ended: TestTime,
         /// IP protocol number: 6 TCP, 17 UDP.
         transport: u8,

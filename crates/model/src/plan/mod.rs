@@ -6,6 +6,7 @@
 
 pub mod document;
 mod flows;
+mod parameter;
 mod read;
 pub use read::Surroundings;
 

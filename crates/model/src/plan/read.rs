@@ -3,12 +3,13 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::flow::{FlowTypeWords, Parameter, ParameterKind, Parameters};
+use crate::flow::{FlowTypeWords, Parameters};
 use crate::link_layer::LinkLayer;
 use crate::phase::Phase;
-use crate::units::{BitRate, ByteCount, parse_duration};
+use crate::units::parse_duration;
 
 use super::document::{Node, Value, nest, parse, parse_setting};
+use super::parameter::parameter;
 use super::{FlowEntry, PhaseLength, PlanError, TestPlan};
 
 const TOP_KEYS: &[&str] =
@@ -31,7 +32,6 @@ const FLOW_KEYS: &[&str] = &[
 const DEPTH: usize = 8;
 const DEFAULT_SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 const MOST_COPIES: i64 = 64;
-const MOST_COUNTED: i64 = 10_000;
 
 /// What the reader needs from outside.
 pub struct Surroundings<'a> {
@@ -303,37 +303,6 @@ fn parameters_of(node: &Node, label: &str, words: &FlowTypeWords) -> Result<Vec<
     Ok(sets)
 }
 
-fn parameter(node: &Node, key: &str, kind: ParameterKind) -> Result<Parameter, PlanError> {
-    match kind {
-        ParameterKind::Duration => quantity(node, key, "20ms", parse_duration),
-        ParameterKind::Size => quantity(node, key, "200B", str::parse::<ByteCount>),
-        ParameterKind::Rate => quantity(node, key, "20Mbit/s", str::parse::<BitRate>),
-        ParameterKind::Name => match text_of(node, key)? {
-            "" => Err(node.error(key, "must not be empty")),
-            text => Ok(Parameter::Text(text.to_owned())),
-        },
-        ParameterKind::Choice(known) => match text_of(node, key)? {
-            text if known.contains(&text) => Ok(Parameter::Text(text.to_owned())),
-            text => Err(node.error(key, format_args!("unknown \"{text}\"; known: {}", known.join(", ")))),
-        },
-        ParameterKind::Count => match node.value {
-            Value::Integer(count @ 0..=MOST_COUNTED) => Ok(Parameter::Integer(count)),
-            _ => Err(node.error(key, format_args!("write a number from 0 to {MOST_COUNTED}"))),
-        },
-    }
-}
-
-/// A quantity with its unit, kept as it was written.
-fn quantity<T, E: std::fmt::Display>(
-    node: &Node,
-    key: &str,
-    example: &str,
-    read: impl Fn(&str) -> Result<T, E>,
-) -> Result<Parameter, PlanError> {
-    let text = quantity_of(node, key, example)?;
-    read(text).map(|_| Parameter::Text(text.to_owned())).map_err(|error| node.error(key, error))
-}
-
 fn items(node: &Node) -> &[Node] {
     match &node.value {
         Value::List(items) => items,
@@ -362,7 +331,7 @@ fn optional<T>(node: &Node, key: &str, read: impl Fn(&Node) -> Result<T, PlanErr
     node.get(key).map(read).transpose()
 }
 
-fn text_of<'a>(node: &'a Node, key: &str) -> Result<&'a str, PlanError> {
+pub(super) fn text_of<'a>(node: &'a Node, key: &str) -> Result<&'a str, PlanError> {
     match &node.value {
         Value::Text(text) => Ok(text),
         _ => Err(node.error(key, "write text in quotes")),
@@ -382,7 +351,7 @@ fn duration(node: &Node, key: &str) -> Result<Duration, PlanError> {
 }
 
 /// The text of a quantity; a bare number lacks its unit.
-fn quantity_of<'a>(node: &'a Node, key: &str, example: &str) -> Result<&'a str, PlanError> {
+pub(super) fn quantity_of<'a>(node: &'a Node, key: &str, example: &str) -> Result<&'a str, PlanError> {
     text_of(node, key).map_err(|_| node.error(key, format_args!("write it with its unit, in quotes: \"{example}\"")))
 }
 

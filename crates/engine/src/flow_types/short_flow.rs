@@ -1,0 +1,368 @@
+//! Short flows: a new TCP connection now and then that carries a given number of octets (spec: Short Flow Transfer Rate).
+//!
+//! Most of what a page or an app fetches is over before TCP knows how fast the line is: what counts is how many round
+//! trips it takes, and what they last. Open loop, at the instants of a Poisson process: a transfer that drags on keeps
+//! nobody from beginning the next. At the client one thread drives all flows of this type.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
+use rrul_model::observation::{ConnectionTotals, ObservationPoint, ProbesSkipped, Transfer};
+use rrul_model::time::TestTime;
+use rrul_model::units::{ByteCount, Delay};
+use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose};
+use rrul_proto::poisson_schedule::PoissonSchedule;
+use rrul_proto::send_schedule::Random;
+use rrul_proto::short_flow::{NUMBER_OCTETS, decode_number, encode_number};
+use socket2::{Protocol, SockRef, Socket, Type};
+
+use super::transfer_attempt::{Attempt, Which};
+use super::{WAITING, at_once, stream_opening};
+use crate::clock::TestClock;
+use crate::control_link::read_exact_until;
+use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::observer::Notebook;
+use crate::socket::{options, stream, wait::WaitSet};
+use crate::test_end::{PATIENCE, TestEnd};
+use crate::{scheduling, tcp_info};
+
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(2);
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
+
+const DEFAULT_OCTETS: u64 = 100_000;
+const MOST_OCTETS: u64 = 100_000_000;
+
+/// When a transfer is given up, at both ends.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Transfers of one flow at the same time; one that is due beyond is left out.
+const MOST_AT_ONCE: usize = 8;
+
+/// How long the server waits for a client to close that has everything: its reset may have been lost.
+const CLOSING: Duration = Duration::from_secs(2);
+
+/// How long the server waits for the rest of what belongs to the opening.
+const OPENING_TIME: Duration = Duration::from_secs(5);
+
+/// Rows between two collections: two of each transfer.
+const ROWS: usize = 2048;
+
+/// The flow type.
+#[derive(Debug)]
+pub struct ShortFlow;
+
+impl FlowType for ShortFlow {
+    fn words(&self) -> &'static FlowTypeWords {
+        &FlowTypeWords {
+            name: "short_flow",
+            about: "now and then a new TCP connection that carries a given number of octets: time to complete, rate",
+            directed: true,
+            parameters: &[
+                ParameterWord {
+                    name: "size",
+                    kind: ParameterKind::Size,
+                    about: "octets of one transfer; default 100kB, most 100MB",
+                },
+                ParameterWord {
+                    name: "interval",
+                    kind: ParameterKind::Duration,
+                    about: "mean time from one to the next, exponentially distributed; default 2s, least 50ms",
+                },
+                ParameterWord {
+                    name: "congestion_control",
+                    kind: ParameterKind::Name,
+                    about: "of the kernel at both ends; default cubic",
+                },
+            ],
+        }
+    }
+
+    fn server_part(&self) -> ServerPart {
+        ServerPart::Connections
+    }
+
+    fn connections_per_second(&self, spec: &FlowSpec) -> f64 {
+        interval_of(spec).as_secs_f64().recip()
+    }
+
+    fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
+        BTreeMap::from([("size", format!("{}B", size_of(spec)))])
+    }
+
+    fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
+        at_once::spawn_one("short_flow", specs, initiation, Opener::new, run)
+    }
+
+    fn serve_connection(&self, spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &TestEnd) {
+        let Some(clock) = end.clock() else { return };
+        let started = clock.now();
+        let mut number = [0; NUMBER_OCTETS];
+        if read_exact_until(&mut stream, &mut number, Instant::now() + OPENING_TIME).is_err() {
+            return;
+        }
+        let number = decode_number(number);
+        if number == 0 {
+            // Once a flow is enough to tell what is in force.
+            if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
+                return end.failed(spec, reason);
+            }
+        } else {
+            let _ = options::congestion_control(&stream, congestion_control_of(spec), options::Asker::Stranger);
+        }
+        // What broke shows at the client, and in what the kernel counted.
+        let _ = serve(spec, &mut stream, answer, number, end);
+        let ended = see_closed(&stream, clock, end);
+        note_totals(&mut end.observer.notebook(1), &stream, spec, number, started, ended);
+    }
+}
+
+fn interval_of(spec: &FlowSpec) -> Duration {
+    spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
+}
+
+fn size_of(spec: &FlowSpec) -> u64 {
+    spec.parameters.size("size", ByteCount(DEFAULT_OCTETS)).0.clamp(1, MOST_OCTETS)
+}
+
+fn congestion_control_of(spec: &FlowSpec) -> &str {
+    spec.parameters.text("congestion_control").unwrap_or(stream_opening::CONGESTION_CONTROL)
+}
+
+/// The server's end of one transfer.
+fn serve(spec: &FlowSpec, stream: &mut TcpStream, answer: &[u8], number: u32, end: &TestEnd) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let deadline = Instant::now() + LONGEST;
+    let size = size_of(spec) as usize;
+    match spec.direction.unwrap_or(Direction::Down) {
+        Direction::Down => {
+            let file = stream::random_file()?;
+            // The answer leaves in one segment with what follows: alone it would take one of the first flight's.
+            SockRef::from(&*stream).set_tcp_cork(true)?;
+            stream.write_all(answer)?;
+            let mut sent = 0;
+            while sent < size {
+                sent += patient(end, deadline, || stream::send_part(stream, file, sent % stream::CHUNK, size - sent))?;
+            }
+            SockRef::from(&*stream).set_tcp_cork(false)
+        }
+        Direction::Up => {
+            stream.write_all(answer)?;
+            let mut arrived = 0;
+            while arrived < size {
+                match patient(end, deadline, || stream::discard(stream))? {
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    count => arrived += count,
+                }
+            }
+            stream.write_all(&encode_number(number))
+        }
+    }
+}
+
+/// Calls until something comes of it, the test is stopped, or the deadline has passed.
+fn patient(end: &TestEnd, deadline: Instant, mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match call() {
+            Err(error) if is_patience(&error) && !end.is_stopped() && Instant::now() < deadline => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Waits until the client has closed, and so has everything; when that was, or when all had been acknowledged.
+fn see_closed(mut stream: &TcpStream, clock: TestClock, end: &TestEnd) -> TestTime {
+    let deadline = Instant::now() + LONGEST;
+    let mut acknowledged: Option<(Instant, TestTime)> = None;
+    while !end.is_stopped() && Instant::now() < deadline {
+        match stream.read(&mut [0; 64]) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) if is_patience(&error) => {}
+            Err(_) => break,
+        }
+        let row = tcp_info::read(stream, rrul_model::flow::FlowId::CONTROL, clock.now());
+        if row.is_some_and(|row| row.unacked == 0 && row.notsent_bytes == 0) {
+            let (since, at) = *acknowledged.get_or_insert_with(|| (Instant::now(), clock.now()));
+            if since.elapsed() > CLOSING {
+                return at;
+            }
+        }
+    }
+    clock.now()
+}
+
+fn is_patience(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Notes what this end's kernel counted of a connection.
+fn note_totals(
+    notebook: &mut Notebook<'_>,
+    stream: &impl std::os::fd::AsFd,
+    spec: &FlowSpec,
+    connection: u32,
+    started: TestTime,
+    ended: TestTime,
+) {
+    let Some(info) = tcp_info::read(stream.as_fd(), spec.id, ended) else { return };
+    notebook.note(ConnectionTotals {
+        flow: spec.id,
+        connection,
+        started,
+        ended,
+        transport: libc::IPPROTO_TCP as u8,
+        options: info.options,
+        sent_octets: info.bytes_sent,
+        retransmitted_octets: info.bytes_retrans,
+        received_octets: info.bytes_received,
+        sent_segments: info.segs_out,
+        received_segments: info.segs_in,
+        sent_data_segments: info.data_segs_out,
+        received_data_segments: info.data_segs_in,
+        out_of_order: info.rcv_ooopack,
+    });
+}
+
+/// What begins the transfers of one flow.
+struct Opener {
+    spec: FlowSpec,
+    direction: Direction,
+    server: SocketAddr,
+    opening: [u8; CLIENT_OCTETS],
+    size: u64,
+    schedule: std::iter::Peekable<PoissonSchedule>,
+    interval: Duration,
+    sequence: u32,
+    pending: Vec<Attempt>,
+}
+
+impl Opener {
+    fn new(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, String> {
+        let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
+        let interval = interval_of(spec);
+        let opener = Self {
+            spec: spec.clone(),
+            direction: spec.direction.unwrap_or(Direction::Down),
+            server,
+            opening: ClientOpening::new(Purpose::Stream, initiation.token, spec.id.0).encode(),
+            size: size_of(spec),
+            schedule: PoissonSchedule::new(spec.window, interval, initiation.schedule_seed_for(spec)).peekable(),
+            interval,
+            sequence: 0,
+            pending: Vec::with_capacity(MOST_AT_ONCE),
+        };
+        // Whether this host marks such sockets, and what congestion control it has, shows before the test.
+        let socket = opener.socket().map_err(|error| format!("cannot set up a connection: {error}"))?;
+        stream_opening::prepare(&socket, spec, &initiation.end)?;
+        Ok(opener)
+    }
+
+    fn socket(&self) -> io::Result<Socket> {
+        let socket = Socket::new(options::domain(self.spec.family), Type::STREAM, Some(Protocol::TCP))?;
+        options::mark(&socket, self.spec.family, self.spec.class)?;
+        options::congestion_control(&socket, congestion_control_of(&self.spec), options::Asker::User)?;
+        socket.set_nonblocking(true)?;
+        socket.set_tcp_nodelay(true)?;
+        // Closing resets: nothing lingers in TIME_WAIT, and no cache of the kernel keeps what this connection learnt.
+        socket.set_linger(Some(Duration::ZERO))?;
+        Ok(socket)
+    }
+
+    fn due(&mut self) -> Option<TestTime> {
+        self.schedule.peek().copied()
+    }
+
+    /// Begins every transfer that is due.
+    fn open_due(&mut self, clock: TestClock, notebook: &mut Notebook<'_>) {
+        while let Some(scheduled) = self.due().filter(|due| *due <= clock.now()) {
+            self.schedule.next();
+            let now = clock.now();
+            // What became due while the host stalled would be a burst.
+            if now.since(scheduled) > Delay::from(self.interval) || self.pending.len() >= MOST_AT_ONCE {
+                notebook.note(ProbesSkipped { flow: self.spec.id, at: now, count: 1 });
+                continue;
+            }
+            let which = Which { flow: self.spec.id, sequence: self.sequence, scheduled, octets: ByteCount(self.size) };
+            self.sequence = self.sequence.wrapping_add(1);
+            let attempt = self
+                .socket()
+                .map(|socket| Attempt::start(which, socket, self.server, self.direction, self.opening, clock));
+            match attempt {
+                Ok(Ok(attempt)) => self.pending.push(attempt),
+                Ok(Err(row)) => notebook.note(row),
+                Err(_) => notebook.note(which.row(now, Transfer::IMPOSSIBLE)),
+            }
+        }
+    }
+
+    /// Notes a transfer that has come to its end, and what its connection carried.
+    fn close(&mut self, place: usize, row: Transfer, now: TestTime, notebook: &mut Notebook<'_>) {
+        let attempt = self.pending.swap_remove(place);
+        notebook.note(row);
+        note_totals(notebook, &attempt, &self.spec, row.sequence, row.started, now);
+    }
+}
+
+/// Begins and follows transfers until every one has come to its end or been waited for. The thread's whole life.
+fn run(end: &TestEnd, clock: TestClock, mut openers: Vec<Opener>) {
+    debug_assert_eq!(end.observer.point(), ObservationPoint::Client);
+    // Without permission stamps come a little later on a busy host; the environment says so.
+    let _ = scheduling::run_as_probe();
+    scheduling::prompt_timers();
+    let mut notebook = end.observer.notebook(ROWS);
+    let mut room = vec![0; 64 * 1024];
+    let mut random = room.clone();
+    Random(clock.now().0.cast_unsigned()).fill(&mut random);
+    let last = end.length() + WAITING;
+    let mut waiting = WaitSet::default();
+    loop {
+        let now = clock.now();
+        let due = openers.iter_mut().filter_map(Opener::due).min();
+        let mut started = openers.iter().flat_map(|opener| &opener.pending).map(Attempt::started).peekable();
+        if end.is_stopped() || now >= last || due.is_none() && started.peek().is_none() {
+            break;
+        }
+        let until = started.map(|started| started + LONGEST).chain(due).min().unwrap_or(last);
+        waiting.clear();
+        for attempt in openers.iter().flat_map(|opener| &opener.pending) {
+            attempt.wait_in(&mut waiting);
+        }
+        let patience = u64::try_from(until.since(now).0).map_or(Duration::ZERO, Duration::from_nanos);
+        // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
+        if waiting.wait(patience.min(PATIENCE)).is_err() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut begin = 0;
+        for opener in &mut openers {
+            let count = opener.pending.len();
+            // From the last to the first, so that the one that takes the place of a finished one has been looked at.
+            for place in (0..count).rev() {
+                let attempt = &mut opener.pending[place];
+                let ended =
+                    if waiting.ready(begin + place) { attempt.proceed(clock, &random, &mut room) } else { None };
+                let now = clock.now();
+                let ended = ended.or_else(|| (now >= attempt.started() + LONGEST).then(|| attempt.given_up(now)));
+                if let Some(row) = ended {
+                    opener.close(place, row, now, &mut notebook);
+                }
+            }
+            begin += count;
+        }
+        for opener in &mut openers {
+            opener.open_due(clock, &mut notebook);
+        }
+    }
+    let now = clock.now();
+    for opener in &mut openers {
+        while let Some(attempt) = opener.pending.last() {
+            let row = attempt.given_up(now);
+            opener.close(opener.pending.len() - 1, row, now, &mut notebook);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Answers to questions for names of a session, through the reflector's port.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use rrul_proto::name_responder::Asked;
+
+use super::Shared;
+use super::datagram_port::{DatagramPort, Departing, Route, Sent};
+use crate::clock::RawTime;
+use crate::socket::datagram::Datagram;
+
+/// Answers a question of so many octets, if it is one of a session's client, marked with the class of its flow.
+pub(super) fn answer(
+    port: &DatagramPort,
+    shared: &Shared,
+    asked: &Asked,
+    octets: usize,
+    datagram: &Datagram,
+    source: SocketAddr,
+) {
+    let Some(session) = shared.sessions.find(&asked.token) else { return };
+    let Some(class) = session.class_of(asked.flow) else { return };
+    let now = session.at(RawTime::now());
+    if session.reflector().resolve(octets, source.ip(), now).is_err() {
+        return;
+    }
+    let everywhere = port.address.ip().is_unspecified();
+    let Some(address) = (if everywhere { datagram.local } else { Some(port.address.ip()) }) else { return };
+    let departing =
+        Departing { session: Arc::downgrade(&session), what: Sent::Answer, flow: asked.flow, sequence: 0, sent: now };
+    let route = Route { to: source, from: everywhere.then_some(address) };
+    // Who gets no answer has noticed by itself.
+    let _ = port.send(&asked.answer(address), route, class.octet(), departing);
+}

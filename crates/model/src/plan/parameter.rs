@@ -1,0 +1,58 @@
+//! A parameter of a flow type as a plan writes it, checked against its kind.
+
+use std::net::IpAddr;
+
+use crate::flow::{Parameter, ParameterKind};
+use crate::units::{BitRate, ByteCount, parse_duration};
+
+use super::PlanError;
+use super::document::{Node, Value};
+use super::read::{quantity_of, text_of};
+
+const MOST_COUNTED: i64 = 10_000;
+
+/// The value that `node` holds for the parameter `key`.
+pub(super) fn parameter(node: &Node, key: &str, kind: ParameterKind) -> Result<Parameter, PlanError> {
+    match kind {
+        ParameterKind::Duration => quantity(node, key, "20ms", parse_duration),
+        ParameterKind::Size => quantity(node, key, "200B", str::parse::<ByteCount>),
+        ParameterKind::Rate => quantity(node, key, "20Mbit/s", str::parse::<BitRate>),
+        ParameterKind::Name => match text_of(node, key)? {
+            "" => Err(node.error(key, "must not be empty")),
+            text => Ok(Parameter::Text(text.to_owned())),
+        },
+        ParameterKind::Choice(known) => choice(node, key, known, "", |_| false),
+        ParameterKind::ChoiceOrAddress(known) => {
+            choice(node, key, known, ", or an IP address", |text| text.parse::<IpAddr>().is_ok())
+        }
+        ParameterKind::Count => match node.value {
+            Value::Integer(count @ 0..=MOST_COUNTED) => Ok(Parameter::Integer(count)),
+            _ => Err(node.error(key, format_args!("write a number from 0 to {MOST_COUNTED}"))),
+        },
+    }
+}
+
+/// One of these names, or other text that will do.
+fn choice(
+    node: &Node,
+    key: &str,
+    known: &[&str],
+    or: &str,
+    will_do: impl Fn(&str) -> bool,
+) -> Result<Parameter, PlanError> {
+    match text_of(node, key)? {
+        text if known.contains(&text) || will_do(text) => Ok(Parameter::Text(text.to_owned())),
+        text => Err(node.error(key, format_args!("unknown \"{text}\"; known: {}{or}", known.join(", ")))),
+    }
+}
+
+/// A quantity with its unit, kept as it was written.
+fn quantity<T, E: std::fmt::Display>(
+    node: &Node,
+    key: &str,
+    example: &str,
+    read: impl Fn(&str) -> Result<T, E>,
+) -> Result<Parameter, PlanError> {
+    let text = quantity_of(node, key, example)?;
+    read(text).map(|_| Parameter::Text(text.to_owned())).map_err(|error| node.error(key, error))
+}
