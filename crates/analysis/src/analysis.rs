@@ -20,12 +20,14 @@ use crate::metrics::host_health::HostHealth;
 use crate::metrics::icmp_messages::IcmpMessages;
 use crate::metrics::link_octets::LinkOctets;
 use crate::metrics::marking_path::Markings;
+use crate::metrics::name_lookups::NameLookups;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
 use crate::metrics::recovery::Recovery;
 use crate::metrics::saturation::Saturations;
 use crate::metrics::scored_window::ScoredWindow;
 use crate::metrics::sharing::Sharing;
+use crate::metrics::short_flows::ShortFlows;
 use crate::metrics::start_slew::StartSlew;
 use crate::metrics::steadiness::Stationarity;
 use crate::metrics::stream_delay::StreamDelay;
@@ -107,6 +109,10 @@ pub struct Analysis {
     pub start_slew: StartSlew,
     /// New connections all through the test.
     pub connections: Connections,
+    /// Look-ups of names, idle and loaded.
+    pub name_lookups: NameLookups,
+    /// Short flows, idle and loaded.
+    pub short_flows: ShortFlows,
     /// Delay within TCP streams, from write to read.
     pub stream_delay: StreamDelay,
     /// How the streams of the load share each direction.
@@ -119,7 +125,7 @@ pub struct Analysis {
     pub send_lateness: Option<DelayStatistics>,
     /// Flows that could not be set up or ended early.
     pub failed_flows: Vec<FailedFlow>,
-    /// Flows that the test can do without and that never sent anything (ICMP echo without permission).
+    /// Flows that the test can do without and that never sent anything (ICMP echo without permission, the resolver of a host that has none).
     pub absent_flows: Vec<FailedFlow>,
     /// Processor load of each host during the load phase.
     pub processor: Vec<ProcessorLoad>,

@@ -22,9 +22,9 @@ use crate::metrics::steadiness::{self, Stationarity};
 use crate::metrics::traffic::Traffic;
 use crate::metrics::{
     class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, host_health,
-    icmp_messages, link_octets, loss, marking_path, marking_tally, one_way_delay, packet_fate, processor_load,
-    send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip,
-    transactions, voip,
+    icmp_messages, link_octets, loss, marking_path, marking_tally, name_lookups, one_way_delay, packet_fate,
+    processor_load, send_lateness, sharing, short_flows, start_slew, start_spread, stream_delay, stream_limits,
+    tcp_ecn, tcp_loss, tcp_round_trip, transactions, voip,
 };
 use crate::recorded_time;
 use crate::validity::Validity;
@@ -93,7 +93,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let global_synchronization = global_synchronization::global_synchronization(recording, goodput, scored_of);
     let stream_limits = stream_limits::stream_limits(recording, scored_of);
     let stream_delay = stream_delay::stream_delay(recording, offset.as_ref(), |way| scored.of(way), end);
-    let voip = voip::voip(recording, &legs, offset.as_ref(), &scored.phases(&header.phases), waiting_time);
+    let phases = scored.phases(&header.phases);
+    let voip = voip::voip(recording, &legs, offset.as_ref(), &phases, waiting_time);
     let scored_load = scored.common.unwrap_or(load);
     let lateness = send_lateness::send_lateness(&probes);
     let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, &probes);
@@ -135,6 +136,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
         start_spread: start_spread::start_spread(recording),
         start_slew,
         connections: connections::connections(recording, end),
+        name_lookups: name_lookups::name_lookups(recording, &phases, end),
+        short_flows: short_flows::short_flows(recording, &phases, end),
         stream_delay,
         sharing,
         global_synchronization,

@@ -19,6 +19,10 @@ pub(crate) const MARKING_SWEEP: &str = "marking_sweep";
 pub(crate) const ICMP_ECHO: &str = "icmp_echo";
 /// Flow type of new connections.
 pub(crate) const TCP_CONNECT: &str = "tcp_connect";
+/// Flow type of look-ups of names.
+pub(crate) const DNS_LOOKUP: &str = "dns_lookup";
+/// Flow type of short transfers.
+pub(crate) const SHORT_FLOW: &str = "short_flow";
 /// Flow type of records in a TCP stream.
 pub(crate) const TCP_RECORDS: &str = "tcp_records";
 

@@ -29,12 +29,14 @@ use crate::metrics::host_health::HostHealth;
 use crate::metrics::icmp_messages::IcmpMessages;
 use crate::metrics::link_octets::LinkOctets;
 use crate::metrics::marking_path::Markings;
+use crate::metrics::name_lookups::NameLookups;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
 use crate::metrics::recovery::Recovery;
 use crate::metrics::saturation::Saturations;
 use crate::metrics::scored_window::ScoredWindow;
 use crate::metrics::sharing::Sharing;
+use crate::metrics::short_flows::ShortFlows;
 use crate::metrics::start_slew::StartSlew;
 use crate::metrics::steadiness::Stationarity;
 use crate::metrics::stream_delay::StreamDelay;
@@ -96,6 +98,10 @@ pub struct Summary {
     pub start_slew: StartSlew,
     /// New connections all through the test.
     pub connections: Connections,
+    /// Look-ups of names, idle and loaded.
+    pub name_lookups: NameLookups,
+    /// Short flows, idle and loaded.
+    pub short_flows: ShortFlows,
     /// Delay within TCP streams.
     pub stream_delay: StreamDelay,
     /// How the streams of the load share each direction.
@@ -274,6 +280,8 @@ impl From<&Analysis> for Summary {
             start_spread_ns: nanoseconds(analysis.start_spread),
             start_slew: analysis.start_slew.clone(),
             connections: analysis.connections.clone(),
+            name_lookups: analysis.name_lookups.clone(),
+            short_flows: analysis.short_flows.clone(),
             stream_delay: analysis.stream_delay.clone(),
             sharing: analysis.sharing.clone(),
             global_synchronization: analysis.global_synchronization.clone(),

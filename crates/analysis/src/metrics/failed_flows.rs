@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use rrul_model::flow::FlowId;
-use rrul_model::observation::{FlowEvent, FlowEventKind};
+use rrul_model::flow::{FlowId, FlowSpec};
+use rrul_model::observation::{FlowEvent, FlowEventKind, ObservationPoint};
 use rrul_model::recording::Recording;
 
 use crate::analysis::FailedFlow;
-use crate::join::{ICMP_ECHO, ProbeFlow};
+use crate::join::{DNS_LOOKUP, ICMP_ECHO, ProbeFlow};
 use crate::metric_word::{MetricGroup, MetricWord};
 
 /// The words for these lists.
@@ -24,7 +24,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         },
         MetricWord {
             name: "absent_flows[].flow, absent_flows[].reason",
-            about: "the same of flows that the test can do without and that never sent: ICMP echo without permission",
+            about: "the same of flows that the test can do without and that never sent: ICMP echo without permission, \
+                look-ups by the resolver of a host that has none",
             unit: "",
             source: "",
         },
@@ -35,7 +36,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 ///
 /// The test can do without ICMP echo, which the spec rules out as a method because networks treat it unlike other
 /// traffic, and which many systems allow to privileged users only. So an echo flow that never sent is absent; one that
-/// broke down on the way has failed.
+/// broke down on the way has failed. Which resolver the host has, and whether over both families, is its own affair: a
+/// flow that could not begin to ask it is absent too.
 pub(crate) fn failed_flows(recording: &Recording, probes: &[ProbeFlow<'_>]) -> (Vec<FailedFlow>, Vec<FailedFlow>) {
     let never_sent: HashSet<FlowId> =
         probes.iter().filter(|entry| entry.probes.is_empty()).map(|entry| entry.flow.id).collect();
@@ -46,5 +48,14 @@ pub(crate) fn failed_flows(recording: &Recording, probes: &[ProbeFlow<'_>]) -> (
         let reason = if event.detail.is_empty() { "no reason was recorded".to_owned() } else { event.detail.clone() };
         Some(FailedFlow { flow: flow.into(), reason })
     });
-    failed.partition(|entry| entry.flow.flow_type == ICMP_ECHO && never_sent.contains(&entry.flow.id))
+    let of_host = |flow: FlowId| {
+        let asks = |flow: &FlowSpec| flow.flow_type == DNS_LOOKUP && flow.parameters.text("resolver") == Some("system");
+        recording.flow(flow).is_some_and(asks)
+            && !recording
+                .tables_of(ObservationPoint::Client)
+                .any(|tables| tables.name_lookup.rows().any(|row| row.flow == flow))
+    };
+    failed.partition(|entry| {
+        entry.flow.flow_type == ICMP_ECHO && never_sent.contains(&entry.flow.id) || of_host(entry.flow.id)
+    })
 }

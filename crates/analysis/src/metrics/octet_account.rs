@@ -60,9 +60,9 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             source: "",
         },
         MetricWord {
-            name: "parts_octets.{probes,exchanges,connections,stream_records,voip,web,survey,control}",
+            name: "parts_octets.{probes,exchanges,connections,stream_records,name_lookups,short_flows,voip,web,survey,control}",
             about: "of `carried_octets`: open-loop probes and ICMP echo; request-response exchanges over UDP and TCP; new \
-                connections; records in a low-rate stream; VoIP-like streams; web pages; surveys of markings and paths; the \
+                connections; records in a low-rate stream; look-ups of names; short flows; VoIP-like streams; web pages; surveys of markings and paths; the \
                 control connection, which also carries the server's observations",
             unit: "octets",
             source: "",
@@ -183,6 +183,10 @@ pub struct Parts {
     pub connections: u64,
     /// Records in a low-rate stream.
     pub stream_records: u64,
+    /// Look-ups of names.
+    pub name_lookups: u64,
+    /// Short flows.
+    pub short_flows: u64,
     /// VoIP-like streams.
     pub voip: u64,
     /// Web pages.
@@ -203,6 +207,8 @@ impl Parts {
             Part::Exchanges => &mut self.exchanges,
             Part::Connections => &mut self.connections,
             Part::StreamRecords => &mut self.stream_records,
+            Part::NameLookups => &mut self.name_lookups,
+            Part::ShortFlows => &mut self.short_flows,
             Part::Voip => &mut self.voip,
             Part::Web => &mut self.web,
             Part::Survey => &mut self.survey,
@@ -213,8 +219,9 @@ impl Parts {
     /// All but the load and its acknowledgements: what measuring took.
     pub fn measuring(&self) -> u64 {
         let Self { load_data: _, load_acknowledgements: _, probes, exchanges, connections, .. } = self;
-        let Self { stream_records, voip, web, survey, control, .. } = self;
-        let parts = [probes, exchanges, connections, stream_records, voip, web, survey, control];
+        let Self { stream_records, name_lookups, short_flows, voip, web, survey, control, .. } = self;
+        let parts =
+            [probes, exchanges, connections, stream_records, name_lookups, short_flows, voip, web, survey, control];
         parts.into_iter().fold(0, |sum: u64, part| sum.saturating_add(*part))
     }
 }

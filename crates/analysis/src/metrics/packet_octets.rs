@@ -4,16 +4,16 @@
 use std::collections::HashMap;
 
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
-use rrul_model::observation::{Connection, ObservationPoint};
+use rrul_model::observation::{Connection, ConnectionTotals, NameLookup, ObservationPoint};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
 
 use crate::join::ICMP_ECHO;
-use crate::metrics::connection_octets;
 use crate::metrics::start_spread::{receiver, sender};
 use crate::metrics::tcp_octets::{TIMESTAMPS, header_octets, ip_header_octets};
 use crate::metrics::traffic::{Basis, Packets, Part, Traffic};
+use crate::metrics::{connection_octets, lookup_octets, opened_octets};
 use crate::statistics::counter::Counter;
 
 /// UDP header, and that of ICMP echo.
@@ -49,6 +49,10 @@ struct Seen {
     octets: Vec<(TestTime, u64)>,
     /// Attempts at new connections.
     attempts: Vec<Connection>,
+    /// Look-ups of names.
+    lookups: Vec<NameLookup>,
+    /// What connections carried that come and go, as each end has counted.
+    totals: [Vec<ConnectionTotals>; 2],
     /// Whether the packets that arrived at the server follow from the answers.
     told_by_answers: bool,
 }
@@ -86,6 +90,12 @@ impl Rows {
                 for row in tables.connection.rows() {
                     seen.entry(row.flow).or_default().attempts.push(row);
                 }
+                for row in tables.name_lookup.rows() {
+                    seen.entry(row.flow).or_default().lookups.push(row);
+                }
+                for row in tables.connection_totals.rows() {
+                    seen.entry(row.flow).or_default().totals[point as usize].push(row);
+                }
                 for row in tables.octets_received.rows() {
                     seen.entry(row.flow).or_default().octets.push((row.at, row.octets.0));
                 }
@@ -104,6 +114,18 @@ impl Rows {
         let Some(seen) = self.0.remove(&flow.id) else { return true };
         if !seen.attempts.is_empty() {
             connection_octets::count(flow, &seen.attempts, traffic);
+            return true;
+        }
+        // A page looks its hosts up as well.
+        let [client, server] = &seen.totals;
+        let opened = !(client.is_empty() && server.is_empty());
+        if opened {
+            opened_octets::count(flow, &seen.totals, traffic);
+        }
+        if !seen.lookups.is_empty() {
+            lookup_octets::count(flow, &seen.lookups, traffic);
+        }
+        if opened || !seen.lookups.is_empty() {
             return true;
         }
         let Some(length) = packet_octets(flow) else { return false };

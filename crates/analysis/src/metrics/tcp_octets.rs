@@ -29,7 +29,7 @@ pub(crate) fn ip_header_octets(family: AddressFamily) -> u64 {
 /// The timestamps option with its padding (RFC 7323).
 pub(crate) const TIMESTAMPS: u64 = 12;
 /// `TCPI_OPT_TIMESTAMPS`.
-const TIMESTAMPS_IN_USE: u8 = 1;
+pub(crate) const TIMESTAMPS_IN_USE: u8 = 1;
 /// Packet size where nothing is known of the path: Ethernet's.
 const USUAL_MTU: u64 = 1500;
 /// Acknowledgements of a data segment where nobody counted them (RFC 9293 section 3.8.6.3: every second one).

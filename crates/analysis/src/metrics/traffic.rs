@@ -11,7 +11,7 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::ByteCount;
 
 use crate::analysis::RatePoint;
-use crate::join::{ICMP_ECHO, UDP_PROBE};
+use crate::join::{DNS_LOOKUP, ICMP_ECHO, SHORT_FLOW, TCP_CONNECT, TCP_RECORDS, UDP_PROBE};
 use crate::metrics::{packet_octets, tcp_octets};
 use crate::statistics::counter::Counter;
 use crate::statistics::time_bins::TimeBins;
@@ -25,6 +25,8 @@ pub(crate) enum Part {
     Exchanges,
     Connections,
     StreamRecords,
+    NameLookups,
+    ShortFlows,
     Voip,
     Web,
     Survey,
@@ -40,8 +42,10 @@ impl Part {
             (Component::Web, _) => Self::Web,
             (Component::Analysis, _) => Self::Survey,
             (Component::Realtime, UDP_PROBE | ICMP_ECHO) => Self::Probes,
-            (Component::Realtime, "tcp_connect") => Self::Connections,
-            (Component::Realtime, "tcp_records") => Self::StreamRecords,
+            (Component::Realtime, TCP_CONNECT) => Self::Connections,
+            (Component::Realtime, TCP_RECORDS) => Self::StreamRecords,
+            (Component::Realtime, DNS_LOOKUP) => Self::NameLookups,
+            (Component::Realtime, SHORT_FLOW) => Self::ShortFlows,
             (Component::Realtime, _) => Self::Exchanges,
         }
     }

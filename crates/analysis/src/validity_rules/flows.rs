@@ -15,7 +15,8 @@ const FLOW_FAILED: ReasonWord = ReasonWord {
 const FLOW_ABSENT: ReasonWord = ReasonWord {
     code: "flow_absent",
     severities: &[Severity::Info],
-    when: "ICMP echo never began. The spec rules it out as a method, and many systems allow it to privileged users only",
+    when: "ICMP echo never began: the spec rules it out as a method, and many systems allow it to privileged users only; or \
+        the client's host has no resolver to be asked, in that family",
 };
 
 const FAMILY_ABSENT: ReasonWord = ReasonWord {
@@ -31,10 +32,18 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
         .failed_flows
         .iter()
         .map(|entry| FLOW_FAILED.reason(Severity::Doubt, format!("{} failed: {}", entry.flow.name, entry.reason)));
-    let absent = analysis
-        .absent_flows
-        .iter()
-        .map(|entry| FLOW_ABSENT.reason(Severity::Info, format!("{} is absent: {}", entry.flow.name, entry.reason)));
+    // Several flows that are absent for one reason are told once.
+    let mut absent: Vec<(&str, Vec<&str>)> = Vec::new();
+    for entry in &analysis.absent_flows {
+        match absent.iter_mut().find(|(reason, _)| *reason == entry.reason) {
+            Some((_, names)) => names.push(&entry.flow.name),
+            None => absent.push((&entry.reason, vec![&entry.flow.name])),
+        }
+    }
+    let absent = absent.into_iter().map(|(reason, names)| {
+        let are = if names.len() == 1 { "is" } else { "are" };
+        FLOW_ABSENT.reason(Severity::Info, format!("{} {are} absent: {reason}", names.join(", ")))
+    });
     // The spec asks for both families where both are available; which are is a property of the network.
     let families = analysis.absent_families.iter().map(|entry| {
         FAMILY_ABSENT.reason(Severity::Info, format!("{} was not tested: {}", entry.family, entry.reason))

@@ -14,6 +14,7 @@ mod icmp_messages;
 mod live;
 mod markings;
 mod metric_list;
+mod names_and_short_flows;
 mod octets;
 mod one_way_delay;
 mod other_metrics;

@@ -1,0 +1,160 @@
+//! The octets of connections that are opened one after another and carry something: short flows, pages.
+//!
+//! Each end has read, as a connection ended, what its kernel had counted of it. What arrived is counted by the receiver, and
+//! spread evenly over the time in which the connection stood.
+
+use std::collections::BTreeMap;
+
+use rrul_model::flow::{Direction, FlowSpec};
+use rrul_model::observation::{ConnectionTotals, ObservationPoint};
+use rrul_model::time::TestTime;
+
+use crate::metrics::start_spread::{receiver, sender};
+use crate::metrics::tcp_octets::{TIMESTAMPS, TIMESTAMPS_IN_USE, header_octets, ip_header_octets};
+use crate::metrics::traffic::{Basis, Packets, Part, Traffic};
+use crate::statistics::counter::Counter;
+
+/// Options of a SYN segment beside timestamps: maximum segment size, SACK permitted, window scale.
+const SYN_OPTIONS: u64 = 8;
+/// What a segment that arrives out of order adds to an acknowledgement, the mean over many links: 4 octets with padding,
+/// and 8 for each block, in most of the acknowledgements that such segments get.
+const SELECTIVE: u64 = 16;
+/// IP protocol number of UDP.
+const UDP: u8 = 17;
+/// UDP header.
+const UDP_HEADER: u64 = 8;
+
+/// Totals of one connection as both ends have them.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ends([Option<ConnectionTotals>; 2]);
+
+impl Ends {
+    fn at(&self, point: ObservationPoint) -> Option<&ConnectionTotals> {
+        self.0[point as usize].as_ref()
+    }
+}
+
+/// Something that travelled while a connection stood.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    from: TestTime,
+    to: TestTime,
+    count: u64,
+    octets: u64,
+}
+
+/// Puts the connections of one flow into the traffic; `totals` are what each end noted.
+pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffic: &mut Traffic) {
+    let mut connections: BTreeMap<u32, Ends> = BTreeMap::new();
+    for point in [ObservationPoint::Client, ObservationPoint::Server] {
+        for row in &totals[point as usize] {
+            connections.entry(row.connection).or_default().0[point as usize].get_or_insert(*row);
+        }
+    }
+    for direction in Direction::ALL {
+        let (here, there) = (receiver(direction), sender(direction));
+        let mut counted = Vec::new();
+        let mut estimated = Vec::new();
+        let mut offered = Vec::new();
+        for ends in connections.values() {
+            let left = ends.at(there).map(|row| sent(flow, row, ends.at(here)));
+            let arrived = ends.at(here).map(|row| received(flow, row, ends.at(there)));
+            // Where the other end tells nothing of it: what it has answered had reached it.
+            let answered = ends.at(there).is_some_and(|row| row.received_segments > 0);
+            estimated.extend(left.filter(|_| arrived.is_none() && answered));
+            counted.extend(arrived);
+            offered.extend(left.or(arrived));
+        }
+        let packets = |basis, pieces: &[Piece]| Packets {
+            part: Part::of(flow),
+            family: flow.family,
+            direction,
+            basis,
+            count: spread(pieces, |piece| piece.count),
+            octets: spread(pieces, |piece| piece.octets),
+        };
+        traffic.carried.push(packets(Basis::Counted, &counted));
+        if !estimated.is_empty() {
+            traffic.carried.push(packets(Basis::Estimated, &estimated));
+        }
+        traffic.offered.push(packets(Basis::Counted, &offered));
+    }
+}
+
+/// What arrived at this end.
+fn received(flow: &FlowSpec, row: &ConnectionTotals, peer: Option<&ConnectionTotals>) -> Piece {
+    let count = u64::from(row.received_segments);
+    let data = u64::from(row.received_data_segments);
+    // What came twice: data segments beyond those that the octets in order fill, each as long as the mean of those sent.
+    let again = peer.filter(|peer| peer.transport != UDP && peer.retransmitted_octets > 0);
+    let mean = again.map_or(0, |peer| peer.sent_octets / u64::from(peer.sent_data_segments.max(1)));
+    let payload = row.received_octets.max(data.saturating_mul(mean));
+    piece(flow, row, peer, count, payload, peer.map_or(0, |peer| peer.out_of_order))
+}
+
+/// What this end sent.
+fn sent(flow: &FlowSpec, row: &ConnectionTotals, peer: Option<&ConnectionTotals>) -> Piece {
+    piece(flow, row, peer, u64::from(row.sent_segments), row.sent_octets, row.out_of_order)
+}
+
+fn piece(
+    flow: &FlowSpec,
+    row: &ConnectionTotals,
+    peer: Option<&ConnectionTotals>,
+    count: u64,
+    payload: u64,
+    out_of_order: u32,
+) -> Piece {
+    let headers = if row.transport == UDP {
+        count.saturating_mul(ip_header_octets(flow.family) + UDP_HEADER)
+    } else {
+        let either = row.options | peer.map_or(0, |peer| peer.options);
+        let timestamps = if either & TIMESTAMPS_IN_USE != 0 { TIMESTAMPS } else { 0 };
+        let selective = u64::from(out_of_order).saturating_mul(SELECTIVE);
+        let syn = if count > 0 { SYN_OPTIONS } else { 0 };
+        count.saturating_mul(header_octets(flow.family) + timestamps).saturating_add(selective).saturating_add(syn)
+    };
+    Piece { from: row.started, to: row.ended, count, octets: payload.saturating_add(headers) }
+}
+
+/// How much of these there has been, over time.
+fn spread(pieces: &[Piece], of: impl Fn(&Piece) -> u64) -> Counter {
+    // Where the pace changes, and by how much; what takes no time is taken to take a nanosecond.
+    let mut edges: Vec<(TestTime, f64)> = Vec::with_capacity(2 * pieces.len());
+    for piece in pieces {
+        let to = piece.to.max(TestTime(piece.from.0.saturating_add(1)));
+        let pace = of(piece) as f64 / nanoseconds(piece.from, to).max(1.0);
+        edges.extend([(piece.from, pace), (to, -pace)]);
+    }
+    edges.sort_by_key(|(at, _)| *at);
+    let (mut sum, mut pace) = (0.0_f64, 0.0_f64);
+    let mut last: Option<TestTime> = None;
+    let readings = edges.into_iter().map(|(at, change)| {
+        sum += last.map_or(0.0, |last| nanoseconds(last, at)) * pace.max(0.0);
+        pace += change;
+        last = Some(at);
+        (at, sum.round() as u64)
+    });
+    Counter::new(readings.collect())
+}
+
+/// From one instant to another without overflow, however far apart.
+fn nanoseconds(from: TestTime, to: TestTime) -> f64 {
+    (i128::from(to.0) - i128::from(from.0)) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_connection_carried_is_spread_over_its_time() {
+        let piece = |from, to, octets| Piece { from: TestTime(from), to: TestTime(to), count: 1, octets };
+        let counter = spread(&[piece(0, 100, 1000), piece(50, 150, 2000), piece(200, 200, 7)], |piece| piece.octets);
+        let at = |at: i64| counter.at(TestTime(at)).round();
+        assert_eq!(
+            [-5, 0, 25, 50, 100, 125, 150, 199, 201].map(at),
+            [0., 0., 250., 500., 2000., 2500., 3000., 3000., 3007.]
+        );
+    }
+}

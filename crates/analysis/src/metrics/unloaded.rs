@@ -1,0 +1,50 @@
+//! What is done idle and again under load, on the same schedule: page loads, look-ups, short flows.
+
+use rrul_model::phase::{Phase, PhaseWindow};
+use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+/// Something of the line before the load, under it, and after it.
+///
+/// The survey before the baseline counts as unloaded here: it is where these have their time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct ByLoad<T> {
+    /// In the phases `before` and `idle`.
+    pub unloaded: Option<T>,
+    /// Under load.
+    pub load: Option<T>,
+    /// After the load.
+    pub after: Option<T>,
+}
+
+impl<T> ByLoad<T> {
+    /// All three, each made of the things that began in these phases, as `began` says of them.
+    pub(crate) fn of<R: Copy>(
+        phases: &[PhaseWindow],
+        things: &[R],
+        began: impl Fn(R) -> TestTime,
+        make: impl Fn(&[R]) -> Option<T>,
+    ) -> Self {
+        let within = |wanted: &[Phase]| {
+            let windows = || phases.iter().filter(|entry| wanted.contains(&entry.phase));
+            let chosen: Vec<R> = things
+                .iter()
+                .copied()
+                .filter(|thing| windows().any(|entry| entry.window.contains(began(*thing))))
+                .collect();
+            make(&chosen)
+        };
+        Self {
+            unloaded: within(&[Phase::Before, Phase::Idle]),
+            load: within(&[Phase::Load]),
+            after: within(&[Phase::After]),
+        }
+    }
+
+    /// One time under load over the same before it; `None` when either is unknown.
+    pub(crate) fn ratio(&self, of: impl Fn(&T) -> Option<Delay>) -> Option<f64> {
+        let (load, unloaded) = (of(self.load.as_ref()?)?, of(self.unloaded.as_ref()?)?);
+        (unloaded.0 > 0).then(|| load.0 as f64 / unloaded.0 as f64)
+    }
+}
