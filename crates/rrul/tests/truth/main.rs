@@ -7,9 +7,11 @@ mod clocks;
 mod fates;
 mod link_log;
 mod markings;
+mod names;
 mod over_a_link;
 mod own_queue;
 mod pages;
+mod short_flows;
 mod voice;
 
 use std::time::Duration;

@@ -93,6 +93,18 @@ pub(crate) fn measure_against(
     families: Families,
     title: &str,
 ) -> Measured {
+    measure_beside(server, link, plan, families, title, |_| {})
+}
+
+/// The same with something else in the lab, begun before the run is.
+pub(crate) fn measure_beside(
+    server: ServerOptions,
+    link: &Link,
+    plan: &str,
+    families: Families,
+    title: &str,
+    beside: impl FnOnce(&Lab),
+) -> Measured {
     let words = vocabulary();
     let surroundings = Surroundings { flow_types: &words, find: &|_| None };
     let plan =
@@ -100,6 +112,7 @@ pub(crate) fn measure_against(
     let lab = Lab::up(link, 1).expect("a lab, as one is available");
     let server = lab.server().run(move || Server::start(server));
     let server = server.expect("a thread at the far end").expect("a server at the far end");
+    beside(&lab);
     let options = RunOptions {
         server: AddressFamily::ALL.map(|family| lab.server().address(family).to_string()).join(","),
         port: rrul_engine::PORT,

@@ -1,0 +1,168 @@
+//! Short flows, held against TCP's slow start and against the link's log.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rrul_analysis::Analysis;
+use rrul_engine::client::Families;
+use rrul_lab::{Link, Record, lab_available_for};
+use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::observation::{ObservationPoint, Transfer};
+use rrul_model::phase::Phase;
+
+use crate::link_log::window_of;
+use crate::over_a_link::{Measured, measure_over};
+
+const TCP: u8 = 6;
+
+/// The class of short flows, which nothing else has.
+const AF31: u8 = 26 << 2;
+
+const ROUND_TRIP: f64 = 40.0;
+
+/// Segments that Linux sends at once in the beginning (RFC 6928).
+const INITIAL_WINDOW: u64 = 10;
+
+/// Octets that the client sends first, and that the server does.
+const HEADS: [u64; 2] = [32, 8];
+
+/// Short flows in a class of their own beside probes; so few that they hardly meet.
+fn plan(sizes: &str, interval: &str) -> String {
+    format!(
+        "title = \"short flows\"\nphases = {{ idle = \"14s\", after = \"2s\" }}\n\
+         [flow.short]\ntype = \"short_flow\"\ncomponent = \"realtime\"\nduring = [\"idle\"]\nclass = \"AF31\"\n\
+         each.direction = [\"down\", \"up\"]\neach.size = [{sizes}]\ninterval = \"{interval}\"\n\
+         [flow.probe]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\ninterval = \"100ms\"\n"
+    )
+}
+
+fn measure(down: u64, up: u64, plan: &str) -> (Measured, Analysis) {
+    let text = format!(
+        "# A link of the test\nrtt = \"{ROUND_TRIP}ms\"\n[up]\nrate = \"{up}Mbit/s\"\n[down]\nrate = \"{down}Mbit/s\"\n"
+    );
+    let link = Link::from_toml("short.toml", &text).expect("a link file");
+    let measured = measure_over(&link, plan, Families::Both, "short flows");
+    let analysis = rrul_analysis::analyze(&measured.recording);
+    (measured, analysis)
+}
+
+/// When slow start is through with so many octets, milliseconds from the SYN: a round trip for the handshake, and one for
+/// every flight, each twice as large as the one before. A flight that takes longer to be transmitted than a round trip
+/// takes that long; behind the last one comes its own transmission.
+fn slow_start(size: u64, megabits: u64, family: AddressFamily, direction: Direction) -> f64 {
+    let (payload, head) = match (family, direction) {
+        (AddressFamily::Ipv4, Direction::Up) => (1448, HEADS[0]),
+        (AddressFamily::Ipv4, Direction::Down) => (1448, HEADS[1]),
+        (AddressFamily::Ipv6, Direction::Up) => (1428, HEADS[0]),
+        (AddressFamily::Ipv6, Direction::Down) => (1428, HEADS[1]),
+    };
+    let transmission = |segments: f64| segments * 1500.0 * 8.0 / (megabits as f64 * 1000.0);
+    let mut left = (size + head) as f64 / payload as f64;
+    let mut flight = INITIAL_WINDOW as f64;
+    let mut time = ROUND_TRIP;
+    while left > flight {
+        time += transmission(flight).max(ROUND_TRIP);
+        left -= flight;
+        flight *= 2.0;
+    }
+    time + ROUND_TRIP + transmission(left)
+}
+
+fn completion_is_that_of_slow_start(analysis: &Analysis, rates: [u64; 2]) {
+    let mut wrong = Vec::new();
+    for group in &analysis.short_flows.groups {
+        let kind = group.kind;
+        let rate = rates[usize::from(kind.direction == Direction::Up)];
+        let truth = slow_start(kind.size.0, rate, kind.family, kind.direction);
+        let found = group.transfers.unloaded.expect("there were some");
+        let p50 = found.completion.p50.expect("all were completed").milliseconds();
+        let line = format!(
+            "{} {} octets {}: {} transfers, P50 {p50:.1} ms, slow start {truth:.1} ms ({:+.1} %)",
+            kind.direction,
+            kind.size.0,
+            kind.family,
+            found.completion.n,
+            (p50 / truth - 1.0) * 100.0
+        );
+        eprintln!("{line}");
+        if (p50 / truth - 1.0).abs() > 0.1 {
+            wrong.push(line);
+        }
+        assert_eq!(found.completion.lost, 0, "{kind:?}");
+        let bps = found.rate_p50_bps.expect("all were completed").0 as f64;
+        assert!((bps / (kind.size.0 as f64 * 8e3 / p50) - 1.0).abs() < 0.01, "{bps} bit/s in {p50} ms");
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+fn records(measured: &Measured, direction: Direction) -> impl Iterator<Item = &Record> {
+    measured.truth.direction(direction).records().filter(|record| record.protocol == TCP)
+}
+
+/// Every connection is in the log once, and every segment of it bears the class, but for the SYN-ACK, which bears what the
+/// server's host gives it.
+fn every_connection_is_counted_and_marked(measured: &Measured) {
+    let client = measured.recording.tables_of(ObservationPoint::Client);
+    let transfers: Vec<Transfer> = client.flat_map(|tables| tables.transfer.rows()).collect();
+    let port = |record: &Record, direction| match direction {
+        Direction::Up => (record.family, record.source_port),
+        Direction::Down => (record.family, record.destination_port),
+    };
+    let ports: BTreeSet<_> = records(measured, Direction::Up)
+        .filter(|record| record.tos_in == AF31)
+        .map(|record| port(record, Direction::Up))
+        .collect();
+    assert_eq!(ports.len(), transfers.len(), "connections in the log, and rows");
+    assert!(transfers.len() > 40, "{} transfers", transfers.len());
+    for direction in Direction::ALL {
+        let own = records(measured, direction).filter(|record| ports.contains(&port(record, direction)));
+        let mut unmarked: BTreeMap<(AddressFamily, u16), u32> = BTreeMap::new();
+        for record in own.filter(|record| record.tos_in != AF31) {
+            *unmarked.entry(port(record, direction)).or_default() += 1;
+            assert_eq!((direction, record.tcp_payload), (Direction::Down, 0), "{record:?}");
+        }
+        assert!(unmarked.values().all(|count| *count == 1), "{direction}: {unmarked:?}");
+    }
+}
+
+/// What the account says of short flows alone, against the log.
+fn octets_are_the_logs(measured: &Measured, analysis: &Analysis) {
+    let window = window_of(&measured.recording, Phase::Idle).start..window_of(&measured.recording, Phase::After).end;
+    for direction in Direction::ALL {
+        let ports: BTreeSet<_> = records(measured, Direction::Up)
+            .filter(|record| record.tos_in == AF31)
+            .map(|record| (record.family, record.source_port))
+            .collect();
+        let own = records(measured, direction).filter(|record| match direction {
+            Direction::Up => ports.contains(&(record.family, record.source_port)),
+            Direction::Down => ports.contains(&(record.family, record.destination_port)),
+        });
+        let own: Vec<&Record> = own.filter(|record| record.delivery().is_some_and(|at| window.contains(&at))).collect();
+        let truth: f64 = own.iter().map(|record| f64::from(record.length)).sum();
+        let phases =
+            [&analysis.link_octets.idle, &analysis.link_octets.after].map(|phase| phase.as_ref().expect("it was"));
+        let found = phases.map(|phase| phase.of(direction).all.parts_octets.short_flows as f64).iter().sum::<f64>();
+        eprintln!("short flows {direction}: {found} octets, log {truth} in {} packets", own.len());
+        assert!((found / truth - 1.0).abs() < 0.01, "{direction}: {found} octets, the log has {truth}");
+    }
+}
+
+#[test]
+fn short_flows_take_what_slow_start_takes_and_are_counted_octet_by_octet() {
+    if !lab_available_for("short_flows_take_what_slow_start_takes_and_are_counted_octet_by_octet") {
+        return;
+    }
+    let (measured, analysis) = measure(200, 200, &plan("\"10kB\", \"100kB\", \"1MB\"", "1s"));
+    completion_is_that_of_slow_start(&analysis, [200, 200]);
+    every_connection_is_counted_and_marked(&measured);
+    octets_are_the_logs(&measured, &analysis);
+}
+
+#[test]
+fn short_flows_that_a_slow_line_holds_up_take_as_long_as_that_takes() {
+    if !lab_available_for("short_flows_that_a_slow_line_holds_up_take_as_long_as_that_takes") {
+        return;
+    }
+    let (measured, analysis) = measure(20, 8, &plan("\"10kB\", \"100kB\"", "2s"));
+    completion_is_that_of_slow_start(&analysis, [20, 8]);
+    octets_are_the_logs(&measured, &analysis);
+}
