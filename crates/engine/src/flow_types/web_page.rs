@@ -3,7 +3,7 @@
 //! What the page consists of is frozen in a manifest; rrul's own server serves it. Loads begin on a grid and take turns
 //! between families and versions of HTTP, so that they never load each other: one thread drives them all.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::thread::JoinHandle;
@@ -157,6 +157,8 @@ fn turns(flows: &[Flow], initiation: &Initiation, clock: TestClock) -> Vec<Turns
             token: initiation.token,
             clock,
             connections: Cell::new(0),
+            lookups: Cell::new(0),
+            asked: RefCell::default(),
         };
         Turns {
             cap: flow.spec.parameters.duration("cap", DEFAULT_CAP),

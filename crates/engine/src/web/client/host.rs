@@ -16,6 +16,7 @@ use tokio::sync::{OnceCell, oneshot};
 use super::Visitor;
 use super::dial::{Dialled, dial};
 use super::exchange::{Address, Progress, exchange};
+use super::look_up::look_up;
 
 /// Connections to one host over HTTP/1.1, in every browser.
 const MOST_CONNECTIONS: usize = 6;
@@ -200,7 +201,7 @@ impl Host {
     async fn dial(&self, visitor: &Visitor, asked: &RefCell<Asked>) -> io::Result<Rc<Dialled>> {
         let begun = visitor.clock.now();
         let known = self.address.initialized();
-        self.address.get_or_try_init(|| visitor.look_up(&self.name)).await?;
+        self.address.get_or_try_init(|| look_up(visitor, &self.name)).await?;
         if !known {
             asked.borrow_mut().lookup = visitor.clock.now().since(begun);
         }

@@ -12,13 +12,15 @@
 pub mod dial;
 pub mod exchange;
 pub mod host;
+mod look_up;
 pub mod page_load;
 mod quic_socket;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 
 use rrul_model::flow::FlowSpec;
+use rrul_model::observation::NameLookup;
 use rrul_model::page::{HttpVersion, Page};
 use rrul_proto::token::Token;
 
@@ -41,14 +43,13 @@ pub struct Visitor {
     pub clock: TestClock,
     /// Connections opened so far, all loads together.
     pub connections: Cell<u32>,
+    /// Names looked up so far, all loads together.
+    pub lookups: Cell<u32>,
+    /// What came of those of the load under way.
+    pub asked: RefCell<Vec<NameLookup>>,
 }
 
 impl Visitor {
-    /// Looks up the name of a host.
-    async fn look_up(&self, _name: &str) -> std::io::Result<()> {
-        Ok(())
-    }
-
     /// The number of a new connection.
     fn next_connection(&self) -> u32 {
         self.connections.replace(self.connections.get().wrapping_add(1))

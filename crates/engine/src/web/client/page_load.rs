@@ -107,6 +107,7 @@ async fn run(load: &Rc<Load>, times: Times, stopped: impl Future<Output = ()>) -
         fallbacks,
     };
     observed.push(row.into());
+    observed.extend(visitor.asked.borrow_mut().drain(..).map(Observation::from));
     observed.extend(load.hosts.iter().flat_map(|host| host.totals(parted)).map(Observation::from));
     observed
 }
