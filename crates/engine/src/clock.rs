@@ -38,6 +38,12 @@ pub fn wall_now() -> i64 {
     read(libc::CLOCK_REALTIME)
 }
 
+/// `CLOCK_MONOTONIC` less `CLOCK_MONOTONIC_RAW`, nanoseconds, now: other programs tell their times on the former, which time
+/// services slew.
+pub fn monotonic_distance() -> i64 {
+    distance(libc::CLOCK_MONOTONIC).0
+}
+
 fn read(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec to write to, and both clocks exist on every Linux since 2.6.28.
@@ -119,21 +125,25 @@ impl WallClock {
         RawTime(wall.saturating_sub(self.distance))
     }
 
-    /// Wall clock less raw clock, and when. Of a few tries the one with the narrowest bracket: a thread that is
-    /// interrupted between the readings would be off by the interruption.
     fn measure() -> (i64, RawTime) {
-        let mut best = (i64::MAX, 0, RawTime(0));
-        for _ in 0..5 {
-            let before = RawTime::now();
-            let wall = wall_now();
-            let after = RawTime::now();
-            let width = after.since(before);
-            if width < best.0 {
-                best = (width, wall - (before.0 + width / 2), after);
-            }
-        }
-        (best.1, best.2)
+        distance(libc::CLOCK_REALTIME)
     }
+}
+
+/// A clock less the raw clock, and when. Of a few tries the one with the narrowest bracket: a thread that is interrupted
+/// between the readings would be off by the interruption.
+fn distance(clock: libc::clockid_t) -> (i64, RawTime) {
+    let mut best = (i64::MAX, 0, RawTime(0));
+    for _ in 0..5 {
+        let before = RawTime::now();
+        let other = read(clock);
+        let after = RawTime::now();
+        let width = after.since(before);
+        if width < best.0 {
+            best = (width, other - (before.0 + width / 2), after);
+        }
+    }
+    (best.1, best.2)
 }
 
 impl Default for WallClock {

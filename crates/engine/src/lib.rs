@@ -9,6 +9,7 @@
 //! - [`client::run`] leads a test; [`server::Server`] answers it
 //! - [`flow_types::FLOW_TYPES`] is the shelf of flow types; [`flow_type::FlowType`] is what one is
 
+mod browser;
 pub mod client;
 pub mod clock;
 pub mod control_link;

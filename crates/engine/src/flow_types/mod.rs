@@ -1,6 +1,7 @@
 //! The shelf of flow types.
 
 mod at_once;
+pub mod browser_page;
 pub mod bulk_tcp;
 mod connection_attempt;
 pub mod dns_lookup;
@@ -39,6 +40,7 @@ pub const FLOW_TYPES: &[&dyn FlowType] = &[
     &web_page::WebPage,
     &dns_lookup::DnsLookup,
     &short_flow::ShortFlow,
+    &browser_page::BrowserPage,
 ];
 
 /// The flow type with this name.

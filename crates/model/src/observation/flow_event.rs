@@ -26,6 +26,8 @@ pub enum FlowEventKind {
     Uses,
     /// An object that a browser asked for; the detail is load, number of the object, URL.
     Resource,
+    /// One load of a page failed, or what loads pages broke down; the detail is the load and why. The flow goes on.
+    LoadFailed,
     /// The sender stopped as planned.
     Stopped,
     /// The flow could not be set up or ended early; the detail says why. The rest of the test goes on.

@@ -34,7 +34,10 @@ pub use stream::{
     TransactionTable,
 };
 pub use transfer::{ConnectionTotals, ConnectionTotalsTable, Transfer, TransferTable};
-pub use web::{BrowserTiming, BrowserTimingTable, PageLoad, PageLoadTable, WebObject, WebObjectTable};
+pub use web::{
+    BrowserTime, BrowserTimeTable, BrowserTiming, BrowserTimingTable, PageLoad, PageLoadTable, WebObject,
+    WebObjectTable,
+};
 
 /// Who saw it (RFC 7011: observation point).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -83,6 +86,7 @@ about_flows!(
     PageLoad,
     WebObject,
     BrowserTiming,
+    BrowserTime,
     SocketDrops
 );
 impl About for CpuTime {}
@@ -198,6 +202,8 @@ observations! {
     web_object: WebObject in WebObjectTable,
     /// What a browser says of them.
     browser_timing: BrowserTiming in BrowserTimingTable,
+    /// Processor time of browsers.
+    browser_time: BrowserTime in BrowserTimeTable,
     /// Processor time per core.
     cpu_time: CpuTime in CpuTimeTable,
     /// Processor time of this program.

@@ -105,11 +105,26 @@ table! {
         commit: Delay,
         /// First contentful paint.
         first_contentful_paint: Delay,
-        /// Largest contentful paint until the load event.
+        /// Largest contentful paint up to 200 ms after the load event, and the first of all up to 1 s after it.
         largest_contentful_paint: Delay,
         /// `DOMContentLoaded` had been handled.
         dom_content_loaded: Delay,
         /// The load event had been handled: page load time.
         load_event: Delay,
+    }
+}
+
+table! {
+    /// Processor time of the browsers of one flow, all processes of all of them since the test began, cumulative (proc(5),
+    /// /proc/PID/stat). It is read once a second while a page is loaded, and as a browser starts and ends.
+    BrowserTime in BrowserTimeTable {
+        /// The flow.
+        flow: FlowId,
+        /// When it was read.
+        at: TestTime,
+        /// In user code.
+        user: Delay,
+        /// In the kernel.
+        system: Delay,
     }
 }

@@ -188,6 +188,7 @@ fn client_frame() -> Frame {
         FlowEventKind::FirstReceived,
         FlowEventKind::Uses,
         FlowEventKind::Resource,
+        FlowEventKind::LoadFailed,
         FlowEventKind::Stopped,
         FlowEventKind::Failed,
     ];
@@ -296,7 +297,7 @@ fn tcp_info(at: TestTime, n: u64) -> TcpInfo {
 }
 
 /// The names and numbers of rows of all tables; a table that is added must be added here.
-pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 28] {
+pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 29] {
     let Tables {
         octets_received,
         tcp_info,
@@ -318,6 +319,7 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 28] {
         page_load,
         web_object,
         browser_timing,
+        browser_time,
         cpu_time,
         process_time,
         clock_sample,
@@ -348,6 +350,7 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 28] {
         ("page_load", page_load.len()),
         ("web_object", web_object.len()),
         ("browser_timing", browser_timing.len()),
+        ("browser_time", browser_time.len()),
         ("cpu_time", cpu_time.len()),
         ("process_time", process_time.len()),
         ("clock_sample", clock_sample.len()),

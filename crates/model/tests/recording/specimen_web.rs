@@ -1,7 +1,9 @@
 //! The specimen's rows of pages, look-ups and short transfers.
 
 use rrul_model::flow::FlowId;
-use rrul_model::observation::{BrowserTiming, ConnectionTotals, NameLookup, PageLoad, Tables, Transfer, WebObject};
+use rrul_model::observation::{
+    BrowserTime, BrowserTiming, ConnectionTotals, NameLookup, PageLoad, Tables, Transfer, WebObject,
+};
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
 
@@ -86,4 +88,6 @@ pub(crate) fn push(tables: &mut Tables, flow: FlowId, n: u8, at: TestTime) {
         load_event: Delay(1_300_000_000),
     };
     tables.push(timing.into());
+    let time = BrowserTime { flow, at: started, user: Delay(800_000_000), system: Delay(300_000_000 + i64::from(n)) };
+    tables.push(time.into());
 }
