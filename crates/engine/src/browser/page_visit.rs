@@ -72,6 +72,8 @@ struct Timing {
     first_byte: f64,
     dom_content_loaded: f64,
     load_event: f64,
+    /// Of rrul's own pages: when all that the load waits for had arrived.
+    complete: f64,
     first_contentful_paint: f64,
     largest_contentful_paint: f64,
 }
@@ -142,6 +144,11 @@ impl PageVisit {
         self.timing = Timing::deserialize(timing).ok();
     }
 
+    /// The load event was, and what the page says itself to wait for did not come in time.
+    pub(super) fn not_complete(&mut self) {
+        self.end = Some(VisitEnd::Capped);
+    }
+
     /// Its time is over.
     pub(super) fn capped(&mut self) {
         self.end_with(VisitEnd::Capped);
@@ -195,8 +202,8 @@ impl PageVisit {
                 object.ended = Some(event.timestamp);
                 object.failure = Some(event.error_text.clone());
             }),
-            // A document's loader has the name of its request.
-            "Page.lifecycleEvent" if event.name == "commit" && self.is_document(&event.loader_id) => {
+            // A document's loader has the name of its request, and begins as the browser commits to it.
+            "Page.lifecycleEvent" if event.name == "init" && self.is_document(&event.loader_id) => {
                 self.committed = Some(event.timestamp);
             }
             // The empty page that was there before has a load event, too.
@@ -285,7 +292,10 @@ impl PageVisit {
         let carry = self.carry(distance);
         let over = self.over.unwrap_or(self.began);
         let ended = match (self.end(), self.loaded) {
-            (VisitEnd::Complete, Some(loaded)) => carry(loaded),
+            (VisitEnd::Complete, Some(loaded)) => {
+                let later = self.timing.map_or(0.0, |timing| (timing.complete - timing.load_event).max(0.0));
+                carry(loaded + later / 1e3)
+            }
             _ => over,
         };
         let took = Delay(ended.since(self.began).max(0));

@@ -44,8 +44,8 @@ fn a_page_is_complete_with_its_load_event_and_timed_from_the_command() {
     visit.event(&loaded(101.3));
     assert!(!visit.is_over());
     visit.event(&answered("a", 200));
-    visit.event(&message("Page.lifecycleEvent", json!({ "loaderId": "a", "name": "commit", "timestamp": 101.5 })));
-    visit.event(&message("Page.lifecycleEvent", json!({ "loaderId": "z", "name": "commit", "timestamp": 101.9 })));
+    visit.event(&message("Page.lifecycleEvent", json!({ "loaderId": "a", "name": "init", "timestamp": 101.5 })));
+    visit.event(&message("Page.lifecycleEvent", json!({ "loaderId": "z", "name": "init", "timestamp": 101.9 })));
     visit.event(&requested("b", "Image", "http://a/b", 101.5));
     visit.event(&requested("c", "Image", "data:image/png;base64,x", 101.5));
     visit.event(&finished("a", 101.6));
@@ -139,4 +139,24 @@ fn events_that_cannot_be_read_change_nothing() {
     }
     assert!(!visit.is_over());
     assert!(rows(&visit).objects.is_empty());
+}
+
+#[test]
+fn a_page_that_says_itself_when_it_is_complete_ends_then_or_not_in_time() {
+    let loaded_at = |complete: Option<f64>| {
+        let mut visit = visit();
+        visit.event(&requested("a", "Document", "http://a/", 101.25));
+        visit.event(&answered("a", 200));
+        visit.event(&loaded(102.5));
+        match complete {
+            Some(complete) => visit.timed(&json!({ "load_event": 1250.0, "complete": complete })),
+            None => visit.not_complete(),
+        }
+        visit.finish(RawTime(5 * SECOND));
+        let page = rows(&visit).page;
+        (page.outcome, page.took.0 / 1_000_000)
+    };
+    assert_eq!(loaded_at(Some(1750.0)), (PageLoad::COMPLETE, 2000));
+    assert_eq!(loaded_at(Some(1000.0)), (PageLoad::COMPLETE, 1500), "never before its load event");
+    assert_eq!(loaded_at(None), (PageLoad::CAPPED, 4000));
 }

@@ -248,10 +248,10 @@ mod tests {
     #[test]
     fn over_quic_both_handshakes_are_one() {
         let row = row(&Resource { wanted: 10.0, response: response(cold(), "h3"), ..Resource::default() });
-        assert_eq!((row.connect.milliseconds(), row.secure, row.protocol), (70.0, WebObject::NONE, 30));
+        assert_eq!((row.connect, row.secure, row.protocol), (Delay(70_000_000), WebObject::NONE, 30));
         assert_eq!(row.outcome, WebObject::INCOMPLETE);
         // It was received from its first octet on until the load was over.
-        assert_eq!(row.receive.milliseconds().round(), 9_846.0);
+        assert_eq!(row.receive, Delay(9_846_000_000));
     }
 
     #[test]

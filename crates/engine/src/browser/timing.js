@@ -1,4 +1,4 @@
-new Promise((done) => {
+(own) => new Promise((done) => {
   // Paints are reported a frame or more after they were begun: wait for the first, and a little for a larger one.
   const least = 200, most = 1000, begun = performance.now();
   let first = -1, largest = -1;
@@ -10,6 +10,7 @@ new Promise((done) => {
   watch("paint", (entry) => { if (entry.name === "first-contentful-paint") first = entry.startTime; });
   watch("largest-contentful-paint", (entry) => { largest = entry.startTime; });
   const look = () => {
+    if (own && window.rrulComplete === undefined) return setTimeout(look, 25);
     const waited = performance.now() - begun;
     if (waited < least || (first < 0 && waited < most)) return setTimeout(look, 25);
     const navigation = performance.getEntriesByType("navigation")[0] || {};
@@ -17,6 +18,7 @@ new Promise((done) => {
       first_byte: navigation.responseStart,
       dom_content_loaded: navigation.domContentLoadedEventEnd,
       load_event: navigation.loadEventEnd,
+      complete: own ? window.rrulComplete : -1,
       first_contentful_paint: first,
       largest_contentful_paint: largest,
     });

@@ -4,13 +4,16 @@
 //! all its hosts. One thread leads all flows of this type, which take turns: two browsers at a time would measure each
 //! other. A browser marks nothing and chooses families by itself but for the site's own host; the plan says BE.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::observation::{BrowserTime, FlowEventKind, PageLoad};
+use rrul_model::page::Page;
 use rrul_model::time::TestTime;
+use rrul_proto::session_name::{SessionName, ZONE};
 
 use crate::browser::{self, Browser, BrowserError, BrowserOptions, PageVisit, ProcessorTime, Site, VisitEnd, Which};
 use crate::clock::{TestClock, monotonic_distance};
@@ -49,6 +52,11 @@ impl FlowType for BrowserPage {
             directed: false,
             parameters: &[
                 ParameterWord {
+                    name: "page",
+                    kind: ParameterKind::Choice(&["rrul2013", "rrul2025"]),
+                    about: "in place of a site: a page of rrul's own, as web_page loads it, from the test's server",
+                },
+                ParameterWord {
                     name: "url",
                     kind: ParameterKind::Name,
                     about: "the site, such as https://example.com/",
@@ -78,14 +86,15 @@ impl FlowType for BrowserPage {
     }
 
     fn server_part(&self) -> ServerPart {
-        ServerPart::Nothing
+        // Nothing where the page is a site, which does no harm.
+        ServerPart::Pages
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let mut loaders = Vec::new();
         for &spec in specs {
             let slots = Slots::new(spec.window, interval_of(spec), HEAD_START, turn_of(spec, specs));
-            match Loader::new(spec, slots, initiation.privacy) {
+            match Loader::new(spec, slots, initiation) {
                 Ok(loader) => loaders.push(loader),
                 Err(reason) => initiation.end.failed(spec, reason),
             }
@@ -120,10 +129,46 @@ fn turn_of(spec: &FlowSpec, all: &[&FlowSpec]) -> (u32, u32) {
     (before as u32, together().count().max(1) as u32)
 }
 
+/// What is loaded.
+enum Target {
+    /// Somebody's site.
+    Site(Site),
+    /// The document of a page that the test's server has.
+    Own(String),
+}
+
+impl Target {
+    fn url(&self) -> &str {
+        match self {
+            Self::Site(site) => site.url(),
+            Self::Own(url) => url,
+        }
+    }
+}
+
+/// A page of rrul's own, and how a browser is brought to ask the test's server for it: every host of the page is there.
+fn own_page(spec: &FlowSpec, name: &str, initiation: &Initiation) -> Result<(Target, BrowserOptions), String> {
+    let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
+    let page = Page::named(name).ok_or_else(|| format!("there is no page \"{name}\""))?;
+    let document = page.objects.first().and_then(|object| page.hosts.get(object.host));
+    let label = document.map(|host| host.name.as_str()).unwrap_or_default();
+    let host = SessionName { label, flow: spec.id.0, token: initiation.token };
+    let scheme = if page.secure { "https" } else { "http" };
+    let address = match server.ip() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    };
+    let url = format!("{scheme}://{host}:{}/{name}/0", server.port());
+    initiation.end.event(spec.id, FlowEventKind::Uses, format!("page {name} sha256:{}", page.hash));
+    let options =
+        BrowserOptions { quic: false, own_page: true, resolver_rules: Some(format!("MAP *.{ZONE} {address}")) };
+    Ok((Target::Own(url), options))
+}
+
 /// What loads the pages of one flow.
 struct Loader {
     spec: FlowSpec,
-    site: Site,
+    target: Target,
     program: PathBuf,
     options: BrowserOptions,
     cap: Duration,
@@ -140,23 +185,30 @@ struct Loader {
 }
 
 impl Loader {
-    fn new(spec: &FlowSpec, slots: Slots, privacy: Privacy) -> Result<Self, String> {
+    fn new(spec: &FlowSpec, slots: Slots, initiation: &Initiation) -> Result<Self, String> {
         if spec.class.octet() != 0 {
             return Err(format!(
                 "a browser marks no packets, so it cannot be of class {}; write class = \"BE\"",
                 spec.class
             ));
         }
-        let url = spec.parameters.text("url").ok_or("no url; write one, such as url = \"https://example.com/\"")?;
         let quic = spec.parameters.text("quic") == Some("on");
+        let (target, options) = match (spec.parameters.text("url"), spec.parameters.text("page")) {
+            (Some(url), None) => {
+                (Target::Site(Site::from_url(url)?), BrowserOptions { quic, ..BrowserOptions::default() })
+            }
+            (None, Some(page)) => own_page(spec, page, initiation)?,
+            (None, None) => return Err("no url; write one, such as url = \"https://example.com/\"".to_owned()),
+            (Some(_), Some(_)) => return Err("both url and page; write one of them".to_owned()),
+        };
         Ok(Self {
             spec: spec.clone(),
-            site: Site::from_url(url)?,
+            target,
             program: browser::find(spec.parameters.text("browser"))?,
-            options: BrowserOptions { quic, resolver_rules: None },
+            options,
             cap: spec.parameters.duration("cap", DEFAULT_CAP).max(SHORTEST_CAP),
             slots,
-            privacy,
+            privacy: initiation.privacy,
             load: 0,
             failures: 0,
             spent: ProcessorTime::default(),
@@ -187,8 +239,7 @@ impl Loader {
             return;
         }
         let last = self.spec.window.to.min(clock.now() + self.cap);
-        let url = self.site.url().to_owned();
-        let visit = browser.visit(&url, clock.raw(last), end, |time| notebook.note(row(time)));
+        let visit = browser.visit(self.target.url(), clock.raw(last), end, |time| notebook.note(row(time)));
         let time = browser.processor_time();
         notebook.note(row(time));
         self.spent = ProcessorTime { user: spent.user + time.user, system: spent.system + time.system };
@@ -270,7 +321,11 @@ impl Loader {
 fn run(end: &TestEnd, loaders: Vec<Loader>) {
     let mut ready: Vec<Loader> = Vec::with_capacity(loaders.len());
     for mut loader in loaders {
-        match loader.site.resolver_rules(loader.spec.family, end) {
+        let rules = match &loader.target {
+            Target::Site(site) => site.resolver_rules(loader.spec.family, end),
+            Target::Own(_) => Ok(loader.options.resolver_rules.take()),
+        };
+        match rules {
             Ok(rules) => {
                 loader.options.resolver_rules = rules;
                 ready.push(loader);

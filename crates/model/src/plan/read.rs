@@ -27,6 +27,7 @@ const FLOW_KEYS: &[&str] = &[
     "count_alone",
     "each",
     "enabled",
+    "needs",
 ];
 /// How deep `extends` may go, so that a circle ends.
 const DEPTH: usize = 8;
@@ -191,6 +192,12 @@ fn entry_from(label: &str, node: &Node, flow_types: &[FlowTypeWords]) -> Result<
         let known: Vec<&str> = flow_types.iter().map(|words| words.name).collect();
         kind.error(&at("type"), format_args!("unknown flow type \"{type_name}\"; known: {}", known.join(", ")))
     })?;
+    if let Some(needed) = optional(node, "needs", |needed| text_of(needed, &at("needs")))?
+        && node.get(needed).is_none()
+        && node.get("each").and_then(|each| each.get(needed)).is_none()
+    {
+        return Ok(None);
+    }
     let parameter_names: Vec<&str> = words.parameters.iter().map(|word| word.name).collect();
     debug_assert!(
         parameter_names.iter().all(|name| !FLOW_KEYS.contains(name)),
