@@ -23,6 +23,7 @@ use crate::metrics::marking_path::Markings;
 use crate::metrics::name_lookups::NameLookups;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
+use crate::metrics::page_loads::PageLoads;
 use crate::metrics::recovery::Recovery;
 use crate::metrics::saturation::Saturations;
 use crate::metrics::scored_window::ScoredWindow;
@@ -35,6 +36,7 @@ use crate::metrics::stream_limits::StreamLimits;
 use crate::metrics::tcp_loss::TcpLoss;
 use crate::metrics::tcp_round_trip::TcpRoundTrip;
 use crate::metrics::voip::Voip;
+use crate::score::Scores;
 use crate::statistics::percentile::DelayStatistics;
 use crate::validity::Validity;
 
@@ -69,6 +71,8 @@ pub struct Analysis {
     pub stationarity: Stationarity,
     /// How the line came back after the load.
     pub recovery: Recovery,
+    /// What the figures amount to.
+    pub scores: Scores,
     /// Goodput of the load, client to server.
     pub up: DirectionGoodput,
     /// Goodput of the load, server to client.
@@ -131,6 +135,8 @@ pub struct Analysis {
     pub processor: Vec<ProcessorLoad>,
     /// Voice streams; `None` when the plan has none.
     pub voip: Option<Voip>,
+    /// Pages, idle and under load.
+    pub page_loads: Vec<PageLoads>,
     /// Which service classes survive the path.
     pub markings: Markings,
     /// Whether ECN survives the path, and how often congestion is marked.

@@ -25,8 +25,12 @@ use crate::metrics::{
     icmp_messages, link_octets, loss, marking_path, marking_tally, name_lookups, one_way_delay, packet_fate,
     processor_load, send_lateness, sharing, short_flows, start_slew, start_spread, stream_delay, stream_limits,
     tcp_ecn, tcp_loss, tcp_round_trip, transactions, voip,
+    icmp_messages, link_octets, loss, marking_path, marking_tally, one_way_delay, packet_fate, page_loads,
+    processor_load, send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss,
+    tcp_round_trip, transactions, voip,
 };
 use crate::recorded_time;
+use crate::score::{Distance, Scores};
 use crate::validity::Validity;
 use crate::validity_rule::{self, Evidence};
 use crate::{join, leg};
@@ -98,6 +102,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let scored_load = scored.common.unwrap_or(load);
     let lateness = send_lateness::send_lateness(&probes);
     let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, &probes);
+    let scored_window = scored.common;
     let mut analysis = Analysis {
         plan: header.plan.name.clone(),
         title: header.title.clone(),
@@ -147,11 +152,13 @@ pub fn analyze(recording: &Recording) -> Analysis {
         absent_flows,
         processor: processor_load::processor_load(recording, load),
         voip,
+        page_loads: page_loads::page_loads(recording, scored_window),
         markings: marking_path::markings(&tallies, &legs),
         ecn: ecn::ecn(&tallies, load, tcp_ecn::tcp_ecn(recording, load)),
         class_treatment: ClassTreatment::default(),
         link_octets,
         hosts: host_health::hosts(recording),
+        scores: Scores::default(),
     };
     analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, scored_load, end - waiting_time);
     let packets = packets.as_slice();
@@ -160,6 +167,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     analysis.recovery = recovery::recovery(recording, &analysis, packets, end);
     let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
     analysis.validity = validity_rule::judge(&Evidence { recording, analysis: &analysis, lateness_p99_9 });
+    analysis.scores = Scores::of(&analysis, Distance::AsSpecified);
     analysis
 }
 

@@ -9,6 +9,9 @@
 //! - [`statistics`]: estimators, each named for what it is
 //! - [`metrics`]: one file a metric; docs/metrics.md lists them
 //! - [`clock_offset`]: two hosts' clocks brought together
+//! - [`score`]: what figures amount to; [`scores`]: one file a score; docs/scores.md lists them
+//! - [`equaliser`]: the parts of the composite over time
+//! - [`impression`]: what a person would feel, in one sentence
 //! - [`e_model`]: what a listener would say of a call
 //! - [`metric_word`]: the words for one metric; [`metric_list`]: all of them, from which docs/metrics.md is made
 
@@ -21,6 +24,8 @@ pub mod by_direction;
 pub mod by_phase;
 pub mod clock_offset;
 pub mod e_model;
+pub mod equaliser;
+pub mod impression;
 mod in_force;
 mod join;
 mod leg;
@@ -29,6 +34,9 @@ pub mod metric_list;
 pub mod metric_word;
 pub mod metrics;
 mod recorded_time;
+pub mod score;
+pub mod score_cell;
+pub mod scores;
 pub mod statistics;
 pub mod summary;
 pub mod validity;

@@ -12,14 +12,31 @@ use crate::metrics::{
     octet_account, one_way_delay, packet_fate, processor_load, recovery, reordering, round_trip_delay, saturation,
     scored_window, send_lateness, sharing, short_flows, start_slew, start_spread, steadiness, stream_delay,
     stream_limits, tcp_loss, tcp_round_trip, transactions, voip, voip_quality, voip_schedule,
+    host_health, host_interface, host_route, icmp_messages, link_octets, loss, marking_path, octet_account,
+    one_way_delay, packet_fate, page_load_statistics, page_loads, processor_load, recovery, reordering,
+    round_trip_delay, saturation, scored_window, send_lateness, sharing, start_slew, start_spread, steadiness,
+    stream_delay, stream_limits, tcp_loss, tcp_round_trip, transactions, voip, voip_quality, voip_schedule,
 };
+use crate::scores::{aim, bufferbloat, composite, optimum, penalty, qoo, responsiveness, voip_mos, web};
 use crate::statistics::{jain_index, loss_runs, percentile};
 use crate::validity::{self, ReasonWord};
+use crate::{equaliser, score};
 
 /// All groups, in the order of docs/metrics.md.
 pub const METRICS: &[MetricGroup] = &[
     RECORDING,
     validity::GROUP,
+    score::GROUP,
+    web::GROUP,
+    composite::GROUP,
+    penalty::GROUP,
+    optimum::GROUP,
+    bufferbloat::GROUP,
+    responsiveness::GROUP,
+    qoo::GROUP,
+    aim::GROUP,
+    voip_mos::GROUP,
+    equaliser::GROUP,
     scored_window::GROUP,
     burst::GROUP,
     saturation::GROUP,
@@ -61,6 +78,9 @@ pub const METRICS: &[MetricGroup] = &[
     voip_quality::GROUP,
     voip::ADDED,
     voip_schedule::GROUP,
+    page_loads::GROUP,
+    page_load_statistics::GROUP,
+    page_load_statistics::SPREAD,
     delay_variation::GROUP,
     loss_runs::GROUP,
     marking_path::GROUP,

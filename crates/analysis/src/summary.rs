@@ -32,6 +32,7 @@ use crate::metrics::marking_path::Markings;
 use crate::metrics::name_lookups::NameLookups;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
+use crate::metrics::page_loads::PageLoads;
 use crate::metrics::recovery::Recovery;
 use crate::metrics::saturation::Saturations;
 use crate::metrics::scored_window::ScoredWindow;
@@ -44,6 +45,7 @@ use crate::metrics::stream_limits::StreamLimits;
 use crate::metrics::tcp_loss::TcpLoss;
 use crate::metrics::tcp_round_trip::TcpRoundTrip;
 use crate::metrics::voip::Voip;
+use crate::score::Scores;
 use crate::validity::Validity;
 
 /// The name and version of the form. Members may be added within a version; none changes its meaning or goes.
@@ -68,6 +70,8 @@ pub struct Summary {
     pub partial: Option<String>,
     /// Whether the numbers deserve trust.
     pub validity: Validity,
+    /// What the figures amount to.
+    pub scores: Scores,
     /// From when to when figures under load are taken.
     pub scored_window: ScoredWindow,
     /// What the rate of each direction did under load.
@@ -124,6 +128,8 @@ pub struct Summary {
     pub absent_flows: Vec<FailedFlowSummary>,
     /// Voice streams.
     pub voip: Option<Voip>,
+    /// Pages, idle and under load.
+    pub page_loads: Vec<PageLoads>,
     /// Which service classes survive the path.
     pub markings: Markings,
     /// What becomes of ECN.
@@ -251,6 +257,7 @@ impl From<&Analysis> for Summary {
             families: analysis.families.iter().map(|family| family.name()).collect(),
             partial: analysis.partial.clone(),
             validity: analysis.validity.clone(),
+            scores: analysis.scores.clone(),
             scored_window: analysis.scored.clone(),
             bursts: analysis.bursts.clone(),
             saturation: analysis.saturation.clone(),
@@ -293,6 +300,7 @@ impl From<&Analysis> for Summary {
             failed_flows: failed(&analysis.failed_flows),
             absent_flows: failed(&analysis.absent_flows),
             voip: analysis.voip.clone(),
+            page_loads: analysis.page_loads.clone(),
             markings: analysis.markings.clone(),
             ecn: analysis.ecn.clone(),
             class_treatment: analysis.class_treatment.clone(),

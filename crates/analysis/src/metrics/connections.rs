@@ -130,6 +130,9 @@ pub struct FlowConnections {
     /// Each attempt: when it began, and its connect time; `None` when it never stood.
     #[serde(skip)]
     pub series: Vec<(TestTime, Option<Delay>)>,
+    /// Each attempt: when it began, and from the end of the handshake to the server's first octet; `None` when none came.
+    #[serde(skip)]
+    pub exchanges: Vec<(TestTime, Option<Delay>)>,
 }
 
 /// Attempts at new connections.
@@ -180,6 +183,10 @@ fn connect_time(row: &Connection) -> Option<Delay> {
     matches!(row.reached, Connection::CONNECTED | Connection::ANSWERED).then_some(row.connect)
 }
 
+fn exchange_time(row: &Connection) -> Option<Delay> {
+    (row.reached == Connection::ANSWERED).then(|| row.answer - row.connect)
+}
+
 /// The connections of the plan's flows of that type, by class, family and flow, by the phase in which they were begun.
 ///
 /// Attempts that were begun less than the waiting time before `end` count only when all of their flow came to an end
@@ -221,6 +228,7 @@ pub(crate) fn connections(recording: &Recording, end: TestTime) -> Connections {
                 flow: flow.clone(),
                 phases: by_phase(phases, &rows.iter()),
                 series: rows.iter().map(|row| (row.started, connect_time(row))).collect(),
+                exchanges: rows.iter().map(|row| (row.started, exchange_time(row))).collect(),
             })
             .collect(),
     }

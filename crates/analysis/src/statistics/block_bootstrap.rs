@@ -28,7 +28,7 @@ const RANKS: usize = 256;
 /// Resamples for which a statistic may be undefined (a share of nothing) before its interval is.
 const MOST_UNDEFINED: usize = RESAMPLES / 20;
 /// The deterministic seed: the same recording gives the same interval.
-const SEED: u64 = 0x5eed_0b10_c4b0_0757;
+pub(super) const SEED: u64 = 0x5eed_0b10_c4b0_0757;
 
 /// From where to where a statistic lies with 95 % confidence, in the unit of the statistic.
 ///
@@ -274,7 +274,7 @@ impl SumSeries {
 }
 
 /// The tail to cut on each side for 95 % with so many blocks: that of the normal distribution beyond t·sqrt(n/(n-1)).
-fn expanded_tail(blocks: usize) -> f64 {
+pub(super) fn expanded_tail(blocks: usize) -> f64 {
     let (n, degrees) = (blocks as f64, blocks as f64 - 1.0);
     normal_tail(student_975(degrees) * (n / degrees).sqrt())
 }
@@ -296,10 +296,10 @@ fn normal_tail(x: f64) -> f64 {
 }
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

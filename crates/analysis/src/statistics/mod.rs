@@ -4,6 +4,7 @@
 pub(crate) mod autocorrelation;
 #[allow(dead_code, reason = "metrics begin to use it")]
 pub mod block_bootstrap;
+pub(crate) mod bootstrap;
 pub(crate) mod change_point;
 pub(crate) mod counter;
 pub mod jain_index;

@@ -20,6 +20,7 @@ mod one_way_delay;
 mod other_metrics;
 mod packet_fate;
 mod packet_path;
+mod pages;
 mod robustness;
 mod saturation;
 mod sharing;

@@ -2,15 +2,16 @@
 
 use rrul_analysis::summary::Summary;
 use rrul_model::flow::{AddressFamily, Component, Direction};
+use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
-    Connection, FlowEventKind, PacketReceived, ProbeSent, ProbesSkipped, TcpInfo, Transaction,
+    Connection, FlowEventKind, PacketReceived, PageLoad, ProbeSent, ProbesSkipped, TcpInfo, Transaction,
 };
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use serde_json::{Map, Value, json};
 
 use crate::builder::{Client, MS, SECOND, Scenario, Server, tcp_info};
-use crate::hosts;
+use crate::{hosts, pages};
 
 fn schema() -> Value {
     serde_json::from_str(include_str!("../../../../docs/summary.schema.json")).unwrap()
@@ -121,6 +122,11 @@ fn full() -> Scenario {
     let row =
         Connection { flow, sequence: 0, scheduled: started, started, reached, connect, answer, syn_retransmits: 0 };
     scenario.observe(Client, started.0, row);
+    let page = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+    for (load, at) in [1, 2, 3, 8, 9, 10].into_iter().enumerate() {
+        scenario.load(page, load as u32, at * SECOND, at * 100 * MS, PageLoad::COMPLETE);
+        scenario.observe(Client, at * SECOND, pages::object(page, load as u32, 0, at * SECOND));
+    }
     scenario
 }
 

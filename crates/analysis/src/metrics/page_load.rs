@@ -1,0 +1,202 @@
+//! One load of a page, taken apart: when what was there, and how long what took.
+
+use std::time::Duration;
+
+use rrul_model::observation::{BrowserTiming, PageLoad, WebObject};
+use rrul_model::page::Page;
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::analysis::FlowLabel;
+
+/// How long a load is waited for where its flow does not say.
+pub(crate) const CAP: Duration = Duration::from_secs(30);
+
+/// What became of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadOutcome {
+    /// Complete.
+    Complete,
+    /// The page could not be had.
+    Failed,
+    /// Not complete within its cap.
+    Capped,
+    /// Not complete when its flow ended, before its cap.
+    CutShort,
+    /// What loads it broke; nothing is known of the network.
+    Broken,
+}
+
+/// One load with everything that is known of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Load {
+    /// Of which flow.
+    pub flow: FlowLabel,
+    /// Which of its loads.
+    pub number: u32,
+    /// When it began.
+    pub started: TestTime,
+    /// What became of it.
+    pub outcome: LoadOutcome,
+    /// Until its load event, its failure or its cap.
+    pub took: Delay,
+    /// How long it would have been waited for.
+    pub cap: Delay,
+    /// HTTP/3 connections that could not be had.
+    pub fallbacks: u16,
+    /// Its objects, refreshes not among them, in the order in which they were wanted.
+    pub objects: Vec<WebObject>,
+    /// What it asked for once it was there.
+    pub refreshes: Vec<WebObject>,
+    /// What a browser says of it.
+    pub timing: Option<BrowserTiming>,
+    /// When what was there.
+    pub parts: LoadParts,
+}
+
+/// When what was there, and how long what took, each from the beginning of the load or of itself. `None` where it never came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LoadParts {
+    /// First octet of the document.
+    pub first_byte: Option<Delay>,
+    /// The last of what nothing can be shown without.
+    pub critical: Option<Delay>,
+    /// The largest thing in view.
+    pub hero: Option<Delay>,
+    /// Time in which anything that the load event waits for was under way in the network.
+    pub network: Option<Delay>,
+    /// All look-ups together, and the longest.
+    pub lookup: Sums,
+    /// All of TCP's and QUIC's handshakes together, and the longest.
+    pub connect: Sums,
+    /// All of TLS's handshakes over TCP together, and the longest.
+    pub secure: Sums,
+}
+
+/// A stretch of the objects: all together, and the longest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sums {
+    /// All together.
+    pub sum: Option<Delay>,
+    /// The longest.
+    pub most: Option<Delay>,
+}
+
+impl Sums {
+    fn of(objects: &[WebObject], stretch: fn(&WebObject) -> Delay) -> Self {
+        let known = || objects.iter().map(stretch).filter(|delay| *delay != WebObject::NONE);
+        let most = known().max();
+        Self { sum: most.map(|_| known().fold(Delay(0), |sum, one| sum + one)), most }
+    }
+}
+
+impl Load {
+    /// Puts a load together from its rows.
+    pub(crate) fn new(
+        flow: FlowLabel,
+        cap: Delay,
+        row: &PageLoad,
+        objects: Vec<WebObject>,
+        timing: Option<BrowserTiming>,
+        page: Option<&Page>,
+    ) -> Self {
+        let outcome = match row.outcome {
+            PageLoad::COMPLETE => LoadOutcome::Complete,
+            PageLoad::FAILED => LoadOutcome::Failed,
+            // What loads a page looks at its clock now and then.
+            PageLoad::CAPPED if row.took.0 >= cap.0 / 50 * 49 => LoadOutcome::Capped,
+            PageLoad::CAPPED => LoadOutcome::CutShort,
+            _ => LoadOutcome::Broken,
+        };
+        let (mut refreshes, mut objects): (Vec<_>, Vec<_>) =
+            objects.into_iter().partition(|object| page.is_some() && object.object >= Page::REFRESH);
+        objects.sort_by_key(|object| (object.wanted, object.object));
+        refreshes.sort_by_key(|object| object.wanted);
+        let parts = LoadParts::of(row.started, &objects, timing.as_ref(), page);
+        Self {
+            flow,
+            number: row.load,
+            started: row.started,
+            outcome,
+            took: row.took,
+            cap,
+            fallbacks: row.fallbacks,
+            objects,
+            refreshes,
+            timing,
+            parts,
+        }
+    }
+}
+
+/// Its stretches one after the other, those that did not occur left out.
+pub fn stretches(object: &WebObject) -> [Delay; 7] {
+    let WebObject { blocked, lookup, connect, secure, send, wait, receive, .. } = *object;
+    [blocked, lookup, connect, secure, send, wait, receive].map(|stretch| Delay(stretch.0.max(0)))
+}
+
+/// How long an object took from the moment it was wanted.
+pub fn object_took(object: &WebObject) -> Delay {
+    stretches(object).into_iter().fold(Delay(0), |sum, one| sum + one)
+}
+
+/// When its last octet was there, or it was given up.
+fn ended(object: &WebObject) -> TestTime {
+    TestTime(object.wanted.0.saturating_add(object_took(object).0))
+}
+
+impl LoadParts {
+    fn of(started: TestTime, objects: &[WebObject], timing: Option<&BrowserTiming>, page: Option<&Page>) -> Self {
+        let entry = |object: &WebObject| page.and_then(|page| page.objects.get(usize::from(object.object)));
+        let awaited: Vec<WebObject> =
+            objects.iter().filter(|object| entry(object).is_none_or(|entry| !entry.later)).copied().collect();
+        let browser = |pick: fn(&BrowserTiming) -> Delay| timing.map(pick).filter(|time| *time != WebObject::NONE);
+        Self {
+            first_byte: match timing {
+                Some(_) => browser(|timing| timing.first_byte),
+                None => objects.iter().find(|object| object.object == 0).and_then(|document| {
+                    let answered = document.wait != WebObject::NONE && document.outcome != WebObject::FAILED;
+                    let before = object_took(document) - Delay(document.receive.0.max(0));
+                    answered.then(|| document.wanted.since(started) + before)
+                }),
+            },
+            critical: page.and_then(|page| {
+                let wanted = page.objects.iter().filter(|entry| entry.critical).count();
+                let there: Vec<Delay> = objects
+                    .iter()
+                    .filter(|object| {
+                        object.outcome == WebObject::COMPLETE && entry(object).is_some_and(|entry| entry.critical)
+                    })
+                    .map(|object| ended(object).since(started))
+                    .collect();
+                there.iter().max().copied().filter(|_| there.len() >= wanted)
+            }),
+            hero: page.and_then(|_| {
+                let hero = objects.iter().find(|object| entry(object).is_some_and(|entry| entry.hero))?;
+                (hero.outcome == WebObject::COMPLETE).then(|| ended(hero).since(started))
+            }),
+            network: under_way(&awaited),
+            lookup: Sums::of(objects, |object| object.lookup),
+            connect: Sums::of(objects, |object| object.connect),
+            secure: Sums::of(objects, |object| object.secure),
+        }
+    }
+}
+
+/// How long at least one of these objects was being looked up, asked for or received; `None` without objects.
+fn under_way(objects: &[WebObject]) -> Option<Delay> {
+    let mut spans: Vec<Window> =
+        objects.iter().map(|object| Window { from: object.wanted, to: ended(object) }).collect();
+    spans.sort_by_key(|span| span.from);
+    let mut until = spans.first()?.from;
+    let mut sum = Delay(0);
+    for span in spans {
+        if span.to > until {
+            sum = sum + span.to.since(span.from.max(until));
+            until = span.to;
+        }
+    }
+    Some(sum)
+}

@@ -1,0 +1,294 @@
+//! What some loads of a page have in common: how long they took, and what of it was spent on what.
+
+use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::page_load::{Load, LoadOutcome, LoadParts};
+use crate::statistics::bootstrap::{interval_of_mean, mean, standard_deviation};
+use crate::statistics::percentile::percentile;
+
+/// The words for the loads of one condition.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Loads of a page",
+    path: "#loads",
+    about: "Of the loads that were *begun* idle or under load. A load that was given up at its cap (30 s unless its flow says \
+        otherwise) and one that failed both count as the cap in means, and as infinitely late in percentiles. One that \
+        was cut off by the end of its flow says only that it would have taken longer: it counts with the time that it had \
+        taken when that is above the mean of the others, and is left out when it is not. One whose browser broke is no \
+        fault of the network and is left out. All are counted.",
+    words: &[
+        MetricWord::new("n", "loads that count", "count", "spec, Web Component"),
+        MetricWord::new("complete, failed, capped", "of those, complete, failed, given up at the cap", "count", ""),
+        MetricWord::new(
+            "cut_short, broken",
+            "loads cut off by the end of their flow, and loads whose browser broke, whether they count or not",
+            "count",
+            "",
+        ),
+        MetricWord::new(
+            "samples[].at_ns, samples[].took_ns, samples[].outcome",
+            "every load: when it began in test time, how long it took, and `complete`, `failed`, `capped`, `cut_short` or \
+             `broken`",
+            "ns",
+            "spec, Web Component",
+        ),
+        MetricWord::new(
+            "mean_ns, sd_ns",
+            "mean and standard deviation (n - 1) of page load time",
+            "ns",
+            "spec, Web Component",
+        ),
+        MetricWord::new(
+            "mean_ci95_low_ns, mean_ci95_high_ns",
+            "95 % interval of the mean, by bootstrap over loads, with tails widened for few; null with fewer than three",
+            "ns",
+            "spec, Web Component; Efron 1979",
+        ),
+        MetricWord::new(
+            "p50_ns, p95_ns",
+            "median and 95th percentile by nearest rank; null when that load never ended well",
+            "ns",
+            "",
+        ),
+        MetricWord::new(
+            "first_byte",
+            "[spread](#spread-of-a-part) of the time until the document's first octet; of a browser `responseStart`",
+            "ns",
+            "W3C Navigation Timing",
+        ),
+        MetricWord::new(
+            "critical",
+            "the same until all was there that nothing can be shown without: document, style sheets, scripts, fonts that the manifest calls critical",
+            "ns",
+            "",
+        ),
+        MetricWord::new("hero", "the same until the largest thing in view was there", "ns", ""),
+        MetricWord::new(
+            "network",
+            "the same of the time in which at least one object that the load event waits for was being looked up, asked for \
+             or received: page load time without the pauses in which nothing but a processor works",
+            "ns",
+            "spec, Web Component (95 % CI for the network only)",
+        ),
+        MetricWord::new(
+            "{lookup,connect,secure}_{sum,most}",
+            "the same of all look-ups of a load together and the longest; of all handshakes of TCP and QUIC; of all \
+             handshakes of TLS over TCP",
+            "ns",
+            "",
+        ),
+        MetricWord::new(
+            "commit, first_contentful_paint, largest_contentful_paint, dom_content_loaded",
+            "the same of what a browser says of itself; null without a browser",
+            "ns",
+            "W3C Navigation Timing, Paint Timing, Largest Contentful Paint",
+        ),
+        MetricWord::new(
+            "fallbacks",
+            "HTTP/3 connections that could not be had, so that HTTP/2 took their place",
+            "count",
+            "RFC 9114 section 3.1",
+        ),
+    ],
+};
+
+/// The words for a part of loads.
+pub(crate) const SPREAD: MetricGroup = MetricGroup {
+    title: "Spread of a part",
+    path: "#spread",
+    about: "Over the loads in which it occurred. Null when it did in none.",
+    words: &[
+        MetricWord::new("n", "loads in which it occurred", "count", ""),
+        MetricWord::new("mean_ns, p50_ns, p95_ns", "mean, median and 95th percentile by nearest rank", "ns", ""),
+    ],
+};
+
+/// Loads of a page under one condition.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct LoadStatistics {
+    /// Loads that count.
+    pub n: u64,
+    /// Of those, complete.
+    pub complete: u64,
+    /// Of those, failed.
+    pub failed: u64,
+    /// Of those, given up at the cap.
+    pub capped: u64,
+    /// Cut off by the end of their flow.
+    pub cut_short: u64,
+    /// Broken at this host.
+    pub broken: u64,
+    /// Every load.
+    pub samples: Vec<LoadSample>,
+    /// Mean page load time.
+    pub mean_ns: Option<i64>,
+    /// Its standard deviation.
+    pub sd_ns: Option<i64>,
+    /// Lower end of the mean's 95 % interval.
+    pub mean_ci95_low_ns: Option<i64>,
+    /// Upper end.
+    pub mean_ci95_high_ns: Option<i64>,
+    /// Median; `None` when it falls on a load that never ended well.
+    pub p50_ns: Option<i64>,
+    /// 95th percentile.
+    pub p95_ns: Option<i64>,
+    /// Until the first octet.
+    pub first_byte: Option<Spread>,
+    /// Until all that is critical was there.
+    pub critical: Option<Spread>,
+    /// Until the largest thing in view was there.
+    pub hero: Option<Spread>,
+    /// In the network.
+    pub network: Option<Spread>,
+    /// Look-ups together.
+    pub lookup_sum: Option<Spread>,
+    /// The longest.
+    pub lookup_most: Option<Spread>,
+    /// TCP's and QUIC's handshakes together.
+    pub connect_sum: Option<Spread>,
+    /// The longest.
+    pub connect_most: Option<Spread>,
+    /// TLS's handshakes together.
+    pub secure_sum: Option<Spread>,
+    /// The longest.
+    pub secure_most: Option<Spread>,
+    /// A browser committed to showing the document.
+    pub commit: Option<Spread>,
+    /// A browser's first contentful paint.
+    pub first_contentful_paint: Option<Spread>,
+    /// A browser's largest contentful paint.
+    pub largest_contentful_paint: Option<Spread>,
+    /// A browser had handled `DOMContentLoaded`.
+    pub dom_content_loaded: Option<Spread>,
+    /// HTTP/3 connections that could not be had.
+    pub fallbacks: u64,
+    /// The times that means are of, seconds, failures at their cap.
+    #[serde(skip)]
+    pub counted: Vec<f64>,
+}
+
+/// One load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LoadSample {
+    /// When it began.
+    pub at_ns: TestTime,
+    /// How long it took or was waited for.
+    pub took_ns: i64,
+    /// What became of it.
+    pub outcome: LoadOutcome,
+}
+
+/// Where a part of some loads lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Spread {
+    /// Loads in which it occurred.
+    pub n: u64,
+    /// Mean.
+    pub mean_ns: i64,
+    /// Median.
+    pub p50_ns: i64,
+    /// 95th percentile.
+    pub p95_ns: i64,
+}
+
+impl Spread {
+    pub(crate) fn of(times: impl Iterator<Item = Delay>) -> Option<Self> {
+        let mut sorted: Vec<i64> = times.map(|time| time.0).collect();
+        sorted.sort_unstable();
+        let sum: i128 = sorted.iter().map(|time| i128::from(*time)).sum();
+        let mean = sum.checked_div(sorted.len() as i128)?;
+        Some(Self {
+            n: sorted.len() as u64,
+            mean_ns: i64::try_from(mean).ok()?,
+            p50_ns: percentile(&sorted, 0, 500)?,
+            p95_ns: percentile(&sorted, 0, 950)?,
+        })
+    }
+}
+
+/// The times that some loads count with, seconds, and how many count as never having ended well.
+///
+/// Failures and loads at their cap count as the cap. A load that was cut off counts with what it had taken when that is
+/// above the mean of all others: then to leave it out would flatter the line.
+pub fn counted(loads: &[(LoadOutcome, Delay, Delay)]) -> (Vec<f64>, u64) {
+    let seconds = |delay: Delay| delay.0 as f64 / 1e9;
+    let mut times = Vec::new();
+    let mut never = 0;
+    for (outcome, took, cap) in loads {
+        match outcome {
+            LoadOutcome::Complete => times.push(seconds(*took)),
+            LoadOutcome::Failed | LoadOutcome::Capped => {
+                times.push(seconds((*cap).max(*took)));
+                never += 1;
+            }
+            LoadOutcome::CutShort | LoadOutcome::Broken => {}
+        }
+    }
+    let whole = mean(&times);
+    for (_, took, _) in loads.iter().filter(|(outcome, ..)| *outcome == LoadOutcome::CutShort) {
+        if whole.is_none_or(|mean| seconds(*took) > mean) {
+            times.push(seconds(*took));
+            never += 1;
+        }
+    }
+    (times, never)
+}
+
+impl LoadStatistics {
+    /// Of these loads; `None` of none.
+    pub(crate) fn of(loads: &[&Load]) -> Option<Self> {
+        if loads.is_empty() {
+            return None;
+        }
+        let facts: Vec<_> = loads.iter().map(|load| (load.outcome, load.took, load.cap)).collect();
+        let (times, never) = counted(&facts);
+        let count = |outcome| loads.iter().filter(|load| load.outcome == outcome).count() as u64;
+        let nanoseconds = |seconds: Option<f64>| seconds.map(|seconds| (seconds * 1e9).round() as i64);
+        let mut ended: Vec<i64> =
+            loads.iter().filter(|load| load.outcome == LoadOutcome::Complete).map(|load| load.took.0).collect();
+        ended.sort_unstable();
+        let interval = interval_of_mean(&times);
+        let part =
+            |part: fn(&LoadParts) -> Option<Delay>| Spread::of(loads.iter().filter_map(|load| part(&load.parts)));
+        let timing = |pick: fn(&rrul_model::observation::BrowserTiming) -> Delay| {
+            let told = loads.iter().filter_map(|load| load.timing.as_ref()).map(pick);
+            Spread::of(told.filter(|time| *time != rrul_model::observation::WebObject::NONE))
+        };
+        Some(Self {
+            n: times.len() as u64,
+            complete: count(LoadOutcome::Complete),
+            failed: count(LoadOutcome::Failed),
+            capped: count(LoadOutcome::Capped),
+            cut_short: count(LoadOutcome::CutShort),
+            broken: count(LoadOutcome::Broken),
+            samples: loads
+                .iter()
+                .map(|load| LoadSample { at_ns: load.started, took_ns: load.took.0, outcome: load.outcome })
+                .collect(),
+            mean_ns: nanoseconds(mean(&times)),
+            sd_ns: nanoseconds(standard_deviation(&times)),
+            mean_ci95_low_ns: nanoseconds(interval.map(|interval| interval.low)),
+            mean_ci95_high_ns: nanoseconds(interval.map(|interval| interval.high)),
+            p50_ns: percentile(&ended, never, 500),
+            p95_ns: percentile(&ended, never, 950),
+            first_byte: part(|parts| parts.first_byte),
+            critical: part(|parts| parts.critical),
+            hero: part(|parts| parts.hero),
+            network: part(|parts| parts.network),
+            lookup_sum: part(|parts| parts.lookup.sum),
+            lookup_most: part(|parts| parts.lookup.most),
+            connect_sum: part(|parts| parts.connect.sum),
+            connect_most: part(|parts| parts.connect.most),
+            secure_sum: part(|parts| parts.secure.sum),
+            secure_most: part(|parts| parts.secure.most),
+            commit: timing(|timing| timing.commit),
+            first_contentful_paint: timing(|timing| timing.first_contentful_paint),
+            largest_contentful_paint: timing(|timing| timing.largest_contentful_paint),
+            dom_content_loaded: timing(|timing| timing.dom_content_loaded),
+            fallbacks: loads.iter().map(|load| u64::from(load.fallbacks)).sum(),
+            counted: times,
+        })
+    }
+}

@@ -1,0 +1,257 @@
+//! How long pages take on the idle line and under load (spec: Web Component).
+
+use std::collections::{BTreeSet, HashMap};
+
+use rrul_model::flow::{AddressFamily, FlowId, FlowSpec, Parameter};
+use rrul_model::marking::ServiceClass;
+use rrul_model::observation::{BrowserTiming, ObservationPoint, PageLoad, WebObject};
+use rrul_model::page::Page;
+use rrul_model::phase::Phase;
+use rrul_model::recording::Recording;
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::page_load::{CAP, Load, object_took};
+use crate::metrics::page_load_statistics::{LoadStatistics, Spread};
+use crate::statistics::bootstrap::{interval, mean};
+
+/// Flow type of the synthetic page.
+pub(crate) const WEB_PAGE: &str = "web_page";
+/// Flow type of the page in a real browser.
+pub(crate) const BROWSER_PAGE: &str = "browser_page";
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Pages",
+    path: "page_loads[]",
+    about: "Time to load a page, cold every time, on the idle line and under load (spec, Web Component). One entry for each \
+        page, way of loading it, service class and address family: the same page loaded before and under load by two \
+        flows of the plan is one entry. Unloaded are loads begun in the phases before and idle; loaded are those begun in \
+        the [scored window](#scored-window), or where none was, in all of the load phase.",
+    words: &[
+        MetricWord::new(
+            "type, page, protocol, class, family",
+            "the flow type (`web_page` synthetic, `browser_page` a real browser), the page's name or address, the version of \
+             HTTP that was asked for (null: what the page has), class and family",
+            "",
+            "",
+        ),
+        MetricWord::new("flows[]", "the flows of the plan that loaded it", "", ""),
+        MetricWord::new("protocols[]", "versions of HTTP over which objects came: `http/1.1`, `h2`, `h3`", "", ""),
+        MetricWord::new(
+            "unloaded, loaded",
+            "[loads](#loads-of-a-page) on the idle line, and under load",
+            "",
+            "spec, Web Component",
+        ),
+        MetricWord::new(
+            "whole_load",
+            "no load was begun in the scored window, so those of the whole load phase stand under `loaded`",
+            "",
+            "",
+        ),
+        MetricWord::new(
+            "slowdown",
+            "mean page load time under load over that on the idle line; null when either is not known",
+            "factor",
+            "spec, Web Component",
+        ),
+        MetricWord::new(
+            "slowdown_ci95_low, slowdown_ci95_high",
+            "its 95 % interval, by bootstrap over the loads of both",
+            "factor",
+            "Efron 1979",
+        ),
+        MetricWord::new(
+            "refreshes.{unloaded,loaded}",
+            "[spread](#spread-of-a-part) of the time that requests took which the page goes on making once it is there, by when they were made",
+            "ns",
+            "spec, Rationale",
+        ),
+    ],
+};
+
+/// The loads of one page.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PageLoads {
+    /// The flow type that loaded it.
+    #[serde(rename = "type")]
+    pub flow_type: String,
+    /// Its name, or its address.
+    pub page: String,
+    /// The version of HTTP that was asked for.
+    pub protocol: Option<String>,
+    /// Class.
+    pub class: ServiceClass,
+    /// Family.
+    pub family: AddressFamily,
+    /// The flows that loaded it.
+    pub flows: Vec<String>,
+    /// Versions of HTTP over which objects came.
+    pub protocols: Vec<&'static str>,
+    /// On the idle line.
+    pub unloaded: Option<LoadStatistics>,
+    /// Under load.
+    pub loaded: Option<LoadStatistics>,
+    /// Whether `loaded` is of the whole load phase.
+    pub whole_load: bool,
+    /// Loaded over unloaded mean.
+    pub slowdown: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub slowdown_ci95_low: Option<f64>,
+    /// Upper end.
+    pub slowdown_ci95_high: Option<f64>,
+    /// What was asked for afterwards.
+    pub refreshes: Refreshes,
+    /// Every load of every phase with its objects, for waterfalls and export.
+    #[serde(skip)]
+    pub series: Vec<Load>,
+}
+
+impl PageLoads {
+    /// Whether a browser loaded it.
+    pub fn in_browser(&self) -> bool {
+        self.flow_type == BROWSER_PAGE
+    }
+
+    /// The loads begun in this window.
+    pub fn begun_within(&self, window: Window) -> Vec<&Load> {
+        self.series.iter().filter(|load| window.contains(load.started)).collect()
+    }
+}
+
+/// Requests that pages go on making.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Refreshes {
+    /// On the idle line.
+    pub unloaded: Option<Spread>,
+    /// Under load.
+    pub loaded: Option<Spread>,
+}
+
+/// The name of a version of HTTP by its number in the recording.
+pub fn protocol_name(code: u8) -> Option<&'static str> {
+    rrul_model::page::HttpVersion::ALL.into_iter().find(|version| version.code() == code).map(|version| version.name())
+}
+
+/// Rows of one flow.
+#[derive(Default)]
+struct Rows {
+    loads: HashMap<u32, PageLoad>,
+    objects: HashMap<u32, Vec<WebObject>>,
+    timings: HashMap<u32, BrowserTiming>,
+}
+
+/// The loads of every page of the plan, in its order; nothing of a page that was never loaded.
+pub(crate) fn page_loads(recording: &Recording, scored: Option<Window>) -> Vec<PageLoads> {
+    let mut rows: HashMap<FlowId, Rows> = HashMap::new();
+    for tables in recording.tables_of(ObservationPoint::Client) {
+        for row in tables.page_load.rows() {
+            rows.entry(row.flow).or_default().loads.entry(row.load).or_insert(row);
+        }
+        for row in tables.web_object.rows() {
+            rows.entry(row.flow).or_default().objects.entry(row.load).or_default().push(row);
+        }
+        for row in tables.browser_timing.rows() {
+            rows.entry(row.flow).or_default().timings.entry(row.load).or_insert(row);
+        }
+    }
+    let mut pages: Vec<PageLoads> = Vec::new();
+    for flow in recording.header.flows.iter().filter(|flow| [WEB_PAGE, BROWSER_PAGE].contains(&&*flow.flow_type)) {
+        let loads = rows.remove(&flow.id).unwrap_or_default().loads(flow);
+        let entry = empty(flow);
+        let same = |page: &&mut PageLoads| {
+            (&page.flow_type, &page.page, &page.protocol, page.class, page.family)
+                == (&entry.flow_type, &entry.page, &entry.protocol, entry.class, entry.family)
+        };
+        match pages.iter_mut().find(same) {
+            Some(page) => {
+                page.flows.push(flow.name.clone());
+                page.series.extend(loads);
+            }
+            None => pages.push(PageLoads { series: loads, ..entry }),
+        }
+    }
+    pages.retain(|page| !page.series.is_empty());
+    let phase = |phase: Phase| recording.phase(phase);
+    let idle =
+        |at: TestTime| [Phase::Before, Phase::Idle].into_iter().any(|name| phase(name).is_some_and(|w| w.contains(at)));
+    let load = phase(Phase::Load);
+    for page in &mut pages {
+        page.series.sort_by_key(|load| load.started);
+        page.tell(idle, load, scored);
+    }
+    pages
+}
+
+/// An entry for the page that this flow loads, without a load.
+fn empty(flow: &FlowSpec) -> PageLoads {
+    let text = |name: &str| match flow.parameters.0.get(name) {
+        Some(Parameter::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    PageLoads {
+        flow_type: flow.flow_type.clone(),
+        page: text("url").or_else(|| text("page")).unwrap_or_default(),
+        protocol: text("protocol"),
+        class: flow.class,
+        family: flow.family,
+        flows: vec![flow.name.clone()],
+        protocols: Vec::new(),
+        unloaded: None,
+        loaded: None,
+        whole_load: false,
+        slowdown: None,
+        slowdown_ci95_low: None,
+        slowdown_ci95_high: None,
+        refreshes: Refreshes::default(),
+        series: Vec::new(),
+    }
+}
+
+impl Rows {
+    fn loads(mut self, flow: &FlowSpec) -> Vec<Load> {
+        let page = (flow.flow_type == WEB_PAGE).then(|| flow.parameters.text("page").and_then(Page::named)).flatten();
+        let cap = Delay::from(flow.parameters.duration("cap", CAP));
+        let load = |row: &PageLoad| {
+            let objects = self.objects.remove(&row.load).unwrap_or_default();
+            Load::new(flow.into(), cap, row, objects, self.timings.remove(&row.load), page.as_ref())
+        };
+        self.loads.values().map(load).collect()
+    }
+}
+
+impl PageLoads {
+    fn tell(&mut self, idle: impl Fn(TestTime) -> bool, load: Option<Window>, scored: Option<Window>) {
+        let within = |window: Option<Window>| -> Vec<&Load> {
+            window.map(|window| self.begun_within(window)).unwrap_or_default()
+        };
+        let unloaded: Vec<&Load> = self.series.iter().filter(|load| idle(load.started)).collect();
+        let (loaded, whole_load) = match within(scored) {
+            begun if begun.is_empty() => (within(load), true),
+            begun => (begun, false),
+        };
+        let whole_load = whole_load && !loaded.is_empty() && scored.is_some();
+        let (unloaded, loaded) = (LoadStatistics::of(&unloaded), LoadStatistics::of(&loaded));
+        let times = |statistics: &Option<LoadStatistics>| statistics.as_ref().map_or(Vec::new(), |s| s.counted.clone());
+        let (quiet, busy) = (times(&unloaded), times(&loaded));
+        let factor = |busy: &[f64], quiet: &[f64]| Some(mean(busy)? / mean(quiet).filter(|mean| *mean > 0.0)?);
+        let confidence = interval(&[&busy, &quiet], |drawn| factor(&drawn[0], &drawn[1]).unwrap_or(f64::NAN));
+        let refreshed = |wanted: &dyn Fn(TestTime) -> bool| {
+            let all = self.series.iter().flat_map(|load| &load.refreshes);
+            let ended = all.filter(|object| object.outcome == WebObject::COMPLETE && wanted(object.wanted));
+            Spread::of(ended.map(object_took))
+        };
+        let under_load = |at: TestTime| scored.or(load).is_some_and(|window| window.contains(at));
+        let refreshes = Refreshes { unloaded: refreshed(&|at| idle(at)), loaded: refreshed(&under_load) };
+        let codes: BTreeSet<u8> =
+            self.series.iter().flat_map(|load| &load.objects).map(|object| object.protocol).collect();
+        self.protocols = codes.into_iter().filter_map(protocol_name).collect();
+        self.slowdown = factor(&busy, &quiet);
+        self.slowdown_ci95_low = confidence.map(|interval| interval.low);
+        self.slowdown_ci95_high = confidence.map(|interval| interval.high);
+        (self.unloaded, self.loaded, self.whole_load, self.refreshes) = (unloaded, loaded, whole_load, refreshes);
+    }
+}

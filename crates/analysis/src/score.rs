@@ -1,0 +1,166 @@
+//! What a score is: one figure, or a few, that say how good a loaded line is for something.
+//!
+//! Every score is a pure function of plain inputs with its formula, its bounds and its source, and a thin layer that
+//! gathers those inputs from an [`Analysis`]. Two rules hold for all of them: what was not measured is never counted as
+//! good, and nothing is rescaled in silence because a part of it is missing.
+
+use rrul_model::flow::AddressFamily;
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::analysis::Analysis;
+use crate::equaliser::{self, Equaliser};
+use crate::impression::{Fault, Impression};
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::score_cell::ScoreCell;
+use crate::scores::aim::Aim;
+use crate::scores::bufferbloat::Bufferbloat;
+use crate::scores::composite::Composite;
+use crate::scores::optimum::Optimum;
+use crate::scores::penalty::Penalty;
+use crate::scores::qoo::QualityOfOutcome;
+use crate::scores::responsiveness::Responsiveness;
+use crate::scores::voip_mos::VoipMos;
+use crate::scores::web::WebScore;
+use crate::scores::{aim, bufferbloat, composite, optimum, penalty, qoo, responsiveness, voip_mos, web};
+
+/// The words for what stands above the scores.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Scores",
+    path: "scores",
+    about: "What the figures amount to. [scores.md](scores.md) has formula, source and an example of each. What was not \
+        measured is null or named as missing, and never counted as good. All are of the \
+        [scored window](#scored-window) against the idle baseline; they deserve as much trust as `validity` says.",
+    words: &[
+        MetricWord::new(
+            "withheld",
+            "why nothing is scored: the server is farther away than the specification allows; null when all is. \
+             `rrul show --score-anyway` scores it nevertheless",
+            "",
+            "spec, Test Requirements",
+        ),
+        MetricWord::new(
+            "in_words",
+            "one sentence on what a person would feel, and where; null when too little is known",
+            "",
+            "",
+        ),
+        MetricWord::new(
+            "fault",
+            "the direction whose queue is to blame: `up`, `down`, `both`, or `none` when packets hardly wait; null when not known",
+            "",
+            "",
+        ),
+    ],
+};
+
+/// Largest distance to a server that the test is made for, one round trip (spec, Test Requirements).
+pub(crate) const FARTHEST_SERVER: Delay = Delay(80_000_000);
+
+/// The words for one score: a line of `rrul list scores`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScoreWord {
+    /// Its name in the JSON and in docs/scores.md.
+    pub name: &'static str,
+    /// What it says, from where to where.
+    pub about: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+}
+
+/// Whether a run to a server beyond 80 ms is scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Distance {
+    /// It is not: the specification asks for a nearer server.
+    #[default]
+    AsSpecified,
+    /// It is, whoever asks for it knows.
+    Any,
+}
+
+/// Every score of a run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Scores {
+    /// Why nothing is scored.
+    pub withheld: Option<String>,
+    /// What a person would feel.
+    pub in_words: Option<String>,
+    /// Which direction is to blame.
+    pub fault: Option<Fault>,
+    /// The main score of the specification; `None` without pages on the idle line and under load.
+    pub web: Option<WebScore>,
+    /// Five parts of twenty points; `None` when nothing of it was measured.
+    pub composite: Option<Composite>,
+    /// Bad behaviour, in points that are not subtracted.
+    pub penalty: Option<Penalty>,
+    /// The specification's optimum, item by item.
+    pub optimum: Option<Optimum>,
+    /// The bufferbloat letter.
+    pub bufferbloat: Option<Bufferbloat>,
+    /// Round trips per minute.
+    pub responsiveness: Option<Responsiveness>,
+    /// Quality of outcome of named profiles.
+    pub qoo: Vec<QualityOfOutcome>,
+    /// Cloudflare's aggregated internet measurement.
+    pub aim: Option<Aim>,
+    /// Opinion scores of voice streams.
+    pub voip_mos: Option<VoipMos>,
+    /// The parts of the composite over time.
+    pub equaliser: Option<Equaliser>,
+}
+
+impl Scores {
+    /// Scores everything that an analysis has measured.
+    pub fn of(analysis: &Analysis, distance: Distance) -> Self {
+        if let Some(withheld) = too_far(analysis).filter(|_| distance == Distance::AsSpecified) {
+            return Self { withheld: Some(withheld), ..Self::default() };
+        }
+        let cells = ScoreCell::all(analysis);
+        let web = web::of(analysis);
+        let scored = Self {
+            withheld: None,
+            in_words: None,
+            fault: None,
+            composite: composite::of(analysis, web.as_ref(), &cells),
+            web,
+            penalty: penalty::of(analysis),
+            optimum: optimum::of(analysis, &cells),
+            bufferbloat: bufferbloat::of(analysis),
+            responsiveness: responsiveness::of(analysis),
+            qoo: qoo::of(analysis),
+            aim: aim::of(analysis),
+            voip_mos: voip_mos::of(analysis),
+            equaliser: Equaliser::of(analysis, &cells, equaliser::WINDOW),
+        };
+        let impression = Impression::of(analysis, &scored);
+        Self { in_words: impression.in_words(), fault: impression.fault(), ..scored }
+    }
+}
+
+/// The smallest idle round-trip delay over this family of any of its probes.
+pub(crate) fn nearest(analysis: &Analysis, family: AddressFamily) -> Option<Delay> {
+    let flows = analysis.delay_flows.iter().filter(|entry| entry.flow.family == family);
+    flows.filter_map(|entry| entry.delays.idle?.min).min()
+}
+
+fn too_far(analysis: &Analysis) -> Option<String> {
+    let mut far = AddressFamily::ALL.into_iter().filter_map(|family| {
+        let distance = nearest(analysis, family).filter(|distance| *distance > FARTHEST_SERVER)?;
+        Some(format!("the server is {distance} away over {family}, farther than {FARTHEST_SERVER}"))
+    });
+    far.next()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use crate::scores::SCORES;
+
+    #[test]
+    fn every_score_has_a_name_of_its_own_and_says_where_it_comes_from() {
+        let names: HashSet<&str> = SCORES.iter().map(|word| word.name).collect();
+        assert_eq!(names.len(), SCORES.len());
+        assert!(SCORES.iter().all(|word| !word.about.is_empty() && !word.source.is_empty()));
+    }
+}

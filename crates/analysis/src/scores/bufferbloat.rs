@@ -1,0 +1,237 @@
+//! The bufferbloat letter, by the cut points that DSLReports made known: what the load adds to the delay of a best-effort
+//! packet, in milliseconds: under 5 A+, under 30 A, under 60 B, under 200 C, under 400 D, else F.
+//!
+//! DSLReports takes half of the sum of what a download and an upload each add. Where one direction is bad and the other good
+//! that halves the harm, so the headline here is of the worse direction's mean; the compatible letter stands beside it, and
+//! letters of the median and the 95th percentile. What a direction adds is the wait in its queue, one way, both directions
+//! loaded at once. Where the hosts' clocks cannot be brought together, the round trip is taken for the worse direction: it is
+//! at least as much.
+
+use rrul_model::flow::Direction;
+use rrul_model::marking::ServiceClass;
+use rrul_model::time::Window;
+use serde::Serialize;
+
+use crate::analysis::{Analysis, DelayPoint};
+use crate::by_direction::ByDirection;
+use crate::join::UDP_PROBE;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::score::ScoreWord;
+use crate::scores::composite::windows;
+use crate::statistics::bootstrap::mean;
+use crate::statistics::percentile::percentile;
+
+/// The words for it.
+pub const WORD: ScoreWord = ScoreWord {
+    name: "bufferbloat",
+    about: "what the load adds to delay as a letter, A+ to F; the worse direction's mean",
+    source: "DSLReports, frequently asked questions 17930",
+};
+
+/// The words for its numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Bufferbloat letter",
+    path: "scores.bufferbloat",
+    about: "Of the probes of best effort, or of all where there is none. Null without probes on the idle line and under load.",
+    words: &[
+        MetricWord::new(
+            "letter",
+            "of the worse direction's mean: A+ under 5 ms, A under 30, B under 60, C under 200, D under 400, else F",
+            "",
+            "DSLReports",
+        ),
+        MetricWord::new(
+            "letter_median, letter_p95",
+            "of the worse direction's median and 95th percentile, each less that of the idle line; F when the packet of that rank was lost",
+            "",
+            "",
+        ),
+        MetricWord::new("dslreports_compatible", "of half of the sum of both directions' means", "", "DSLReports"),
+        MetricWord::new(
+            "of_round_trips",
+            "the ways cannot be told apart: the headline is of the whole round trip, the compatible letter of half of it",
+            "",
+            "",
+        ),
+        MetricWord::new(
+            "{down,up}.letter",
+            "of that direction's mean; the direction is null when the ways cannot be told apart",
+            "",
+            "",
+        ),
+        MetricWord::new(
+            "{down,up}.{mean,median,p95}_added_ms",
+            "what the load adds; means are of packets that arrived; null when the packet of that rank was lost",
+            "ms",
+            "",
+        ),
+    ],
+};
+
+/// The letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum Letter {
+    /// Under 5 ms.
+    #[serde(rename = "A+")]
+    APlus,
+    /// Under 30 ms.
+    A,
+    /// Under 60 ms.
+    B,
+    /// Under 200 ms.
+    C,
+    /// Under 400 ms.
+    D,
+    /// 400 ms or more.
+    F,
+}
+
+impl Letter {
+    /// The letter of an added delay in milliseconds; `None` of what is no number.
+    pub fn of(added_ms: f64) -> Option<Self> {
+        const CUTS: [(f64, Letter); 5] =
+            [(5.0, Letter::APlus), (30.0, Letter::A), (60.0, Letter::B), (200.0, Letter::C), (400.0, Letter::D)];
+        (!added_ms.is_nan())
+            .then(|| CUTS.iter().find(|(cut, _)| added_ms < *cut).map_or(Self::F, |(_, letter)| *letter))
+    }
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::APlus => "A+",
+            Self::A => "A",
+            Self::B => "B",
+            Self::C => "C",
+            Self::D => "D",
+            Self::F => "F",
+        }
+    }
+}
+
+/// What the load adds, milliseconds; infinite where the packet of that rank was lost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Added {
+    /// To the mean of the packets that arrived.
+    pub mean: f64,
+    /// To the median.
+    pub median: f64,
+    /// To the 95th percentile.
+    pub p95: f64,
+}
+
+impl Added {
+    /// Loaded less idle delays, milliseconds, `None` for lost packets; `None` where nothing arrived on the idle line, or
+    /// nothing was sent under load.
+    pub fn between(idle: &[Option<f64>], load: &[Option<f64>]) -> Option<Self> {
+        let arrived = |delays: &[Option<f64>]| delays.iter().copied().flatten().collect::<Vec<f64>>();
+        let rank = |delays: &[Option<f64>], per_mille| {
+            let mut sorted = arrived(delays);
+            sorted.sort_unstable_by(f64::total_cmp);
+            percentile(&sorted, (delays.len() - sorted.len()) as u64, per_mille).unwrap_or(f64::INFINITY)
+        };
+        let baseline = mean(&arrived(idle)).filter(|_| !load.is_empty())?;
+        // A baseline that loses its median is none: what is above it cannot be said.
+        let above =
+            |per_mille| Some(rank(load, per_mille) - Some(rank(idle, per_mille)).filter(|idle| idle.is_finite())?);
+        Some(Self {
+            mean: mean(&arrived(load)).map_or(f64::INFINITY, |mean| mean - baseline),
+            median: above(500)?,
+            p95: above(950).unwrap_or(f64::INFINITY),
+        })
+    }
+}
+
+/// The letters of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bufferbloat {
+    /// The worse direction's mean.
+    pub letter: Letter,
+    /// Its median.
+    pub letter_median: Letter,
+    /// Its 95th percentile.
+    pub letter_p95: Letter,
+    /// Half of the sum of both directions' means.
+    pub dslreports_compatible: Letter,
+    /// Whether the ways cannot be told apart.
+    pub of_round_trips: bool,
+    /// Server to client.
+    pub down: Option<DirectionLetter>,
+    /// Client to server.
+    pub up: Option<DirectionLetter>,
+}
+
+/// The letter of one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DirectionLetter {
+    /// Of its mean.
+    pub letter: Letter,
+    /// Added to the mean.
+    pub mean_added_ms: Option<f64>,
+    /// Added to the median.
+    pub median_added_ms: Option<f64>,
+    /// Added to the 95th percentile.
+    pub p95_added_ms: Option<f64>,
+}
+
+impl Bufferbloat {
+    /// From what is added each way.
+    pub fn by_direction(added: ByDirection<Added>) -> Option<Self> {
+        let worse = |pick: fn(&Added) -> f64| Letter::of(pick(&added.up).max(pick(&added.down)));
+        Some(Self {
+            letter: worse(|added| added.mean)?,
+            letter_median: worse(|added| added.median)?,
+            letter_p95: worse(|added| added.p95)?,
+            dslreports_compatible: Letter::of(f64::midpoint(added.up.mean, added.down.mean))?,
+            of_round_trips: false,
+            down: told(&added.down),
+            up: told(&added.up),
+        })
+    }
+
+    /// From what is added to the round trip, of which neither way has more than all.
+    pub fn of_round_trips(added: Added) -> Option<Self> {
+        Some(Self {
+            letter: Letter::of(added.mean)?,
+            letter_median: Letter::of(added.median)?,
+            letter_p95: Letter::of(added.p95)?,
+            dslreports_compatible: Letter::of(added.mean / 2.0)?,
+            of_round_trips: true,
+            down: None,
+            up: None,
+        })
+    }
+}
+
+fn told(added: &Added) -> Option<DirectionLetter> {
+    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+    Some(DirectionLetter {
+        letter: Letter::of(added.mean)?,
+        mean_added_ms: finite(added.mean),
+        median_added_ms: finite(added.median),
+        p95_added_ms: finite(added.p95),
+    })
+}
+
+/// From an analysis.
+pub(crate) fn of(analysis: &Analysis) -> Option<Bufferbloat> {
+    let (Some(idle), Some(load)) = windows(analysis) else { return None };
+    let probes = analysis.delay_flows.iter().filter(|entry| entry.flow.flow_type == UDP_PROBE);
+    let best_effort = probes.clone().any(|entry| entry.flow.class == ServiceClass::BE);
+    let ours = |class: ServiceClass| !best_effort || class == ServiceClass::BE;
+    let within = |series: &[&[DelayPoint]], window: Window| -> Vec<Option<f64>> {
+        let points = series.iter().copied().flatten().filter(|point| window.contains(point.at));
+        points.map(|point| point.delay.map(|delay| delay.milliseconds())).collect()
+    };
+    let added = |series: &[&[DelayPoint]]| Added::between(&within(series, idle), &within(series, load));
+    let way = |direction: Direction| {
+        let legs = analysis.one_way_delay.legs.iter();
+        let legs = legs.filter(|leg| leg.direction == direction && ours(leg.flow.class));
+        added(&legs.map(|leg| &*leg.queueing_series).collect::<Vec<_>>())
+    };
+    if let (Some(up), Some(down)) = (way(Direction::Up), way(Direction::Down)) {
+        return Bufferbloat::by_direction(ByDirection { up, down });
+    }
+    let round_trips: Vec<&[DelayPoint]> =
+        probes.filter(|entry| ours(entry.flow.class)).map(|entry| &*entry.series).collect();
+    Bufferbloat::of_round_trips(added(&round_trips)?)
+}

@@ -1,0 +1,26 @@
+//! The scores that there are. docs/scores.md says what each is.
+
+use crate::score::ScoreWord;
+
+pub mod aim;
+pub mod bufferbloat;
+pub mod composite;
+pub mod optimum;
+pub mod penalty;
+pub mod qoo;
+pub mod responsiveness;
+pub mod voip_mos;
+pub mod web;
+
+/// All of them, in the order in which they are told.
+pub const SCORES: &[ScoreWord] = &[
+    web::WORD,
+    composite::WORD,
+    penalty::WORD,
+    optimum::WORD,
+    bufferbloat::WORD,
+    responsiveness::WORD,
+    qoo::WORD,
+    aim::WORD,
+    voip_mos::WORD,
+];

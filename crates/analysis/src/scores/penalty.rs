@@ -1,0 +1,269 @@
+//! The penalty: bad behaviour in points, kept beside the composite and never subtracted (spec: "perhaps a second,
+//! 'penalty' score should be kept").
+//!
+//! Points of one item are M · clamp((x - a) / b, 0, 1):
+//!
+//! | item | x | a | b | M |
+//! |---|---|---|---|---|
+//! | expedited, each way | share of the load's packets that EF has | 0.30 | 0.65 | 20 |
+//! | background, each way | share that CS1 and LE have | 0.05 | 0.20 | 10 |
+//! | background starved, each way | part of the time in which it had next to nothing | 0 | 0.5 | 10 |
+//! | unequal streams, each way | 1 - J among streams of one class, the worst class; b is 1 - 1/n | 0 | | 10 |
+//! | slow connects | share of new connections that took over 1 s under load | 0 | 0.05 | 10 |
+//! | queue, each way | 95th percentile of the wait in queues, ms | 200 | 800 | 10 |
+//! | IPv6 absent | 1 when it was asked for and is not there | 0 | 1 | 5 |
+//! | code points altered, each way | 1 when they are bleached, remarked or dropped | 0 | 1 | 5 |
+//! | ECN altered, each way | 1 when ECN is cleared, mangled or dropped | 0 | 1 | 5 |
+//!
+//! The shares are absolute, as in the specification: they are not rescaled for other numbers of classes. What the plan does
+//! not have is no item; what it has and could not be measured is an item without points.
+
+use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::marking::ServiceClass;
+use serde::Serialize;
+
+use crate::analysis::Analysis;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::ecn::EcnVerdict;
+use crate::metrics::marking_path::PathVerdict;
+use crate::metrics::sharing::{ClassShare, DirectionSharing};
+use crate::score::ScoreWord;
+
+/// The words for it.
+pub const WORD: ScoreWord = ScoreWord {
+    name: "penalty",
+    about: "bad behaviour in points, 0 is none; shown beside the composite, never subtracted",
+    source: "RRUL specification, The RRUL Score and comments; points are rrul's",
+};
+
+/// The words for its numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Penalty score",
+    path: "scores.penalty",
+    about: "What the plan does not have is no item.",
+    words: &[
+        MetricWord::new("total", "sum of the points of all items that were measured", "points", "spec, The RRUL Score"),
+        MetricWord::new(
+            "items[].what",
+            "`expedited`, `background`, `background_starved`, `unequal_streams`, `slow_connects`, `queue`, `ipv6_absent`, \
+             `code_points_altered`, `ecn_altered`",
+            "",
+            "spec, The RRUL Score; comments",
+        ),
+        MetricWord::new("items[].direction", "which way; null of what has none", "", ""),
+        MetricWord::new(
+            "items[].value",
+            "what the points are from: a share, an unevenness (1 - J), milliseconds, or 0 and 1; null when not measured",
+            "",
+            "",
+        ),
+        MetricWord::new("items[].points", "its points; null when not measured", "points", ""),
+        MetricWord::new("items[].maximum", "the most that it can have", "points", ""),
+    ],
+};
+
+/// One kind of bad behaviour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Misbehaviour {
+    /// Expedited forwarding takes too much.
+    Expedited,
+    /// Background does not yield.
+    Background,
+    /// Background gets nothing.
+    BackgroundStarved,
+    /// Streams of the same class are unequal.
+    UnequalStreams,
+    /// New connections lose their SYN.
+    SlowConnects,
+    /// Packets wait long in the queue of one direction.
+    Queue,
+    /// There is no IPv6.
+    Ipv6Absent,
+    /// Code points are bleached, remarked or dropped.
+    CodePointsAltered,
+    /// ECN is cleared, mangled or dropped.
+    EcnAltered,
+}
+
+impl Misbehaviour {
+    /// Where points begin, over how much they rise, and how many there are.
+    fn scale(self) -> (f64, f64, f64) {
+        match self {
+            Self::Expedited => (0.30, 0.65, 20.0),
+            Self::Background => (0.05, 0.20, 10.0),
+            Self::BackgroundStarved => (0.0, 0.5, 10.0),
+            Self::UnequalStreams => (0.0, 1.0, 10.0),
+            Self::SlowConnects => (0.0, 0.05, 10.0),
+            Self::Queue => (200.0, 800.0, 10.0),
+            Self::Ipv6Absent | Self::CodePointsAltered | Self::EcnAltered => (0.0, 1.0, 5.0),
+        }
+    }
+
+    /// The most points that it can have.
+    pub fn maximum(self) -> f64 {
+        self.scale().2
+    }
+
+    /// Its points for a value; `None` for what is no number. An infinite wait has them all.
+    pub fn points(self, value: f64) -> Option<f64> {
+        let (from, over, most) = self.scale();
+        (!value.is_nan()).then(|| most * ((value - from) / over).clamp(0.0, 1.0))
+    }
+}
+
+/// Unevenness of n streams, 0 when all have the same and 1 when one has everything: (1 - J) / (1 - 1/n).
+pub fn unevenness(jain: f64, streams: u64) -> Option<f64> {
+    let most = 1.0 - 1.0 / streams.max(1) as f64;
+    (most > 0.0).then(|| ((1.0 - jain) / most).clamp(0.0, 1.0))
+}
+
+/// One item of the penalty.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Item {
+    /// What it is.
+    pub what: Misbehaviour,
+    /// Which way.
+    pub direction: Option<Direction>,
+    /// What was measured.
+    pub value: Option<f64>,
+    /// Its points.
+    pub points: Option<f64>,
+    /// The most that it can have.
+    pub maximum: f64,
+}
+
+impl Item {
+    /// An item with its points; `None` is a value that could not be measured.
+    pub fn new(what: Misbehaviour, direction: Option<Direction>, value: Option<f64>) -> Self {
+        // JSON has no infinity.
+        let told = value.filter(|value| value.is_finite());
+        Self {
+            what,
+            direction,
+            value: told,
+            points: value.and_then(|value| what.points(value)),
+            maximum: what.maximum(),
+        }
+    }
+}
+
+/// The penalty of a run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Penalty {
+    /// Sum of all points.
+    pub total: f64,
+    /// Each item.
+    pub items: Vec<Item>,
+}
+
+impl Penalty {
+    /// The sum of these items.
+    pub fn new(items: Vec<Item>) -> Self {
+        Self { total: items.iter().filter_map(|item| item.points).sum(), items }
+    }
+}
+
+/// From an analysis; `None` when nothing was loaded.
+pub(crate) fn of(analysis: &Analysis) -> Option<Penalty> {
+    if analysis.up.flows.is_empty() && analysis.down.flows.is_empty() {
+        return None;
+    }
+    let mut items = Vec::new();
+    for direction in Direction::ALL {
+        let mut item = |what, value| items.push(Item::new(what, Some(direction), value));
+        if let Some(sharing) = analysis.sharing.of(direction) {
+            for (what, value) in shares(sharing) {
+                item(what, Some(value));
+            }
+        }
+        if !analysis.goodput(direction).flows.is_empty() && !analysis.delay_flows.is_empty() {
+            item(Misbehaviour::Queue, queue_p95_ms(analysis, direction));
+        }
+        for (what, verdict) in [
+            (Misbehaviour::CodePointsAltered, code_points(analysis, direction)),
+            (Misbehaviour::EcnAltered, ecn(analysis, direction)),
+        ] {
+            if let Some(value) = verdict {
+                item(what, value);
+            }
+        }
+    }
+    if !analysis.connections.flows.is_empty() {
+        let slow = analysis.connections.pooled.load.as_ref().map(|attempts| attempts.over_1s);
+        items.push(Item::new(Misbehaviour::SlowConnects, None, slow));
+    }
+    let absent = analysis.absent_families.iter().any(|absent| absent.family == AddressFamily::Ipv6);
+    if absent || analysis.families.contains(&AddressFamily::Ipv6) {
+        items.push(Item::new(Misbehaviour::Ipv6Absent, None, Some(if absent { 1.0 } else { 0.0 })));
+    }
+    Some(Penalty::new(items))
+}
+
+/// What follows from how the streams of a direction share it.
+fn shares(sharing: &DirectionSharing) -> Vec<(Misbehaviour, f64)> {
+    let mut found = Vec::new();
+    if sharing.classes.len() > 1 {
+        let of = |wanted: fn(ServiceClass) -> bool| -> Vec<&ClassShare> {
+            sharing.classes.iter().filter(|entry| wanted(entry.class)).collect()
+        };
+        let share = |classes: &[&ClassShare]| classes.iter().map(|entry| entry.share).sum::<f64>();
+        let expedited = of(|class| class == ServiceClass::EF);
+        if !expedited.is_empty() {
+            found.push((Misbehaviour::Expedited, share(&expedited)));
+        }
+        let background = of(is_background);
+        if !background.is_empty() {
+            found.push((Misbehaviour::Background, share(&background)));
+            let starved = background.iter().map(|entry| entry.starved).fold(0.0, f64::max);
+            found.push((Misbehaviour::BackgroundStarved, starved));
+        }
+    }
+    let alike = sharing.classes.iter().filter_map(|entry| entry.jain);
+    let worst = alike.filter_map(|jain| unevenness(jain.overall, jain.sharers)).max_by(f64::total_cmp);
+    found.extend(worst.map(|value| (Misbehaviour::UnequalStreams, value)));
+    found
+}
+
+/// CS1 and LE.
+pub(crate) fn is_background(class: ServiceClass) -> bool {
+    matches!(class.dscp().value(), 1 | 8)
+}
+
+/// 95th percentile of the wait in a direction's queue under load, milliseconds; infinite when that packet was lost.
+pub(crate) fn queue_p95_ms(analysis: &Analysis, direction: Direction) -> Option<f64> {
+    let load = analysis.one_way_delay.direction(direction).queueing_delay.load?;
+    Some(load.p95.map_or(f64::INFINITY, |wait| wait.milliseconds()))
+}
+
+/// Whether code points of a direction are altered; the inner `None` when that is not known, the outer when nothing asked.
+fn code_points(analysis: &Analysis, direction: Direction) -> Option<Option<f64>> {
+    let verdicts: Vec<PathVerdict> =
+        analysis.markings.paths.iter().filter(|path| path.direction == direction).map(|path| path.verdict).collect();
+    let altered = |verdict: &PathVerdict| {
+        matches!(
+            verdict,
+            PathVerdict::Bleached | PathVerdict::PrecedenceBleached | PathVerdict::Remarked | PathVerdict::Dropped
+        )
+    };
+    told(&verdicts, altered, |verdict| *verdict == PathVerdict::Unknown)
+}
+
+/// The same of ECN.
+fn ecn(analysis: &Analysis, direction: Direction) -> Option<Option<f64>> {
+    let verdicts: Vec<EcnVerdict> =
+        analysis.ecn.paths.iter().filter(|path| path.direction == direction).map(|path| path.verdict).collect();
+    let unknown = |verdict: &EcnVerdict| *verdict == EcnVerdict::Unknown;
+    told(&verdicts, |verdict| *verdict != EcnVerdict::Pass && !unknown(verdict), unknown)
+}
+
+/// 1 when any is bad, 0 when all are known and none is.
+fn told<T>(verdicts: &[T], bad: impl Fn(&T) -> bool, unknown: impl Fn(&T) -> bool) -> Option<Option<f64>> {
+    if verdicts.is_empty() {
+        return None;
+    }
+    if verdicts.iter().any(bad) {
+        return Some(Some(1.0));
+    }
+    Some((!verdicts.iter().any(unknown)).then_some(0.0))
+}

@@ -1,0 +1,179 @@
+//! Quality of outcome (draft-ietf-ippm-qoo-11): how near what a line does comes to what an application asks for.
+//!
+//! A profile names, for percentiles of delay and for mean loss, what is perfect (ROP, requirement for optimal performance)
+//! and what is useless (CPUP, conditions at the point of unacceptable performance), and a rate. With m = clamp(0, 1 -
+//! (measured - ROP) / (CPUP - ROP), 1): QoO = min(100 · min m of delays, 100 · m of loss, 100 or 0 for the rate).
+//!
+//! Measured are round trips of best-effort probes under load, their losses as infinitely late, and the smaller of what each
+//! direction's streams were handed. The profiles here are rrul's own: the draft leaves them to whoever knows the
+//! application.
+
+use rrul_model::marking::ServiceClass;
+use serde::Serialize;
+
+use crate::analysis::Analysis;
+use crate::join::UDP_PROBE;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::score::ScoreWord;
+use crate::scores::composite::windows;
+use crate::statistics::percentile::percentile;
+
+/// The words for it.
+pub const WORD: ScoreWord = ScoreWord {
+    name: "qoo",
+    about: "how near the loaded line comes to what named applications ask for, 0 useless to 100 perfect",
+    source: "draft-ietf-ippm-qoo-11; profiles are rrul's",
+};
+
+/// The words for its numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Quality of outcome",
+    path: "scores.qoo[]",
+    about: "One entry for each profile; empty without best-effort probes under load. [scores.md](scores.md) has the profiles.",
+    words: &[
+        MetricWord::new("profile", "`video_call`, `voice_call`, `game`", "", ""),
+        MetricWord::new(
+            "score",
+            "the smallest of the parts; null when one of them was not measured and the others are not 0",
+            "0 to 100",
+            "draft-ietf-ippm-qoo-11",
+        ),
+        MetricWord::new("{delay,loss,rate}", "the parts; null when not measured", "0 to 100", "draft-ietf-ippm-qoo-11"),
+    ],
+};
+
+/// What is perfect, and what is useless.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Requirement {
+    /// Up to here nothing is lacking.
+    pub rop: f64,
+    /// From here on it is of no use.
+    pub cpup: f64,
+}
+
+impl Requirement {
+    /// How near a measured figure comes, 0 to 1; an infinite one not at all. `None` of what is no number.
+    pub fn met(&self, measured: f64) -> Option<f64> {
+        let span = self.cpup - self.rop;
+        (!measured.is_nan() && span > 0.0).then(|| (1.0 - (measured - self.rop) / span).clamp(0.0, 1.0))
+    }
+}
+
+/// What an application asks for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Profile {
+    /// Its name in data.
+    pub name: &'static str,
+    /// What it stands for.
+    pub about: &'static str,
+    /// Percentile of delay in thousandths, and the delays asked for, milliseconds, round trip.
+    pub delays: &'static [(u16, Requirement)],
+    /// Mean loss as a share.
+    pub loss: Requirement,
+    /// Bits per second in each direction.
+    pub rate: f64,
+}
+
+const fn between(rop: f64, cpup: f64) -> Requirement {
+    Requirement { rop, cpup }
+}
+
+/// The profiles that there are.
+pub const PROFILES: [Profile; 3] = [
+    Profile {
+        name: "video_call",
+        about: "a conversation with pictures",
+        delays: &[(900, between(50.0, 250.0)), (990, between(100.0, 400.0))],
+        loss: between(0.001, 0.05),
+        rate: 3e6,
+    },
+    Profile {
+        name: "voice_call",
+        about: "a conversation",
+        delays: &[(900, between(100.0, 400.0)), (990, between(150.0, 500.0))],
+        loss: between(0.01, 0.10),
+        rate: 1e5,
+    },
+    Profile {
+        name: "game",
+        about: "a fast game against others",
+        delays: &[(900, between(30.0, 100.0)), (990, between(50.0, 200.0))],
+        loss: between(0.001, 0.05),
+        rate: 5e5,
+    },
+];
+
+/// What a line does.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Measured {
+    /// Delays that arrived, milliseconds, in rising order.
+    pub delays: Vec<f64>,
+    /// Packets that were lost.
+    pub lost: u64,
+    /// Bits per second of the slower direction; `None` where nothing was to load.
+    pub rate: Option<f64>,
+}
+
+impl Measured {
+    fn sent(&self) -> u64 {
+        self.delays.len() as u64 + self.lost
+    }
+}
+
+/// The score of one profile.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct QualityOfOutcome {
+    /// Which.
+    pub profile: &'static str,
+    /// The smallest of the parts.
+    pub score: Option<f64>,
+    /// Of delay.
+    pub delay: Option<f64>,
+    /// Of loss.
+    pub loss: Option<f64>,
+    /// Of rate.
+    pub rate: Option<f64>,
+}
+
+impl QualityOfOutcome {
+    /// The parts and what follows: a part that lacks makes the score unknown, unless another is 0 already.
+    pub fn new(profile: &'static str, delay: Option<f64>, loss: Option<f64>, rate: Option<f64>) -> Self {
+        let parts = [delay, loss, rate];
+        let least = parts.iter().flatten().copied().min_by(f64::total_cmp);
+        let score = least.filter(|least| *least <= 0.0 || parts.iter().all(Option::is_some));
+        Self { profile, score, delay, loss, rate }
+    }
+
+    /// Of a line, for a profile.
+    pub fn of(profile: &Profile, measured: &Measured) -> Self {
+        let sent = measured.sent();
+        let met = |(per_mille, requirement): &(u16, Requirement)| {
+            let delay = percentile(&measured.delays, measured.lost, *per_mille).unwrap_or(f64::INFINITY);
+            requirement.met(delay).map(|met| 100.0 * met)
+        };
+        let delays: Option<Vec<f64>> = profile.delays.iter().map(met).collect();
+        let delay = delays.filter(|_| sent > 0).and_then(|delays| delays.into_iter().min_by(f64::total_cmp));
+        let loss = (sent > 0).then(|| profile.loss.met(measured.lost as f64 / sent as f64)).flatten();
+        let rate = measured.rate.map(|rate| if rate >= profile.rate { 100.0 } else { 0.0 });
+        Self::new(profile.name, delay, loss.map(|met| 100.0 * met), rate)
+    }
+}
+
+/// From an analysis: one for each profile, none without best-effort probes under load.
+pub(crate) fn of(analysis: &Analysis) -> Vec<QualityOfOutcome> {
+    let Some(measured) = measured(analysis) else { return Vec::new() };
+    PROFILES.iter().map(|profile| QualityOfOutcome::of(profile, &measured)).collect()
+}
+
+fn measured(analysis: &Analysis) -> Option<Measured> {
+    let load = windows(analysis).1?;
+    let ours = |flow: &crate::analysis::FlowLabel| flow.flow_type == UDP_PROBE && flow.class == ServiceClass::BE;
+    let probes = analysis.delay_flows.iter().filter(|entry| ours(&entry.flow)).flat_map(|entry| &entry.series);
+    let within: Vec<_> = probes.filter(|point| load.contains(point.at)).map(|point| point.delay).collect();
+    let mut delays: Vec<f64> = within.iter().flatten().map(|delay| delay.milliseconds()).collect();
+    delays.sort_unstable_by(f64::total_cmp);
+    let lost = (within.len() - delays.len()) as u64;
+    let loaded = [&analysis.up, &analysis.down].into_iter().filter(|goodput| !goodput.flows.is_empty());
+    let rate = loaded.map(|goodput| goodput.sum.0 as f64).min_by(f64::total_cmp);
+    (!within.is_empty()).then_some(Measured { delays, lost, rate })
+}

@@ -1,0 +1,157 @@
+//! Responsiveness: round trips per minute on a loaded line (draft-ietf-ippm-responsiveness-09, section 5.3).
+//!
+//! With TM the mean of a sample without its highest twentieth, in milliseconds:
+//!
+//! - foreign = 60000 / ((TM(tcp_f) + TM(tls_f) + TM(http_f)) / 3), on connections of their own;
+//! - loaded = 60000 / TM(http_l), on the connections that load the line;
+//! - RPM = (foreign + loaded) / 2.
+//!
+//! Without TLS, foreign = 60000 / ((TM(tcp_f) + TM(http_f)) / 2). What stands in for what:
+//!
+//! - tcp_f: TCP's handshake of the new connections of flow type `tcp_connect`;
+//! - tls_f: TLS's handshake of the synthetic page's new connections over TCP, one round trip with TLS 1.3;
+//! - http_f: from the end of the handshake of those new connections to the server's first octet, one small request and answer;
+//! - http_l: the round-trip time of the load's streams as their senders' kernels estimate it. The draft allows that where
+//!   requests cannot be put into the connections that load the line, as here.
+//!
+//! Differences to the draft: both directions are loaded at once, the streams are all there from the beginning, and the
+//! sample is the whole scored window instead of the last four intervals. An attempt that was never answered counts with
+//! the 10 s after which it was given up.
+
+use rrul_model::observation::WebObject;
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::analysis::Analysis;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::score::ScoreWord;
+use crate::score_cell::counts;
+use crate::scores::composite::windows;
+use crate::statistics::bootstrap::mean;
+
+/// Milliseconds of a minute.
+const MINUTE: f64 = 60_000.0;
+/// The part that is kept (TMP of the draft), in a hundred.
+const KEPT: usize = 95;
+/// After so long a new connection is given up, milliseconds.
+const GIVEN_UP: f64 = 10_000.0;
+
+/// The words for it.
+pub const WORD: ScoreWord = ScoreWord {
+    name: "responsiveness",
+    about: "round trips per minute under load; 60 is one second each, thousands are good",
+    source: "draft-ietf-ippm-responsiveness-09, section 5.3",
+};
+
+/// The words for its numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Responsiveness",
+    path: "scores.responsiveness",
+    about: "Round trips per minute (RPM). Null without new connections under load, or without `TCP_INFO` of the streams.",
+    words: &[
+        MetricWord::new("rpm", "mean of the two below", "1/min", "draft-ietf-ippm-responsiveness-09"),
+        MetricWord::new(
+            "foreign_rpm",
+            "on connections of their own: 60000 over the mean of the three or two trimmed means",
+            "1/min",
+            "draft-ietf-ippm-responsiveness-09",
+        ),
+        MetricWord::new(
+            "loaded_rpm",
+            "on the streams that load the line: 60000 over the trimmed mean of their round-trip time",
+            "1/min",
+            "draft-ietf-ippm-responsiveness-09",
+        ),
+        MetricWord::new(
+            "with_tls",
+            "whether TLS handshakes were measured; if not, the draft's formula for TCP alone is used",
+            "",
+            "",
+        ),
+        MetricWord::new(
+            "{tcp_f,tls_f,http_f,http_l}.trimmed_mean_ms",
+            "the means without the highest twentieth",
+            "ms",
+            "draft-ietf-ippm-responsiveness-09",
+        ),
+        MetricWord::new("{tcp_f,tls_f,http_f,http_l}.n", "samples of each; `tls_f` is null without any", "count", ""),
+    ],
+};
+
+/// One of the draft's times.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TrimmedMean {
+    /// Mean without the highest twentieth.
+    pub trimmed_mean_ms: f64,
+    /// Samples, those left out among them.
+    pub n: u64,
+}
+
+impl TrimmedMean {
+    /// Of these samples; `None` of nothing, and of what is no number.
+    pub fn of(samples: &[f64]) -> Option<Self> {
+        let mut sorted = samples.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let kept = (sorted.len() * KEPT).div_ceil(100);
+        let mean = mean(&sorted[..kept]).filter(|mean| !mean.is_nan() && *mean > 0.0)?;
+        Some(Self { trimmed_mean_ms: mean, n: samples.len() as u64 })
+    }
+}
+
+/// The responsiveness of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Responsiveness {
+    /// Round trips per minute.
+    pub rpm: f64,
+    /// On connections of their own.
+    pub foreign_rpm: f64,
+    /// On connections that load the line.
+    pub loaded_rpm: f64,
+    /// Whether TLS is in it.
+    pub with_tls: bool,
+    /// TCP's handshake.
+    pub tcp_f: TrimmedMean,
+    /// TLS's handshake, per round trip.
+    pub tls_f: Option<TrimmedMean>,
+    /// Request and answer on a connection of its own.
+    pub http_f: TrimmedMean,
+    /// Request and answer on a connection that loads the line.
+    pub http_l: TrimmedMean,
+}
+
+impl Responsiveness {
+    /// From samples in milliseconds; `None` where one but TLS is missing.
+    pub fn new(tcp_f: &[f64], tls_f: &[f64], http_f: &[f64], http_l: &[f64]) -> Option<Self> {
+        let (tcp_f, http_f, http_l) = (TrimmedMean::of(tcp_f)?, TrimmedMean::of(http_f)?, TrimmedMean::of(http_l)?);
+        let tls_f = TrimmedMean::of(tls_f);
+        let parts: Vec<f64> =
+            [Some(tcp_f), tls_f, Some(http_f)].into_iter().flatten().map(|part| part.trimmed_mean_ms).collect();
+        let foreign_rpm = MINUTE / mean(&parts)?;
+        let loaded_rpm = MINUTE / http_l.trimmed_mean_ms;
+        let rpm = f64::midpoint(foreign_rpm, loaded_rpm);
+        Some(Self { rpm, foreign_rpm, loaded_rpm, with_tls: tls_f.is_some(), tcp_f, tls_f, http_f, http_l })
+    }
+}
+
+/// From an analysis.
+pub(crate) fn of(analysis: &Analysis) -> Option<Responsiveness> {
+    let load = windows(analysis).1?;
+    let ours = || analysis.connections.flows.iter().filter(|entry| counts(entry.flow.class));
+    let tcp_f: Vec<f64> = ours().flat_map(|entry| waited(&entry.series, load)).collect();
+    let http_f: Vec<f64> = ours().flat_map(|entry| waited(&entry.exchanges, load)).collect();
+    let streams = analysis.tcp_round_trip.iter().flat_map(|entry| &entry.series);
+    let http_l: Vec<f64> =
+        streams.filter(|point| load.contains(point.at)).filter_map(|point| Some(point.delay?.milliseconds())).collect();
+    let pages = analysis.page_loads.iter().filter(|page| !page.in_browser() && counts(page.class));
+    let objects = pages.flat_map(|page| &page.series).flat_map(|load| &load.objects);
+    let handshakes = objects.filter(|object| load.contains(object.wanted) && object.secure != WebObject::NONE);
+    let tls_f: Vec<f64> = handshakes.map(|object| object.secure.milliseconds()).collect();
+    Responsiveness::new(&tcp_f, &tls_f, &http_f, &http_l)
+}
+
+/// Milliseconds of what began in a window, and of what was never answered the time after which it was given up.
+fn waited(series: &[(TestTime, Option<Delay>)], window: Window) -> impl Iterator<Item = f64> {
+    let within = series.iter().filter(move |(at, _)| window.contains(*at));
+    within.map(|(_, time)| time.map_or(GIVEN_UP, Delay::milliseconds))
+}

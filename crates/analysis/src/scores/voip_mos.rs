@@ -1,0 +1,89 @@
+//! What listeners would say of calls over the loaded line: the worst and the mean opinion score (ITU-T G.107) of the voice
+//! streams of each class and direction.
+//!
+//! From 1 (bad) to 4.41; losses concealed. It is missing where nothing brings the hosts' clocks together, or without voice.
+
+use rrul_model::flow::Direction;
+use rrul_model::marking::ServiceClass;
+use serde::Serialize;
+
+use crate::analysis::Analysis;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::score::ScoreWord;
+use crate::score_cell::counts;
+use crate::statistics::bootstrap::mean;
+
+/// The words for it.
+pub const WORD: ScoreWord = ScoreWord {
+    name: "voip_mos",
+    about: "opinion score of calls under load, 1 bad to 4.4; the worst and the mean of each class and direction",
+    source: "ITU-T G.107, G.113",
+};
+
+/// The words for its numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Opinion scores of calls",
+    path: "scores.voip_mos",
+    about: "From [voice streams](#voice) under load, losses concealed. Null without voice, or without one-way delay.",
+    words: &[
+        MetricWord::new(
+            "worst",
+            "the worst of all streams of best effort and expedited forwarding",
+            "1 to 4.41",
+            "ITU-T G.107",
+        ),
+        MetricWord::new("classes[].class, classes[].direction", "which", "", ""),
+        MetricWord::new("classes[].worst, classes[].mean", "of its streams", "1 to 4.41", "ITU-T G.107"),
+        MetricWord::new("classes[].streams", "how many they are", "count", ""),
+    ],
+};
+
+/// Opinion scores under load.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VoipMos {
+    /// The worst that counts.
+    pub worst: Option<f64>,
+    /// Of each class and direction.
+    pub classes: Vec<ClassMos>,
+}
+
+/// Those of one class in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ClassMos {
+    /// The class.
+    pub class: ServiceClass,
+    /// Which way.
+    pub direction: Direction,
+    /// The worst of its streams.
+    pub worst: f64,
+    /// Their mean.
+    pub mean: f64,
+    /// How many they are.
+    pub streams: u64,
+}
+
+impl VoipMos {
+    /// Of streams with their class, direction and score; `None` of none.
+    pub fn new(streams: &[(ServiceClass, Direction, f64)]) -> Option<Self> {
+        let mut classes: Vec<ClassMos> = Vec::new();
+        for (class, direction, _) in streams {
+            if classes.iter().any(|known| known.class == *class && known.direction == *direction) {
+                continue;
+            }
+            let ours = streams.iter().filter(|(c, d, _)| c == class && d == direction);
+            let scores: Vec<f64> = ours.map(|(.., score)| *score).collect();
+            let worst = scores.iter().copied().min_by(f64::total_cmp)?;
+            let (class, direction, streams) = (*class, *direction, scores.len() as u64);
+            classes.push(ClassMos { class, direction, worst, mean: mean(&scores)?, streams });
+        }
+        let worst = classes.iter().filter(|entry| counts(entry.class)).map(|entry| entry.worst).min_by(f64::total_cmp);
+        (!classes.is_empty()).then_some(Self { worst, classes })
+    }
+}
+
+/// From an analysis.
+pub(crate) fn of(analysis: &Analysis) -> Option<VoipMos> {
+    let flows = &analysis.voip.as_ref()?.flows;
+    let scored = flows.iter().filter_map(|entry| Some((entry.flow.class, entry.flow.direction?, entry.load?.mos_plc?)));
+    VoipMos::new(&scored.collect::<Vec<_>>())
+}

@@ -1,0 +1,157 @@
+//! The RRUL web score: how much of its speed a page keeps while the line is full (spec: The RRUL Score).
+//!
+//! W = round(100 · min(1, U / L)), where U and L are the mean page load times on the idle line and under load. The
+//! specification's own example: 20 ms and 139 ms give 14. 100 is best, 0 worst. Of several pages, families or classes it
+//! is the mean of the share that each keeps; background (CS1, LE) is meant to wait and is not among them. Synthetic pages
+//! count; those of a browser count where there are no others. Missing when no page was loaded in one of the conditions.
+
+use rrul_model::flow::AddressFamily;
+use rrul_model::marking::ServiceClass;
+use serde::Serialize;
+
+use crate::analysis::Analysis;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::page_loads::PageLoads;
+use crate::score::ScoreWord;
+use crate::score_cell::counts;
+use crate::statistics::bootstrap::{interval, mean};
+
+/// The words for it.
+pub const WORD: ScoreWord = ScoreWord {
+    name: "web",
+    about: "how much of its speed a page keeps under load, 0 to 100",
+    source: "RRUL specification, The RRUL Score",
+};
+
+/// The words for its numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Web score",
+    path: "scores.web",
+    about: "The specification's main score. Null without pages on the idle line and under load.",
+    words: &[
+        MetricWord::new(
+            "score",
+            "100 times the mean page load time on the idle line over that under load, rounded; 100 when it is faster under load",
+            "0 to 100",
+            "spec, The RRUL Score",
+        ),
+        MetricWord::new(
+            "ci95_low, ci95_high",
+            "its 95 % interval, by bootstrap over loads; null with fewer than three loads in one of the conditions",
+            "0 to 100",
+            "Efron 1979",
+        ),
+        MetricWord::new(
+            "of_medians",
+            "the same of median page load times; null when a median falls on a load that never ended well",
+            "0 to 100",
+            "",
+        ),
+        MetricWord::new(
+            "failures",
+            "loads that failed or were given up, in either condition; they count as their cap",
+            "count",
+            "",
+        ),
+        MetricWord::new("pages[].page, pages[].class, pages[].family", "what it is the mean over", "", ""),
+        MetricWord::new("pages[].score", "the score of that page alone", "0 to 100", ""),
+        MetricWord::new("pages[].unloaded_mean_ns, pages[].loaded_mean_ns", "its mean page load times", "ns", ""),
+    ],
+};
+
+/// The web score of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WebScore {
+    /// The score.
+    pub score: u8,
+    /// Lower end of its 95 % interval.
+    pub ci95_low: Option<f64>,
+    /// Upper end.
+    pub ci95_high: Option<f64>,
+    /// The same of medians.
+    pub of_medians: Option<u8>,
+    /// Loads that never ended well.
+    pub failures: u64,
+    /// What it is the mean over.
+    pub pages: Vec<PageScore>,
+    /// The share of its speed that a page keeps, not rounded, 0 to 1.
+    #[serde(skip)]
+    pub kept: f64,
+}
+
+/// The score of one page.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PageScore {
+    /// Its name.
+    pub page: String,
+    /// Class.
+    pub class: ServiceClass,
+    /// Family.
+    pub family: AddressFamily,
+    /// Its score.
+    pub score: u8,
+    /// Mean page load time on the idle line.
+    pub unloaded_mean_ns: i64,
+    /// Under load.
+    pub loaded_mean_ns: i64,
+}
+
+/// The share of its speed that a page keeps: unloaded over loaded time, at most 1. Any unit, the same for both.
+///
+/// `None` when either is no positive number; an infinite loaded time keeps nothing.
+pub fn kept(unloaded: f64, loaded: f64) -> Option<f64> {
+    let known = unloaded > 0.0 && unloaded.is_finite() && loaded > 0.0;
+    known.then(|| (unloaded / loaded).min(1.0))
+}
+
+/// The share as a score.
+pub fn score(kept: f64) -> u8 {
+    (100.0 * kept.clamp(0.0, 1.0)).round() as u8
+}
+
+/// The pages that are scored: synthetic ones, or those of a browser where there are no others.
+pub(crate) fn scored_pages(analysis: &Analysis) -> Vec<&PageLoads> {
+    let pages = |browser: bool| -> Vec<&PageLoads> {
+        analysis.page_loads.iter().filter(|page| page.in_browser() == browser && counts(page.class)).collect()
+    };
+    let synthetic = pages(false);
+    if synthetic.is_empty() { pages(true) } else { synthetic }
+}
+
+/// From an analysis.
+pub(crate) fn of(analysis: &Analysis) -> Option<WebScore> {
+    let pages = scored_pages(analysis);
+    let both = pages.iter().filter_map(|page| Some((*page, page.unloaded.as_ref()?, page.loaded.as_ref()?)));
+    let both: Vec<_> = both.filter(|(_, quiet, busy)| !quiet.counted.is_empty() && !busy.counted.is_empty()).collect();
+    let shares = both.iter().filter_map(|(_, quiet, busy)| kept(mean(&quiet.counted)?, mean(&busy.counted)?));
+    let kept_of_all = mean(&shares.collect::<Vec<_>>())?;
+    let samples: Vec<&[f64]> = both.iter().flat_map(|(_, quiet, busy)| [&*quiet.counted, &*busy.counted]).collect();
+    let confidence = interval(&samples, |drawn| {
+        let shares: Vec<f64> =
+            drawn.chunks_exact(2).filter_map(|pair| kept(mean(&pair[0])?, mean(&pair[1])?)).collect();
+        mean(&shares).unwrap_or(f64::NAN)
+    });
+    let medians: Option<Vec<f64>> =
+        both.iter().map(|(_, quiet, busy)| kept(quiet.p50_ns? as f64, busy.p50_ns? as f64)).collect();
+    let page = |(page, quiet, busy): &(&PageLoads, &_, &_)| {
+        let (quiet, busy): (&crate::metrics::page_load_statistics::LoadStatistics, &_) = (quiet, busy);
+        let busy: &crate::metrics::page_load_statistics::LoadStatistics = busy;
+        Some(PageScore {
+            page: page.page.clone(),
+            class: page.class,
+            family: page.family,
+            score: score(kept(mean(&quiet.counted)?, mean(&busy.counted)?)?),
+            unloaded_mean_ns: quiet.mean_ns?,
+            loaded_mean_ns: busy.mean_ns?,
+        })
+    };
+    Some(WebScore {
+        score: score(kept_of_all),
+        ci95_low: confidence.map(|interval| 100.0 * interval.low),
+        ci95_high: confidence.map(|interval| 100.0 * interval.high),
+        of_medians: medians.and_then(|medians| mean(&medians)).map(score),
+        failures: both.iter().map(|(_, quiet, busy)| quiet.failed + quiet.capped + busy.failed + busy.capped).sum(),
+        pages: both.iter().filter_map(page).collect(),
+        kept: kept_of_all,
+    })
+}

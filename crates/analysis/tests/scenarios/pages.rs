@@ -1,0 +1,243 @@
+//! Pages whose every object's times are known, and what the analysis and the web score make of them.
+
+use rrul_analysis::metrics::page_load::LoadOutcome;
+use rrul_analysis::metrics::page_loads::PageLoads;
+use rrul_model::flow::{AddressFamily, Component, FlowId, Parameter};
+use rrul_model::marking::ServiceClass;
+use rrul_model::observation::{BrowserTiming, PageLoad, WebObject};
+use rrul_model::page::Page;
+use rrul_model::time::TestTime;
+use rrul_model::units::{ByteCount, Delay};
+
+use crate::builder::{Client, MS, SECOND, Scenario};
+
+impl Scenario {
+    /// A flow that loads the page of 2025 all through the test.
+    pub(crate) fn page(&mut self, class: ServiceClass, family: AddressFamily) -> FlowId {
+        let id = self.flow("web_page", Component::Web, None, family, Self::ALL);
+        let flow = self.recording.header.flows.last_mut().unwrap();
+        flow.class = class;
+        flow.name = format!("web_page/{class}/{family}#{id}");
+        flow.parameters.0.insert("page".to_owned(), Parameter::Text("rrul2025".to_owned()));
+        id
+    }
+
+    /// One load.
+    pub(crate) fn load(&mut self, flow: FlowId, load: u32, at: i64, took: i64, outcome: u8) {
+        let (scheduled, started) = (TestTime(at), TestTime(at));
+        let row = PageLoad { flow, load, scheduled, started, outcome, took: Delay(took), fallbacks: 0 };
+        self.observe(Client, at, row);
+    }
+
+    /// Complete loads one after the other, a pause of 50 ms between them.
+    fn loads(&mut self, flow: FlowId, first: u32, from: i64, took: &[i64]) {
+        let mut at = from;
+        for (number, took) in took.iter().enumerate() {
+            self.load(flow, first + number as u32, at, took * MS, PageLoad::COMPLETE);
+            at += (took + 50) * MS;
+        }
+    }
+}
+
+/// An object that takes 10 ms of each stretch but `secure`, which did not occur.
+pub(crate) fn object(flow: FlowId, load: u32, object: u16, wanted: i64) -> WebObject {
+    let ten = Delay(10 * MS);
+    WebObject {
+        flow,
+        load,
+        object,
+        outcome: WebObject::COMPLETE,
+        status: 200,
+        protocol: 20,
+        connection: 0,
+        wanted: TestTime(wanted),
+        blocked: ten,
+        lookup: ten,
+        connect: ten,
+        secure: WebObject::NONE,
+        send: ten,
+        wait: ten,
+        receive: ten,
+        octets: ByteCount(1000),
+    }
+}
+
+fn only(scenario: &Scenario) -> PageLoads {
+    let mut pages = scenario.analyze().page_loads;
+    assert_eq!(pages.len(), 1);
+    pages.remove(0)
+}
+
+#[test]
+fn page_load_times_are_told_idle_and_loaded_with_every_sample() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+    scenario.loads(flow, 0, 100 * MS, &[200, 400, 300]);
+    scenario.loads(flow, 3, 6 * SECOND, &[1000, 1200, 800, 1000]);
+    // After the load: neither idle nor loaded.
+    scenario.loads(flow, 7, 16 * SECOND, &[9]);
+    let page = only(&scenario);
+    let (quiet, busy) = (page.unloaded.unwrap(), page.loaded.unwrap());
+    assert_eq!((quiet.n, quiet.mean_ns, quiet.sd_ns), (3, Some(300 * MS), Some(100 * MS)));
+    assert_eq!((quiet.p50_ns, quiet.p95_ns), (Some(300 * MS), Some(400 * MS)));
+    assert_eq!(quiet.samples.iter().map(|sample| sample.took_ns / MS).collect::<Vec<_>>(), [200, 400, 300]);
+    assert_eq!((busy.n, busy.complete, busy.mean_ns), (4, 4, Some(1000 * MS)));
+    assert!((page.slowdown.unwrap() - 10.0 / 3.0).abs() < 1e-9);
+    let (low, high) = (page.slowdown_ci95_low.unwrap(), page.slowdown_ci95_high.unwrap());
+    assert!(low < 10.0 / 3.0 && 10.0 / 3.0 < high && low > 2.0 && high < 6.0, "{low} to {high}");
+    assert!(busy.mean_ci95_low_ns.unwrap() < 1000 * MS && busy.mean_ci95_high_ns.unwrap() > 1000 * MS);
+    assert_eq!(page.series.len(), 8);
+}
+
+#[test]
+fn the_example_of_the_specification_gives_fourteen() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+    scenario.loads(flow, 0, 100 * MS, &[20, 20, 20, 20]);
+    scenario.loads(flow, 4, 6 * SECOND, &[139, 139, 139, 139]);
+    let web = scenario.analyze().scores.web.unwrap();
+    assert_eq!((web.score, web.of_medians, web.failures), (14, Some(14), 0));
+    assert_eq!((web.ci95_low.map(f64::round), web.ci95_high.map(f64::round)), (Some(14.0), Some(14.0)));
+}
+
+#[test]
+fn loads_that_fail_count_as_their_cap_and_those_of_a_broken_browser_not_at_all() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+    scenario.loads(flow, 0, 100 * MS, &[1000, 1000]);
+    // Refused at once, which is not quick; given up at the cap; broken at the host.
+    scenario.load(flow, 2, 6 * SECOND, 3 * MS, PageLoad::FAILED);
+    scenario.load(flow, 3, 7 * SECOND, 30 * SECOND, PageLoad::CAPPED);
+    scenario.load(flow, 4, 8 * SECOND, 100 * MS, PageLoad::BROKEN);
+    let analysis = scenario.analyze();
+    let busy = analysis.page_loads[0].loaded.as_ref().unwrap();
+    assert_eq!((busy.n, busy.complete, busy.failed, busy.capped, busy.broken), (2, 0, 1, 1, 1));
+    assert_eq!((busy.mean_ns, busy.p50_ns), (Some(30 * SECOND), None));
+    let web = analysis.scores.web.as_ref().unwrap();
+    assert_eq!((web.score, web.of_medians, web.failures), (3, None, 2));
+    assert_eq!(analysis.scores.in_words.unwrap(), "While the line is full, no page loads to its end.");
+}
+
+#[test]
+fn a_load_that_was_cut_off_counts_only_when_leaving_it_out_would_flatter() {
+    let outcome = |took: i64| {
+        let mut scenario = Scenario::new();
+        let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+        scenario.loads(flow, 0, 6 * SECOND, &[1000, 2000, 3000]);
+        scenario.load(flow, 3, 13 * SECOND, took, PageLoad::CAPPED);
+        let busy = only(&scenario).loaded.unwrap();
+        assert_eq!((busy.complete, busy.capped, busy.cut_short), (3, 0, 1));
+        (busy.n, busy.mean_ns)
+    };
+    assert_eq!(outcome(1900 * MS), (3, Some(2 * SECOND)), "it would have taken longer, which says nothing");
+    assert_eq!(outcome(6 * SECOND), (4, Some(3 * SECOND)), "it took longer than the mean already");
+}
+
+#[test]
+fn what_was_there_when_is_read_from_the_objects_and_the_manifest() {
+    let page = Page::named("rrul2025").unwrap();
+    let critical: Vec<u16> = (0..page.objects.len()).filter(|n| page.objects[*n].critical).map(|n| n as u16).collect();
+    let hero = page.objects.iter().position(|object| object.hero).unwrap() as u16;
+    let later = page.objects.iter().position(|object| object.later).unwrap() as u16;
+    let mut scenario = Scenario::new();
+    let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+    scenario.load(flow, 0, 0, 2 * SECOND, PageLoad::COMPLETE);
+    // Each takes 60 ms. The document at once, the others of the critical ones a second later, then the hero; between them
+    // nothing but thinking.
+    scenario.observe(Client, 0, object(flow, 0, 0, 5 * MS));
+    for number in critical.iter().filter(|number| **number > 0) {
+        scenario.observe(Client, 0, object(flow, 0, *number, SECOND));
+    }
+    let secure = WebObject { secure: Delay(25 * MS), protocol: 11, ..object(flow, 0, hero, 1500 * MS) };
+    scenario.observe(Client, 0, secure);
+    // The load event does not wait for this one, nor is it in the network's time.
+    scenario.observe(Client, 0, object(flow, 0, later, 1900 * MS));
+    scenario.observe(Client, 0, object(flow, 0, Page::REFRESH + 1, 3 * SECOND));
+    let page = only(&scenario);
+    let quiet = page.unloaded.unwrap();
+    let mean = |spread: Option<rrul_analysis::metrics::page_load_statistics::Spread>| spread.map(|s| s.mean_ns / MS);
+    // 5 ms until it was wanted, five stretches of 10 ms.
+    assert_eq!(mean(quiet.first_byte), Some(55));
+    assert_eq!(mean(quiet.critical), Some(1060));
+    assert_eq!(mean(quiet.hero), Some(1585));
+    assert_eq!(mean(quiet.network), Some(60 + 60 + 85));
+    let objects = critical.len() as i64 + 2;
+    assert_eq!((mean(quiet.lookup_sum), mean(quiet.lookup_most)), (Some(10 * objects), Some(10)));
+    assert_eq!((mean(quiet.connect_sum), mean(quiet.secure_sum)), (Some(10 * objects), Some(25)));
+    assert_eq!(page.protocols, ["http/1.1", "h2"]);
+    assert_eq!(mean(page.refreshes.unloaded), Some(60));
+    assert_eq!(page.refreshes.loaded, None);
+    assert_eq!((page.series[0].objects.len(), page.series[0].refreshes.len()), (objects as usize, 1));
+}
+
+#[test]
+fn a_critical_object_that_never_came_leaves_its_time_unknown() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+    scenario.load(flow, 0, 0, 2 * SECOND, PageLoad::COMPLETE);
+    scenario.observe(Client, 0, object(flow, 0, 0, 5 * MS));
+    let quiet = only(&scenario).unloaded.unwrap();
+    assert!(quiet.first_byte.is_some());
+    assert_eq!((quiet.critical, quiet.hero), (None, None));
+}
+
+#[test]
+fn flows_that_load_the_same_page_are_one_entry_and_families_and_classes_are_apart() {
+    let mut scenario = Scenario::new();
+    for (class, family) in [
+        (ServiceClass::BE, AddressFamily::Ipv4),
+        (ServiceClass::BE, AddressFamily::Ipv4),
+        (ServiceClass::BE, AddressFamily::Ipv6),
+        (ServiceClass::BK, AddressFamily::Ipv4),
+    ] {
+        let flow = scenario.page(class, family);
+        let slow = if family == AddressFamily::Ipv6 { 400 } else { 200 };
+        let slow = if class == ServiceClass::BK { 9000 } else { slow };
+        scenario.load(flow, 0, SECOND, 100 * MS, PageLoad::COMPLETE);
+        scenario.load(flow, 1, 8 * SECOND, slow * MS, PageLoad::COMPLETE);
+    }
+    let analysis = scenario.analyze();
+    let found: Vec<_> =
+        analysis.page_loads.iter().map(|page| (page.class, page.family, page.flows.len(), page.series.len())).collect();
+    let expected = [
+        (ServiceClass::BE, AddressFamily::Ipv4, 2, 4),
+        (ServiceClass::BE, AddressFamily::Ipv6, 1, 2),
+        (ServiceClass::BK, AddressFamily::Ipv4, 1, 2),
+    ];
+    assert_eq!(found, expected);
+    // Background is meant to wait: the mean of a half and a quarter, 37.5.
+    let web = analysis.scores.web.unwrap();
+    assert_eq!((web.score, web.pages.len()), (38, 2));
+    assert_eq!((web.pages[0].score, web.pages[1].score), (50, 25));
+}
+
+#[test]
+fn a_browser_tells_its_own_times_and_is_scored_where_no_other_page_is() {
+    let mut scenario = Scenario::new();
+    let family = AddressFamily::Ipv4;
+    let flow = scenario.flow("browser_page", Component::Web, None, family, Scenario::ALL);
+    let url = Parameter::Text("https://www.example.net/".to_owned());
+    scenario.recording.header.flows.last_mut().unwrap().parameters.0.insert("url".to_owned(), url);
+    for (load, at, took) in [(0, SECOND, 1000), (1, 8 * SECOND, 4000)] {
+        scenario.load(flow, load, at, took * MS, PageLoad::COMPLETE);
+        let timing = BrowserTiming {
+            flow,
+            load,
+            first_byte: Delay(took * MS / 10),
+            commit: Delay(took * MS / 8),
+            first_contentful_paint: Delay(took * MS / 4),
+            largest_contentful_paint: WebObject::NONE,
+            dom_content_loaded: Delay(took * MS / 2),
+            load_event: Delay(took * MS),
+        };
+        scenario.observe(Client, at, timing);
+    }
+    let page = only(&scenario);
+    assert!(page.in_browser() && page.page == "https://www.example.net/");
+    let busy = page.loaded.unwrap();
+    assert_eq!(busy.first_byte.map(|spread| spread.mean_ns), Some(400 * MS));
+    assert_eq!(busy.first_contentful_paint.map(|spread| spread.p50_ns), Some(1000 * MS));
+    assert_eq!(busy.largest_contentful_paint, None);
+    assert_eq!(page.series[0].outcome, LoadOutcome::Complete);
+    assert_eq!(scenario.analyze().scores.web.unwrap().score, 25);
+}
