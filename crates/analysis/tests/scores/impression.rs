@@ -1,0 +1,72 @@
+//! What is said in words, for lines that are easy to imagine.
+
+use rrul_analysis::by_direction::ByDirection;
+use rrul_analysis::impression::{Fault, Impression};
+
+fn line(slowdown: Option<f64>, up: f64, down: f64) -> Impression {
+    Impression { slowdown, wait_ms: ByDirection { up: Some(up), down: Some(down) }, ..Impression::default() }
+}
+
+#[test]
+fn the_sentence_says_what_a_person_would_feel_and_where() {
+    let lossy = |up, down| ByDirection { up: Some(up), down: Some(down) };
+    let cases = [
+        (
+            line(Some(6.04), 210.4, 12.0),
+            "While the line is full, pages take 6.0 times as long; packets wait 210 ms in the upload queue.",
+            Some(Fault::Up),
+        ),
+        (
+            line(Some(14.2), 40.0, 380.0),
+            "While the line is full, pages take 14 times as long; packets wait 380 ms in the download queue.",
+            Some(Fault::Down),
+        ),
+        (
+            line(Some(2.0), 150.0, 220.0),
+            "While the line is full, pages take 2.0 times as long; packets wait 220 ms in the download queue and 150 ms in \
+             the upload queue.",
+            Some(Fault::Both),
+        ),
+        (
+            line(Some(1.1), 4.2, 0.3),
+            "While the line is full, pages load about as fast as ever; packets hardly wait (4 ms at the median).",
+            Some(Fault::None),
+        ),
+        (line(None, 1600.0, 2.0), "While the line is full, packets wait 1.6 s in the upload queue.", Some(Fault::Up)),
+        (
+            Impression { no_page: true, loss: lossy(0.031, 0.0), ..line(Some(30.0), f64::INFINITY, 0.2) },
+            "While the line is full, no page loads to its end; packets are mostly lost in the upload queue; 3 % are lost on the \
+             way up.",
+            Some(Fault::Up),
+        ),
+        (
+            Impression { loss: lossy(0.02, 0.05), call: Some((2.0, 4.3)), ..line(Some(3.0), 90.0, 10.0) },
+            "While the line is full, pages take 3.0 times as long; packets wait 90 ms in the upload queue; 2 % are lost on \
+             the way up and 5 % on the way down; calls are hard to understand.",
+            Some(Fault::Up),
+        ),
+        (
+            Impression { call: Some((3.3, 4.3)), round_trip_ms: Some(120.0), ..Impression::default() },
+            "While the line is full, packets wait 120 ms in queues; calls suffer.",
+            None,
+        ),
+        (
+            // Calls that were bad on the idle line already say nothing of the load.
+            Impression { call: Some((2.0, 2.4)), round_trip_ms: Some(0.4), ..Impression::default() },
+            "While the line is full, packets hardly wait (under 1 ms at the median).",
+            None,
+        ),
+    ];
+    for (impression, sentence, fault) in cases {
+        assert_eq!(impression.in_words().as_deref(), Some(sentence));
+        assert_eq!(impression.fault(), fault, "{sentence}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_not_said() {
+    assert_eq!(Impression::default().in_words(), None);
+    assert_eq!(Impression { call: Some((1.0, 4.0)), ..Impression::default() }.in_words(), None);
+    let one_way = Impression { wait_ms: ByDirection { up: Some(300.0), down: None }, ..Impression::default() };
+    assert_eq!((one_way.in_words(), one_way.fault()), (None, None), "the other way may be worse");
+}
