@@ -97,7 +97,9 @@ impl FlowType for WebPage {
         match spawned {
             Ok(thread) => vec![thread],
             Err(error) => {
-                specs.iter().for_each(|spec| initiation.end.failed(spec, format!("cannot start a thread: {error}")));
+                for spec in specs {
+                    initiation.end.failed(spec, format!("cannot start a thread: {error}"));
+                }
                 Vec::new()
             }
         }
@@ -177,7 +179,9 @@ fn run(initiation: &Initiation, clock: TestClock, flows: &[Flow]) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            flows.iter().for_each(|flow| end.failed(&flow.spec, format!("cannot load pages: {error}")));
+            for flow in flows {
+                end.failed(&flow.spec, format!("cannot load pages: {error}"));
+            }
             return;
         }
     };

@@ -85,7 +85,7 @@ pub(super) fn page(name: &str, text: &str) -> Result<Page, PageError> {
     let mut objects: Vec<PageObject> = Vec::new();
     for (number, entry) in manifest.object.into_iter().enumerate() {
         let wrong = |reason: String| wrong(format!("object {number}: {reason}"));
-        objects.push(object(entry, number, hosts.len()).map_err(wrong)?);
+        objects.push(object(&entry, number, hosts.len()).map_err(wrong)?);
     }
     if objects.first().is_none_or(|first| first.kind != ObjectKind::Html || first.host != 0 || first.later) {
         return Err(wrong("the first object must be the document, at the first host".to_owned()));
@@ -110,7 +110,7 @@ pub(super) fn page(name: &str, text: &str) -> Result<Page, PageError> {
     Ok(page.sealed())
 }
 
-fn object(entry: ObjectEntry, number: usize, hosts: usize) -> Result<PageObject, String> {
+fn object(entry: &ObjectEntry, number: usize, hosts: usize) -> Result<PageObject, String> {
     let kind = ObjectKind::ALL.iter().find(|(name, _)| *name == entry.kind).map(|(_, kind)| *kind);
     let kind = kind.ok_or_else(|| format!("unknown kind \"{}\"", entry.kind))?;
     if entry.host >= hosts {

@@ -192,9 +192,9 @@ fn entry_from(label: &str, node: &Node, flow_types: &[FlowTypeWords]) -> Result<
         let known: Vec<&str> = flow_types.iter().map(|words| words.name).collect();
         kind.error(&at("type"), format_args!("unknown flow type \"{type_name}\"; known: {}", known.join(", ")))
     })?;
-    if let Some(needed) = optional(node, "needs", |needed| text_of(needed, &at("needs")))?
-        && node.get(needed).is_none()
-        && node.get("each").and_then(|each| each.get(needed)).is_none()
+    if let Some(needed) = optional(node, "needs", |needed| Ok(text_of(needed, &at("needs"))?.to_owned()))?
+        && node.get(&needed).is_none()
+        && node.get("each").and_then(|each| each.get(&needed)).is_none()
     {
         return Ok(None);
     }
