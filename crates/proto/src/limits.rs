@@ -42,7 +42,7 @@ pub struct Limits {
     pub packets_per_second: u32,
     /// Octets in one test packet.
     pub packet_octets: u32,
-    /// Connections of one session's flows that open many (`tcp_connect`) that are answered in one second.
+    /// Connections of one session's flows that open many (`tcp_connect`, `short_flow`) that are answered in one second.
     pub connections_per_second: u32,
 }
 

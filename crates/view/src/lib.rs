@@ -25,6 +25,7 @@ mod fate_lines;
 mod figure;
 mod font;
 mod label;
+mod lookup_lines;
 mod marking_words;
 mod octet_lines;
 mod page;

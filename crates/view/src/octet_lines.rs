@@ -66,7 +66,7 @@ fn of_carried(account: &Account, octets: u64) -> Option<f64> {
 }
 
 /// Octets for people: three significant figures, decimal multiples.
-fn size(octets: u64) -> String {
+pub(crate) fn size(octets: u64) -> String {
     let value = octets as f64;
     let (scaled, unit) = match octets {
         0..1_000 => return format!("{octets} B"),

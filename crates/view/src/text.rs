@@ -15,6 +15,7 @@ use crate::fate_lines;
 use crate::host_lines;
 use crate::improvement::improvement_sentence;
 use crate::label::{Naming, names};
+use crate::lookup_lines;
 use crate::marking_words::marking_lines;
 use crate::octet_lines::octet_lines;
 use crate::rate_panel::direction_word;
@@ -66,6 +67,12 @@ pub fn text_summary(run: &Analysis, style: Style) -> String {
     lines.extend(voice_lines(run, style));
     lines.extend(block(style, "Sharing under load: Jain's index, 1 is even", stream_lines::sharing(run)));
     lines.extend(block(style, "Time to connect, new TCP connections", stream_lines::connections(run)));
+    lines.extend(block(style, "Look-ups of names (DNS), from question to answer", lookup_lines::lookups(run)));
+    lines.extend(block(
+        style,
+        "Short flows, each over a new connection, until complete",
+        lookup_lines::short_flows(run),
+    ));
     lines.extend(block(style, "Stream delay, from write to read within a TCP stream", stream_lines::stream_delay(run)));
     lines.extend(with_heading(style, "On the link under load, IP packets", octet_lines(run)));
     lines.extend(transaction_lines(run, style));

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Something of the line before the load, under it, and after it.
 ///
 /// The survey before the baseline counts as unloaded here: it is where these have their time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ByLoad<T> {
     /// In the phases `before` and `idle`.
     pub unloaded: Option<T>,
@@ -40,6 +40,11 @@ impl<T> ByLoad<T> {
             load: within(&[Phase::Load]),
             after: within(&[Phase::After]),
         }
+    }
+
+    /// Whether there is nothing of any phase.
+    pub fn is_empty(&self) -> bool {
+        self.unloaded.is_none() && self.load.is_none() && self.after.is_none()
     }
 
     /// One time under load over the same before it; `None` when either is unknown.

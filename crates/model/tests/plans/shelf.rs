@@ -45,6 +45,25 @@ const FLOW_TYPES: &[FlowTypeWords] = &[
             word("congestion_control", ParameterKind::Name),
         ],
     ),
+    flow_type(
+        "dns_lookup",
+        false,
+        &[
+            word("resolver", ParameterKind::ChoiceOrAddress(&["server", "system"])),
+            word("names", ParameterKind::Choice(&["random", "cached", "uncached"])),
+            word("name", ParameterKind::Name),
+            word("interval", ParameterKind::Duration),
+        ],
+    ),
+    flow_type(
+        "short_flow",
+        true,
+        &[
+            word("size", ParameterKind::Size),
+            word("interval", ParameterKind::Duration),
+            word("congestion_control", ParameterKind::Name),
+        ],
+    ),
     flow_type("tcp_connect", false, &[word("interval", ParameterKind::Duration)]),
     flow_type(
         "tcp_records",

@@ -70,10 +70,10 @@ fn every_short_name_of_a_shipped_plan_can_be_set() {
 fn shipped_plans_unfold_into_these_numbers_of_flows() {
     // name, then with one and with two families: bulk_tcp streams, all flows
     let truth = [
-        ("rrul", (8, 31), (16, 62)),
-        ("rrul_be", (8, 31), (16, 62)),
-        ("quick", (8, 31), (16, 62)),
-        ("rrul2013", (8, 25), (8, 42)),
+        ("rrul", (8, 49), (16, 98)),
+        ("rrul_be", (8, 49), (16, 98)),
+        ("quick", (8, 49), (16, 98)),
+        ("rrul2013", (8, 43), (8, 78)),
         ("simple", (2, 4), (4, 8)),
         ("tcp_up", (1, 2), (2, 4)),
         ("tcp_down", (1, 2), (2, 4)),
@@ -123,8 +123,9 @@ fn rrul_is_six_seconds_of_survey_five_idle_sixty_of_load_and_five_after() {
         let expected = match flow.flow_type.as_str() {
             "bulk_tcp" => (11.0, 71.0),
             "udp_rr" | "tcp_rr" | "voip" => (6.0, 76.0),
-            "marking_sweep" if flow.name.contains('@') => (11.0, 71.0),
-            "marking_sweep" => (0.0, 6.0),
+            "marking_sweep" if flow.name.ends_with("_load") => (11.0, 71.0),
+            "dns_lookup" | "short_flow" if flow.name.ends_with("_load") => (11.0, 71.0),
+            "marking_sweep" | "dns_lookup" | "short_flow" => (0.0, 6.0),
             _ => (0.0, 76.0),
         };
         assert_eq!((flow.window.from.seconds(), flow.window.to.seconds()), expected, "{}", flow.name);
@@ -189,5 +190,27 @@ fn the_document_explains_every_key_and_its_example_reads() {
     assert!(!examples.is_empty(), "docs/plans.md has no example");
     for example in examples {
         read_text(example, &[], &[]).unwrap_or_else(|error| panic!("docs/plans.md: {error}\n{example}"));
+    }
+}
+
+#[test]
+fn look_ups_and_short_flows_run_idle_and_again_under_load() {
+    for name in ["rrul", "rrul2013", "quick"] {
+        let flows = plan(name, &[]).flows(TWO);
+        for kind in ["dns_lookup", "short_flow"] {
+            let of_type = of_type(&flows, kind);
+            let (loaded, idle): (Vec<_>, Vec<_>) = of_type.iter().partition(|flow| flow.name.ends_with("_load"));
+            assert!(!idle.is_empty(), "{name}: {kind}");
+            for one in &idle {
+                let twin = |other: &&&&rrul_model::flow::FlowSpec| {
+                    (other.direction, other.family, other.class) == (one.direction, one.family, one.class)
+                        && other.parameters == one.parameters
+                };
+                assert_eq!(loaded.iter().filter(twin).count(), 1, "{name}: {} under load", one.name);
+            }
+            assert_eq!(idle.len(), loaded.len());
+        }
+        let none = plan(name, &["dns=false", "short=false"]).flows(TWO);
+        assert!(of_type(&none, "dns_lookup").is_empty() && of_type(&none, "short_flow").is_empty());
     }
 }

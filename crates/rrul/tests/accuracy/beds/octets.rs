@@ -26,6 +26,8 @@ fn everything(load: &str) -> String {
         ("tcp_connect", ""),
         ("icmp_echo", ""),
         ("voip", BOTH_WAYS),
+        ("dns_lookup", ""),
+        ("short_flow", &format!("{BOTH_WAYS}size = \"10kB\"\ninterval = \"500ms\"\n")),
     ];
     plan("idle = \"2s\", load = \"10s\", after = \"3s\"", &flows)
 }

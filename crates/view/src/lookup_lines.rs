@@ -1,0 +1,186 @@
+//! What the summary says of look-ups of names and of short flows.
+
+use rrul_analysis::Analysis;
+use rrul_analysis::metrics::name_lookups::{LookupGroup, LookupKind, LookupStatistics, RecordType};
+use rrul_analysis::metrics::short_flows::{TransferGroup, TransferKind, TransferStatistics};
+use rrul_analysis::metrics::unloaded::ByLoad;
+use rrul_analysis::statistics::percentile::DelayStatistics;
+use rrul_model::flow::AddressFamily;
+use rrul_model::marking::ServiceClass;
+use rrul_model::units::Delay;
+
+use crate::octet_lines::size;
+use crate::rate_panel::direction_word;
+use crate::table::Table;
+use crate::text::{quantile, unknown};
+use crate::words;
+
+/// How long look-ups of names took.
+pub(crate) fn lookups(run: &Analysis) -> Vec<String> {
+    let groups = &run.name_lookups.groups;
+    let told = |group: &&LookupGroup| !group.times.is_empty();
+    let shape = Shape::of(groups.iter().map(|group| (group.kind.class, group.kind.family)));
+    let mut table = Table::default();
+    table.row(["", "idle P50", "loaded P50", "loaded P95", "times", "no answer"]);
+    let mut found = false;
+    for group in groups.iter().filter(told) {
+        found = true;
+        let LookupKind { resolver, names, class, family, record } = &group.kind;
+        let record = match record {
+            RecordType::A => "A",
+            RecordType::Aaaa => "AAAA",
+        };
+        let name = format!("{resolver}, {names}, {record}{}", shape.suffix(*class, *family));
+        let of = |statistics: &LookupStatistics| statistics.time;
+        table.named_row(&name, cells(&group.times, of, group.loaded_over_unloaded, None));
+    }
+    if found { table.lines() } else { Vec::new() }
+}
+
+/// How long short flows took.
+pub(crate) fn short_flows(run: &Analysis) -> Vec<String> {
+    let groups = &run.short_flows.groups;
+    let told = |group: &&TransferGroup| !group.transfers.is_empty();
+    let shape = Shape::of(groups.iter().map(|group| (group.kind.class, group.kind.family)));
+    let mut table = Table::default();
+    table.row(["", "idle P50", "loaded P50", "loaded P95", "times", "rate loaded", "failed"]);
+    let mut found = false;
+    for group in groups.iter().filter(told) {
+        found = true;
+        let TransferKind { direction, size: octets, class, family } = group.kind;
+        let name = format!("{} {}{}", direction_word(direction), size(octets.0), shape.suffix(class, family));
+        let of = |statistics: &TransferStatistics| statistics.completion;
+        let rate = group.transfers.load.and_then(|load| load.rate_p50_bps);
+        let rate = rate.map_or_else(unknown, |rate| rate.to_string());
+        table.named_row(&name, cells(&group.transfers, of, group.loaded_over_unloaded, Some(rate)));
+    }
+    if found { table.lines() } else { Vec::new() }
+}
+
+fn cells<T>(
+    of_load: &ByLoad<T>,
+    of: impl Fn(&T) -> DelayStatistics,
+    ratio: Option<f64>,
+    rate: Option<String>,
+) -> impl Iterator<Item = String> {
+    let time = |phase: &Option<T>, pick: fn(&DelayStatistics) -> Option<Delay>| {
+        phase.as_ref().map_or_else(unknown, |phase| quantile(pick(&of(phase))))
+    };
+    let load = of_load.load.as_ref().map(&of);
+    let failed = load.map_or_else(unknown, |load| words::percent(load.lost as f64 / load.n as f64));
+    let times = [time(&of_load.unloaded, |s| s.p50), time(&of_load.load, |s| s.p50), time(&of_load.load, |s| s.p95)];
+    let ratio = ratio.map_or_else(unknown, |ratio| format!("{ratio:.1}"));
+    times.into_iter().chain([ratio]).chain(rate).chain([failed])
+}
+
+/// What tells rows apart beside their kind.
+struct Shape {
+    classes: bool,
+    families: bool,
+}
+
+impl Shape {
+    fn of(kinds: impl Iterator<Item = (ServiceClass, AddressFamily)> + Clone) -> Self {
+        let first = kinds.clone().next();
+        let differs = |other: &dyn Fn((ServiceClass, AddressFamily), (ServiceClass, AddressFamily)) -> bool| {
+            first.is_some_and(|first| kinds.clone().any(|kind| other(first, kind)))
+        };
+        Self {
+            classes: differs(&|(one, _), (other, _)| one != other),
+            families: differs(&|(_, one), (_, other)| one != other),
+        }
+    }
+
+    fn suffix(&self, class: ServiceClass, family: AddressFamily) -> String {
+        let class = if self.classes { format!(", {class}") } else { String::new() };
+        let family = if self.families { format!(", {}", words::family_name(family)) } else { String::new() };
+        class + &family
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rrul_model::flow::Direction;
+    use rrul_model::units::{BitRate, ByteCount};
+
+    fn delays(answered: &[i64], lost: u64) -> DelayStatistics {
+        DelayStatistics::of(answered.iter().map(|ms| Delay(ms * 1_000_000)).collect(), lost).unwrap()
+    }
+
+    #[test]
+    fn look_ups_are_told_by_resolver_names_record_and_family() {
+        let statistics = |time: DelayStatistics| {
+            let (answered, unanswered) = (time.n - time.lost, time.lost);
+            Some(LookupStatistics { time, answered, unanswered, refused: 0, impossible: 0 })
+        };
+        let group = |resolver: &str, names: &str, family, record| LookupGroup {
+            kind: LookupKind {
+                resolver: resolver.into(),
+                names: names.into(),
+                class: ServiceClass::BE,
+                family,
+                record,
+            },
+            times: ByLoad {
+                unloaded: statistics(delays(&[20, 20, 21], 0)),
+                load: statistics(delays(&[50, 50, 60], 1)),
+                after: None,
+            },
+            loaded_over_unloaded: Some(2.5),
+        };
+        let mut run = Analysis::default();
+        assert!(lookups(&run).is_empty());
+        run.name_lookups.groups = vec![
+            group("server", "random", AddressFamily::Ipv4, RecordType::A),
+            group("system", "cached", AddressFamily::Ipv6, RecordType::Aaaa),
+        ];
+        run.name_lookups.groups[1].times.load = None;
+        run.name_lookups.groups[1].loaded_over_unloaded = None;
+        assert_eq!(
+            lookups(&run),
+            [
+                "                              idle P50  loaded P50  loaded P95  times  no answer",
+                "  server, random, A, IPv4      20.0 ms     50.0 ms        lost    2.5       25 %",
+                "  system, cached, AAAA, IPv6   20.0 ms           –           –      –          –",
+            ]
+        );
+    }
+
+    #[test]
+    fn short_flows_are_told_by_direction_and_size() {
+        let statistics = |completion: DelayStatistics, rate| {
+            Some(TransferStatistics {
+                completion,
+                rate_p50_bps: Some(BitRate(rate)),
+                rate_p5_bps: None,
+                retried: 0,
+                unanswered: 0,
+                broken: completion.lost,
+                refused: 0,
+                impossible: 0,
+            })
+        };
+        let kind = TransferKind {
+            direction: Direction::Down,
+            size: ByteCount(100_000),
+            class: ServiceClass::BE,
+            family: AddressFamily::Ipv4,
+        };
+        let transfers = ByLoad {
+            unloaded: statistics(delays(&[100], 0), 8_000_000),
+            load: statistics(delays(&[800; 9], 1), 1_000_000),
+            after: None,
+        };
+        let mut run = Analysis::default();
+        assert!(short_flows(&run).is_empty());
+        run.short_flows.groups = vec![TransferGroup { kind, transfers, loaded_over_unloaded: Some(8.0) }];
+        assert_eq!(
+            short_flows(&run),
+            [
+                "                   idle P50  loaded P50  loaded P95  times  rate loaded  failed",
+                "  Download 100 kB    100 ms      800 ms        lost    8.0  1.00 Mbit/s    10 %",
+            ]
+        );
+    }
+}
