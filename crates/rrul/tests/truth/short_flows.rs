@@ -151,7 +151,8 @@ fn short_flows_take_what_slow_start_takes_and_are_counted_octet_by_octet() {
     if !lab_available_for("short_flows_take_what_slow_start_takes_and_are_counted_octet_by_octet") {
         return;
     }
-    let (measured, analysis) = measure(200, 200, &plan("\"10kB\", \"100kB\", \"1MB\"", "1s"));
+    // Of sizes that do not end with a flight: there one acknowledgement that is delayed decides about a round trip.
+    let (measured, analysis) = measure(200, 200, &plan("\"10kB\", \"80kB\", \"1MB\"", "1s"));
     completion_is_that_of_slow_start(&analysis, [200, 200]);
     every_connection_is_counted_and_marked(&measured);
     octets_are_the_logs(&measured, &analysis);
