@@ -1,7 +1,7 @@
 //! The octets of connections that are opened one after another and carry something: short flows, pages.
 //!
 //! Each end has read, as a connection ended, what its kernel had counted of it. What arrived is counted by the receiver, and
-//! spread evenly over the time in which the connection stood.
+//! spread over the time in which the connection stood: evenly between the readings that there are.
 
 use std::collections::BTreeMap;
 
@@ -24,21 +24,52 @@ const UDP: u8 = 17;
 /// UDP header.
 const UDP_HEADER: u64 = 8;
 
-/// Totals of one connection as both ends have them.
-#[derive(Debug, Clone, Copy, Default)]
-struct Ends([Option<ConnectionTotals>; 2]);
+/// The readings of one connection at both ends, each end's in order of time.
+#[derive(Debug, Clone, Default)]
+struct Ends([Vec<ConnectionTotals>; 2]);
 
 impl Ends {
+    /// The last reading there.
     fn at(&self, point: ObservationPoint) -> Option<&ConnectionTotals> {
-        self.0[point as usize].as_ref()
+        self.0[point as usize].last()
+    }
+
+    /// How what travelled in one direction is spread over time: by the segments that the end with most readings had counted.
+    fn shape(&self, direction: Direction) -> Vec<Share> {
+        let [client, server] = &self.0;
+        let (point, rows) = if server.len() > client.len() {
+            (ObservationPoint::Server, server)
+        } else {
+            (ObservationPoint::Client, client)
+        };
+        let counted = |row: &ConnectionTotals| {
+            if point == receiver(direction) { row.received_segments } else { row.sent_segments }
+        };
+        let Some(last) = rows.last() else { return Vec::new() };
+        let total = f64::from(counted(last).max(1));
+        let (mut from, mut before) = (last.started, 0);
+        let mut shares = Vec::with_capacity(rows.len());
+        for row in rows {
+            let share = f64::from(counted(row).saturating_sub(before)) / total;
+            shares.push(Share { from, to: row.ended, share });
+            (from, before) = (row.ended, counted(row).max(before));
+        }
+        shares
     }
 }
 
-/// Something that travelled while a connection stood.
+/// A stretch of time and the share of a connection's octets that travelled in it.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
+struct Share {
     from: TestTime,
     to: TestTime,
+    share: f64,
+}
+
+/// Something that travelled while a connection stood.
+#[derive(Debug, Clone)]
+struct Piece {
+    shape: Vec<Share>,
     count: u64,
     octets: u64,
 }
@@ -48,8 +79,11 @@ pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffi
     let mut connections: BTreeMap<u32, Ends> = BTreeMap::new();
     for point in [ObservationPoint::Client, ObservationPoint::Server] {
         for row in &totals[point as usize] {
-            connections.entry(row.connection).or_default().0[point as usize].get_or_insert(*row);
+            connections.entry(row.connection).or_default().0[point as usize].push(*row);
         }
+    }
+    for ends in connections.values_mut() {
+        ends.0.iter_mut().for_each(|rows| rows.sort_by_key(|row| row.ended));
     }
     for direction in Direction::ALL {
         let (here, there) = (receiver(direction), sender(direction));
@@ -57,13 +91,14 @@ pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffi
         let mut estimated = Vec::new();
         let mut offered = Vec::new();
         for ends in connections.values() {
-            let left = ends.at(there).map(|row| sent(flow, row, ends.at(here)));
-            let arrived = ends.at(here).map(|row| received(flow, row, ends.at(there)));
+            let shape = ends.shape(direction);
+            let left = ends.at(there).map(|row| sent(flow, row, ends.at(here), shape.clone()));
+            let arrived = ends.at(here).map(|row| received(flow, row, ends.at(there), shape));
             // Where the other end tells nothing of it: what it has answered had reached it.
             let answered = ends.at(there).is_some_and(|row| row.received_segments > 0);
-            estimated.extend(left.filter(|_| arrived.is_none() && answered));
+            estimated.extend(left.clone().filter(|_| arrived.is_none() && answered));
+            offered.extend(left.or_else(|| arrived.clone()));
             counted.extend(arrived);
-            offered.extend(left.or(arrived));
         }
         let packets = |basis, pieces: &[Piece]| Packets {
             part: Part::of(flow),
@@ -82,29 +117,32 @@ pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffi
 }
 
 /// What arrived at this end.
-fn received(flow: &FlowSpec, row: &ConnectionTotals, peer: Option<&ConnectionTotals>) -> Piece {
+fn received(flow: &FlowSpec, row: &ConnectionTotals, peer: Option<&ConnectionTotals>, shape: Vec<Share>) -> Piece {
     let count = u64::from(row.received_segments);
     let data = u64::from(row.received_data_segments);
     // What came twice: data segments beyond those that the octets in order fill, each as long as the mean of those sent.
     let again = peer.filter(|peer| peer.transport != UDP && peer.retransmitted_octets > 0);
     let mean = again.map_or(0, |peer| peer.sent_octets / u64::from(peer.sent_data_segments.max(1)));
     let payload = row.received_octets.max(data.saturating_mul(mean));
-    piece(flow, row, peer, count, payload, peer.map_or(0, |peer| peer.out_of_order))
+    let octets = octets(flow, row, peer, count, payload, peer.map_or(0, |peer| peer.out_of_order));
+    Piece { shape, count, octets }
 }
 
 /// What this end sent.
-fn sent(flow: &FlowSpec, row: &ConnectionTotals, peer: Option<&ConnectionTotals>) -> Piece {
-    piece(flow, row, peer, u64::from(row.sent_segments), row.sent_octets, row.out_of_order)
+fn sent(flow: &FlowSpec, row: &ConnectionTotals, peer: Option<&ConnectionTotals>, shape: Vec<Share>) -> Piece {
+    let count = u64::from(row.sent_segments);
+    Piece { shape, count, octets: octets(flow, row, peer, count, row.sent_octets, row.out_of_order) }
 }
 
-fn piece(
+/// Octets of so many segments with this payload, headers and all.
+fn octets(
     flow: &FlowSpec,
     row: &ConnectionTotals,
     peer: Option<&ConnectionTotals>,
     count: u64,
     payload: u64,
     out_of_order: u32,
-) -> Piece {
+) -> u64 {
     let headers = if row.transport == UDP {
         count.saturating_mul(ip_header_octets(flow.family) + UDP_HEADER)
     } else {
@@ -114,17 +152,19 @@ fn piece(
         let syn = if count > 0 { SYN_OPTIONS } else { 0 };
         count.saturating_mul(header_octets(flow.family) + timestamps).saturating_add(selective).saturating_add(syn)
     };
-    Piece { from: row.started, to: row.ended, count, octets: payload.saturating_add(headers) }
+    payload.saturating_add(headers)
 }
 
 /// How much of these there has been, over time.
 fn spread(pieces: &[Piece], of: impl Fn(&Piece) -> u64) -> Counter {
     // Where the pace changes, and by how much; what takes no time is taken to take a nanosecond.
-    let mut edges: Vec<(TestTime, f64)> = Vec::with_capacity(2 * pieces.len());
+    let mut edges: Vec<(TestTime, f64)> = Vec::new();
     for piece in pieces {
-        let to = piece.to.max(TestTime(piece.from.0.saturating_add(1)));
-        let pace = of(piece) as f64 / nanoseconds(piece.from, to).max(1.0);
-        edges.extend([(piece.from, pace), (to, -pace)]);
+        for Share { from, to, share } in piece.shape.iter().copied().filter(|share| share.share > 0.0) {
+            let to = to.max(TestTime(from.0.saturating_add(1)));
+            let pace = of(piece) as f64 * share / nanoseconds(from, to).max(1.0);
+            edges.extend([(from, pace), (to, -pace)]);
+        }
     }
     edges.sort_by_key(|(at, _)| *at);
     let (mut sum, mut pace) = (0.0_f64, 0.0_f64);
@@ -149,12 +189,20 @@ mod tests {
 
     #[test]
     fn what_a_connection_carried_is_spread_over_its_time() {
-        let piece = |from, to, octets| Piece { from: TestTime(from), to: TestTime(to), count: 1, octets };
+        let share = |from, to, share| Share { from: TestTime(from), to: TestTime(to), share };
+        let piece = |from, to, octets| Piece { shape: vec![share(from, to, 1.0)], count: 1, octets };
         let counter = spread(&[piece(0, 100, 1000), piece(50, 150, 2000), piece(200, 200, 7)], |piece| piece.octets);
         let at = |at: i64| counter.at(TestTime(at)).round();
         assert_eq!(
             [-5, 0, 25, 50, 100, 125, 150, 199, 201].map(at),
             [0., 0., 250., 500., 2000., 2500., 3000., 3000., 3007.]
+        );
+        let burst =
+            Piece { shape: vec![share(0, 10, 0.75), share(10, 90, 0.0), share(90, 100, 0.25)], count: 1, octets: 1000 };
+        let counter = spread(&[burst], |piece| piece.octets);
+        assert_eq!(
+            [5, 10, 50, 90, 95, 100].map(|at| counter.at(TestTime(at)).round()),
+            [375., 750., 750., 750., 875., 1000.]
         );
     }
 }

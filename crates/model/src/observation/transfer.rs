@@ -52,8 +52,9 @@ impl Transfer {
 }
 
 table! {
-    /// Everything that one connection of a flow that opens many (short flows, pages) sent and received, read as it ended:
-    /// from the kernel's `TCP_INFO`, or from the counters of the QUIC connection.
+    /// Everything that one connection of a flow that opens many (short flows, pages) had sent and received by a moment, read
+    /// as it ended, and of a page also now and then before: from the kernel's `TCP_INFO`, or from the counters of the QUIC
+    /// connection. Pages are numbered by each end for itself, in the order in which their connections are opened there.
     ConnectionTotals in ConnectionTotalsTable {
         /// The flow.
         flow: FlowId,
@@ -61,7 +62,7 @@ table! {
         connection: u32,
         /// When it was opened.
         started: TestTime,
-        /// When nothing more was to be sent or received, and this was read.
+        /// When this was read; the last of a connection, when nothing more was to be sent or received.
         ended: TestTime,
         /// IP protocol number: 6 TCP, 17 UDP.
         transport: u8,

@@ -1,11 +1,11 @@
 //! One load of a page: every object as soon as the one that it hangs on is there, and the time to think has passed.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 
-use rrul_model::observation::{Observation, PageLoad, WebObject};
+use rrul_model::observation::{ConnectionTotals, Observation, PageLoad, WebObject};
 use rrul_model::page::Page;
 use rrul_model::time::TestTime;
 use tokio::sync::Notify;
@@ -17,6 +17,9 @@ use super::host::{Asked, Host};
 
 /// How long connections are given to take leave.
 const PARTING: Duration = Duration::from_millis(10);
+
+/// How often it is noted what connections have carried.
+const COUNTING: Duration = Duration::from_millis(200);
 
 /// When a load begins, and until when it may last.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +46,7 @@ pub async fn load(
         number,
         hosts: (0..visitor.page.hosts.len()).map(|host| Host::new(visitor, host)).collect(),
         rows: RefCell::default(),
+        counts: RefCell::default(),
         on_their_way: RefCell::default(),
         left: Cell::new(visitor.page.awaited().count()),
         failed: Cell::new(false),
@@ -59,6 +63,7 @@ struct Load {
     number: u32,
     hosts: Vec<Host>,
     rows: RefCell<Vec<WebObject>>,
+    counts: RefCell<Vec<ConnectionTotals>>,
     on_their_way: RefCell<BTreeMap<u16, Rc<RefCell<Asked>>>>,
     /// Objects that the load event still waits for.
     left: Cell<usize>,
@@ -74,6 +79,7 @@ async fn run(load: &Rc<Load>, times: Times, stopped: impl Future<Output = ()>) -
         |time: TestTime| Instant::now() + Duration::from_nanos(u64::try_from(time.since(clock.now()).0).unwrap_or(0));
     let started = clock.now();
     spawn_local(Rc::clone(load).object(0));
+    spawn_local(count_now_and_then(Rc::clone(load)));
     let outcome = tokio::select! {
         () = load.ended() => if load.failed.get() { PageLoad::FAILED } else { PageLoad::COMPLETE },
         () = sleep_until(at(times.window_end)) => PageLoad::CUT,
@@ -108,8 +114,26 @@ async fn run(load: &Rc<Load>, times: Times, stopped: impl Future<Output = ()>) -
     };
     observed.push(row.into());
     observed.extend(visitor.asked.borrow_mut().drain(..).map(Observation::from));
-    observed.extend(load.hosts.iter().flat_map(|host| host.totals(parted)).map(Observation::from));
+    let counts = load.counts.borrow();
+    let totals = load.hosts.iter().flat_map(|host| host.totals(parted));
+    observed.extend(counts.iter().copied().chain(totals).map(Observation::from));
     observed
+}
+
+/// Notes now and then what the connections have carried until then: while a page loads, it comes in bursts.
+async fn count_now_and_then(load: Rc<Load>) {
+    let mut last: HashMap<u32, ConnectionTotals> = HashMap::new();
+    loop {
+        sleep(COUNTING).await;
+        let now = load.visitor.clock.now();
+        for totals in load.hosts.iter().flat_map(|host| host.totals(now)) {
+            let carried = |totals: &ConnectionTotals| (totals.sent_segments, totals.received_segments);
+            let before = last.insert(totals.connection, totals);
+            if before.is_none_or(|before| carried(&before) != carried(&totals)) {
+                load.counts.borrow_mut().push(totals);
+            }
+        }
+    }
 }
 
 impl Load {
