@@ -25,9 +25,6 @@ use crate::metrics::{
     icmp_messages, link_octets, loss, marking_path, marking_tally, name_lookups, one_way_delay, packet_fate,
     page_loads, processor_load, send_lateness, sharing, short_flows, start_slew, start_spread, stream_delay,
     stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, transactions, voip,
-    icmp_messages, link_octets, loss, marking_path, marking_tally, one_way_delay, packet_fate, page_loads,
-    processor_load, send_lateness, sharing, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss,
-    tcp_round_trip, transactions, voip,
 };
 use crate::recorded_time;
 use crate::score::{Distance, Scores};

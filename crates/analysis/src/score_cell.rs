@@ -107,10 +107,8 @@ impl ScoreCell {
         // Of a packet whose way of loss is not known, both ways are to blame: neither is taken for good.
         let told = legs().next().is_some() && both().all(|leg| leg.unattributed == 0);
         let drifting = analysis.one_way_delay.clocks.as_ref().is_none_or(|clocks| clocks.skew_uncertain.is_some());
-        let ways: Vec<DelayPoint> = match told {
-            true => legs().flat_map(|leg| leg.series.iter().copied()).collect(),
-            false => delays.clone(),
-        };
+        let ways: Vec<DelayPoint> =
+            if told { legs().flat_map(|leg| leg.series.iter().copied()).collect() } else { delays.clone() };
         let mut packets: Vec<(TestTime, bool)> = ways.iter().map(|point| (point.at, point.delay.is_none())).collect();
         let voices = analysis.voip.iter().flat_map(|voip| &voip.flows);
         for voice in voices.filter(|entry| ours(&entry.flow) && entry.flow.direction == Some(direction)) {

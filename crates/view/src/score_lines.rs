@@ -21,7 +21,7 @@ pub(crate) fn lead(run: &Analysis) -> Vec<String> {
     match (&scores.web, &scores.composite) {
         (Some(web), _) => lines.push(headline(web)),
         (None, Some(_)) => {
-            lines.push("RRUL score: not measured, as no page was loaded idle and under load.".to_owned())
+            lines.push("RRUL score: not measured, as no page was loaded idle and under load.".to_owned());
         }
         (None, None) => {}
     }

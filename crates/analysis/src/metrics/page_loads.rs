@@ -144,7 +144,10 @@ pub struct Refreshes {
 
 /// The name of a version of HTTP by its number in the recording.
 pub fn protocol_name(code: u8) -> Option<&'static str> {
-    rrul_model::page::HttpVersion::ALL.into_iter().find(|version| version.code() == code).map(|version| version.name())
+    rrul_model::page::HttpVersion::ALL
+        .into_iter()
+        .find(|version| version.code() == code)
+        .map(rrul_model::page::HttpVersion::name)
 }
 
 /// Rows of one flow.
