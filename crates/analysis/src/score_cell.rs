@@ -67,6 +67,8 @@ pub struct Conditions {
     pub connect_ms: Option<f64>,
     /// Probes and voice packets, those that did not serve among them.
     pub losses: Losses,
+    /// Whether at least half of the probes came as far as this way: of the others it cannot tell what it would have done.
+    pub heard: bool,
 }
 
 impl ScoreCell {
@@ -100,14 +102,13 @@ impl ScoreCell {
         let ours = |flow: &FlowLabel| flow.class == class && flow.family == family;
         let probes = || analysis.delay_flows.iter().filter(|e| e.flow.flow_type == UDP_PROBE && ours(&e.flow));
         let delays: Vec<DelayPoint> = probes().flat_map(|entry| entry.series.iter().copied()).collect();
-        let legs = || analysis.one_way_delay.legs.iter().filter(|leg| leg.direction == direction && ours(&leg.flow));
+        let both = || analysis.one_way_delay.legs.iter().filter(|leg| ours(&leg.flow));
+        let legs = || both().filter(|leg| leg.direction == direction);
         // Of a packet whose way of loss is not known, both ways are to blame: neither is taken for good.
-        let told = legs().next().is_some() && legs().all(|leg| leg.unattributed == 0);
+        let told = legs().next().is_some() && both().all(|leg| leg.unattributed == 0);
         let drifting = analysis.one_way_delay.clocks.as_ref().is_none_or(|clocks| clocks.skew_uncertain.is_some());
-        let ways: Vec<DelayPoint> = match told {
-            true => legs().flat_map(|leg| leg.series.iter().copied()).collect(),
-            false => delays.clone(),
-        };
+        let ways: Vec<DelayPoint> =
+            if told { legs().flat_map(|leg| leg.series.iter().copied()).collect() } else { delays.clone() };
         let mut packets: Vec<(TestTime, bool)> = ways.iter().map(|point| (point.at, point.delay.is_none())).collect();
         let voices = analysis.voip.iter().flat_map(|voip| &voip.flows);
         for voice in voices.filter(|entry| ours(&entry.flow) && entry.flow.direction == Some(direction)) {
@@ -138,17 +139,19 @@ impl ScoreCell {
             let within = part(points, window, |point| point.at);
             within.iter().map(|point| point.delay.map(|delay| delay.0)).collect()
         };
-        let ways = times(&self.ways);
+        let (delays, ways) = (times(&self.delays), times(&self.ways));
+        let heard = 2 * ways.len() >= delays.len();
         let least = ways.iter().flatten().min().copied();
         let above_least: Vec<Option<i64>> = ways.iter().map(|way| Some(way.as_ref()?.saturating_sub(least?))).collect();
         let connects = part(&self.connects, window, |(at, _)| *at).iter();
         let packets = part(&self.packets, window, |(at, _)| *at);
         let gone = packets.iter().filter(|(_, gone)| *gone).count();
         Conditions {
-            delay_ms: p95_ms(&times(&self.delays)),
-            delay_variation_ms: p95_ms(&above_least),
+            delay_ms: p95_ms(&delays),
+            delay_variation_ms: p95_ms(&above_least).filter(|_| heard),
             connect_ms: p95_ms(&connects.map(|(_, time)| time.map(|time| time.0)).collect::<Vec<_>>()),
             losses: Losses { sent: packets.len() as u64, gone: gone as u64 },
+            heard,
         }
     }
 }

@@ -30,7 +30,9 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// Draw recordings
     Plot(PlotArguments),
-    /// What there is: plans, charts, flow types, links, link layers, metrics
+    /// Write what a recording holds in a form that other tools read
+    Convert(ConvertArguments),
+    /// What there is: plans, charts, flow types, links, link layers, metrics, scores
     List(ListArguments),
 }
 
@@ -218,6 +220,28 @@ pub(crate) struct ShowArguments {
     /// As JSON, by docs/summary.schema.json
     #[arg(long)]
     pub(crate) json: bool,
+    /// Scores over time by class, family and direction, as bars
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) equaliser: bool,
+    /// Give scores although the server is farther away than the specification allows
+    #[arg(long)]
+    pub(crate) score_anyway: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArguments {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Page loads as an HTTP archive (HAR 1.2), which browsers and waterfall viewers read
+    #[arg(long, required = true)]
+    pub(crate) har: bool,
+    /// Where to write it [default: NAME.har beside the recording]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -256,4 +280,6 @@ pub(crate) enum ListChoice {
     LinkLayers,
     /// Numbers of the summary, and what each is
     Metrics,
+    /// What the numbers amount to
+    Scores,
 }

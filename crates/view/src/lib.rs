@@ -6,11 +6,15 @@
 //!
 //! - [`charts::CHARTS`]: the charts that there are; [`chart::Chart`] says what one is
 //! - [`text`]: summaries for a terminal
+//! - [`equaliser`]: scores over time for a terminal
+//! - [`har`]: page loads in the form that other tools read
 //! - [`theme`]: the colours of charts
 
 pub mod chart;
 pub mod charts;
+pub mod equaliser;
 pub mod error;
+pub mod har;
 mod host_lines;
 pub mod improvement;
 pub mod svg;
@@ -31,6 +35,7 @@ mod octet_lines;
 mod page;
 mod png;
 mod rate_panel;
+mod score_lines;
 mod stream_lines;
 mod table;
 mod text_scored;
@@ -40,6 +45,7 @@ mod words;
 use rrul_analysis::Analysis;
 
 pub use chart::Chart;
+pub use equaliser::text_equaliser;
 pub use error::ViewError;
 pub use png::png;
 pub use text::{Style, text_comparison, text_summary};

@@ -17,8 +17,17 @@ impl Table {
         self.rows.push(std::iter::once(name.to_owned()).chain(cells).collect());
     }
 
+    /// The lines with every column left.
+    pub(crate) fn left_lines(&self) -> Vec<String> {
+        self.aligned(|_| true)
+    }
+
     /// The lines, each two columns in from the left, without trailing blanks.
     pub(crate) fn lines(&self) -> Vec<String> {
+        self.aligned(|column| column == 0)
+    }
+
+    fn aligned(&self, left: impl Fn(usize) -> bool) -> Vec<String> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width =
             |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
@@ -27,7 +36,8 @@ impl Table {
             let mut line = String::from("  ");
             for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
                 let padding = " ".repeat(width - cell.chars().count());
-                let parts = if column == 0 { ["", cell, &padding] } else { ["  ", &padding, cell] };
+                let between = if column == 0 { "" } else { "  " };
+                let parts = if left(column) { [between, cell, &padding] } else { [between, &padding, cell] };
                 line.extend(parts);
             }
             line.trim_end().to_owned()

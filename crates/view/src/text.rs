@@ -19,6 +19,7 @@ use crate::lookup_lines;
 use crate::marking_words::marking_lines;
 use crate::octet_lines::octet_lines;
 use crate::rate_panel::direction_word;
+use crate::score_lines;
 use crate::stream_lines;
 use crate::table::Table;
 use crate::text_scored;
@@ -35,12 +36,20 @@ pub enum Style {
 }
 
 impl Style {
-    fn heading(self, text: &str) -> String {
+    pub(crate) fn heading(self, text: &str) -> String {
         self.wrapped(text, "1")
     }
 
-    fn alarm(self, text: &str) -> String {
+    pub(crate) fn alarm(self, text: &str) -> String {
         self.wrapped(text, "31")
+    }
+
+    pub(crate) fn green(self, text: &str) -> String {
+        self.wrapped(text, "32")
+    }
+
+    pub(crate) fn amber(self, text: &str) -> String {
+        self.wrapped(text, "33")
     }
 
     fn wrapped(self, text: &str, code: &str) -> String {
@@ -60,6 +69,7 @@ const DELAY_COLUMNS: [&str; 8] = ["", "min", "P50", "P90", "P95", "P99", "max", 
 /// What a run does not have is not in its summary. Ends in a newline.
 pub fn text_summary(run: &Analysis, style: Style) -> String {
     let mut lines = head(run, style);
+    lines.extend(with_heading(style, score_lines::HEADING, score_lines::lines(&run.scores)));
     lines.extend(delay_lines(run, style));
     lines.extend(fate_section(run, style));
     lines.extend(by_direction::lines(run, style));
@@ -122,6 +132,7 @@ fn finished(lines: &[String]) -> String {
 
 fn head(run: &Analysis, style: Style) -> Vec<String> {
     let mut lines = vec![style.heading(&printable(&words::title(run))), printable(&words::circumstances(run))];
+    lines.extend(score_lines::lead(run).iter().map(|line| style.heading(line)));
     if run.validity.verdict == Verdict::Valid {
         lines.push("Valid: nothing speaks against these numbers.".to_owned());
     }

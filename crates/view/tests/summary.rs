@@ -1,5 +1,6 @@
 //! The summaries, kept as files that people read: a change of them is a change to review.
 
+mod pages;
 mod streams;
 mod synthetic;
 
@@ -70,9 +71,14 @@ fn troubled() -> Analysis {
     run
 }
 
+/// A whole run with its pages and scores.
+fn managed() -> Analysis {
+    pages::scored(Made::fq_codel().analysis(), &[900, 1000, 1100, 1000, 1000], &[1050, 1150, 1200, 1100, 1080])
+}
+
 #[test]
 fn the_summary_of_a_whole_run_reads_as_agreed() {
-    assert_golden("summary.txt", &text_summary(&Made::fq_codel().analysis(), Style::Plain));
+    assert_golden("summary.txt", &text_summary(&managed(), Style::Plain));
 }
 
 #[test]

@@ -105,9 +105,8 @@ impl Load {
         let outcome = match row.outcome {
             PageLoad::COMPLETE => LoadOutcome::Complete,
             PageLoad::FAILED => LoadOutcome::Failed,
-            // What loads a page looks at its clock now and then.
-            PageLoad::CAPPED if row.took.0 >= cap.0 / 50 * 49 => LoadOutcome::Capped,
-            PageLoad::CAPPED => LoadOutcome::CutShort,
+            PageLoad::CAPPED => LoadOutcome::Capped,
+            PageLoad::CUT => LoadOutcome::CutShort,
             _ => LoadOutcome::Broken,
         };
         let (mut refreshes, mut objects): (Vec<_>, Vec<_>) =

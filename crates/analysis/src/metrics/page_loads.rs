@@ -22,6 +22,9 @@ pub(crate) const WEB_PAGE: &str = "web_page";
 /// Flow type of the page in a real browser.
 pub(crate) const BROWSER_PAGE: &str = "browser_page";
 
+/// The page that is loaded where a flow names none.
+const DEFAULT_PAGE: &str = "rrul2025";
+
 /// The words for these numbers.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
     title: "Pages",
@@ -32,9 +35,9 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         the [scored window](#scored-window), or where none was, in all of the load phase.",
     words: &[
         MetricWord::new(
-            "type, page, protocol, class, family",
-            "the flow type (`web_page` synthetic, `browser_page` a real browser), the page's name or address, the version of \
-             HTTP that was asked for (null: what the page has), class and family",
+            "type, page, version, class, family",
+            "the flow type (`web_page` synthetic, `browser_page` a real browser), the page's name or address, the version of HTTP \
+             that was asked for at every host (null: what the page has for each), class and family",
             "",
             "",
         ),
@@ -50,6 +53,12 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             "whole_load",
             "no load was begun in the scored window, so those of the whole load phase stand under `loaded`",
             "",
+            "",
+        ),
+        MetricWord::new(
+            "skipped",
+            "loads that were due and not begun, in all phases, as the one before took too long",
+            "count",
             "",
         ),
         MetricWord::new(
@@ -81,8 +90,8 @@ pub struct PageLoads {
     pub flow_type: String,
     /// Its name, or its address.
     pub page: String,
-    /// The version of HTTP that was asked for.
-    pub protocol: Option<String>,
+    /// The version of HTTP that was asked for at every host; `None` where the page's own were.
+    pub version: Option<String>,
     /// Class.
     pub class: ServiceClass,
     /// Family.
@@ -97,6 +106,8 @@ pub struct PageLoads {
     pub loaded: Option<LoadStatistics>,
     /// Whether `loaded` is of the whole load phase.
     pub whole_load: bool,
+    /// Loads that were due and not begun.
+    pub skipped: u64,
     /// Loaded over unloaded mean.
     pub slowdown: Option<f64>,
     /// Lower end of its 95 % interval.
@@ -133,7 +144,10 @@ pub struct Refreshes {
 
 /// The name of a version of HTTP by its number in the recording.
 pub fn protocol_name(code: u8) -> Option<&'static str> {
-    rrul_model::page::HttpVersion::ALL.into_iter().find(|version| version.code() == code).map(|version| version.name())
+    rrul_model::page::HttpVersion::ALL
+        .into_iter()
+        .find(|version| version.code() == code)
+        .map(rrul_model::page::HttpVersion::name)
 }
 
 /// Rows of one flow.
@@ -142,6 +156,7 @@ struct Rows {
     loads: HashMap<u32, PageLoad>,
     objects: HashMap<u32, Vec<WebObject>>,
     timings: HashMap<u32, BrowserTiming>,
+    skipped: u64,
 }
 
 /// The loads of every page of the plan, in its order; nothing of a page that was never loaded.
@@ -157,21 +172,27 @@ pub(crate) fn page_loads(recording: &Recording, scored: Option<Window>) -> Vec<P
         for row in tables.browser_timing.rows() {
             rows.entry(row.flow).or_default().timings.entry(row.load).or_insert(row);
         }
+        for row in tables.probes_skipped.rows() {
+            let skipped = &mut rows.entry(row.flow).or_default().skipped;
+            *skipped = skipped.saturating_add(u64::from(row.count));
+        }
     }
     let mut pages: Vec<PageLoads> = Vec::new();
     for flow in recording.header.flows.iter().filter(|flow| [WEB_PAGE, BROWSER_PAGE].contains(&&*flow.flow_type)) {
-        let loads = rows.remove(&flow.id).unwrap_or_default().loads(flow);
+        let own = rows.remove(&flow.id).unwrap_or_default();
+        let (skipped, loads) = (own.skipped, own.loads(flow));
         let entry = empty(flow);
         let same = |page: &&mut PageLoads| {
-            (&page.flow_type, &page.page, &page.protocol, page.class, page.family)
-                == (&entry.flow_type, &entry.page, &entry.protocol, entry.class, entry.family)
+            (&page.flow_type, &page.page, &page.version, page.class, page.family)
+                == (&entry.flow_type, &entry.page, &entry.version, entry.class, entry.family)
         };
         match pages.iter_mut().find(same) {
             Some(page) => {
                 page.flows.push(flow.name.clone());
                 page.series.extend(loads);
+                page.skipped = page.skipped.saturating_add(skipped);
             }
-            None => pages.push(PageLoads { series: loads, ..entry }),
+            None => pages.push(PageLoads { series: loads, skipped, ..entry }),
         }
     }
     pages.retain(|page| !page.series.is_empty());
@@ -194,8 +215,8 @@ fn empty(flow: &FlowSpec) -> PageLoads {
     };
     PageLoads {
         flow_type: flow.flow_type.clone(),
-        page: text("url").or_else(|| text("page")).unwrap_or_default(),
-        protocol: text("protocol"),
+        page: text("url").or_else(|| text("page")).unwrap_or_else(|| DEFAULT_PAGE.to_owned()),
+        version: text("version").filter(|version| version != "page"),
         class: flow.class,
         family: flow.family,
         flows: vec![flow.name.clone()],
@@ -203,6 +224,7 @@ fn empty(flow: &FlowSpec) -> PageLoads {
         unloaded: None,
         loaded: None,
         whole_load: false,
+        skipped: 0,
         slowdown: None,
         slowdown_ci95_low: None,
         slowdown_ci95_high: None,
@@ -213,7 +235,9 @@ fn empty(flow: &FlowSpec) -> PageLoads {
 
 impl Rows {
     fn loads(mut self, flow: &FlowSpec) -> Vec<Load> {
-        let page = (flow.flow_type == WEB_PAGE).then(|| flow.parameters.text("page").and_then(Page::named)).flatten();
+        let page = (flow.flow_type == WEB_PAGE)
+            .then(|| Page::named(flow.parameters.text("page").unwrap_or(DEFAULT_PAGE)))
+            .flatten();
         let cap = Delay::from(flow.parameters.duration("cap", CAP));
         let load = |row: &PageLoad| {
             let objects = self.objects.remove(&row.load).unwrap_or_default();

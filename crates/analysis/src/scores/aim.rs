@@ -20,6 +20,7 @@
 //! the 90th percentile of transfers on an idle line.
 
 use rrul_model::marking::ServiceClass;
+use rrul_model::units::Delay;
 use serde::Serialize;
 
 use crate::analysis::Analysis;
@@ -145,7 +146,7 @@ pub(crate) fn of(analysis: &Analysis) -> Option<Aim> {
     let probes: Vec<_> = flows.filter(|e| e.flow.flow_type == UDP_PROBE && e.flow.class == ServiceClass::BE).collect();
     let within = |window: rrul_model::time::Window| -> Vec<Option<f64>> {
         let points = probes.iter().flat_map(|entry| &entry.series).filter(|point| window.contains(point.at));
-        points.map(|point| point.delay.map(|delay| delay.milliseconds())).collect()
+        points.map(|point| point.delay.map(Delay::milliseconds)).collect()
     };
     let median = |delays: &[Option<f64>]| {
         let mut sorted: Vec<f64> = delays.iter().copied().flatten().collect();

@@ -10,6 +10,7 @@
 use rrul_model::flow::Direction;
 use rrul_model::marking::ServiceClass;
 use rrul_model::time::Window;
+use rrul_model::units::Delay;
 use serde::Serialize;
 
 use crate::analysis::{Analysis, DelayPoint};
@@ -220,7 +221,7 @@ pub(crate) fn of(analysis: &Analysis) -> Option<Bufferbloat> {
     let ours = |class: ServiceClass| !best_effort || class == ServiceClass::BE;
     let within = |series: &[&[DelayPoint]], window: Window| -> Vec<Option<f64>> {
         let points = series.iter().copied().flatten().filter(|point| window.contains(point.at));
-        points.map(|point| point.delay.map(|delay| delay.milliseconds())).collect()
+        points.map(|point| point.delay.map(Delay::milliseconds)).collect()
     };
     let added = |series: &[&[DelayPoint]]| Added::between(&within(series, idle), &within(series, load));
     let way = |direction: Direction| {

@@ -117,7 +117,10 @@ impl Ratios {
             delay: both(|c| c.delay_ms, DELAY_FLOOR),
             delay_variation: both(|c| c.delay_variation_ms, VARIATION_FLOOR),
             slew: both(|c| c.connect_ms, CONNECT_FLOOR),
-            loss: idle.losses.share().zip(load.losses.share()).and_then(|(idle, load)| loss_ratio(idle, load)),
+            loss: match (idle.losses.share(), load.losses.share()) {
+                (Some(quiet), Some(busy)) if idle.heard && load.heard => loss_ratio(quiet, busy),
+                _ => None,
+            },
         }
     }
 

@@ -184,7 +184,7 @@ pub(crate) fn of(analysis: &Analysis) -> Option<Penalty> {
             (Misbehaviour::CodePointsAltered, code_points(analysis, direction)),
             (Misbehaviour::EcnAltered, ecn(analysis, direction)),
         ] {
-            if let Some(value) = verdict {
+            if let Told::Value(value) = verdict {
                 item(what, value);
             }
         }
@@ -233,11 +233,19 @@ pub(crate) fn is_background(class: ServiceClass) -> bool {
 /// 95th percentile of the wait in a direction's queue under load, milliseconds; infinite when that packet was lost.
 pub(crate) fn queue_p95_ms(analysis: &Analysis, direction: Direction) -> Option<f64> {
     let load = analysis.one_way_delay.direction(direction).queueing_delay.load?;
-    Some(load.p95.map_or(f64::INFINITY, |wait| wait.milliseconds()))
+    Some(load.p95.map_or(f64::INFINITY, rrul_model::units::Delay::milliseconds))
 }
 
-/// Whether code points of a direction are altered; the inner `None` when that is not known, the outer when nothing asked.
-fn code_points(analysis: &Analysis, direction: Direction) -> Option<Option<f64>> {
+/// What verdicts amount to.
+enum Told {
+    /// Nothing asked.
+    NotInPlan,
+    /// 1 for bad and 0 for good; `None` when that is not known.
+    Value(Option<f64>),
+}
+
+/// Whether code points of a direction are altered.
+fn code_points(analysis: &Analysis, direction: Direction) -> Told {
     let verdicts: Vec<PathVerdict> =
         analysis.markings.paths.iter().filter(|path| path.direction == direction).map(|path| path.verdict).collect();
     let altered = |verdict: &PathVerdict| {
@@ -250,7 +258,7 @@ fn code_points(analysis: &Analysis, direction: Direction) -> Option<Option<f64>>
 }
 
 /// The same of ECN.
-fn ecn(analysis: &Analysis, direction: Direction) -> Option<Option<f64>> {
+fn ecn(analysis: &Analysis, direction: Direction) -> Told {
     let verdicts: Vec<EcnVerdict> =
         analysis.ecn.paths.iter().filter(|path| path.direction == direction).map(|path| path.verdict).collect();
     let unknown = |verdict: &EcnVerdict| *verdict == EcnVerdict::Unknown;
@@ -258,12 +266,12 @@ fn ecn(analysis: &Analysis, direction: Direction) -> Option<Option<f64>> {
 }
 
 /// 1 when any is bad, 0 when all are known and none is.
-fn told<T>(verdicts: &[T], bad: impl Fn(&T) -> bool, unknown: impl Fn(&T) -> bool) -> Option<Option<f64>> {
+fn told<T>(verdicts: &[T], bad: impl Fn(&T) -> bool, unknown: impl Fn(&T) -> bool) -> Told {
     if verdicts.is_empty() {
-        return None;
+        return Told::NotInPlan;
     }
     if verdicts.iter().any(bad) {
-        return Some(Some(1.0));
+        return Told::Value(Some(1.0));
     }
-    Some((!verdicts.iter().any(unknown)).then_some(0.0))
+    Told::Value((!verdicts.iter().any(unknown)).then_some(0.0))
 }

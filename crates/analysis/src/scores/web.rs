@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::analysis::Analysis;
 use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::page_load_statistics::LoadStatistics;
 use crate::metrics::page_loads::PageLoads;
 use crate::score::ScoreWord;
 use crate::score_cell::counts;
@@ -133,9 +134,7 @@ pub(crate) fn of(analysis: &Analysis) -> Option<WebScore> {
     });
     let medians: Option<Vec<f64>> =
         both.iter().map(|(_, quiet, busy)| kept(quiet.p50_ns? as f64, busy.p50_ns? as f64)).collect();
-    let page = |(page, quiet, busy): &(&PageLoads, &_, &_)| {
-        let (quiet, busy): (&crate::metrics::page_load_statistics::LoadStatistics, &_) = (quiet, busy);
-        let busy: &crate::metrics::page_load_statistics::LoadStatistics = busy;
+    let page = |(page, quiet, busy): &(&PageLoads, &LoadStatistics, &LoadStatistics)| {
         Some(PageScore {
             page: page.page.clone(),
             class: page.class,

@@ -38,7 +38,9 @@ pub(crate) fn interval(samples: &[&[f64]], statistic: impl Fn(&[Vec<f64>]) -> f6
     let mut values = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
         for (drawn, sample) in drawn.iter_mut().zip(samples) {
-            drawn.iter_mut().for_each(|value| *value = sample[random.below(sample.len())]);
+            for value in drawn {
+                *value = sample[random.below(sample.len())];
+            }
         }
         values.push(statistic(&drawn));
     }

@@ -9,14 +9,14 @@ use rrul_model::units::Delay;
 
 use crate::builder::{CLOCK_OFFSET, Client, MS, SECOND, Scenario, Server, ms};
 
-fn connect_flow(scenario: &mut Scenario, class: ServiceClass, family: AddressFamily) -> FlowId {
+pub(crate) fn connect_flow(scenario: &mut Scenario, class: ServiceClass, family: AddressFamily) -> FlowId {
     let flow = scenario.flow("tcp_connect", Component::Realtime, None, family, Scenario::ALL);
     scenario.recording.header.flows.last_mut().unwrap().class = class;
     flow
 }
 
 /// An attempt at each 100 ms of the test, as `row` has it of its time; an answer takes 20 ms more.
-fn attempts(scenario: &mut Scenario, flow: FlowId, row: impl Fn(i64) -> (u8, i64, u8)) {
+pub(crate) fn attempts(scenario: &mut Scenario, flow: FlowId, row: impl Fn(i64) -> (u8, i64, u8)) {
     for sequence in 0..200 {
         let at = i64::from(sequence) * 100 * MS;
         let (reached, connect, syn_retransmits) = row(at);

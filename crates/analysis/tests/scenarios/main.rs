@@ -23,6 +23,7 @@ mod packet_path;
 mod pages;
 mod robustness;
 mod saturation;
+mod scores;
 mod sharing;
 mod summary;
 mod tcp_loss;

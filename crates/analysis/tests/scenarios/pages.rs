@@ -4,7 +4,7 @@ use rrul_analysis::metrics::page_load::LoadOutcome;
 use rrul_analysis::metrics::page_loads::PageLoads;
 use rrul_model::flow::{AddressFamily, Component, FlowId, Parameter};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{BrowserTiming, PageLoad, WebObject};
+use rrul_model::observation::{BrowserTiming, PageLoad, ProbesSkipped, WebObject};
 use rrul_model::page::Page;
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
@@ -124,7 +124,9 @@ fn a_load_that_was_cut_off_counts_only_when_leaving_it_out_would_flatter() {
         let mut scenario = Scenario::new();
         let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
         scenario.loads(flow, 0, 6 * SECOND, &[1000, 2000, 3000]);
-        scenario.load(flow, 3, 13 * SECOND, took, PageLoad::CAPPED);
+        scenario.load(flow, 3, 13 * SECOND, took, PageLoad::CUT);
+        scenario.observe(Client, SECOND, ProbesSkipped { flow, at: TestTime(SECOND), count: 2 });
+        assert_eq!(only(&scenario).skipped, 2);
         let busy = only(&scenario).loaded.unwrap();
         assert_eq!((busy.complete, busy.capped, busy.cut_short), (3, 0, 1));
         (busy.n, busy.mean_ns)

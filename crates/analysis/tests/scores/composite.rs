@@ -13,7 +13,13 @@ impl Met {
     fn conditions(self) -> Conditions {
         let Self([delay, variation, connect], gone) = self;
         let losses = Losses { sent: 1_000_000, gone };
-        Conditions { delay_ms: Some(delay), delay_variation_ms: Some(variation), connect_ms: Some(connect), losses }
+        Conditions {
+            delay_ms: Some(delay),
+            delay_variation_ms: Some(variation),
+            connect_ms: Some(connect),
+            losses,
+            heard: true,
+        }
     }
 }
 
@@ -150,7 +156,7 @@ proptest! {
 
     #[test]
     fn twice_as_many_packets_with_twice_the_losses_are_the_same(idle in 0_u64..1000, load in 0_u64..1000) {
-        let losses = |gone, times| Conditions { losses: Losses { sent: 1000 * times, gone: gone * times }, ..Conditions::default() };
+        let losses = |gone, times| Conditions { losses: Losses { sent: 1000 * times, gone: gone * times }, heard: true, ..Conditions::default() };
         let once = Ratios::of(&losses(idle, 1), &losses(load, 1)).loss.unwrap();
         prop_assert!((once - Ratios::of(&losses(idle, 2), &losses(load, 2)).loss.unwrap()).abs() < 1e-12);
     }

@@ -7,3 +7,17 @@ mod impression;
 mod interoperable;
 mod penalty;
 mod web;
+
+use rrul_analysis::scores::SCORES;
+
+#[test]
+fn every_score_has_its_section_with_source_and_example() {
+    let document = include_str!("../../../../docs/scores.md");
+    for word in SCORES {
+        let section = document.split("\n## ").find(|section| section.lines().next() == Some(word.name));
+        let section = section.unwrap_or_else(|| panic!("docs/scores.md has no section \"{}\"", word.name));
+        for part in ["*Source:*", "*Example"] {
+            assert!(section.contains(part), "{}: {part}", word.name);
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! `rrul list`: what there is, one line each.
 
 use rrul_analysis::metric_list::{METRICS, names};
+use rrul_analysis::scores::SCORES;
 use rrul_analysis::validity::reason_words;
 use rrul_engine::flow_types::FLOW_TYPES;
 use rrul_model::link_layer::LinkLayer;
@@ -19,6 +20,7 @@ pub(crate) fn execute(what: Option<ListChoice>) -> Result<Outcome, Failure> {
         ListChoice::Links,
         ListChoice::LinkLayers,
         ListChoice::Metrics,
+        ListChoice::Scores,
     ];
     match what {
         Some(choice) => list(choice)?,
@@ -58,6 +60,9 @@ fn list(choice: ListChoice) -> Result<(), Failure> {
             }
         }
         ListChoice::Metrics => list_metrics(),
+        ListChoice::Scores => {
+            SCORES.iter().for_each(|word| println!("{:<15} {} ({})", word.name, word.about, word.source))
+        }
     }
     Ok(())
 }

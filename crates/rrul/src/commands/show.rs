@@ -2,9 +2,11 @@
 
 use std::io::IsTerminal;
 
+use rrul_analysis::score::{Distance, Scores};
 use rrul_analysis::summary::Summary;
 use rrul_analysis::{Analysis, analyze};
 use rrul_view::text::{Style, text_summary};
+use rrul_view::text_equaliser;
 
 use crate::Outcome;
 use crate::arguments::ShowArguments;
@@ -17,10 +19,15 @@ pub(crate) fn execute(arguments: &ShowArguments) -> Result<Outcome, Failure> {
     if let Some(layer) = &arguments.link_layer {
         recording.header.plan.link_layer = Some(layer.to_string());
     }
-    let analysis = analyze(&recording);
+    let mut analysis = analyze(&recording);
+    if arguments.score_anyway {
+        analysis.scores = Scores::of(&analysis, Distance::Any);
+    }
     if arguments.json {
         let json = serde_json::to_string_pretty(&Summary::from(&analysis));
         println!("{}", json.map_err(|error| Failure::Other(error.to_string()))?);
+    } else if arguments.equaliser {
+        print!("{}", text_equaliser(&analysis, style()));
     } else {
         print_summary(&analysis);
     }

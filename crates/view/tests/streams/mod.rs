@@ -101,7 +101,7 @@ fn new_connections_are_told_idle_and_loaded_and_by_class() {
         pooled: phases.clone(),
         classes: vec![class(ServiceClass::EF, phases.clone()), class(ServiceClass::BK, idle)],
         families: Vec::new(),
-        flows: vec![FlowConnections { flow, phases, series: Vec::new() }],
+        flows: vec![FlowConnections { flow, phases, series: Vec::new(), exchanges: Vec::new() }],
     };
     let text = text_summary(&run, Style::Plain);
     let expected = [

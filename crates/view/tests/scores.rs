@@ -1,0 +1,156 @@
+//! Scores and page loads as people and other programs see them.
+
+mod pages;
+mod synthetic;
+
+use std::collections::HashSet;
+
+use pages::scored;
+use rrul_analysis::Analysis;
+use rrul_view::har::archive;
+use rrul_view::{Style, text_equaliser, text_summary};
+use serde_json::Value;
+use synthetic::Made;
+
+fn bloated() -> Analysis {
+    scored(Made::pfifo().analysis(), &[900, 1000, 1100], &[5800, 6000, 6200, 6100])
+}
+
+fn managed() -> Analysis {
+    scored(Made::fq_codel().analysis(), &[900, 1000, 1100], &[1050, 1150, 1200, 1100])
+}
+
+#[test]
+fn the_summary_leads_with_the_score_and_a_sentence() {
+    let text = text_summary(&bloated(), Style::Plain);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[2].starts_with("RRUL score 17 of 100"), "{}", lines[2]);
+    assert!(lines[2].ends_with("a page takes 1.0 s idle and 6.0 s under load."), "{}", lines[2]);
+    assert!(
+        lines[3].starts_with("While the line is full, pages take 6.0 times as long; packets wait "),
+        "{}",
+        lines[3]
+    );
+    assert!(lines[3].contains("in the upload queue"), "{}", lines[3]);
+}
+
+#[test]
+fn a_score_that_is_withheld_says_why_and_how_to_have_it() {
+    let far = Made { base_ms: 120.0, ..Made::fq_codel() };
+    let run = scored(far.analysis(), &[900], &[1000]);
+    let text = text_summary(&run, Style::Plain);
+    let line = text.lines().nth(2).unwrap();
+    assert!(line.starts_with("RRUL score: not given, the server is 120 ms away over ipv4"), "{line}");
+    assert!(line.contains("--score-anyway") && !text.contains("\nScores\n"), "{text}");
+    assert!(text_equaliser(&run, Style::Plain).starts_with("No equaliser: the server is 120 ms away"));
+}
+
+#[test]
+fn without_pages_that_is_said_and_the_rest_is_scored() {
+    let mut run = managed();
+    run.page_loads.clear();
+    run.scores = rrul_analysis::score::Scores::of(&run, rrul_analysis::score::Distance::AsSpecified);
+    let text = text_summary(&run, Style::Plain);
+    assert_eq!(text.lines().nth(2), Some("RRUL score: not measured, as no page was loaded idle and under load."));
+    assert!(text.contains(" of 60, not measured: web, slew"), "{text}");
+}
+
+/// The blocks of the row with this name.
+fn row(text: &str, name: &str) -> Vec<char> {
+    let line =
+        text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_else(|| panic!("{name} in {text}"));
+    line.trim_start()[name.len()..].trim_start().chars().collect()
+}
+
+#[test]
+fn the_equaliser_is_full_on_the_idle_line_and_empties_under_load() {
+    let text = text_equaliser(&bloated(), Style::Plain);
+    assert!(!text.contains('\u{1b}'), "no colour was asked for");
+    let delay = row(&text, "BE IPv4 delay");
+    assert_eq!(delay.len(), 70, "{text}");
+    assert!(delay[..5].iter().all(|block| *block == '█'), "{text}");
+    assert!(delay[20..60].iter().all(|block| *block <= '▃'), "{text}");
+    let managed = text_equaliser(&managed(), Style::Plain);
+    assert!(row(&managed, "BE IPv4 delay")[20..60].iter().all(|block| *block >= '▇'), "{managed}");
+    assert!(text.lines().nth(1).is_some_and(|line| line.contains("─ load ─")), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() < 120), "{text}");
+}
+
+#[test]
+fn colour_only_where_it_is_asked_for_and_the_blocks_stay_the_same() {
+    let (plain, ansi) = (text_equaliser(&bloated(), Style::Plain), text_equaliser(&bloated(), Style::Ansi));
+    assert!(ansi.contains("\u{1b}[32m█") && ansi.contains("\u{1b}[31m"));
+    let stripped = ["\u{1b}[1m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[0m"];
+    let stripped = stripped.into_iter().fold(ansi, |text, code| text.replace(code, ""));
+    assert_eq!(stripped, plain);
+}
+
+fn member<'a>(value: &'a Value, name: &str) -> &'a Value {
+    value.get(name).unwrap_or_else(|| panic!("{name} is missing in {value}"))
+}
+
+#[test]
+fn the_archive_has_what_har_1_2_requires() {
+    let archive = serde_json::to_value(archive(&bloated())).unwrap();
+    let log = member(&archive, "log");
+    assert_eq!(member(log, "version"), "1.2");
+    member(member(log, "creator"), "version");
+    let pages = member(log, "pages").as_array().unwrap();
+    assert_eq!(pages.len(), 7);
+    for page in pages {
+        for name in ["startedDateTime", "id", "title"] {
+            assert!(member(page, name).is_string());
+        }
+        assert!(member(member(page, "pageTimings"), "onLoad").as_f64().unwrap() > 0.0);
+    }
+    let ids: HashSet<&str> = pages.iter().map(|page| page["id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), pages.len(), "each once");
+    let entries = member(log, "entries").as_array().unwrap();
+    assert_eq!(entries.len(), 3 * pages.len());
+    for entry in entries {
+        assert!(ids.contains(member(entry, "pageref").as_str().unwrap()));
+        assert!(member(entry, "cache").is_object());
+        let request = member(entry, "request");
+        for name in ["method", "url", "httpVersion", "cookies", "headers", "queryString", "headersSize", "bodySize"] {
+            member(request, name);
+        }
+        let response = member(entry, "response");
+        for name in
+            ["status", "statusText", "httpVersion", "cookies", "headers", "redirectURL", "headersSize", "bodySize"]
+        {
+            member(response, name);
+        }
+        for name in ["size", "mimeType"] {
+            member(member(response, "content"), name);
+        }
+        let timings = member(entry, "timings");
+        let time = |name: &str| member(timings, name).as_f64().unwrap();
+        for name in ["send", "wait", "receive"] {
+            assert!(time(name) >= 0.0, "{name} is never missing: {timings}");
+        }
+        let parts = ["blocked", "dns", "connect", "send", "wait", "receive"].map(time);
+        let sum: f64 = parts.iter().filter(|part| **part >= 0.0).sum();
+        assert!((sum - member(entry, "time").as_f64().unwrap()).abs() < 1e-6, "{entry}");
+        assert!(time("ssl") < 0.0 || time("ssl") <= time("connect"), "TLS is within connect: {timings}");
+    }
+}
+
+#[test]
+fn what_did_not_occur_is_minus_one_in_the_archive_and_dates_follow_the_test() {
+    let archive = serde_json::to_value(archive(&bloated())).unwrap();
+    let entries = archive["log"]["entries"].as_array().unwrap();
+    let [document, refused, reused] = &entries[..3] else { panic!("three objects") };
+    assert_eq!(document["request"]["url"], "https://www/rrul2025/0");
+    assert_eq!(
+        (&document["timings"]["blocked"], &document["timings"]["ssl"]),
+        (&Value::from(-1.0), &Value::from(90.0))
+    );
+    assert_eq!(document["timings"]["connect"], 180.0, "TLS is told within connect, too");
+    for name in ["dns", "connect", "ssl"] {
+        assert_eq!(reused["timings"][name], -1.0, "{name} over a connection that was there");
+    }
+    assert_eq!((&refused["response"]["status"], &refused["timings"]["wait"]), (&Value::from(0), &Value::from(0.0)));
+    // The test began at 18:51:06.306; the second object is wanted 450 ms after that.
+    assert_eq!(document["startedDateTime"], "2026-11-21T18:51:06.306Z");
+    assert_eq!(reused["startedDateTime"], "2026-11-21T18:51:06.756Z");
+}
