@@ -81,6 +81,7 @@ fn shipped_plans_unfold_into_these_numbers_of_flows() {
         ("tcp_ndown", (4, 5), (8, 10)),
         ("ping", (0, 4), (0, 8)),
         ("voip", (8, 15), (8, 22)),
+        ("web", (8, 15), (16, 28)),
     ];
     for (name, one, two) in truth {
         let plan = plan(name, &[]);
