@@ -59,7 +59,7 @@ impl FlowType for BrowserPage {
                     kind: ParameterKind::Choice(&["rrul2013", "rrul2025"]),
                     about: "in place of a site: a page of rrul's own, as web_page loads it, from the test's server",
                 },
-                ParameterWord { name: URL, kind: ParameterKind::Name, about: "the site, such as https://example.com/" },
+                ParameterWord { name: URL, kind: ParameterKind::Url, about: "the site, such as https://example.com/" },
                 ParameterWord {
                     name: "interval",
                     kind: ParameterKind::Duration,

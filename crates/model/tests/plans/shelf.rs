@@ -100,7 +100,7 @@ const FLOW_TYPES: &[FlowTypeWords] = &[
         false,
         &[
             word("page", ParameterKind::Choice(&["rrul2013", "rrul2025"])),
-            word("url", ParameterKind::Name),
+            word("url", ParameterKind::Url),
             word("interval", ParameterKind::Duration),
             word("cap", ParameterKind::Duration),
             word("browser", ParameterKind::Name),

@@ -52,7 +52,7 @@ fn every_shipped_plan_measures_delay_in_all_its_phases() {
 
 #[test]
 fn every_short_name_of_a_shipped_plan_can_be_set() {
-    let samples = ["2", "50ms", "reno", "5Mbit/s", "false", "one"];
+    let samples = ["2", "50ms", "reno", "5Mbit/s", "false", "one", "http://a/"];
     for (name, (_, text)) in shipped() {
         let Some(section) = text.split("[parameters]").nth(1) else { continue };
         let short_names = section.lines().take_while(|line| !line.starts_with('[')).filter_map(|line| {
