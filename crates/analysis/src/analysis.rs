@@ -10,6 +10,7 @@ use rrul_model::recording::AbsentFamily;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
+use crate::metrics::browser_load::BrowserLoad;
 use crate::metrics::burst::Bursts;
 use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::connections::Connections;
@@ -129,10 +130,12 @@ pub struct Analysis {
     pub send_lateness: Option<DelayStatistics>,
     /// Flows that could not be set up or ended early.
     pub failed_flows: Vec<FailedFlow>,
-    /// Flows that the test can do without and that never sent anything (ICMP echo without permission, the resolver of a host that has none).
+    /// Flows that the test can do without and that never sent anything (ICMP echo without permission, the resolver of a host that has none, pages in a browser that is not there).
     pub absent_flows: Vec<FailedFlow>,
     /// Processor load of each host during the load phase.
     pub processor: Vec<ProcessorLoad>,
+    /// What a browser took of the client's processors under the load; `None` where it loaded no page then.
+    pub browser: Option<BrowserLoad>,
     /// Voice streams; `None` when the plan has none.
     pub voip: Option<Voip>,
     /// Pages, idle and under load.

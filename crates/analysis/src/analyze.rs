@@ -24,6 +24,9 @@ use crate::metrics::{
     class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, host_health,
     icmp_messages, link_octets, loss, marking_path, marking_tally, name_lookups, one_way_delay, packet_fate,
     page_loads, processor_load, send_lateness, sharing, short_flows, start_slew, start_spread, stream_delay,
+    browser_load, class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput,
+    host_health, icmp_messages, link_octets, loss, marking_path, marking_tally, name_lookups, one_way_delay,
+    packet_fate, processor_load, send_lateness, sharing, short_flows, start_slew, start_spread, stream_delay,
     stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, transactions, voip,
 };
 use crate::recorded_time;
@@ -148,6 +151,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         failed_flows,
         absent_flows,
         processor: processor_load::processor_load(recording, load),
+        browser: browser_load::browser_load(recording, load),
         voip,
         page_loads: page_loads::page_loads(recording, scored_window),
         markings: marking_path::markings(&tallies, &legs),

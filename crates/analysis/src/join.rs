@@ -17,6 +17,8 @@ pub(crate) const UDP_PROBE: &str = "udp_probe";
 pub(crate) const MARKING_SWEEP: &str = "marking_sweep";
 /// Flow type of ICMP echo.
 pub(crate) const ICMP_ECHO: &str = "icmp_echo";
+/// Pages in a browser.
+pub(crate) const BROWSER_PAGE: &str = "browser_page";
 /// Flow type of new connections.
 pub(crate) const TCP_CONNECT: &str = "tcp_connect";
 /// Flow type of look-ups of names.

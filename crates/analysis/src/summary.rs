@@ -19,6 +19,7 @@ use self::delay::{delay, delay_families, delay_flows, nanoseconds, phases};
 use crate::analysis::{
     Analysis, DirectionGoodput, FailedFlow, FlowLabel, GoodputFlow, Loss, ProcessorLoad, TransactionFlow,
 };
+use crate::metrics::browser_load::BrowserLoad;
 use crate::metrics::burst::Bursts;
 use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::connections::Connections;
@@ -120,6 +121,8 @@ pub struct Summary {
     pub send_lateness: Option<DelaySummary>,
     /// Processor load of each host.
     pub processor: Vec<ProcessorSummary>,
+    /// What a browser took of the client's processors.
+    pub browser: Option<BrowserLoad>,
     /// Every octet on the link.
     pub link_octets: LinkOctets,
     /// Flows that failed.
@@ -296,6 +299,7 @@ impl From<&Analysis> for Summary {
             transactions: transactions(analysis),
             send_lateness: analysis.send_lateness.as_ref().map(delay),
             processor: processor(analysis),
+            browser: analysis.browser,
             link_octets: analysis.link_octets.clone(),
             failed_flows: failed(&analysis.failed_flows),
             absent_flows: failed(&analysis.absent_flows),

@@ -254,6 +254,8 @@ pub enum ParameterKind {
     Choice(&'static [&'static str]),
     /// One of these names, or an IP address.
     ChoiceOrAddress(&'static [&'static str]),
+    /// An address of the web, such as `"https://example.com/"`.
+    Url,
     /// A number of things, from 0 to 10 000.
     Count,
 }

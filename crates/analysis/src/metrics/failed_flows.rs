@@ -7,7 +7,7 @@ use rrul_model::observation::{FlowEvent, FlowEventKind, ObservationPoint};
 use rrul_model::recording::Recording;
 
 use crate::analysis::FailedFlow;
-use crate::join::{DNS_LOOKUP, ICMP_ECHO, ProbeFlow};
+use crate::join::{BROWSER_PAGE, DNS_LOOKUP, ICMP_ECHO, ProbeFlow};
 use crate::metric_word::{MetricGroup, MetricWord};
 
 /// The words for these lists.
@@ -25,7 +25,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         MetricWord {
             name: "absent_flows[].flow, absent_flows[].reason",
             about: "the same of flows that the test can do without and that never sent: ICMP echo without permission, \
-                look-ups by the resolver of a host that has none",
+                look-ups by the resolver of a host that has none, pages in a browser that is not there",
             unit: "",
             source: "",
         },
@@ -37,7 +37,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 /// The test can do without ICMP echo, which the spec rules out as a method because networks treat it unlike other
 /// traffic, and which many systems allow to privileged users only. So an echo flow that never sent is absent; one that
 /// broke down on the way has failed. Which resolver the host has, and whether over both families, is its own affair: a
-/// flow that could not begin to ask it is absent too.
+/// flow that could not begin to ask it is absent too; and so is a page that no browser was there to load.
 pub(crate) fn failed_flows(recording: &Recording, probes: &[ProbeFlow<'_>]) -> (Vec<FailedFlow>, Vec<FailedFlow>) {
     let never_sent: HashSet<FlowId> =
         probes.iter().filter(|entry| entry.probes.is_empty()).map(|entry| entry.flow.id).collect();
@@ -48,6 +48,8 @@ pub(crate) fn failed_flows(recording: &Recording, probes: &[ProbeFlow<'_>]) -> (
         let reason = if event.detail.is_empty() { "no reason was recorded".to_owned() } else { event.detail.clone() };
         Some(FailedFlow { flow: flow.into(), reason })
     });
+    let pages = recording.tables_of(ObservationPoint::Client).flat_map(|tables| tables.page_load.rows());
+    let browsed: HashSet<FlowId> = pages.map(|row| row.flow).collect();
     let of_host = |flow: FlowId| {
         let asks = |flow: &FlowSpec| flow.flow_type == DNS_LOOKUP && flow.parameters.text("resolver") == Some("system");
         recording.flow(flow).is_some_and(asks)
@@ -56,6 +58,8 @@ pub(crate) fn failed_flows(recording: &Recording, probes: &[ProbeFlow<'_>]) -> (
                 .any(|tables| tables.name_lookup.rows().any(|row| row.flow == flow))
     };
     failed.partition(|entry| {
-        entry.flow.flow_type == ICMP_ECHO && never_sent.contains(&entry.flow.id) || of_host(entry.flow.id)
+        entry.flow.flow_type == ICMP_ECHO && never_sent.contains(&entry.flow.id)
+            || of_host(entry.flow.id)
+            || entry.flow.flow_type == BROWSER_PAGE && !browsed.contains(&entry.flow.id)
     })
 }

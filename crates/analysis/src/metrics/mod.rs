@@ -1,6 +1,7 @@
 //! One file a metric, each from a recording to numbers. docs/metrics.md says what each is.
 
 pub(crate) mod ack_thinning;
+pub mod browser_load;
 pub mod burst;
 pub mod class_difference;
 pub mod class_share;

@@ -114,16 +114,39 @@ impl Ticks {
 pub(crate) fn processor_load(recording: &Recording, load: Window) -> Vec<ProcessorLoad> {
     [ObservationPoint::Client, ObservationPoint::Server]
         .into_iter()
-        .filter_map(|point| {
-            let mut cores: BTreeMap<u16, BTreeMap<i64, CpuTime>> = BTreeMap::new();
-            let rows = recording.tables_of(point).flat_map(|tables| tables.cpu_time.rows());
-            // The reading at the end of the load falls just behind it.
-            for row in rows.filter(|row| near(load.from) <= near(row.at) && near(row.at) <= near(load.to)) {
-                cores.entry(row.core).or_default().entry(near(row.at)).or_insert(row);
-            }
-            host(point, &cores, &Program::of(recording, point), load)
-        })
+        .filter_map(|point| host(point, &readings(recording, point, load), &Program::of(recording, point), load))
         .collect()
+}
+
+/// The readings of each core of a host during `load`, by the whole second that is nearest.
+fn readings(recording: &Recording, point: ObservationPoint, load: Window) -> BTreeMap<u16, BTreeMap<i64, CpuTime>> {
+    let mut cores: BTreeMap<u16, BTreeMap<i64, CpuTime>> = BTreeMap::new();
+    let rows = recording.tables_of(point).flat_map(|tables| tables.cpu_time.rows());
+    // The reading at the end of the load falls just behind it.
+    for row in rows.filter(|row| near(load.from) <= near(row.at) && near(row.at) <= near(load.to)) {
+        cores.entry(row.core).or_default().entry(near(row.at)).or_insert(row);
+    }
+    cores
+}
+
+/// Each second of a host during `load` in which one of its cores was full and no other had room: whatever ran in it had to
+/// share.
+pub(crate) fn shared_seconds(recording: &Recording, point: ObservationPoint, load: Window) -> Vec<(Window, bool)> {
+    let mut seconds: BTreeMap<i64, (Window, bool, bool)> = BTreeMap::new();
+    for readings in readings(recording, point, load).values() {
+        for ((_, before), (second, after)) in readings.iter().zip(readings.iter().skip(1)) {
+            let ticks = Ticks::between(before, after);
+            if ticks.all == 0 {
+                continue;
+            }
+            let window = Window { from: before.at, to: after.at };
+            let busy = ticks.share(ticks.busy);
+            let (_, full, room) = seconds.entry(*second).or_insert((window, false, false));
+            *full |= busy > SATURATED;
+            *room |= busy < ROOM;
+        }
+    }
+    seconds.into_values().map(|(window, full, room)| (window, full && !room)).collect()
 }
 
 /// The whole second that is nearest.

@@ -16,7 +16,7 @@ const FLOW_ABSENT: ReasonWord = ReasonWord {
     code: "flow_absent",
     severities: &[Severity::Info],
     when: "ICMP echo never began: the spec rules it out as a method, and many systems allow it to privileged users only; or \
-        the client's host has no resolver to be asked, in that family",
+        the client's host has no resolver to be asked, in that family, or no browser",
 };
 
 const FAMILY_ABSENT: ReasonWord = ReasonWord {

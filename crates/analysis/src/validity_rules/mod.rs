@@ -2,6 +2,7 @@
 
 mod acknowledgements;
 mod baseline;
+mod browser;
 mod distance;
 mod flows;
 mod host_drops;
@@ -25,6 +26,7 @@ pub(crate) const RULES: &[ValidityRule] = &[
     baseline::RULE,
     replies::RULE,
     processors::RULE,
+    browser::RULE,
     host_drops::RULE,
     recording::RULE,
     flows::RULE,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rrul_model::flow::{AddressFamily, FlowSpec};
+use rrul_model::flow::{AddressFamily, FlowSpec, Parameters};
 use rrul_model::observation::ObservationPoint;
 use rrul_model::plan::TestPlan;
 use rrul_model::recording::{AbsentFamily, Clocks, End, FORMAT, Frame, Header};
@@ -160,7 +160,9 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     let interval = options.plan.sample_interval;
     let end = Arc::new(TestEnd::new(ObservationPoint::Client, interval, TestTime::ZERO + length));
     let _stopped_whatever_happens = StopOnDrop(Arc::clone(&end));
-    say(&mut control, &ClientMessage::Open { flows: flows.clone(), length, sample_interval: interval }).map_err(
+    // Which sites a browser loads is no business of the server's.
+    let told_flows = without_sites(&flows);
+    say(&mut control, &ClientMessage::Open { flows: told_flows.clone(), length, sample_interval: interval }).map_err(
         |error| match error {
             LinkError::Message(ControlError::TooLong(octets)) => refused(format!(
                 "its {} flows take {octets} octets to describe, and a control frame holds {FRAME_OCTETS}",
@@ -204,11 +206,15 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     let lead = i64::try_from(LEAD.as_nanos()).unwrap_or(0) + 2 * matched.round_trip;
     let clock = TestClock::since(matched.read_at.plus(lead));
     let server_origin = matched.server_time(clock.origin);
+    let mut plan = options.plan.clone();
+    if options.privacy == Privacy::Strict {
+        plan.entries.iter_mut().flat_map(|entry| &mut entry.parameters).for_each(forget_site);
+    }
     let header = Header {
         format: FORMAT.to_owned(),
         title: options.title.clone(),
         created: options.created.clone(),
-        plan: options.plan.clone(),
+        plan,
         phases: options.plan.phase_windows(),
         families,
         absent_families: absent,
@@ -218,7 +224,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
         clocks: Clocks { client_origin: clock.origin.0, exchange_round_trip: matched.round_trip },
         client,
         server,
-        flows: flows.clone(),
+        flows: if options.privacy == Privacy::Open { flows.clone() } else { told_flows },
     };
     audience.header(&header);
     say(&mut control, &ClientMessage::Begin { origin: server_origin }).map_err(lost)?;
@@ -271,6 +277,17 @@ impl Drop for StopOnDrop {
 
 fn told<T: Default>(privacy: Privacy, value: T) -> T {
     if privacy == Privacy::Open { value } else { T::default() }
+}
+
+/// These flows without the addresses of sites.
+fn without_sites(flows: &[FlowSpec]) -> Vec<FlowSpec> {
+    let mut flows = flows.to_vec();
+    flows.iter_mut().map(|flow| &mut flow.parameters).for_each(forget_site);
+    flows
+}
+
+fn forget_site(parameters: &mut Parameters) {
+    parameters.0.remove(flow_types::browser_page::URL);
 }
 
 /// Sets up every flow, type by type.

@@ -26,6 +26,9 @@ mod slots;
 
 use slots::Slots;
 
+/// The parameter that names a site.
+pub(crate) const URL: &str = "url";
+
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
 const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 const DEFAULT_CAP: Duration = Duration::from_secs(30);
@@ -56,11 +59,7 @@ impl FlowType for BrowserPage {
                     kind: ParameterKind::Choice(&["rrul2013", "rrul2025"]),
                     about: "in place of a site: a page of rrul's own, as web_page loads it, from the test's server",
                 },
-                ParameterWord {
-                    name: "url",
-                    kind: ParameterKind::Name,
-                    about: "the site, such as https://example.com/",
-                },
+                ParameterWord { name: URL, kind: ParameterKind::Url, about: "the site, such as https://example.com/" },
                 ParameterWord {
                     name: "interval",
                     kind: ParameterKind::Duration,
@@ -193,7 +192,7 @@ impl Loader {
             ));
         }
         let quic = spec.parameters.text("quic") == Some("on");
-        let (target, options) = match (spec.parameters.text("url"), spec.parameters.text("page")) {
+        let (target, options) = match (spec.parameters.text(URL), spec.parameters.text("page")) {
             (Some(url), None) => {
                 (Target::Site(Site::from_url(url)?), BrowserOptions { quic, ..BrowserOptions::default() })
             }

@@ -10,6 +10,7 @@ use super::document::{Node, Value};
 use super::read::{quantity_of, text_of};
 
 const MOST_COUNTED: i64 = 10_000;
+const MOST_OCTETS_OF_URL: usize = 1500;
 
 /// The value that `node` holds for the parameter `key`.
 pub(super) fn parameter(node: &Node, key: &str, kind: ParameterKind) -> Result<Parameter, PlanError> {
@@ -21,6 +22,13 @@ pub(super) fn parameter(node: &Node, key: &str, kind: ParameterKind) -> Result<P
             "" => Err(node.error(key, "must not be empty")),
             text => Ok(Parameter::Text(text.to_owned())),
         },
+        ParameterKind::Url => match text_of(node, key)? {
+            text if is_url(text) => Ok(Parameter::Text(text.to_owned())),
+            text => {
+                let message = format_args!("\"{text}\" is no address of the web; write it like https://example.com/");
+                Err(node.error(key, message))
+            }
+        },
         ParameterKind::Choice(known) => choice(node, key, known, "", |_| false),
         ParameterKind::ChoiceOrAddress(known) => {
             choice(node, key, known, ", or an IP address", |text| text.parse::<IpAddr>().is_ok())
@@ -30,6 +38,14 @@ pub(super) fn parameter(node: &Node, key: &str, kind: ParameterKind) -> Result<P
             _ => Err(node.error(key, format_args!("write a number from 0 to {MOST_COUNTED}"))),
         },
     }
+}
+
+/// Whether this has the form of an address of the web; who takes part in a test reads the rest.
+fn is_url(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+    let is_clean = !text.chars().any(|character| character.is_control() || character.is_whitespace());
+    text.len() <= MOST_OCTETS_OF_URL && is_clean && host.is_some_and(|host| !host.is_empty())
 }
 
 /// One of these names, or other text that will do.

@@ -192,13 +192,18 @@ fn entry_from(label: &str, node: &Node, flow_types: &[FlowTypeWords]) -> Result<
         let known: Vec<&str> = flow_types.iter().map(|words| words.name).collect();
         kind.error(&at("type"), format_args!("unknown flow type \"{type_name}\"; known: {}", known.join(", ")))
     })?;
-    if let Some(needed) = optional(node, "needs", |needed| Ok(text_of(needed, &at("needs"))?.to_owned()))?
-        && node.get(&needed).is_none()
-        && node.get("each").and_then(|each| each.get(&needed)).is_none()
-    {
-        return Ok(None);
-    }
     let parameter_names: Vec<&str> = words.parameters.iter().map(|word| word.name).collect();
+    let stands_by = match node.get("needs") {
+        Some(needed) => {
+            let name = text_of(needed, &at("needs"))?;
+            if !parameter_names.contains(&name) {
+                let known = parameter_names.join(", ");
+                return Err(needed.error(&at("needs"), format_args!("{type_name} has no \"{name}\"; known: {known}")));
+            }
+            listed(node, label, name)?.is_none()
+        }
+        None => false,
+    };
     debug_assert!(
         parameter_names.iter().all(|name| !FLOW_KEYS.contains(name)),
         "a parameter of {type_name} has the name of a key that every flow has"
@@ -229,7 +234,7 @@ fn entry_from(label: &str, node: &Node, flow_types: &[FlowTypeWords]) -> Result<
             _ => Err(count.error(&at(key), format_args!("write a number from 1 to {MOST_COPIES}"))),
         })
     };
-    Ok(Some(FlowEntry {
+    let entry = FlowEntry {
         label: label.to_owned(),
         flow_type: type_name.to_owned(),
         component: parsed(component, &at("component"), str::parse)?,
@@ -242,7 +247,9 @@ fn entry_from(label: &str, node: &Node, flow_types: &[FlowTypeWords]) -> Result<
         count: copies("count")?.unwrap_or(1),
         count_alone: copies("count_alone")?,
         parameters: parameters_of(node, label, words)?,
-    }))
+    };
+    // Looked at as a whole before it is left out, so that its mistakes do not wait for the day when it is used.
+    Ok((!stands_by).then_some(entry))
 }
 
 fn during_of(node: &Node, key: &str) -> Result<Vec<Phase>, PlanError> {

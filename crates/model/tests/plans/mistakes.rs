@@ -95,8 +95,18 @@ fn a_value_of_the_wrong_kind_is_named() {
     assert_complaint(&with_flow("count = \"4\"\n"), "x.toml:6", &["flow.a.count", "from 1 to 64"]);
     assert_complaint(&with_flow("count_alone = 0\n"), "x.toml:6", &["flow.a.count_alone", "from 1 to 64"]);
     assert_complaint(&with_flow("enabled = 1\n"), "x.toml:6", &["flow.a.enabled", "true or false"]);
+    assert_complaint(&with_flow("needs = \"url\"\n"), "x.toml:6", &["flow.a.needs", "no \"url\"", "interval"]);
     assert_complaint(&with_flow("each = 1\n"), "x.toml:6", &["flow.a.each", "must be a table"]);
     assert_complaint(&with_flow("class = 1979-05-27\n"), "x.toml:6", &["a date cannot stand here"]);
+    let site = |url: &str| {
+        let head =
+            "title = \"t\"\nphases = { load = \"1s\" }\n[flow.a]\ntype = \"browser_page\"\ncomponent = \"web\"\n";
+        format!("{head}url = \"{url}\"\n")
+    };
+    let long = format!("http://a/{}", "b".repeat(1500));
+    for url in ["example.com", "ftp://example.com", "https://", "http://a b/", &long] {
+        assert_complaint(&site(url), "x.toml:6", &["flow.a.url", "like https://example.com/"]);
+    }
     let bulk = "title = \"t\"\nphases = { load = \"1s\" }\n[flow.a]\ntype = \"bulk_tcp\"\ncomponent = \"load\"\n";
     assert_complaint(&format!("{bulk}direction = \"up\"\npacing_rate = \"5MB/s\"\n"), "x.toml:7", &["is no bit rate"]);
     assert_complaint(&format!("{bulk}direction = \"up\"\ncongestion_control = \"\"\n"), "x.toml:7", &["not be empty"]);

@@ -95,6 +95,28 @@ const FLOW_TYPES: &[FlowTypeWords] = &[
             word("turns", ParameterKind::Name),
         ],
     ),
+    flow_type(
+        "browser_page",
+        false,
+        &[
+            word("page", ParameterKind::Choice(&["rrul2013", "rrul2025"])),
+            word("url", ParameterKind::Url),
+            word("interval", ParameterKind::Duration),
+            word("cap", ParameterKind::Duration),
+            word("browser", ParameterKind::Name),
+            word("quic", ParameterKind::Choice(&["off", "on"])),
+        ],
+    ),
+    flow_type(
+        "web_page",
+        false,
+        &[
+            word("page", ParameterKind::Choice(&["rrul2013", "rrul2025"])),
+            word("version", ParameterKind::Choice(&["page", "http1", "http2", "http3"])),
+            word("interval", ParameterKind::Duration),
+            word("cap", ParameterKind::Duration),
+        ],
+    ),
 ];
 
 /// Name, file name for messages and text of every shipped plan.

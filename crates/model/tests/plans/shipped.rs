@@ -52,7 +52,7 @@ fn every_shipped_plan_measures_delay_in_all_its_phases() {
 
 #[test]
 fn every_short_name_of_a_shipped_plan_can_be_set() {
-    let samples = ["2", "50ms", "reno", "5Mbit/s", "false", "one"];
+    let samples = ["2", "50ms", "reno", "5Mbit/s", "false", "one", "http://a/"];
     for (name, (_, text)) in shipped() {
         let Some(section) = text.split("[parameters]").nth(1) else { continue };
         let short_names = section.lines().take_while(|line| !line.starts_with('[')).filter_map(|line| {
@@ -81,6 +81,7 @@ fn shipped_plans_unfold_into_these_numbers_of_flows() {
         ("tcp_ndown", (4, 5), (8, 10)),
         ("ping", (0, 4), (0, 8)),
         ("voip", (8, 15), (8, 22)),
+        ("web", (8, 15), (16, 28)),
     ];
     for (name, one, two) in truth {
         let plan = plan(name, &[]);

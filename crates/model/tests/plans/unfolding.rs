@@ -79,3 +79,18 @@ fn a_flow_of_one_family_is_left_out_where_that_family_is_absent() {
     assert!(flows.flows(ONE).is_empty());
     assert_eq!(flows.flows(TWO).len(), 1);
 }
+
+#[test]
+fn an_entry_that_needs_a_parameter_stands_by_until_it_is_set() {
+    let flows = |more: &str, settings: &[&str]| {
+        let text = with_flow("each.family = [\"ipv4\"]\n")
+            + "[flow.b]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\n"
+            + more;
+        read_text(&text, &[], settings).map(|plan| plan.flows(ONE).len())
+    };
+    let standing_by = "needs = \"length\"\nclass = \"EF\"\n";
+    assert_eq!(flows(standing_by, &[]).unwrap(), 1);
+    assert_eq!(flows(standing_by, &["flow.b.length=92B"]).unwrap(), 2);
+    assert_eq!(flows(&format!("{standing_by}each.length = [\"92B\", \"200B\"]\n"), &[]).unwrap(), 3);
+    assert!(flows("needs = \"length\"\nclass = \"EE\"\n", &[]).is_err(), "its mistakes are told all the same");
+}

@@ -145,6 +145,11 @@ impl Running {
         self.wait_for(": load ");
     }
 
+    /// Its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal by its name, such as INT.
     pub(crate) fn signal(&self, name: &str) {
         signal(self.child.id(), name);
