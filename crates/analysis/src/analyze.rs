@@ -21,13 +21,10 @@ use crate::metrics::scored_window::ScoredWindow;
 use crate::metrics::steadiness::{self, Stationarity};
 use crate::metrics::traffic::Traffic;
 use crate::metrics::{
-    class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput, host_health,
-    icmp_messages, link_octets, loss, marking_path, marking_tally, name_lookups, one_way_delay, packet_fate,
-    page_loads, processor_load, send_lateness, sharing, short_flows, start_slew, start_spread, stream_delay,
     browser_load, class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput,
     host_health, icmp_messages, link_octets, loss, marking_path, marking_tally, name_lookups, one_way_delay,
-    packet_fate, processor_load, send_lateness, sharing, short_flows, start_slew, start_spread, stream_delay,
-    stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, transactions, voip,
+    packet_fate, page_loads, processor_load, send_lateness, sharing, short_flows, start_slew, start_spread,
+    stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, transactions, voip,
 };
 use crate::recorded_time;
 use crate::score::{Distance, Scores};

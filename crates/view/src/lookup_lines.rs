@@ -19,7 +19,7 @@ use crate::words;
 pub(crate) fn lookups(run: &Analysis) -> Vec<String> {
     let groups = &run.name_lookups.groups;
     let told = |group: &&LookupGroup| !group.times.is_empty();
-    let shape = Shape::of(groups.iter().map(|group| (group.kind.class, group.kind.family)));
+    let shape = Shape::of(&groups.iter().map(|group| (group.kind.class, group.kind.family)));
     let mut table = Table::default();
     table.row(["", "idle P50", "loaded P50", "loaded P95", "times", "no answer"]);
     let mut found = false;
@@ -41,7 +41,7 @@ pub(crate) fn lookups(run: &Analysis) -> Vec<String> {
 pub(crate) fn short_flows(run: &Analysis) -> Vec<String> {
     let groups = &run.short_flows.groups;
     let told = |group: &&TransferGroup| !group.transfers.is_empty();
-    let shape = Shape::of(groups.iter().map(|group| (group.kind.class, group.kind.family)));
+    let shape = Shape::of(&groups.iter().map(|group| (group.kind.class, group.kind.family)));
     let mut table = Table::default();
     table.row(["", "idle P50", "loaded P50", "loaded P95", "times", "rate loaded", "failed"]);
     let mut found = false;
@@ -80,7 +80,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(kinds: impl Iterator<Item = (ServiceClass, AddressFamily)> + Clone) -> Self {
+    fn of<'a>(kinds: &(impl Iterator<Item = (ServiceClass, AddressFamily)> + Clone + 'a)) -> Self {
         let first = kinds.clone().next();
         let differs = |other: &dyn Fn((ServiceClass, AddressFamily), (ServiceClass, AddressFamily)) -> bool| {
             first.is_some_and(|first| kinds.clone().any(|kind| other(first, kind)))

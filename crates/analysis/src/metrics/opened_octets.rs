@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use rrul_model::flow::{Direction, FlowSpec};
+use rrul_model::flow::{Component, Direction, FlowSpec};
 use rrul_model::observation::{ConnectionTotals, ObservationPoint};
 use rrul_model::time::TestTime;
 
@@ -50,8 +50,8 @@ impl Ends {
         let (mut from, mut before) = (last.started, 0);
         let mut shares = Vec::with_capacity(rows.len());
         for row in rows {
-            let share = f64::from(counted(row).saturating_sub(before)) / total;
-            shares.push(Share { from, to: row.ended, share });
+            let part = f64::from(counted(row).saturating_sub(before)) / total;
+            shares.push(Share { from, to: row.ended, part });
             (from, before) = (row.ended, counted(row).max(before));
         }
         shares
@@ -63,7 +63,7 @@ impl Ends {
 struct Share {
     from: TestTime,
     to: TestTime,
-    share: f64,
+    part: f64,
 }
 
 /// Something that travelled while a connection stood.
@@ -76,10 +76,13 @@ struct Piece {
 
 /// Puts the connections of one flow into the traffic; `totals` are what each end noted.
 pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffic: &mut Traffic) {
-    let mut connections: BTreeMap<u32, Ends> = BTreeMap::new();
-    for point in [ObservationPoint::Client, ObservationPoint::Server] {
-        for row in &totals[point as usize] {
-            connections.entry(row.connection).or_default().0[point as usize].push(*row);
+    // The ends of pages number connections each for itself: of them one end's numbers say nothing of the other's.
+    let paired = flow.component != Component::Web;
+    let mut connections: BTreeMap<(u32, usize), Ends> = BTreeMap::new();
+    for point in [ObservationPoint::Client, ObservationPoint::Server].map(|point| point as usize) {
+        for row in &totals[point] {
+            let key = (row.connection, if paired { 0 } else { point });
+            connections.entry(key).or_default().0[point].push(*row);
         }
     }
     for ends in connections.values_mut() {
@@ -90,14 +93,16 @@ pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffi
         let mut counted = Vec::new();
         let mut estimated = Vec::new();
         let mut offered = Vec::new();
+        let told = |point: ObservationPoint| !totals[point as usize].is_empty();
         for ends in connections.values() {
             let shape = ends.shape(direction);
             let left = ends.at(there).map(|row| sent(flow, row, ends.at(here), shape.clone()));
             let arrived = ends.at(here).map(|row| received(flow, row, ends.at(there), shape));
             // Where the other end tells nothing of it: what it has answered had reached it.
             let answered = ends.at(there).is_some_and(|row| row.received_segments > 0);
-            estimated.extend(left.clone().filter(|_| arrived.is_none() && answered));
-            offered.extend(left.or_else(|| arrived.clone()));
+            let alone = arrived.is_none() && (paired || !told(here));
+            estimated.extend(left.clone().filter(|_| alone && answered));
+            offered.extend(left.or_else(|| arrived.clone().filter(|_| paired || !told(there))));
             counted.extend(arrived);
         }
         let packets = |basis, pieces: &[Piece]| Packets {
@@ -160,9 +165,9 @@ fn spread(pieces: &[Piece], of: impl Fn(&Piece) -> u64) -> Counter {
     // Where the pace changes, and by how much; what takes no time is taken to take a nanosecond.
     let mut edges: Vec<(TestTime, f64)> = Vec::new();
     for piece in pieces {
-        for Share { from, to, share } in piece.shape.iter().copied().filter(|share| share.share > 0.0) {
+        for Share { from, to, part } in piece.shape.iter().copied().filter(|share| share.part > 0.0) {
             let to = to.max(TestTime(from.0.saturating_add(1)));
-            let pace = of(piece) as f64 * share / nanoseconds(from, to).max(1.0);
+            let pace = of(piece) as f64 * part / nanoseconds(from, to).max(1.0);
             edges.extend([(from, pace), (to, -pace)]);
         }
     }
@@ -189,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_a_connection_carried_is_spread_over_its_time() {
-        let share = |from, to, share| Share { from: TestTime(from), to: TestTime(to), share };
+        let share = |from, to, part| Share { from: TestTime(from), to: TestTime(to), part };
         let piece = |from, to, octets| Piece { shape: vec![share(from, to, 1.0)], count: 1, octets };
         let counter = spread(&[piece(0, 100, 1000), piece(50, 150, 2000), piece(200, 200, 7)], |piece| piece.octets);
         let at = |at: i64| counter.at(TestTime(at)).round();

@@ -199,7 +199,9 @@ fn run(initiation: &Initiation, clock: TestClock, flows: &[Flow]) {
         let number = all[place].load;
         all[place].load += 1;
         let observed = runtime.block_on(load(&visitor, number, times, stopped(end)));
-        observed.into_iter().for_each(|row| notebook.note(row));
+        for row in observed {
+            notebook.note(row);
+        }
     }
 }
 

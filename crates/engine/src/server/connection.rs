@@ -62,12 +62,11 @@ fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
         let _ = stream.write(&ServerOpening::answer(Status::Busy, 0).encode());
         return;
     }
-    let work = move || match page_protocol(&stream) {
-        Some(protocol) => {
+    let work = move || {
+        if let Some(protocol) = page_protocol(&stream) {
             let shared = Arc::clone(&counted.0);
             pages::take(stream, protocol, &shared, (counted, held));
-        }
-        None => {
+        } else {
             let _held = held;
             serve(stream, peer, &counted.0);
         }

@@ -175,14 +175,8 @@ impl AsyncUdpSocket for QuicSocket {
             let Some(room) = into.get_mut(..payload.len()) else { continue };
             room.copy_from_slice(payload);
             self.guests.lock().unwrap_or_else(PoisonError::into_inner).insert(source, guest);
-            *meta = RecvMeta {
-                addr: source,
-                len: payload.len(),
-                stride: payload.len(),
-                ecn: None,
-                dst_ip: guest.local,
-                ..RecvMeta::default()
-            };
+            *meta =
+                RecvMeta { addr: source, len: payload.len(), stride: payload.len(), ecn: None, dst_ip: guest.local };
             return Poll::Ready(Ok(1));
         }
     }
