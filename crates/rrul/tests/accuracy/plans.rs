@@ -10,6 +10,7 @@ pub(crate) fn plan(phases: &str, flows: &[(&str, &str)]) -> String {
         let component = match *flow_type {
             "bulk_tcp" => "load\"\nduring = [\"load\"]\n",
             "voip" => "voip\"\n",
+            "web_page" => "web\"\n",
             "marking_sweep" => "analysis\"\n",
             _ => "realtime\"\n",
         };

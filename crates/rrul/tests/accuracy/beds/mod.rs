@@ -7,6 +7,7 @@ mod loss;
 mod markings;
 mod octets;
 mod one_way;
+mod pages;
 mod processor;
 mod program;
 mod queues;
@@ -62,6 +63,7 @@ pub(crate) const BEDS: &[Bed] = &[
     streams::FIRST_SYN,
     streams::LOADED_UP,
     streams::ECN,
+    pages::BESIDE_LOAD,
     bursts::POWERBOOST,
     bursts::STEADY,
     verdicts::FILLED,
