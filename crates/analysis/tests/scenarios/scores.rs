@@ -5,7 +5,7 @@ use std::time::Duration;
 use rrul_analysis::equaliser::Equaliser;
 use rrul_analysis::impression::Fault;
 use rrul_analysis::score::{Distance, Scores};
-use rrul_analysis::score_cell::ScoreCell;
+use rrul_analysis::score_cell::{Losses, ScoreCell};
 use rrul_analysis::scores::bufferbloat::Letter;
 use rrul_analysis::scores::optimum::{Goal, State};
 use rrul_analysis::scores::penalty::Misbehaviour;
@@ -288,7 +288,7 @@ fn losses_of_windows_add_up_to_those_of_the_whole_and_percentiles_do_not() {
             let at = |second: i64| TestTime(second * SECOND);
             cell.within(Window { from: at(second), to: at(second + 1) }).losses
         });
-        let sum = seconds.fold(rrul_analysis::score_cell::Losses::default(), |sum, losses| sum.and(losses));
+        let sum = seconds.fold(Losses::default(), Losses::and);
         assert_eq!(sum, cell.within(Scenario::ALL).losses, "{:?} {}", cell.class, cell.direction);
         assert_eq!(sum.gone > 0, cell.direction == Direction::Up);
     }
