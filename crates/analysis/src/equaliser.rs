@@ -37,7 +37,13 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         idle line. Percentiles are those of the window's own packets. Null in a window in which nothing of it was sent. \
         `rrul show --equaliser` draws it.",
     words: &[
-        MetricWord::new("from_ns", "beginning of the first window, test time", "ns", "spec, The RRUL Score"),
+        MetricWord::new(
+            "from_ns, slow_from_ns",
+            "beginning of the first window of each kind, test time; the load begins with a window, and what lies before the \
+             baseline is in none",
+            "ns",
+            "spec, The RRUL Score",
+        ),
         MetricWord::new("window_ns", "length of a window of delay, variation and loss", "ns", ""),
         MetricWord::new("slow_window_ns", "length of a window of slew and pages", "ns", ""),
         MetricWord::new("web[]", "pages that were begun in each slow window", "0 to 20", ""),
@@ -57,6 +63,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 pub struct Equaliser {
     /// Beginning of the first window.
     pub from_ns: TestTime,
+    /// Beginning of the first window of slew and pages.
+    pub slow_from_ns: TestTime,
     /// Length of a window.
     pub window_ns: i64,
     /// Length of a window of slew and pages.
@@ -108,13 +116,15 @@ impl Equaliser {
         }
         let window = window.max(span.length() / MOST_WINDOWS);
         let slow = window.saturating_mul(SLOW);
-        let (fast_windows, slow_windows) = (grid(span, window), grid(span, slow));
+        let load = analysis.phases.iter().find(|entry| entry.phase == Phase::Load);
+        let load = load.map_or(span.from, |entry| entry.window.from);
+        let (fast_grid, slow_grid) = (Grid::new(span, window, load), Grid::new(span, slow, load));
         let column = |cell: &ScoreCell| {
             let baseline = cell.within(idle);
             let ratios = |windows: &[Window]| -> Vec<Ratios> {
                 windows.iter().map(|window| Ratios::of(&baseline, &cell.within(*window))).collect()
             };
-            let (fast, slow) = (ratios(&fast_windows), ratios(&slow_windows));
+            let (fast, slow) = (ratios(&fast_grid.windows), ratios(&slow_grid.windows));
             Column {
                 class: cell.class,
                 family: cell.family,
@@ -126,22 +136,36 @@ impl Equaliser {
             }
         };
         Some(Self {
-            from_ns: span.from,
+            from_ns: fast_grid.from,
+            slow_from_ns: slow_grid.from,
             window_ns: i64::try_from(window.as_nanos()).ok()?,
             slow_window_ns: i64::try_from(slow.as_nanos()).ok()?,
-            web: Bars(slow_windows.iter().map(|window| web(analysis, *window)).collect()),
+            web: Bars(slow_grid.windows.iter().map(|window| web(analysis, *window)).collect()),
             columns: cells.iter().map(column).collect(),
         })
     }
 }
 
-/// The stretch cut up; a last window that would be cut short is whole, and reaches beyond it.
-fn grid(span: Window, window: Duration) -> Vec<Window> {
-    let count = span.length().as_nanos().div_ceil(window.as_nanos().max(1));
-    let at = |number: u32| span.from + window.saturating_mul(number);
-    // The window is at least the MOST_WINDOWSth part of the span.
-    let count = u32::try_from(count).unwrap_or(MOST_WINDOWS).min(MOST_WINDOWS + 1);
-    (0..count).map(|number| Window { from: at(number), to: at(number + 1) }).collect()
+/// The stretch cut up so that the load begins with a window; the first and the last may be cut short.
+struct Grid {
+    /// Where the first would begin, were it whole.
+    from: TestTime,
+    windows: Vec<Window>,
+}
+
+impl Grid {
+    fn new(span: Window, window: Duration, load: TestTime) -> Self {
+        let length = window.as_nanos().max(1);
+        let nanoseconds = |delay: i64| u128::from(delay.max(0).cast_unsigned());
+        let count =
+            |nanoseconds: u128| u32::try_from(nanoseconds.div_ceil(length)).unwrap_or(u32::MAX).min(MOST_WINDOWS);
+        let before = count(nanoseconds(load.since(span.from).0));
+        let from = load - window.saturating_mul(before);
+        let all = count(nanoseconds(span.to.since(from).0));
+        let at = |number: u32| from + window.saturating_mul(number);
+        let windows = (0..all).map(|number| Window { from: at(number), to: at(number + 1) }.intersection(&span));
+        Self { from, windows: windows.collect() }
+    }
 }
 
 fn bars(ratios: &[Ratios], pick: fn(&Ratios) -> Option<f64>) -> Bars {

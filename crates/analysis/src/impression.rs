@@ -42,6 +42,8 @@ pub enum Fault {
 pub struct Impression {
     /// Page load time under load over that on the idle line.
     pub slowdown: Option<f64>,
+    /// Whether it would be more, had loads that were cut off had the time.
+    pub at_least: bool,
     /// Whether no page at all came to its end under load.
     pub no_page: bool,
     /// Median wait added in each direction's queue, milliseconds; infinite when most packets are lost.
@@ -75,7 +77,10 @@ impl Impression {
                 let factors: Vec<f64> = pages.iter().filter_map(|page| page.slowdown).collect();
                 crate::statistics::bootstrap::mean(&factors)
             }),
-            no_page: loaded().next().is_some() && loaded().all(|loaded| loaded.complete == 0),
+            at_least: scores.web.as_ref().is_some_and(|web| web.at_most),
+            // One that was cut off by the end of the test might have come to its end.
+            no_page: loaded().next().is_some()
+                && loaded().all(|loaded| loaded.complete == 0 && loaded.failed + loaded.capped > 0),
             wait_ms: ByDirection::each(wait),
             round_trip_ms: round_trip(),
             loss: ByDirection::each(|direction| Some(analysis.packet_fates.pooled(direction)?.load?.share_least)),
@@ -109,10 +114,11 @@ impl Impression {
             return Some("no page loads to its end".to_owned());
         }
         let slowdown = self.slowdown.filter(|slowdown| slowdown.is_finite())?;
+        let over = if self.at_least { "over " } else { "" };
         Some(match slowdown {
             s if s < SLOWER => "pages load about as fast as ever".to_owned(),
-            s if s < 9.95 => format!("pages take {s:.1} times as long"),
-            s => format!("pages take {s:.0} times as long"),
+            s if s < 9.95 => format!("pages take {over}{s:.1} times as long"),
+            s => format!("pages take {over}{s:.0} times as long"),
         })
     }
 

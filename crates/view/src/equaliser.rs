@@ -29,14 +29,14 @@ pub fn text_equaliser(run: &Analysis, style: Style) -> String {
     let title =
         format!("A block is {seconds} s, slew and pages {} s; full is as on the idle line", seconds * f64::from(SLOW));
     let mut lines = vec![style.heading(&title)];
-    let mut rows: Vec<(String, &Bars, usize)> = Vec::new();
-    rows.push(("pages".to_owned(), &told.web, SLOW as usize));
+    let mut rows: Vec<(String, &Bars, bool)> = Vec::new();
+    rows.push(("pages".to_owned(), &told.web, true));
     for column in &told.columns {
         let name = format!("{} {}", column.class, family_name(column.family));
         // Both directions have the same delay and slew: those of round trips.
         if column.direction == Direction::Down {
-            rows.push((format!("{name} delay"), &column.delay, 1));
-            rows.push((format!("{name} slew"), &column.slew, SLOW as usize));
+            rows.push((format!("{name} delay"), &column.delay, false));
+            rows.push((format!("{name} slew"), &column.slew, true));
         }
         rows.extend(by_direction(&name, column));
     }
@@ -44,12 +44,20 @@ pub fn text_equaliser(run: &Analysis, style: Style) -> String {
     let width = rows.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0);
     let count = told.columns.first().map_or(0, |column| column.delay.0.len());
     lines.push(format!("  {:width$}  {}", "", phases(run, &told, count)));
-    for (name, bars, repeat) in rows {
+    for (name, bars, slow) in rows {
+        let place = |block: usize| if slow { slow_place(&told, block) } else { block };
         let blocks: String =
-            bars.0.iter().flat_map(|bar| std::iter::repeat_n(block(*bar, style), repeat)).take(count).collect();
+            (0..count).map(|number| block(bars.0.get(place(number)).copied().flatten(), style)).collect();
         lines.push(format!("  {name:width$}  {blocks}").trim_end().to_owned());
     }
     lines.join("\n") + "\n"
+}
+
+/// Which window of slew and pages a block lies in.
+fn slow_place(told: &Equaliser, block: usize) -> usize {
+    let at = told.from_ns.0.saturating_add(told.window_ns.saturating_mul(block as i64));
+    let within = at.max(told.slow_from_ns.0).saturating_sub(told.slow_from_ns.0);
+    usize::try_from(within / told.slow_window_ns.max(1)).unwrap_or(usize::MAX)
 }
 
 /// In windows so long that a row fits.
@@ -60,10 +68,10 @@ fn fitting(run: &Analysis) -> Option<Equaliser> {
     Equaliser::of(run, &ScoreCell::all(run), WINDOW.saturating_mul(u32::try_from(times).ok()?))
 }
 
-fn by_direction<'a>(name: &str, column: &'a Column) -> [(String, &'a Bars, usize); 2] {
+fn by_direction<'a>(name: &str, column: &'a Column) -> [(String, &'a Bars, bool); 2] {
     [
-        (format!("{name} variation {}", column.direction), &column.delay_variation, 1),
-        (format!("{name} loss {}", column.direction), &column.loss, 1),
+        (format!("{name} variation {}", column.direction), &column.delay_variation, false),
+        (format!("{name} loss {}", column.direction), &column.loss, false),
     ]
 }
 

@@ -34,10 +34,11 @@ fn headline(web: &WebScore) -> String {
         (Some(low), Some(high)) if low.round() < high.round() => format!(" (95 %: {low:.0} to {high:.0})"),
         _ => String::new(),
     };
+    let (at_most, over) = if web.at_most { ("at most ", "over ") } else { ("", "") };
     let times = match web.pages.as_slice() {
         [page] => {
             let [idle, loaded] = [page.unloaded_mean_ns, page.loaded_mean_ns].map(seconds);
-            format!(": a page takes {idle} idle and {loaded} under load")
+            format!(": a page takes {idle} idle and {over}{loaded} under load")
         }
         pages => format!(": how much of their speed pages keep under load, mean of {}", pages.len()),
     };
@@ -46,7 +47,7 @@ fn headline(web: &WebScore) -> String {
         1 => "; 1 load never ended well".to_owned(),
         failures => format!("; {failures} loads never ended well"),
     };
-    format!("RRUL score {} of 100{interval}{times}{failures}.", web.score)
+    format!("RRUL score {at_most}{} of 100{interval}{times}{failures}.", web.score)
 }
 
 fn seconds(nanoseconds: i64) -> String {

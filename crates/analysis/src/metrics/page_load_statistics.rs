@@ -237,6 +237,11 @@ pub fn counted(loads: &[(LoadOutcome, Delay, Delay)]) -> (Vec<f64>, u64) {
 }
 
 impl LoadStatistics {
+    /// Whether loads that were cut off are among those that count.
+    pub fn counts_cut_short(&self) -> bool {
+        self.n > self.complete + self.failed + self.capped
+    }
+
     /// Of these loads; `None` of none.
     pub(crate) fn of(loads: &[&Load]) -> Option<Self> {
         if loads.is_empty() {

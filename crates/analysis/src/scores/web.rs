@@ -54,6 +54,13 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             "count",
             "",
         ),
+        MetricWord::new(
+            "at_most",
+            "loads that were cut off by the end of their flow count with what they had taken: had they had the time, the score \
+             would be lower",
+            "",
+            "",
+        ),
         MetricWord::new("pages[].page, pages[].class, pages[].family", "what it is the mean over", "", ""),
         MetricWord::new("pages[].score", "the score of that page alone", "0 to 100", ""),
         MetricWord::new("pages[].unloaded_mean_ns, pages[].loaded_mean_ns", "its mean page load times", "ns", ""),
@@ -73,6 +80,8 @@ pub struct WebScore {
     pub of_medians: Option<u8>,
     /// Loads that never ended well.
     pub failures: u64,
+    /// Whether it would be lower, had loads that were cut off had the time.
+    pub at_most: bool,
     /// What it is the mean over.
     pub pages: Vec<PageScore>,
     /// The share of its speed that a page keeps, not rounded, 0 to 1.
@@ -150,6 +159,7 @@ pub(crate) fn of(analysis: &Analysis) -> Option<WebScore> {
         ci95_high: confidence.map(|interval| 100.0 * interval.high),
         of_medians: medians.and_then(|medians| mean(&medians)).map(score),
         failures: both.iter().map(|(_, quiet, busy)| quiet.failed + quiet.capped + busy.failed + busy.capped).sum(),
+        at_most: both.iter().any(|(_, _, busy)| busy.counts_cut_short()),
         pages: both.iter().filter_map(page).collect(),
         kept: kept_of_all,
     })

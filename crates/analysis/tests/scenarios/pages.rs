@@ -133,6 +133,13 @@ fn a_load_that_was_cut_off_counts_only_when_leaving_it_out_would_flatter() {
     };
     assert_eq!(outcome(1900 * MS), (3, Some(2 * SECOND)), "it would have taken longer, which says nothing");
     assert_eq!(outcome(6 * SECOND), (4, Some(3 * SECOND)), "it took longer than the mean already");
+    let mut scenario = Scenario::new();
+    let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+    scenario.loads(flow, 0, SECOND, &[1000]);
+    scenario.load(flow, 1, 8 * SECOND, 6 * SECOND, PageLoad::CUT);
+    let scores = scenario.analyze().scores;
+    assert!(scores.web.as_ref().is_some_and(|web| web.score == 17 && web.at_most));
+    assert_eq!(scores.in_words.unwrap(), "While the line is full, pages take over 6.0 times as long.");
 }
 
 #[test]

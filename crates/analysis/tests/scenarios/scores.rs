@@ -5,7 +5,7 @@ use std::time::Duration;
 use rrul_analysis::equaliser::Equaliser;
 use rrul_analysis::impression::Fault;
 use rrul_analysis::score::{Distance, Scores};
-use rrul_analysis::score_cell::ScoreCell;
+use rrul_analysis::score_cell::{Losses, ScoreCell};
 use rrul_analysis::scores::bufferbloat::Letter;
 use rrul_analysis::scores::optimum::{Goal, State};
 use rrul_analysis::scores::penalty::Misbehaviour;
@@ -276,8 +276,24 @@ fn the_equaliser_tells_second_by_second_and_says_nothing_of_what_was_not_sent() 
     let expected = [vec![20; 5], vec![3; 10], vec![20; 5]].concat();
     assert_eq!(delay, expected);
     assert_eq!(column.slew.0.iter().map(|bar| bar.unwrap().round() as i64).collect::<Vec<_>>(), [20, 3, 3, 20]);
+    assert_eq!((equaliser.from_ns, equaliser.slow_from_ns), (TestTime(0), TestTime(0)));
     let web: Vec<Option<i64>> = equaliser.web.0.iter().map(|bar| bar.map(|bar| bar.round() as i64)).collect();
     assert_eq!(web, [Some(20), None, Some(7), None]);
+}
+
+#[test]
+fn the_load_begins_with_a_window_however_long_the_baseline_is() {
+    let mut scenario = scenario(BLOATED);
+    for entry in &mut scenario.recording.header.phases {
+        if entry.phase == rrul_model::phase::Phase::Idle {
+            entry.window.from = TestTime(2 * SECOND);
+        }
+    }
+    let equaliser = scenario.analyze().scores.equaliser.unwrap();
+    assert_eq!((equaliser.from_ns, equaliser.slow_from_ns), (TestTime(2 * SECOND), TestTime(0)));
+    let slew: Vec<i64> = equaliser.columns[0].slew.0.iter().map(|bar| bar.unwrap().round() as i64).collect();
+    assert_eq!(slew, [20, 3, 3, 20], "none is half idle and half loaded");
+    assert_eq!(equaliser.columns[0].delay.0.len(), 18);
 }
 
 #[test]
@@ -288,7 +304,7 @@ fn losses_of_windows_add_up_to_those_of_the_whole_and_percentiles_do_not() {
             let at = |second: i64| TestTime(second * SECOND);
             cell.within(Window { from: at(second), to: at(second + 1) }).losses
         });
-        let sum = seconds.fold(rrul_analysis::score_cell::Losses::default(), |sum, losses| sum.and(losses));
+        let sum = seconds.fold(Losses::default(), Losses::and);
         assert_eq!(sum, cell.within(Scenario::ALL).losses, "{:?} {}", cell.class, cell.direction);
         assert_eq!(sum.gone > 0, cell.direction == Direction::Up);
     }

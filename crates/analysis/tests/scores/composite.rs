@@ -122,7 +122,7 @@ proptest! {
             let mut worse = cells.clone();
             match part {
                 3 => worse[which].1.1 = (worse[which].1.1 + gone).min(1_000_000),
-                _ => worse[which].1.0[part] += more[part],
+                _ => worse[which].1.0[part] += more.get(part).copied().unwrap_or_default(),
             }
             prop_assert!(total(web, &worse) <= before + 1e-9, "part {} of {:?}", part, worse);
         }

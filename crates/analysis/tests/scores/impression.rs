@@ -32,6 +32,11 @@ fn the_sentence_says_what_a_person_would_feel_and_where() {
             "While the line is full, pages load about as fast as ever; packets hardly wait (4 ms at the median).",
             Some(Fault::None),
         ),
+        (
+            Impression { at_least: true, ..line(Some(7.7), 4.0, 0.3) },
+            "While the line is full, pages take over 7.7 times as long; packets hardly wait (4 ms at the median).",
+            Some(Fault::None),
+        ),
         (line(None, 1600.0, 2.0), "While the line is full, packets wait 1.6 s in the upload queue.", Some(Fault::Up)),
         (
             Impression { no_page: true, loss: lossy(0.031, 0.0), ..line(Some(30.0), f64::INFINITY, 0.2) },

@@ -74,7 +74,7 @@ fn aim_is_past_a_step_at_its_edge() {
         [found.streaming, found.gaming, found.rtc].map(|use_| use_.map(|Experience { points, word }| (points, word)))
     };
     assert_eq!(of(great), [Some((80, "great")), Some((50, "great")), Some((60, "great"))]);
-    let edges: [(fn(f64) -> Line, f64, [i32; 3]); 5] = [
+    let edges: [Edge; 5] = [
         (|value| Line { latency_ms: Some(value), ..GREAT }, 10.0, [70, 40, 50]),
         (|value| Line { rise_ms: Some(value), ..GREAT }, 500.0, [40, 10, 20]),
         (|value| Line { loss: Some(value), ..GREAT }, 0.01, [75, 45, 55]),
@@ -91,6 +91,9 @@ fn aim_is_past_a_step_at_its_edge() {
     assert_eq!(of(Line { rise_ms: Some(20.0), latency_ms: Some(10.0), ..GREAT })[1], Some((25, "good")));
     assert_eq!(of(Line { rise_ms: Some(900.0), latency_ms: Some(900.0), ..GREAT })[1], Some((0, "bad")));
 }
+
+/// A line with one value that is free, where a step of that value lies, and the points of the three uses there.
+type Edge = (fn(f64) -> Line, f64, [i32; 3]);
 
 const GREAT: Line = Line {
     latency_ms: Some(5.0),
