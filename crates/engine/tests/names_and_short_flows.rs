@@ -62,8 +62,7 @@ fn every_look_up_is_answered_and_every_transfer_completes_on_the_same_schedule_i
     let lookups: Vec<NameLookup> = client().flat_map(|tables| tables.name_lookup.rows()).collect();
     let transfers: Vec<Transfer> = client().flat_map(|tables| tables.transfer.rows()).collect();
     for flow in &recording.header.flows {
-        let scheduled: Vec<i64>;
-        if flow.flow_type == "dns_lookup" {
+        let scheduled: Vec<i64> = if flow.flow_type == "dns_lookup" {
             let own: Vec<&NameLookup> = lookups.iter().filter(|row| row.flow == flow.id).collect();
             assert!(own.iter().all(|row| row.reached == NameLookup::ANSWERED && row.took.0 > 0), "{own:?}");
             let records: BTreeSet<(u32, u16)> = own.iter().map(|row| (row.sequence, row.record)).collect();
@@ -75,8 +74,7 @@ fn every_look_up_is_answered_and_every_transfer_completes_on_the_same_schedule_i
                 let added = if row.record == longer { 12 + if longer == 1 { 4 } else { 16 } } else { 0 };
                 assert_eq!(row.answer_octets, row.question_octets + added, "{row:?}");
             }
-            scheduled =
-                own.iter().filter(|row| row.record == 1).map(|row| row.scheduled.0 - flow.window.from.0).collect();
+            own.iter().filter(|row| row.record == 1).map(|row| row.scheduled.0 - flow.window.from.0).collect()
         } else {
             let own: Vec<&Transfer> = transfers.iter().filter(|row| row.flow == flow.id).collect();
             let size = flow.parameters.size("size", rrul_model::units::ByteCount(0));
@@ -97,8 +95,8 @@ fn every_look_up_is_answered_and_every_transfer_completes_on_the_same_schedule_i
                     assert!(row.started < row.ended && row.sent_segments > 0 && row.received_segments > 0);
                 }
             }
-            scheduled = own.iter().map(|row| row.scheduled.0 - flow.window.from.0).collect();
-        }
+            own.iter().map(|row| row.scheduled.0 - flow.window.from.0).collect()
+        };
         let Some((kind, _)) = flow.name.split_once('@') else { continue };
         let idle = recording.header.flows.iter().find(|other| other.name == kind).unwrap();
         let before: Vec<i64> = lookups

@@ -7,7 +7,10 @@ use rrul_model::flow::AddressFamily;
 use socket2::{Protocol, Socket, Type};
 
 use super::ServerError;
-use crate::socket::options;
+use crate::socket::options::{self, Asker};
+
+/// Of connections for which nobody asks for another.
+const CONGESTION_CONTROL: &str = "cubic";
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 256;
@@ -64,6 +67,10 @@ fn open_one(address: SocketAddr) -> io::Result<Port> {
     let stream = socket(family, Type::STREAM, Protocol::TCP)?;
     stream.set_reuse_address(true)?;
     stream.bind(&address.into())?;
+    // Connections have it from here, and what a plan asks for takes its place later. Of a host whose default is BBR they
+    // would go on to pace what they send, as the kernel has it, whatever takes BBR's place: each last flight took up to
+    // half a round trip more.
+    let _ = options::congestion_control(&stream, CONGESTION_CONTROL, Asker::User);
     stream.listen(BACKLOG)?;
     stream.set_nonblocking(true)?;
     let stream = TcpListener::from(stream);
