@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-use rrul_model::flow::Direction;
+use rrul_model::flow::{Direction, FlowSpec};
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::Phase;
 use rrul_model::time::TestTime;
@@ -200,10 +200,11 @@ fn look_ups_and_short_flows_run_idle_and_again_under_load() {
         let flows = plan(name, &[]).flows(TWO);
         for kind in ["dns_lookup", "short_flow"] {
             let of_type = of_type(&flows, kind);
-            let (loaded, idle): (Vec<_>, Vec<_>) = of_type.iter().partition(|flow| flow.name.ends_with("_load"));
+            let (loaded, idle): (Vec<&&FlowSpec>, Vec<&&FlowSpec>) =
+                of_type.iter().partition(|flow| flow.name.ends_with("_load"));
             assert!(!idle.is_empty(), "{name}: {kind}");
             for one in &idle {
-                let twin = |other: &&&&rrul_model::flow::FlowSpec| {
+                let twin = |other: &&&&FlowSpec| {
                     (other.direction, other.family, other.class) == (one.direction, one.family, one.class)
                         && other.parameters == one.parameters
                 };
