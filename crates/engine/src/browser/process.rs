@@ -5,7 +5,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -35,6 +35,7 @@ pub(crate) struct ProcessorTime {
 pub(crate) struct Process {
     child: Child,
     group: i32,
+    folder: PathBuf,
     spent: ProcessorTime,
 }
 
@@ -67,7 +68,8 @@ impl Process {
         let mut child = command.spawn()?;
         let (to, from) = (child.stdin.take(), child.stdout.take());
         let group = child.id().cast_signed();
-        let process = Self { child, group, spent: ProcessorTime::default() };
+        let folder = profile.folder().to_owned();
+        let process = Self { child, group, folder, spent: ProcessorTime::default() };
         let (Some(to), Some(from)) = (to, from) else { return Err(io::ErrorKind::BrokenPipe.into()) };
         Ok((process, to, from))
     }
@@ -106,19 +108,42 @@ impl Drop for Process {
         // that has, the number is free once the group is empty, and then there is nobody to kill.
         let seen = matches!(self.child.try_wait(), Ok(Some(_)));
         if !seen || members(self.group).next().is_some() {
-            // SAFETY: plain integers; a group that is gone is an error without effect.
-            unsafe { libc::kill(-self.group, libc::SIGKILL) };
+            kill(-self.group);
         }
+        // Helpers that left the group have what tells whose they are.
+        strays(&self.folder).for_each(kill);
         let until = RawTime::now().plus(i64::try_from(DYING.as_nanos()).unwrap_or(0));
         let mut ended = seen;
         while RawTime::now() < until {
             ended = ended || !matches!(self.child.try_wait(), Ok(None));
-            if ended && members(self.group).next().is_none() {
+            if ended && members(self.group).next().is_none() && strays(&self.folder).next().is_none() {
                 return;
             }
             std::thread::sleep(LOOK);
         }
     }
+}
+
+fn kill(process: i32) {
+    // SAFETY: plain integers; a process or group that is gone is an error without effect.
+    unsafe { libc::kill(process, libc::SIGKILL) };
+}
+
+/// The processes, alive, that were started with this folder as their home.
+fn strays(folder: &Path) -> impl Iterator<Item = i32> {
+    let mut home = b"HOME=".to_vec();
+    home.extend_from_slice(folder.as_os_str().as_encoded_bytes());
+    // Those of other users cannot be read, and those that have ended have none.
+    processes().filter(move |process| {
+        let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+        environment.split(|octet| *octet == 0).any(|variable| variable == home)
+    })
+}
+
+/// The numbers of all processes.
+fn processes() -> impl Iterator<Item = i32> {
+    let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
+    folders.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// Whether this program runs as root, in its user namespace or outside.
@@ -137,9 +162,7 @@ struct Member {
 
 /// The processes of a group that have not ended.
 fn members(group: i32) -> impl Iterator<Item = Member> {
-    let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbered = folders.filter(|entry| entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit));
-    let texts = numbered.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+    let texts = processes().filter_map(|process| fs::read_to_string(format!("/proc/{process}/stat")).ok());
     texts
         .filter_map(|text| Member::from_stat(&text, processor_time::ticks_per_second()))
         .filter(move |member| member.group == group && member.alive)

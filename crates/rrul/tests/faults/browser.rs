@@ -123,15 +123,28 @@ fn reasons(recording: &Recording) -> Vec<String> {
     events.map(|(_, event)| event.detail.clone()).collect()
 }
 
-/// The processes of browsers that this process has started; of each browser the first only, or all.
-fn browsers(process: u32, first_only: bool) -> Vec<u32> {
+/// Which processes of a browser.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    First,
+    /// Those that hang when a browser does.
+    Group,
+    All,
+}
+
+/// The processes of browsers that this process has started.
+fn browsers(process: u32, which: Which) -> Vec<u32> {
     let folder = format!("rrul-browser-{process}-");
     let of = |entry: fs::DirEntry| {
         let process: u32 = entry.file_name().to_str()?.parse().ok()?;
         let arguments = fs::read(entry.path().join("cmdline")).ok()?;
         let arguments = String::from_utf8_lossy(&arguments);
-        let first = !arguments.contains("--type=") && arguments.contains("--remote-debugging-pipe");
-        (arguments.contains(&folder) && (first || !first_only)).then_some(process)
+        let wanted = match which {
+            Which::First => !arguments.contains("--type=") && arguments.contains("--remote-debugging-pipe"),
+            Which::Group => !arguments.contains("crashpad_handler"),
+            Which::All => true,
+        };
+        (arguments.contains(&folder) && wanted).then_some(process)
     };
     fs::read_dir("/proc").unwrap().flatten().filter_map(of).collect()
 }
@@ -144,7 +157,7 @@ fn folders(process: u32) -> Vec<String> {
 }
 
 fn assert_nothing_is_left(process: u32) {
-    assert_eq!((browsers(process, false), folders(process)), (Vec::new(), Vec::new()));
+    assert_eq!((browsers(process, Which::All), folders(process)), (Vec::new(), Vec::new()));
 }
 
 #[test]
@@ -214,14 +227,14 @@ fn a_browser_that_crashes_or_hangs_breaks_one_load_and_the_next_has_a_new_one() 
     let running = run(&folder, &server, &plan(25, &flow("endless", &site.url("trickle"), more)));
     let process = running.process();
     let browser = || {
-        let found = browsers(process, true);
+        let found = browsers(process, Which::First);
         assert_eq!(found.len(), 1, "one browser at a time");
         found[0]
     };
     site.wait_for_trickle(1);
     signal(browser(), "KILL");
     site.wait_for_trickle(2);
-    for member in browsers(process, false) {
+    for member in browsers(process, Which::All) {
         signal(member, "STOP");
     }
     site.wait_for_trickle(3);
@@ -258,11 +271,11 @@ fn no_browser_outlives_the_program_that_started_it() {
     let process = running.process();
     site.wait_for_trickle(2);
     // Hanging, it does not notice that nobody listens any more.
-    for member in browsers(process, false) {
+    for member in browsers(process, Which::Group) {
         signal(member, "STOP");
     }
     running.signal("KILL");
-    wait_until("the end of the browser", || browsers(process, false).is_empty());
+    wait_until("the end of the browser", || browsers(process, Which::All).is_empty());
     // What a killed program cannot remove, a later run does.
     for name in folders(process) {
         fs::remove_dir_all(std::env::temp_dir().join(name)).unwrap();
