@@ -61,7 +61,9 @@ fn list(choice: ListChoice) -> Result<(), Failure> {
         }
         ListChoice::Metrics => list_metrics(),
         ListChoice::Scores => {
-            SCORES.iter().for_each(|word| println!("{:<15} {} ({})", word.name, word.about, word.source))
+            for word in SCORES {
+                println!("{:<15} {} ({})", word.name, word.about, word.source);
+            }
         }
     }
     Ok(())
