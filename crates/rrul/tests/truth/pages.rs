@@ -127,7 +127,7 @@ fn octets_are_the_links(measured: &Measured, flow: &FlowSpec) {
 
 /// Every load came whole, object by object, and its time is from the first packet of its connections to the last octet.
 fn loads_are_whole(measured: &Measured, flow: &FlowSpec) {
-    let page = Page::named(flow.parameters.text("page").unwrap_or("rrul2025")).unwrap();
+    let page = Page::named(flow.parameters.text("page").unwrap_or("rrul2025")).expect("a page of the program");
     let loads = rows(&measured.recording, |tables| tables.page_load.rows().filter(|row| row.flow == flow.id).collect());
     let objects: Vec<WebObject> =
         rows(&measured.recording, |tables| tables.web_object.rows().filter(|row| row.flow == flow.id).collect());
@@ -147,7 +147,7 @@ fn loads_are_whole(measured: &Measured, flow: &FlowSpec) {
             let took: i64 = stretches.iter().filter(|stretch| **stretch != WebObject::NONE).map(|one| one.0).sum();
             last = last.max(row.wanted.0 + took);
             // A round trip, and what the server takes, before the first octet.
-            let least = 10_000_000 + i64::try_from(manifest.wait.as_nanos()).unwrap();
+            let least = 10_000_000 + manifest.wait.as_nanos() as i64;
             assert!(row.wait.0 >= least, "{}: waited {} ns of at least {least}: {row:?}", flow.name, row.wait.0);
         }
         let came = objects.iter().filter(of_load).filter(|row| !page.objects[usize::from(row.object)].later).count();
@@ -192,7 +192,7 @@ interval = "500ms"
     let measured = measure_over(&link(blocked, ""), plan, Families::Only(AddressFamily::Ipv4), "no QUIC");
     let loads: Vec<PageLoad> = rows(&measured.recording, |tables| tables.page_load.rows().collect());
     let first = loads.first().expect("a load");
-    let page = Page::named("rrul2025").unwrap();
+    let page = Page::named("rrul2025").expect("a page of the program");
     let hosts = page.hosts.iter().filter(|host| host.protocol.code() == 30).count();
     assert_eq!((first.outcome, usize::from(first.fallbacks)), (PageLoad::COMPLETE, hosts), "{first:?}");
     let objects: Vec<WebObject> = rows(&measured.recording, |tables| tables.web_object.rows().collect());

@@ -56,7 +56,7 @@ fn slow_start(size: u64, megabits: u64, family: AddressFamily, direction: Direct
         (AddressFamily::Ipv6, Direction::Down) => (1428, HEADS[1]),
     };
     let transmission = |segments: f64| segments * 1500.0 * 8.0 / (megabits as f64 * 1000.0);
-    let mut left = (size + head) as f64 / payload as f64;
+    let mut left = (size + head) as f64 / f64::from(payload);
     let mut flight = INITIAL_WINDOW as f64;
     let mut time = ROUND_TRIP;
     while left > flight {
