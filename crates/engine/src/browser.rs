@@ -109,12 +109,12 @@ impl Browser {
 
     fn open_page(&mut self, end: &TestEnd) -> Result<(), BrowserError> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let version = self.ask("Browser.getVersion", json!({}), STARTING, end)?;
+        let version = self.ask("Browser.getVersion", &json!({}), STARTING, end)?;
         self.product = text(&version["product"]);
-        let page = self.ask("Target.createTarget", json!({ "url": "about:blank" }), STARTING, end)?;
+        let page = self.ask("Target.createTarget", &json!({ "url": "about:blank" }), STARTING, end)?;
         self.frame = text(&page["targetId"]);
         let attach = json!({ "targetId": self.frame, "flatten": true });
-        self.session = text(&self.ask("Target.attachToTarget", attach, STARTING, end)?["sessionId"]);
+        self.session = text(&self.ask("Target.attachToTarget", &attach, STARTING, end)?["sessionId"]);
         for (method, parameters) in [
             ("Inspector.enable", json!({})),
             ("Page.enable", json!({})),
@@ -122,10 +122,10 @@ impl Browser {
             ("Network.enable", json!({})),
             ("Target.setAutoAttach", auto_attach()),
         ] {
-            self.ask(method, parameters, STARTING, end)?;
+            self.ask(method, &parameters, STARTING, end)?;
         }
         // A download would lie about on the user's disk; refused, it ends the load.
-        self.ask("Browser.setDownloadBehavior", json!({ "behavior": "deny" }), STARTING, end)?;
+        self.ask("Browser.setDownloadBehavior", &json!({ "behavior": "deny" }), STARTING, end)?;
         Ok(())
     }
 
@@ -140,16 +140,16 @@ impl Browser {
     }
 
     /// Loads a page: follows its events until its load event has been handled and what was painted is known, until it
-    /// has failed, or until `deadline`. Meanwhile `each_second` is told the processor time of the browser.
+    /// has failed, or until `deadline`, when it ends as `late`. Meanwhile `each_second` is told the processor time of the browser.
     pub(crate) fn visit(
         &mut self,
         url: &str,
-        deadline: RawTime,
+        (deadline, late): (RawTime, VisitEnd),
         end: &TestEnd,
         mut each_second: impl FnMut(ProcessorTime),
     ) -> PageVisit {
         let mut visit = PageVisit::new(&self.frame, RawTime::now());
-        let navigating = match self.say("Page.navigate", json!({ "url": url })) {
+        let navigating = match self.say("Page.navigate", &json!({ "url": url })) {
             Ok(id) => id,
             Err(error) => return visit.broken(&error),
         };
@@ -162,8 +162,8 @@ impl Browser {
             let left = deadline.since(RawTime::now());
             let Some(left) = u64::try_from(left).ok().filter(|left| *left > 0) else {
                 // A page that takes its time is one thing, a browser that hangs another.
-                match self.ask("Browser.getVersion", json!({}), ANSWERING, end) {
-                    Ok(_) => visit.capped(),
+                match self.ask("Browser.getVersion", &json!({}), ANSWERING, end) {
+                    Ok(_) => visit.out_of_time(late.clone()),
                     Err(error) => return visit.broken(&error),
                 }
                 break;
@@ -179,7 +179,7 @@ impl Browser {
             match self.timing(&mut visit, deadline, end) {
                 Ok(timing) => visit.timed(&timing),
                 // The load event of rrul's own pages does not wait for all that they consist of.
-                Err(_) if self.own_page => visit.not_complete(),
+                Err(_) if self.own_page => visit.not_complete(late),
                 // What another page says of itself is more than its load, which is complete without it.
                 Err(_) => {}
             }
@@ -203,10 +203,10 @@ impl Browser {
             // In a world of its own, where scripts of the page have changed nothing.
             let world = json!({ "frameId": self.frame, "worldName": "rrul" });
             let context =
-                self.ask_while("Page.createIsolatedWorld", world, patience, end, |event| visit.event(event))?;
+                self.ask_while("Page.createIsolatedWorld", &world, patience, end, |event| visit.event(event))?;
             evaluate["contextId"] = context["executionContextId"].clone();
         }
-        let answer = self.ask_while("Runtime.evaluate", evaluate, patience, end, |event| visit.event(event))?;
+        let answer = self.ask_while("Runtime.evaluate", &evaluate, patience, end, |event| visit.event(event))?;
         Ok(answer["result"]["value"].clone())
     }
 
@@ -214,7 +214,7 @@ impl Browser {
     fn ask(
         &mut self,
         method: &str,
-        parameters: Value,
+        parameters: &Value,
         patience: Duration,
         end: &TestEnd,
     ) -> Result<Value, BrowserError> {
@@ -225,7 +225,7 @@ impl Browser {
     fn ask_while(
         &mut self,
         method: &str,
-        parameters: Value,
+        parameters: &Value,
         patience: Duration,
         end: &TestEnd,
         mut meanwhile: impl FnMut(&Message),
@@ -251,10 +251,10 @@ impl Browser {
     }
 
     /// Sends a command: to the page where the command is about one, to the browser where it is not.
-    fn say(&mut self, method: &str, parameters: Value) -> Result<u64, BrowserError> {
+    fn say(&mut self, method: &str, parameters: &Value) -> Result<u64, BrowserError> {
         let page = !self.session.is_empty() && !method.starts_with("Browser.");
         let session = page.then_some(&*self.session);
-        self.devtools.send(session, method, &parameters)
+        self.devtools.send(session, method, parameters)
     }
 
     /// The next message within a tenth of a second or `patience`; does what cannot wait for anybody.
@@ -272,7 +272,7 @@ impl Browser {
                 "Target.attachedToTarget" => self.attached(&message.params)?,
                 // A dialogue would hold the page until somebody presses a button.
                 "Page.javascriptDialogOpening" => {
-                    self.say("Page.handleJavaScriptDialog", json!({ "accept": true }))?;
+                    self.say("Page.handleJavaScriptDialog", &json!({ "accept": true }))?;
                 }
                 _ => {}
             }

@@ -81,11 +81,11 @@ impl DevTools {
         // A pipe that has room for anything takes what is below a page whole; a browser that hangs must not hold us.
         let mut room = WaitSet::default();
         room.add_writable(&self.to);
-        room.wait(super::ANSWERING).map_err(gone)?;
+        room.wait(super::ANSWERING).map_err(|error| gone(&error))?;
         if !room.ready(0) {
             return Err(BrowserError::Silent(super::ANSWERING));
         }
-        self.to.write_all(&octets).map_err(gone)?;
+        self.to.write_all(&octets).map_err(|error| gone(&error))?;
         Ok(self.last)
     }
 
@@ -94,7 +94,7 @@ impl DevTools {
         if let Some(message) = self.message()? {
             return Ok(Some(message));
         }
-        self.waiting.wait(patience).map_err(gone)?;
+        self.waiting.wait(patience).map_err(|error| gone(&error))?;
         if !self.waiting.ready(0) {
             return Ok(None);
         }
@@ -103,11 +103,11 @@ impl DevTools {
         let count = self.from.read(&mut self.kept[before..]);
         self.kept.truncate(before + count.as_ref().copied().unwrap_or(0));
         match count {
-            Ok(0) => Err(gone(io::ErrorKind::UnexpectedEof.into())),
+            Ok(0) => Err(gone(&io::ErrorKind::UnexpectedEof.into())),
             Ok(_) if self.kept.len() > MOST_OCTETS => Err(BrowserError::Unreadable("a message without end".to_owned())),
             Ok(_) => self.message(),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
-            Err(error) => Err(gone(error)),
+            Err(error) => Err(gone(&error)),
         }
     }
 
@@ -125,6 +125,6 @@ impl DevTools {
     }
 }
 
-fn gone(error: io::Error) -> BrowserError {
+fn gone(error: &io::Error) -> BrowserError {
     BrowserError::Gone(error.to_string())
 }

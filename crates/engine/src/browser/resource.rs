@@ -210,7 +210,7 @@ mod tests {
         resource.row((FlowId(1), 2, 3), 20.0, |at| TestTime((at * SECOND) as i64))
     }
 
-    fn response(timing: serde_json::Value, protocol: &str) -> Option<Response> {
+    fn response(timing: &serde_json::Value, protocol: &str) -> Option<Response> {
         let response = json!({
             "status": 200, "protocol": protocol, "connectionId": 9, "encodedDataLength": 300, "timing": timing,
         });
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn stretches_follow_each_other_and_add_up_to_the_whole() {
-        let response = response(cold(), "h2");
+        let response = response(&cold(), "h2");
         let resource = Resource {
             wanted: 10.0,
             response,
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn over_quic_both_handshakes_are_one() {
-        let row = row(&Resource { wanted: 10.0, response: response(cold(), "h3"), ..Resource::default() });
+        let row = row(&Resource { wanted: 10.0, response: response(&cold(), "h3"), ..Resource::default() });
         assert_eq!((row.connect, row.secure, row.protocol), (Delay(70_000_000), WebObject::NONE, 30));
         assert_eq!(row.outcome, WebObject::INCOMPLETE);
         // It was received from its first octet on until the load was over.
@@ -257,8 +257,12 @@ mod tests {
     #[test]
     fn a_connection_that_was_there_has_neither_look_up_nor_handshake() {
         let timing = json!({ "requestTime": 10.0, "sendStart": 0.5, "sendEnd": 0.75, "receiveHeadersEnd": 5.75 });
-        let resource =
-            Resource { wanted: 10.0, response: response(timing, "http/1.1"), ended: Some(10.0), ..Resource::default() };
+        let resource = Resource {
+            wanted: 10.0,
+            response: response(&timing, "http/1.1"),
+            ended: Some(10.0),
+            ..Resource::default()
+        };
         let row = row(&resource);
         assert_eq!([row.lookup, row.connect, row.secure], [WebObject::NONE; 3]);
         assert_eq!([row.blocked, row.send, row.wait], [500_000, 250_000, 5_000_000].map(Delay));
@@ -279,7 +283,7 @@ mod tests {
     #[test]
     fn octets_are_those_of_the_body_however_the_browser_counts_them() {
         let with = |encoded: f64, decoded: f64, total: f64| {
-            let response = response(json!(null), "h2");
+            let response = response(&json!(null), "h2");
             Resource { response, encoded, decoded, total, ..Resource::default() }.octets()
         };
         assert_eq!(with(4000.0, 9000.0, 4300.0), 4000, "told in parts");
@@ -290,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_status_of_400_or_more_is_no_success() {
-        let mut resource = Resource { response: response(json!(null), "h2"), ended: Some(1.0), ..Resource::default() };
+        let mut resource = Resource { response: response(&json!(null), "h2"), ended: Some(1.0), ..Resource::default() };
         assert_eq!(row(&resource).outcome, WebObject::COMPLETE);
         resource.response.as_mut().unwrap().status = 404.0;
         assert_eq!(row(&resource).outcome, WebObject::FAILED);

@@ -89,7 +89,13 @@ fn times(rows: &mut Rows, measured: &Measured) {
     // On the idle line: the octets at its rate, and the round trips of the longest chain, think and wait; no more than that.
     let octets = 2_680_000.0 * 1.06 / LINE[0].1 * 1e3;
     let idle = mean(Phase::Before) / 1e6;
-    rows.between("R28", "page load time on the idle line, ms", Some(idle), "its octets, and 12 to 30 round trips", octets..=octets + 560.0);
+    rows.between(
+        "R28",
+        "page load time on the idle line, ms",
+        Some(idle),
+        "its octets, and 12 to 30 round trips",
+        octets..=octets + 560.0,
+    );
     rows.near(
         "R39",
         "idle over loaded page load time",
