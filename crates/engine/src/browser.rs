@@ -140,11 +140,11 @@ impl Browser {
     }
 
     /// Loads a page: follows its events until its load event has been handled and what was painted is known, until it
-    /// has failed, or until `deadline`. Meanwhile `each_second` is told the processor time of the browser.
+    /// has failed, or until `deadline`, when it ends as `late`. Meanwhile `each_second` is told the processor time of the browser.
     pub(crate) fn visit(
         &mut self,
         url: &str,
-        deadline: RawTime,
+        (deadline, late): (RawTime, VisitEnd),
         end: &TestEnd,
         mut each_second: impl FnMut(ProcessorTime),
     ) -> PageVisit {
@@ -163,7 +163,7 @@ impl Browser {
             let Some(left) = u64::try_from(left).ok().filter(|left| *left > 0) else {
                 // A page that takes its time is one thing, a browser that hangs another.
                 match self.ask("Browser.getVersion", &json!({}), ANSWERING, end) {
-                    Ok(_) => visit.capped(),
+                    Ok(_) => visit.out_of_time(late.clone()),
                     Err(error) => return visit.broken(&error),
                 }
                 break;
@@ -179,7 +179,7 @@ impl Browser {
             match self.timing(&mut visit, deadline, end) {
                 Ok(timing) => visit.timed(&timing),
                 // The load event of rrul's own pages does not wait for all that they consist of.
-                Err(_) if self.own_page => visit.not_complete(),
+                Err(_) if self.own_page => visit.not_complete(late),
                 // What another page says of itself is more than its load, which is complete without it.
                 Err(_) => {}
             }

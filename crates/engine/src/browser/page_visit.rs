@@ -25,8 +25,10 @@ const MOST_CHARACTERS: usize = 1000;
 pub(crate) enum VisitEnd {
     /// The page could not be had, and why.
     Failed(String),
-    /// It was not complete in time.
+    /// It was not complete within its cap.
     Capped,
+    /// It was not complete when its window, or the test, ended before that.
+    Cut,
     /// Its load event has been handled.
     Complete,
     /// The browser broke down, and how.
@@ -39,6 +41,7 @@ impl VisitEnd {
         match self {
             Self::Failed(_) => PageLoad::FAILED,
             Self::Capped => PageLoad::CAPPED,
+            Self::Cut => PageLoad::CUT,
             Self::Complete => PageLoad::COMPLETE,
             Self::Broken(_) => PageLoad::BROKEN,
         }
@@ -145,20 +148,20 @@ impl PageVisit {
     }
 
     /// The load event was, and what the page says itself to wait for did not come in time.
-    pub(super) fn not_complete(&mut self) {
-        self.end = Some(VisitEnd::Capped);
+    pub(super) fn not_complete(&mut self, end: VisitEnd) {
+        self.end = Some(end);
     }
 
     /// Its time is over.
-    pub(super) fn capped(&mut self) {
-        self.end_with(VisitEnd::Capped);
+    pub(super) fn out_of_time(&mut self, end: VisitEnd) {
+        self.end_with(end);
     }
 
     /// The browser has broken down, or the test was stopped.
     pub(super) fn broken(mut self, error: &BrowserError) -> Self {
         // A page that was there before is there all the same.
         self.end_with(match error {
-            BrowserError::Stopped => VisitEnd::Capped,
+            BrowserError::Stopped => VisitEnd::Cut,
             error => VisitEnd::Broken(error.to_string()),
         });
         self.finish(RawTime::now());
@@ -269,7 +272,7 @@ impl PageVisit {
 
     /// How it ended.
     pub(crate) fn end(&self) -> VisitEnd {
-        self.end.clone().unwrap_or(VisitEnd::Capped)
+        self.end.clone().unwrap_or(VisitEnd::Cut)
     }
 
     /// How the browser's clock is carried over to the raw clock; `distance` is `CLOCK_MONOTONIC` less the raw clock.

@@ -120,11 +120,11 @@ fn what_is_cached_is_no_object_of_the_network() {
 }
 
 #[test]
-fn a_crash_breaks_a_load_and_the_end_of_the_test_caps_it() {
+fn a_crash_breaks_a_load_and_the_end_of_the_test_cuts_it() {
     let mut crashed = visit();
     crashed.event(&message("Inspector.targetCrashed", json!({})));
     assert_eq!(crashed.end().outcome(), PageLoad::BROKEN);
-    assert_eq!(visit().broken(&BrowserError::Stopped).end(), VisitEnd::Capped);
+    assert_eq!(visit().broken(&BrowserError::Stopped).end(), VisitEnd::Cut);
     let gone = BrowserError::Gone("signal: 9 (SIGKILL)".into());
     assert_eq!(visit().broken(&gone).end(), VisitEnd::Broken("the browser has ended: signal: 9 (SIGKILL)".into()));
 }
@@ -150,7 +150,7 @@ fn a_page_that_says_itself_when_it_is_complete_ends_then_or_not_in_time() {
         visit.event(&loaded(102.5));
         match complete {
             Some(complete) => visit.timed(&json!({ "load_event": 1250.0, "complete": complete })),
-            None => visit.not_complete(),
+            None => visit.not_complete(VisitEnd::Capped),
         }
         visit.finish(RawTime(5 * SECOND));
         let page = rows(&visit).page;

@@ -237,8 +237,12 @@ impl Loader {
         if !end.sleep_until(clock, scheduled) {
             return;
         }
-        let last = self.spec.window.to.min(clock.now() + self.cap);
-        let visit = browser.visit(self.target.url(), clock.raw(last), end, |time| notebook.note(row(time)));
+        let cap = clock.now() + self.cap;
+        let (last, late) = match self.spec.window.to {
+            to if to < cap => (to, VisitEnd::Cut),
+            _ => (cap, VisitEnd::Capped),
+        };
+        let visit = browser.visit(self.target.url(), (clock.raw(last), late), end, |time| notebook.note(row(time)));
         let time = browser.processor_time();
         notebook.note(row(time));
         self.spent = ProcessorTime { user: spent.user + time.user, system: spent.system + time.system };

@@ -264,7 +264,7 @@ fn no_browser_outlives_the_program_that_started_it() {
     assert_eq!(ended.code, Some(1), "{ended:#?}");
     assert_nothing_is_left(process);
     let loads = loads(&recording(&folder.file("out.rrul")));
-    assert_eq!(loads.iter().map(|load| load.outcome).collect::<Vec<_>>(), [PageLoad::CAPPED]);
+    assert_eq!(loads.iter().map(|load| load.outcome).collect::<Vec<_>>(), [PageLoad::CUT]);
 
     let folder = Folder::new();
     let running = run(&folder, &server, &plan);

@@ -7,6 +7,7 @@ mod loss;
 mod markings;
 mod octets;
 mod one_way;
+mod page_correlation;
 mod pages;
 mod processor;
 mod program;
@@ -73,6 +74,7 @@ pub(crate) const BEDS: &[Bed] = &[
     verdicts::BUSY_BASELINE,
     verdicts::RATE_STEP,
     verdicts::NOT_FILLED,
+    page_correlation::CORRELATION,
     processor::STARVED,
     processor::QUOTA,
     processor::GIGABIT,
