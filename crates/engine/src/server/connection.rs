@@ -63,36 +63,32 @@ fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
         return;
     }
     let work = move || {
-        if let Some(protocol) = page_protocol(&stream) {
+        let deadline = Instant::now() + OPENING_TIME;
+        if let Some(protocol) = page_protocol(&stream, deadline) {
             let shared = Arc::clone(&counted.0);
             pages::take(stream, protocol, &shared, (counted, held));
         } else {
             let _held = held;
-            serve(stream, peer, &counted.0);
+            serve(stream, peer, &counted.0, deadline);
         }
     };
     // Without a thread the connection is dropped, and the client sees it closed.
     let _ = std::thread::Builder::new().name("connection".to_owned()).spawn(work);
 }
 
-/// What a connection speaks that has come for a page; `None` for one that speaks rrul's own protocol, or is silent.
-fn page_protocol(stream: &TcpStream) -> Option<pages::Protocol> {
-    let deadline = Instant::now() + OPENING_TIME;
+/// What a connection speaks that has come for a page; `None` for one that speaks rrul's own protocol, or says nothing in time.
+fn page_protocol(stream: &TcpStream, deadline: Instant) -> Option<pages::Protocol> {
     let mut first = [0; 4];
-    while wait::readable(&[stream], deadline.saturating_duration_since(Instant::now())).ok()? {
-        match stream.peek(&mut first).ok()? {
-            4 => return pages::Protocol::of(first),
-            0 => return None,
-            // The others of the first four octets are on their way.
-            _ => std::thread::sleep(Duration::from_millis(1)),
-        }
-    }
-    None
+    // Woken once, when all of them are there: who sends one octet at a time must not keep this thread busy.
+    wake_after(stream, first.len()).ok()?;
+    let said = wait::readable(&[stream], deadline.saturating_duration_since(Instant::now()));
+    wake_after(stream, 1).ok()?;
+    let whole = said.ok()? && stream.peek(&mut first).ok()? == first.len();
+    if whole { pages::Protocol::of(first) } else { None }
 }
 
-fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
+fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline: Instant) {
     let mut octets = [0; CLIENT_OCTETS];
-    let deadline = Instant::now() + OPENING_TIME;
     if read_exact_until(&mut stream, &mut octets, deadline).is_err() {
         return;
     }
