@@ -51,16 +51,19 @@ pub struct PacketFilter {
     pub ecn: Option<Ecn>,
     /// Kind of TCP segment.
     pub tcp: Option<Segment>,
+    /// More L3 octets than this: what a path of a small MTU does not carry.
+    pub longer_than: Option<u16>,
 }
 
 impl PacketFilter {
-    pub(crate) fn matches(&self, header: &Header) -> bool {
+    pub(crate) fn matches(&self, header: &Header, length: usize) -> bool {
         self.protocol.is_none_or(|protocol| protocol == header.protocol)
             && self.port.is_none_or(|port| port == header.source_port || port == header.destination_port)
             && self.family.is_none_or(|family| family == header.family)
             && self.class.is_none_or(|class| class.dscp().value() == header.tos >> 2)
             && self.ecn.is_none_or(|ecn| ecn == Ecn::from_bits(header.tos))
             && self.tcp.is_none_or(|segment| segment.is(header))
+            && self.longer_than.is_none_or(|most| length > usize::from(most))
     }
 }
 
@@ -72,7 +75,8 @@ mod tests {
     #[test]
     fn every_given_condition_must_hold() {
         let dns = PacketFilter { protocol: Some(17), port: Some(53), ..PacketFilter::default() };
-        let matches = |filter: &PacketFilter, octets: &[u8]| filter.matches(&Header::parse(octets).unwrap());
+        let matches =
+            |filter: &PacketFilter, octets: &[u8]| filter.matches(&Header::parse(octets).unwrap(), octets.len());
         assert!(matches(&dns, &udp6(60, 9, 0)), "destination port 53");
         assert!(matches(&dns, &udp4(60, 53, 0)), "source port 53");
         assert!(!matches(&dns, &udp4(60, 54, 0)));
@@ -86,6 +90,8 @@ mod tests {
         assert!(matches(&ef6, &udp6(60, 9, 0xb9)));
         assert!(!matches(&ef6, &udp4(60, 9, 0xb9)));
         assert!(!matches(&ef6, &udp6(60, 9, 0)));
+        let long = PacketFilter { longer_than: Some(59), ..PacketFilter::default() };
+        assert_eq!([59, 60].map(|length| matches(&long, &udp4(length, 9, 0))), [false, true]);
         let ect1 = PacketFilter { ecn: Some(Ecn::Ect1), ..PacketFilter::default() };
         let found: Vec<bool> = (0..4).map(|ecn| matches(&ect1, &udp4(60, 9, 0xb8 | ecn))).collect();
         assert_eq!(found, [false, true, false, false]);

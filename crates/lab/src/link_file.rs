@@ -169,7 +169,7 @@ fn queue(entry: &Entry<'_>) -> Result<QueueSpec, Error> {
 
 fn filter(entry: &Entry<'_>) -> Result<PacketFilter, Error> {
     let example = "{ protocol = \"udp\", port = 53 }";
-    let section = entry.section(example, &["protocol", "port", "family", "class", "ecn", "tcp"])?;
+    let section = entry.section(example, &["protocol", "port", "family", "class", "ecn", "tcp", "longer_than"])?;
     let class = |entry: Entry<'_>| entry.parse::<ServiceClass>("\"EF\"");
     Ok(PacketFilter {
         protocol: section.get("protocol").map(|entry| protocol_number(&entry)).transpose()?,
@@ -178,6 +178,11 @@ fn filter(entry: &Entry<'_>) -> Result<PacketFilter, Error> {
         class: section.get("class").map(class).transpose()?,
         ecn: section.get("ecn").map(|entry| ecn_value(&entry)).transpose()?,
         tcp: section.get("tcp").map(|entry| segment(&entry)).transpose()?,
+        longer_than: section
+            .get("longer_than")
+            .map(|entry| entry.integer(0..=65_535))
+            .transpose()?
+            .map(|most| most as u16),
     })
 }
 

@@ -92,14 +92,15 @@ fn markings_are_rewritten_by_name() {
 
 #[test]
 fn a_filter_narrows_the_impairments() {
-    let only = up("only = { protocol = \"udp\", port = 53, family = \"ipv6\", class = \"EF\" }").only;
+    let keys = "protocol = \"udp\", port = 53, family = \"ipv6\", class = \"EF\", longer_than = 1200";
+    let only = up(&format!("only = {{ {keys} }}")).only;
     let expected = PacketFilter {
         protocol: Some(17),
         port: Some(53),
         family: Some(AddressFamily::Ipv6),
         class: Some(ServiceClass::EF),
-        ecn: None,
-        tcp: None,
+        longer_than: Some(1200),
+        ..PacketFilter::default()
     };
     assert_eq!(only, expected);
 }

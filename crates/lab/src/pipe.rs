@@ -112,7 +112,7 @@ impl Pipe {
         let Some(header) = Header::parse(octets).filter(|header| !header.link_local) else { return };
         self.advance(now);
         let mut record = Record::arrived(&header, octets.len(), now);
-        let impaired = self.only.matches(&header);
+        let impaired = self.only.matches(&header, octets.len());
         if impaired && self.loss.hits() {
             record.fate = if self.loss.is_exact() { Fate::ExactLoss } else { Fate::RandomLoss };
             self.lost.push(record);
