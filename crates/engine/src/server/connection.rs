@@ -13,6 +13,7 @@ use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, S
 use super::session::{Attached, OpenSession};
 use super::{Shared, pages, session, sources};
 use crate::control_link::read_exact_until;
+use crate::socket::stream::wake_after;
 use crate::socket::wait::{self, WaitSet};
 use crate::test_end::PATIENCE;
 
