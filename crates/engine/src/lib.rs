@@ -12,6 +12,7 @@
 mod browser;
 pub mod client;
 pub mod clock;
+pub mod connection_totals;
 pub mod control_link;
 pub mod environment;
 pub mod flow_type;

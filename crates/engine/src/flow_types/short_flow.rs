@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
-use rrul_model::observation::{ConnectionTotals, ObservationPoint, ProbesSkipped, Transfer};
+use rrul_model::observation::{ObservationPoint, ProbesSkipped, Transfer};
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose};
@@ -23,6 +23,7 @@ use socket2::{Protocol, SockRef, Socket, Type};
 use super::transfer_attempt::{Attempt, Which};
 use super::{WAITING, at_once, stream_opening};
 use crate::clock::TestClock;
+use crate::connection_totals::Opened;
 use crate::control_link::read_exact_until;
 use crate::flow_type::{FlowType, Initiation, ServerPart};
 use crate::observer::Notebook;
@@ -210,23 +211,10 @@ fn note_totals(
     started: TestTime,
     ended: TestTime,
 ) {
-    let Some(info) = tcp_info::read(stream.as_fd(), spec.id, ended) else { return };
-    notebook.note(ConnectionTotals {
-        flow: spec.id,
-        connection,
-        started,
-        ended,
-        transport: libc::IPPROTO_TCP as u8,
-        options: info.options,
-        sent_octets: info.bytes_sent,
-        retransmitted_octets: info.bytes_retrans,
-        received_octets: info.bytes_received,
-        sent_segments: info.segs_out,
-        received_segments: info.segs_in,
-        sent_data_segments: info.data_segs_out,
-        received_data_segments: info.data_segs_in,
-        out_of_order: info.rcv_ooopack,
-    });
+    let opened = Opened { flow: spec.id, connection, started };
+    if let Some(totals) = opened.tcp(stream, ended) {
+        notebook.note(totals);
+    }
 }
 
 /// What begins the transfers of one flow.

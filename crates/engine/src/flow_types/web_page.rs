@@ -14,7 +14,9 @@ use rrul_model::observation::{FlowEventKind, ProbesSkipped};
 use rrul_model::page::{HttpVersion, Page};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
+use rrul_proto::token::Token;
 
+use super::at_once;
 use crate::clock::TestClock;
 use crate::flow_type::{FlowType, Initiation, ServerPart};
 use crate::observer::Notebook;
@@ -78,31 +80,7 @@ impl FlowType for WebPage {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let mut flows = Vec::new();
-        for &spec in specs {
-            match Flow::new(spec, initiation) {
-                Ok(flow) => flows.push(flow),
-                Err(reason) => initiation.end.failed(spec, reason),
-            }
-        }
-        if flows.is_empty() {
-            return Vec::new();
-        }
-        let of_thread = initiation.clone();
-        let spawned = std::thread::Builder::new().name("web_page".to_owned()).spawn(move || {
-            if let Some(clock) = of_thread.end.wait_for_begin() {
-                run(&of_thread, clock, &flows);
-            }
-        });
-        match spawned {
-            Ok(thread) => vec![thread],
-            Err(error) => {
-                for spec in specs {
-                    initiation.end.failed(spec, format!("cannot start a thread: {error}"));
-                }
-                Vec::new()
-            }
-        }
+        at_once::spawn_one("web_page", specs, initiation, Flow::new, |end, clock, flows| run(end, clock, &flows))
     }
 }
 
@@ -112,6 +90,7 @@ struct Flow {
     page: Page,
     version: Option<HttpVersion>,
     server: SocketAddr,
+    token: Token,
 }
 
 impl Flow {
@@ -122,7 +101,7 @@ impl Flow {
         let version = spec.parameters.text("version").unwrap_or(VERSIONS[0].0);
         let version = VERSIONS.iter().find(|(known, _)| *known == version).and_then(|(_, version)| *version);
         initiation.end.event(spec.id, FlowEventKind::Uses, format!("page {name} sha256:{}", page.hash));
-        Ok(Self { spec: spec.clone(), page, version, server })
+        Ok(Self { spec: spec.clone(), page, version, server, token: initiation.token })
     }
 }
 
@@ -145,7 +124,7 @@ impl Turns {
 
 /// The turns of all flows. Those of one window divide its grid among them, the first place of which is one interval after
 /// its beginning: load that begins with the window is in force by then.
-fn turns(flows: &[Flow], initiation: &Initiation, clock: TestClock) -> Vec<Turns> {
+fn turns(flows: &[Flow], clock: TestClock) -> Vec<Turns> {
     let of = |flow: &Flow| {
         let peers: Vec<_> = flows.iter().filter(|other| other.spec.window == flow.spec.window).collect();
         let place = peers.iter().position(|other| other.spec.id == flow.spec.id).unwrap_or(0) as i64;
@@ -156,7 +135,7 @@ fn turns(flows: &[Flow], initiation: &Initiation, clock: TestClock) -> Vec<Turns
             page: flow.page.clone(),
             version: flow.version,
             server: flow.server,
-            token: initiation.token,
+            token: flow.token,
             clock,
             connections: Cell::new(0),
             lookups: Cell::new(0),
@@ -174,8 +153,7 @@ fn turns(flows: &[Flow], initiation: &Initiation, clock: TestClock) -> Vec<Turns
 }
 
 /// One load after the other, until all windows are over. The thread's whole life.
-fn run(initiation: &Initiation, clock: TestClock, flows: &[Flow]) {
-    let end = &initiation.end;
+fn run(end: &TestEnd, clock: TestClock, flows: &[Flow]) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -186,7 +164,7 @@ fn run(initiation: &Initiation, clock: TestClock, flows: &[Flow]) {
         }
     };
     let mut notebook = end.observer.notebook(ROWS);
-    let mut all = turns(flows, initiation, clock);
+    let mut all = turns(flows, clock);
     loop {
         all.retain(|turns| !turns.over());
         let Some(place) = (0..all.len()).min_by_key(|place| all[*place].due) else { return };

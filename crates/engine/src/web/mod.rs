@@ -5,7 +5,6 @@
 
 pub mod client;
 pub mod tls;
-pub mod totals;
 
 /// How long a handshake may take.
 pub const HANDSHAKE_TIME: std::time::Duration = std::time::Duration::from_secs(10);

@@ -29,8 +29,8 @@ pub(super) use stream::{Protocol, take};
 
 use super::Shared;
 use super::datagram_port::DatagramPort;
+use crate::connection_totals::Opened;
 use crate::test_end::TestEnd;
-use crate::web::totals::Opened;
 use crate::web::{ALPN_HTTP1, ALPN_HTTP2, ALPN_HTTP3, tls};
 
 /// Threads that serve pages: they are many connections, and little work.

@@ -27,8 +27,8 @@ use tokio_rustls::TlsConnector;
 
 use super::Visitor;
 use super::quic_socket::QuicSocket;
+use crate::connection_totals::Opened;
 use crate::socket::options::{self, Asker};
-use crate::web::totals::Opened;
 use crate::web::{ALPN_HTTP1, ALPN_HTTP2, ALPN_HTTP3, CONGESTION_CONTROL, HANDSHAKE_TIME, tls};
 
 /// How long QUIC is tried before HTTP/2 takes its place: longer than any queue, shorter than anybody's patience.

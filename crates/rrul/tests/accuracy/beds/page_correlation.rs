@@ -16,7 +16,7 @@ const CAP: u32 = 60;
 pub(crate) const CORRELATION: Bed = Bed {
     name: "page_correlation",
     about: "Links of 10 to 200 ms and 1 to 100 Mbit/s, nothing else on them: the page rrul2025 as web_page loads it, beside headless \
-        Chromium with the same objects from the same server, one after the other. Medians of two loads or more, one on the slowest links. \
+        Chromium with the same objects from the same server, one after the other. Medians of two loads or more. \
         Not asked for is the same time, but times that order and grow alike.",
     quick: false,
     run: correlation,
@@ -54,9 +54,9 @@ fn correlation(rows: &mut Rows) {
             let link =
                 format!("rtt = \"{round_trip}ms\"\n[down]\nrate = \"{rate}Mbit/s\"\n[up]\nrate = \"{rate}Mbit/s\"\n");
             let seconds = match rate {
-                1 => 42,
-                5 => 26,
-                _ => 16,
+                1 => 75,
+                5 => 30,
+                _ => 20,
             };
             let measured = Setting::new(link, plan(seconds)).measure();
             let (browser, page) = (median(&measured, "browser_page"), median(&measured, "web_page"));
