@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords};
@@ -26,9 +26,17 @@ pub struct Initiation {
     pub seed: u64,
     /// Whether what names the client's surroundings may be recorded.
     pub privacy: Privacy,
+    /// Held by whoever loads a page, of whatever flow type: pages never load each other.
+    pub page_turn: Arc<Mutex<()>>,
 }
 
 impl Initiation {
+    /// Waits until no page is being loaded, and keeps it so until the guard is dropped.
+    pub fn page_turn(&self) -> MutexGuard<'_, ()> {
+        // Nothing is behind the lock that a panic could have left half done.
+        self.page_turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The server's address in the family of this flow.
     pub fn server_for(&self, spec: &FlowSpec) -> Option<SocketAddr> {
         let of_family = |address: &&SocketAddr| rrul_model::flow::AddressFamily::of(address.ip()) == spec.family;
@@ -133,7 +141,14 @@ mod tests {
     #[test]
     fn flows_that_differ_in_their_time_alone_share_a_schedule() {
         let end = Arc::new(TestEnd::new(ObservationPoint::Client, Duration::from_secs(1), TestTime(9)));
-        let initiation = Initiation { end, token: Token::NONE, servers: Vec::new(), seed: 7, privacy: Privacy::Strict };
+        let initiation = Initiation {
+            end,
+            token: Token::NONE,
+            servers: Vec::new(),
+            seed: 7,
+            privacy: Privacy::Strict,
+            page_turn: Arc::default(),
+        };
         let flow = |id, name: &str, size: &str| FlowSpec {
             id: FlowId(id),
             name: name.to_owned(),

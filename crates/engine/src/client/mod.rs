@@ -304,6 +304,7 @@ fn initiate(
         servers: servers.to_vec(),
         seed: Random(options.seed).next(),
         privacy: options.privacy,
+        page_turn: Arc::default(),
     };
     let mut threads = Vec::new();
     for flow_type in flow_types::FLOW_TYPES {

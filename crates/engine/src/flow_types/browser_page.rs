@@ -4,13 +4,14 @@
 //! all its hosts. One thread leads all flows of this type, which take turns: two browsers at a time would measure each
 //! other. A browser marks nothing and chooses families by itself but for the site's own host; the plan says BE.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
-use rrul_model::observation::{BrowserTime, FlowEventKind, PageLoad};
+use rrul_model::observation::{BrowserTime, FlowEventKind, PageLoad, ProbesSkipped};
 use rrul_model::page::Page;
 use rrul_model::time::TestTime;
 use rrul_proto::session_name::{SessionName, ZONE};
@@ -89,6 +90,11 @@ impl FlowType for BrowserPage {
         ServerPart::Pages
     }
 
+    fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
+        let time = |time: Duration| format!("{}ms", time.as_millis());
+        BTreeMap::from([("interval", time(interval_of(spec))), ("cap", time(cap_of(spec)))])
+    }
+
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let mut loaders = Vec::new();
         for &spec in specs {
@@ -101,7 +107,7 @@ impl FlowType for BrowserPage {
         if loaders.is_empty() {
             return Vec::new();
         }
-        let of_thread = initiation.end.clone();
+        let of_thread = initiation.clone();
         let spawned = std::thread::Builder::new().name("browser_page".to_owned()).spawn(move || {
             run(&of_thread, loaders);
         });
@@ -119,6 +125,10 @@ impl FlowType for BrowserPage {
 
 fn interval_of(spec: &FlowSpec) -> Duration {
     spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
+}
+
+fn cap_of(spec: &FlowSpec) -> Duration {
+    spec.parameters.duration("cap", DEFAULT_CAP).max(SHORTEST_CAP)
 }
 
 /// Which of the flows that run at the same time this is, and of how many.
@@ -205,7 +215,7 @@ impl Loader {
             target,
             program: browser::find(spec.parameters.text("browser"))?,
             options,
-            cap: spec.parameters.duration("cap", DEFAULT_CAP).max(SHORTEST_CAP),
+            cap: cap_of(spec),
             slots,
             privacy: initiation.privacy,
             load: 0,
@@ -216,7 +226,8 @@ impl Loader {
     }
 
     /// One load, from the start of its browser to the rows about it.
-    fn load(&mut self, scheduled: TestTime, end: &TestEnd, clock: TestClock, notebook: &mut Notebook<'_>) {
+    fn load(&mut self, scheduled: TestTime, initiation: &Initiation, clock: TestClock, notebook: &mut Notebook<'_>) {
+        let end = &initiation.end;
         let began = clock.now();
         let mut browser = match Browser::start(&self.program, &self.options, end) {
             Ok(browser) => browser,
@@ -237,12 +248,17 @@ impl Loader {
         if !end.sleep_until(clock, scheduled) {
             return;
         }
+        let turn = initiation.page_turn();
+        if clock.now() >= self.spec.window.to {
+            return notebook.note(ProbesSkipped { flow, at: clock.now(), count: 1 });
+        }
         let cap = clock.now() + self.cap;
         let (last, late) = match self.spec.window.to {
             to if to < cap => (to, VisitEnd::Cut),
             _ => (cap, VisitEnd::Capped),
         };
         let visit = browser.visit(self.target.url(), (clock.raw(last), late), end, |time| notebook.note(row(time)));
+        drop(turn);
         let time = browser.processor_time();
         notebook.note(row(time));
         self.spent = ProcessorTime { user: spent.user + time.user, system: spent.system + time.system };
@@ -321,7 +337,8 @@ impl Loader {
 }
 
 /// Loads pages in the order of their slots. The thread's whole life.
-fn run(end: &TestEnd, loaders: Vec<Loader>) {
+fn run(initiation: &Initiation, loaders: Vec<Loader>) {
+    let end = &initiation.end;
     let mut ready: Vec<Loader> = Vec::with_capacity(loaders.len());
     for mut loader in loaders {
         let rules = match &loader.target {
@@ -347,6 +364,6 @@ fn run(end: &TestEnd, loaders: Vec<Loader>) {
             return;
         }
         loader.slots.take(slot);
-        loader.load(slot, end, clock, &mut notebook);
+        loader.load(slot, initiation, clock, &mut notebook);
     }
 }

@@ -4,6 +4,7 @@
 //! between families and versions of HTTP, so that they never load each other: one thread drives them all.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::thread::JoinHandle;
@@ -79,9 +80,30 @@ impl FlowType for WebPage {
         ServerPart::Pages
     }
 
-    fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        at_once::spawn_one("web_page", specs, initiation, Flow::new, |end, clock, flows| run(end, clock, &flows))
+    fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
+        let text = |name, default: &str| spec.parameters.text(name).unwrap_or(default).to_owned();
+        let time = |time: Duration| format!("{}ms", time.as_millis());
+        BTreeMap::from([
+            ("page", text("page", DEFAULT_PAGE)),
+            ("version", text("version", VERSIONS[0].0)),
+            ("interval", time(interval_of(spec))),
+            ("cap", time(cap_of(spec))),
+        ])
     }
+
+    fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
+        let of_thread = initiation.clone();
+        let run = move |_: &TestEnd, clock, flows: Vec<Flow>| run(&of_thread, clock, &flows);
+        at_once::spawn_one("web_page", specs, initiation, Flow::new, run)
+    }
+}
+
+fn interval_of(spec: &FlowSpec) -> Duration {
+    spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
+}
+
+fn cap_of(spec: &FlowSpec) -> Duration {
+    spec.parameters.duration("cap", DEFAULT_CAP)
 }
 
 /// What is known of a flow before the test begins.
@@ -128,8 +150,7 @@ fn turns(flows: &[Flow], clock: TestClock) -> Vec<Turns> {
     let of = |flow: &Flow| {
         let peers: Vec<_> = flows.iter().filter(|other| other.spec.window == flow.spec.window).collect();
         let place = peers.iter().position(|other| other.spec.id == flow.spec.id).unwrap_or(0) as i64;
-        let interval = flow.spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL);
-        let interval = Delay::from(interval).0;
+        let interval = Delay::from(interval_of(&flow.spec)).0;
         let visitor = Visitor {
             spec: flow.spec.clone(),
             page: flow.page.clone(),
@@ -142,7 +163,7 @@ fn turns(flows: &[Flow], clock: TestClock) -> Vec<Turns> {
             asked: RefCell::default(),
         };
         Turns {
-            cap: flow.spec.parameters.duration("cap", DEFAULT_CAP),
+            cap: cap_of(&flow.spec),
             due: TestTime(flow.spec.window.from.0.saturating_add(interval.saturating_mul(1 + place))),
             round: Delay(interval.saturating_mul(peers.len() as i64)),
             load: 0,
@@ -153,7 +174,8 @@ fn turns(flows: &[Flow], clock: TestClock) -> Vec<Turns> {
 }
 
 /// One load after the other, until all windows are over. The thread's whole life.
-fn run(end: &TestEnd, clock: TestClock, flows: &[Flow]) {
+fn run(initiation: &Initiation, clock: TestClock, flows: &[Flow]) {
+    let end = &initiation.end;
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -172,11 +194,16 @@ fn run(end: &TestEnd, clock: TestClock, flows: &[Flow]) {
         let Some(scheduled) = scheduled else { continue };
         let following = all.iter().map(|turns| turns.due).min().unwrap_or(TestTime(i64::MAX));
         let window_end = visitor.spec.window.to;
+        let turn = initiation.page_turn();
         let now = clock.now();
+        if now >= window_end {
+            notebook.note(ProbesSkipped { flow: visitor.spec.id, at: now, count: 1 });
+            continue;
+        }
         let times = Times { scheduled, cap: now + cap, window_end, linger: following.min(window_end) };
         let number = all[place].load;
         all[place].load += 1;
-        let observed = runtime.block_on(load(&visitor, number, times, stopped(end)));
+        let observed = runtime.block_on(load(&visitor, number, times, stopped(end), move || drop(turn)));
         for row in observed {
             notebook.note(row);
         }

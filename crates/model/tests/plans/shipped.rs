@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use rrul_model::flow::{Direction, FlowSpec};
 use rrul_model::marking::ServiceClass;
@@ -70,10 +71,10 @@ fn every_short_name_of_a_shipped_plan_can_be_set() {
 fn shipped_plans_unfold_into_these_numbers_of_flows() {
     // name, then with one and with two families: bulk_tcp streams, all flows
     let truth = [
-        ("rrul", (8, 51), (16, 102)),
-        ("rrul_be", (8, 51), (16, 102)),
-        ("quick", (8, 47), (16, 94)),
-        ("rrul2013", (8, 45), (8, 82)),
+        ("rrul", (8, 63), (16, 126)),
+        ("rrul_be", (8, 63), (16, 126)),
+        ("quick", (8, 59), (16, 118)),
+        ("rrul2013", (8, 57), (8, 106)),
         ("simple", (2, 4), (4, 8)),
         ("tcp_up", (1, 2), (2, 4)),
         ("tcp_down", (1, 2), (2, 4)),
@@ -119,17 +120,17 @@ fn rrul_is_a_survey_five_idle_sixty_of_load_and_five_after() {
     let plan = plan("rrul", &[]);
     let lengths: Vec<(Phase, u64)> =
         plan.phase_windows().iter().map(|entry| (entry.phase, entry.window.length().as_secs())).collect();
-    assert_eq!(lengths, [(Phase::Before, 34), (Phase::Idle, 5), (Phase::Load, 60), (Phase::After, 5)]);
+    assert_eq!(lengths, [(Phase::Before, 45), (Phase::Idle, 5), (Phase::Load, 60), (Phase::After, 5)]);
     for flow in plan.flows(ONE) {
         let expected = match flow.flow_type.as_str() {
-            "bulk_tcp" => (39.0, 99.0),
-            "udp_rr" | "tcp_rr" | "voip" => (34.0, 104.0),
-            _ if flow.name.ends_with("_load") => (39.0, 99.0),
-            "marking_sweep" => (0.0, 34.0),
+            "bulk_tcp" => (50.0, 110.0),
+            "udp_rr" | "tcp_rr" | "voip" => (45.0, 115.0),
+            _ if flow.name.ends_with("_load") => (50.0, 110.0),
+            "marking_sweep" => (0.0, 45.0),
             // One after the other, so that neither measures the other on the idle line.
             "dns_lookup" | "short_flow" => (0.0, 12.0),
-            "web_page" => (12.0, 34.0),
-            _ => (0.0, 104.0),
+            "web_page" => (12.0, 45.0),
+            _ => (0.0, 115.0),
         };
         assert_eq!((flow.window.from.seconds(), flow.window.to.seconds()), expected, "{}", flow.name);
     }
@@ -158,8 +159,8 @@ fn the_script_starts_best_effort_a_second_after_background_and_ends_both_togethe
         let bulk = of_type(&flows, "bulk_tcp");
         assert_eq!(bulk.len(), 8, "the script runs eight streams with one family as with two");
         for flow in bulk {
-            let start = if flow.class == ServiceClass::BK { 39.0 } else { 40.0 };
-            assert_eq!((flow.window.from.seconds(), flow.window.to.seconds()), (start, 99.0), "{}", flow.name);
+            let start = if flow.class == ServiceClass::BK { 50.0 } else { 51.0 };
+            assert_eq!((flow.window.from.seconds(), flow.window.to.seconds()), (start, 110.0), "{}", flow.name);
         }
     }
     assert!(plan.flows(ONE).iter().any(|flow| flow.name == "bulk_tcp/BK/up/ipv4#2"));
@@ -193,6 +194,24 @@ fn the_document_explains_every_key_and_its_example_reads() {
     assert!(!examples.is_empty(), "docs/plans.md has no example");
     for example in examples {
         read_text(example, &[], &[]).unwrap_or_else(|error| panic!("docs/plans.md: {error}\n{example}"));
+    }
+}
+
+/// A mean of fewer loads than five has no interval worth telling (the specification asks for one).
+#[test]
+fn pages_have_five_turns_in_each_family_on_the_idle_line() {
+    for name in ["rrul", "rrul2013"] {
+        let flows = plan(name, &["site=https://example.com/"]).flows(TWO);
+        for (kind, least) in [("web_page", 5), ("browser_page", 3)] {
+            let idle: Vec<_> = of_type(&flows, kind).into_iter().filter(|flow| !flow.name.ends_with("_load")).collect();
+            assert_eq!(idle.len(), 2, "{name}: {kind}");
+            for flow in &idle {
+                let round = flow.parameters.duration("interval", Duration::ZERO) * 2;
+                // The second family's first turn is two intervals after the beginning of the window.
+                let turns = (flow.window.length().saturating_sub(round)).as_secs_f64() / round.as_secs_f64();
+                assert!(turns.floor() + 1.0 >= f64::from(least), "{name}: {turns} turns of {}", flow.name);
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::Bed;
+use crate::beds::BEDS;
 use crate::rows::Rows;
 
 const HEAD: &str = "# Accuracy
@@ -16,6 +17,13 @@ are part of every delay: see \"What it holds\" in lab.md.
 The numbers in the first column are those of [spec-conformance.md](spec-conformance.md).
 ";
 
+/// How a row ends.
+const HOLDS: &str = "| holds |";
+const OFF: &str = "| **off** |";
+
+/// The heading of the last section.
+const BROKEN: &str = "Broken on purpose";
+
 const MUTATIONS: &str = "
 ## Broken on purpose
 
@@ -26,31 +34,44 @@ notice; the list is `crates/rrul/tests/accuracy/mutations.txt`.
 |---|---|---|
 ";
 
-/// The page.
-pub(crate) fn document(sections: &[(&Bed, Rows)], mutations: Option<&str>) -> String {
-    let mut page = HEAD.to_owned();
-    let rows: Vec<_> = sections.iter().flat_map(|(_, rows)| rows.iter()).collect();
-    let passed = rows.iter().filter(|row| row.pass).count();
-    let _ = writeln!(page, "\n{passed} of {} rows hold.", rows.len());
-    for (bed, rows) in sections {
-        let _ = writeln!(page, "\n## `{}`\n\n{}\n", bed.name, bed.about);
-        page.push_str("| | what | truth | measured | allowed | |\n|---|---|---:|---:|---:|---|\n");
-        for row in rows.iter() {
-            let _ = writeln!(
-                page,
-                "| {} | {} | {} | {} | {} | {} |",
-                row.requirements,
-                row.what,
-                row.truth,
-                row.measured,
-                row.allowed,
-                if row.pass { "holds" } else { "**off**" }
-            );
+/// What each section begins with.
+const SECTION: &str = "\n## ";
+
+/// The page: what was measured now and, of what was not, the sections of the page as it was `before`.
+pub(crate) fn document(sections: &[(&Bed, Rows)], mutations: Option<&str>, before: &str) -> String {
+    let old: Vec<&str> = before.split(SECTION).skip(1).map(str::trim_end).collect();
+    let kept = |heading: &str| old.iter().find(|section| section.lines().next() == Some(heading));
+    let mut beds = String::new();
+    for bed in BEDS {
+        let heading = format!("`{}`", bed.name);
+        if let Some((bed, rows)) = sections.iter().find(|(measured, _)| measured.name == bed.name) {
+            beds.push_str(&section(bed, rows));
+        } else if let Some(section) = kept(&heading) {
+            let _ = writeln!(beds, "{SECTION}{section}");
         }
     }
+    let holds = beds.lines().filter(|line| line.ends_with(HOLDS)).count();
+    let off = beds.lines().filter(|line| line.ends_with(OFF)).count();
+    let mut page = format!("{HEAD}\n{holds} of {} rows hold.\n{beds}", holds + off);
     if let Some(mutations) = mutations {
         page.push_str(MUTATIONS);
         page.push_str(mutations);
+    } else if let Some(section) = kept(BROKEN) {
+        let _ = writeln!(page, "{SECTION}{section}");
     }
     page
+}
+
+fn section(bed: &Bed, rows: &Rows) -> String {
+    let mut text = format!("{SECTION}`{}`\n\n{}\n\n", bed.name, bed.about);
+    text.push_str("| | what | truth | measured | allowed | |\n|---|---|---:|---:|---:|---|\n");
+    for row in rows.iter() {
+        let verdict = if row.pass { HOLDS } else { OFF };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} {verdict}",
+            row.requirements, row.what, row.truth, row.measured, row.allowed
+        );
+    }
+    text
 }

@@ -1,6 +1,7 @@
 //! How near rrul comes to the truth: whole measurements over links whose truth is known, one row a figure.
 //!
-//! `cargo test -p rrul --test accuracy` runs the quick beds, `make accuracy` all of them, and writes docs/accuracy.md.
+//! `cargo test -p rrul --test accuracy` runs the quick beds, `make accuracy` all of them, and writes docs/accuracy.md;
+//! `make accuracy BEDS="fifo step"` renews the sections of these beds and leaves the others as they are.
 //! A bed is a link with a plan; its rows hold what the summary says against what the link's log, its settings or the
 //! kernel's counters say.
 //!
@@ -106,7 +107,9 @@ fn main() -> ExitCode {
     }
     if let Some(path) = &asked.write {
         let mutations = asked.mutations.as_ref().map(|path| std::fs::read_to_string(path).unwrap());
-        let page = document::document(&sections, mutations.as_deref());
+        // Beds that were not asked for keep what is there of them.
+        let before = std::fs::read_to_string(path).unwrap_or_default();
+        let page = document::document(&sections, mutations.as_deref(), &before);
         std::fs::write(path, page).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         println!("\nwritten: {}", path.display());
     }

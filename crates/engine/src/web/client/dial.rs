@@ -86,18 +86,24 @@ impl Dialled {
 
 /// Opens a connection to a host of the page, by the version asked for or, where QUIC cannot be had, HTTP/2.
 ///
-/// The flag says that HTTP/2 took the place of HTTP/3.
-pub(super) async fn dial(visitor: &Visitor, host: &str, version: HttpVersion) -> io::Result<(Dialled, bool)> {
+/// The flag says that HTTP/2 took the place of HTTP/3. What the handshake of TCP took is told as soon as it is known: that
+/// of TLS may never end.
+pub(super) async fn dial(
+    visitor: &Visitor,
+    host: &str,
+    version: HttpVersion,
+    connected: &dyn Fn(Delay),
+) -> io::Result<(Dialled, bool)> {
     if version == HttpVersion::Http3 {
         if let Ok(Ok(dialled)) = timeout(QUIC_TIME, over_quic(visitor, host)).await {
             return Ok((dialled, false));
         }
-        return Ok((timeout(HANDSHAKE_TIME, over_tcp(visitor, host, HttpVersion::Http2)).await??, true));
+        return Ok((timeout(HANDSHAKE_TIME, over_tcp(visitor, host, HttpVersion::Http2, connected)).await??, true));
     }
-    Ok((timeout(HANDSHAKE_TIME, over_tcp(visitor, host, version)).await??, false))
+    Ok((timeout(HANDSHAKE_TIME, over_tcp(visitor, host, version, connected)).await??, false))
 }
 
-async fn over_tcp(visitor: &Visitor, host: &str, version: HttpVersion) -> io::Result<Dialled> {
+async fn over_tcp(visitor: &Visitor, host: &str, version: HttpVersion, tell: &dyn Fn(Delay)) -> io::Result<Dialled> {
     let spec = &visitor.spec;
     let socket = Socket::new(options::domain(spec.family), Type::STREAM, Some(Protocol::TCP))?;
     options::mark(&socket, spec.family, spec.class)?;
@@ -112,6 +118,7 @@ async fn over_tcp(visitor: &Visitor, host: &str, version: HttpVersion) -> io::Re
     let connected = clock.now();
     let opened = Opened { flow: spec.id, connection: visitor.next_connection(), started };
     let (connect, mut secure) = (connected.since(started), WebObject::NONE);
+    tell(connect);
     let channel = if visitor.page.secure || version != HttpVersion::Http1 {
         let protocol = if version == HttpVersion::Http1 { ALPN_HTTP1 } else { ALPN_HTTP2 };
         let config = Arc::new(tls::client(protocol).map_err(io::Error::other)?);

@@ -41,9 +41,9 @@ impl Asked {
         Self { wanted, lookup: none, connect: none, secure: none, connection: 0, version: None, progress: None }
     }
 
-    /// Whether all of it is there.
-    pub(super) fn complete(&self) -> bool {
-        self.progress.is_some_and(|progress| progress.whole && progress.status < 400)
+    /// Whether it is there, and is what the page has: whatever else answers on the way is no such object.
+    pub(super) fn complete(&self, octets: ByteCount) -> bool {
+        self.progress.is_some_and(|progress| progress.whole && progress.status == 200 && progress.octets == octets.0)
     }
 
     /// The row, with what is so at `now`.
@@ -205,7 +205,8 @@ impl Host {
         if !known {
             asked.borrow_mut().lookup = visitor.clock.now().since(begun);
         }
-        let (dialled, fell_back) = dial(visitor, &self.name, self.version).await?;
+        let connected = |connect| asked.borrow_mut().connect = connect;
+        let (dialled, fell_back) = dial(visitor, &self.name, self.version, &connected).await?;
         if fell_back {
             self.fallbacks.set(self.fallbacks.get().saturating_add(1));
         }

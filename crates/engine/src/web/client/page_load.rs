@@ -8,12 +8,16 @@ use std::time::Duration;
 use rrul_model::observation::{ConnectionTotals, Observation, PageLoad, WebObject};
 use rrul_model::page::Page;
 use rrul_model::time::TestTime;
+use rrul_model::units::ByteCount;
 use tokio::sync::Notify;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::Visitor;
 use super::host::{Asked, Host};
+
+/// How long the first request for what is new may take when the next load is due.
+const REFRESH_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long connections are given to take leave.
 const PARTING: Duration = Duration::from_millis(10);
@@ -30,16 +34,19 @@ pub struct Times {
     pub cap: TestTime,
     /// The end of the flow's window: a load that is not complete then has been cut off, not given up.
     pub window_end: TestTime,
-    /// Until when the page goes on asking for what is new, once it is there.
+    /// Until when the page goes on asking for what is new, once it is there: at least once.
     pub linger: TestTime,
 }
 
 /// Loads the page once; what was observed, until `stopped` comes to its end if that is sooner.
+///
+/// `loaded` is called once the load itself is over.
 pub async fn load(
     visitor: &Rc<Visitor>,
     number: u32,
     times: Times,
     stopped: impl Future<Output = ()>,
+    loaded: impl FnOnce(),
 ) -> Vec<Observation> {
     let load = Rc::new(Load {
         visitor: Rc::clone(visitor),
@@ -49,12 +56,12 @@ pub async fn load(
         counts: RefCell::default(),
         on_their_way: RefCell::default(),
         left: Cell::new(visitor.page.awaited().count()),
-        failed: Cell::new(false),
+        missing: Cell::new(false),
         changed: Notify::new(),
     });
     // Everything that is still on its way at the end goes with the set.
     let tasks = LocalSet::new();
-    tasks.run_until(run(&load, times, stopped)).await
+    tasks.run_until(run(&load, times, stopped, loaded)).await
 }
 
 /// A load under way.
@@ -67,12 +74,17 @@ struct Load {
     on_their_way: RefCell<BTreeMap<u16, Rc<RefCell<Asked>>>>,
     /// Objects that the load event still waits for.
     left: Cell<usize>,
-    /// The document could not be had.
-    failed: Cell<bool>,
+    /// An object that the load event waits for could not be had.
+    missing: Cell<bool>,
     changed: Notify,
 }
 
-async fn run(load: &Rc<Load>, times: Times, stopped: impl Future<Output = ()>) -> Vec<Observation> {
+async fn run(
+    load: &Rc<Load>,
+    times: Times,
+    stopped: impl Future<Output = ()>,
+    loaded: impl FnOnce(),
+) -> Vec<Observation> {
     let mut stopped = std::pin::pin!(stopped);
     let clock = load.visitor.clock;
     let at =
@@ -81,15 +93,16 @@ async fn run(load: &Rc<Load>, times: Times, stopped: impl Future<Output = ()>) -
     spawn_local(Rc::clone(load).object(0));
     spawn_local(count_now_and_then(Rc::clone(load)));
     let outcome = tokio::select! {
-        () = load.ended() => if load.failed.get() { PageLoad::FAILED } else { PageLoad::COMPLETE },
+        () = load.ended() => if load.missing.get() { PageLoad::FAILED } else { PageLoad::COMPLETE },
         () = sleep_until(at(times.window_end)) => PageLoad::CUT,
         () = sleep_until(at(times.cap)) => PageLoad::CAPPED,
         () = &mut stopped => PageLoad::CUT,
     };
     let ended = clock.now();
+    loaded();
     if outcome == PageLoad::COMPLETE {
         tokio::select! {
-            () = load.refresh(at(times.linger)) => {}
+            () = load.refresh(at(times.linger), at(times.window_end)) => {}
             () = stopped => {}
         }
     }
@@ -137,9 +150,9 @@ async fn count_now_and_then(load: Rc<Load>) {
 }
 
 impl Load {
-    /// Waits for the load event, or for the failure of the document.
+    /// Waits for the load event, or until nothing is on its way that would bring it about.
     async fn ended(&self) {
-        while self.left.get() > 0 && !self.failed.get() {
+        while self.left.get() > 0 {
             self.changed.notified().await;
         }
     }
@@ -151,21 +164,22 @@ impl Load {
             sleep(object.think).await;
         }
         let path = format!("/{}/{number}", self.visitor.page.name);
-        let there = self.fetch(number as u16, object.host, &path).await;
+        let there = self.fetch(number as u16, object.host, &path, object.octets).await;
         if there {
             for (child, _) in self.visitor.page.children(number) {
                 spawn_local(Rc::clone(&self).object(child));
             }
-        } else if number == 0 {
-            self.failed.set(true);
         }
         let settled = if there { usize::from(!object.later) } else { awaited_with(&self.visitor.page, number) };
+        if !there && settled > 0 {
+            self.missing.set(true);
+        }
         self.left.set(self.left.get().saturating_sub(settled));
         self.changed.notify_one();
     }
 
-    /// Asks a host for a path, and notes what came of it; whether it came whole.
-    async fn fetch(&self, object: u16, host: usize, path: &str) -> bool {
+    /// Asks a host for a path, and notes what came of it; whether that is what the page has, of this length.
+    async fn fetch(&self, object: u16, host: usize, path: &str, octets: ByteCount) -> bool {
         let clock = self.visitor.clock;
         let asked = Rc::new(RefCell::new(Asked::at(clock.now())));
         self.on_their_way.borrow_mut().insert(object, Rc::clone(&asked));
@@ -173,7 +187,7 @@ impl Load {
         // Why it failed is in how far it came.
         let _ = host.ask(&self.visitor, path, &asked).await;
         self.on_their_way.borrow_mut().remove(&object);
-        let complete = asked.borrow().complete();
+        let complete = asked.borrow().complete(octets);
         let outcome = if complete { WebObject::COMPLETE } else { WebObject::FAILED };
         let row = asked.borrow().row(&self.visitor, self.number, object, outcome, clock.now());
         self.rows.borrow_mut().push(row);
@@ -181,7 +195,9 @@ impl Load {
     }
 
     /// Goes on as an open page does: asks for what is new, over a connection that is there.
-    async fn refresh(&self, until: Instant) {
+    ///
+    /// Once in any case, even when the next load is due: else nothing would be known of it where loads take long.
+    async fn refresh(&self, until: Instant, window_end: Instant) {
         let Some(refresh) = self.visitor.page.refresh.clone() else {
             sleep_until(until).await;
             return;
@@ -190,12 +206,14 @@ impl Load {
         let mut due = Instant::now();
         for number in 0..Page::REFRESH {
             due += refresh.interval;
-            if due >= until {
+            let last = if number == 0 { until.max(due + REFRESH_PATIENCE) } else { until }.min(window_end);
+            if due >= last {
                 break;
             }
             sleep_until(due).await;
             // One that is not answered in time stands among those on their way.
-            if timeout_at(until, self.fetch(Page::REFRESH + number, refresh.host, &path)).await.is_err() {
+            let asked = self.fetch(Page::REFRESH + number, refresh.host, &path, refresh.octets);
+            if timeout_at(last, asked).await.is_err() {
                 return;
             }
             due = due.max(Instant::now());
