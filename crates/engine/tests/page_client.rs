@@ -1,5 +1,7 @@
 //! What the client of the synthetic page takes for a page: the objects of its manifest, and nothing else that answers.
 
+#![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
+
 use std::cell::{Cell, RefCell};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
