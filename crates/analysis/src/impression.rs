@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::analysis::Analysis;
 use crate::by_direction::ByDirection;
+use crate::metrics::page_loads::PageLoads;
 use crate::score::Scores;
 
 /// From here on a page is noticeably slower.
@@ -60,7 +61,10 @@ impl Impression {
     /// Of a run with its scores.
     pub(crate) fn of(analysis: &Analysis, scores: &Scores) -> Self {
         let pages = crate::scores::web::scored_pages(analysis);
-        let loaded = || pages.iter().filter_map(|page| page.loaded.as_ref()).filter(|loaded| loaded.n > 0);
+        // What does not load on the idle line either is not the load's doing.
+        let loads_idle = |page: &&&PageLoads| page.unloaded.as_ref().is_some_and(|idle| idle.baseline().is_some());
+        let loaded =
+            || pages.iter().filter(loads_idle).filter_map(|page| page.loaded.as_ref()).filter(|loaded| loaded.n > 0);
         let wait = |direction| {
             let delays = &analysis.one_way_delay.direction(direction).queueing_delay;
             let idle = delays.idle?.p50?;

@@ -132,7 +132,7 @@ fn finished(lines: &[String]) -> String {
 
 fn head(run: &Analysis, style: Style) -> Vec<String> {
     let mut lines = vec![style.heading(&printable(&words::title(run))), printable(&words::circumstances(run))];
-    lines.extend(score_lines::lead(run).iter().map(|line| style.heading(line)));
+    lines.extend(score_lines::lead(run).iter().map(|line| style.heading(&printable(line))));
     if run.validity.verdict == Verdict::Valid {
         lines.push("Valid: nothing speaks against these numbers.".to_owned());
     }

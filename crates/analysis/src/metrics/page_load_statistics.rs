@@ -167,6 +167,9 @@ pub struct LoadStatistics {
     /// The times that means are of, seconds, failures at their cap.
     #[serde(skip)]
     pub counted: Vec<f64>,
+    /// Those of complete loads alone, seconds.
+    #[serde(skip)]
+    pub whole: Vec<f64>,
 }
 
 /// One load.
@@ -237,6 +240,14 @@ pub fn counted(loads: &[(LoadOutcome, Delay, Delay)]) -> (Vec<f64>, u64) {
 }
 
 impl LoadStatistics {
+    /// The times of complete loads, seconds, for what is loaded to be held against; `None` without any, and when more loads
+    /// failed or were given up than came to their end.
+    ///
+    /// Failures at their cap would make a slow line of a page that cannot be had, beside which anything looks good.
+    pub fn baseline(&self) -> Option<&[f64]> {
+        (!self.whole.is_empty() && self.failed + self.capped <= self.complete).then_some(&*self.whole)
+    }
+
     /// Whether loads that were cut off are among those that count.
     pub fn counts_cut_short(&self) -> bool {
         self.n > self.complete + self.failed + self.capped
@@ -294,6 +305,7 @@ impl LoadStatistics {
             dom_content_loaded: timing(|timing| timing.dom_content_loaded),
             fallbacks: loads.iter().map(|load| u64::from(load.fallbacks)).sum(),
             counted: times,
+            whole: ended.iter().map(|took| *took as f64 / 1e9).collect(),
         })
     }
 }

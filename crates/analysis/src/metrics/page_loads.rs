@@ -63,7 +63,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         ),
         MetricWord::new(
             "slowdown",
-            "mean page load time under load over that on the idle line; null when either is not known",
+            "mean page load time under load over that of complete loads on the idle line; null when either is not known, and when more \
+             loads failed on the idle line than came to their end",
             "factor",
             "spec, Web Component",
         ),
@@ -259,10 +260,10 @@ impl PageLoads {
         };
         let whole_load = whole_load && !loaded.is_empty() && scored.is_some();
         let (unloaded, loaded) = (LoadStatistics::of(&unloaded), LoadStatistics::of(&loaded));
-        let times = |statistics: &Option<LoadStatistics>| statistics.as_ref().map_or(Vec::new(), |s| s.counted.clone());
-        let (quiet, busy) = (times(&unloaded), times(&loaded));
+        let quiet = unloaded.as_ref().and_then(LoadStatistics::baseline).unwrap_or_default();
+        let busy = loaded.as_ref().map_or(&[][..], |loaded| &loaded.counted);
         let factor = |busy: &[f64], quiet: &[f64]| Some(mean(busy)? / mean(quiet).filter(|mean| *mean > 0.0)?);
-        let confidence = interval(&[&busy, &quiet], |drawn| factor(&drawn[0], &drawn[1]).unwrap_or(f64::NAN));
+        let confidence = interval(&[busy, quiet], |drawn| factor(&drawn[0], &drawn[1]).unwrap_or(f64::NAN));
         let refreshed = |wanted: &dyn Fn(TestTime) -> bool| {
             let all = self.series.iter().flat_map(|load| &load.refreshes);
             let ended = all.filter(|object| object.outcome == WebObject::COMPLETE && wanted(object.wanted));
@@ -273,7 +274,7 @@ impl PageLoads {
         let codes: BTreeSet<u8> =
             self.series.iter().flat_map(|load| &load.objects).map(|object| object.protocol).collect();
         self.protocols = codes.into_iter().filter_map(protocol_name).collect();
-        self.slowdown = factor(&busy, &quiet);
+        self.slowdown = factor(busy, quiet);
         self.slowdown_ci95_low = confidence.map(|interval| interval.low);
         self.slowdown_ci95_high = confidence.map(|interval| interval.high);
         (self.unloaded, self.loaded, self.whole_load, self.refreshes) = (unloaded, loaded, whole_load, refreshes);

@@ -119,6 +119,42 @@ fn loads_that_fail_count_as_their_cap_and_those_of_a_broken_browser_not_at_all()
 }
 
 #[test]
+fn a_page_that_never_loads_has_no_score_and_the_reason_is_said() {
+    let analysis = |outcomes: [u8; 5], took: i64| {
+        let mut scenario = Scenario::new();
+        let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+        for (load, outcome) in (0..).zip(outcomes) {
+            let took = if outcome == PageLoad::COMPLETE { 100 * MS } else { 30 * SECOND };
+            scenario.load(flow, load, i64::from(load) * 900 * MS, took, outcome);
+        }
+        let outcome = if took < 30 * SECOND { PageLoad::COMPLETE } else { PageLoad::CAPPED };
+        scenario.load(flow, 5, 8 * SECOND, took, outcome);
+        // Something of the composite, so that it is there.
+        let probe = scenario.udp_probe(AddressFamily::Ipv4);
+        scenario.probes(probe, |_| Some(20 * MS));
+        scenario.analyze()
+    };
+    let (whole, failed, capped) = (PageLoad::COMPLETE, PageLoad::FAILED, PageLoad::CAPPED);
+    let never = analysis([failed, failed, failed, failed, capped], 30 * SECOND);
+    assert_eq!((&never.scores.web, never.page_loads[0].slowdown), (&None, None));
+    let expected = ["rrul2025, BE, ipv4: 5 of 5 loads on the idle line failed or were given up"];
+    assert_eq!(never.scores.web_missing, expected);
+    let composite = never.scores.composite.unwrap();
+    assert_eq!((composite.parts.web, composite.missing.contains(&"web")), (None, true));
+    assert!(!never.scores.in_words.unwrap().contains("page"), "it is not the load's doing");
+    assert!(never.scores.equaliser.unwrap().web.0.iter().all(Option::is_none));
+    // Three failures of five are no baseline; two are none of the two complete ones' business.
+    let most = analysis([failed, whole, capped, whole, failed], 15 * SECOND);
+    assert_eq!((most.scores.web, most.scores.web_missing.len()), (None, 1));
+    let few = analysis([failed, whole, whole, whole, capped], 400 * MS);
+    let web = few.scores.web.unwrap();
+    assert_eq!((web.score, web.of_medians, web.failures), (25, Some(25), 2));
+    assert_eq!(web.pages[0].unloaded_mean_ns, 100 * MS);
+    assert!((few.page_loads[0].slowdown.unwrap() - 4.0).abs() < 1e-9);
+    assert!(few.scores.web_missing.is_empty());
+}
+
+#[test]
 fn a_load_that_was_cut_off_counts_only_when_leaving_it_out_would_flatter() {
     let outcome = |took: i64| {
         let mut scenario = Scenario::new();

@@ -29,6 +29,7 @@ fn page(idle: &[i64], loaded: &[i64]) -> PageLoads {
         mean_ns: Some(times.iter().sum::<i64>() * MILLISECOND / times.len() as i64),
         p50_ns: Some(times[(times.len() - 1) / 2] * MILLISECOND),
         counted: seconds(times),
+        whole: seconds(times),
         ..LoadStatistics::default()
     };
     let loads = idle.iter().enumerate().map(|(number, took)| load(number as u32, number as i64 * SECOND, *took));
