@@ -138,7 +138,7 @@ fn a_bloated_upload_loses_in_every_part_and_is_named() {
     let worst = composite.cells[composite.worst_cell.unwrap()];
     assert_eq!((worst.direction, composite.cells.len()), (Direction::Up, 4));
     let letters = scores.bufferbloat.unwrap();
-    assert_eq!((letters.letter, letters.dslreports_compatible), (Letter::D, Letter::C));
+    assert_eq!((letters.letter, letters.dslreports_compatible), (Letter::D, Some(Letter::C)));
     assert_eq!(letters.down.unwrap().letter, Letter::APlus);
     near(letters.up.unwrap().mean_added_ms, 200.0);
     assert_eq!(scores.fault, Some(Fault::Up));
@@ -176,6 +176,21 @@ fn the_other_direction_gives_the_same_scores_with_the_names_swapped() {
     let (up, down) = (up.bufferbloat.unwrap(), down.bufferbloat.unwrap());
     assert_eq!((up.letter, up.dslreports_compatible), (down.letter, down.dslreports_compatible));
     assert_eq!(up.up.unwrap().letter, down.down.unwrap().letter);
+}
+
+#[test]
+fn a_direction_without_load_has_no_part_in_what_is_said_of_both() {
+    let mut one_way = scenario(BLOATED);
+    one_way.recording.header.flows.retain(|flow| flow.direction != Some(Direction::Down));
+    let scores = one_way.analyze().scores;
+    let letters = scores.bufferbloat.unwrap();
+    assert_eq!((letters.letter, letters.dslreports_compatible), (Letter::D, None));
+    assert!(scores.qoo.iter().all(|profile| profile.rate.is_none()));
+    // Nothing else is lacking, so nothing else makes it unknown.
+    let mut quiet = scenario(QUIET);
+    assert!(quiet.analyze().scores.qoo.iter().all(|profile| profile.score == Some(100.0)));
+    quiet.recording.header.flows.retain(|flow| flow.direction != Some(Direction::Up));
+    assert!(quiet.analyze().scores.qoo.iter().all(|profile| profile.score.is_none()));
 }
 
 #[test]
