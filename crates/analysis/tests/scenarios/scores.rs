@@ -194,6 +194,24 @@ fn a_direction_without_load_has_no_part_in_what_is_said_of_both() {
 }
 
 #[test]
+fn slow_connects_while_the_streams_begin_are_no_penalty() {
+    let slow_connects = |until: i64| {
+        let mut scenario = Scenario::healthy();
+        let connect = connect_flow(&mut scenario, ServiceClass::BE, AddressFamily::Ipv4);
+        attempts(&mut scenario, connect, |at| {
+            let slow = loaded(at) && at < until;
+            (Connection::ANSWERED, if slow { 1500 * MS } else { 20 * MS }, u8::from(slow))
+        });
+        let analysis = scenario.analyze();
+        assert_eq!(analysis.scored.common.unwrap().from, TestTime(7 * SECOND));
+        let items = analysis.scores.penalty.unwrap().items;
+        items.iter().find(|item| item.what == Misbehaviour::SlowConnects).unwrap().value
+    };
+    assert_eq!(slow_connects(7 * SECOND), Some(0.0));
+    assert_eq!(slow_connects(9 * SECOND), Some(0.25), "2 s of the 8 s that are scored");
+}
+
+#[test]
 fn what_the_plan_does_not_have_is_missing_and_never_good() {
     let scores = Scenario::healthy().analyze().scores;
     assert_eq!((&scores.web, &scores.responsiveness, &scores.voip_mos), (&None, &None, &None));
