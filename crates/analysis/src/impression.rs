@@ -10,6 +10,7 @@ use crate::analysis::Analysis;
 use crate::by_direction::ByDirection;
 use crate::metrics::page_loads::PageLoads;
 use crate::score::Scores;
+use crate::score_cell::counts;
 
 /// From here on a page is noticeably slower.
 const SLOWER: f64 = 1.3;
@@ -75,7 +76,9 @@ impl Impression {
             let idle = delays.idle?.p50?;
             Some(delays.load?.p50.map_or(f64::INFINITY, |load| (load - idle).milliseconds()))
         };
-        let worst_idle = analysis.voip.iter().flat_map(|voip| &voip.flows).filter_map(|entry| entry.idle?.mos_plc);
+        // Of the same classes as the worst under load.
+        let calls = analysis.voip.iter().flat_map(|voip| &voip.flows).filter(|entry| counts(entry.flow.class));
+        let worst_idle = calls.filter_map(|entry| entry.idle?.mos_plc);
         Self {
             slowdown: scores.web.as_ref().map(|_| ()).and_then(|()| {
                 let factors: Vec<f64> = pages.iter().filter_map(|page| page.slowdown).collect();
