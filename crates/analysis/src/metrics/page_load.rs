@@ -156,7 +156,8 @@ impl LoadParts {
             first_byte: match timing {
                 Some(_) => browser(|timing| timing.first_byte),
                 None => objects.iter().find(|object| object.object == 0).and_then(|document| {
-                    let answered = document.wait != WebObject::NONE && document.outcome != WebObject::FAILED;
+                    // Of one under way `wait` says how long it has been waited for.
+                    let answered = document.receive != WebObject::NONE && document.outcome != WebObject::FAILED;
                     let before = object_took(document) - Delay(document.receive.0.max(0));
                     answered.then(|| document.wanted.since(started) + before)
                 }),

@@ -216,6 +216,20 @@ fn what_was_there_when_is_read_from_the_objects_and_the_manifest() {
 }
 
 #[test]
+fn a_document_that_was_asked_for_and_never_answered_has_no_first_octet() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+    scenario.load(flow, 0, 4900 * MS, 80 * MS, PageLoad::CUT);
+    let waiting = WebObject { outcome: WebObject::INCOMPLETE, wait: Delay(80 * MS), ..object(flow, 0, 0, 4900 * MS) };
+    scenario.observe(Client, 0, WebObject { receive: WebObject::NONE, ..waiting });
+    assert_eq!(only(&scenario).unloaded.unwrap().first_byte, None);
+    // Answered and cut off within the body, it has one.
+    scenario.load(flow, 1, 4900 * MS, 80 * MS, PageLoad::CUT);
+    scenario.observe(Client, 0, WebObject { load: 1, ..waiting });
+    assert_eq!(only(&scenario).unloaded.unwrap().first_byte.unwrap().n, 1);
+}
+
+#[test]
 fn a_critical_object_that_never_came_leaves_its_time_unknown() {
     let mut scenario = Scenario::new();
     let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
