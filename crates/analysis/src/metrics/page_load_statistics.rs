@@ -98,10 +98,17 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 pub(crate) const SPREAD: MetricGroup = MetricGroup {
     title: "Spread of a part",
     path: "#spread",
-    about: "Over the loads in which it occurred. Null when it did in none.",
+    about: "Over the loads in which it occurred or should have. Null when there are none.",
     words: &[
-        MetricWord::new("n", "loads in which it occurred", "count", ""),
-        MetricWord::new("mean_ns, p50_ns, p95_ns", "mean, median and 95th percentile by nearest rank", "ns", ""),
+        MetricWord::new("n", "loads, or requests, in which it occurred or should have", "count", ""),
+        MetricWord::new("never", "of those, in which it never came", "count", ""),
+        MetricWord::new("mean_ns", "mean of those in which it came; null when it came in none", "ns", ""),
+        MetricWord::new(
+            "p50_ns, p95_ns",
+            "median and 95th percentile by nearest rank; what never came is infinitely late, null when the rank falls on it",
+            "ns",
+            "",
+        ),
     ],
 };
 
@@ -186,27 +193,32 @@ pub struct LoadSample {
 /// Where a part of some loads lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Spread {
-    /// Loads in which it occurred.
+    /// Loads in which it occurred or should have.
     pub n: u64,
-    /// Mean.
-    pub mean_ns: i64,
-    /// Median.
-    pub p50_ns: i64,
+    /// Of those, in which it never came.
+    pub never: u64,
+    /// Mean of the others.
+    pub mean_ns: Option<i64>,
+    /// Median; `None` when it falls on one in which it never came.
+    pub p50_ns: Option<i64>,
     /// 95th percentile.
-    pub p95_ns: i64,
+    pub p95_ns: Option<i64>,
 }
 
 impl Spread {
-    pub(crate) fn of(times: impl Iterator<Item = Delay>) -> Option<Self> {
+    /// Of the times in which it came, and of how often it never did; `None` of nothing.
+    pub(crate) fn of(times: impl Iterator<Item = Delay>, never: u64) -> Option<Self> {
         let mut sorted: Vec<i64> = times.map(|time| time.0).collect();
         sorted.sort_unstable();
         let sum: i128 = sorted.iter().map(|time| i128::from(*time)).sum();
-        let mean = sum.checked_div(sorted.len() as i128)?;
-        Some(Self {
-            n: sorted.len() as u64,
-            mean_ns: i64::try_from(mean).ok()?,
-            p50_ns: percentile(&sorted, 0, 500)?,
-            p95_ns: percentile(&sorted, 0, 950)?,
+        let mean = sum.checked_div(sorted.len() as i128);
+        let n = (sorted.len() as u64).saturating_add(never);
+        (n > 0).then(|| Self {
+            n,
+            never,
+            mean_ns: mean.and_then(|mean| i64::try_from(mean).ok()),
+            p50_ns: percentile(&sorted, never, 500),
+            p95_ns: percentile(&sorted, never, 950),
         })
     }
 }
@@ -267,10 +279,10 @@ impl LoadStatistics {
         ended.sort_unstable();
         let interval = interval_of_mean(&times);
         let part =
-            |part: fn(&LoadParts) -> Option<Delay>| Spread::of(loads.iter().filter_map(|load| part(&load.parts)));
+            |part: fn(&LoadParts) -> Option<Delay>| Spread::of(loads.iter().filter_map(|load| part(&load.parts)), 0);
         let timing = |pick: fn(&rrul_model::observation::BrowserTiming) -> Delay| {
             let told = loads.iter().filter_map(|load| load.timing.as_ref()).map(pick);
-            Spread::of(told.filter(|time| *time != rrul_model::observation::WebObject::NONE))
+            Spread::of(told.filter(|time| *time != rrul_model::observation::WebObject::NONE), 0)
         };
         Some(Self {
             n: times.len() as u64,

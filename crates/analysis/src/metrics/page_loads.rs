@@ -76,7 +76,9 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         ),
         MetricWord::new(
             "refreshes.{unloaded,loaded}",
-            "[spread](#spread-of-a-part) of the time that requests took which the page goes on making once it is there, by when they were made",
+            "[spread](#spread-of-a-part) of the time that requests took which the page goes on making once it is there, by when they \
+             were made. One that failed never came; one that was under way when the next load began counts as never come when it \
+             had taken longer than the mean of those answered, and is left out when not",
             "ns",
             "spec, Rationale",
         ),
@@ -248,6 +250,18 @@ impl Rows {
     }
 }
 
+/// How long requests took that a page goes on making; those without an answer never came.
+///
+/// One that was under way at the end counts when it had taken longer than the mean of the others: to leave it out would flatter
+/// the line, and to count one that had no time would blame it.
+fn answers<'a>(requests: impl Iterator<Item = &'a WebObject> + Clone) -> Option<Spread> {
+    let with = |outcome: u8| requests.clone().filter(move |object| object.outcome == outcome).map(object_took);
+    let failed = with(WebObject::FAILED).count() as u64;
+    let mean = Spread::of(with(WebObject::COMPLETE), 0).and_then(|answered| answered.mean_ns);
+    let waited = with(WebObject::INCOMPLETE).filter(|took| mean.is_none_or(|mean| took.0 > mean)).count() as u64;
+    Spread::of(with(WebObject::COMPLETE), failed + waited)
+}
+
 impl PageLoads {
     fn tell(&mut self, idle: impl Fn(TestTime) -> bool, load: Option<Window>, scored: Option<Window>) {
         let within = |window: Option<Window>| -> Vec<&Load> {
@@ -265,9 +279,7 @@ impl PageLoads {
         let factor = |busy: &[f64], quiet: &[f64]| Some(mean(busy)? / mean(quiet).filter(|mean| *mean > 0.0)?);
         let confidence = interval(&[busy, quiet], |drawn| factor(&drawn[0], &drawn[1]).unwrap_or(f64::NAN));
         let refreshed = |wanted: &dyn Fn(TestTime) -> bool| {
-            let all = self.series.iter().flat_map(|load| &load.refreshes);
-            let ended = all.filter(|object| object.outcome == WebObject::COMPLETE && wanted(object.wanted));
-            Spread::of(ended.map(object_took))
+            answers(self.series.iter().flat_map(|load| &load.refreshes).filter(|object| wanted(object.wanted)))
         };
         let under_load = |at: TestTime| scored.or(load).is_some_and(|window| window.contains(at));
         let refreshes = Refreshes { unloaded: refreshed(&|at| idle(at)), loaded: refreshed(&under_load) };

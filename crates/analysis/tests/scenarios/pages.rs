@@ -200,7 +200,7 @@ fn what_was_there_when_is_read_from_the_objects_and_the_manifest() {
     scenario.observe(Client, 0, object(flow, 0, Page::REFRESH + 1, 3 * SECOND));
     let page = only(&scenario);
     let quiet = page.unloaded.unwrap();
-    let mean = |spread: Option<rrul_analysis::metrics::page_load_statistics::Spread>| spread.map(|s| s.mean_ns / MS);
+    let mean = |spread: Option<rrul_analysis::metrics::page_load_statistics::Spread>| spread.and_then(|s| Some(s.mean_ns? / MS));
     // 5 ms until it was wanted, five stretches of 10 ms.
     assert_eq!(mean(quiet.first_byte), Some(55));
     assert_eq!(mean(quiet.critical), Some(1060));
@@ -227,6 +227,36 @@ fn a_document_that_was_asked_for_and_never_answered_has_no_first_octet() {
     scenario.load(flow, 1, 4900 * MS, 80 * MS, PageLoad::CUT);
     scenario.observe(Client, 0, WebObject { load: 1, ..waiting });
     assert_eq!(only(&scenario).unloaded.unwrap().first_byte.unwrap().n, 1);
+}
+
+#[test]
+fn requests_of_a_page_that_got_no_answer_are_counted_and_infinitely_late() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+    scenario.load(flow, 0, 0, 100 * MS, PageLoad::COMPLETE);
+    let (failed, pending) = (WebObject::FAILED, WebObject::INCOMPLETE);
+    // Idle: two answered in 60 ms, one under way for 10 ms at the end. Loaded: one answered in 60 ms, one failed, one under
+    // way for 2 s.
+    let complete = WebObject::COMPLETE;
+    let requests = [
+        (SECOND, complete, 10),
+        (2 * SECOND, complete, 10),
+        (3 * SECOND, pending, -1),
+        (8 * SECOND, complete, 10),
+        (9 * SECOND, failed, 10),
+        (10 * SECOND, pending, 2000),
+    ];
+    for (number, (wanted, outcome, wait)) in (0..).zip(requests) {
+        let none = WebObject::NONE;
+        let row = WebObject { outcome, wait: Delay(wait * MS), ..object(flow, 0, Page::REFRESH + number, wanted) };
+        let row = if wait < 0 { WebObject { lookup: none, connect: none, send: none, wait: none, ..row } } else { row };
+        let row = if outcome == pending { WebObject { receive: none, ..row } } else { row };
+        scenario.observe(Client, wanted, row);
+    }
+    let refreshes = only(&scenario).refreshes;
+    let (quiet, busy) = (refreshes.unloaded.unwrap(), refreshes.loaded.unwrap());
+    assert_eq!((quiet.n, quiet.never, quiet.p95_ns), (2, 0, Some(60 * MS)), "it had no time");
+    assert_eq!((busy.n, busy.never, busy.mean_ns, busy.p50_ns), (3, 2, Some(60 * MS), None));
 }
 
 #[test]
@@ -294,8 +324,8 @@ fn a_browser_tells_its_own_times_and_is_scored_where_no_other_page_is() {
     let page = only(&scenario);
     assert!(page.in_browser() && page.page == "https://www.example.net/");
     let busy = page.loaded.unwrap();
-    assert_eq!(busy.first_byte.map(|spread| spread.mean_ns), Some(400 * MS));
-    assert_eq!(busy.first_contentful_paint.map(|spread| spread.p50_ns), Some(1000 * MS));
+    assert_eq!(busy.first_byte.and_then(|spread| spread.mean_ns), Some(400 * MS));
+    assert_eq!(busy.first_contentful_paint.and_then(|spread| spread.p50_ns), Some(1000 * MS));
     assert_eq!(busy.largest_contentful_paint, None);
     assert_eq!(page.series[0].outcome, LoadOutcome::Complete);
     assert_eq!(scenario.analyze().scores.web.unwrap().score, 25);
