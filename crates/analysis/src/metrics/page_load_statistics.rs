@@ -1,11 +1,12 @@
 //! What some loads of a page have in common: how long they took, and what of it was spent on what.
 
+use rrul_model::observation::{BrowserTiming, WebObject};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use serde::Serialize;
 
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::metrics::page_load::{Load, LoadOutcome, LoadParts};
+use crate::metrics::page_load::{Arrival, Load, LoadOutcome, LoadParts};
 use crate::statistics::bootstrap::{interval_of_mean, mean, standard_deviation};
 use crate::statistics::percentile::percentile;
 
@@ -24,6 +25,13 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         MetricWord::new(
             "cut_short, broken",
             "loads cut off by the end of their flow, and loads whose browser broke, whether they count or not",
+            "count",
+            "",
+        ),
+        MetricWord::new(
+            "failed_objects",
+            "objects that could not be had, in all of these loads: a complete load may be without objects that its load event \
+             does not wait for, and in a browser without others",
             "count",
             "",
         ),
@@ -54,13 +62,15 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         ),
         MetricWord::new(
             "first_byte",
-            "[spread](#spread-of-a-part) of the time until the document's first octet; of a browser `responseStart`",
+            "[spread](#spread-of-a-part) of the time until the document's first octet; of a browser `responseStart`. Of loads that failed or were \
+             given up without one it never came",
             "ns",
             "W3C Navigation Timing",
         ),
         MetricWord::new(
             "critical",
-            "the same until all was there that nothing can be shown without: document, style sheets, scripts, fonts that the manifest calls critical",
+            "the same until all was there that nothing can be shown without: document, style sheets, scripts, fonts that the manifest \
+             calls critical. Where one of them never came, neither did this; of a load cut off before nothing is known",
             "ns",
             "",
         ),
@@ -127,6 +137,8 @@ pub struct LoadStatistics {
     pub cut_short: u64,
     /// Broken at this host.
     pub broken: u64,
+    /// Objects that could not be had.
+    pub failed_objects: u64,
     /// Every load.
     pub samples: Vec<LoadSample>,
     /// Mean page load time.
@@ -280,9 +292,18 @@ impl LoadStatistics {
         let interval = interval_of_mean(&times);
         let part =
             |part: fn(&LoadParts) -> Option<Delay>| Spread::of(loads.iter().filter_map(|load| part(&load.parts)), 0);
-        let timing = |pick: fn(&rrul_model::observation::BrowserTiming) -> Delay| {
+        let arrival = |part: fn(&LoadParts) -> Option<Arrival>| {
+            let told: Vec<Arrival> = loads.iter().filter_map(|load| part(&load.parts)).collect();
+            let came = told.iter().filter_map(|arrival| match arrival {
+                Arrival::After(delay) => Some(*delay),
+                Arrival::Never => None,
+            });
+            Spread::of(came, told.iter().filter(|arrival| **arrival == Arrival::Never).count() as u64)
+        };
+        let failed = |object: &&WebObject| object.outcome == WebObject::FAILED;
+        let timing = |pick: fn(&BrowserTiming) -> Delay| {
             let told = loads.iter().filter_map(|load| load.timing.as_ref()).map(pick);
-            Spread::of(told.filter(|time| *time != rrul_model::observation::WebObject::NONE), 0)
+            Spread::of(told.filter(|time| *time != WebObject::NONE), 0)
         };
         Some(Self {
             n: times.len() as u64,
@@ -291,6 +312,7 @@ impl LoadStatistics {
             capped: count(LoadOutcome::Capped),
             cut_short: count(LoadOutcome::CutShort),
             broken: count(LoadOutcome::Broken),
+            failed_objects: loads.iter().flat_map(|load| &load.objects).filter(failed).count() as u64,
             samples: loads
                 .iter()
                 .map(|load| LoadSample { at_ns: load.started, took_ns: load.took.0, outcome: load.outcome })
@@ -301,9 +323,9 @@ impl LoadStatistics {
             mean_ci95_high_ns: nanoseconds(interval.map(|interval| interval.high)),
             p50_ns: percentile(&ended, never, 500),
             p95_ns: percentile(&ended, never, 950),
-            first_byte: part(|parts| parts.first_byte),
-            critical: part(|parts| parts.critical),
-            hero: part(|parts| parts.hero),
+            first_byte: arrival(|parts| parts.first_byte),
+            critical: arrival(|parts| parts.critical),
+            hero: arrival(|parts| parts.hero),
             network: part(|parts| parts.network),
             lookup_sum: part(|parts| parts.lookup.sum),
             lookup_most: part(|parts| parts.lookup.most),

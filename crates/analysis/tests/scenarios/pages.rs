@@ -260,14 +260,29 @@ fn requests_of_a_page_that_got_no_answer_are_counted_and_infinitely_late() {
 }
 
 #[test]
-fn a_critical_object_that_never_came_leaves_its_time_unknown() {
+fn a_critical_object_that_never_came_is_no_reason_to_tell_of_the_others_alone() {
     let mut scenario = Scenario::new();
     let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
     scenario.load(flow, 0, 0, 2 * SECOND, PageLoad::COMPLETE);
     scenario.observe(Client, 0, object(flow, 0, 0, 5 * MS));
     let quiet = only(&scenario).unloaded.unwrap();
-    assert!(quiet.first_byte.is_some());
-    assert_eq!((quiet.critical, quiet.hero), (None, None));
+    assert_eq!(quiet.first_byte.map(|spread| (spread.n, spread.never)), Some((1, 0)));
+    for part in [quiet.critical, quiet.hero].map(Option::unwrap) {
+        assert_eq!((part.n, part.never, part.mean_ns, part.p50_ns), (1, 1, None, None));
+    }
+    // A whole load, one whose largest object could not be had, one that was given up, and one that was cut off.
+    let page = Page::named("rrul2025").unwrap();
+    let hero = page.objects.iter().position(|object| object.hero).unwrap() as u16;
+    for (load, outcome) in [(1, PageLoad::COMPLETE), (2, PageLoad::COMPLETE), (3, PageLoad::CAPPED), (4, PageLoad::CUT)] {
+        let at = i64::from(load) + 7;
+        scenario.load(flow, load, at * SECOND, 200 * MS, outcome);
+        let outcome = if load == 1 { WebObject::COMPLETE } else { WebObject::FAILED };
+        scenario.observe(Client, 0, WebObject { outcome, ..object(flow, load, hero, at * SECOND + 30 * MS) });
+    }
+    let busy = only(&scenario).loaded.unwrap();
+    assert_eq!(busy.failed_objects, 3);
+    let hero = busy.hero.unwrap();
+    assert_eq!((hero.n, hero.never, hero.mean_ns, hero.p50_ns), (3, 2, Some(90 * MS), None));
 }
 
 #[test]
