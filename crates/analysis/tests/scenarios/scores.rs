@@ -9,14 +9,16 @@ use rrul_analysis::score_cell::{Losses, ScoreCell};
 use rrul_analysis::scores::bufferbloat::Letter;
 use rrul_analysis::scores::optimum::{Goal, State};
 use rrul_analysis::scores::penalty::Misbehaviour;
-use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{Connection, PacketReceived, PageLoad, ProbeReceived, ProbeSent};
+use rrul_model::observation::{Connection, PacketReceived, PageLoad, ProbeReceived, ProbeSent, WebObject};
 use rrul_model::recording::AbsentFamily;
 use rrul_model::time::{TestTime, Window};
+use rrul_model::units::Delay;
 
 use crate::builder::{CLOCK_OFFSET, Client, HELD, MS, SECOND, Scenario, Server, tcp_info};
 use crate::connections::{attempts, connect_flow};
+use crate::pages;
 
 /// What queues add under load: to packets up and down, to a new connection, to a page, nanoseconds; and one probe of so
 /// many is lost on the way up.
@@ -165,6 +167,31 @@ fn a_bloated_upload_loses_in_every_part_and_is_named() {
     let video = scores.qoo.iter().find(|profile| profile.profile == "video_call").unwrap();
     // 220 ms at P90 of 50 to 250; P99 falls on a loss.
     assert_eq!((video.delay, video.score), (Some(0.0), Some(0.0)));
+}
+
+#[test]
+fn tls_handshakes_that_never_ended_count_as_long_as_they_were_waited_for() {
+    let tls = |rows: &[WebObject]| {
+        let mut scenario = scenario(QUIET);
+        let page = scenario.recording.header.flows.iter().find(|flow| flow.flow_type == "web_page").unwrap().id;
+        scenario.load(page, 6, 14 * SECOND, 500 * MS, PageLoad::CUT);
+        for row in rows {
+            scenario.observe(Client, 0, WebObject { flow: page, ..*row });
+        }
+        scenario.analyze().scores.responsiveness.unwrap().tls_f.map(|mean| (mean.n, mean.trimmed_mean_ms))
+    };
+    let (none, failed) = (WebObject::NONE, WebObject::FAILED);
+    let of = |load, wanted| pages::object(FlowId(0), load, 0, wanted);
+    let whole = WebObject { secure: Delay(30 * MS), ..of(3, 11 * SECOND) };
+    // TCP stood, and nothing was ever sent.
+    let nothing = WebObject { status: 0, protocol: 0, send: none, wait: none, receive: none, ..of(4, 12 * SECOND) };
+    let broken = WebObject { outcome: failed, object: 1, ..nothing };
+    let pending = WebObject { outcome: WebObject::INCOMPLETE, load: 6, wanted: TestTime(14 * SECOND), ..nothing };
+    let refused = WebObject { connect: none, ..broken };
+    let over_quic = WebObject { protocol: 30, ..broken };
+    let reused = WebObject { connect: none, secure: none, object: 2, ..whole };
+    assert_eq!(tls(&[whole, reused, refused, over_quic, pending]), Some((1, 30.0)));
+    assert_eq!(tls(&[whole, broken]), Some((2, 5015.0)));
 }
 
 #[test]
