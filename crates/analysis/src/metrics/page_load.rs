@@ -1,5 +1,6 @@
 //! One load of a page, taken apart: when what was there, and how long what took.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rrul_model::observation::{BrowserTiming, PageLoad, WebObject};
@@ -54,6 +55,10 @@ pub struct Load {
     pub timing: Option<BrowserTiming>,
     /// When what was there.
     pub parts: LoadParts,
+    /// Why it failed or broke, where that is recorded.
+    pub failure: Option<String>,
+    /// Addresses of its objects by their number, where they are recorded.
+    pub addresses: BTreeMap<u16, String>,
 }
 
 /// When something of a load was there.
@@ -136,6 +141,8 @@ impl Load {
             refreshes,
             timing,
             parts,
+            failure: None,
+            addresses: BTreeMap::new(),
         }
     }
 }

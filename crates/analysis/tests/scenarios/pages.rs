@@ -4,7 +4,7 @@ use rrul_analysis::metrics::page_load::LoadOutcome;
 use rrul_analysis::metrics::page_loads::PageLoads;
 use rrul_model::flow::{AddressFamily, Component, FlowId, Parameter};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{BrowserTiming, PageLoad, ProbesSkipped, WebObject};
+use rrul_model::observation::{BrowserTiming, FlowEventKind, PageLoad, ProbesSkipped, WebObject};
 use rrul_model::page::Page;
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
@@ -283,6 +283,29 @@ fn a_critical_object_that_never_came_is_no_reason_to_tell_of_the_others_alone() 
     assert_eq!(busy.failed_objects, 3);
     let hero = busy.hero.unwrap();
     assert_eq!((hero.n, hero.never, hero.mean_ns, hero.p50_ns), (3, 2, Some(90 * MS), None));
+}
+
+#[test]
+fn why_loads_failed_and_what_a_browser_asked_for_is_read_from_the_events() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.flow("browser_page", Component::Web, None, AddressFamily::Ipv4, Scenario::ALL);
+    for (load, outcome) in (0..).zip([PageLoad::FAILED, PageLoad::FAILED, PageLoad::BROKEN, PageLoad::COMPLETE]) {
+        let at = i64::from(load + 8) * SECOND;
+        scenario.load(flow, load, at, SECOND, outcome);
+    }
+    let mut event = |kind, detail: &str| scenario.event(Client, flow, 8 * SECOND, kind, detail);
+    let (failed, resource) = (FlowEventKind::LoadFailed, FlowEventKind::Resource);
+    for detail in ["0 no address", "1 no address", "2 the browser crashed", "no number", "9", "9 of a load that is not there"] {
+        event(failed, detail);
+    }
+    for detail in ["3 0 https://www.example.net/", "3 1 https://www.example.net/a b", "3 x y", "3 70000 z", "3"] {
+        event(resource, detail);
+    }
+    let page = only(&scenario);
+    let failures: Vec<_> = page.failures.iter().map(|failure| (failure.reason.as_str(), failure.loads)).collect();
+    assert_eq!(failures, [("no address", 2), ("the browser crashed", 1)]);
+    let addresses: Vec<_> = page.series[3].addresses.iter().map(|(object, address)| (*object, address.as_str())).collect();
+    assert_eq!(addresses, [(0, "https://www.example.net/"), (1, "https://www.example.net/a b")]);
 }
 
 #[test]
