@@ -54,7 +54,8 @@ fn headline(web: &WebScore) -> String {
     format!("RRUL score {at_most}{} of 100{interval}{times}{failures}.", web.score)
 }
 
-fn seconds(nanoseconds: i64) -> String {
+/// A page's time as people say it.
+pub(crate) fn seconds(nanoseconds: i64) -> String {
     let delay = Delay(nanoseconds);
     if nanoseconds < 995_000_000 { delay.to_string() } else { format!("{:.1} s", nanoseconds as f64 / 1e9) }
 }

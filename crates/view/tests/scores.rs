@@ -7,6 +7,8 @@ use std::collections::HashSet;
 
 use pages::scored;
 use rrul_analysis::Analysis;
+use rrul_analysis::metrics::page_load_statistics::Spread;
+use rrul_analysis::metrics::page_loads::LoadFailure;
 use rrul_view::har::archive;
 use rrul_view::{Style, text_equaliser, text_summary};
 use serde_json::Value;
@@ -53,6 +55,64 @@ fn without_pages_that_is_said_and_the_rest_is_scored() {
     let text = text_summary(&run, Style::Plain);
     assert_eq!(text.lines().nth(2), Some("RRUL score: not measured, as no page was loaded idle and under load."));
     assert!(text.contains(" of 60, not measured: web, slew"), "{text}");
+}
+
+/// A failed run on which a favourite site was loaded, too.
+fn with_site() -> Analysis {
+    let mut run = bloated();
+    let mut site = run.page_loads[0].clone();
+    let spread = |ms: i64| {
+        let time = Some(ms * 1_000_000);
+        Some(Spread { n: 3, never: 0, mean_ns: time, p50_ns: time, p95_ns: time })
+    };
+    site.flow_type = "browser_page".to_owned();
+    site.page = "https://www.example.net/".to_owned();
+    let idle = site.unloaded.as_mut().unwrap();
+    (idle.first_byte, idle.first_contentful_paint, idle.largest_contentful_paint) = (spread(80), spread(400), spread(650));
+    let loaded = site.loaded.as_mut().unwrap();
+    loaded.first_byte = Some(Spread { never: 2, p50_ns: None, ..spread(90).unwrap() });
+    (loaded.failed, loaded.cut_short) = (2, 1);
+    site.failures = vec![LoadFailure { reason: "net::ERR_TIMED_OUT\u{1b}[31m".to_owned(), loads: 2 }];
+    run.page_loads.push(site);
+    run
+}
+
+#[test]
+fn pages_are_told_idle_and_loaded_with_what_failed_and_why() {
+    let text = text_summary(&with_site(), Style::Plain);
+    let section = text.split("\n\n").find(|section| section.starts_with("Pages: ")).unwrap();
+    let lines: Vec<&str> = section.lines().skip(1).collect();
+    assert_eq!(
+        lines,
+        [
+            "                                          time  times     TTFB  first paint  largest paint  loads  failed  cut off",
+            "  rrul2025",
+            "    idle                                 1.0 s               –            –              –      3       0        0",
+            "    loaded                               6.0 s    6.0        –            –              –      4       0        0",
+            "  https://www.example.net/ in a browser",
+            "    idle                                 1.0 s         80.0 ms       400 ms         650 ms      3       0        0",
+            "    loaded                               6.0 s    6.0    never            –              –      4       2        1",
+            "  Under load, what failed or was given up counts as its cap.",
+            "  https://www.example.net/ in a browser, 2 loads: net::ERR_TIMED_OUT [31m",
+        ]
+    );
+    let mut without = with_site();
+    without.page_loads.clear();
+    assert!(!text_summary(&without, Style::Plain).contains("Pages: "));
+}
+
+#[test]
+fn a_page_that_has_no_score_says_why_and_names_cannot_steer_the_terminal() {
+    let mut run = bloated();
+    let idle = run.page_loads[0].unloaded.as_mut().unwrap();
+    (idle.complete, idle.failed, idle.whole) = (0, 3, Vec::new());
+    run.page_loads[0].page = "\u{1b}[2J".to_owned();
+    run.scores = rrul_analysis::score::Scores::of(&run, rrul_analysis::score::Distance::AsSpecified);
+    let text = text_summary(&run, Style::Plain);
+    let expected =
+        "RRUL score: not measured.  [2J, BE, ipv4: 3 of 3 loads on the idle line failed or were given up.";
+    assert_eq!(text.lines().nth(2), Some(expected));
+    assert!(!text.contains('\u{1b}'));
 }
 
 /// The blocks of the row with this name.

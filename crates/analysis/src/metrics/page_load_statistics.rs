@@ -272,6 +272,11 @@ impl LoadStatistics {
         (!self.whole.is_empty() && self.failed + self.capped <= self.complete).then_some(&*self.whole)
     }
 
+    /// Mean page load time of complete loads alone.
+    pub fn whole_mean_ns(&self) -> Option<i64> {
+        mean(&self.whole).map(|seconds| (seconds * 1e9).round() as i64)
+    }
+
     /// Whether loads that were cut off are among those that count.
     pub fn counts_cut_short(&self) -> bool {
         self.n > self.complete + self.failed + self.capped

@@ -177,7 +177,7 @@ impl<'a> Scored<'a> {
             class: self.page.class,
             family: self.page.family,
             score: score(self.kept()?),
-            unloaded_mean_ns: (mean(self.quiet)? * 1e9).round() as i64,
+            unloaded_mean_ns: self.idle.whole_mean_ns()?,
             loaded_mean_ns: self.busy.mean_ns?,
         })
     }
