@@ -7,8 +7,12 @@ use std::collections::HashSet;
 
 use pages::scored;
 use rrul_analysis::Analysis;
+use rrul_analysis::metrics::page_load::LoadOutcome;
 use rrul_analysis::metrics::page_load_statistics::Spread;
 use rrul_analysis::metrics::page_loads::LoadFailure;
+use rrul_model::observation::{BrowserTiming, WebObject};
+use rrul_model::page::Page;
+use rrul_model::units::Delay;
 use rrul_view::har::archive;
 use rrul_view::{Style, text_equaliser, text_summary};
 use serde_json::Value;
@@ -193,6 +197,39 @@ fn the_archive_has_what_har_1_2_requires() {
         assert!((sum - member(entry, "time").as_f64().unwrap()).abs() < 1e-6, "{entry}");
         assert!(time("ssl") < 0.0 || time("ssl") <= time("connect"), "TLS is within connect: {timings}");
     }
+}
+
+#[test]
+fn the_archive_has_the_addresses_and_the_paints_of_a_browser() {
+    let mut run = with_site();
+    let load = &mut run.page_loads[1].series[0];
+    load.addresses = [(0, "https://www.example.net/".to_owned()), (1, "https://cdn.example.net/a.css?b".to_owned())].into();
+    let ms = |ms: i64| Delay(ms * 1_000_000);
+    load.timing = Some(BrowserTiming {
+        flow: load.flow.id,
+        load: load.number,
+        first_byte: ms(80),
+        commit: ms(90),
+        first_contentful_paint: ms(400),
+        largest_contentful_paint: WebObject::NONE,
+        dom_content_loaded: ms(700),
+        load_event: ms(900),
+    });
+    (load.outcome, load.failure) = (LoadOutcome::Failed, Some("HTTP status 500".to_owned()));
+    let refresh = WebObject { object: Page::REFRESH + 1, ..load.objects[0] };
+    run.page_loads[0].series[0].refreshes.push(refresh);
+    let archive = serde_json::to_value(archive(&run)).unwrap();
+    let log = &archive["log"];
+    let urls: Vec<&str> = log["entries"].as_array().unwrap().iter().map(|e| e["request"]["url"].as_str().unwrap()).collect();
+    assert_eq!(urls[3], "https://api/rrul2025/refresh");
+    let site: Vec<&&str> = urls.iter().filter(|url| url.contains("example.net")).take(3).collect();
+    let expected = ["https://www.example.net/", "https://www.example.net/#2", "https://cdn.example.net/a.css?b"];
+    assert!(site.iter().zip(expected).all(|(found, expected)| **found == expected), "{site:?}");
+    let page = &log["pages"].as_array().unwrap()[7];
+    assert_eq!(page["pageTimings"]["_firstContentfulPaint"], 400.0);
+    assert_eq!(page["pageTimings"]["_largestContentfulPaint"], Value::Null, "it never was");
+    assert!(page["comment"].as_str().unwrap().ends_with("failed: HTTP status 500"), "{page}");
+    assert!(log["pages"][0]["pageTimings"].get("_firstContentfulPaint").is_none(), "no browser");
 }
 
 #[test]
