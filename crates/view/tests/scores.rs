@@ -72,7 +72,8 @@ fn with_site() -> Analysis {
     site.flow_type = "browser_page".to_owned();
     site.page = "https://www.example.net/".to_owned();
     let idle = site.unloaded.as_mut().unwrap();
-    (idle.first_byte, idle.first_contentful_paint, idle.largest_contentful_paint) = (spread(80), spread(400), spread(650));
+    (idle.first_byte, idle.first_contentful_paint, idle.largest_contentful_paint) =
+        (spread(80), spread(400), spread(650));
     let loaded = site.loaded.as_mut().unwrap();
     loaded.first_byte = Some(Spread { never: 2, p50_ns: None, ..spread(90).unwrap() });
     (loaded.failed, loaded.cut_short) = (2, 1);
@@ -113,8 +114,7 @@ fn a_page_that_has_no_score_says_why_and_names_cannot_steer_the_terminal() {
     run.page_loads[0].page = "\u{1b}[2J".to_owned();
     run.scores = rrul_analysis::score::Scores::of(&run, rrul_analysis::score::Distance::AsSpecified);
     let text = text_summary(&run, Style::Plain);
-    let expected =
-        "RRUL score: not measured.  [2J, BE, ipv4: 3 of 3 loads on the idle line failed or were given up.";
+    let expected = "RRUL score: not measured.  [2J, BE, ipv4: 3 of 3 loads on the idle line failed or were given up.";
     assert_eq!(text.lines().nth(2), Some(expected));
     assert!(!text.contains('\u{1b}'));
 }
@@ -203,7 +203,8 @@ fn the_archive_has_what_har_1_2_requires() {
 fn the_archive_has_the_addresses_and_the_paints_of_a_browser() {
     let mut run = with_site();
     let load = &mut run.page_loads[1].series[0];
-    load.addresses = [(0, "https://www.example.net/".to_owned()), (1, "https://cdn.example.net/a.css?b".to_owned())].into();
+    load.addresses =
+        [(0, "https://www.example.net/".to_owned()), (1, "https://cdn.example.net/a.css?b".to_owned())].into();
     let ms = |ms: i64| Delay(ms * 1_000_000);
     load.timing = Some(BrowserTiming {
         flow: load.flow.id,
@@ -220,7 +221,8 @@ fn the_archive_has_the_addresses_and_the_paints_of_a_browser() {
     run.page_loads[0].series[0].refreshes.push(refresh);
     let archive = serde_json::to_value(archive(&run)).unwrap();
     let log = &archive["log"];
-    let urls: Vec<&str> = log["entries"].as_array().unwrap().iter().map(|e| e["request"]["url"].as_str().unwrap()).collect();
+    let urls: Vec<&str> =
+        log["entries"].as_array().unwrap().iter().map(|e| e["request"]["url"].as_str().unwrap()).collect();
     assert_eq!(urls[3], "https://api/rrul2025/refresh");
     let site: Vec<&&str> = urls.iter().filter(|url| url.contains("example.net")).take(3).collect();
     let expected = ["https://www.example.net/", "https://www.example.net/#2", "https://cdn.example.net/a.css?b"];

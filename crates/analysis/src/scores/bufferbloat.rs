@@ -243,8 +243,6 @@ pub(crate) fn of(analysis: &Analysis) -> Option<Bufferbloat> {
     };
     // A direction that nothing loads adds nothing: half of that sum would be half of the harm.
     let both = analysis.loads_both_directions();
-    letters.map(|letters| Bufferbloat {
-        dslreports_compatible: letters.dslreports_compatible.filter(|_| both),
-        ..letters
-    })
+    letters
+        .map(|letters| Bufferbloat { dslreports_compatible: letters.dslreports_compatible.filter(|_| both), ..letters })
 }

@@ -194,8 +194,7 @@ pub(crate) fn missing(analysis: &Analysis) -> Vec<String> {
 
 /// From an analysis.
 pub(crate) fn of(analysis: &Analysis) -> Option<WebScore> {
-    let pages: Vec<Scored> =
-        scored_pages(analysis).into_iter().filter_map(|page| Scored::of(page).ok()).collect();
+    let pages: Vec<Scored> = scored_pages(analysis).into_iter().filter_map(|page| Scored::of(page).ok()).collect();
     let kept_of_all = mean(&pages.iter().filter_map(Scored::kept).collect::<Vec<_>>())?;
     let samples: Vec<&[f64]> = pages.iter().flat_map(|page| [page.quiet, &*page.busy.counted]).collect();
     let confidence = interval(&samples, |drawn| {

@@ -200,7 +200,9 @@ fn what_was_there_when_is_read_from_the_objects_and_the_manifest() {
     scenario.observe(Client, 0, object(flow, 0, Page::REFRESH + 1, 3 * SECOND));
     let page = only(&scenario);
     let quiet = page.unloaded.unwrap();
-    let mean = |spread: Option<rrul_analysis::metrics::page_load_statistics::Spread>| spread.and_then(|s| Some(s.mean_ns? / MS));
+    let mean = |spread: Option<rrul_analysis::metrics::page_load_statistics::Spread>| {
+        spread.and_then(|s| Some(s.mean_ns? / MS))
+    };
     // 5 ms until it was wanted, five stretches of 10 ms.
     assert_eq!(mean(quiet.first_byte), Some(55));
     assert_eq!(mean(quiet.critical), Some(1060));
@@ -273,7 +275,8 @@ fn a_critical_object_that_never_came_is_no_reason_to_tell_of_the_others_alone() 
     // A whole load, one whose largest object could not be had, one that was given up, and one that was cut off.
     let page = Page::named("rrul2025").unwrap();
     let hero = page.objects.iter().position(|object| object.hero).unwrap() as u16;
-    for (load, outcome) in [(1, PageLoad::COMPLETE), (2, PageLoad::COMPLETE), (3, PageLoad::CAPPED), (4, PageLoad::CUT)] {
+    for (load, outcome) in [(1, PageLoad::COMPLETE), (2, PageLoad::COMPLETE), (3, PageLoad::CAPPED), (4, PageLoad::CUT)]
+    {
         let at = i64::from(load) + 7;
         scenario.load(flow, load, at * SECOND, 200 * MS, outcome);
         let outcome = if load == 1 { WebObject::COMPLETE } else { WebObject::FAILED };
@@ -295,7 +298,9 @@ fn why_loads_failed_and_what_a_browser_asked_for_is_read_from_the_events() {
     }
     let mut event = |kind, detail: &str| scenario.event(Client, flow, 8 * SECOND, kind, detail);
     let (failed, resource) = (FlowEventKind::LoadFailed, FlowEventKind::Resource);
-    for detail in ["0 no address", "1 no address", "2 the browser crashed", "no number", "9", "9 of a load that is not there"] {
+    for detail in
+        ["0 no address", "1 no address", "2 the browser crashed", "no number", "9", "9 of a load that is not there"]
+    {
         event(failed, detail);
     }
     for detail in ["3 0 https://www.example.net/", "3 1 https://www.example.net/a b", "3 x y", "3 70000 z", "3"] {
@@ -304,7 +309,8 @@ fn why_loads_failed_and_what_a_browser_asked_for_is_read_from_the_events() {
     let page = only(&scenario);
     let failures: Vec<_> = page.failures.iter().map(|failure| (failure.reason.as_str(), failure.loads)).collect();
     assert_eq!(failures, [("no address", 2), ("the browser crashed", 1)]);
-    let addresses: Vec<_> = page.series[3].addresses.iter().map(|(object, address)| (*object, address.as_str())).collect();
+    let addresses: Vec<_> =
+        page.series[3].addresses.iter().map(|(object, address)| (*object, address.as_str())).collect();
     assert_eq!(addresses, [(0, "https://www.example.net/"), (1, "https://www.example.net/a b")]);
 }
 
