@@ -9,7 +9,7 @@ use pages::scored;
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::page_load::LoadOutcome;
 use rrul_analysis::metrics::page_load_statistics::Spread;
-use rrul_analysis::metrics::page_loads::LoadFailure;
+use rrul_analysis::metrics::page_loads::{LoadFailure, PageLoads};
 use rrul_model::observation::{BrowserTiming, WebObject};
 use rrul_model::page::Page;
 use rrul_model::units::Delay;
@@ -61,22 +61,25 @@ fn without_pages_that_is_said_and_the_rest_is_scored() {
     assert!(text.contains(" of 60, not measured: web, slew"), "{text}");
 }
 
-/// A failed run on which a favourite site was loaded, too.
+/// The same with a favourite site, of which some loads failed.
 fn with_site() -> Analysis {
     let mut run = bloated();
-    let mut site = run.page_loads[0].clone();
+    let mut site = PageLoads {
+        flow_type: "browser_page".to_owned(),
+        page: "https://www.example.net/".to_owned(),
+        ..run.page_loads[0].clone()
+    };
     let spread = |ms: i64| {
         let time = Some(ms * 1_000_000);
-        Some(Spread { n: 3, never: 0, mean_ns: time, p50_ns: time, p95_ns: time })
+        Spread { n: 3, never: 0, mean_ns: time, p50_ns: time, p95_ns: time }
     };
-    site.flow_type = "browser_page".to_owned();
-    site.page = "https://www.example.net/".to_owned();
-    let idle = site.unloaded.as_mut().unwrap();
-    (idle.first_byte, idle.first_contentful_paint, idle.largest_contentful_paint) =
-        (spread(80), spread(400), spread(650));
-    let loaded = site.loaded.as_mut().unwrap();
-    loaded.first_byte = Some(Spread { never: 2, p50_ns: None, ..spread(90).unwrap() });
-    (loaded.failed, loaded.cut_short) = (2, 1);
+    if let (Some(idle), Some(loaded)) = (&mut site.unloaded, &mut site.loaded) {
+        idle.first_byte = Some(spread(80));
+        idle.first_contentful_paint = Some(spread(400));
+        idle.largest_contentful_paint = Some(spread(650));
+        loaded.first_byte = Some(Spread { never: 2, p50_ns: None, ..spread(90) });
+        (loaded.failed, loaded.cut_short) = (2, 1);
+    }
     site.failures = vec![LoadFailure { reason: "net::ERR_TIMED_OUT\u{1b}[31m".to_owned(), loads: 2 }];
     run.page_loads.push(site);
     run
@@ -111,7 +114,7 @@ fn a_page_that_has_no_score_says_why_and_names_cannot_steer_the_terminal() {
     let mut run = bloated();
     let idle = run.page_loads[0].unloaded.as_mut().unwrap();
     (idle.complete, idle.failed, idle.whole) = (0, 3, Vec::new());
-    run.page_loads[0].page = "\u{1b}[2J".to_owned();
+    "\u{1b}[2J".clone_into(&mut run.page_loads[0].page);
     run.scores = rrul_analysis::score::Scores::of(&run, rrul_analysis::score::Distance::AsSpecified);
     let text = text_summary(&run, Style::Plain);
     let expected = "RRUL score: not measured.  [2J, BE, ipv4: 3 of 3 loads on the idle line failed or were given up.";

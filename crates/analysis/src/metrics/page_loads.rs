@@ -298,7 +298,7 @@ impl Rows {
 ///
 /// One that was under way at the end counts when it had taken longer than the mean of the others: to leave it out would flatter
 /// the line, and to count one that had no time would blame it.
-fn answers<'a>(requests: impl Iterator<Item = &'a WebObject> + Clone) -> Option<Spread> {
+fn answers<'a>(requests: &(impl Iterator<Item = &'a WebObject> + Clone)) -> Option<Spread> {
     let with = |outcome: u8| requests.clone().filter(move |object| object.outcome == outcome).map(object_took);
     let failed = with(WebObject::FAILED).count() as u64;
     let mean = Spread::of(with(WebObject::COMPLETE), 0).and_then(|answered| answered.mean_ns);
@@ -323,7 +323,7 @@ impl PageLoads {
         let factor = |busy: &[f64], quiet: &[f64]| Some(mean(busy)? / mean(quiet).filter(|mean| *mean > 0.0)?);
         let confidence = interval(&[busy, quiet], |drawn| factor(&drawn[0], &drawn[1]).unwrap_or(f64::NAN));
         let refreshed = |wanted: &dyn Fn(TestTime) -> bool| {
-            answers(self.series.iter().flat_map(|load| &load.refreshes).filter(|object| wanted(object.wanted)))
+            answers(&self.series.iter().flat_map(|load| &load.refreshes).filter(|object| wanted(object.wanted)))
         };
         let under_load = |at: TestTime| scored.or(load).is_some_and(|window| window.contains(at));
         let refreshes = Refreshes { unloaded: refreshed(&|at| idle(at)), loaded: refreshed(&under_load) };
