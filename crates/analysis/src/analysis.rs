@@ -160,6 +160,11 @@ impl Analysis {
             Direction::Down => &self.down,
         }
     }
+
+    /// Whether something loads either direction.
+    pub(crate) fn loads_both_directions(&self) -> bool {
+        Direction::ALL.into_iter().all(|direction| !self.goodput(direction).flows.is_empty())
+    }
 }
 
 /// Who a flow is, for labels and for choosing.

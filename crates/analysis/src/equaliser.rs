@@ -175,7 +175,7 @@ fn bars(ratios: &[Ratios], pick: fn(&Ratios) -> Option<f64>) -> Bars {
 /// What the pages that were begun in a window keep of their speed, in points.
 fn web(analysis: &Analysis, window: Window) -> Option<f64> {
     let page = |page: &&crate::metrics::page_loads::PageLoads| {
-        let unloaded = mean(&page.unloaded.as_ref()?.counted)?;
+        let unloaded = mean(page.unloaded.as_ref()?.baseline()?)?;
         let begun = page.begun_within(window);
         let facts: Vec<_> = begun.iter().map(|load| (load.outcome, load.took, load.cap)).collect();
         kept(unloaded, mean(&counted(&facts).0)?)

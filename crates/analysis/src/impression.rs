@@ -8,7 +8,9 @@ use serde::Serialize;
 
 use crate::analysis::Analysis;
 use crate::by_direction::ByDirection;
+use crate::metrics::page_loads::PageLoads;
 use crate::score::Scores;
+use crate::score_cell::counts;
 
 /// From here on a page is noticeably slower.
 const SLOWER: f64 = 1.3;
@@ -60,7 +62,10 @@ impl Impression {
     /// Of a run with its scores.
     pub(crate) fn of(analysis: &Analysis, scores: &Scores) -> Self {
         let pages = crate::scores::web::scored_pages(analysis);
-        let loaded = || pages.iter().filter_map(|page| page.loaded.as_ref()).filter(|loaded| loaded.n > 0);
+        // What does not load on the idle line either is not the load's doing.
+        let loads_idle = |page: &&&PageLoads| page.unloaded.as_ref().is_some_and(|idle| idle.baseline().is_some());
+        let loaded =
+            || pages.iter().filter(loads_idle).filter_map(|page| page.loaded.as_ref()).filter(|loaded| loaded.n > 0);
         let wait = |direction| {
             let delays = &analysis.one_way_delay.direction(direction).queueing_delay;
             let idle = delays.idle?.p50?;
@@ -71,7 +76,9 @@ impl Impression {
             let idle = delays.idle?.p50?;
             Some(delays.load?.p50.map_or(f64::INFINITY, |load| (load - idle).milliseconds()))
         };
-        let worst_idle = analysis.voip.iter().flat_map(|voip| &voip.flows).filter_map(|entry| entry.idle?.mos_plc);
+        // Of the same classes as the worst under load.
+        let calls = analysis.voip.iter().flat_map(|voip| &voip.flows).filter(|entry| counts(entry.flow.class));
+        let worst_idle = calls.filter_map(|entry| entry.idle?.mos_plc);
         Self {
             slowdown: scores.web.as_ref().map(|_| ()).and_then(|()| {
                 let factors: Vec<f64> = pages.iter().filter_map(|page| page.slowdown).collect();

@@ -40,6 +40,12 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             "spec, Test Requirements",
         ),
         MetricWord::new(
+            "web_missing[]",
+            "pages that the web score is without, each with the reason; the score is null where it is without all of them",
+            "",
+            "",
+        ),
+        MetricWord::new(
             "in_words",
             "one sentence on what a person would feel, and where; null when too little is known",
             "",
@@ -89,6 +95,8 @@ pub struct Scores {
     pub fault: Option<Fault>,
     /// The main score of the specification; `None` without pages on the idle line and under load.
     pub web: Option<WebScore>,
+    /// Pages that it is without, each with the reason.
+    pub web_missing: Vec<String>,
     /// Five parts of twenty points; `None` when nothing of it was measured.
     pub composite: Option<Composite>,
     /// Bad behaviour, in points that are not subtracted.
@@ -123,6 +131,7 @@ impl Scores {
             fault: None,
             composite: composite::of(analysis, web.as_ref(), &cells),
             web,
+            web_missing: web::missing(analysis),
             penalty: penalty::of(analysis),
             optimum: optimum::of(analysis, &cells),
             bufferbloat: bufferbloat::of(analysis),

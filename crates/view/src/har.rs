@@ -9,7 +9,7 @@ use std::time::Duration;
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::page_load::{Load, LoadOutcome};
 use rrul_analysis::metrics::page_loads::{PageLoads, protocol_name};
-use rrul_model::observation::WebObject;
+use rrul_model::observation::{BrowserTiming, WebObject};
 use rrul_model::page::Page;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
@@ -57,6 +57,11 @@ pub struct PageEntry {
 struct PageTimings {
     on_content_load: f64,
     on_load: f64,
+    /// Names with an underscore are the program's own, as HAR has it; browsers write the same.
+    #[serde(rename = "_firstContentfulPaint", skip_serializing_if = "Option::is_none")]
+    first_contentful_paint: Option<f64>,
+    #[serde(rename = "_largestContentfulPaint", skip_serializing_if = "Option::is_none")]
+    largest_contentful_paint: Option<f64>,
 }
 
 /// One object.
@@ -183,7 +188,7 @@ pub fn archive(run: &Analysis) -> Archive {
             let entry = |object: &WebObject| Entry {
                 pageref: id.clone(),
                 started_date_time: date(object.wanted),
-                ..entry(object, page, manifest.as_ref())
+                ..entry(object, page, load, manifest.as_ref())
             };
             log.entries.extend(load.objects.iter().chain(&load.refreshes).map(entry));
         }
@@ -200,6 +205,10 @@ fn page_entry(page: &PageLoads, load: &Load, id: &str, date: String) -> PageEntr
         LoadOutcome::Broken => "the browser broke",
     };
     let complete = load.outcome == LoadOutcome::Complete;
+    let paint = |pick: fn(&BrowserTiming) -> Delay| {
+        load.timing.as_ref().map(pick).filter(|time| *time != WebObject::NONE).map(milliseconds)
+    };
+    let reason = load.failure.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
     PageEntry {
         started_date_time: date,
         id: id.to_owned(),
@@ -207,13 +216,15 @@ fn page_entry(page: &PageLoads, load: &Load, id: &str, date: String) -> PageEntr
         page_timings: PageTimings {
             on_content_load: load.timing.as_ref().map_or(-1.0, |timing| milliseconds(timing.dom_content_loaded)),
             on_load: if complete { milliseconds(load.took) } else { -1.0 },
+            first_contentful_paint: paint(|timing| timing.first_contentful_paint),
+            largest_contentful_paint: paint(|timing| timing.largest_contentful_paint),
         },
-        comment: format!("{} {}, {outcome}", page.class, page.family),
+        comment: format!("{} {}, {outcome}{reason}", page.class, page.family),
     }
 }
 
 /// An entry without the load and the date.
-fn entry(object: &WebObject, page: &PageLoads, manifest: Option<&Page>) -> Entry {
+fn entry(object: &WebObject, page: &PageLoads, load: &Load, manifest: Option<&Page>) -> Entry {
     let known = manifest.and_then(|manifest| manifest.objects.get(usize::from(object.object)));
     let host = match (manifest, known) {
         (Some(manifest), Some(known)) => manifest.hosts.get(known.host),
@@ -221,10 +232,14 @@ fn entry(object: &WebObject, page: &PageLoads, manifest: Option<&Page>) -> Entry
         (None, _) => None,
     };
     let scheme = if manifest.is_some_and(|manifest| !manifest.secure) { "http" } else { "https" };
-    let url = match host {
-        Some(host) => format!("{scheme}://{}/{}/{}", host.name, page.page, object.object),
-        // Of a browser's objects only their order is recorded.
-        None => format!("{}#{}", page.page, object.object),
+    let url = match (load.addresses.get(&object.object), host) {
+        (Some(address), _) => address.clone(),
+        (None, Some(host)) if known.is_some() => {
+            format!("{scheme}://{}/{}/{}", host.name, page.page, object.object)
+        }
+        (None, Some(host)) => format!("{scheme}://{}/{}/refresh", host.name, page.page),
+        // In a recording that is to name no site a browser's objects have their order alone.
+        (None, None) => format!("{}#{}", page.page, object.object),
     };
     let version = match protocol_name(object.protocol) {
         Some("http/1.1") => "HTTP/1.1",

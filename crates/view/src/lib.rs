@@ -33,6 +33,7 @@ mod lookup_lines;
 mod marking_words;
 mod octet_lines;
 mod page;
+mod page_lines;
 mod png;
 mod rate_panel;
 mod score_lines;

@@ -74,13 +74,13 @@ fn cells<T>(
 }
 
 /// What tells rows apart beside their kind.
-struct Shape {
+pub(crate) struct Shape {
     classes: bool,
     families: bool,
 }
 
 impl Shape {
-    fn of<'a>(kinds: &(impl Iterator<Item = (ServiceClass, AddressFamily)> + Clone + 'a)) -> Self {
+    pub(crate) fn of<'a>(kinds: &(impl Iterator<Item = (ServiceClass, AddressFamily)> + Clone + 'a)) -> Self {
         let first = kinds.clone().next();
         let differs = |other: &dyn Fn((ServiceClass, AddressFamily), (ServiceClass, AddressFamily)) -> bool| {
             first.is_some_and(|first| kinds.clone().any(|kind| other(first, kind)))
@@ -91,7 +91,7 @@ impl Shape {
         }
     }
 
-    fn suffix(&self, class: ServiceClass, family: AddressFamily) -> String {
+    pub(crate) fn suffix(&self, class: ServiceClass, family: AddressFamily) -> String {
         let class = if self.classes { format!(", {class}") } else { String::new() };
         let family = if self.families { format!(", {}", words::family_name(family)) } else { String::new() };
         class + &family

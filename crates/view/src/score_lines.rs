@@ -20,10 +20,14 @@ pub(crate) fn lead(run: &Analysis) -> Vec<String> {
     let mut lines = Vec::new();
     match (&scores.web, &scores.composite) {
         (Some(web), _) => lines.push(headline(web)),
-        (None, Some(_)) => {
+        (None, Some(_)) if scores.web_missing.is_empty() => {
             lines.push("RRUL score: not measured, as no page was loaded idle and under load.".to_owned());
         }
+        (None, Some(_)) => lines.push(format!("RRUL score: not measured. {}.", scores.web_missing.join("; "))),
         (None, None) => {}
+    }
+    if scores.web.is_some() && !scores.web_missing.is_empty() {
+        lines.push(format!("Not in the score: {}.", scores.web_missing.join("; ")));
     }
     lines.extend(scores.in_words.clone());
     lines
@@ -50,7 +54,8 @@ fn headline(web: &WebScore) -> String {
     format!("RRUL score {at_most}{} of 100{interval}{times}{failures}.", web.score)
 }
 
-fn seconds(nanoseconds: i64) -> String {
+/// A page's time as people say it.
+pub(crate) fn seconds(nanoseconds: i64) -> String {
     let delay = Delay(nanoseconds);
     if nanoseconds < 995_000_000 { delay.to_string() } else { format!("{:.1} s", nanoseconds as f64 / 1e9) }
 }

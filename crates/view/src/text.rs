@@ -18,6 +18,7 @@ use crate::label::{Naming, names};
 use crate::lookup_lines;
 use crate::marking_words::marking_lines;
 use crate::octet_lines::octet_lines;
+use crate::page_lines;
 use crate::rate_panel::direction_word;
 use crate::score_lines;
 use crate::stream_lines;
@@ -70,6 +71,8 @@ const DELAY_COLUMNS: [&str; 8] = ["", "min", "P50", "P90", "P95", "P99", "max", 
 pub fn text_summary(run: &Analysis, style: Style) -> String {
     let mut lines = head(run, style);
     lines.extend(with_heading(style, score_lines::HEADING, score_lines::lines(&run.scores)));
+    let pages = page_lines::lines(run).iter().map(|line| printable(line)).collect();
+    lines.extend(with_heading(style, page_lines::HEADING, pages));
     lines.extend(delay_lines(run, style));
     lines.extend(fate_section(run, style));
     lines.extend(by_direction::lines(run, style));
@@ -132,7 +135,7 @@ fn finished(lines: &[String]) -> String {
 
 fn head(run: &Analysis, style: Style) -> Vec<String> {
     let mut lines = vec![style.heading(&printable(&words::title(run))), printable(&words::circumstances(run))];
-    lines.extend(score_lines::lead(run).iter().map(|line| style.heading(line)));
+    lines.extend(score_lines::lead(run).iter().map(|line| style.heading(&printable(line))));
     if run.validity.verdict == Verdict::Valid {
         lines.push("Valid: nothing speaks against these numbers.".to_owned());
     }

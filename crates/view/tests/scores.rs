@@ -7,6 +7,12 @@ use std::collections::HashSet;
 
 use pages::scored;
 use rrul_analysis::Analysis;
+use rrul_analysis::metrics::page_load::LoadOutcome;
+use rrul_analysis::metrics::page_load_statistics::Spread;
+use rrul_analysis::metrics::page_loads::{LoadFailure, PageLoads};
+use rrul_model::observation::{BrowserTiming, WebObject};
+use rrul_model::page::Page;
+use rrul_model::units::Delay;
 use rrul_view::har::archive;
 use rrul_view::{Style, text_equaliser, text_summary};
 use serde_json::Value;
@@ -53,6 +59,67 @@ fn without_pages_that_is_said_and_the_rest_is_scored() {
     let text = text_summary(&run, Style::Plain);
     assert_eq!(text.lines().nth(2), Some("RRUL score: not measured, as no page was loaded idle and under load."));
     assert!(text.contains(" of 60, not measured: web, slew"), "{text}");
+}
+
+/// The same with a favourite site, of which some loads failed.
+fn with_site() -> Analysis {
+    let mut run = bloated();
+    let mut site = PageLoads {
+        flow_type: "browser_page".to_owned(),
+        page: "https://www.example.net/".to_owned(),
+        ..run.page_loads[0].clone()
+    };
+    let spread = |ms: i64| {
+        let time = Some(ms * 1_000_000);
+        Spread { n: 3, never: 0, mean_ns: time, p50_ns: time, p95_ns: time }
+    };
+    if let (Some(idle), Some(loaded)) = (&mut site.unloaded, &mut site.loaded) {
+        idle.first_byte = Some(spread(80));
+        idle.first_contentful_paint = Some(spread(400));
+        idle.largest_contentful_paint = Some(spread(650));
+        loaded.first_byte = Some(Spread { never: 2, p50_ns: None, ..spread(90) });
+        (loaded.failed, loaded.cut_short) = (2, 1);
+    }
+    site.failures = vec![LoadFailure { reason: "net::ERR_TIMED_OUT\u{1b}[31m".to_owned(), loads: 2 }];
+    run.page_loads.push(site);
+    run
+}
+
+#[test]
+fn pages_are_told_idle_and_loaded_with_what_failed_and_why() {
+    let text = text_summary(&with_site(), Style::Plain);
+    let section = text.split("\n\n").find(|section| section.starts_with("Pages: ")).unwrap();
+    let lines: Vec<&str> = section.lines().skip(1).collect();
+    assert_eq!(
+        lines,
+        [
+            "                                          time  times     TTFB  first paint  largest paint  loads  failed  cut off",
+            "  rrul2025",
+            "    idle                                 1.0 s               –            –              –      3       0        0",
+            "    loaded                               6.0 s    6.0        –            –              –      4       0        0",
+            "  https://www.example.net/ in a browser",
+            "    idle                                 1.0 s         80.0 ms       400 ms         650 ms      3       0        0",
+            "    loaded                               6.0 s    6.0    never            –              –      4       2        1",
+            "  Under load, what failed or was given up counts as its cap.",
+            "  https://www.example.net/ in a browser, 2 loads: net::ERR_TIMED_OUT [31m",
+        ]
+    );
+    let mut without = with_site();
+    without.page_loads.clear();
+    assert!(!text_summary(&without, Style::Plain).contains("Pages: "));
+}
+
+#[test]
+fn a_page_that_has_no_score_says_why_and_names_cannot_steer_the_terminal() {
+    let mut run = bloated();
+    let idle = run.page_loads[0].unloaded.as_mut().unwrap();
+    (idle.complete, idle.failed, idle.whole) = (0, 3, Vec::new());
+    "\u{1b}[2J".clone_into(&mut run.page_loads[0].page);
+    run.scores = rrul_analysis::score::Scores::of(&run, rrul_analysis::score::Distance::AsSpecified);
+    let text = text_summary(&run, Style::Plain);
+    let expected = "RRUL score: not measured.  [2J, BE, ipv4: 3 of 3 loads on the idle line failed or were given up.";
+    assert_eq!(text.lines().nth(2), Some(expected));
+    assert!(!text.contains('\u{1b}'));
 }
 
 /// The blocks of the row with this name.
@@ -133,6 +200,41 @@ fn the_archive_has_what_har_1_2_requires() {
         assert!((sum - member(entry, "time").as_f64().unwrap()).abs() < 1e-6, "{entry}");
         assert!(time("ssl") < 0.0 || time("ssl") <= time("connect"), "TLS is within connect: {timings}");
     }
+}
+
+#[test]
+fn the_archive_has_the_addresses_and_the_paints_of_a_browser() {
+    let mut run = with_site();
+    let load = &mut run.page_loads[1].series[0];
+    load.addresses =
+        [(0, "https://www.example.net/".to_owned()), (1, "https://cdn.example.net/a.css?b".to_owned())].into();
+    let ms = |ms: i64| Delay(ms * 1_000_000);
+    load.timing = Some(BrowserTiming {
+        flow: load.flow.id,
+        load: load.number,
+        first_byte: ms(80),
+        commit: ms(90),
+        first_contentful_paint: ms(400),
+        largest_contentful_paint: WebObject::NONE,
+        dom_content_loaded: ms(700),
+        load_event: ms(900),
+    });
+    (load.outcome, load.failure) = (LoadOutcome::Failed, Some("HTTP status 500".to_owned()));
+    let refresh = WebObject { object: Page::REFRESH + 1, ..load.objects[0] };
+    run.page_loads[0].series[0].refreshes.push(refresh);
+    let archive = serde_json::to_value(archive(&run)).unwrap();
+    let log = &archive["log"];
+    let urls: Vec<&str> =
+        log["entries"].as_array().unwrap().iter().map(|e| e["request"]["url"].as_str().unwrap()).collect();
+    assert_eq!(urls[3], "https://api/rrul2025/refresh");
+    let site: Vec<&&str> = urls.iter().filter(|url| url.contains("example.net")).take(3).collect();
+    let expected = ["https://www.example.net/", "https://www.example.net/#2", "https://cdn.example.net/a.css?b"];
+    assert!(site.iter().zip(expected).all(|(found, expected)| **found == expected), "{site:?}");
+    let page = &log["pages"].as_array().unwrap()[7];
+    assert_eq!(page["pageTimings"]["_firstContentfulPaint"], 400.0);
+    assert_eq!(page["pageTimings"]["_largestContentfulPaint"], Value::Null, "it never was");
+    assert!(page["comment"].as_str().unwrap().ends_with("failed: HTTP status 500"), "{page}");
+    assert!(log["pages"][0]["pageTimings"].get("_firstContentfulPaint").is_none(), "no browser");
 }
 
 #[test]

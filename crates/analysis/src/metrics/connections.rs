@@ -30,7 +30,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     words: &[
         MetricWord::new(
             "idle, load, after",
-            "[all attempts](#attempts-at-connections) that were begun in that phase",
+            "[all attempts](#attempts-at-connections) that were begun in that phase, `load` in the [scored window](#scored-window)",
             "",
             "spec, Variables Under Test",
         ),
@@ -187,12 +187,13 @@ fn exchange_time(row: &Connection) -> Option<Delay> {
     (row.reached == Connection::ANSWERED).then(|| row.answer - row.connect)
 }
 
-/// The connections of the plan's flows of that type, by class, family and flow, by the phase in which they were begun.
+/// The connections of the plan's flows of that type, by class, family and flow, by the phase in which they were begun;
+/// `phases` has the scored window in place of the load.
 ///
 /// Attempts that were begun less than the waiting time before `end` count only when all of their flow came to an end
 /// of their own: what was still waited for when listening ended would look lost, and leaving out just those would leave
 /// the quick ones.
-pub(crate) fn connections(recording: &Recording, end: TestTime) -> Connections {
+pub(crate) fn connections(recording: &Recording, phases: &[PhaseWindow], end: TestTime) -> Connections {
     let mut rows: HashMap<FlowId, Vec<Connection>> = HashMap::new();
     for row in recording.tables_of(ObservationPoint::Client).flat_map(|tables| tables.connection.rows()) {
         rows.entry(row.flow).or_default().push(row);
@@ -208,7 +209,6 @@ pub(crate) fn connections(recording: &Recording, end: TestTime) -> Connections {
         }
         flows.push((flow.into(), own));
     }
-    let phases = &recording.header.phases;
     let pooled = by_phase(phases, &flows.iter().flat_map(|(_, rows)| rows));
     let class = |class| {
         let of_class = flows.iter().filter(|(flow, _)| flow.class == class).flat_map(|(_, rows)| rows);

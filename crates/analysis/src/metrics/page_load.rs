@@ -1,9 +1,10 @@
 //! One load of a page, taken apart: when what was there, and how long what took.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rrul_model::observation::{BrowserTiming, PageLoad, WebObject};
-use rrul_model::page::Page;
+use rrul_model::page::{Page, PageObject};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 use serde::Serialize;
@@ -54,17 +55,31 @@ pub struct Load {
     pub timing: Option<BrowserTiming>,
     /// When what was there.
     pub parts: LoadParts,
+    /// Why it failed or broke, where that is recorded.
+    pub failure: Option<String>,
+    /// Addresses of its objects by their number, where they are recorded.
+    pub addresses: BTreeMap<u16, String>,
 }
 
-/// When what was there, and how long what took, each from the beginning of the load or of itself. `None` where it never came.
+/// When something of a load was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// So long after the load began.
+    After(Delay),
+    /// It should have come, and did not.
+    Never,
+}
+
+/// When what was there, and how long what took, each from the beginning of the load or of itself. `None` where it did not occur, or
+/// nothing is known of it, as of what had not come when the flow ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LoadParts {
     /// First octet of the document.
-    pub first_byte: Option<Delay>,
+    pub first_byte: Option<Arrival>,
     /// The last of what nothing can be shown without.
-    pub critical: Option<Delay>,
+    pub critical: Option<Arrival>,
     /// The largest thing in view.
-    pub hero: Option<Delay>,
+    pub hero: Option<Arrival>,
     /// Time in which anything that the load event waits for was under way in the network.
     pub network: Option<Delay>,
     /// All look-ups together, and the longest.
@@ -113,7 +128,7 @@ impl Load {
             objects.into_iter().partition(|object| page.is_some() && object.object >= Page::REFRESH);
         objects.sort_by_key(|object| (object.wanted, object.object));
         refreshes.sort_by_key(|object| object.wanted);
-        let parts = LoadParts::of(row.started, &objects, timing.as_ref(), page);
+        let parts = LoadParts::of((row.started, outcome), &objects, timing.as_ref(), page);
         Self {
             flow,
             number: row.load,
@@ -126,6 +141,8 @@ impl Load {
             refreshes,
             timing,
             parts,
+            failure: None,
+            addresses: BTreeMap::new(),
         }
     }
 }
@@ -147,35 +164,42 @@ fn ended(object: &WebObject) -> TestTime {
 }
 
 impl LoadParts {
-    fn of(started: TestTime, objects: &[WebObject], timing: Option<&BrowserTiming>, page: Option<&Page>) -> Self {
+    fn of(
+        (started, outcome): (TestTime, LoadOutcome),
+        objects: &[WebObject],
+        timing: Option<&BrowserTiming>,
+        page: Option<&Page>,
+    ) -> Self {
         let entry = |object: &WebObject| page.and_then(|page| page.objects.get(usize::from(object.object)));
         let awaited: Vec<WebObject> =
             objects.iter().filter(|object| entry(object).is_none_or(|entry| !entry.later)).copied().collect();
+        let ended_badly = matches!(outcome, LoadOutcome::Failed | LoadOutcome::Capped);
+        // A load is complete with single objects missing; of one without any row nothing is known.
+        let never = ended_badly || (outcome == LoadOutcome::Complete && !objects.is_empty());
+        let arrival = |at: Option<Delay>, never: bool| at.map(Arrival::After).or(never.then_some(Arrival::Never));
         let browser = |pick: fn(&BrowserTiming) -> Delay| timing.map(pick).filter(|time| *time != WebObject::NONE);
+        let first_byte = match timing {
+            Some(_) => browser(|timing| timing.first_byte),
+            None => objects.iter().find(|object| object.object == 0).and_then(|document| {
+                // Of one under way `wait` says how long it has been waited for.
+                let answered = document.receive != WebObject::NONE && document.outcome != WebObject::FAILED;
+                let before = object_took(document) - Delay(document.receive.0.max(0));
+                answered.then(|| document.wanted.since(started) + before)
+            }),
+        };
+        // When the last of the objects was there that the manifest calls so; `None` where it calls none so.
+        let last = |wanted: fn(&PageObject) -> bool| {
+            let wanted_objects = page.map_or(0, |page| page.objects.iter().filter(|entry| wanted(entry)).count());
+            let ours = objects.iter().filter(|object| entry(object).is_some_and(wanted));
+            let there = ours.filter(|object| object.outcome == WebObject::COMPLETE);
+            let there: Vec<Delay> = there.map(|object| ended(object).since(started)).collect();
+            let last = there.iter().max().copied().filter(|_| there.len() >= wanted_objects);
+            (wanted_objects > 0).then(|| arrival(last, never)).flatten()
+        };
         Self {
-            first_byte: match timing {
-                Some(_) => browser(|timing| timing.first_byte),
-                None => objects.iter().find(|object| object.object == 0).and_then(|document| {
-                    let answered = document.wait != WebObject::NONE && document.outcome != WebObject::FAILED;
-                    let before = object_took(document) - Delay(document.receive.0.max(0));
-                    answered.then(|| document.wanted.since(started) + before)
-                }),
-            },
-            critical: page.and_then(|page| {
-                let wanted = page.objects.iter().filter(|entry| entry.critical).count();
-                let there: Vec<Delay> = objects
-                    .iter()
-                    .filter(|object| {
-                        object.outcome == WebObject::COMPLETE && entry(object).is_some_and(|entry| entry.critical)
-                    })
-                    .map(|object| ended(object).since(started))
-                    .collect();
-                there.iter().max().copied().filter(|_| there.len() >= wanted)
-            }),
-            hero: page.and_then(|_| {
-                let hero = objects.iter().find(|object| entry(object).is_some_and(|entry| entry.hero))?;
-                (hero.outcome == WebObject::COMPLETE).then(|| ended(hero).since(started))
-            }),
+            first_byte: arrival(first_byte, ended_badly),
+            critical: last(|entry| entry.critical),
+            hero: last(|entry| entry.hero),
             network: under_way(&awaited),
             lookup: Sums::of(objects, |object| object.lookup),
             connect: Sums::of(objects, |object| object.connect),

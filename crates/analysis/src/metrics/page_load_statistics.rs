@@ -1,11 +1,12 @@
 //! What some loads of a page have in common: how long they took, and what of it was spent on what.
 
+use rrul_model::observation::{BrowserTiming, WebObject};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use serde::Serialize;
 
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::metrics::page_load::{Load, LoadOutcome, LoadParts};
+use crate::metrics::page_load::{Arrival, Load, LoadOutcome, LoadParts};
 use crate::statistics::bootstrap::{interval_of_mean, mean, standard_deviation};
 use crate::statistics::percentile::percentile;
 
@@ -24,6 +25,13 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         MetricWord::new(
             "cut_short, broken",
             "loads cut off by the end of their flow, and loads whose browser broke, whether they count or not",
+            "count",
+            "",
+        ),
+        MetricWord::new(
+            "failed_objects",
+            "objects that could not be had, in all of these loads: a complete load may be without objects that its load event \
+             does not wait for, and in a browser without others",
             "count",
             "",
         ),
@@ -54,13 +62,15 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         ),
         MetricWord::new(
             "first_byte",
-            "[spread](#spread-of-a-part) of the time until the document's first octet; of a browser `responseStart`",
+            "[spread](#spread-of-a-part) of the time until the document's first octet; of a browser `responseStart`. Of loads that failed or were \
+             given up without one it never came",
             "ns",
             "W3C Navigation Timing",
         ),
         MetricWord::new(
             "critical",
-            "the same until all was there that nothing can be shown without: document, style sheets, scripts, fonts that the manifest calls critical",
+            "the same until all was there that nothing can be shown without: document, style sheets, scripts, fonts that the manifest \
+             calls critical. Where one of them never came, neither did this; of a load cut off before nothing is known",
             "ns",
             "",
         ),
@@ -98,10 +108,17 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 pub(crate) const SPREAD: MetricGroup = MetricGroup {
     title: "Spread of a part",
     path: "#spread",
-    about: "Over the loads in which it occurred. Null when it did in none.",
+    about: "Over the loads in which it occurred or should have. Null when there are none.",
     words: &[
-        MetricWord::new("n", "loads in which it occurred", "count", ""),
-        MetricWord::new("mean_ns, p50_ns, p95_ns", "mean, median and 95th percentile by nearest rank", "ns", ""),
+        MetricWord::new("n", "loads, or requests, in which it occurred or should have", "count", ""),
+        MetricWord::new("never", "of those, in which it never came", "count", ""),
+        MetricWord::new("mean_ns", "mean of those in which it came; null when it came in none", "ns", ""),
+        MetricWord::new(
+            "p50_ns, p95_ns",
+            "median and 95th percentile by nearest rank; what never came is infinitely late, null when the rank falls on it",
+            "ns",
+            "",
+        ),
     ],
 };
 
@@ -120,6 +137,8 @@ pub struct LoadStatistics {
     pub cut_short: u64,
     /// Broken at this host.
     pub broken: u64,
+    /// Objects that could not be had.
+    pub failed_objects: u64,
     /// Every load.
     pub samples: Vec<LoadSample>,
     /// Mean page load time.
@@ -167,6 +186,9 @@ pub struct LoadStatistics {
     /// The times that means are of, seconds, failures at their cap.
     #[serde(skip)]
     pub counted: Vec<f64>,
+    /// Those of complete loads alone, seconds.
+    #[serde(skip)]
+    pub whole: Vec<f64>,
 }
 
 /// One load.
@@ -183,27 +205,32 @@ pub struct LoadSample {
 /// Where a part of some loads lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Spread {
-    /// Loads in which it occurred.
+    /// Loads in which it occurred or should have.
     pub n: u64,
-    /// Mean.
-    pub mean_ns: i64,
-    /// Median.
-    pub p50_ns: i64,
+    /// Of those, in which it never came.
+    pub never: u64,
+    /// Mean of the others.
+    pub mean_ns: Option<i64>,
+    /// Median; `None` when it falls on one in which it never came.
+    pub p50_ns: Option<i64>,
     /// 95th percentile.
-    pub p95_ns: i64,
+    pub p95_ns: Option<i64>,
 }
 
 impl Spread {
-    pub(crate) fn of(times: impl Iterator<Item = Delay>) -> Option<Self> {
+    /// Of the times in which it came, and of how often it never did; `None` of nothing.
+    pub(crate) fn of(times: impl Iterator<Item = Delay>, never: u64) -> Option<Self> {
         let mut sorted: Vec<i64> = times.map(|time| time.0).collect();
         sorted.sort_unstable();
         let sum: i128 = sorted.iter().map(|time| i128::from(*time)).sum();
-        let mean = sum.checked_div(sorted.len() as i128)?;
-        Some(Self {
-            n: sorted.len() as u64,
-            mean_ns: i64::try_from(mean).ok()?,
-            p50_ns: percentile(&sorted, 0, 500)?,
-            p95_ns: percentile(&sorted, 0, 950)?,
+        let mean = sum.checked_div(sorted.len() as i128);
+        let n = (sorted.len() as u64).saturating_add(never);
+        (n > 0).then(|| Self {
+            n,
+            never,
+            mean_ns: mean.and_then(|mean| i64::try_from(mean).ok()),
+            p50_ns: percentile(&sorted, never, 500),
+            p95_ns: percentile(&sorted, never, 950),
         })
     }
 }
@@ -237,6 +264,19 @@ pub fn counted(loads: &[(LoadOutcome, Delay, Delay)]) -> (Vec<f64>, u64) {
 }
 
 impl LoadStatistics {
+    /// The times of complete loads, seconds, for what is loaded to be held against; `None` without any, and when more loads
+    /// failed or were given up than came to their end.
+    ///
+    /// Failures at their cap would make a slow line of a page that cannot be had, beside which anything looks good.
+    pub fn baseline(&self) -> Option<&[f64]> {
+        (!self.whole.is_empty() && self.failed + self.capped <= self.complete).then_some(&*self.whole)
+    }
+
+    /// Mean page load time of complete loads alone.
+    pub fn whole_mean_ns(&self) -> Option<i64> {
+        mean(&self.whole).map(|seconds| (seconds * 1e9).round() as i64)
+    }
+
     /// Whether loads that were cut off are among those that count.
     pub fn counts_cut_short(&self) -> bool {
         self.n > self.complete + self.failed + self.capped
@@ -256,10 +296,19 @@ impl LoadStatistics {
         ended.sort_unstable();
         let interval = interval_of_mean(&times);
         let part =
-            |part: fn(&LoadParts) -> Option<Delay>| Spread::of(loads.iter().filter_map(|load| part(&load.parts)));
-        let timing = |pick: fn(&rrul_model::observation::BrowserTiming) -> Delay| {
+            |part: fn(&LoadParts) -> Option<Delay>| Spread::of(loads.iter().filter_map(|load| part(&load.parts)), 0);
+        let arrival = |part: fn(&LoadParts) -> Option<Arrival>| {
+            let told: Vec<Arrival> = loads.iter().filter_map(|load| part(&load.parts)).collect();
+            let came = told.iter().filter_map(|arrival| match arrival {
+                Arrival::After(delay) => Some(*delay),
+                Arrival::Never => None,
+            });
+            Spread::of(came, told.iter().filter(|arrival| **arrival == Arrival::Never).count() as u64)
+        };
+        let failed = |object: &&WebObject| object.outcome == WebObject::FAILED;
+        let timing = |pick: fn(&BrowserTiming) -> Delay| {
             let told = loads.iter().filter_map(|load| load.timing.as_ref()).map(pick);
-            Spread::of(told.filter(|time| *time != rrul_model::observation::WebObject::NONE))
+            Spread::of(told.filter(|time| *time != WebObject::NONE), 0)
         };
         Some(Self {
             n: times.len() as u64,
@@ -268,6 +317,7 @@ impl LoadStatistics {
             capped: count(LoadOutcome::Capped),
             cut_short: count(LoadOutcome::CutShort),
             broken: count(LoadOutcome::Broken),
+            failed_objects: loads.iter().flat_map(|load| &load.objects).filter(failed).count() as u64,
             samples: loads
                 .iter()
                 .map(|load| LoadSample { at_ns: load.started, took_ns: load.took.0, outcome: load.outcome })
@@ -278,9 +328,9 @@ impl LoadStatistics {
             mean_ci95_high_ns: nanoseconds(interval.map(|interval| interval.high)),
             p50_ns: percentile(&ended, never, 500),
             p95_ns: percentile(&ended, never, 950),
-            first_byte: part(|parts| parts.first_byte),
-            critical: part(|parts| parts.critical),
-            hero: part(|parts| parts.hero),
+            first_byte: arrival(|parts| parts.first_byte),
+            critical: arrival(|parts| parts.critical),
+            hero: arrival(|parts| parts.hero),
             network: part(|parts| parts.network),
             lookup_sum: part(|parts| parts.lookup.sum),
             lookup_most: part(|parts| parts.lookup.most),
@@ -294,6 +344,7 @@ impl LoadStatistics {
             dom_content_loaded: timing(|timing| timing.dom_content_loaded),
             fallbacks: loads.iter().map(|load| u64::from(load.fallbacks)).sum(),
             counted: times,
+            whole: ended.iter().map(|took| *took as f64 / 1e9).collect(),
         })
     }
 }

@@ -1,10 +1,10 @@
 //! How long pages take on the idle line and under load (spec: Web Component).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rrul_model::flow::{AddressFamily, FlowId, FlowSpec, Parameter};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{BrowserTiming, ObservationPoint, PageLoad, WebObject};
+use rrul_model::observation::{BrowserTiming, FlowEvent, FlowEventKind, ObservationPoint, PageLoad, WebObject};
 use rrul_model::page::Page;
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
@@ -63,7 +63,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         ),
         MetricWord::new(
             "slowdown",
-            "mean page load time under load over that on the idle line; null when either is not known",
+            "mean page load time under load over that of complete loads on the idle line; null when either is not known, and when more \
+             loads failed on the idle line than came to their end",
             "factor",
             "spec, Web Component",
         ),
@@ -74,8 +75,16 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             "Efron 1979",
         ),
         MetricWord::new(
+            "failures[].reason, failures[].loads",
+            "why loads failed or broke, in all phases, where the flow says so, and how many did",
+            "count",
+            "",
+        ),
+        MetricWord::new(
             "refreshes.{unloaded,loaded}",
-            "[spread](#spread-of-a-part) of the time that requests took which the page goes on making once it is there, by when they were made",
+            "[spread](#spread-of-a-part) of the time that requests took which the page goes on making once it is there, by when they \
+             were made. One that failed never came; one that was under way when the next load began counts as never come when it \
+             had taken longer than the mean of those answered, and is left out when not",
             "ns",
             "spec, Rationale",
         ),
@@ -114,6 +123,8 @@ pub struct PageLoads {
     pub slowdown_ci95_low: Option<f64>,
     /// Upper end.
     pub slowdown_ci95_high: Option<f64>,
+    /// Why loads failed or broke.
+    pub failures: Vec<LoadFailure>,
     /// What was asked for afterwards.
     pub refreshes: Refreshes,
     /// Every load of every phase with its objects, for waterfalls and export.
@@ -131,6 +142,15 @@ impl PageLoads {
     pub fn begun_within(&self, window: Window) -> Vec<&Load> {
         self.series.iter().filter(|load| window.contains(load.started)).collect()
     }
+}
+
+/// Why loads failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LoadFailure {
+    /// In words.
+    pub reason: String,
+    /// How many.
+    pub loads: u64,
 }
 
 /// Requests that pages go on making.
@@ -156,6 +176,8 @@ struct Rows {
     loads: HashMap<u32, PageLoad>,
     objects: HashMap<u32, Vec<WebObject>>,
     timings: HashMap<u32, BrowserTiming>,
+    failures: HashMap<u32, String>,
+    addresses: HashMap<u32, BTreeMap<u16, String>>,
     skipped: u64,
 }
 
@@ -176,6 +198,9 @@ pub(crate) fn page_loads(recording: &Recording, scored: Option<Window>) -> Vec<P
             let skipped = &mut rows.entry(row.flow).or_default().skipped;
             *skipped = skipped.saturating_add(u64::from(row.count));
         }
+    }
+    for (_, event) in recording.events().filter(|(point, _)| *point == ObservationPoint::Client) {
+        rows.entry(event.flow).or_default().hear(event);
     }
     let mut pages: Vec<PageLoads> = Vec::new();
     for flow in recording.header.flows.iter().filter(|flow| [WEB_PAGE, BROWSER_PAGE].contains(&&*flow.flow_type)) {
@@ -228,12 +253,30 @@ fn empty(flow: &FlowSpec) -> PageLoads {
         slowdown: None,
         slowdown_ci95_low: None,
         slowdown_ci95_high: None,
+        failures: Vec::new(),
         refreshes: Refreshes::default(),
         series: Vec::new(),
     }
 }
 
 impl Rows {
+    /// Takes note of what an event says of one load.
+    fn hear(&mut self, event: &FlowEvent) {
+        let Some((load, rest)) = event.detail.split_once(' ') else { return };
+        let Ok(load) = load.parse::<u32>() else { return };
+        match event.event {
+            FlowEventKind::LoadFailed => {
+                self.failures.entry(load).or_insert_with(|| rest.to_owned());
+            }
+            FlowEventKind::Resource => {
+                let Some((object, address)) = rest.split_once(' ') else { return };
+                let Ok(object) = object.parse::<u16>() else { return };
+                self.addresses.entry(load).or_default().entry(object).or_insert_with(|| address.to_owned());
+            }
+            _ => {}
+        }
+    }
+
     fn loads(mut self, flow: &FlowSpec) -> Vec<Load> {
         let page = (flow.flow_type == WEB_PAGE)
             .then(|| Page::named(flow.parameters.text("page").unwrap_or(DEFAULT_PAGE)))
@@ -241,10 +284,26 @@ impl Rows {
         let cap = Delay::from(flow.parameters.duration("cap", CAP));
         let load = |row: &PageLoad| {
             let objects = self.objects.remove(&row.load).unwrap_or_default();
-            Load::new(flow.into(), cap, row, objects, self.timings.remove(&row.load), page.as_ref())
+            Load {
+                failure: self.failures.remove(&row.load),
+                addresses: self.addresses.remove(&row.load).unwrap_or_default(),
+                ..Load::new(flow.into(), cap, row, objects, self.timings.remove(&row.load), page.as_ref())
+            }
         };
         self.loads.values().map(load).collect()
     }
+}
+
+/// How long requests took that a page goes on making; those without an answer never came.
+///
+/// One that was under way at the end counts when it had taken longer than the mean of the others: to leave it out would flatter
+/// the line, and to count one that had no time would blame it.
+fn answers<'a>(requests: &(impl Iterator<Item = &'a WebObject> + Clone)) -> Option<Spread> {
+    let with = |outcome: u8| requests.clone().filter(move |object| object.outcome == outcome).map(object_took);
+    let failed = with(WebObject::FAILED).count() as u64;
+    let mean = Spread::of(with(WebObject::COMPLETE), 0).and_then(|answered| answered.mean_ns);
+    let waited = with(WebObject::INCOMPLETE).filter(|took| mean.is_none_or(|mean| took.0 > mean)).count() as u64;
+    Spread::of(with(WebObject::COMPLETE), failed + waited)
 }
 
 impl PageLoads {
@@ -259,21 +318,25 @@ impl PageLoads {
         };
         let whole_load = whole_load && !loaded.is_empty() && scored.is_some();
         let (unloaded, loaded) = (LoadStatistics::of(&unloaded), LoadStatistics::of(&loaded));
-        let times = |statistics: &Option<LoadStatistics>| statistics.as_ref().map_or(Vec::new(), |s| s.counted.clone());
-        let (quiet, busy) = (times(&unloaded), times(&loaded));
+        let quiet = unloaded.as_ref().and_then(LoadStatistics::baseline).unwrap_or_default();
+        let busy = loaded.as_ref().map_or(&[][..], |loaded| &loaded.counted);
         let factor = |busy: &[f64], quiet: &[f64]| Some(mean(busy)? / mean(quiet).filter(|mean| *mean > 0.0)?);
-        let confidence = interval(&[&busy, &quiet], |drawn| factor(&drawn[0], &drawn[1]).unwrap_or(f64::NAN));
+        let confidence = interval(&[busy, quiet], |drawn| factor(&drawn[0], &drawn[1]).unwrap_or(f64::NAN));
         let refreshed = |wanted: &dyn Fn(TestTime) -> bool| {
-            let all = self.series.iter().flat_map(|load| &load.refreshes);
-            let ended = all.filter(|object| object.outcome == WebObject::COMPLETE && wanted(object.wanted));
-            Spread::of(ended.map(object_took))
+            answers(&self.series.iter().flat_map(|load| &load.refreshes).filter(|object| wanted(object.wanted)))
         };
         let under_load = |at: TestTime| scored.or(load).is_some_and(|window| window.contains(at));
         let refreshes = Refreshes { unloaded: refreshed(&|at| idle(at)), loaded: refreshed(&under_load) };
         let codes: BTreeSet<u8> =
             self.series.iter().flat_map(|load| &load.objects).map(|object| object.protocol).collect();
         self.protocols = codes.into_iter().filter_map(protocol_name).collect();
-        self.slowdown = factor(&busy, &quiet);
+        for reason in self.series.iter().filter_map(|load| load.failure.as_ref()) {
+            match self.failures.iter_mut().find(|known| known.reason == *reason) {
+                Some(known) => known.loads += 1,
+                None => self.failures.push(LoadFailure { reason: reason.clone(), loads: 1 }),
+            }
+        }
+        self.slowdown = factor(busy, quiet);
         self.slowdown_ci95_low = confidence.map(|interval| interval.low);
         self.slowdown_ci95_high = confidence.map(|interval| interval.high);
         (self.unloaded, self.loaded, self.whole_load, self.refreshes) = (unloaded, loaded, whole_load, refreshes);

@@ -47,7 +47,12 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             "",
             "",
         ),
-        MetricWord::new("dslreports_compatible", "of half of the sum of both directions' means", "", "DSLReports"),
+        MetricWord::new(
+            "dslreports_compatible",
+            "of half of the sum of both directions' means; null unless both were loaded",
+            "",
+            "DSLReports",
+        ),
         MetricWord::new(
             "of_round_trips",
             "the ways cannot be told apart: the headline is of the whole round trip, the compatible letter of half of it",
@@ -151,8 +156,8 @@ pub struct Bufferbloat {
     pub letter_median: Letter,
     /// Its 95th percentile.
     pub letter_p95: Letter,
-    /// Half of the sum of both directions' means.
-    pub dslreports_compatible: Letter,
+    /// Half of the sum of both directions' means; `None` unless both were loaded.
+    pub dslreports_compatible: Option<Letter>,
     /// Whether the ways cannot be told apart.
     pub of_round_trips: bool,
     /// Server to client.
@@ -182,7 +187,7 @@ impl Bufferbloat {
             letter: worse(|added| added.mean)?,
             letter_median: worse(|added| added.median)?,
             letter_p95: worse(|added| added.p95)?,
-            dslreports_compatible: Letter::of(f64::midpoint(added.up.mean, added.down.mean))?,
+            dslreports_compatible: Letter::of(f64::midpoint(added.up.mean, added.down.mean)),
             of_round_trips: false,
             down: told(&added.down),
             up: told(&added.up),
@@ -195,7 +200,7 @@ impl Bufferbloat {
             letter: Letter::of(added.mean)?,
             letter_median: Letter::of(added.median)?,
             letter_p95: Letter::of(added.p95)?,
-            dslreports_compatible: Letter::of(added.mean / 2.0)?,
+            dslreports_compatible: Letter::of(added.mean / 2.0),
             of_round_trips: true,
             down: None,
             up: None,
@@ -229,10 +234,15 @@ pub(crate) fn of(analysis: &Analysis) -> Option<Bufferbloat> {
         let legs = legs.filter(|leg| leg.direction == direction && ours(leg.flow.class));
         added(&legs.map(|leg| &*leg.queueing_series).collect::<Vec<_>>())
     };
-    if let (Some(up), Some(down)) = (way(Direction::Up), way(Direction::Down)) {
-        return Bufferbloat::by_direction(ByDirection { up, down });
-    }
-    let round_trips: Vec<&[DelayPoint]> =
-        probes.filter(|entry| ours(entry.flow.class)).map(|entry| &*entry.series).collect();
-    Bufferbloat::of_round_trips(added(&round_trips)?)
+    let letters = if let (Some(up), Some(down)) = (way(Direction::Up), way(Direction::Down)) {
+        Bufferbloat::by_direction(ByDirection { up, down })
+    } else {
+        let round_trips: Vec<&[DelayPoint]> =
+            probes.filter(|entry| ours(entry.flow.class)).map(|entry| &*entry.series).collect();
+        Bufferbloat::of_round_trips(added(&round_trips)?)
+    };
+    // A direction that nothing loads adds nothing: half of that sum would be half of the harm.
+    let both = analysis.loads_both_directions();
+    letters
+        .map(|letters| Bufferbloat { dslreports_compatible: letters.dslreports_compatible.filter(|_| both), ..letters })
 }

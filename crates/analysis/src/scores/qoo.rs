@@ -5,7 +5,7 @@
 //! (measured - ROP) / (CPUP - ROP), 1): QoO = min(100 · min m of delays, 100 · m of loss, 100 or 0 for the rate).
 //!
 //! Measured are round trips of best-effort probes under load, their losses as infinitely late, and the smaller of what each
-//! direction's streams were handed. The profiles here are rrul's own: the draft leaves them to whoever knows the
+//! direction's streams were handed, where both were loaded: of a direction without load nothing is known. The profiles here are rrul's own: the draft leaves them to whoever knows the
 //! application.
 
 use rrul_model::marking::ServiceClass;
@@ -38,7 +38,12 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             "0 to 100",
             "draft-ietf-ippm-qoo-11",
         ),
-        MetricWord::new("{delay,loss,rate}", "the parts; null when not measured", "0 to 100", "draft-ietf-ippm-qoo-11"),
+        MetricWord::new(
+            "{delay,loss,rate}",
+            "the parts; null when not measured, the rate unless both directions were loaded",
+            "0 to 100",
+            "draft-ietf-ippm-qoo-11",
+        ),
     ],
 };
 
@@ -110,7 +115,7 @@ pub struct Measured {
     pub delays: Vec<f64>,
     /// Packets that were lost.
     pub lost: u64,
-    /// Bits per second of the slower direction; `None` where nothing was to load.
+    /// Bits per second of the slower direction; `None` unless both were loaded.
     pub rate: Option<f64>,
 }
 
@@ -173,7 +178,6 @@ fn measured(analysis: &Analysis) -> Option<Measured> {
     let mut delays: Vec<f64> = within.iter().flatten().map(|delay| delay.milliseconds()).collect();
     delays.sort_unstable_by(f64::total_cmp);
     let lost = (within.len() - delays.len()) as u64;
-    let loaded = [&analysis.up, &analysis.down].into_iter().filter(|goodput| !goodput.flows.is_empty());
-    let rate = loaded.map(|goodput| goodput.sum.0 as f64).min_by(f64::total_cmp);
+    let rate = analysis.loads_both_directions().then(|| analysis.up.sum.0.min(analysis.down.sum.0) as f64);
     (!within.is_empty()).then_some(Measured { delays, lost, rate })
 }

@@ -9,7 +9,8 @@
 //! Without TLS, foreign = 60000 / ((TM(tcp_f) + TM(http_f)) / 2). What stands in for what:
 //!
 //! - tcp_f: TCP's handshake of the new connections of flow type `tcp_connect`;
-//! - tls_f: TLS's handshake of the synthetic page's new connections over TCP, one round trip with TLS 1.3;
+//! - tls_f: TLS's handshake of the synthetic page's new connections over TCP, one round trip with TLS 1.3; one that never came to
+//!   its end counts as any attempt that was never answered;
 //! - http_f: from the end of the handshake of those new connections to the server's first octet, one small request and answer;
 //! - http_l: the round-trip time of the load's streams as their senders' kernels estimate it. The draft allows that where
 //!   requests cannot be put into the connections that load the line, as here.
@@ -19,12 +20,15 @@
 //! the 10 s after which it was given up.
 
 use rrul_model::observation::WebObject;
+use rrul_model::page::{HttpVersion, Page};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 use serde::Serialize;
 
 use crate::analysis::Analysis;
 use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::page_load::LoadOutcome;
+use crate::metrics::page_loads::PageLoads;
 use crate::score::ScoreWord;
 use crate::score_cell::counts;
 use crate::scores::composite::windows;
@@ -144,10 +148,28 @@ pub(crate) fn of(analysis: &Analysis) -> Option<Responsiveness> {
     let http_l: Vec<f64> =
         streams.filter(|point| load.contains(point.at)).filter_map(|point| Some(point.delay?.milliseconds())).collect();
     let pages = analysis.page_loads.iter().filter(|page| !page.in_browser() && counts(page.class));
-    let objects = pages.flat_map(|page| &page.series).flat_map(|load| &load.objects);
-    let handshakes = objects.filter(|object| load.contains(object.wanted) && object.secure != WebObject::NONE);
-    let tls_f: Vec<f64> = handshakes.map(|object| object.secure.milliseconds()).collect();
+    let loads = pages.filter(|page| speaks_tls(page)).flat_map(|page| &page.series);
+    let objects = loads.flat_map(|load| load.objects.iter().map(move |object| (load.outcome, object)));
+    let within = objects.filter(|(_, object)| load.contains(object.wanted));
+    let tls_f: Vec<f64> = within.filter_map(|(outcome, object)| handshake(outcome, object)).collect();
     Responsiveness::new(&tcp_f, &tls_f, &http_f, &http_l)
+}
+
+/// Whether TLS is spoken with every host of a page: it is with HTTP/2 and in the place of HTTP/3 even where the page has none.
+fn speaks_tls(page: &PageLoads) -> bool {
+    let secure = Page::named(&page.page).is_some_and(|page| page.secure);
+    secure || page.version.as_deref().is_some_and(|version| version != "http1")
+}
+
+/// Milliseconds of the TLS handshake that was made for an object; the time after which it is given up where the connection
+/// stood and nothing could be sent over it. `None` without one, and of one that the end of the flow cut off.
+fn handshake(outcome: LoadOutcome, object: &WebObject) -> Option<f64> {
+    if object.secure != WebObject::NONE {
+        return Some(object.secure.milliseconds());
+    }
+    let over_tcp = object.connect != WebObject::NONE && object.protocol != HttpVersion::Http3.code();
+    let cut_off = outcome == LoadOutcome::CutShort && object.outcome == WebObject::INCOMPLETE;
+    (over_tcp && object.send == WebObject::NONE && !cut_off).then_some(GIVEN_UP)
 }
 
 /// Milliseconds of what began in a window, and of what was never answered the time after which it was given up.

@@ -4,6 +4,9 @@
 //! specification's own example: 20 ms and 139 ms give 14. 100 is best, 0 worst. Of several pages, families or classes it
 //! is the mean of the share that each keeps; background (CS1, LE) is meant to wait and is not among them. Synthetic pages
 //! count; those of a browser count where there are no others. Missing when no page was loaded in one of the conditions.
+//!
+//! U is of complete loads alone, L of all, failures at their cap: what fails on the idle line as well says nothing of the load,
+//! and would make it look good. A page of which more loads failed than came to their end on the idle line is not scored.
 
 use rrul_model::flow::AddressFamily;
 use rrul_model::marking::ServiceClass;
@@ -16,6 +19,7 @@ use crate::metrics::page_loads::PageLoads;
 use crate::score::ScoreWord;
 use crate::score_cell::counts;
 use crate::statistics::bootstrap::{interval, mean};
+use crate::statistics::percentile::percentile;
 
 /// The words for it.
 pub const WORD: ScoreWord = ScoreWord {
@@ -28,11 +32,13 @@ pub const WORD: ScoreWord = ScoreWord {
 pub(crate) const GROUP: MetricGroup = MetricGroup {
     title: "Web score",
     path: "scores.web",
-    about: "The specification's main score. Null without pages on the idle line and under load.",
+    about: "The specification's main score. Null without pages on the idle line and under load, and where most \
+        loads failed on the idle line already: `web_missing` says so.",
     words: &[
         MetricWord::new(
             "score",
-            "100 times the mean page load time on the idle line over that under load, rounded; 100 when it is faster under load",
+            "100 times the mean page load time of complete loads on the idle line over that of all under load, rounded; 100 when it is \
+             faster under load",
             "0 to 100",
             "spec, The RRUL Score",
         ),
@@ -50,7 +56,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         ),
         MetricWord::new(
             "failures",
-            "loads that failed or were given up, in either condition; they count as their cap",
+            "loads that failed or were given up, in either condition; under load they count as their cap",
             "count",
             "",
         ),
@@ -63,7 +69,12 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         ),
         MetricWord::new("pages[].page, pages[].class, pages[].family", "what it is the mean over", "", ""),
         MetricWord::new("pages[].score", "the score of that page alone", "0 to 100", ""),
-        MetricWord::new("pages[].unloaded_mean_ns, pages[].loaded_mean_ns", "its mean page load times", "ns", ""),
+        MetricWord::new(
+            "pages[].unloaded_mean_ns, pages[].loaded_mean_ns",
+            "its mean page load times: of complete loads on the idle line, of all under load",
+            "ns",
+            "",
+        ),
     ],
 };
 
@@ -128,39 +139,79 @@ pub(crate) fn scored_pages(analysis: &Analysis) -> Vec<&PageLoads> {
     if synthetic.is_empty() { pages(true) } else { synthetic }
 }
 
+/// The loads of a page that is scored.
+struct Scored<'a> {
+    page: &'a PageLoads,
+    /// Of complete loads on the idle line, seconds.
+    quiet: &'a [f64],
+    idle: &'a LoadStatistics,
+    busy: &'a LoadStatistics,
+}
+
+impl<'a> Scored<'a> {
+    /// Of a page, or why it has no score.
+    fn of(page: &'a PageLoads) -> Result<Self, String> {
+        let begun = |statistics: &'a Option<LoadStatistics>| statistics.as_ref().filter(|loads| loads.n > 0);
+        let idle = begun(&page.unloaded).ok_or("no load of it on the idle line")?;
+        let busy = begun(&page.loaded).ok_or("no load of it under load")?;
+        let quiet = idle.baseline().ok_or_else(|| match idle.failed + idle.capped {
+            0 => "no load of it on the idle line came to its end".to_owned(),
+            failed => format!("{failed} of {} loads on the idle line failed or were given up", failed + idle.complete),
+        })?;
+        Ok(Self { page, quiet, idle, busy })
+    }
+
+    fn kept(&self) -> Option<f64> {
+        kept(mean(self.quiet)?, mean(&self.busy.counted)?)
+    }
+
+    fn kept_of_medians(&self) -> Option<f64> {
+        let mut quiet = self.quiet.to_vec();
+        quiet.sort_unstable_by(f64::total_cmp);
+        kept(percentile(&quiet, 0, 500)?, self.busy.p50_ns? as f64 / 1e9)
+    }
+
+    fn told(&self) -> Option<PageScore> {
+        Some(PageScore {
+            page: self.page.page.clone(),
+            class: self.page.class,
+            family: self.page.family,
+            score: score(self.kept()?),
+            unloaded_mean_ns: self.idle.whole_mean_ns()?,
+            loaded_mean_ns: self.busy.mean_ns?,
+        })
+    }
+}
+
+/// The pages that should be scored and are not, each with the reason.
+pub(crate) fn missing(analysis: &Analysis) -> Vec<String> {
+    let reason = |page: &PageLoads| {
+        let reason = Scored::of(page).err()?;
+        Some(format!("{}, {}, {}: {reason}", page.page, page.class, page.family))
+    };
+    scored_pages(analysis).into_iter().filter_map(reason).collect()
+}
+
 /// From an analysis.
 pub(crate) fn of(analysis: &Analysis) -> Option<WebScore> {
-    let pages = scored_pages(analysis);
-    let both = pages.iter().filter_map(|page| Some((*page, page.unloaded.as_ref()?, page.loaded.as_ref()?)));
-    let both: Vec<_> = both.filter(|(_, quiet, busy)| !quiet.counted.is_empty() && !busy.counted.is_empty()).collect();
-    let shares = both.iter().filter_map(|(_, quiet, busy)| kept(mean(&quiet.counted)?, mean(&busy.counted)?));
-    let kept_of_all = mean(&shares.collect::<Vec<_>>())?;
-    let samples: Vec<&[f64]> = both.iter().flat_map(|(_, quiet, busy)| [&*quiet.counted, &*busy.counted]).collect();
+    let pages: Vec<Scored> = scored_pages(analysis).into_iter().filter_map(|page| Scored::of(page).ok()).collect();
+    let kept_of_all = mean(&pages.iter().filter_map(Scored::kept).collect::<Vec<_>>())?;
+    let samples: Vec<&[f64]> = pages.iter().flat_map(|page| [page.quiet, &*page.busy.counted]).collect();
     let confidence = interval(&samples, |drawn| {
         let shares: Vec<f64> =
             drawn.chunks_exact(2).filter_map(|pair| kept(mean(&pair[0])?, mean(&pair[1])?)).collect();
         mean(&shares).unwrap_or(f64::NAN)
     });
-    let medians: Option<Vec<f64>> =
-        both.iter().map(|(_, quiet, busy)| kept(quiet.p50_ns? as f64, busy.p50_ns? as f64)).collect();
-    let page = |(page, quiet, busy): &(&PageLoads, &LoadStatistics, &LoadStatistics)| {
-        Some(PageScore {
-            page: page.page.clone(),
-            class: page.class,
-            family: page.family,
-            score: score(kept(mean(&quiet.counted)?, mean(&busy.counted)?)?),
-            unloaded_mean_ns: quiet.mean_ns?,
-            loaded_mean_ns: busy.mean_ns?,
-        })
-    };
+    let medians: Option<Vec<f64>> = pages.iter().map(Scored::kept_of_medians).collect();
+    let failures = |loads: &LoadStatistics| loads.failed + loads.capped;
     Some(WebScore {
         score: score(kept_of_all),
         ci95_low: confidence.map(|interval| 100.0 * interval.low),
         ci95_high: confidence.map(|interval| 100.0 * interval.high),
         of_medians: medians.and_then(|medians| mean(&medians)).map(score),
-        failures: both.iter().map(|(_, quiet, busy)| quiet.failed + quiet.capped + busy.failed + busy.capped).sum(),
-        at_most: both.iter().any(|(_, _, busy)| busy.counts_cut_short()),
-        pages: both.iter().filter_map(page).collect(),
+        failures: pages.iter().map(|page| failures(page.idle) + failures(page.busy)).sum(),
+        at_most: pages.iter().any(|page| page.busy.counts_cut_short()),
+        pages: pages.iter().filter_map(Scored::told).collect(),
         kept: kept_of_all,
     })
 }

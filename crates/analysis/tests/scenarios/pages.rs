@@ -4,7 +4,7 @@ use rrul_analysis::metrics::page_load::LoadOutcome;
 use rrul_analysis::metrics::page_loads::PageLoads;
 use rrul_model::flow::{AddressFamily, Component, FlowId, Parameter};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{BrowserTiming, PageLoad, ProbesSkipped, WebObject};
+use rrul_model::observation::{BrowserTiming, FlowEventKind, PageLoad, ProbesSkipped, WebObject};
 use rrul_model::page::Page;
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
@@ -119,6 +119,42 @@ fn loads_that_fail_count_as_their_cap_and_those_of_a_broken_browser_not_at_all()
 }
 
 #[test]
+fn a_page_that_never_loads_has_no_score_and_the_reason_is_said() {
+    let analysis = |outcomes: [u8; 5], took: i64| {
+        let mut scenario = Scenario::new();
+        let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+        for (load, outcome) in (0..).zip(outcomes) {
+            let took = if outcome == PageLoad::COMPLETE { 100 * MS } else { 30 * SECOND };
+            scenario.load(flow, load, i64::from(load) * 900 * MS, took, outcome);
+        }
+        let outcome = if took < 30 * SECOND { PageLoad::COMPLETE } else { PageLoad::CAPPED };
+        scenario.load(flow, 5, 8 * SECOND, took, outcome);
+        // Something of the composite, so that it is there.
+        let probe = scenario.udp_probe(AddressFamily::Ipv4);
+        scenario.probes(probe, |_| Some(20 * MS));
+        scenario.analyze()
+    };
+    let (whole, failed, capped) = (PageLoad::COMPLETE, PageLoad::FAILED, PageLoad::CAPPED);
+    let never = analysis([failed, failed, failed, failed, capped], 30 * SECOND);
+    assert_eq!((&never.scores.web, never.page_loads[0].slowdown), (&None, None));
+    let expected = ["rrul2025, BE, ipv4: 5 of 5 loads on the idle line failed or were given up"];
+    assert_eq!(never.scores.web_missing, expected);
+    let composite = never.scores.composite.unwrap();
+    assert_eq!((composite.parts.web, composite.missing.contains(&"web")), (None, true));
+    assert!(!never.scores.in_words.unwrap().contains("page"), "it is not the load's doing");
+    assert!(never.scores.equaliser.unwrap().web.0.iter().all(Option::is_none));
+    // Three failures of five are no baseline; two are none of the two complete ones' business.
+    let most = analysis([failed, whole, capped, whole, failed], 15 * SECOND);
+    assert_eq!((most.scores.web, most.scores.web_missing.len()), (None, 1));
+    let few = analysis([failed, whole, whole, whole, capped], 400 * MS);
+    let web = few.scores.web.unwrap();
+    assert_eq!((web.score, web.of_medians, web.failures), (25, Some(25), 2));
+    assert_eq!(web.pages[0].unloaded_mean_ns, 100 * MS);
+    assert!((few.page_loads[0].slowdown.unwrap() - 4.0).abs() < 1e-9);
+    assert!(few.scores.web_missing.is_empty());
+}
+
+#[test]
 fn a_load_that_was_cut_off_counts_only_when_leaving_it_out_would_flatter() {
     let outcome = |took: i64| {
         let mut scenario = Scenario::new();
@@ -164,7 +200,9 @@ fn what_was_there_when_is_read_from_the_objects_and_the_manifest() {
     scenario.observe(Client, 0, object(flow, 0, Page::REFRESH + 1, 3 * SECOND));
     let page = only(&scenario);
     let quiet = page.unloaded.unwrap();
-    let mean = |spread: Option<rrul_analysis::metrics::page_load_statistics::Spread>| spread.map(|s| s.mean_ns / MS);
+    let mean = |spread: Option<rrul_analysis::metrics::page_load_statistics::Spread>| {
+        spread.and_then(|s| Some(s.mean_ns? / MS))
+    };
     // 5 ms until it was wanted, five stretches of 10 ms.
     assert_eq!(mean(quiet.first_byte), Some(55));
     assert_eq!(mean(quiet.critical), Some(1060));
@@ -180,14 +218,100 @@ fn what_was_there_when_is_read_from_the_objects_and_the_manifest() {
 }
 
 #[test]
-fn a_critical_object_that_never_came_leaves_its_time_unknown() {
+fn a_document_that_was_asked_for_and_never_answered_has_no_first_octet() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+    scenario.load(flow, 0, 4900 * MS, 80 * MS, PageLoad::CUT);
+    let waiting = WebObject { outcome: WebObject::INCOMPLETE, wait: Delay(80 * MS), ..object(flow, 0, 0, 4900 * MS) };
+    scenario.observe(Client, 0, WebObject { receive: WebObject::NONE, ..waiting });
+    assert_eq!(only(&scenario).unloaded.unwrap().first_byte, None);
+    // Answered and cut off within the body, it has one.
+    scenario.load(flow, 1, 4900 * MS, 80 * MS, PageLoad::CUT);
+    scenario.observe(Client, 0, WebObject { load: 1, ..waiting });
+    assert_eq!(only(&scenario).unloaded.unwrap().first_byte.unwrap().n, 1);
+}
+
+#[test]
+fn requests_of_a_page_that_got_no_answer_are_counted_and_infinitely_late() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+    scenario.load(flow, 0, 0, 100 * MS, PageLoad::COMPLETE);
+    let (failed, pending) = (WebObject::FAILED, WebObject::INCOMPLETE);
+    // Idle: two answered in 60 ms, one under way for 10 ms at the end. Loaded: one answered in 60 ms, one failed, one under
+    // way for 2 s.
+    let complete = WebObject::COMPLETE;
+    let requests = [
+        (SECOND, complete, 10),
+        (2 * SECOND, complete, 10),
+        (3 * SECOND, pending, -1),
+        (8 * SECOND, complete, 10),
+        (9 * SECOND, failed, 10),
+        (10 * SECOND, pending, 2000),
+    ];
+    for (number, (wanted, outcome, wait)) in (0..).zip(requests) {
+        let none = WebObject::NONE;
+        let row = WebObject { outcome, wait: Delay(wait * MS), ..object(flow, 0, Page::REFRESH + number, wanted) };
+        let row = if wait < 0 { WebObject { lookup: none, connect: none, send: none, wait: none, ..row } } else { row };
+        let row = if outcome == pending { WebObject { receive: none, ..row } } else { row };
+        scenario.observe(Client, wanted, row);
+    }
+    let refreshes = only(&scenario).refreshes;
+    let (quiet, busy) = (refreshes.unloaded.unwrap(), refreshes.loaded.unwrap());
+    assert_eq!((quiet.n, quiet.never, quiet.p95_ns), (2, 0, Some(60 * MS)), "it had no time");
+    assert_eq!((busy.n, busy.never, busy.mean_ns, busy.p50_ns), (3, 2, Some(60 * MS), None));
+}
+
+#[test]
+fn a_critical_object_that_never_came_is_no_reason_to_tell_of_the_others_alone() {
     let mut scenario = Scenario::new();
     let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
     scenario.load(flow, 0, 0, 2 * SECOND, PageLoad::COMPLETE);
     scenario.observe(Client, 0, object(flow, 0, 0, 5 * MS));
     let quiet = only(&scenario).unloaded.unwrap();
-    assert!(quiet.first_byte.is_some());
-    assert_eq!((quiet.critical, quiet.hero), (None, None));
+    assert_eq!(quiet.first_byte.map(|spread| (spread.n, spread.never)), Some((1, 0)));
+    for part in [quiet.critical, quiet.hero].map(Option::unwrap) {
+        assert_eq!((part.n, part.never, part.mean_ns, part.p50_ns), (1, 1, None, None));
+    }
+    // A whole load, one whose largest object could not be had, one that was given up, and one that was cut off.
+    let page = Page::named("rrul2025").unwrap();
+    let hero = page.objects.iter().position(|object| object.hero).unwrap() as u16;
+    for (load, outcome) in [(1, PageLoad::COMPLETE), (2, PageLoad::COMPLETE), (3, PageLoad::CAPPED), (4, PageLoad::CUT)]
+    {
+        let at = i64::from(load) + 7;
+        scenario.load(flow, load, at * SECOND, 200 * MS, outcome);
+        let outcome = if load == 1 { WebObject::COMPLETE } else { WebObject::FAILED };
+        scenario.observe(Client, 0, WebObject { outcome, ..object(flow, load, hero, at * SECOND + 30 * MS) });
+    }
+    let busy = only(&scenario).loaded.unwrap();
+    assert_eq!(busy.failed_objects, 3);
+    let hero = busy.hero.unwrap();
+    assert_eq!((hero.n, hero.never, hero.mean_ns, hero.p50_ns), (3, 2, Some(90 * MS), None));
+}
+
+#[test]
+fn why_loads_failed_and_what_a_browser_asked_for_is_read_from_the_events() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.flow("browser_page", Component::Web, None, AddressFamily::Ipv4, Scenario::ALL);
+    for (load, outcome) in (0..).zip([PageLoad::FAILED, PageLoad::FAILED, PageLoad::BROKEN, PageLoad::COMPLETE]) {
+        let at = i64::from(load + 8) * SECOND;
+        scenario.load(flow, load, at, SECOND, outcome);
+    }
+    let mut event = |kind, detail: &str| scenario.event(Client, flow, 8 * SECOND, kind, detail);
+    let (failed, resource) = (FlowEventKind::LoadFailed, FlowEventKind::Resource);
+    for detail in
+        ["0 no address", "1 no address", "2 the browser crashed", "no number", "9", "9 of a load that is not there"]
+    {
+        event(failed, detail);
+    }
+    for detail in ["3 0 https://www.example.net/", "3 1 https://www.example.net/a b", "3 x y", "3 70000 z", "3"] {
+        event(resource, detail);
+    }
+    let page = only(&scenario);
+    let failures: Vec<_> = page.failures.iter().map(|failure| (failure.reason.as_str(), failure.loads)).collect();
+    assert_eq!(failures, [("no address", 2), ("the browser crashed", 1)]);
+    let addresses: Vec<_> =
+        page.series[3].addresses.iter().map(|(object, address)| (*object, address.as_str())).collect();
+    assert_eq!(addresses, [(0, "https://www.example.net/"), (1, "https://www.example.net/a b")]);
 }
 
 #[test]
@@ -244,8 +368,8 @@ fn a_browser_tells_its_own_times_and_is_scored_where_no_other_page_is() {
     let page = only(&scenario);
     assert!(page.in_browser() && page.page == "https://www.example.net/");
     let busy = page.loaded.unwrap();
-    assert_eq!(busy.first_byte.map(|spread| spread.mean_ns), Some(400 * MS));
-    assert_eq!(busy.first_contentful_paint.map(|spread| spread.p50_ns), Some(1000 * MS));
+    assert_eq!(busy.first_byte.and_then(|spread| spread.mean_ns), Some(400 * MS));
+    assert_eq!(busy.first_contentful_paint.and_then(|spread| spread.p50_ns), Some(1000 * MS));
     assert_eq!(busy.largest_contentful_paint, None);
     assert_eq!(page.series[0].outcome, LoadOutcome::Complete);
     assert_eq!(scenario.analyze().scores.web.unwrap().score, 25);

@@ -9,14 +9,16 @@ use rrul_analysis::score_cell::{Losses, ScoreCell};
 use rrul_analysis::scores::bufferbloat::Letter;
 use rrul_analysis::scores::optimum::{Goal, State};
 use rrul_analysis::scores::penalty::Misbehaviour;
-use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{Connection, PacketReceived, PageLoad, ProbeReceived, ProbeSent};
+use rrul_model::observation::{Connection, PacketReceived, PageLoad, ProbeReceived, ProbeSent, WebObject};
 use rrul_model::recording::AbsentFamily;
 use rrul_model::time::{TestTime, Window};
+use rrul_model::units::Delay;
 
 use crate::builder::{CLOCK_OFFSET, Client, HELD, MS, SECOND, Scenario, Server, tcp_info};
 use crate::connections::{attempts, connect_flow};
+use crate::pages;
 
 /// What queues add under load: to packets up and down, to a new connection, to a page, nanoseconds; and one probe of so
 /// many is lost on the way up.
@@ -138,7 +140,7 @@ fn a_bloated_upload_loses_in_every_part_and_is_named() {
     let worst = composite.cells[composite.worst_cell.unwrap()];
     assert_eq!((worst.direction, composite.cells.len()), (Direction::Up, 4));
     let letters = scores.bufferbloat.unwrap();
-    assert_eq!((letters.letter, letters.dslreports_compatible), (Letter::D, Letter::C));
+    assert_eq!((letters.letter, letters.dslreports_compatible), (Letter::D, Some(Letter::C)));
     assert_eq!(letters.down.unwrap().letter, Letter::APlus);
     near(letters.up.unwrap().mean_added_ms, 200.0);
     assert_eq!(scores.fault, Some(Fault::Up));
@@ -168,6 +170,31 @@ fn a_bloated_upload_loses_in_every_part_and_is_named() {
 }
 
 #[test]
+fn tls_handshakes_that_never_ended_count_as_long_as_they_were_waited_for() {
+    let tls = |rows: &[WebObject]| {
+        let mut scenario = scenario(QUIET);
+        let page = scenario.recording.header.flows.iter().find(|flow| flow.flow_type == "web_page").unwrap().id;
+        scenario.load(page, 6, 14 * SECOND, 500 * MS, PageLoad::CUT);
+        for row in rows {
+            scenario.observe(Client, 0, WebObject { flow: page, ..*row });
+        }
+        scenario.analyze().scores.responsiveness.unwrap().tls_f.map(|mean| (mean.n, mean.trimmed_mean_ms))
+    };
+    let (none, failed) = (WebObject::NONE, WebObject::FAILED);
+    let of = |load, wanted| pages::object(FlowId(0), load, 0, wanted);
+    let whole = WebObject { secure: Delay(30 * MS), ..of(3, 11 * SECOND) };
+    // TCP stood, and nothing was ever sent.
+    let nothing = WebObject { status: 0, protocol: 0, send: none, wait: none, receive: none, ..of(4, 12 * SECOND) };
+    let broken = WebObject { outcome: failed, object: 1, ..nothing };
+    let pending = WebObject { outcome: WebObject::INCOMPLETE, load: 6, wanted: TestTime(14 * SECOND), ..nothing };
+    let refused = WebObject { connect: none, ..broken };
+    let over_quic = WebObject { protocol: 30, ..broken };
+    let reused = WebObject { connect: none, secure: none, object: 2, ..whole };
+    assert_eq!(tls(&[whole, reused, refused, over_quic, pending]), Some((1, 30.0)));
+    assert_eq!(tls(&[whole, broken]), Some((2, 5015.0)));
+}
+
+#[test]
 fn the_other_direction_gives_the_same_scores_with_the_names_swapped() {
     let up = scenario(Line { one_lost_in: u32::MAX, ..BLOATED }).analyze().scores;
     let down = scenario(Line { up: 0, down: 200 * MS, one_lost_in: u32::MAX, ..BLOATED }).analyze().scores;
@@ -176,6 +203,39 @@ fn the_other_direction_gives_the_same_scores_with_the_names_swapped() {
     let (up, down) = (up.bufferbloat.unwrap(), down.bufferbloat.unwrap());
     assert_eq!((up.letter, up.dslreports_compatible), (down.letter, down.dslreports_compatible));
     assert_eq!(up.up.unwrap().letter, down.down.unwrap().letter);
+}
+
+#[test]
+fn a_direction_without_load_has_no_part_in_what_is_said_of_both() {
+    let mut one_way = scenario(BLOATED);
+    one_way.recording.header.flows.retain(|flow| flow.direction != Some(Direction::Down));
+    let scores = one_way.analyze().scores;
+    let letters = scores.bufferbloat.unwrap();
+    assert_eq!((letters.letter, letters.dslreports_compatible), (Letter::D, None));
+    assert!(scores.qoo.iter().all(|profile| profile.rate.is_none()));
+    // Nothing else is lacking, so nothing else makes it unknown.
+    let mut quiet = scenario(QUIET);
+    assert!(quiet.analyze().scores.qoo.iter().all(|profile| profile.score == Some(100.0)));
+    quiet.recording.header.flows.retain(|flow| flow.direction != Some(Direction::Up));
+    assert!(quiet.analyze().scores.qoo.iter().all(|profile| profile.score.is_none()));
+}
+
+#[test]
+fn slow_connects_while_the_streams_begin_are_no_penalty() {
+    let slow_connects = |until: i64| {
+        let mut scenario = Scenario::healthy();
+        let connect = connect_flow(&mut scenario, ServiceClass::BE, AddressFamily::Ipv4);
+        attempts(&mut scenario, connect, |at| {
+            let slow = loaded(at) && at < until;
+            (Connection::ANSWERED, if slow { 1500 * MS } else { 20 * MS }, u8::from(slow))
+        });
+        let analysis = scenario.analyze();
+        assert_eq!(analysis.scored.common.unwrap().from, TestTime(7 * SECOND));
+        let items = analysis.scores.penalty.unwrap().items;
+        items.iter().find(|item| item.what == Misbehaviour::SlowConnects).unwrap().value
+    };
+    assert_eq!(slow_connects(7 * SECOND), Some(0.0));
+    assert_eq!(slow_connects(9 * SECOND), Some(0.25), "2 s of the 8 s that are scored");
 }
 
 #[test]

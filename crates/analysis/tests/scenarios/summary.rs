@@ -117,7 +117,7 @@ fn full() -> Scenario {
         }
     }
     let flow = scenario.flow("tcp_connect", Component::Realtime, None, AddressFamily::Ipv6, Scenario::ALL);
-    let started = TestTime(6 * SECOND);
+    let started = TestTime(8 * SECOND);
     let (connect, answer, reached) = (Delay(MS), Delay(2 * MS), Connection::ANSWERED);
     let row =
         Connection { flow, sequence: 0, scheduled: started, started, reached, connect, answer, syn_retransmits: 0 };

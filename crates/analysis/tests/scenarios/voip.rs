@@ -173,6 +173,16 @@ fn families_of_one_class_stand_together_and_each_for_itself() {
 }
 
 #[test]
+fn calls_that_suffer_are_told_however_bad_background_is_on_the_idle_line() {
+    let mut scenario = scenario(Direction::Up, |at, n| (!loaded(at) || n % 3 > 0).then_some(20 * MS));
+    let background = scenario.voip(Direction::Up, AddressFamily::Ipv4);
+    scenario.recording.header.flows.last_mut().unwrap().class = ServiceClass::BK;
+    scenario.voice(background, |_, n| (n % 2 == 0).then_some(20 * MS));
+    let said = scenario.analyze().scores.in_words.unwrap();
+    assert!(said.contains("calls are hard to understand"), "{said}");
+}
+
+#[test]
 fn without_probes_loss_and_lateness_are_known_and_delay_is_not() {
     let mut scenario = Scenario::new();
     let flow = scenario.voip(Direction::Down, AddressFamily::Ipv4);

@@ -1,6 +1,8 @@
 //! Page loads made up for runs that are, and the scores that follow from all.
 #![allow(dead_code, reason = "each test file uses its own share of this")]
 
+use std::collections::BTreeMap;
+
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::page_load::{Load, LoadOutcome, LoadParts};
 use rrul_analysis::metrics::page_load_statistics::LoadStatistics;
@@ -29,6 +31,7 @@ fn page(idle: &[i64], loaded: &[i64]) -> PageLoads {
         mean_ns: Some(times.iter().sum::<i64>() * MILLISECOND / times.len() as i64),
         p50_ns: Some(times[(times.len() - 1) / 2] * MILLISECOND),
         counted: seconds(times),
+        whole: seconds(times),
         ..LoadStatistics::default()
     };
     let loads = idle.iter().enumerate().map(|(number, took)| load(number as u32, number as i64 * SECOND, *took));
@@ -50,6 +53,7 @@ fn page(idle: &[i64], loaded: &[i64]) -> PageLoads {
         slowdown: Some(mean(loaded) / mean(idle)),
         slowdown_ci95_low: None,
         slowdown_ci95_high: None,
+        failures: Vec::new(),
         refreshes: Refreshes::default(),
         series: loads.chain(busy).collect(),
     }
@@ -110,5 +114,7 @@ fn load(number: u32, at: i64, took: i64) -> Load {
         refreshes: Vec::new(),
         timing: None,
         parts: LoadParts::default(),
+        failure: None,
+        addresses: BTreeMap::new(),
     }
 }
