@@ -57,13 +57,15 @@ pub fn connection_id(token: Token, flow: u16, random: u16) -> [u8; CONNECTION_ID
 pub fn initial_of(packet: &[u8]) -> Option<(Token, u16)> {
     // RFC 9000, section 17.2: a long header of version 1, then the destination's identifier with its length.
     let [first, 0, 0, 0, 1, length, rest @ ..] = packet else { return None };
-    let identifier = rest.first_chunk::<CONNECTION_ID_OCTETS>()?;
-    if first & 0xc0 != 0xc0 || usize::from(*length) != CONNECTION_ID_OCTETS {
-        return None;
-    }
-    let mut token = [0; 16];
-    token.copy_from_slice(&identifier[..16]);
-    Some((Token(token), u16::from_be_bytes([identifier[16], identifier[17]])))
+    let identifier = rest.get(..usize::from(*length))?;
+    if first & 0xc0 == 0xc0 { read_connection_id(identifier) } else { None }
+}
+
+/// Session and flow of a connection by the identifier that its client gave its first packets.
+pub fn read_connection_id(octets: &[u8]) -> Option<(Token, u16)> {
+    let octets: &[u8; CONNECTION_ID_OCTETS] = octets.try_into().ok()?;
+    let (token, rest) = octets.split_first_chunk()?;
+    Some((Token(*token), u16::from_be_bytes(*rest.first_chunk()?)))
 }
 
 #[cfg(test)]

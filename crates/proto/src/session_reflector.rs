@@ -237,11 +237,12 @@ impl SessionReflector {
         Ok(None)
     }
 
-    /// Whether a question for one of the session's names, of so many octets, is to be answered.
+    /// Whether a packet of another protocol, of so many octets, is to be taken: a question for one of the session's names, or
+    /// the first of a QUIC connection.
     ///
     /// # Errors
     /// [`Silence`]: nothing is to be sent.
-    pub fn resolve(&mut self, octets: usize, source: IpAddr, now: i64) -> Result<(), Silence> {
+    pub fn take_other(&mut self, octets: usize, source: IpAddr, now: i64) -> Result<(), Silence> {
         if !self.proven.contains(&source.to_canonical()) {
             return Err(Silence::UnprovenSource);
         }

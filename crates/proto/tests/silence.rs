@@ -283,10 +283,10 @@ fn too_little_room_sends_nothing_and_loses_no_number() {
 fn questions_for_names_are_answered_to_proven_addresses_within_the_cap() {
     let limits = Limits { packets_per_second: 100, packet_octets: 200, ..Limits::default() };
     let mut reflector = SessionReflector::new(TOKEN, &limits);
-    assert_eq!(reflector.resolve(80, CLIENT, 0), Err(Silence::UnprovenSource));
+    assert_eq!(reflector.take_other(80, CLIENT, 0), Err(Silence::UnprovenSource));
     reflector.prove(CLIENT);
-    assert_eq!(reflector.resolve(201, CLIENT, 0), Err(Silence::TooLong));
-    let granted = (0..50).filter(|_| reflector.resolve(80, CLIENT, 0).is_ok()).count();
+    assert_eq!(reflector.take_other(201, CLIENT, 0), Err(Silence::TooLong));
+    let granted = (0..50).filter(|_| reflector.take_other(80, CLIENT, 0).is_ok()).count();
     assert_eq!(granted, 25, "a quarter second's worth");
-    assert_eq!(reflector.resolve(80, CLIENT, 0), Err(Silence::TooMany));
+    assert_eq!(reflector.take_other(80, CLIENT, 0), Err(Silence::TooMany));
 }

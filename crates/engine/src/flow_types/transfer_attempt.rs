@@ -138,16 +138,20 @@ impl Attempt {
         // What the server has said counts, even where it takes no more.
         let (sent, read) = (self.send(random), self.receive(clock, room));
         let now = clock.now();
-        match ServerOpening::decode(&self.answer) {
-            Ok(ServerOpening { status: Status::Accepted, .. }) | Err(_) => {}
-            Ok(_) if self.read >= SERVER_OCTETS => return Some(self.ended(Transfer::REFUSED, now)),
-            Ok(_) => {}
+        if self.read >= SERVER_OCTETS && !self.is_accepted() {
+            return Some(self.ended(Transfer::REFUSED, now));
         }
         if self.read >= self.to_read() {
             self.row.arrived = self.row.octets;
             return Some(self.ended(Transfer::COMPLETE, now));
         }
         (sent.is_err() || read.is_err()).then(|| self.ended(Transfer::CONNECTED, now))
+    }
+
+    /// Whether the server's opening, which is whole, grants the connection. It does not where the server is at its limit, has
+    /// forgotten the session, or is none of rrul's.
+    fn is_accepted(&self) -> bool {
+        matches!(ServerOpening::decode(&self.answer), Ok(ServerOpening { status: Status::Accepted, .. }))
     }
 
     fn send(&mut self, random: &[u8]) -> io::Result<()> {
@@ -226,5 +230,56 @@ fn reached_by(error: &io::Error) -> u8 {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => Transfer::REFUSED,
         io::ErrorKind::TimedOut => Transfer::UNANSWERED,
         _ => Transfer::IMPOSSIBLE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use rrul_model::flow::FlowId;
+    use socket2::{Domain, Type};
+
+    use super::*;
+    use crate::clock::RawTime;
+
+    /// What becomes of a download of 100 octets from a peer that sends this and closes.
+    fn download(sent: Vec<u8>) -> Transfer {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = listener.local_addr().unwrap();
+        let peer = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.read_exact(&mut [0; HEAD]).unwrap();
+            stream.write_all(&sent).unwrap();
+        });
+        let clock = TestClock::since(RawTime::now());
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let which = Which { flow: FlowId(0), sequence: 0, scheduled: TestTime::ZERO, octets: ByteCount(100) };
+        let opening = [0; CLIENT_OCTETS];
+        let mut attempt = Attempt::start(which, socket, server, Direction::Down, opening, clock).unwrap();
+        let outcome = loop {
+            let mut waiting = WaitSet::default();
+            attempt.wait_in(&mut waiting);
+            waiting.wait(std::time::Duration::from_secs(20)).unwrap();
+            if let Some(row) = attempt.proceed(clock, &[0], &mut [0; 4096]) {
+                break row;
+            }
+        };
+        peer.join().unwrap();
+        outcome
+    }
+
+    #[test]
+    fn only_a_server_of_this_protocol_that_accepts_completes_a_transfer() {
+        let with = |head: &[u8]| [head, &[7; 100]].concat();
+        let accepted = ServerOpening::answer(Status::Accepted, 1).encode();
+        assert_eq!(download(with(&accepted)).reached, Transfer::COMPLETE);
+        for other in [*b"HTTP/1.1", [0; SERVER_OCTETS], ServerOpening::answer(Status::Busy, 0).encode()] {
+            let row = download(with(&other));
+            assert_eq!((row.reached, row.arrived), (Transfer::REFUSED, ByteCount(0)), "{other:?}");
+        }
+        assert_eq!(download(accepted[..4].to_vec()).reached, Transfer::CONNECTED);
     }
 }

@@ -1,7 +1,7 @@
 //! A TCP connection at the server: its opening, and where it belongs.
 
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -41,36 +41,42 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 /// Of all connections, and of all sessions, one source may have this share: one in so many.
 const SHARE_OF_A_SOURCE: u32 = 2;
 
-/// Counts a connection for as long as it lives.
-struct Counted(Arc<Shared>);
+/// A connection that there is room for; it counts for as long as it lives.
+pub(super) struct Admitted {
+    pub(super) shared: Arc<Shared>,
+    _held: sources::Held,
+}
 
-impl Drop for Counted {
+impl Drop for Admitted {
     fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+        self.shared.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
+/// Counts one more connection, if there is room for it and its source has not taken its share.
+pub(super) fn admit(shared: &Arc<Shared>, source: IpAddr) -> Option<Admitted> {
+    let most = shared.options.limits.connections;
+    let held = sources::take(&shared.sources, source, most.div_ceil(SHARE_OF_A_SOURCE))?;
     let before = shared.connections.fetch_add(1, Ordering::Relaxed);
-    let counted = Counted(Arc::clone(shared));
+    let admitted = Admitted { shared: Arc::clone(shared), _held: held };
+    (before < most).then_some(admitted)
+}
+
+fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
     if stream.set_nonblocking(false).is_err() {
         return;
     }
-    let most = shared.options.limits.connections.div_ceil(SHARE_OF_A_SOURCE);
-    let held = sources::take(&shared.sources, peer.ip(), most);
-    if before >= shared.options.limits.connections || held.is_none() {
+    let Some(admitted) = admit(shared, peer.ip()) else {
         // Told without waiting for what it wants: there is no thread to wait with.
         let _ = stream.write(&ServerOpening::answer(Status::Busy, 0).encode());
         return;
-    }
+    };
     let work = move || {
         let deadline = Instant::now() + OPENING_TIME;
         if let Some(protocol) = page_protocol(&stream, deadline) {
-            let shared = Arc::clone(&counted.0);
-            pages::take(stream, protocol, &shared, (counted, held));
+            pages::take(stream, protocol, admitted);
         } else {
-            let _held = held;
-            serve(stream, peer, &counted.0, deadline);
+            serve(stream, peer, &admitted.shared, deadline);
         }
     };
     // Without a thread the connection is dropped, and the client sees it closed.

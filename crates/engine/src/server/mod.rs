@@ -160,7 +160,7 @@ impl Server {
             let datagrams = Arc::new(DatagramPort::new(port.datagram, port.address));
             let forwarding = shared.pages.serve_datagrams(&datagrams, &shared);
             let forwarding = forwarding.map_err(|error| ServerError::Pages(error.to_string()))?;
-            server.spawn("reflector", move || reflector::run(&datagrams, &shared, forwarding))?;
+            server.spawn("reflector", move || reflector::run(&datagrams, &shared, &forwarding))?;
         }
         Ok(server)
     }

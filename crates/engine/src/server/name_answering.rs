@@ -22,7 +22,7 @@ pub(super) fn answer(
     let Some(session) = shared.sessions.find(&asked.token) else { return };
     let Some(class) = session.class_of(asked.flow) else { return };
     let now = session.at(RawTime::now());
-    if session.reflector().resolve(octets, source.ip(), now).is_err() {
+    if session.reflector().take_other(octets, source.ip(), now).is_err() {
         return;
     }
     let everywhere = port.address.ip().is_unspecified();

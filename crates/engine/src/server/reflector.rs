@@ -24,7 +24,7 @@ use crate::test_end::PATIENCE;
 const BATCH: usize = 64;
 
 /// Answers until the server stops.
-pub(super) fn run(port: &Arc<DatagramPort>, shared: &Shared, mut forwarding: Forwarding) {
+pub(super) fn run(port: &Arc<DatagramPort>, shared: &Shared, forwarding: &Forwarding) {
     if scheduling::run_as_probe().is_err() {
         scheduling::prompt_timers();
     }
@@ -40,7 +40,7 @@ pub(super) fn run(port: &Arc<DatagramPort>, shared: &Shared, mut forwarding: For
             // Errors here are what ICMP said of an earlier reply: that client is gone, which its session will notice.
             let Ok(Some(datagram)) = datagram::receive(port, &mut octets) else { break };
             if datagram.length <= octets.len() {
-                take(port, shared, &wall, &mut octets[..datagram.length], &datagram, &mut forwarding);
+                take(port, shared, &wall, &mut octets[..datagram.length], &datagram, forwarding);
             }
         }
         port.tell_stamps(&wall);
@@ -53,7 +53,7 @@ fn take(
     wall: &WallClock,
     octets: &mut [u8],
     datagram: &Datagram,
-    forwarding: &mut Forwarding,
+    forwarding: &Forwarding,
 ) {
     // To port 0 nothing can be sent, and the failure would disturb the stamps of everybody's replies.
     let Some(source) = datagram.source.filter(|source| source.port() != 0) else { return };

@@ -36,9 +36,13 @@ pub(crate) fn open(server: SocketAddr, opening: ClientOpening) -> (TcpStream, Se
 
 /// The flows of [`SHORT`] over IPv4.
 pub(crate) fn flows() -> Vec<FlowSpec> {
+    flows_of(SHORT)
+}
+
+fn flows_of(plan: &str) -> Vec<FlowSpec> {
     let vocabulary = vocabulary();
     let surroundings = Surroundings { flow_types: &vocabulary, find: &|_| None };
-    TestPlan::read("short", "short.toml", SHORT, &[], &surroundings).unwrap().flows(&[AddressFamily::Ipv4])
+    TestPlan::read("short", "short.toml", plan, &[], &surroundings).unwrap().flows(&[AddressFamily::Ipv4])
 }
 
 impl Client {
@@ -76,7 +80,12 @@ impl Client {
 
     /// Asks for the test of [`SHORT`].
     pub(crate) fn open_test(&mut self) -> Vec<FlowSpec> {
-        let flows = flows();
+        self.open_plan(SHORT)
+    }
+
+    /// Asks for the test of this plan, which is as long.
+    pub(crate) fn open_plan(&mut self, plan: &str) -> Vec<FlowSpec> {
+        let flows = flows_of(plan);
         let message = ClientMessage::Open {
             flows: flows.clone(),
             length: Duration::from_secs(4),

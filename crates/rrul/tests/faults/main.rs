@@ -14,6 +14,7 @@ mod families;
 mod files;
 mod killed;
 mod lab;
+mod page_strangers;
 mod peer;
 mod plans;
 mod privacy;

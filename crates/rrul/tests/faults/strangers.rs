@@ -13,29 +13,34 @@ use crate::program::{Folder, Server, end_of, run_short, wait_until};
 use crate::verdict::Verdict;
 
 /// A packet of this kind and length that is right in everything else.
-fn packet(kind: Kind, token: Token, flow: u16, length: usize) -> Vec<u8> {
+pub(crate) fn packet(kind: Kind, token: Token, flow: u16, length: usize) -> Vec<u8> {
     let mut octets = vec![0; length];
     let packet = TestPacket::request(kind, flow, 0, token, 0, 0);
     packet.write(&mut octets).unwrap();
     octets
 }
 
-fn socket(from: Ipv4Addr, server: SocketAddr) -> UdpSocket {
+pub(crate) fn socket(from: Ipv4Addr, server: SocketAddr) -> UdpSocket {
     let socket = UdpSocket::bind((from, 0)).unwrap();
     socket.connect(server).unwrap();
     socket
 }
 
-/// Everything that the server replies on this socket until it has answered a greeting of `known`, sent last and from an
-/// address that it knows: a server answers in the order of arrival, so what it has not answered by then it will not.
-fn replies_until_answered(socket: &UdpSocket, known: &UdpSocket, greeting: &[u8]) -> Vec<Vec<u8>> {
-    let mut octets = [0; 4096];
+/// Waits until the server has answered a greeting.
+pub(crate) fn greet(known: &UdpSocket, greeting: &[u8]) {
     known.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     wait_until("the answer to a greeting", || {
         // Behind a flood the server's queue may be full, and the greeting is dropped: it is sent until it is answered.
         known.send(greeting).unwrap();
-        known.recv(&mut octets).is_ok_and(|length| length == greeting.len())
+        known.recv(&mut [0; 4096]).is_ok_and(|length| length == greeting.len())
     });
+}
+
+/// Everything that the server replies on this socket until it has answered a greeting of `known`, sent last and from an
+/// address that it knows: a server answers in the order of arrival, so what it has not answered by then it will not.
+fn replies_until_answered(socket: &UdpSocket, known: &UdpSocket, greeting: &[u8]) -> Vec<Vec<u8>> {
+    greet(known, greeting);
+    let mut octets = [0; 4096];
     socket.set_nonblocking(true).unwrap();
     let mut replies = Vec::new();
     while let Ok(length) = socket.recv(&mut octets) {

@@ -3,13 +3,14 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderValue};
 use hyper::http::response::Builder;
 use rrul_model::page::{ObjectKind, Page};
 
 use super::body::ObjectBody;
-use super::{document, suffix_of};
+use super::{Visit, suffix_of};
 
 /// What is answered.
 pub(super) struct Answer {
@@ -41,8 +42,8 @@ fn pages() -> &'static [Arc<Page>] {
 
 /// The answer to a request to this host for this path: `/PAGE/NUMBER`, or `/PAGE/refresh`; after the time that the server is
 /// to take.
-pub(super) async fn to(host: &str, path: &str) -> Answer {
-    let found = suffix_of(host).and_then(|suffix| find(&suffix, path));
+pub(super) async fn to(visit: &Visit, host: &str, path: &str) -> Answer {
+    let found = suffix_of(host).and_then(|suffix| find(path, |page| visit.document(page, &suffix)));
     let answer = found.unwrap_or_else(|| Answer {
         wait: Duration::ZERO,
         status: StatusCode::NOT_FOUND,
@@ -55,7 +56,7 @@ pub(super) async fn to(host: &str, path: &str) -> Answer {
     answer
 }
 
-fn find(suffix: &str, path: &str) -> Option<Answer> {
+fn find(path: &str, document: impl FnOnce(&'static Page) -> Bytes) -> Option<Answer> {
     let (name, object) = path.strip_prefix('/')?.split_once('/')?;
     let page = pages().iter().find(|page| page.name == name)?;
     let (kind, octets, wait, number) = if object == "refresh" {
@@ -67,7 +68,7 @@ fn find(suffix: &str, path: &str) -> Option<Answer> {
         (object.kind, object.octets.0, object.wait, number)
     };
     let body = match kind {
-        ObjectKind::Html => ObjectBody::new(document::html(page, suffix), octets, number),
+        ObjectKind::Html => ObjectBody::new(document(page), octets, number),
         kind => ObjectBody::of_kind(kind, octets, number),
     };
     Some(Answer { wait, status: StatusCode::OK, media: kind.media_type(), body })
@@ -77,21 +78,23 @@ fn find(suffix: &str, path: &str) -> Option<Answer> {
 mod tests {
     use hyper::body::Body;
 
+    use super::super::document::html;
     use super::*;
 
     #[test]
     fn every_object_of_every_page_is_served_at_its_length_and_nothing_else() {
+        let find = |path: &str| find(path, |page| html(page, "1.x.rrul.test").into());
         for page in pages() {
             for (number, object) in page.objects.iter().enumerate() {
-                let answer = find("1.x.rrul.test", &format!("/{}/{number}", page.name)).unwrap();
+                let answer = find(&format!("/{}/{number}", page.name)).unwrap();
                 assert_eq!(answer.body.size_hint().exact(), Some(object.octets.0));
                 assert_eq!(answer.wait, object.wait);
             }
-            assert!(find("", &format!("/{}/refresh", page.name)).is_some());
-            assert!(find("", &format!("/{}/{}", page.name, page.objects.len())).is_none());
+            assert!(find(&format!("/{}/refresh", page.name)).is_some());
+            assert!(find(&format!("/{}/{}", page.name, page.objects.len())).is_none());
         }
         for path in ["", "/", "/rrul2025", "/rrul2025/", "/rrul2025/-1", "/../etc/passwd", "/rrul2025/0/1", "*"] {
-            assert!(find("", path).is_none(), "{path}");
+            assert!(find(path).is_none(), "{path}");
         }
     }
 }

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use h3::server::RequestResolver;
 use quinn::{Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime};
-use rrul_proto::token::Token;
+use rrul_proto::session_name::read_connection_id;
 use tokio::runtime::Handle;
+use tokio::time::timeout;
 
 use super::quic_socket::{self, Forwarding, QuicSocket};
 use super::{Shared, Visit, answer};
 use crate::clock::RawTime;
+use crate::server::connection::admit;
 use crate::server::datagram_port::DatagramPort;
+use crate::web::HANDSHAKE_TIME;
 
 /// Serves a port until the runtime ends.
 pub(super) fn serve(
@@ -32,35 +35,32 @@ pub(super) fn serve(
         while let Some(incoming) = endpoint.accept().await {
             let Some(shared) = shared.upgrade() else { return };
             let source = incoming.remote_address();
-            let visit = socket.guest(source).and_then(|guest| Visit::to(&shared, Token(guest.token), guest.flow));
-            match visit {
-                Some(visit) => {
-                    let socket = Arc::clone(&socket);
-                    tokio::spawn(async move {
-                        converse(incoming, visit).await;
-                        socket.forget(source);
-                    });
-                }
-                None => incoming.ignore(),
-            }
+            let visit = read_connection_id(&incoming.orig_dst_cid())
+                .and_then(|(token, flow)| Visit::to(&shared, token, flow))
+                .zip(admit(&shared, source.ip()));
+            let Some((visit, admitted)) = visit else {
+                incoming.ignore();
+                continue;
+            };
+            // Before the first answer, which would not leave otherwise.
+            let stay = socket.guests.welcome(source, visit.class.octet());
+            tokio::spawn(async move {
+                let _keep = (stay, admitted);
+                converse(incoming, &Arc::new(visit)).await;
+            });
         }
     });
     Ok(forwarding)
 }
 
 /// One connection, from its handshake to its end.
-async fn converse(incoming: Incoming, visit: Visit) {
+async fn converse(incoming: Incoming, visit: &Arc<Visit>) {
     let arrived = RawTime::now();
     let Ok(connecting) = incoming.accept() else { return };
-    let Ok(connection) = connecting.await else { return };
-    let quic = connection.clone();
-    if let Ok(mut connection) = h3::server::Connection::<_, Bytes>::new(h3_quinn::Connection::new(connection)).await {
-        while let Ok(Some(request)) = connection.accept().await {
-            tokio::spawn(async move {
-                // That a stream breaks is the client's to notice.
-                let _ = respond(request).await;
-            });
-        }
+    let Ok(Ok(quic)) = timeout(HANDSHAKE_TIME, connecting).await else { return };
+    tokio::select! {
+        () = requests(quic.clone(), visit) => {}
+        () = visit.over() => {}
     }
     quic.close(0_u32.into(), b"");
     if let Some(clock) = visit.end.clock() {
@@ -68,10 +68,26 @@ async fn converse(incoming: Incoming, visit: Visit) {
     }
 }
 
-async fn respond(request: RequestResolver<h3_quinn::Connection, Bytes>) -> Result<(), h3::error::StreamError> {
+/// Requests and responses, until the client has enough.
+async fn requests(quic: quinn::Connection, visit: &Arc<Visit>) {
+    let connection = h3::server::Connection::<_, Bytes>::new(h3_quinn::Connection::new(quic)).await;
+    let Ok(mut connection) = connection else { return };
+    while let Ok(Some(request)) = connection.accept().await {
+        let visit = Arc::clone(visit);
+        tokio::spawn(async move {
+            // That a stream breaks is the client's to notice.
+            let _ = respond(request, &visit).await;
+        });
+    }
+}
+
+async fn respond(
+    request: RequestResolver<h3_quinn::Connection, Bytes>,
+    visit: &Visit,
+) -> Result<(), h3::error::StreamError> {
     let (request, mut stream) = request.resolve_request().await?;
     let host = request.uri().authority().map_or("", |authority| authority.as_str());
-    let mut answer = answer::to(host, request.uri().path()).await;
+    let mut answer = answer::to(visit, host, request.uri().path()).await;
     if let Ok(response) = answer.response().body(()) {
         stream.send_response(response).await?;
         while let Some(piece) = answer.body.piece() {

@@ -1,10 +1,8 @@
 //! Pages over TCP: HTTP/1.1 as it is, or HTTP/1.1 and HTTP/2 over TLS.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::TcpStream;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::HOST;
@@ -18,13 +16,15 @@ use tokio_rustls::rustls::server::Acceptor;
 
 use super::answer;
 use super::body::ObjectBody;
-use super::{Shared, Visit};
+use super::gate::Gate;
+use super::{LOOKING, MOST_REQUESTS, Shared, Visit};
 use crate::clock::RawTime;
+use crate::server::connection::Admitted;
 use crate::socket::options::{self, Asker};
 use crate::web::{ALPN_HTTP2, CONGESTION_CONTROL, HANDSHAKE_TIME};
 
-/// How often a connection looks whether its session is still there.
-const LOOKING: Duration = Duration::from_millis(500);
+/// Octets of a request that are kept, and of an answer that waits to be sent, over HTTP/1.1.
+const MOST_KEPT: usize = 32 << 10;
 
 /// What a connection speaks, by its first octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,24 +47,27 @@ impl Protocol {
     }
 }
 
-/// Serves a connection whose first octets are still unread; `keep` is let go at its end.
-pub(crate) fn take(stream: TcpStream, protocol: Protocol, shared: &Arc<Shared>, keep: impl Send + 'static) {
-    let shared = Arc::clone(shared);
-    shared.pages.handle.clone().spawn(async move {
-        let _keep = keep;
+/// Serves a connection whose first octets are still unread.
+pub(crate) fn take(stream: TcpStream, protocol: Protocol, admitted: Admitted) {
+    admitted.shared.pages.handle.clone().spawn(async move {
         // That it breaks is the client's to notice.
-        let _ = serve(stream, protocol, &shared).await;
+        let _ = serve(stream, protocol, &admitted.shared).await;
     });
 }
 
 /// Whom a connection turns out to serve, and the socket by which its packets are marked and counted.
-struct Guest {
+pub(super) struct Guest {
     visit: OnceLock<Arc<Visit>>,
     socket: TcpStream,
     arrived: RawTime,
 }
 
 impl Guest {
+    /// Whether it has said whom it visits.
+    pub(super) fn is_known(&self) -> bool {
+        self.visit.get().is_some()
+    }
+
     /// The visit, which the first name told decides; from now on its packets are marked.
     fn welcome(&self, shared: &Shared, host: &str) -> Option<Arc<Visit>> {
         if let Some(visit) = self.visit.get() {
@@ -81,11 +84,10 @@ impl Guest {
         let patience = Instant::now() + HANDSHAKE_TIME;
         loop {
             tokio::time::sleep(LOOKING).await;
-            let stopped = match self.visit.get() {
-                Some(visit) => visit.end.is_stopped(),
-                None => Instant::now() > patience,
-            };
-            if stopped || shared.is_stopped() {
+            if let Some(visit) = self.visit.get() {
+                return visit.over().await;
+            }
+            if Instant::now() > patience || shared.is_stopped() {
                 return;
             }
         }
@@ -108,14 +110,13 @@ async fn serve(stream: TcpStream, protocol: Protocol, shared: &Arc<Shared>) -> i
     let _ = options::congestion_control(&stream, CONGESTION_CONTROL, Asker::Stranger);
     let guest = Guest { visit: OnceLock::new(), socket: stream.try_clone()?, arrived: RawTime::now() };
     let guest = Arc::new(guest);
-    let stream = tokio::net::TcpStream::from_std(stream)?;
+    let stream = Gate { stream: tokio::net::TcpStream::from_std(stream)?, guest: Arc::clone(&guest) };
     match protocol {
         Protocol::Http => converse(stream, false, &guest, shared).await,
         Protocol::Tls => {
             let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
             let hello = timeout(HANDSHAKE_TIME, hello).await??;
             let name = hello.client_hello().server_name().map(str::to_owned);
-            // Not one octet is sent before it is known how to mark it.
             let Some(_) = name.and_then(|name| guest.welcome(shared, &name)) else { return Ok(()) };
             let secured = hello.into_stream(Arc::clone(&shared.pages.over_tcp));
             let secured = timeout(HANDSHAKE_TIME, secured).await??;
@@ -132,17 +133,19 @@ where
 {
     let service = service_fn(|request: Request<Incoming>| {
         let (guest, shared) = (Arc::clone(guest), Arc::clone(shared));
-        async move { Ok::<_, Infallible>(respond(&guest, &shared, &request).await) }
+        async move { respond(&guest, &shared, &request).await }
     });
     let stream = TokioIo::new(stream);
     let conversation = async {
         if second {
             let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-            builder.timer(TokioTimer::new()).max_concurrent_streams(256);
+            builder.timer(TokioTimer::new()).max_concurrent_streams(MOST_REQUESTS);
+            // Requests have no bodies.
+            builder.initial_connection_window_size(65_535);
             builder.serve_connection(stream, service).await
         } else {
             let mut builder = hyper::server::conn::http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(None);
+            builder.timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(MOST_KEPT);
             builder.serve_connection(stream, service).await
         }
     };
@@ -152,18 +155,13 @@ where
     }
 }
 
-async fn respond(guest: &Guest, shared: &Shared, request: &Request<Incoming>) -> Response<ObjectBody> {
+/// The response; an error for who has no session, which ends the connection.
+async fn respond(guest: &Guest, shared: &Shared, request: &Request<Incoming>) -> io::Result<Response<ObjectBody>> {
     let told = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    let host = request.uri().authority().map_or(told, |authority| Some(authority.as_str()));
-    let response = match host.filter(|host| guest.welcome(shared, host).is_some()) {
-        Some(host) => {
-            let answer = answer::to(host, request.uri().path()).await;
-            answer.response().body(answer.body)
-        }
-        // Without a session nothing is served but this.
-        None => Response::builder().status(hyper::StatusCode::NOT_FOUND).body(ObjectBody::new("", 0, 0)),
-    };
-    response.unwrap_or_else(|_| Response::new(ObjectBody::new("", 0, 0)))
+    let host = request.uri().authority().map_or(told, |authority| Some(authority.as_str())).unwrap_or_default();
+    let visit = guest.welcome(shared, host).ok_or(io::ErrorKind::NotFound)?;
+    let answer = answer::to(&visit, host, request.uri().path()).await;
+    answer.response().body(answer.body).map_err(io::Error::other)
 }
 
 #[cfg(test)]
