@@ -178,6 +178,8 @@ struct Rows {
     timings: HashMap<u32, BrowserTiming>,
     failures: HashMap<u32, String>,
     addresses: HashMap<u32, BTreeMap<u16, String>>,
+    /// SHA-256 of the manifest that was loaded.
+    manifest: Option<String>,
     skipped: u64,
 }
 
@@ -260,8 +262,13 @@ fn empty(flow: &FlowSpec) -> PageLoads {
 }
 
 impl Rows {
-    /// Takes note of what an event says of one load.
+    /// Takes note of what an event says of the page or of one load.
     fn hear(&mut self, event: &FlowEvent) {
+        if event.event == FlowEventKind::Uses {
+            self.manifest =
+                event.detail.split_once("sha256:").map(|(_, hash)| hash.to_owned()).or(self.manifest.take());
+            return;
+        }
         let Some((load, rest)) = event.detail.split_once(' ') else { return };
         let Ok(load) = load.parse::<u32>() else { return };
         match event.event {
@@ -280,7 +287,12 @@ impl Rows {
     fn loads(mut self, flow: &FlowSpec) -> Vec<Load> {
         let page = (flow.flow_type == WEB_PAGE)
             .then(|| Page::named(flow.parameters.text("page").unwrap_or(DEFAULT_PAGE)))
-            .flatten();
+            .flatten()
+            .map(|page| match &self.manifest {
+                // What this version calls by that name is another page: of its objects nothing is known here.
+                Some(hash) if *hash != page.hash => Page { objects: Vec::new(), ..page },
+                _ => page,
+            });
         let cap = Delay::from(flow.parameters.duration("cap", CAP));
         let load = |row: &PageLoad| {
             let objects = self.objects.remove(&row.load).unwrap_or_default();

@@ -289,6 +289,23 @@ fn a_critical_object_that_never_came_is_no_reason_to_tell_of_the_others_alone() 
 }
 
 #[test]
+fn the_objects_of_another_manifest_are_not_taken_for_those_of_this_one() {
+    let page = Page::named("rrul2025").unwrap();
+    for (hash, known) in [(page.hash.as_str(), true), ("00ff", false)] {
+        let mut scenario = Scenario::new();
+        let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+        scenario.event(Client, flow, -1, FlowEventKind::Uses, &format!("page rrul2025 sha256:{hash}"));
+        scenario.load(flow, 0, 100 * MS, 900 * MS, PageLoad::COMPLETE);
+        for (number, entry) in page.objects.iter().enumerate().filter(|(_, entry)| entry.critical) {
+            assert!(!entry.later);
+            scenario.observe(Client, 100 * MS, object(flow, 0, number as u16, 100 * MS));
+        }
+        let critical = only(&scenario).unloaded.unwrap().critical;
+        assert_eq!(critical.is_some(), known, "{hash}");
+    }
+}
+
+#[test]
 fn why_loads_failed_and_what_a_browser_asked_for_is_read_from_the_events() {
     let mut scenario = Scenario::new();
     let flow = scenario.flow("browser_page", Component::Web, None, AddressFamily::Ipv4, Scenario::ALL);

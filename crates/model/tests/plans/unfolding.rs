@@ -14,7 +14,7 @@ fn a_plan_lays_over_the_one_that_it_extends() {
     assert_eq!(down.title, "Several TCP downloads");
     assert!(of_type(&down.flows(ONE), "bulk_tcp").iter().all(|flow| flow.direction == Some(Direction::Down)));
     let quick = plan("quick", &[]);
-    assert_eq!(quick.length(), Duration::from_secs(27));
+    assert_eq!(quick.length(), Duration::from_secs(29));
     assert_eq!(quick.spec, "RRUL2013");
 }
 
