@@ -230,3 +230,30 @@ interval = "500ms"
     let objects: Vec<WebObject> = rows(&measured.recording, |tables| tables.web_object.rows().collect());
     assert!(objects.iter().all(|row| row.protocol != 30), "an object came over a QUIC that does not pass");
 }
+
+/// What a load that was cut off has asked for must not come while others are measured.
+#[test]
+fn nothing_comes_of_a_load_that_was_cut_off() {
+    if !rrul_lab::lab_available_for("nothing_comes_of_a_load_that_was_cut_off") {
+        return;
+    }
+    // The page takes 5 s over this link; its flow's window is over 2 s after the load begins.
+    let text = "# A link of the test\nrtt = \"10ms\"\n[up]\nrate = \"4Mbit/s\"\n[down]\nrate = \"4Mbit/s\"\nqueue = \"fq_codel\"\n";
+    let link = Link::from_toml("slow.toml", text).expect("a link file");
+    for version in ["http1", "http2", "http3"] {
+        let plan = format!(
+            "title = \"cut off\"\nphases = {{ before = \"7s\" }}\n[flow.page]\ntype = \"web_page\"\ncomponent = \"web\"\n\
+             class = \"CS5\"\ninterval = \"1s\"\nduration = \"3s\"\nversion = \"{version}\"\n"
+        );
+        let measured = measure_over(&link, &plan, Families::Only(AddressFamily::Ipv4), version);
+        let loads: Vec<PageLoad> = rows(&measured.recording, |tables| tables.page_load.rows().collect());
+        assert_eq!(loads.iter().map(|load| load.outcome).collect::<Vec<_>>(), [PageLoad::CUT], "{version}");
+        let flow = &measured.recording.header.flows[0];
+        let of_page = |record: &&Record| record.tos_in & 0xfc == flow.class.octet() && record.length > 1000;
+        let down = || measured.truth.direction(Direction::Down).records().filter(of_page).map(|record| record.arrival);
+        let (first, last) = (down().min().expect("a packet"), down().max().expect("a packet"));
+        let lasted = last.since(first) as f64 * 1e-9;
+        eprintln!("{version}: packets of the page for {lasted:.2} s");
+        assert!((1.0..2.7).contains(&lasted), "{version}: packets of a load of 2 s for {lasted:.2} s");
+    }
+}

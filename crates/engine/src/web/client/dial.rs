@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper::client::conn::{http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, ConnectionId, Endpoint, EndpointConfig, TokioRuntime};
 use rrul_model::observation::{ConnectionTotals, WebObject};
@@ -33,6 +33,18 @@ use crate::web::{ALPN_HTTP1, ALPN_HTTP2, ALPN_HTTP3, CONGESTION_CONTROL, HANDSHA
 
 /// How long QUIC is tried before HTTP/2 takes its place: longer than any queue, shorter than anybody's patience.
 const QUIC_TIME: std::time::Duration = std::time::Duration::from_secs(4);
+
+/// Runs what hyper does beside its connections among the tasks of the load, so that it ends with them.
+///
+/// Left to the runtime it would keep the sockets of a load that was cut off, and what is on its way would go on coming.
+#[derive(Clone, Copy)]
+struct OfThisLoad;
+
+impl<F: Future<Output: 'static> + 'static> hyper::rt::Executor<F> for OfThisLoad {
+    fn execute(&self, future: F) {
+        spawn_local(future);
+    }
+}
 
 /// A connection that speaks HTTP.
 #[derive(Clone)]
@@ -142,7 +154,7 @@ where
         spawn_local(connection);
         Ok(Channel::Http1(Rc::new(tokio::sync::Mutex::new(sender))))
     } else {
-        let mut builder = http2::Builder::new(TokioExecutor::new());
+        let mut builder = http2::Builder::new(OfThisLoad);
         // As browsers do: no response waits for its receiver.
         builder.timer(TokioTimer::new()).initial_stream_window_size(6 << 20).initial_connection_window_size(15 << 20);
         let (sender, connection) = builder.handshake(stream).await.map_err(io::Error::other)?;
