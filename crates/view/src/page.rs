@@ -13,11 +13,11 @@ use crate::theme::Theme;
 /// Width of every chart, pixels.
 const WIDTH: f64 = 1160.0;
 /// Left edge of all text and, with the figures of the axes beside it, of no panel.
-const MARGIN: f64 = 24.0;
+pub(crate) const MARGIN: f64 = 24.0;
 /// Left edge of the panels.
-const PANEL_LEFT: f64 = 66.0;
+pub(crate) const PANEL_LEFT: f64 = 66.0;
 /// Width of the panels.
-const PANEL_WIDTH: f64 = 786.0;
+pub(crate) const PANEL_WIDTH: f64 = 786.0;
 /// Left edge of the column beside the panels.
 pub(crate) const SIDE_LEFT: f64 = 880.0;
 /// Right edge of that column.
@@ -47,6 +47,7 @@ pub(crate) struct Page<'a> {
     title: String,
     y: f64,
     panels: usize,
+    nothing: Option<String>,
 }
 
 /// A panel to be placed on a page.
@@ -74,7 +75,8 @@ pub(crate) struct PanelPlan<'p> {
 impl<'a> Page<'a> {
     /// A page with its heading. Phases are those of the runs' plan.
     pub(crate) fn new(theme: &'a Theme, title: String, time: Axis, phases: Vec<PhaseWindow>) -> Self {
-        let mut page = Self { figure: Figure::new(theme), theme, time, phases, title, y: 22.0, panels: 0 };
+        let mut page =
+            Self { figure: Figure::new(theme), theme, time, phases, title, y: 22.0, panels: 0, nothing: None };
         let style = TextStyle::left(20.0, Weight::SemiBold, theme.ink);
         for line in wrapped(&page.title.clone(), style, TITLE_LINES) {
             page.figure.text(MARGIN, page.y, &line, style);
@@ -188,11 +190,42 @@ impl<'a> Page<'a> {
 
     /// The page, cut off below what is on it.
     pub(crate) fn finish(self) -> Drawing {
-        self.figure.finish(WIDTH, (self.y + 22.0).ceil(), &self.title)
+        let drawing = self.figure.finish(WIDTH, (self.y + 22.0).ceil(), &self.title);
+        Drawing { nothing: self.nothing, ..drawing }
+    }
+
+    /// Begins the panels of another run, whose phases these are.
+    pub(crate) fn section(&mut self, name: &str, phases: Vec<PhaseWindow>) {
+        self.y += 16.0;
+        let style = TextStyle::left(16.0, Weight::SemiBold, self.theme.ink);
+        for line in wrapped(name, style, 1) {
+            self.figure.text(MARGIN, self.y, &line, style);
+        }
+        self.y += 12.0;
+        self.phases = phases;
+        self.panels = 0;
+    }
+
+    /// A line of words in the place of a panel.
+    pub(crate) fn remark(&mut self, text: &str) {
+        let style = TextStyle::left(13.0, Weight::Regular, self.theme.muted);
+        self.y += 14.0;
+        for line in wrapped(text, style, TITLE_LINES) {
+            self.figure.text(MARGIN, self.y, &line, style);
+            self.y += 18.0;
+        }
+    }
+
+    /// Room of this height below what there is; gives its top.
+    pub(crate) fn room(&mut self, height: f64) -> f64 {
+        let top = self.y;
+        self.y += height;
+        top
     }
 
     /// A message in the place of panels.
     pub(crate) fn message(&mut self, text: &str) {
+        self.nothing = Some(text.to_owned());
         let style = TextStyle::left(15.0, Weight::Regular, self.theme.ink);
         self.y += 60.0;
         for line in wrapped(text, style, usize::MAX) {

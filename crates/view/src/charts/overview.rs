@@ -38,7 +38,7 @@ impl Chart for Overview {
             widths.push(rate_panel::draw(&mut page, *direction, run.goodput(*direction), last));
         }
         if probes {
-            widths.push(delay_panel::draw(&mut page, run, true));
+            widths.push(delay_panel::draw(&mut page, run, delay_panel::HEIGHT, true));
         }
         let missing = missing(&directions, probes);
         if widths.is_empty() {
@@ -53,7 +53,7 @@ impl Chart for Overview {
 
 /// How to read the lines that are there.
 fn explanation(widths: &[f64], rates: bool, probes: bool) -> String {
-    let mut text = vec![bins_words(widths)];
+    let mut text = vec![super::bins_words(widths)];
     if rates {
         text.push("Rates: octets by the time they arrived, delivered in order in the end.".to_owned());
     }
@@ -64,15 +64,6 @@ fn explanation(widths: &[f64], rates: bool, probes: bool) -> String {
         );
     }
     text.join(" ")
-}
-
-/// How wide the bins of the panels are.
-pub(crate) fn bins_words(widths: &[f64]) -> String {
-    let mut sorted = widths.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.dedup();
-    let each: Vec<String> = sorted.iter().map(|width| format!("{width} s")).collect();
-    format!("Lines: bins of {} on the run's clock.", each.join(" and "))
 }
 
 /// What a run does not have, so that an absent panel is not taken for an oversight.
