@@ -53,10 +53,11 @@ impl Bins {
             let (Some(mut index), true) = (self.index(from), over > 0.0) else { continue };
             while index < self.count {
                 let edge = (self.first + index as f64) * self.width;
-                let share = to.min(edge + self.width) - from.max(edge);
-                if share <= 0.0 {
+                if edge >= to {
                     break;
                 }
+                // Rounding may put a point that begins on an edge into the bin before, of which it then has nothing.
+                let share = (to.min(edge + self.width) - from.max(edge)).max(0.0);
                 bits[index] += point.rate.0 as f64 * share;
                 covered[index] += share;
                 index += 1;
@@ -171,6 +172,14 @@ mod tests {
         assert!((rates[0].1.unwrap() - (25.0 + 20.0) / 0.75).abs() < 1e-6, "{:?}", rates[0]);
         assert!((rates[1].1.unwrap() - 40.0).abs() < 1e-6);
         assert_eq!(rates[2].1, None);
+    }
+
+    #[test]
+    fn points_as_wide_as_bins_leave_no_gap() {
+        let bins = Bins::over(10.8, 13.0, 0.1);
+        let series: Vec<RatePoint> = (0..20).map(|step| rate(11_050 + 100 * step, 100, 100)).collect();
+        let measured = bins.rates(&series).into_iter().filter(|(_, rate)| rate.is_some()).count();
+        assert_eq!(measured, 20);
     }
 
     #[test]

@@ -133,6 +133,9 @@ pub(crate) struct PanelIndex(usize);
 /// Height of a lane of strokes above a panel, pixels.
 pub(crate) const LANE: f64 = 9.0;
 
+/// Words stand on whatever is drawn.
+const IN_FRONT: u16 = 1000;
+
 /// Size of the figures at the axes, pixels.
 const TICK_SIZE: f64 = 11.5;
 
@@ -159,7 +162,7 @@ impl<'a> Figure<'a> {
             Align::Right => "right",
         };
         self.texts.push(json!({
-            "type": "text", "x": number(x), "y": number(y), "silent": true,
+            "type": "text", "x": number(x), "y": number(y), "z": IN_FRONT, "silent": true,
             "style": {
                 "text": printable(text), "fill": style.colour, "align": align, "verticalAlign": "top",
                 "font": format!("{} {}px {}", style.weight.css(), style.size, font::FAMILY),

@@ -66,16 +66,7 @@ pub(crate) fn draw_within(
     let scene = Scene { theme, time };
     let shown: Vec<Shown> = runs.iter().map(|run| show(run, &scene)).collect();
     let mut page = Page::new(theme, title(runs, &names), time, phases(runs.first().copied()));
-    if let &[run] = runs {
-        page.subtitle(&words::circumstances(run));
-        page.warnings(&words::warnings(run));
-    } else {
-        let warnings = runs
-            .iter()
-            .zip(&names)
-            .flat_map(|(run, name)| words::warnings(run).into_iter().map(move |warning| format!("{name}: {warning}")));
-        page.warnings(&warnings.collect::<Vec<_>>());
-    }
+    introduce(&mut page, runs, &names);
     let lacking = |shown: &Shown| shown.lacking.join(" ");
     if shown.iter().all(|shown| shown.panels.is_empty()) {
         let mut said: Vec<String> = shown.iter().map(lacking).collect();
@@ -118,6 +109,20 @@ pub(crate) fn title(runs: &[&Analysis], names: &[String]) -> String {
         [run] => words::title(run),
         _ => names.join(" and "),
     }
+}
+
+/// Writes below the title what has to be known of these runs.
+pub(crate) fn introduce(page: &mut Page<'_>, runs: &[&Analysis], names: &[String]) {
+    if let &[run] = runs {
+        page.subtitle(&words::circumstances(run));
+        page.warnings(&words::warnings(run));
+        return;
+    }
+    let warnings = runs
+        .iter()
+        .zip(names)
+        .flat_map(|(run, name)| words::warnings(run).into_iter().map(move |warning| format!("{name}: {warning}")));
+    page.warnings(&warnings.collect::<Vec<_>>());
 }
 
 fn phases(run: Option<&Analysis>) -> Vec<rrul_model::phase::PhaseWindow> {

@@ -15,7 +15,7 @@ const NAMED: usize = 32;
 /// Room of the figure in large type, pixels.
 const HEADLINE: f64 = 46.0;
 /// Width of a column of figures, pixels.
-const FIGURE: f64 = 62.0;
+const FIGURE: f64 = 55.0;
 /// Between two columns of names, pixels.
 const GUTTER: f64 = 22.0;
 
@@ -56,6 +56,28 @@ impl Quantity {
             _ => Axis::from_zero(base.max / unit.size, ticks),
         };
         (axis, unit)
+    }
+
+    /// How many of these values an axis in this unit does not reach, in words; `None` when it reaches all.
+    pub(crate) fn beyond(self, values: impl Iterator<Item = f64>, axis: &Axis, unit: Unit) -> Option<String> {
+        let (limit, floor) = (axis.max * unit.size, axis.min * unit.size);
+        let slack = limit.abs() * 1e-9;
+        let (mut above, mut below, mut highest) = (0, 0, 0.0_f64);
+        for value in values {
+            above += usize::from(value > limit + slack);
+            below += usize::from(value < floor - slack);
+            highest = highest.max(value);
+        }
+        let mut said = Vec::new();
+        if above > 0 {
+            let (points, top) = (words::counted(above, "point"), tick_words(axis.max));
+            let unit = if unit.name.is_empty() { String::new() } else { format!(" {}", unit.name) };
+            said.push(format!("{points} above {top}{unit}, highest {}", self.words(highest)));
+        }
+        if below > 0 {
+            said.push(format!("{} below {}", words::counted(below, "point"), tick_words(axis.min)));
+        }
+        (!said.is_empty()).then(|| said.join("; "))
     }
 
     /// A value in words, with its unit.
@@ -116,10 +138,12 @@ pub(crate) struct TimePanel {
     /// The first at the back.
     pub(crate) lines: Vec<TimeLine>,
     /// Names of rows of equal height, from the top, in the place of an axis; areas lie in them, row by row from 0 at the bottom.
-    pub(crate) rows: Vec<String>,
+    ///
+    /// With each a figure, shown in the column beside.
+    pub(crate) rows: Vec<(String, String)>,
     /// Horizontal rules: value, and what it means.
     pub(crate) rules: Vec<(f64, String)>,
-    /// Strokes above the panel, seconds and colour.
+    /// Strokes above the panel, seconds and colour; a lane for each colour.
     pub(crate) strokes: Vec<(f64, &'static str)>,
     /// What the one large figure is, and the figure.
     pub(crate) headline: Option<(String, String)>,
@@ -165,42 +189,64 @@ impl TimePanel {
 
     /// Draws it with an axis that is to be read up to `top` base units.
     pub(crate) fn draw(&self, page: &mut Page<'_>, top: f64, last: bool) {
+        let ticks = if self.height < 130.0 { 3 } else { 4 };
         let (axis, unit) = match self.rows.len() {
-            0 => self.quantity.axis(top, if self.height < 130.0 { 3 } else { 4 }),
+            0 => self.quantity.axis(top, ticks),
             rows => (Axis { min: 0.0, max: rows as f64, step: 1.0 }, Unit { size: 1.0, name: "" }),
         };
-        let words = [unit.name, &self.how].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ");
         let (panel, frame) = page.panel(&PanelPlan {
             title: &self.title,
-            unit: words,
-            note: self.beyond(&axis, unit),
+            unit: self.unit_words(unit),
+            note: self.quantity.beyond(self.values(), &axis, unit),
             axis,
             scale: Scale::Linear,
-            lanes: usize::from(!self.strokes.is_empty()),
+            lanes: self.lanes().len(),
             height: self.height,
             side_height: self.side_height(),
             last,
         });
+        self.draw_marks(page, (panel, frame), &axis, unit);
+        self.name_rows(page, panel, frame);
+        self.draw_side(page, frame.top);
+    }
+
+    /// The unit, and how values are shown in it.
+    pub(crate) fn unit_words(&self, unit: Unit) -> String {
+        [unit.name, &self.how].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The colours of its strokes.
+    pub(crate) fn lanes(&self) -> Vec<&'static str> {
+        let mut colours: Vec<&'static str> = Vec::new();
+        for (_, colour) in &self.strokes {
+            if !colours.contains(colour) {
+                colours.push(colour);
+            }
+        }
+        colours
+    }
+
+    /// Draws what is within its frame, and the strokes above.
+    pub(crate) fn draw_marks(&self, page: &mut Page<'_>, place: (PanelIndex, Frame), axis: &Axis, unit: Unit) {
+        let (panel, frame) = place;
         for (index, area) in self.areas.iter().enumerate() {
             let scaled = |(low, high): (f64, f64)| (low / unit.size, high / unit.size);
             let range: Vec<_> = area.range.iter().map(|(at, ends)| (*at, ends.map(scaled))).collect();
             page.figure.range(panel, &format!("area {index}"), &range, area.fill);
         }
-        self.draw_rules(page, panel, frame, &axis);
+        self.draw_rules(page, panel, frame, axis);
         for (index, line) in self.lines.iter().enumerate() {
             let points = line.points.iter().map(|(at, value)| (*at, value.map(|value| value / unit.size))).collect();
             let TimeLine { name, colour, width, dash, .. } = line;
             let height = u8::try_from(3 + index).unwrap_or(u8::MAX);
             page.figure.line(panel, &Line { name, points, colour, width: *width, dash: *dash, height });
         }
-        let mut colours: Vec<&'static str> = self.strokes.iter().map(|(_, colour)| *colour).collect();
-        colours.dedup();
-        for colour in colours {
-            let at: Vec<f64> = self.strokes.iter().filter(|stroke| stroke.1 == colour).map(|stroke| stroke.0).collect();
-            page.figure.strokes_above(panel, &at, axis.max, 0, colour);
+        let lanes = self.lanes();
+        for (lane, colour) in lanes.iter().enumerate() {
+            let strokes = self.strokes.iter().filter(|stroke| stroke.1 == *colour);
+            let at: Vec<f64> = strokes.map(|stroke| stroke.0).collect();
+            page.figure.strokes_above(panel, &at, axis.max, lanes.len() - 1 - lane, colour);
         }
-        self.name_rows(page, panel, frame);
-        self.draw_side(page, frame.top);
     }
 
     fn name_rows(&self, page: &mut Page<'_>, panel: PanelIndex, frame: Frame) {
@@ -208,31 +254,14 @@ impl TimePanel {
             return;
         }
         page.figure.without_values(panel);
-        let style = TextStyle { align: Align::Right, ..TextStyle::left(12.0, Weight::Regular, page.theme.ink) };
+        let name_style = TextStyle { align: Align::Right, ..TextStyle::left(12.0, Weight::Regular, page.theme.ink) };
+        let figure_style = TextStyle { align: Align::Left, ..name_style };
         let pitch = frame.height / self.rows.len() as f64;
-        for (index, name) in self.rows.iter().enumerate() {
+        for (index, (name, figure)) in self.rows.iter().enumerate() {
             let y = frame.top + pitch * (index as f64 + 0.5) - 7.0;
-            page.figure.text(PANEL_LEFT - 7.0, y, name, style);
+            page.figure.text(PANEL_LEFT - 7.0, y, name, name_style);
+            page.figure.text(SIDE_LEFT, y, figure, figure_style);
         }
-    }
-
-    /// What the axis does not reach, in words.
-    fn beyond(&self, axis: &Axis, unit: Unit) -> Option<String> {
-        let mut said = Vec::new();
-        let (limit, floor) = (axis.max * unit.size, axis.min * unit.size);
-        let slack = limit.abs() * 1e-9;
-        let above: Vec<f64> = self.values().filter(|value| *value > limit + slack).collect();
-        let highest = above.iter().copied().fold(0.0, f64::max);
-        if !above.is_empty() {
-            let (points, top) = (words::counted(above.len(), "point"), tick_words(axis.max));
-            let unit = if unit.name.is_empty() { String::new() } else { format!(" {}", unit.name) };
-            said.push(format!("{points} above {top}{unit}, highest {}", self.quantity.words(highest)));
-        }
-        let below = self.values().filter(|value| *value < floor - slack).count();
-        if below > 0 {
-            said.push(format!("{} below {}", words::counted(below, "point"), tick_words(axis.min)));
-        }
-        (!said.is_empty()).then(|| said.join("; "))
     }
 
     fn draw_rules(&self, page: &mut Page<'_>, panel: PanelIndex, frame: Frame, axis: &Axis) {
@@ -317,5 +346,11 @@ impl TimePanel {
 
 /// Where an axis for all these panels has to end, base units.
 pub(crate) fn shared_top<'p>(panels: impl Iterator<Item = &'p TimePanel>) -> f64 {
-    readable_top(panels.flat_map(TimePanel::values).collect())
+    let panels: Vec<&TimePanel> = panels.collect();
+    let values: Vec<f64> = panels.iter().flat_map(|panel| panel.values()).collect();
+    // Most bins of a count are empty, so that the 99th percentile says nothing of the others.
+    if panels.iter().any(|panel| panel.quantity == Quantity::Count) {
+        return values.into_iter().fold(0.0, f64::max);
+    }
+    readable_top(values)
 }

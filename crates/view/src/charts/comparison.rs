@@ -14,6 +14,7 @@ use crate::improvement::improvement_sentence;
 use crate::page::{PITCH, Page, PanelPlan, SIDE_LEFT, SIDE_RIGHT, time_axis};
 use crate::rate_panel::direction_word;
 use crate::theme::Theme;
+use crate::time_chart::introduce;
 use crate::words;
 
 /// Most runs: one colour each.
@@ -49,12 +50,7 @@ impl Chart for Comparison {
             let delays = [&runs[0].round_trip_delay, &run.round_trip_delay];
             page.statement(&format!("Under load, {}.", improvement_sentence([&names[0], name], delays)));
         }
-        let warnings: Vec<String> = runs
-            .iter()
-            .zip(&names)
-            .flat_map(|(run, name)| words::warnings(run).into_iter().map(move |warning| format!("{name}: {warning}")))
-            .collect();
-        page.warnings(&warnings);
+        introduce(&mut page, runs, &names);
 
         let directions: Vec<Direction> = Direction::ALL
             .into_iter()

@@ -8,7 +8,7 @@ use crate::delay_panel;
 use crate::error::ViewError;
 use crate::page::{Page, time_axis};
 use crate::theme::Theme;
-use crate::time_chart::title;
+use crate::time_chart::{introduce, title};
 use crate::words;
 
 /// Pixels.
@@ -35,10 +35,7 @@ impl Chart for DelayChart {
         }
         let names = words::run_names(runs);
         let mut page = Page::new(theme, title(runs, &names), time_axis(runs), first.phases.clone());
-        if runs.len() == 1 {
-            page.subtitle(&words::circumstances(first));
-            page.warnings(&words::warnings(first));
-        }
+        introduce(&mut page, runs, &names);
         if runs.iter().all(|run| run.delay_flows.is_empty()) {
             page.message("Nothing to draw. No delay probes.");
             return Ok(page.finish());

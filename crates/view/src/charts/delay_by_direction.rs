@@ -47,13 +47,8 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
         return Shown { lacking: vec![lacking], ..Shown::default() };
     };
     let bins = scene.bins(FINEST);
-    let chosen = pooled(&run.delay_flows);
-    let flows = run.delay_flows.iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(flow, _)| flow);
-    let flows: Vec<Flow<'_>> = flows.map(|flow| (&flow.flow, flow.series.as_slice(), &flow.delays)).collect();
-    let mut round_trip = panel("Round-trip delay", &flows, scene, &bins, pooled_packets(run));
+    let mut round_trip = round_trip(run, scene, &bins);
     round_trip.how = "there and back, median of each UDP probe flow".to_owned();
-    let headline = increase(&run.round_trip_delay);
-    round_trip.headline = Some(("increase under load, median".to_owned(), headline));
 
     let mut panels = vec![round_trip];
     let bound = Delay(clocks.bound_ns);
@@ -83,12 +78,22 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
             "One-way delays assume that the smallest round trip is the same both ways: what one way has too much, the other \
              has too little, at most {bound}. The shape over time and the wait in queues do not depend on it."
         ),
-        "Black: all flows together; grey: lowest to highest packet; red strokes: lost packets.".to_owned(),
+        "Thick line: all flows together; grey: lowest to highest packet; red strokes: lost packets.".to_owned(),
     ];
     if let Some(why) = &clocks.skew_uncertain {
         notes.push(format!("The clocks' drift is uncertain ({why}), so one-way delays may rise or fall by it."));
     }
     Shown { panels, notes, lacking: Vec::new() }
+}
+
+/// The round trips of those flows that are pooled.
+pub(super) fn round_trip(run: &Analysis, scene: &Scene<'_>, bins: &Bins) -> TimePanel {
+    let chosen = pooled(&run.delay_flows);
+    let flows = run.delay_flows.iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(flow, _)| flow);
+    let flows: Vec<Flow<'_>> = flows.map(|flow| (&flow.flow, flow.series.as_slice(), &flow.delays)).collect();
+    let mut panel = panel("Round-trip delay", &flows, scene, bins, pooled_packets(run));
+    panel.headline = Some(("increase under load, median".to_owned(), increase(&run.round_trip_delay)));
+    panel
 }
 
 /// Who, each packet, and the statistics.

@@ -2,7 +2,7 @@
 
 use rrul_analysis::Analysis;
 use rrul_analysis::equaliser::{Bars, Column, Equaliser};
-use rrul_analysis::scores::composite::PART;
+use rrul_analysis::scores::composite::{CellScore, PART};
 use rrul_model::flow::{AddressFamily, Direction};
 
 use crate::chart::{Chart, Drawing};
@@ -48,7 +48,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
         return lacking("No equaliser: there is no idle baseline.".to_owned());
     };
     let panels: Vec<TimePanel> =
-        parts(&told).iter().map(|part| panel(part, &told, scene)).filter(|panel| !panel.rows.is_empty()).collect();
+        parts(&told).iter().map(|part| panel(run, part, &told, scene)).filter(|panel| !panel.rows.is_empty()).collect();
     let seconds = |ns: i64| ns as f64 / 1e9;
     let notes = vec![format!(
         "A bar is {} s, of slew and pages {} s; full is {PART:.0} points: as on the idle line. A hairline is 0; where there is no bar, \
@@ -64,26 +64,36 @@ struct Part<'a> {
     title: &'static str,
     slow: bool,
     rows: Vec<(Option<&'a Column>, &'a Bars)>,
+    /// Its points in the score.
+    whole: fn(&CellScore) -> Option<f64>,
 }
 
 fn parts(told: &Equaliser) -> Vec<Part<'_>> {
-    let of = |title, slow, direction: Direction, pick: fn(&Column) -> &Bars| Part {
+    type Whole = fn(&CellScore) -> Option<f64>;
+    let of = |title, slow, direction: Direction, pick: fn(&Column) -> &Bars, whole: Whole| Part {
         title,
         slow,
+        whole,
         rows: told.columns.iter().filter(|c| c.direction == direction).map(|c| (Some(c), pick(c))).collect(),
     };
     vec![
-        of("Delay", false, Direction::Down, |column| &column.delay),
-        of("Delay variation, down", false, Direction::Down, |column| &column.delay_variation),
-        of("Delay variation, up", false, Direction::Up, |column| &column.delay_variation),
-        of("Loss, down", false, Direction::Down, |column| &column.loss),
-        of("Loss, up", false, Direction::Up, |column| &column.loss),
-        of("Start slew", true, Direction::Down, |column| &column.slew),
-        Part { title: "Pages", slow: true, rows: vec![(None, &told.web)] },
+        of("Delay", false, Direction::Down, |column| &column.delay, |cell| cell.delay),
+        of(
+            "Delay variation, down",
+            false,
+            Direction::Down,
+            |column| &column.delay_variation,
+            |cell| cell.delay_variation,
+        ),
+        of("Delay variation, up", false, Direction::Up, |column| &column.delay_variation, |cell| cell.delay_variation),
+        of("Loss, down", false, Direction::Down, |column| &column.loss, |cell| cell.loss),
+        of("Loss, up", false, Direction::Up, |column| &column.loss, |cell| cell.loss),
+        of("Start slew", true, Direction::Down, |column| &column.slew, |cell| cell.slew),
+        Part { title: "Pages", slow: true, rows: vec![(None, &told.web)], whole: |_| None },
     ]
 }
 
-fn panel(part: &Part<'_>, told: &Equaliser, scene: &Scene<'_>) -> TimePanel {
+fn panel(run: &Analysis, part: &Part<'_>, told: &Equaliser, scene: &Scene<'_>) -> TimePanel {
     let rows: Vec<_> = part.rows.iter().filter(|(_, bars)| bars.0.iter().any(Option::is_some)).collect();
     let both_families =
         AddressFamily::ALL.iter().all(|family| told.columns.iter().any(|column| column.family == *family));
@@ -98,7 +108,7 @@ fn panel(part: &Part<'_>, told: &Equaliser, scene: &Scene<'_>) -> TimePanel {
             let left = from + number as f64 * width;
             let ends = bar.map(|points| (base, base + (points / PART * FULL).clamp(STUB, FULL)));
             // A sliver between bars, so that each can be told from the next.
-            let gap = width * 0.08;
+            let gap = (width * 0.08).min(scene.time.length() * 0.002);
             [(left + gap, ends), (left + width - gap, ends), (left + width - gap, None)]
         };
         let range = bars.0.iter().enumerate().flat_map(bar).collect();
@@ -109,7 +119,20 @@ fn panel(part: &Part<'_>, told: &Equaliser, scene: &Scene<'_>) -> TimePanel {
             Some(column) if both_families => format!("{} {}", column.class, crate::label::family_word(column.family)),
             Some(column) => column.class.to_string(),
         };
-        panel.rows.push(name);
+        panel.rows.push((name, over_load(run, part, *column)));
     }
     panel
+}
+
+/// What a row has of the score, whose window is the scored part of the load.
+fn over_load(run: &Analysis, part: &Part<'_>, column: Option<&Column>) -> String {
+    let points = run.scores.composite.as_ref().and_then(|composite| match column {
+        None => composite.parts.web,
+        Some(column) => composite
+            .cells
+            .iter()
+            .find(|c| (c.class, c.family, c.direction) == (column.class, column.family, column.direction))
+            .and_then(part.whole),
+    });
+    points.map_or_else(String::new, |points| format!("{points:.1} of {PART:.0} over the load"))
 }

@@ -14,8 +14,8 @@ use crate::time_chart::{self, Scene, Shown, observed};
 use crate::time_panel::{Quantity, TimeLine, TimePanel};
 use crate::words;
 
-/// Pixels.
-const HEIGHT: f64 = 200.0;
+/// Pixels, of a way on which something happened, and of one on which nothing did.
+const HEIGHTS: [f64; 2] = [200.0, 66.0];
 /// Seconds: ten packets of the usual probe.
 const FINEST: f64 = 0.2;
 
@@ -57,7 +57,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
 
 fn panel(run: &Analysis, times: &FateTimes, scene: &Scene<'_>, direction: Direction) -> TimePanel {
     let bins = scene.bins(FINEST);
-    let mut panel = TimePanel::new(format!("On the way {direction}"), Quantity::Count, "packets", HEIGHT);
+    let mut panel = TimePanel::new(format!("On the way {direction}"), Quantity::Count, "packets", 0.0);
     panel.how = "packets in a bin, all UDP probes".to_owned();
     panel.heads = vec!["in all"];
     let fate = run.packet_fates.pooled(direction).and_then(|fate: &DirectionFate| fate.all);
@@ -85,6 +85,8 @@ fn panel(run: &Analysis, times: &FateTimes, scene: &Scene<'_>, direction: Direct
         let figures = vec![words::count(times.len() as u64)];
         panel.lines.push(TimeLine { name: name.to_owned(), points, colour, width: 1.5, dash, figures });
     }
+    let [eventful, quiet] = HEIGHTS;
+    panel.height = if panel.values().any(|count| count > 0.0) { eventful } else { quiet };
     if let Some(fate) = fate {
         let share = if fate.share_least < fate.share_most {
             format!("{} to {}", words::percent(fate.share_least), words::percent(fate.share_most))

@@ -15,7 +15,7 @@ use crate::figure::{Align, Frame, TextStyle};
 use crate::font::Weight;
 use crate::page::{MARGIN, Page, SIDE_RIGHT};
 use crate::theme::Theme;
-use crate::time_chart::title;
+use crate::time_chart::{introduce, title};
 use crate::words;
 
 /// Most runs below each other.
@@ -26,6 +26,8 @@ const CLASSES: f64 = 150.0;
 const WIDEST: f64 = 260.0;
 /// Height of a row, pixels.
 const ROW: f64 = 26.0;
+/// Most changed code points that all have a row.
+const MOST_ALTERED: usize = 24;
 /// Between cells, pixels.
 const GAP: f64 = 2.0;
 
@@ -47,10 +49,7 @@ impl Chart for MarkingsChart {
         }
         let names = words::run_names(runs);
         let mut page = Page::new(theme, title(runs, &names), Axis::between(0.0, 1.0, 1), Vec::new());
-        if let &[run] = runs {
-            page.subtitle(&words::circumstances(run));
-            page.warnings(&words::warnings(run));
-        }
+        introduce(&mut page, runs, &names);
         if runs.iter().all(|run| run.markings.paths.is_empty()) {
             page.message("Nothing to draw. No packets that tell with which marking they arrived.");
             return Ok(page.finish());
@@ -109,7 +108,7 @@ fn table(page: &mut Page<'_>, run: &Analysis) {
             page.figure.rect(frame, &cell.outcome.tint(theme));
             let style = TextStyle::left(12.0, Weight::Regular, theme.ink);
             page.figure.text(frame.left + 7.0, top + 5.5, &cell.words, style);
-            let style = TextStyle { align: Align::Right, ..TextStyle::left(10.5, Weight::Regular, theme.muted) };
+            let style = TextStyle { align: Align::Right, ..TextStyle::left(10.5, Weight::Regular, theme.ink) };
             page.figure.text(frame.left + frame.width - 6.0, top + 6.5, &cell.count, style);
         }
     }
@@ -127,7 +126,12 @@ fn rows(run: &Analysis) -> BTreeSet<u8> {
     let marked = run.markings.flows.iter().map(|flow| flow.flow.class);
     let mut rows: BTreeSet<u8> = streams.chain(probes).chain(marked).map(|class| class.dscp().value()).collect();
     let phases = run.markings.paths.iter().flat_map(|path| path.idle.iter().chain(&path.load));
-    rows.extend(phases.flat_map(|phase| &phase.altered).map(|point| point.dscp));
+    let altered: BTreeSet<u8> = phases.flat_map(|phase| &phase.altered).map(|point| point.dscp).collect();
+    // A path that changes nearly all is told by the classes that have a name.
+    let many = altered.len() > MOST_ALTERED;
+    let has_name =
+        |dscp: &u8| Dscp::new(*dscp).is_some_and(|dscp| !ServiceClass::of(dscp).to_string().starts_with("DSCP"));
+    rows.extend(altered.into_iter().filter(|dscp| !many || has_name(dscp)));
     rows
 }
 
@@ -224,11 +228,20 @@ fn outcome(path: &MarkingPath, phase: &MarkingPhase, loaded: bool, dscp: u8) -> 
     }
 }
 
-/// What is to be said of the code points without a row.
+/// What is to be said of the code points without a row: what becomes of how many.
 fn others(path: &MarkingPath, rows: &BTreeSet<u8>) -> String {
-    let others = (0..64).filter(|dscp| !rows.contains(dscp));
-    let arrived = others.filter(|dscp| packets(path, *dscp, None).0 > 1).count();
-    if arrived == 0 { "not tested".to_owned() } else { format!("{arrived} as sent") }
+    let mut told: Vec<(String, usize)> = Vec::new();
+    for dscp in (0..64).filter(|dscp| !rows.contains(dscp)) {
+        let words = cell(path, dscp).words;
+        match told.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, count)) => *count += 1,
+            None => told.push((words, 1)),
+        }
+    }
+    told.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let said: Vec<String> = told.iter().take(2).map(|(words, count)| format!("{count} {words}")).collect();
+    let more = if told.len() > said.len() { ", …" } else { "" };
+    said.join(", ") + more
 }
 
 /// `part` of the colour `over` on the colour `under`, both `#rrggbb`.

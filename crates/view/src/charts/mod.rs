@@ -12,6 +12,7 @@ mod loss;
 mod markings;
 mod overview;
 mod share;
+mod side_by_side;
 mod start_slew;
 mod tcp;
 mod upload;

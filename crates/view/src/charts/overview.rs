@@ -3,6 +3,7 @@
 use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
+use super::side_by_side;
 use crate::chart::{Chart, Drawing};
 use crate::error::ViewError;
 use crate::page::{Page, time_axis};
@@ -18,12 +19,14 @@ impl Chart for Overview {
     }
 
     fn about(&self) -> &'static str {
-        "what the load did to the delay: download, upload and round-trip delay of one run over time"
+        "what the load did to the delay: download, upload and round-trip delay over time"
     }
 
     fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        let &[run] = runs else {
-            return Err(ViewError::Runs { chart: self.name(), takes: "one run", given: runs.len() });
+        let run = match runs {
+            [run] => run,
+            _ if (2..=side_by_side::MOST).contains(&runs.len()) => return Ok(side_by_side::draw(runs, theme)),
+            _ => return Err(ViewError::Runs { chart: self.name(), takes: "one to four runs", given: runs.len() }),
         };
         let mut page = Page::new(theme, words::title(run), time_axis(runs), run.phases.clone());
         page.subtitle(&words::circumstances(run));

@@ -53,7 +53,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     }
     shown.notes = vec![
         super::bins_words(&widths),
-        "Streams stand on each other: the height of a colour is the rate of its stream, the black line is the sum."
+        "Streams stand on each other: the height of a colour is the rate of its stream, the thick line is the sum."
             .to_owned(),
     ];
     shown

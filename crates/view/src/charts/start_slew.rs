@@ -60,7 +60,7 @@ fn first_seconds(runs: &[&Analysis]) -> Axis {
     let length = (last - first + 2.0 * rise).clamp(least, most);
     let step = nice_step(length / f64::from(TICKS));
     let from = ((first - step / 2.0) / step).floor() * step;
-    Axis::between(from, from + ((first + length - from) / step).ceil() * step, TICKS)
+    Axis { min: from, max: from + ((first + length - from) / step).ceil() * step, step }
 }
 
 fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
@@ -77,7 +77,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     }
     shown.notes = vec![
         super::bins_words(&widths),
-        "Strokes above: the first octet of each stream arrives. Times beside count from the planned start: until the first octet \
+        "Strokes above: the first octet of each stream arrives, a lane for each class. Times beside count from the planned start: until the first octet \
          arrived, and until half of the final rate was reached; connect is from the first SYN to the end of the handshake, before \
          the load."
             .to_owned(),
@@ -87,7 +87,9 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
 
 fn panel(run: &Analysis, slew: &DirectionSlew, scene: &Scene<'_>, direction: Direction) -> (TimePanel, f64) {
     let goodput = &run.goodput(direction).flows;
-    let finest = goodput.iter().flat_map(|flow| &flow.series).map(|point| point.over.as_secs_f64()).fold(0.0, f64::max);
+    // As fine as it was sampled: the last interval, which may be longer, lies far behind.
+    let finest =
+        goodput.iter().filter_map(|flow| flow.series.first()).map(|point| point.over.as_secs_f64()).fold(0.0, f64::max);
     let bins = scene.bins(finest);
     let mut panel = TimePanel::new(direction_word(direction), Quantity::Rate, "rate", HEIGHT);
     panel.how = "per stream, at the start of the load".to_owned();
@@ -113,7 +115,5 @@ fn panel(run: &Analysis, slew: &DirectionSlew, scene: &Scene<'_>, direction: Dir
             }
         }
     }
-    // Strokes of one colour are drawn together.
-    panel.strokes.sort_by(|a, b| a.1.cmp(b.1).then(a.0.total_cmp(&b.0)));
     (panel, bins.width)
 }
