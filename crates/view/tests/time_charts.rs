@@ -229,21 +229,17 @@ fn tcp_is_drawn_as_both_kernels_tell_it() {
     let picture = drawn("tcp", &[&steady()]);
     let lines = picture.lines(THEME.best_effort);
     assert_eq!(lines.len(), 14, "seven panels each way");
-    let event = |count: f64| move |at: f64| if (30.0..30.5).contains(&at) { count } else { 0.0 };
     for (place, constant) in [(0, 100.0), (1, 40.0), (2, 2.0), (3, 3.0), (5, 3.0)] {
         for way in [0, 7] {
             assert_follows(&read(&picture, lines[place + way]), constant / 50.0, |_| constant);
         }
     }
     for (place, count) in [(4, 5.0), (6, 4.0)] {
-        // Level from edge to edge: the points of an edge are of both bins.
-        let points = read(&picture, lines[place]);
-        let inside: Vec<_> = points.into_iter().filter(|(at, _)| (at % 0.5 - 0.25).abs() > 0.3).collect();
-        assert!(inside.is_empty(), "points lie on edges: {inside:?}");
+        // Level from edge to edge of the bin.
         let highest = read(&picture, lines[place]).into_iter().filter(|(_, value)| *value > 0.1).collect::<Vec<_>>();
         assert_eq!(highest.len(), 2, "{highest:?}");
         assert!((highest[0].0 - 30.0).abs() < TIME_TOLERANCE && (highest[1].0 - 30.5).abs() < TIME_TOLERANCE);
-        assert!(highest.iter().all(|(at, value)| (value - event(count)(at.min(30.4))).abs() < 0.2), "{highest:?}");
+        assert!(highest.iter().all(|(_, value)| (value - count).abs() < 0.2), "{highest:?}");
     }
     for words in ["sender: server", "receiver: client", "kB", "TCP_INFO"] {
         assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
@@ -295,11 +291,12 @@ fn bars_of_the_equaliser_are_as_high_as_their_points() {
     .unwrap();
     // The panel of delay is the first; its rows are 24 pixels each, of which a full bar takes 0.86.
     let ef = told.columns.iter().find(|column| column.class == rrul_model::marking::ServiceClass::EF).unwrap();
-    let bars: Vec<&[f64; 4]> =
-        picture.boxes.iter().filter(|shape| shape.0 == THEME.expedited).map(|shape| &shape.1).collect();
-    let row = bars[0];
-    assert!((picture.seconds(row[0]) - 0.08).abs() < 0.2, "{row:?}");
-    assert!((row[3] - row[1] - 24.0 * 0.86).abs() < 0.3, "the tallest of {row:?} is full on the idle line");
+    // All bars of a row are one shape: from the first of the idle line, and as high as that is.
+    let is_row = |sides: &[f64; 4]| {
+        (sides[3] - sides[1] - 24.0 * 0.86).abs() < 0.3 && (picture.seconds(sides[0]) - 0.08).abs() < 0.1
+    };
+    let rows = picture.boxes.iter().filter(|shape| shape.0 == THEME.expedited && is_row(&shape.1)).count();
+    assert!(rows >= 3, "{:?}", picture.boxes);
     assert!(ef.delay.0[2].is_some_and(|points| points > 19.9), "{:?}", ef.delay);
     for words in ["Delay variation, up", "0 to 20 points a row", "of 20 over the load", "Pages"] {
         assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
