@@ -44,9 +44,8 @@ impl Quantity {
             Self::Rate => Unit::of_rates(base.max),
             Self::Delay => Unit::of_delays(base.max),
             Self::Octets => Unit::of_octets(base.max),
-            Self::Count => Unit { size: 1.0, name: "" },
             Self::Share => Unit { size: 0.01, name: "%" },
-            Self::Index => Unit { size: 1.0, name: "" },
+            Self::Count | Self::Index => Unit { size: 1.0, name: "" },
         };
         let axis = match self {
             Self::Share => Axis { min: 0.0, max: 100.0, step: 25.0 },

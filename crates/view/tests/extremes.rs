@@ -104,8 +104,12 @@ fn over_time(mut run: Analysis) -> Analysis {
     }
     for host in &mut run.host_series {
         host.send_lateness = some.iter().map(|at| (*at, Delay(at.0))).collect();
-        host.cores.iter_mut().flat_map(|core| &mut core.series).for_each(|point| point.busy = f64::NAN);
-        host.drops.iter_mut().for_each(|kind| kind.series = some.iter().map(|at| (*at, u64::MAX)).collect());
+        for point in host.cores.iter_mut().flat_map(|core| &mut core.series) {
+            point.busy = f64::NAN;
+        }
+        for kind in &mut host.drops {
+            kind.series = some.iter().map(|at| (*at, u64::MAX)).collect();
+        }
     }
     for direction in [&mut run.packet_fate_series.up, &mut run.packet_fate_series.down].into_iter().flatten() {
         (direction.lost, direction.unattributed, direction.reordered) = (some.clone(), some.clone(), None);

@@ -77,7 +77,9 @@ fn readings(
         };
         readings.entry(row.flow).or_default().push(reading(&row, at, length));
     }
-    readings.values_mut().for_each(|readings| readings.sort_by_key(|reading| reading.at));
+    for readings in readings.values_mut() {
+        readings.sort_by_key(|reading| reading.at);
+    }
     readings
 }
 

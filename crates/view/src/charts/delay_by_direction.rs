@@ -48,7 +48,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     };
     let bins = scene.bins(FINEST);
     let mut round_trip = round_trip(run, scene, &bins);
-    round_trip.how = "there and back, median of each UDP probe flow".to_owned();
+    round_trip.how = "there and back, median of each UDP probe flow".into();
 
     let mut panels = vec![round_trip];
     let bound = Delay(clocks.bound_ns);

@@ -28,7 +28,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>, direction: Direction, alon
     let [large, small] = HEIGHTS;
     let height = if alone { large } else { small };
     let mut panel = TimePanel::new(direction_word(direction), Quantity::Rate, "rate", height);
-    panel.how = "per stream".to_owned();
+    panel.how = "per stream".into();
     panel.heads = vec!["mean"];
     for (flow, look) in flows.iter().zip(flow_looks(&labels, Naming::Streams, scene.theme)) {
         panel.lines.push(TimeLine {

@@ -80,7 +80,7 @@ fn name(point: ObservationPoint) -> &'static str {
 fn processor(run: &Analysis, host: &HostSeries, scene: &Scene<'_>) -> TimePanel {
     let bins = scene.bins(SECOND);
     let mut panel = TimePanel::new(format!("Processor, {}", name(host.host)), Quantity::Share, "processor", HEIGHT);
-    panel.how = "each core".to_owned();
+    panel.how = "each core".into();
     let line = |(index, core): (usize, &CoreSeries)| {
         let points = bins.means(core.series.iter().map(|point| (point.at.seconds(), point.busy)));
         let (name, colour, dash) = match (host.cores.len() > NAMED_CORES, index < NAMED_CORES / 2) {
@@ -107,7 +107,7 @@ fn lateness(run: &Analysis, host: &HostSeries, scene: &Scene<'_>) -> TimePanel {
         host.send_lateness.iter().map(|(at, delay)| DelayPoint { at: *at, delay: Some(*delay) }).collect();
     let binned = bins.delays(packets.iter());
     let mut panel = TimePanel::new(format!("Send lateness, {}", name(host.host)), Quantity::Delay, "lateness", HEIGHT);
-    panel.how = "packets handed to the kernel, against their schedule".to_owned();
+    panel.how = "packets handed to the kernel, against their schedule".into();
     let ends = |bin: &crate::bins::DelayBin| {
         bin.lowest.zip(bin.highest).map(|(low, high)| (nanoseconds(low), nanoseconds(high)))
     };
@@ -137,7 +137,7 @@ fn lateness(run: &Analysis, host: &HostSeries, scene: &Scene<'_>) -> TimePanel {
 fn drops(host: &HostSeries, scene: &Scene<'_>) -> Option<TimePanel> {
     let bins = scene.bins(SECOND);
     let mut panel = TimePanel::new(format!("Drops, {}", name(host.host)), Quantity::Count, "drops", HEIGHT);
-    panel.how = "packets in a bin, the whole host's".to_owned();
+    panel.how = "packets in a bin, the whole host's".into();
     panel.heads = vec!["in all"];
     for (index, kind) in host.drops.iter().enumerate() {
         let all = kind.series.iter().map(|(_, packets)| *packets).fold(0, u64::saturating_add);

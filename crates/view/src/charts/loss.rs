@@ -58,7 +58,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
 fn panel(run: &Analysis, times: &FateTimes, scene: &Scene<'_>, direction: Direction) -> TimePanel {
     let bins = scene.bins(FINEST);
     let mut panel = TimePanel::new(format!("On the way {direction}"), Quantity::Count, "packets", 0.0);
-    panel.how = "packets in a bin, all UDP probes".to_owned();
+    panel.how = "packets in a bin, all UDP probes".into();
     panel.heads = vec!["in all"];
     let fate = run.packet_fates.pooled(direction).and_then(|fate: &DirectionFate| fate.all);
     let theme = scene.theme;

@@ -64,7 +64,7 @@ fn panel(goodput: &DirectionGoodput, scene: &Scene<'_>, direction: Direction) ->
     let finest = flows.iter().flat_map(|flow| &flow.series).map(|point| point.over.as_secs_f64()).fold(0.0, f64::max);
     let bins = scene.bins(finest);
     let mut panel = TimePanel::new(direction_word(direction), Quantity::Rate, "sum", HEIGHT);
-    panel.how = "streams stacked".to_owned();
+    panel.how = "streams stacked".into();
     panel.heads = vec!["mean", "of the sum"];
     panel.headline = Some((
         format!("sum of {}, mean over the load", words::counted(flows.len(), "stream")),

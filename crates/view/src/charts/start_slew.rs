@@ -92,7 +92,7 @@ fn panel(run: &Analysis, slew: &DirectionSlew, scene: &Scene<'_>, direction: Dir
         goodput.iter().filter_map(|flow| flow.series.first()).map(|point| point.over.as_secs_f64()).fold(0.0, f64::max);
     let bins = scene.bins(finest);
     let mut panel = TimePanel::new(direction_word(direction), Quantity::Rate, "rate", HEIGHT);
-    panel.how = "per stream, at the start of the load".to_owned();
+    panel.how = "per stream, at the start of the load".into();
     panel.heads = vec!["connect", "first octet", "half rate"];
     let median = slew.pooled.half_rate.p50_ns.map_or_else(|| "never".to_owned(), |ns| Delay(ns).to_string());
     panel.headline = Some(("until half of the final rate, median".to_owned(), median));
