@@ -18,12 +18,14 @@ use crate::metrics::delay_variation::RoundTripVariation;
 use crate::metrics::ecn::EcnReport;
 use crate::metrics::global_synchronization::GlobalSynchronization;
 use crate::metrics::host_health::HostHealth;
+use crate::metrics::host_series::HostSeries;
 use crate::metrics::icmp_messages::IcmpMessages;
 use crate::metrics::link_octets::LinkOctets;
 use crate::metrics::marking_path::Markings;
 use crate::metrics::name_lookups::NameLookups;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
+use crate::metrics::packet_fate_series::PacketFateSeries;
 use crate::metrics::page_loads::PageLoads;
 use crate::metrics::recovery::Recovery;
 use crate::metrics::saturation::Saturations;
@@ -36,6 +38,7 @@ use crate::metrics::stream_delay::StreamDelay;
 use crate::metrics::stream_limits::StreamLimits;
 use crate::metrics::tcp_loss::TcpLoss;
 use crate::metrics::tcp_round_trip::TcpRoundTrip;
+use crate::metrics::tcp_series::TcpSeries;
 use crate::metrics::voip::Voip;
 use crate::score::Scores;
 use crate::statistics::percentile::DelayStatistics;
@@ -92,12 +95,16 @@ pub struct Analysis {
     pub round_trip_variation: Vec<RoundTripVariation>,
     /// The kernel's round-trip time of each stream of the load.
     pub tcp_round_trip: Vec<TcpRoundTrip>,
+    /// What both ends' kernels told of each stream of the load over time.
+    pub tcp_series: Vec<TcpSeries>,
     /// Closed-loop flows.
     pub transaction_flows: Vec<TransactionFlow>,
     /// Test packets of the flows pooled in `round_trip_delay`, over all phases.
     pub loss: Loss,
     /// What became of test packets on either way.
     pub packet_fates: PacketFates,
+    /// When that was.
+    pub packet_fate_series: PacketFateSeries,
     /// Loss of the streams of the load, as their senders know it.
     pub tcp_loss: Vec<TcpLoss>,
     /// What ICMP said of test packets.
@@ -150,6 +157,8 @@ pub struct Analysis {
     pub link_octets: LinkOctets,
     /// How both hosts fared: what they dropped themselves, what lay in their own queues.
     pub hosts: Vec<HostHealth>,
+    /// How they fared over time.
+    pub host_series: Vec<HostSeries>,
 }
 
 impl Analysis {

@@ -22,9 +22,10 @@ use crate::metrics::steadiness::{self, Stationarity};
 use crate::metrics::traffic::Traffic;
 use crate::metrics::{
     browser_load, class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput,
-    host_health, icmp_messages, link_octets, loss, marking_path, marking_tally, name_lookups, one_way_delay,
-    packet_fate, page_loads, processor_load, send_lateness, sharing, short_flows, start_slew, start_spread,
-    stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, transactions, voip,
+    host_health, host_series, icmp_messages, link_octets, loss, marking_path, marking_tally, name_lookups,
+    one_way_delay, packet_fate, packet_fate_series, page_loads, processor_load, send_lateness, sharing, short_flows,
+    start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, tcp_series, transactions,
+    voip,
 };
 use crate::recorded_time;
 use crate::score::{Distance, Scores};
@@ -119,6 +120,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         partial,
         loss: loss::of(&round_trip_delay),
         packet_fates: packet_fate::packet_fates(&attributed, &judgement, loaded),
+        packet_fate_series: packet_fate_series::packet_fate_series(&attributed, &judgement),
         tcp_loss: tcp_loss::tcp_loss(recording),
         icmp_messages: icmp_messages::icmp_messages(recording),
         skipped,
@@ -134,6 +136,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         ),
         round_trip_variation: delay_variation::of_round_trips(&probes, &judgement),
         tcp_round_trip: tcp_round_trip::tcp_round_trip(recording, offset.as_ref()),
+        tcp_series: tcp_series::tcp_series(recording, offset.as_ref()),
         transaction_flows: transactions::transactions(recording, end),
         start_spread: start_spread::start_spread(recording),
         start_slew,
@@ -156,6 +159,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         class_treatment: ClassTreatment::default(),
         link_octets,
         hosts: host_health::hosts(recording),
+        host_series: host_series::host_series(recording, offset.as_ref()),
         scores: Scores::default(),
     };
     analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, scored_load, end - waiting_time);

@@ -249,15 +249,26 @@ pub(crate) struct PlotArguments {
     /// The recordings
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// The chart, a name from `rrul list charts`
+    /// The chart, a name from `rrul list charts`; "all" draws every chart that these recordings can show
     #[arg(long, default_value = "overview", value_name = "CHART")]
     pub(crate) chart: String,
-    /// Where to write it; the ending says the format: .svg or .png [default: NAME-CHART.svg]
+    /// Where to write it; the ending says the format: .svg or .png [default: NAME-CHART.svg]; of "all", a folder [default: NAME-charts]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Colours
+    #[arg(long, default_value = "light", value_name = "THEME")]
+    pub(crate) theme: ThemeChoice,
     /// Write over a chart that is there
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ThemeChoice {
+    /// Dark on white, for screens and paper
+    Light,
+    /// Light on dark, for slides
+    Dark,
 }
 
 #[derive(Debug, Args)]

@@ -102,6 +102,17 @@ impl Unit {
         Self { size, name }
     }
 
+    /// The unit for counts of octets up to this many.
+    pub(crate) fn of_octets(top: f64) -> Self {
+        let (size, name) = match top {
+            t if t >= 1e9 => (1e9, "GB"),
+            t if t >= 1e6 => (1e6, "MB"),
+            t if t >= 1e3 => (1e3, "kB"),
+            _ => (1.0, "B"),
+        };
+        Self { size, name }
+    }
+
     /// A rate in this unit, three significant figures, without the name.
     pub(crate) fn rate(self, rate: BitRate) -> String {
         figures(rate.0 as f64 / self.size)
@@ -114,7 +125,7 @@ impl Unit {
 }
 
 /// Three significant figures: 0.05, 4.21, 16.8, 551. Whole numbers above that.
-fn figures(value: f64) -> String {
+pub(crate) fn figures(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 => 0,
         v if v < 9.995 => 2,
@@ -174,6 +185,9 @@ mod tests {
     fn units_follow_the_scale() {
         for (top, name) in [(5e9, "Gbit/s"), (20e6, "Mbit/s"), (5e3, "kbit/s"), (900.0, "bit/s")] {
             assert_eq!(Unit::of_rates(top).name, name);
+        }
+        for (top, name) in [(2e9, "GB"), (3e6, "MB"), (5e3, "kB"), (900.0, "B")] {
+            assert_eq!(Unit::of_octets(top).name, name);
         }
         for (top, name) in [(50e3, "µs"), (18e6, "ms"), (5e9, "ms"), (12e9, "s")] {
             assert_eq!(Unit::of_delays(top).name, name);

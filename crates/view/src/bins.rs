@@ -53,10 +53,11 @@ impl Bins {
             let (Some(mut index), true) = (self.index(from), over > 0.0) else { continue };
             while index < self.count {
                 let edge = (self.first + index as f64) * self.width;
-                let share = to.min(edge + self.width) - from.max(edge);
-                if share <= 0.0 {
+                if edge >= to {
                     break;
                 }
+                // Rounding may put a point that begins on an edge into the bin before, of which it then has nothing.
+                let share = (to.min(edge + self.width) - from.max(edge)).max(0.0);
                 bits[index] += point.rate.0 as f64 * share;
                 covered[index] += share;
                 index += 1;
@@ -65,6 +66,37 @@ impl Bins {
         // Under a thousandth of a bin is the rounding of its edges, not a measurement.
         let mean = |index: usize| (covered[index] > self.width * 1e-3).then(|| bits[index] / covered[index]);
         (0..self.count).map(|index| (self.middle(index), mean(index))).collect()
+    }
+
+    /// The values whose time falls into each bin, in their order; with the middles of the bins, seconds.
+    pub(crate) fn values(&self, values: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, Vec<f64>)> {
+        let mut binned: Vec<(f64, Vec<f64>)> = (0..self.count).map(|bin| (self.middle(bin), Vec::new())).collect();
+        for (seconds, value) in values.filter(|(_, value)| value.is_finite()) {
+            if let Some((_, values)) = self.index(seconds).and_then(|index| binned.get_mut(index)) {
+                values.push(value);
+            }
+        }
+        binned
+    }
+
+    /// The mean of the values in each bin; `None` without any.
+    pub(crate) fn means(&self, values: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, Option<f64>)> {
+        let mean = |values: &[f64]| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+        self.values(values).into_iter().map(|(at, values)| (at, mean(&values))).collect()
+    }
+
+    /// The sum of the values in each bin, level from edge to edge; `None` where the bin's middle is not within `observed`.
+    pub(crate) fn sums(
+        &self,
+        values: impl Iterator<Item = (f64, f64)>,
+        observed: (f64, f64),
+    ) -> Vec<(f64, Option<f64>)> {
+        let edges = |(at, values): (f64, Vec<f64>)| {
+            let inside = !values.is_empty() || (observed.0 < at && at < observed.1);
+            let sum = inside.then(|| values.iter().sum::<f64>());
+            [(at - self.width / 2.0, sum), (at + self.width / 2.0, sum)]
+        };
+        self.values(values).into_iter().flat_map(edges).collect()
     }
 
     /// The delays in each bin, by the time at which packets were sent.
@@ -140,6 +172,26 @@ mod tests {
         assert!((rates[0].1.unwrap() - (25.0 + 20.0) / 0.75).abs() < 1e-6, "{:?}", rates[0]);
         assert!((rates[1].1.unwrap() - 40.0).abs() < 1e-6);
         assert_eq!(rates[2].1, None);
+    }
+
+    #[test]
+    fn points_as_wide_as_bins_leave_no_gap() {
+        let bins = Bins::over(10.8, 13.0, 0.1);
+        let series: Vec<RatePoint> = (0..20).map(|step| rate(11_050 + 100 * step, 100, 100)).collect();
+        let measured = bins.rates(&series).into_iter().filter(|(_, rate)| rate.is_some()).count();
+        assert_eq!(measured, 20);
+    }
+
+    #[test]
+    fn values_are_counted_where_they_fall_and_a_bin_without_any_is_nought_only_where_one_looked() {
+        let bins = Bins::over(0.0, 160.0, 0.1);
+        let values = || [(0.2, 3.0), (0.9, 5.0), (2.0, 7.0), (500.0, 9.0), (1.5, f64::NAN)].into_iter();
+        let means = bins.means(values());
+        assert_eq!(means[..3].iter().map(|mean| mean.1).collect::<Vec<_>>(), [Some(4.0), None, Some(7.0)]);
+        let sums = bins.sums(values(), (0.0, 3.0));
+        let expected = [(0.0, Some(8.0)), (1.0, Some(8.0)), (1.0, Some(0.0)), (2.0, Some(0.0)), (2.0, Some(7.0))];
+        assert_eq!(sums[..5], expected);
+        assert_eq!(sums[6], (3.0, None), "nobody looked there");
     }
 
     #[test]

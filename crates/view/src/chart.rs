@@ -33,4 +33,6 @@ pub struct Drawing {
     pub height: u32,
     /// What it shows, for the name of a file, a tab, or a reader that speaks.
     pub title: String,
+    /// Why there is nothing on it but words; `None` when there is something to see.
+    pub nothing: Option<String>,
 }

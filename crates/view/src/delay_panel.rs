@@ -15,8 +15,8 @@ use crate::label::{Naming, is_icmp, names, pooled};
 use crate::page::{PITCH, Page, PanelPlan, SIDE_LEFT, SIDE_RIGHT};
 use crate::words;
 
-/// Pixels.
-const HEIGHT: f64 = 228.0;
+/// Pixels, among other panels.
+pub(crate) const HEIGHT: f64 = 228.0;
 /// Steps of the vertical axis.
 const STEPS: u32 = 5;
 /// Most probe flows named; the figures of the others are in the summary.
@@ -79,7 +79,7 @@ pub(crate) fn beyond<'p>(packets: impl Iterator<Item = &'p DelayPoint>, top: f64
 }
 
 /// Adds the panel, for a run with probe flows; gives the width of its bins in seconds.
-pub(crate) fn draw(page: &mut Page<'_>, run: &Analysis, last: bool) -> f64 {
+pub(crate) fn draw(page: &mut Page<'_>, run: &Analysis, height: f64, last: bool) -> f64 {
     let flows = &run.delay_flows;
     let all = || flows.iter().flat_map(|flow| &flow.series);
     // Bins with fewer than a handful of packets have no median worth drawing: 0.2 s holds ten of the usual 20 ms probe.
@@ -102,7 +102,7 @@ pub(crate) fn draw(page: &mut Page<'_>, run: &Analysis, last: bool) -> f64 {
         axis,
         scale: Scale::Linear,
         lanes: 1,
-        height: HEIGHT,
+        height,
         side_height,
         last,
     });

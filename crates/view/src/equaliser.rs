@@ -24,7 +24,7 @@ pub fn text_equaliser(run: &Analysis, style: Style) -> String {
     if let Some(withheld) = &run.scores.withheld {
         return format!("No equaliser: {withheld}.\n");
     }
-    let Some(told) = fitting(run) else { return "No equaliser: there is no idle baseline.\n".to_owned() };
+    let Some(told) = fitting(run, WIDEST) else { return "No equaliser: there is no idle baseline.\n".to_owned() };
     let seconds = told.window_ns as f64 / 1e9;
     let title =
         format!("A block is {seconds} s, slew and pages {} s; full is as on the idle line", seconds * f64::from(SLOW));
@@ -60,11 +60,11 @@ fn slow_place(told: &Equaliser, block: usize) -> usize {
     usize::try_from(within / told.slow_window_ns.max(1)).unwrap_or(usize::MAX)
 }
 
-/// In windows so long that a row fits.
-fn fitting(run: &Analysis) -> Option<Equaliser> {
+/// In windows so long that a row has no more bars than this.
+pub(crate) fn fitting(run: &Analysis, widest: u128) -> Option<Equaliser> {
     let windows = run.phases.iter().filter(|entry| entry.phase != Phase::Before).map(|entry| entry.window);
     let length: u128 = windows.map(|window| window.length().as_nanos()).sum();
-    let times = length.div_ceil(WINDOW.as_nanos() * WIDEST).max(1);
+    let times = length.div_ceil(WINDOW.as_nanos() * widest).max(1);
     Equaliser::of(run, &ScoreCell::all(run), WINDOW.saturating_mul(u32::try_from(times).ok()?))
 }
 

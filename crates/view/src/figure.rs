@@ -38,6 +38,11 @@ impl Frame {
     pub(crate) fn x(&self, axis: &Axis, x: f64) -> f64 {
         self.left + (x - axis.min) / axis.length() * self.width
     }
+
+    /// The pixel at which it shows the value `y` of a linear axis.
+    pub(crate) fn y(&self, axis: &Axis, y: f64) -> f64 {
+        self.top + (axis.max - y) / axis.length() * self.height
+    }
 }
 
 /// Which side of its position a text stands on.
@@ -128,6 +133,9 @@ pub(crate) struct PanelIndex(usize);
 /// Height of a lane of strokes above a panel, pixels.
 pub(crate) const LANE: f64 = 9.0;
 
+/// Words stand on whatever is drawn.
+const IN_FRONT: u16 = 1000;
+
 /// Size of the figures at the axes, pixels.
 const TICK_SIZE: f64 = 11.5;
 
@@ -154,12 +162,29 @@ impl<'a> Figure<'a> {
             Align::Right => "right",
         };
         self.texts.push(json!({
-            "type": "text", "x": number(x), "y": number(y), "silent": true,
+            "type": "text", "x": number(x), "y": number(y), "z": IN_FRONT, "silent": true,
             "style": {
                 "text": printable(text), "fill": style.colour, "align": align, "verticalAlign": "top",
                 "font": format!("{} {}px {}", style.weight.css(), style.size, font::FAMILY),
             },
         }));
+    }
+
+    /// Fills a rectangle; texts written later stand on it.
+    pub(crate) fn rect(&mut self, frame: Frame, colour: &str) {
+        self.texts.push(json!({
+            "type": "rect", "silent": true, "style": { "fill": colour },
+            "shape": {
+                "x": number(frame.left), "y": number(frame.top), "width": number(frame.width), "height": number(frame.height),
+            },
+        }));
+    }
+
+    /// Takes the figures of a panel's vertical axis away: its neighbour's hold, or words stand in their place.
+    pub(crate) fn without_values(&mut self, panel: PanelIndex) {
+        if let Some(axis) = self.y_axes.get_mut(panel.0) {
+            axis["axisLabel"]["show"] = json!(false);
+        }
     }
 
     /// Adds a panel: a frame with its axes. `labelled` says whether the horizontal axis bears figures.
@@ -290,7 +315,8 @@ impl<'a> Figure<'a> {
                 option.insert(name.into(), Value::Array(parts));
             }
         }
-        Drawing { option: Value::Object(option), width: width as u32, height: height as u32, title: printable(title) }
+        let option = Value::Object(option);
+        Drawing { option, width: width as u32, height: height as u32, title: printable(title), nothing: None }
     }
 }
 

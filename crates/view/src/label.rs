@@ -50,7 +50,7 @@ fn name(flow: &FlowLabel, naming: Naming, both_families: bool) -> String {
 }
 
 /// The word for a family in narrow places.
-fn family_word(family: AddressFamily) -> &'static str {
+pub(crate) fn family_word(family: AddressFamily) -> &'static str {
     match family {
         AddressFamily::Ipv4 => "v4",
         AddressFamily::Ipv6 => "v6",

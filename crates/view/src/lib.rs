@@ -27,6 +27,7 @@ mod class_words;
 mod delay_panel;
 mod fate_lines;
 mod figure;
+mod flow_look;
 mod font;
 mod label;
 mod lookup_lines;
@@ -40,6 +41,8 @@ mod score_lines;
 mod stream_lines;
 mod table;
 mod text_scored;
+mod time_chart;
+mod time_panel;
 mod voice_table;
 mod words;
 

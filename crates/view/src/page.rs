@@ -1,5 +1,7 @@
 //! The page of a chart: title, panels one below the other on one time axis, and notes.
 
+mod row;
+
 use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 use rrul_model::phase::{Phase, PhaseWindow};
@@ -13,11 +15,11 @@ use crate::theme::Theme;
 /// Width of every chart, pixels.
 const WIDTH: f64 = 1160.0;
 /// Left edge of all text and, with the figures of the axes beside it, of no panel.
-const MARGIN: f64 = 24.0;
+pub(crate) const MARGIN: f64 = 24.0;
 /// Left edge of the panels.
-const PANEL_LEFT: f64 = 66.0;
+pub(crate) const PANEL_LEFT: f64 = 66.0;
 /// Width of the panels.
-const PANEL_WIDTH: f64 = 786.0;
+pub(crate) const PANEL_WIDTH: f64 = 786.0;
 /// Left edge of the column beside the panels.
 pub(crate) const SIDE_LEFT: f64 = 880.0;
 /// Right edge of that column.
@@ -47,6 +49,7 @@ pub(crate) struct Page<'a> {
     title: String,
     y: f64,
     panels: usize,
+    nothing: Option<String>,
 }
 
 /// A panel to be placed on a page.
@@ -74,7 +77,8 @@ pub(crate) struct PanelPlan<'p> {
 impl<'a> Page<'a> {
     /// A page with its heading. Phases are those of the runs' plan.
     pub(crate) fn new(theme: &'a Theme, title: String, time: Axis, phases: Vec<PhaseWindow>) -> Self {
-        let mut page = Self { figure: Figure::new(theme), theme, time, phases, title, y: 22.0, panels: 0 };
+        let mut page =
+            Self { figure: Figure::new(theme), theme, time, phases, title, y: 22.0, panels: 0, nothing: None };
         let style = TextStyle::left(20.0, Weight::SemiBold, theme.ink);
         for line in wrapped(&page.title.clone(), style, TITLE_LINES) {
             page.figure.text(MARGIN, page.y, &line, style);
@@ -123,6 +127,31 @@ impl<'a> Page<'a> {
         let first = self.panels == 0;
         self.panels += 1;
         self.y += 18.0;
+        self.name_panel(plan);
+        let lanes = LANE * plan.lanes as f64;
+        self.y += 26.0 + lanes + if first { PHASE_NAMES } else { 0.0 };
+        let frame = Frame { left: PANEL_LEFT, top: self.y, width: PANEL_WIDTH, height: plan.height };
+        let index = self.figure.panel(frame, &self.time, &plan.axis, plan.scale, plan.last);
+        self.figure.shade(index, &unloaded(&self.phases));
+        if first {
+            self.name_phases(frame, frame.top - lanes - PHASE_NAMES);
+        }
+        self.y += plan.height.max(plan.side_height);
+        if plan.last {
+            self.name_time(frame.top + frame.height);
+        }
+        (index, frame)
+    }
+
+    /// Writes below the lowest panels what their horizontal axis is.
+    fn name_time(&mut self, bottom: f64) {
+        let style = TextStyle { align: Align::Centre, ..TextStyle::left(12.0, Weight::Regular, self.theme.muted) };
+        self.figure.text(PANEL_LEFT + PANEL_WIDTH / 2.0, bottom + 29.0, "seconds since the run began", style);
+        self.y = self.y.max(bottom + 43.0);
+    }
+
+    /// Writes the line above a panel.
+    fn name_panel(&mut self, plan: &PanelPlan<'_>) {
         let bold = TextStyle::left(14.0, Weight::SemiBold, self.theme.ink);
         let plain = TextStyle::left(12.0, Weight::Regular, self.theme.muted);
         self.figure.text(MARGIN, self.y, plan.title, bold);
@@ -131,36 +160,19 @@ impl<'a> Page<'a> {
             let style = TextStyle { align: Align::Right, colour: self.theme.alarm, ..plain };
             self.figure.text(PANEL_LEFT + PANEL_WIDTH, self.y + 1.5, note, style);
         }
-        let lanes = LANE * plan.lanes as f64;
-        self.y += 26.0 + lanes + if first { PHASE_NAMES } else { 0.0 };
-        let frame = Frame { left: PANEL_LEFT, top: self.y, width: PANEL_WIDTH, height: plan.height };
-        let index = self.figure.panel(frame, &self.time, &plan.axis, plan.scale, plan.last);
-        let shaded: Vec<(f64, f64)> = self
-            .phases
-            .iter()
-            .filter(|entry| entry.phase != Phase::Load)
-            .map(|entry| (entry.window.from.seconds(), entry.window.to.seconds()))
-            .collect();
-        self.figure.shade(index, &shaded);
-        if first {
-            self.name_phases(frame, frame.top - lanes - PHASE_NAMES);
-        }
-        self.y += plan.height.max(plan.side_height);
-        if plan.last {
-            let style = TextStyle { align: Align::Centre, ..plain };
-            let below = frame.top + frame.height + 29.0;
-            self.figure.text(frame.left + frame.width / 2.0, below, "seconds since the run began", style);
-            self.y = self.y.max(below + 14.0);
-        }
-        (index, frame)
     }
 
     /// Writes the names of the phases above the first panel.
     fn name_phases(&mut self, frame: Frame, y: f64) {
         let style = TextStyle::left(11.0, Weight::Regular, self.theme.muted);
         for entry in self.phases.clone() {
-            let from = frame.x(&self.time, entry.window.from.seconds());
-            let to = frame.x(&self.time, entry.window.to.seconds());
+            // A chart of a part of the run shows a part of a phase.
+            let x = |seconds: f64| frame.x(&self.time, seconds.clamp(self.time.min, self.time.max));
+            let (from, to) = (x(entry.window.from.seconds()), x(entry.window.to.seconds()));
+            if to <= from && (self.time.min > entry.window.from.seconds() || entry.window.to.seconds() > self.time.max)
+            {
+                continue;
+            }
             let name = entry.phase.name();
             // The first and the last are short and have room outside the panel; a name that fits nowhere is left out.
             let (x, align) = match entry.phase {
@@ -188,11 +200,42 @@ impl<'a> Page<'a> {
 
     /// The page, cut off below what is on it.
     pub(crate) fn finish(self) -> Drawing {
-        self.figure.finish(WIDTH, (self.y + 22.0).ceil(), &self.title)
+        let drawing = self.figure.finish(WIDTH, (self.y + 22.0).ceil(), &self.title);
+        Drawing { nothing: self.nothing, ..drawing }
+    }
+
+    /// Begins the panels of another run, whose phases these are.
+    pub(crate) fn section(&mut self, name: &str, phases: Vec<PhaseWindow>) {
+        self.y += if self.panels > 0 { 30.0 } else { 14.0 };
+        let style = TextStyle::left(16.0, Weight::SemiBold, self.theme.ink);
+        for line in wrapped(name, style, 1) {
+            self.figure.text(MARGIN, self.y, &line, style);
+        }
+        self.y += 12.0;
+        self.phases = phases;
+        self.panels = 0;
+    }
+
+    /// A line of words in the place of a panel.
+    pub(crate) fn remark(&mut self, text: &str) {
+        let style = TextStyle::left(13.0, Weight::Regular, self.theme.muted);
+        self.y += 14.0;
+        for line in wrapped(text, style, TITLE_LINES) {
+            self.figure.text(MARGIN, self.y, &line, style);
+            self.y += 18.0;
+        }
+    }
+
+    /// Room of this height below what there is; gives its top.
+    pub(crate) fn room(&mut self, height: f64) -> f64 {
+        let top = self.y;
+        self.y += height;
+        top
     }
 
     /// A message in the place of panels.
     pub(crate) fn message(&mut self, text: &str) {
+        self.nothing = Some(text.to_owned());
         let style = TextStyle::left(15.0, Weight::Regular, self.theme.ink);
         self.y += 60.0;
         for line in wrapped(text, style, usize::MAX) {
@@ -225,14 +268,26 @@ fn wrapped(text: &str, style: TextStyle, most: usize) -> Vec<String> {
         last.push('…');
     }
     for line in &mut lines {
-        if style.width(line) > room {
-            // One word longer than the page: a path, or no language at all.
-            let mut kept: String = line.clone();
-            while style.width(&kept) + style.width("…") > room && kept.pop().is_some() {}
-            *line = kept + "…";
-        }
+        // One word longer than the page: a path, or no language at all.
+        *line = cut(line, style, room);
     }
     lines
+}
+
+/// `text`, cut to what fits into `room` pixels.
+fn cut(text: &str, style: TextStyle, room: f64) -> String {
+    if style.width(text) <= room {
+        return text.to_owned();
+    }
+    let mut kept = text.to_owned();
+    while style.width(&kept) + style.width("…") > room && kept.pop().is_some() {}
+    kept + "…"
+}
+
+/// The stretches without load, seconds.
+fn unloaded(phases: &[PhaseWindow]) -> Vec<(f64, f64)> {
+    let stretches = phases.iter().filter(|entry| entry.phase != Phase::Load);
+    stretches.map(|entry| (entry.window.from.seconds(), entry.window.to.seconds())).collect()
 }
 
 /// The time axis that shows all of these runs: their phases and whatever was observed outside them.

@@ -57,6 +57,27 @@ impl Theme {
         runs: ["#e58a1f", "#2f6fde", "#a3216f", "#3aa981"],
     };
 
+    /// Light on dark, for slides and dim rooms; the hues mean the same.
+    pub const DARK: Self = Self {
+        background: "#12171d",
+        ink: "#f1f4f8",
+        muted: "#a3aebb",
+        axis: "#6b7684",
+        grid: "#29313a",
+        idle_shade: "#1a2129",
+        range: "#4a5664",
+        alarm: "#ff5a5f",
+        best_effort: "#5b9bff",
+        background_class: "#46c79a",
+        signaling: "#f2a33c",
+        expedited: "#d64fa0",
+        other_class: "#b8a68c",
+        runs: ["#f2a33c", "#5b9bff", "#d64fa0", "#46c79a"],
+    };
+
+    /// Both themes by the names that the command line knows.
+    pub const NAMED: [(&'static str, Self); 2] = [("light", Self::LIGHT), ("dark", Self::DARK)];
+
     /// The colour of a class.
     ///
     /// Related classes share one: DSCP 1 and 8 are background, 40 is CS5, 44 to 46 are expedited, 0 is best effort.
@@ -145,20 +166,56 @@ mod tests {
     #[test]
     fn the_classes_of_the_default_test_differ_for_every_viewer() {
         // 20 is nearly ten times the just noticeable difference: enough for thin lines.
-        let theme = Theme::LIGHT;
-        let classes = [ServiceClass::BE, ServiceClass::BK, ServiceClass::CS5, ServiceClass::EF];
-        let mut colours = classes.map(|class| theme.class(class)).to_vec();
-        colours.push(theme.ink);
-        assert_apart(&colours, 20.0);
+        for (_, theme) in Theme::NAMED {
+            let classes = [ServiceClass::BE, ServiceClass::BK, ServiceClass::CS5, ServiceClass::EF];
+            let mut colours = classes.map(|class| theme.class(class)).to_vec();
+            colours.push(theme.ink);
+            colours.push(theme.background);
+            assert_apart(&colours, 20.0);
+        }
     }
 
     #[test]
     fn the_runs_of_a_comparison_differ_for_every_viewer() {
-        assert_apart(&Theme::LIGHT.runs, 20.0);
+        for (_, theme) in Theme::NAMED {
+            assert_apart(&theme.runs, 20.0);
+        }
+    }
+
+    #[test]
+    fn a_class_has_nearly_the_same_hue_in_both_themes() {
+        let hue = |colour| {
+            let [_, a, b] = lab(linear(colour));
+            b.atan2(a).to_degrees()
+        };
+        for dscp in [0, 8, 40, 46, 34] {
+            let class = ServiceClass::of(rrul_model::marking::Dscp::new(dscp).unwrap());
+            let [light, dark] = [Theme::LIGHT, Theme::DARK].map(|theme| hue(theme.class(class)));
+            let apart = (light - dark).abs();
+            assert!(apart.min(360.0 - apart) < 30.0, "{class}: {light:.0} and {dark:.0} degrees");
+        }
+    }
+
+    #[test]
+    fn text_can_be_read_on_its_background() {
+        // WCAG 2.1, 1.4.3: 4.5 to 1 for small text.
+        let luminance = |colour| {
+            let [red, green, blue] = linear(colour);
+            0.2126 * red + 0.7152 * green + 0.0722 * blue
+        };
+        for (name, theme) in Theme::NAMED {
+            for colour in [theme.ink, theme.muted, theme.alarm] {
+                let pair = [luminance(colour), luminance(theme.background)];
+                let ratio = (pair[0].max(pair[1]) + 0.05) / (pair[0].min(pair[1]) + 0.05);
+                assert!(ratio >= 4.5, "{colour} in {name}: {ratio:.1}");
+            }
+        }
     }
 
     #[test]
     fn loss_is_never_taken_for_a_mean() {
-        assert_apart(&[Theme::LIGHT.alarm, Theme::LIGHT.ink, Theme::LIGHT.background], 20.0);
+        for (_, theme) in Theme::NAMED {
+            assert_apart(&[theme.alarm, theme.ink, theme.background], 20.0);
+        }
     }
 }

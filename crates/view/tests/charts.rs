@@ -269,7 +269,16 @@ fn a_comparison_says_by_how_much_and_on_which_scale() {
 #[test]
 fn a_chart_refuses_the_wrong_number_of_runs_in_words() {
     let run = nothing();
-    for (chart, given) in [("overview", 0), ("overview", 2), ("comparison", 1), ("comparison", 5)] {
+    for (chart, given) in [
+        ("overview", 0),
+        ("overview", 5),
+        ("comparison", 1),
+        ("comparison", 5),
+        ("delay", 5),
+        ("download", 0),
+        ("tcp", 9),
+        ("markings", 5),
+    ] {
         let error = svg(chart_named(chart).unwrap(), &vec![&run; given], &THEME).unwrap_err();
         assert!(matches!(error, ViewError::Runs { given: told, .. } if told == given), "{error}");
         assert!(error.to_string().contains("run"), "{error}");

@@ -1,9 +1,12 @@
 //! Whatever an analysis holds, a chart and a summary come out, and nothing in them is not a number.
 
+mod over_time;
+mod pages;
 mod synthetic;
 
 use std::time::Duration;
 
+use over_time::furnished;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use rrul_analysis::Analysis;
@@ -13,8 +16,9 @@ use rrul_model::marking::{Dscp, ServiceClass};
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, Delay};
+use rrul_view::charts::CHARTS;
 use rrul_view::svg::{Renderer, with_renderer};
-use rrul_view::{Style, Theme, chart_named, text_comparison, text_summary};
+use rrul_view::{Chart, Style, Theme, ViewError, text_comparison, text_summary};
 use synthetic::{by_phase, delay_flow, direction_goodput, goodput_flow, label, nothing};
 
 /// Times from the usual to the edge of what fits.
@@ -79,9 +83,55 @@ fn analysis() -> impl Strategy<Value = Analysis> {
     })
 }
 
-fn assert_drawn(renderer: &Renderer<'_>, chart: &str, runs: &[&Analysis]) -> Result<(), TestCaseError> {
-    let drawing =
-        chart_named(chart).expect("it is on the shelf").draw(runs, &Theme::LIGHT).expect("the number of runs fits");
+/// The run with what charts over time show beside that, at these times, and with extreme values.
+///
+/// Of few flows: what breaks a chart is not their number, which the other test varies.
+fn over_time(mut run: Analysis) -> Analysis {
+    for goodput in [&mut run.down, &mut run.up] {
+        goodput.flows.truncate(FEW);
+    }
+    run.delay_flows.truncate(FEW);
+    let times: Vec<TestTime> = run.delay_flows.iter().flat_map(|flow| &flow.series).map(|point| point.at).collect();
+    let (mut run, some) = (furnished(run), times.clone());
+    let at = |index: usize, at: TestTime| times.get(index).copied().unwrap_or(at);
+    for stream in &mut run.tcp_series {
+        for (index, reading) in stream.sender.iter_mut().enumerate() {
+            reading.at = at(index, reading.at);
+            reading.retransmitted = u32::MAX - index as u32 * 7;
+            reading.delivery_rate = Some(BitRate(u64::MAX));
+            reading.round_trip = Some(Delay(at(index, TestTime(-1)).0));
+        }
+    }
+    for host in &mut run.host_series {
+        host.send_lateness = some.iter().map(|at| (*at, Delay(at.0))).collect();
+        for point in host.cores.iter_mut().flat_map(|core| &mut core.series) {
+            point.busy = f64::NAN;
+        }
+        for kind in &mut host.drops {
+            kind.series = some.iter().map(|at| (*at, u64::MAX)).collect();
+        }
+    }
+    for direction in [&mut run.packet_fate_series.up, &mut run.packet_fate_series.down].into_iter().flatten() {
+        (direction.lost, direction.unattributed, direction.reordered) = (some.clone(), some.clone(), None);
+    }
+    for sharing in [&mut run.sharing.up, &mut run.sharing.down].into_iter().flatten() {
+        sharing.interval_ns = at(0, TestTime(0)).0;
+        sharing.jain_series = some.iter().map(|at| (*at, f64::NAN)).chain([(TestTime(0), 7.0)]).collect();
+    }
+    for slew in [&mut run.start_slew.up, &mut run.start_slew.down].into_iter().flatten() {
+        for (index, stream) in slew.streams.iter_mut().enumerate() {
+            stream.planned = at(index, TestTime(0));
+            (stream.first_received_ns, stream.half_rate_ns) = (Some(stream.planned.0), Some(stream.planned.0));
+        }
+    }
+    run
+}
+
+fn assert_drawn(renderer: &Renderer<'_>, chart: &dyn Chart, runs: &[&Analysis]) -> Result<(), TestCaseError> {
+    let drawing = match chart.draw(runs, &Theme::LIGHT) {
+        Err(ViewError::Runs { .. }) => return Ok(()),
+        drawing => drawing.map_err(|error| TestCaseError::fail(error.to_string()))?,
+    };
     let svg = renderer.svg(&drawing).map_err(|error| TestCaseError::fail(error.to_string()))?;
     resvg::usvg::roxmltree::Document::parse(&svg).map_err(|error| TestCaseError::fail(error.to_string()))?;
     // Titles and names are free text; numbers stand in attributes.
@@ -92,15 +142,39 @@ fn assert_drawn(renderer: &Renderer<'_>, chart: &str, runs: &[&Analysis]) -> Res
     Ok(())
 }
 
+/// Flows of each kind.
+const FEW: usize = 4;
+
 #[test]
-fn extreme_runs_are_drawn_and_told_without_a_word_that_is_no_number() {
+fn extreme_runs_are_drawn_in_every_chart() {
+    let config = Config { cases: 6, failure_persistence: None, ..Config::default() };
+    let seed = proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
+    let outcome = with_renderer(|renderer| {
+        let mut runner = TestRunner::new_with_rng(config, seed);
+        Ok(runner.run(&(analysis().prop_map(over_time), analysis().prop_map(over_time)), |(first, second)| {
+            for chart in CHARTS {
+                for runs in [&[&first][..], &[&first, &second]] {
+                    assert_drawn(renderer, *chart, runs)?;
+                }
+            }
+            Ok(())
+        }))
+    });
+    outcome.expect("the renderer starts").expect("every case holds");
+}
+
+#[test]
+fn extreme_runs_are_drawn_and_told_and_told_without_a_word_that_is_no_number() {
     let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
     let seed = proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
     let outcome = with_renderer(|renderer| {
         let mut runner = TestRunner::new_with_rng(config, seed);
         Ok(runner.run(&(analysis(), analysis()), |(first, second)| {
-            assert_drawn(renderer, "overview", &[&first])?;
-            assert_drawn(renderer, "comparison", &[&first, &second])?;
+            for chart in CHARTS.iter().filter(|chart| ["overview", "comparison"].contains(&chart.name())) {
+                for runs in [&[&first][..], &[&first, &second]] {
+                    assert_drawn(renderer, *chart, runs)?;
+                }
+            }
             for text in [text_summary(&first, Style::Plain), text_comparison(&first, &second, Style::Plain)] {
                 prop_assert!(!text.contains("NaN") && !text.chars().any(|c| c.is_control() && c != '\n'), "{}", text);
             }

@@ -106,6 +106,12 @@ impl Ticks {
     }
 }
 
+/// Share of the time between two readings of a core that it was busy, 0 to 1; `None` when no time passed.
+pub(crate) fn busy_share(before: &CpuTime, after: &CpuTime) -> Option<f64> {
+    let ticks = Ticks::between(before, after);
+    (ticks.all > 0).then(|| ticks.share(ticks.busy))
+}
+
 /// The processor load of each host that recorded any during `load`.
 ///
 /// Every core on its own, because the mean over cores hides the one that is full. Readings are taken once a second and

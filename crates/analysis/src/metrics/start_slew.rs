@@ -154,6 +154,9 @@ pub struct Steps {
 pub struct StreamSlew {
     /// Who.
     pub flow: FlowLabel,
+    /// When the plan wanted it to start.
+    #[serde(skip)]
+    pub planned: TestTime,
     /// From `connect` to the end of the handshake.
     pub connect_ns: Option<i64>,
     /// From the planned start to the sender's first octet, both on the sender's clock.
@@ -218,6 +221,7 @@ impl Start<'_> {
         let own = Window { from: planned.max(load.from), to: self.flow.window.to.min(load.to) };
         StreamSlew {
             flow: self.flow.into(),
+            planned,
             connect_ns: connected.zip(asked).map(|(to, from)| to.since(from).0),
             first_sent_ns: sent.map(|at| at.since(planned).0),
             first_received_ns: self.first_received(sent).map(|delay| delay.0),

@@ -29,6 +29,7 @@ mod sharing;
 mod summary;
 mod tcp_loss;
 mod tcp_round_trip;
+mod time_series;
 mod two_clocks;
 mod validity;
 mod voip;

@@ -11,6 +11,7 @@ use rrul_engine::environment::Privacy;
 use rrul_lab::{Lab, Link};
 use rrul_model::flow::AddressFamily;
 use rrul_model::plan::TestPlan;
+use rrul_view::Theme;
 use rrul_view::charts::CHARTS;
 use rrul_view::text::text_comparison;
 
@@ -89,14 +90,14 @@ fn draw_all(results: &[(Analysis, PathBuf)], folder: &Path) -> Result<Vec<PathBu
         for ending in ["svg", "png"] {
             let stem = recording.file_stem().unwrap_or_default().to_string_lossy();
             let path = folder.join(format!("{stem}-overview.{ending}"));
-            draw(overview, &[analysis], &path, true)?;
+            draw(overview, &[analysis], &Theme::LIGHT, &path, true)?;
             written.push(path);
         }
     }
     if let ([(before, _), (after, _)], Some(chart)) = (results, rrul_view::chart_named("comparison")) {
         for ending in ["svg", "png"] {
             let path = folder.join(format!("comparison.{ending}"));
-            draw(chart, &[before, after], &path, true)?;
+            draw(chart, &[before, after], &Theme::LIGHT, &path, true)?;
             written.push(path);
         }
     }

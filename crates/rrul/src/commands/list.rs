@@ -41,7 +41,7 @@ fn list(choice: ListChoice) -> Result<(), Failure> {
                 println!("{name:<12} {}", plan_book::plan(name, &[])?.title);
             }
         }
-        ListChoice::Charts => CHARTS.iter().for_each(|chart| println!("{:<12} {}", chart.name(), chart.about())),
+        ListChoice::Charts => CHARTS.iter().for_each(|chart| println!("{:<19} {}", chart.name(), chart.about())),
         ListChoice::Flows => {
             for flow_type in FLOW_TYPES {
                 let words = flow_type.words();

@@ -14,10 +14,11 @@ use crate::improvement::improvement_sentence;
 use crate::page::{PITCH, Page, PanelPlan, SIDE_LEFT, SIDE_RIGHT, time_axis};
 use crate::rate_panel::direction_word;
 use crate::theme::Theme;
+use crate::time_chart::introduce;
 use crate::words;
 
 /// Most runs: one colour each.
-const MOST: usize = 4;
+pub(super) const MOST: usize = 4;
 /// Pixels.
 const DELAY_HEIGHT: f64 = 300.0;
 /// Pixels.
@@ -49,12 +50,7 @@ impl Chart for Comparison {
             let delays = [&runs[0].round_trip_delay, &run.round_trip_delay];
             page.statement(&format!("Under load, {}.", improvement_sentence([&names[0], name], delays)));
         }
-        let warnings: Vec<String> = runs
-            .iter()
-            .zip(&names)
-            .flat_map(|(run, name)| words::warnings(run).into_iter().map(move |warning| format!("{name}: {warning}")))
-            .collect();
-        page.warnings(&warnings);
+        introduce(&mut page, runs, &names);
 
         let directions: Vec<Direction> = Direction::ALL
             .into_iter()
@@ -73,11 +69,8 @@ impl Chart for Comparison {
             widths.push(rates(&mut page, runs, &names, *direction, index + 1 == directions.len()));
         }
         let delay_words = "Delay: medians of all probe packets sent in a bin; shade: lowest to highest packet. Strokes above: lost packets.";
-        let text = format!(
-            "{}{}",
-            super::overview::bins_words(&widths),
-            if probes { format!(" {delay_words}") } else { String::new() }
-        );
+        let text =
+            format!("{}{}", super::bins_words(&widths), if probes { format!(" {delay_words}") } else { String::new() });
         page.footnote(&text);
         page.footnote(
             &runs
@@ -92,7 +85,7 @@ impl Chart for Comparison {
 }
 
 /// Delay of all probes of each run; gives the width of its bins.
-fn delay(page: &mut Page<'_>, runs: &[&Analysis], names: &[String], last: bool) -> f64 {
+pub(super) fn delay(page: &mut Page<'_>, runs: &[&Analysis], names: &[String], last: bool) -> f64 {
     let bins = Bins::over(page.time.min, page.time.max, 0.2);
     let binned: Vec<Vec<DelayBin>> = runs.iter().map(|run| bins.delays(pooled_packets(run))).collect();
     let all = || runs.iter().flat_map(|run| pooled_packets(run));
@@ -232,7 +225,7 @@ fn rates(page: &mut Page<'_>, runs: &[&Analysis], names: &[String], direction: D
 }
 
 /// A run's name, cut to what fits beside the panels.
-fn fitted(name: &str) -> String {
+pub(super) fn fitted(name: &str) -> String {
     let style = TextStyle { size: 12.0, weight: Weight::Regular, colour: "", align: Align::Left };
     let room = SIDE_RIGHT - SIDE_LEFT - 110.0;
     if style.width(name) <= room {

@@ -3,6 +3,7 @@
 use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
+use super::side_by_side;
 use crate::chart::{Chart, Drawing};
 use crate::error::ViewError;
 use crate::page::{Page, time_axis};
@@ -18,12 +19,14 @@ impl Chart for Overview {
     }
 
     fn about(&self) -> &'static str {
-        "what the load did to the delay: download, upload and round-trip delay of one run over time"
+        "what the load did to the delay: download, upload and round-trip delay over time"
     }
 
     fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        let &[run] = runs else {
-            return Err(ViewError::Runs { chart: self.name(), takes: "one run", given: runs.len() });
+        let run = match runs {
+            [run] => run,
+            _ if (2..=side_by_side::MOST).contains(&runs.len()) => return Ok(side_by_side::draw(runs, theme)),
+            _ => return Err(ViewError::Runs { chart: self.name(), takes: "one to four runs", given: runs.len() }),
         };
         let mut page = Page::new(theme, words::title(run), time_axis(runs), run.phases.clone());
         page.subtitle(&words::circumstances(run));
@@ -38,7 +41,7 @@ impl Chart for Overview {
             widths.push(rate_panel::draw(&mut page, *direction, run.goodput(*direction), last));
         }
         if probes {
-            widths.push(delay_panel::draw(&mut page, run, true));
+            widths.push(delay_panel::draw(&mut page, run, delay_panel::HEIGHT, true));
         }
         let missing = missing(&directions, probes);
         if widths.is_empty() {
@@ -53,7 +56,7 @@ impl Chart for Overview {
 
 /// How to read the lines that are there.
 fn explanation(widths: &[f64], rates: bool, probes: bool) -> String {
-    let mut text = vec![bins_words(widths)];
+    let mut text = vec![super::bins_words(widths)];
     if rates {
         text.push("Rates: octets by the time they arrived, delivered in order in the end.".to_owned());
     }
@@ -64,15 +67,6 @@ fn explanation(widths: &[f64], rates: bool, probes: bool) -> String {
         );
     }
     text.join(" ")
-}
-
-/// How wide the bins of the panels are.
-pub(crate) fn bins_words(widths: &[f64]) -> String {
-    let mut sorted = widths.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.dedup();
-    let each: Vec<String> = sorted.iter().map(|width| format!("{width} s")).collect();
-    format!("Lines: bins of {} on the run's clock.", each.join(" and "))
 }
 
 /// What a run does not have, so that an absent panel is not taken for an oversight.

@@ -32,6 +32,8 @@ pub(crate) struct Picture {
     pub(crate) strokes: Vec<Stroke>,
     /// Filled shapes: colour, and middle.
     pub(crate) fills: Vec<(String, Point)>,
+    /// The same shapes: colour, and left, top, right and bottom.
+    pub(crate) boxes: Vec<(String, [f64; 4])>,
 }
 
 impl Picture {
@@ -53,7 +55,7 @@ impl Picture {
                 at: (number("x") + shift[0], number("y") + shift[1]),
             }
         });
-        let mut picture = Self { texts: texts.collect(), strokes: Vec::new(), fills: Vec::new() };
+        let mut picture = Self { texts: texts.collect(), strokes: Vec::new(), fills: Vec::new(), boxes: Vec::new() };
         let tree = Tree::from_str(svg, &Options::default()).expect("a chart is SVG");
         picture.collect(tree.root());
         picture
@@ -91,6 +93,8 @@ impl Picture {
             let bounds = path.abs_bounding_box();
             let middle =
                 (f64::from(bounds.left() + bounds.right()) / 2.0, f64::from(bounds.top() + bounds.bottom()) / 2.0);
+            let sides = [bounds.left(), bounds.top(), bounds.right(), bounds.bottom()].map(f64::from);
+            self.boxes.push((colour(fill.paint()), sides));
             self.fills.push((colour(fill.paint()), middle));
         }
         if let Some(stroke) = path.stroke() {

@@ -1,0 +1,162 @@
+//! Delay by direction: the round trip above, the way up and the way down below it, on one axis.
+
+use rrul_analysis::Analysis;
+use rrul_analysis::analysis::{DelayPoint, FlowLabel, PhaseDelays};
+use rrul_analysis::metrics::one_way_delay::LegDelay;
+use rrul_model::flow::Direction;
+use rrul_model::units::Delay;
+
+use crate::axis::Axis;
+use crate::bins::Bins;
+use crate::chart::{Chart, Drawing};
+use crate::delay_panel::{increase, loss_strokes, nanoseconds, pooled_packets};
+use crate::error::ViewError;
+use crate::figure::{Dash, Fill};
+use crate::flow_look::flow_looks;
+use crate::label::{Naming, pooled};
+use crate::theme::Theme;
+use crate::time_chart::{self, Scene, Shown};
+use crate::time_panel::{Area, Quantity, TimeLine, TimePanel};
+
+/// Pixels.
+const HEIGHT: f64 = 180.0;
+/// Bins with fewer than a handful of packets have no median worth drawing.
+const FINEST: f64 = 0.2;
+
+/// Delay by direction over time.
+pub(crate) struct DelayByDirection;
+
+impl Chart for DelayByDirection {
+    fn name(&self) -> &'static str {
+        "delay_by_direction"
+    }
+
+    fn about(&self) -> &'static str {
+        "where does the delay arise, on the way up or on the way down?"
+    }
+
+    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
+        time_chart::draw(self.name(), runs, theme, show)
+    }
+}
+
+fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
+    let told = &run.one_way_delay;
+    let Some(clocks) = told.clocks.as_ref().filter(|_| told.legs.iter().any(|leg| !leg.series.is_empty())) else {
+        let lacking = "Delay by direction is not known: no packets that both hosts stamped on both ways.".to_owned();
+        return Shown { lacking: vec![lacking], ..Shown::default() };
+    };
+    let bins = scene.bins(FINEST);
+    let mut round_trip = round_trip(run, scene, &bins);
+    round_trip.how = "there and back, median of each UDP probe flow".into();
+
+    let mut panels = vec![round_trip];
+    let bound = Delay(clocks.bound_ns);
+    for direction in Direction::ALL.into_iter().rev() {
+        let legs: Vec<&LegDelay> = told.legs.iter().filter(|leg| leg.direction == direction).collect();
+        let flows: Vec<Flow<'_>> =
+            legs.iter().map(|leg| (&leg.flow, leg.series.as_slice(), &leg.delays.one_way_delay)).collect();
+        let all = legs.iter().flat_map(|leg| &leg.series);
+        let title = match direction {
+            Direction::Up => "One-way delay up",
+            Direction::Down => "One-way delay down",
+        };
+        let mut panel = panel(title, &flows, scene, &bins, all);
+        panel.how = format!("client and server clocks matched; the whole panel may be off by up to ±{bound}");
+        let queueing = &told.direction(direction).queueing_delay;
+        let added = match (&clocks.skew_uncertain, &queueing.load) {
+            (Some(_), _) => "not known".to_owned(),
+            (None, Some(load)) => load.p50.map_or_else(|| "lost".to_owned(), |delay| delay.to_string()),
+            (None, None) => "–".to_owned(),
+        };
+        panel.headline = Some(("wait in queues under load, median".to_owned(), added));
+        panels.push(panel);
+    }
+    let mut notes = vec![
+        super::bins_words(&[bins.width]),
+        format!(
+            "One-way delays assume that the smallest round trip is the same both ways: what one way has too much, the other \
+             has too little, at most {bound}. The shape over time and the wait in queues do not depend on it."
+        ),
+        "Thick line: all flows together; grey: lowest to highest packet; red strokes: lost packets.".to_owned(),
+    ];
+    if let Some(why) = &clocks.skew_uncertain {
+        notes.push(format!("The clocks' drift is uncertain ({why}), so one-way delays may rise or fall by it."));
+    }
+    Shown { panels, notes, lacking: Vec::new() }
+}
+
+/// The round trips of those flows that are pooled.
+pub(super) fn round_trip(run: &Analysis, scene: &Scene<'_>, bins: &Bins) -> TimePanel {
+    let chosen = pooled(&run.delay_flows);
+    let flows = run.delay_flows.iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(flow, _)| flow);
+    let flows: Vec<Flow<'_>> = flows.map(|flow| (&flow.flow, flow.series.as_slice(), &flow.delays)).collect();
+    let mut panel = panel("Round-trip delay", &flows, scene, bins, pooled_packets(run));
+    panel.headline = Some(("increase under load, median".to_owned(), increase(&run.round_trip_delay)));
+    panel
+}
+
+/// Who, each packet, and the statistics.
+type Flow<'a> = (&'a FlowLabel, &'a [DelayPoint], &'a PhaseDelays);
+
+fn panel<'p>(
+    title: &str,
+    flows: &[Flow<'_>],
+    scene: &Scene<'_>,
+    bins: &Bins,
+    all: impl Iterator<Item = &'p DelayPoint>,
+) -> TimePanel {
+    let mut panel = TimePanel::new(title, Quantity::Delay, "delay", HEIGHT);
+    panel.heads = vec!["idle P50", "load P50", "load P95"];
+    let packets: Vec<&DelayPoint> = all.collect();
+    let together = bins.delays(packets.iter().copied());
+    let ends = |bin: &crate::bins::DelayBin| {
+        bin.lowest.zip(bin.highest).map(|(low, high)| (nanoseconds(low), nanoseconds(high)))
+    };
+    panel.areas.push(Area {
+        range: together.iter().map(|bin| (bin.at, ends(bin))).collect(),
+        fill: Fill { colour: scene.theme.range, opacity: 0.55 },
+    });
+    let labels: Vec<_> = flows.iter().map(|(label, ..)| *label).collect();
+    for ((_, series, delays), look) in flows.iter().zip(flow_looks(&labels, Naming::Probes, scene.theme)) {
+        let points = bins.delays(series.iter()).iter().map(|bin| (bin.at, bin.median.map(nanoseconds))).collect();
+        let figures = figures(delays);
+        panel.lines.push(TimeLine {
+            name: look.name,
+            points,
+            colour: look.colour,
+            width: 1.2,
+            dash: look.dash,
+            figures,
+        });
+    }
+    if flows.len() > 1 {
+        let points = together.iter().map(|bin| (bin.at, bin.median.map(nanoseconds))).collect();
+        let colour = scene.theme.ink;
+        // What it is stands below the chart: its figures would not be those of a flow.
+        panel.lines.push(TimeLine {
+            name: String::new(),
+            points,
+            colour,
+            width: 2.0,
+            dash: Dash::Solid,
+            figures: Vec::new(),
+        });
+    }
+    let strokes = |time: &Axis| loss_strokes(packets.into_iter(), time);
+    panel.strokes = strokes(&scene.time).into_iter().map(|at| (at, scene.theme.alarm)).collect();
+    panel
+}
+
+fn figures(delays: &PhaseDelays) -> Vec<String> {
+    let of = |delay: Option<Option<Delay>>| match delay {
+        None => "–".to_owned(),
+        Some(None) => "lost".to_owned(),
+        Some(Some(delay)) => delay.to_string(),
+    };
+    vec![
+        of(delays.idle.as_ref().map(|statistics| statistics.p50)),
+        of(delays.load.as_ref().map(|statistics| statistics.p50)),
+        of(delays.load.as_ref().map(|statistics| statistics.p95)),
+    ]
+}

@@ -1,0 +1,63 @@
+//! The goodput of one direction alone: a line per stream, their mean, and in words their sum.
+
+use rrul_analysis::Analysis;
+use rrul_model::flow::Direction;
+
+use crate::figure::Dash;
+use crate::flow_look::flow_looks;
+use crate::label::Naming;
+use crate::rate_panel::direction_word;
+use crate::time_chart::{Scene, Shown};
+use crate::time_panel::{Quantity, TimeLine, TimePanel};
+use crate::words;
+
+/// Pixels, of one run alone and of one among several.
+const HEIGHTS: [f64; 2] = [440.0, 190.0];
+
+/// What `download` and `upload` show of a run.
+pub(super) fn show(run: &Analysis, scene: &Scene<'_>, direction: Direction, alone: bool) -> Shown {
+    let goodput = run.goodput(direction);
+    let flows = &goodput.flows;
+    if flows.is_empty() {
+        let lacking = format!("No {} streams in this run.", direction_word(direction).to_lowercase());
+        return Shown { lacking: vec![lacking], ..Shown::default() };
+    }
+    let finest = flows.iter().flat_map(|flow| &flow.series).map(|point| point.over.as_secs_f64()).fold(0.0, f64::max);
+    let bins = scene.bins(finest);
+    let labels: Vec<_> = flows.iter().map(|flow| &flow.flow).collect();
+    let [large, small] = HEIGHTS;
+    let height = if alone { large } else { small };
+    let mut panel = TimePanel::new(direction_word(direction), Quantity::Rate, "rate", height);
+    panel.how = "per stream".into();
+    panel.heads = vec!["mean"];
+    for (flow, look) in flows.iter().zip(flow_looks(&labels, Naming::Streams, scene.theme)) {
+        panel.lines.push(TimeLine {
+            name: look.name,
+            points: bins.rates(&flow.series),
+            colour: look.colour,
+            width: 1.3,
+            dash: look.dash,
+            figures: vec![flow.mean.to_string()],
+        });
+    }
+    let count = flows.len();
+    if count > 1 {
+        let sum = bins.rates(&goodput.sum_series);
+        panel.lines.push(TimeLine {
+            name: format!("mean of {count}"),
+            points: sum.into_iter().map(|(at, rate)| (at, rate.map(|rate| rate / count as f64))).collect(),
+            colour: scene.theme.ink,
+            width: 2.0,
+            dash: Dash::Solid,
+            figures: vec![goodput.mean.to_string()],
+        });
+    }
+    let what =
+        if count == 1 { "the only stream".to_owned() } else { format!("sum of {}", words::counted(count, "stream")) };
+    panel.headline = Some((what, goodput.sum.to_string()));
+    let notes = vec![
+        super::bins_words(&[bins.width]),
+        "Rates: octets by the time they arrived, delivered in order in the end.".to_owned(),
+    ];
+    Shown { panels: vec![panel], notes, lacking: Vec::new() }
+}

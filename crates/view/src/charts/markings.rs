@@ -1,0 +1,254 @@
+//! The marks matrix: with which marking packets of each class arrive, by direction and family.
+
+use std::collections::BTreeSet;
+
+use rrul_analysis::Analysis;
+use rrul_analysis::metrics::code_point::CodePointVerdict;
+use rrul_analysis::metrics::marking_path::{MarkingPath, MarkingPhase};
+use rrul_analysis::metrics::marking_tally::Evidence;
+use rrul_model::marking::{Dscp, ServiceClass};
+
+use crate::axis::Axis;
+use crate::chart::{Chart, Drawing};
+use crate::error::ViewError;
+use crate::figure::{Align, Frame, TextStyle};
+use crate::font::Weight;
+use crate::page::{MARGIN, Page, SIDE_RIGHT};
+use crate::theme::Theme;
+use crate::time_chart::{introduce, title};
+use crate::words;
+
+/// Most runs below each other.
+const MOST: usize = 4;
+/// Width of the column of classes, pixels.
+const CLASSES: f64 = 150.0;
+/// Widest column, pixels.
+const WIDEST: f64 = 260.0;
+/// Height of a row, pixels.
+const ROW: f64 = 26.0;
+/// Most changed code points that all have a row.
+const MOST_ALTERED: usize = 24;
+/// Between cells, pixels.
+const GAP: f64 = 2.0;
+
+/// What the path makes of each class's marking.
+pub(crate) struct MarkingsChart;
+
+impl Chart for MarkingsChart {
+    fn name(&self) -> &'static str {
+        "markings"
+    }
+
+    fn about(&self) -> &'static str {
+        "which service classes arrive as they were sent, which are changed or dropped, on which way?"
+    }
+
+    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
+        if !(1..=MOST).contains(&runs.len()) {
+            return Err(ViewError::Runs { chart: self.name(), takes: "one to four runs", given: runs.len() });
+        }
+        let names = words::run_names(runs);
+        let mut page = Page::new(theme, title(runs, &names), Axis::between(0.0, 1.0, 1), Vec::new());
+        introduce(&mut page, runs, &names);
+        if runs.iter().all(|run| run.markings.paths.is_empty()) {
+            page.message("Nothing to draw. No packets that tell with which marking they arrived.");
+            return Ok(page.finish());
+        }
+        for (run, name) in runs.iter().zip(&names) {
+            if runs.len() > 1 {
+                page.section(name, Vec::new());
+            }
+            if run.markings.paths.is_empty() {
+                page.remark("No packets that tell with which marking they arrived.");
+            } else {
+                table(&mut page, run);
+            }
+        }
+        page.footnote(
+            "Each cell: what packets sent with the class of the row became on the way of the column, on the idle line, and under \
+             load where that differs; below two packets that arrived it is unknown. n: packets that arrived, of those sent where \
+             the way of losses is known.",
+        );
+        Ok(page.finish())
+    }
+}
+
+fn table(page: &mut Page<'_>, run: &Analysis) {
+    let paths = &run.markings.paths;
+    let rows = rows(run);
+    let width = ((SIDE_RIGHT - MARGIN - CLASSES) / paths.len() as f64).min(WIDEST);
+    let theme = page.theme;
+    let bold = TextStyle::left(13.0, Weight::SemiBold, theme.ink);
+    let small = TextStyle::left(11.5, Weight::Regular, theme.muted);
+    let top = page.room(50.0) + 14.0;
+    page.figure.text(MARGIN, top, "sent as", bold);
+    let left = |column: usize| MARGIN + CLASSES + width * column as f64;
+    for (column, path) in paths.iter().enumerate() {
+        let head = format!("{}, {}", path.direction, words::family_name(path.family));
+        page.figure.text(left(column), top, &head, bold);
+        let evidence = match path.evidence {
+            Evidence::Sweep => "marking sweep",
+            Evidence::Flows => "test flows only",
+        };
+        page.figure.text(left(column), top + 17.0, evidence, small);
+    }
+    for dscp in &rows {
+        let top = page.room(ROW);
+        let class = Dscp::new(*dscp).map_or_else(String::new, |dscp| ServiceClass::of(dscp).to_string());
+        page.figure.text(MARGIN, top + 6.0, &class, bold);
+        page.figure.text(
+            MARGIN + CLASSES - 14.0,
+            top + 7.0,
+            &format!("DSCP {dscp}"),
+            TextStyle { align: Align::Right, ..small },
+        );
+        for (column, path) in paths.iter().enumerate() {
+            let cell = cell(path, *dscp);
+            let frame = Frame { left: left(column), top, width: width - GAP, height: ROW - GAP };
+            page.figure.rect(frame, &cell.outcome.tint(theme));
+            let style = TextStyle::left(12.0, Weight::Regular, theme.ink);
+            page.figure.text(frame.left + 7.0, top + 5.5, &cell.words, style);
+            let style = TextStyle { align: Align::Right, ..TextStyle::left(10.5, Weight::Regular, theme.ink) };
+            page.figure.text(frame.left + frame.width - 6.0, top + 6.5, &cell.count, style);
+        }
+    }
+    let top = page.room(ROW + 8.0);
+    page.figure.text(MARGIN, top + 6.0, "all other code points", small);
+    for (column, path) in paths.iter().enumerate() {
+        page.figure.text(left(column), top + 6.0, &others(path, &rows), small);
+    }
+}
+
+/// The code points worth a row: the classes of the test, and whatever is changed anywhere.
+fn rows(run: &Analysis) -> BTreeSet<u8> {
+    let streams = run.up.flows.iter().chain(&run.down.flows).map(|flow| flow.flow.class);
+    let probes = run.delay_flows.iter().map(|flow| flow.flow.class);
+    let marked = run.markings.flows.iter().map(|flow| flow.flow.class);
+    let mut rows: BTreeSet<u8> = streams.chain(probes).chain(marked).map(|class| class.dscp().value()).collect();
+    let phases = run.markings.paths.iter().flat_map(|path| path.idle.iter().chain(&path.load));
+    let altered: BTreeSet<u8> = phases.flat_map(|phase| &phase.altered).map(|point| point.dscp).collect();
+    // A path that changes nearly all is told by the classes that have a name.
+    let many = altered.len() > MOST_ALTERED;
+    let has_name =
+        |dscp: &u8| Dscp::new(*dscp).is_some_and(|dscp| !ServiceClass::of(dscp).to_string().starts_with("DSCP"));
+    rows.extend(altered.into_iter().filter(|dscp| !many || has_name(dscp)));
+    rows
+}
+
+/// What becomes of a code point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    AsSent,
+    Changed,
+    Dropped,
+    Unknown,
+}
+
+impl Outcome {
+    /// The colour behind its words: a little of a hue on the background. Words alone tell; the colour finds them.
+    fn tint(self, theme: &Theme) -> String {
+        match self {
+            Self::AsSent => mixed(theme.background_class, theme.background, 0.28),
+            Self::Changed => mixed(theme.signaling, theme.background, 0.42),
+            Self::Dropped => mixed(theme.alarm, theme.background, 0.42),
+            Self::Unknown => theme.idle_shade.to_owned(),
+        }
+    }
+}
+
+struct Cell {
+    outcome: Outcome,
+    words: String,
+    count: String,
+}
+
+fn cell(path: &MarkingPath, dscp: u8) -> Cell {
+    let phases = [(path.idle.as_ref(), false), (path.load.as_ref(), true)];
+    let mut told: Vec<(Outcome, String)> = Vec::new();
+    for (phase, loaded) in phases {
+        let Some(phase) = phase else { continue };
+        let found = outcome(path, phase, loaded, dscp);
+        // What is unknown under load is no news.
+        if found.0 == Outcome::Unknown && !told.is_empty() || told.contains(&found) {
+            continue;
+        }
+        if let [(Outcome::Unknown, _)] = told.as_slice() {
+            told.clear();
+        }
+        told.push(found);
+    }
+    let words = match told.as_slice() {
+        [(_, idle), (_, load)] => format!("{idle}; loaded: {load}"),
+        [(_, only)] => only.clone(),
+        _ => "not sent".to_owned(),
+    };
+    let worst = told.iter().map(|(outcome, _)| *outcome).max_by_key(|outcome| match outcome {
+        Outcome::Unknown => 0,
+        Outcome::AsSent => 1,
+        Outcome::Changed => 2,
+        Outcome::Dropped => 3,
+    });
+    let (arrived, lost) = packets(path, dscp, None);
+    let count = match (arrived, lost) {
+        (0, 0) => String::new(),
+        (arrived, 0) => format!("n {}", words::count(arrived)),
+        (arrived, lost) => format!("n {} of {}", words::count(arrived), words::count(arrived + lost)),
+    };
+    Cell { outcome: worst.unwrap_or(Outcome::Unknown), words, count }
+}
+
+/// Packets of a code point that arrived and that were lost, in one phase or in both.
+fn packets(path: &MarkingPath, dscp: u8, loaded: Option<bool>) -> (u64, u64) {
+    let cells = || {
+        let own = move |cell: &&rrul_analysis::metrics::marking_path::MatrixCell| {
+            cell.sent_octet >> 2 == dscp && loaded.is_none_or(|loaded| cell.loaded == loaded)
+        };
+        path.matrix.iter().filter(own)
+    };
+    let sum = |arrived: bool| {
+        let cells = cells().filter(|cell| cell.received_octet.is_some() == arrived);
+        cells.map(|cell| cell.packets).fold(0, u64::saturating_add)
+    };
+    (sum(true), sum(false))
+}
+
+fn outcome(path: &MarkingPath, phase: &MarkingPhase, loaded: bool, dscp: u8) -> (Outcome, String) {
+    let class = |dscp: u8| Dscp::new(dscp).map_or_else(|| dscp.to_string(), |dscp| ServiceClass::of(dscp).to_string());
+    if let Some(point) = phase.altered.iter().find(|point| point.dscp == dscp) {
+        return match (point.verdict, point.arrives_as) {
+            (CodePointVerdict::Dropped, _) => (Outcome::Dropped, "dropped".to_owned()),
+            (CodePointVerdict::Bleached, _) => (Outcome::Changed, "cleared to 0".to_owned()),
+            (CodePointVerdict::Remarked, Some(to)) => (Outcome::Changed, format!("becomes {}", class(to))),
+            _ => (Outcome::Changed, "now this, now that".to_owned()),
+        };
+    }
+    match packets(path, dscp, Some(loaded)) {
+        (0 | 1, _) => (Outcome::Unknown, "unknown".to_owned()),
+        _ => (Outcome::AsSent, "as sent".to_owned()),
+    }
+}
+
+/// What is to be said of the code points without a row: what becomes of how many.
+fn others(path: &MarkingPath, rows: &BTreeSet<u8>) -> String {
+    let mut told: Vec<(String, usize)> = Vec::new();
+    for dscp in (0..64).filter(|dscp| !rows.contains(dscp)) {
+        let words = cell(path, dscp).words;
+        match told.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, count)) => *count += 1,
+            None => told.push((words, 1)),
+        }
+    }
+    told.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let said: Vec<String> = told.iter().take(2).map(|(words, count)| format!("{count} {words}")).collect();
+    let more = if told.len() > said.len() { ", …" } else { "" };
+    said.join(", ") + more
+}
+
+/// `part` of the colour `over` on the colour `under`, both `#rrggbb`.
+fn mixed(over: &str, under: &str, part: f64) -> String {
+    let channel = |colour: &str, at: usize| {
+        f64::from(colour.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or(0))
+    };
+    let mix = |at: usize| (part * channel(over, at) + (1.0 - part) * channel(under, at)).round() as u8;
+    format!("#{:02x}{:02x}{:02x}", mix(1), mix(3), mix(5))
+}
