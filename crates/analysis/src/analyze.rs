@@ -1,9 +1,10 @@
 //! From a recording to everything that follows from it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-use rrul_model::flow::{AddressFamily, Direction, FlowId};
+use rrul_model::flow::{AddressFamily, Direction, FlowId, Parameter};
 use rrul_model::phase::Phase;
+use rrul_model::plan::TestPlan;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
@@ -105,6 +106,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         title: header.title.clone(),
         created: header.created.clone(),
         server_name: header.server_name.clone(),
+        settings: settings(&header.plan),
         families: header.families.clone(),
         absent_families: header.absent_families.clone(),
         phases: header.phases.clone(),
@@ -167,6 +169,26 @@ pub fn analyze(recording: &Recording) -> Analysis {
     analysis.validity = validity_rule::judge(&Evidence { recording, analysis: &analysis, lateness_p99_9 });
     analysis.scores = Scores::of(&analysis, Distance::AsSpecified);
     analysis
+}
+
+/// What a plan says of its flows, by entry and parameter.
+fn settings(plan: &TestPlan) -> BTreeMap<String, String> {
+    let mut settings: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for entry in &plan.entries {
+        for (name, value) in entry.parameters.iter().flat_map(|parameters| &parameters.0) {
+            let value = match value {
+                Parameter::Flag(flag) => flag.to_string(),
+                Parameter::Integer(count) => count.to_string(),
+                Parameter::Number(number) => number.to_string(),
+                Parameter::Text(text) => text.clone(),
+            };
+            let values = settings.entry(format!("{}.{name}", entry.label)).or_default();
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+    }
+    settings.into_iter().map(|(name, values)| (name, values.join(", "))).collect()
 }
 
 /// Why the recording is not complete; `None` when it is.
