@@ -198,3 +198,48 @@ fn partial(recording: &Recording) -> Option<String> {
         None => Some("the recording breaks off: rrul was stopped by force, or the disk was full".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rrul_model::flow::{Component, Parameters};
+    use rrul_model::plan::FlowEntry;
+
+    use super::*;
+
+    #[test]
+    fn settings_are_told_by_entry_and_parameter() {
+        let text = |value: &str| Parameter::Text(value.to_owned());
+        let of = |control: &str| {
+            let pairs = [("congestion_control", text(control)), ("streams", Parameter::Integer(4))];
+            Parameters(pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        };
+        let entry = FlowEntry {
+            label: "bulk".to_owned(),
+            flow_type: "bulk_tcp".to_owned(),
+            component: Component::Load,
+            during: vec![Phase::Load],
+            start: Duration::ZERO,
+            duration: None,
+            directions: Vec::new(),
+            classes: Vec::new(),
+            families: Vec::new(),
+            count: 1,
+            count_alone: None,
+            parameters: vec![of("cubic"), of("bbr")],
+        };
+        let plan = TestPlan {
+            name: String::new(),
+            title: String::new(),
+            spec: String::new(),
+            phases: Vec::new(),
+            sample_interval: Duration::ZERO,
+            link_layer: None,
+            entries: vec![entry],
+        };
+        let told: Vec<(String, String)> = settings(&plan).into_iter().collect();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(told, [pair("bulk.congestion_control", "cubic, bbr"), pair("bulk.streams", "4")]);
+    }
+}

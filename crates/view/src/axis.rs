@@ -35,7 +35,9 @@ impl Axis {
     pub(crate) fn covering(low: f64, high: f64, ticks: u32) -> Self {
         // A third of the axis for nothing is the price of seeing sizes in proportion; more is not.
         let low = if low > 0.0 && low < high * 0.35 { 0.0 } else { low };
-        let high = if high > low { high } else { low + (low.abs() * 0.1).max(1e-3) };
+        // What differs by less than a millionth cannot be drawn apart.
+        let apart = high - low > 1e-6 * high.abs().max(low.abs());
+        let high = if apart { high } else { low + (low.abs() * 0.1).max(1e-3) };
         let step = nice_step((high - low) / f64::from(ticks));
         let (min, max) = ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step);
         Self { min, max: if max > min { max } else { min + (min.abs() * 0.1).max(step) }, step }

@@ -6,7 +6,7 @@ use rrul_model::phase::Phase;
 
 use crate::axis::{Axis, Unit};
 use crate::chart::Drawing;
-use crate::figure::{Align, Dash, Line, Scale, Side, Step, TextStyle, Ticks};
+use crate::figure::{Align, Dash, Frame, Line, Scale, Side, Step, TextStyle, Ticks};
 use crate::font::Weight;
 use crate::label::pooled;
 use crate::page::{BESIDE_LEFT, PITCH, PLANE_WIDTH, Page, PlanePlan, SIDE_RIGHT};
@@ -79,9 +79,14 @@ pub(crate) fn draw(runs: &[&Analysis], theme: &Theme, look: Look) -> Drawing {
     for entry in &entries {
         for (sample, dash, width) in [(&entry.load, Dash::Solid, 1.0), (&entry.idle, Dash::Dashed, 0.8)] {
             let points = curve(sample, look, &plan, unit);
-            let line = Line { name: &entry.name, points, colour: entry.colour, width: entry.width * width, dash, height: 4 };
+            let line =
+                Line { name: &entry.name, points, colour: entry.colour, width: entry.width * width, dash, height: 4 };
             page.figure.steps(panel, &line, if look == Look::AtMost { Step::Across } else { Step::Upright });
         }
+    }
+    if runs.len() <= theme.runs.len() {
+        // Of one run all probes alone: its classes end where they do, or nearly.
+        name_ends(&mut page, frame, &plan.y, if runs.len() == 1 { &entries[..1] } else { &entries }, look);
     }
     table(&mut page, frame.top - 4.0, &entries[..rows], unit, look);
     if entries.len() > rows {
@@ -110,7 +115,8 @@ fn of_classes(run: &Analysis, theme: &Theme) -> Vec<Entry> {
     let all = Entry {
         name: "all probes".to_owned(),
         colour: theme.ink,
-        width: 2.2,
+        // Under the classes, and seen beside them where they lie on it.
+        width: 4.0,
         idle: of(Phase::Idle),
         load: of(Phase::Load),
     };
@@ -120,7 +126,7 @@ fn of_classes(run: &Analysis, theme: &Theme) -> Vec<Entry> {
             let packets = || flows().filter(move |flow| flow.flow.class == class).flat_map(|flow| &flow.series);
             let of = |phase| Sample::of(run, phase, packets());
             let (idle, load) = (of(Phase::Idle), of(Phase::Load));
-            Entry { name: class.to_string(), colour: theme.class(class), width: 1.5, idle, load }
+            Entry { name: class.to_string(), colour: theme.class(class), width: 1.6, idle, load }
         }));
     }
     entries
@@ -145,9 +151,22 @@ fn shares() -> Side {
 /// From all down to one packet of so many, at least to one in a thousand.
 fn tail(most: u64) -> Side {
     let least = 10_f64.powf((1.0 / most.max(1) as f64).log10().floor()).min(1e-3);
-    let names = [(0.5, "P50"), (0.1, "P90"), (0.05, "P95"), (0.01, "P99"), (1e-3, "P99.9"), (1e-4, "P99.99"), (1e-5, "P99.999")];
-    let ticks = names.into_iter().filter(|(share, _)| *share >= least * 0.99).map(|(share, name)| (share, name.to_owned()));
-    Side { axis: Axis { min: least, max: 1.0, step: 1.0 }, scale: Scale::Logarithmic, ticks: Ticks::Named(ticks.collect()) }
+    let names = [
+        (0.5, "P50"),
+        (0.1, "P90"),
+        (0.05, "P95"),
+        (0.01, "P99"),
+        (1e-3, "P99.9"),
+        (1e-4, "P99.99"),
+        (1e-5, "P99.999"),
+    ];
+    let ticks =
+        names.into_iter().filter(|(share, _)| *share >= least * 0.99).map(|(share, name)| (share, name.to_owned()));
+    Side {
+        axis: Axis { min: least, max: 1.0, step: 1.0 },
+        scale: Scale::Logarithmic,
+        ticks: Ticks::Named(ticks.collect()),
+    }
 }
 
 /// The points of a curve, in steps; on to the right edge at the height of what was lost.
@@ -175,6 +194,30 @@ fn curve(sample: &Sample, look: Look, plan: &PlanePlan<'_>, unit: Unit) -> Vec<(
         line.push((x.axis.max.max(line[line.len() - 1].0), share));
     }
     line.into_iter().map(|(delay, share)| (delay, Some(share))).collect()
+}
+
+/// Says at the right edge by how much each curve ends below all.
+fn name_ends(page: &mut Page<'_>, frame: Frame, y: &Side, entries: &[Entry], look: Look) {
+    let mut ends: Vec<(f64, String, &'static str)> = entries
+        .iter()
+        .filter(|entry| entry.load.lost > 0)
+        .map(|entry| {
+            let lost = entry.load.lost_share();
+            let share = if look == Look::AtMost { 1.0 - lost } else { lost };
+            let words = format!("{} lost under load", words::percent(lost));
+            (frame.top + (1.0 - y.part(share)) * frame.height + 3.0, words, entry.colour)
+        })
+        .collect();
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut free = f64::NEG_INFINITY;
+    for (top, words, colour) in ends {
+        let top = top.max(free);
+        let style = TextStyle { align: Align::Right, ..TextStyle::left(11.5, Weight::Regular, colour) };
+        if top + 14.0 < frame.top + frame.height {
+            page.figure.text(frame.left + frame.width - 6.0, top, &words, style);
+        }
+        free = top + 14.0;
+    }
 }
 
 fn table(page: &mut Page<'_>, top: f64, entries: &[Entry], unit: Unit, look: Look) {

@@ -37,7 +37,12 @@ pub(crate) fn page_name(run: &Analysis, page: &PageLoads) -> String {
     words.push(page.page.clone());
     words.push(match &page.version {
         Some(version) => version.clone(),
-        None => page.protocols.join("+"),
+        None => page
+            .protocols
+            .iter()
+            .map(|name| if *name == "http/1.1" { "h1" } else { name })
+            .collect::<Vec<_>>()
+            .join("+"),
     });
     if page.class != ServiceClass::BE {
         words.push(page.class.to_string());

@@ -25,7 +25,11 @@ pub(crate) fn run_colours(theme: &Theme, runs: usize) -> Vec<&'static str> {
 
 /// What the colours of so many runs mean, where it has to be said.
 pub(crate) fn colour_words(runs: usize) -> &'static str {
-    if runs <= Theme::LIGHT.runs.len() { "" } else { "Colours: from dark to bright in the order in which runs were given." }
+    if runs <= Theme::LIGHT.runs.len() {
+        ""
+    } else {
+        "Colours: from dark to bright in the order in which runs were given."
+    }
 }
 
 #[cfg(test)]

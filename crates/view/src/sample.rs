@@ -100,9 +100,7 @@ const STEPS: u32 = 8;
 /// The axis on which all of these can be read, and its unit.
 pub(crate) fn delay_side(samples: &[&Sample], reach: Reach) -> (Side, Unit) {
     let answered = || samples.iter().filter(|sample| !sample.sorted.is_empty());
-    let of = |per_mille| {
-        answered().filter_map(move |sample| percentile(&sample.sorted, 0, per_mille)).map(nanoseconds)
-    };
+    let of = |per_mille| answered().filter_map(move |sample| percentile(&sample.sorted, 0, per_mille)).map(nanoseconds);
     let (low, high) = (of(0).fold(f64::INFINITY, f64::min), of(1000).fold(f64::NEG_INFINITY, f64::max));
     if low > high {
         return (Side::new(Axis { min: 0.0, max: 1.0, step: 0.5 }, Scale::Linear), Unit::of_delays(1e6));
@@ -130,9 +128,8 @@ pub(crate) fn beyond(samples: &[&Sample], side: &Side, unit: Unit) -> Option<Str
     let above: usize =
         sorted().map(|delays| delays.len() - delays.partition_point(|delay| nanoseconds(*delay) <= to)).sum();
     let below: usize = sorted().map(|delays| delays.partition_point(|delay| nanoseconds(*delay) < from)).sum();
-    let packets = |count: usize| {
-        format!("{} {}", words::count(count as u64), if count == 1 { "packet" } else { "packets" })
-    };
+    let packets =
+        |count: usize| format!("{} {}", words::count(count as u64), if count == 1 { "packet" } else { "packets" });
     let mut said = Vec::new();
     if let Some(highest) = sorted().filter_map(|delays| delays.last()).max().filter(|_| above > 0) {
         let end = tick_words(side.axis.max);

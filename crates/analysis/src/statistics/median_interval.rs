@@ -46,7 +46,9 @@ mod tests {
     fn ranks_agree_with_the_table_of_the_sign_test() {
         // Critical values of the binomial with p = 1/2, two-sided 5 %: n = 6 cuts nothing but the ends (2/64 = 3.1 %),
         // n = 9 the first (2 * 10/512 = 3.9 %), n = 20 the fifth (2 * 0.0207), n = 5 has none (2/32 = 6.25 %).
-        for (n, cut) in [(5, None), (6, Some(1)), (8, Some(1)), (9, Some(2)), (12, Some(3)), (20, Some(6)), (25, Some(8))] {
+        for (n, cut) in
+            [(5, None), (6, Some(1)), (8, Some(1)), (9, Some(2)), (12, Some(3)), (20, Some(6)), (25, Some(8))]
+        {
             assert_eq!(ranks_cut(n), cut, "{n}");
         }
         assert!(ranks_cut(500).unwrap().abs_diff(ranks_cut(501).unwrap()) <= 1, "both ways of counting agree");

@@ -112,6 +112,7 @@ impl Chart for Bars {
             .iter()
             .map(|(_, places)| if let [place] = places[..] { Some(RunConfidence::of(runs[place])) } else { None })
             .collect();
+        let mut without = false;
         for pair in Measure::ALL {
             let bars = pair.map(|measure| {
                 let bar = |((name, places), confidence): (&(String, Vec<usize>), &Option<RunConfidence>)| {
@@ -129,9 +130,18 @@ impl Chart for Bars {
                 };
                 groups.iter().zip(&confidences).map(bar).collect::<Vec<_>>()
             });
+            if bars.iter().flatten().all(|bar| bar.value.is_none()) {
+                let what = if pair == Measure::ALL[0] { "streams" } else { "delay probes" };
+                page.subtitle(&format!(
+                    "No {what} under load in {}.",
+                    if runs.len() == 1 { "this run" } else { "these runs" }
+                ));
+                continue;
+            }
+            without |= bars.iter().flatten().any(|bar| bar.value.is_some() && bar.interval.is_none());
             panels(&mut page, pair, &bars, &colours);
         }
-        page.footnote(&explanation(groups.iter().map(|(_, places)| places.len())));
+        page.footnote(&explanation(groups.iter().map(|(_, places)| places.len()), without));
         Ok(page.finish())
     }
 }
@@ -143,7 +153,7 @@ fn middle(values: &[f64]) -> Option<f64> {
     rrul_analysis::statistics::percentile::percentile(&sorted, 0, 500)
 }
 
-fn explanation(sizes: impl Iterator<Item = usize> + Clone) -> String {
+fn explanation(sizes: impl Iterator<Item = usize> + Clone, bars_without: bool) -> String {
     let mut text = vec![
         "Sums: goodput of all streams of a direction. Delay: round-trip delay of all probes in the scored window, lost packets infinitely late.",
     ];
@@ -157,6 +167,11 @@ fn explanation(sizes: impl Iterator<Item = usize> + Clone) -> String {
         text.push(
             "Bar of several runs: their median, each run a point; stroke: 95 % interval of the median by ranks, for which at \
              least six runs are needed.",
+        );
+    }
+    if bars_without {
+        text.push(
+            "No interval: too few runs, or a scored window of fewer than five blocks of what the line remembers.",
         );
     }
     text.join(" ")

@@ -30,8 +30,8 @@ const PITCH: f64 = 22.0;
 const BOX: f64 = 11.0;
 /// The percentiles of a box, per mille.
 const PERCENTILES: [u16; 5] = [50, 250, 500, 750, 950];
-/// Right edges of the figures beside the panel: five percentiles and the loss.
-const COLUMNS: [f64; 6] = [846.0, 896.0, 946.0, 996.0, 1046.0, SIDE_RIGHT];
+/// Right edges of the figures beside the panel: five percentiles, the packets and the loss.
+const COLUMNS: [f64; 7] = [838.0, 884.0, 930.0, 976.0, 1022.0, 1082.0, SIDE_RIGHT];
 
 /// The chart that shows where most delays of each flow lie.
 pub(crate) struct BoxPlot;
@@ -67,7 +67,8 @@ impl Chart for BoxPlot {
         boxes(&mut page, &entries);
         let which = if runs.len() == 1 { "of each flow" } else { "of all probes of each run" };
         page.footnote(&format!(
-            "Delays {which}. Box: P25 to P75, with a stroke at the median P50. Whiskers: P5 and P95. Points: the lowest and the highest packet. \
+            "Delays {which}. Box: P25 to P75, with a stroke at the median P50. Whiskers: to P5 and P95, with one packet in twenty beyond each. \
+             Points: the lowest and the highest packet. \
              Pale: idle; full: under load, in the scored window. A lost packet is infinitely late: where P95 falls on losses, \
              the whisker ends in red at the right edge. {}",
             colour_words(runs.len()),
@@ -158,7 +159,7 @@ fn boxes(page: &mut Page<'_>, entries: &[Entry]) {
         figures(page, rows.text_top(frame, row, 12.0), &entry.sample, unit);
     }
     let head = TextStyle { align: Align::Right, ..TextStyle::left(11.0, Weight::Regular, page.theme.muted) };
-    for (edge, title) in COLUMNS.into_iter().zip(["P5", "P25", "P50", "P75", "P95", "lost"]) {
+    for (edge, title) in COLUMNS.into_iter().zip(["P5", "P25", "P50", "P75", "P95", "packets", "lost"]) {
         page.figure.text(edge, frame.top - 16.0, title, head);
     }
 }
@@ -170,5 +171,6 @@ fn figures(page: &mut Page<'_>, y: f64, sample: &Sample, unit: Unit) {
         page.figure.text(edge, y, &unit.delay(sample.percentile(per_mille)), style);
     }
     let colour = if sample.lost > 0 { page.theme.alarm } else { page.theme.ink };
-    page.figure.text(COLUMNS[5], y, &words::percent(sample.lost_share()), TextStyle { colour, ..style });
+    page.figure.text(COLUMNS[5], y, &words::count(sample.sent()), style);
+    page.figure.text(COLUMNS[6], y, &words::percent(sample.lost_share()), TextStyle { colour, ..style });
 }

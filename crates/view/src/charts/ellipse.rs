@@ -57,7 +57,11 @@ impl Covariance {
         let sum = |of: &dyn Fn(f64, f64) -> f64| {
             points.iter().map(|point| of(point.0 - mean.0, point.1 - mean.1)).sum::<f64>() / (n - 1.0)
         };
-        Some(Self { mean, xx: sum(&|x, _| x * x), xy: sum(&|x, y| x * y), yy: sum(&|_, y| y * y) })
+        // What varies by less than a millionth is the rounding of bins.
+        let varied = |variance: f64, mean: f64| if variance.sqrt() > 1e-6 * mean.abs() { variance } else { 0.0 };
+        let (xx, yy) = (varied(sum(&|x, _| x * x), mean.0), varied(sum(&|_, y| y * y), mean.1));
+        let xy = if xx > 0.0 && yy > 0.0 { sum(&|x, y| x * y) } else { 0.0 };
+        Some(Self { mean, xx, xy, yy })
     }
 
     /// The points one standard deviation from the mean (Mahalanobis distance 1): the mean, and the Cholesky factor of
@@ -102,8 +106,12 @@ impl Chart for Ellipse {
         let colours = run_colours(theme, runs.len());
         let mut widths = Vec::new();
         for direction in Direction::ALL {
-            let clouds: Vec<Cloud> =
-                runs.iter().zip(&names).zip(&colours).map(|((run, name), colour)| cloud(run, direction, name, colour)).collect();
+            let clouds: Vec<Cloud> = runs
+                .iter()
+                .zip(&names)
+                .zip(&colours)
+                .map(|((run, name), colour)| cloud(run, direction, name, colour))
+                .collect();
             widths.extend(clouds.iter().filter(|cloud| cloud.width > 0.0).map(|cloud| cloud.width));
             if clouds.iter().any(|cloud| !cloud.points.is_empty()) {
                 panel(&mut page, direction, &clouds);
@@ -118,7 +126,7 @@ impl Chart for Ellipse {
         page.footnote(&format!(
             "{} Points: bins of the scored window, each the sum of the streams' goodput in it and the median delay of all probes sent in it. \
              Ellipse: one standard deviation around the means, along and across their covariance (of normally distributed \
-             bins it holds 39 %). Better is up and to the left, and smaller. {}",
+             bins it holds 39 %). Better is up and to the left, and smaller. Axes need not begin at zero. {}",
             super::overview::bins_words(&widths).replace("Lines: bins", "Bins"),
             colour_words(runs.len()),
         ));
@@ -179,10 +187,10 @@ fn panel(page: &mut Page<'_>, direction: Direction, clouds: &[Cloud]) {
     let scaled = |point: &(f64, f64)| (point.0 / delay_unit.size, point.1 / rate_unit.size);
     for (cloud, shape) in clouds.iter().zip(&shapes) {
         let colour = cloud.colour;
-        let dots: Vec<_> = cloud.points.iter().map(scaled).collect();
-        page.figure.dots(panel, &cloud.name, &dots, Stroke { colour, width: 3.5, opacity: 0.3, height: 3 });
         let points = shape.iter().map(scaled).map(|(x, y)| (x, Some(y))).collect();
         page.figure.line(panel, &Line { name: &cloud.name, points, colour, width: 2.0, dash: Dash::Solid, height: 4 });
+        let dots: Vec<_> = cloud.points.iter().map(scaled).collect();
+        page.figure.dots(panel, &cloud.name, &dots, Stroke { colour, width: 4.5, opacity: 0.45, height: 3 });
         if let Some(covariance) = cloud.covariance {
             let centre = scaled(&covariance.mean);
             page.figure.dots(panel, &cloud.name, &[centre], Stroke { colour, width: 8.0, opacity: 1.0, height: 5 });

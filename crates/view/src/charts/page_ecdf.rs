@@ -24,9 +24,9 @@ const HEIGHT: f64 = 380.0;
 /// Most pages named beside the panel.
 const NAMED: usize = 30;
 /// Right edges of the columns of figures, from the left of the table.
-const COLUMNS: [f64; 4] = [236.0, 286.0, 338.0, SIDE_RIGHT - BESIDE_LEFT];
+const COLUMNS: [f64; 4] = [246.0, 290.0, 334.0, SIDE_RIGHT - BESIDE_LEFT];
 /// Room for a name, pixels.
-const NAME_ROOM: f64 = 164.0;
+const NAME_ROOM: f64 = 186.0;
 /// From the top of the table to its first row, pixels.
 const ROWS: f64 = 25.0;
 
@@ -37,6 +37,8 @@ pub(crate) struct PageEcdf;
 struct Entry {
     name: String,
     colour: &'static str,
+    /// Pixels of its solid line.
+    width: f64,
     idle: Times,
     busy: Times,
 }
@@ -118,32 +120,36 @@ impl Chart for PageEcdf {
             "Solid: loads begun under load, in the scored window; dashed: begun on the idle line. Product-limit estimate (Kaplan and Meier \
              1958): a load that was cut off counts as under way until then, one that failed or was given up never ends, so a \
              curve ends below 100 % where loads did not end. Loads whose browser broke are left out. {}",
-            colour_words(entries.len()),
+            match runs.len() {
+                1 => colour_words(entries.len()).to_owned(),
+                many => format!("The pages of a run have its colour, the first the widest line. {}", colour_words(many)),
+            },
         ));
         Ok(page.finish())
     }
 }
 
-fn entries(runs: &[&Analysis], theme: &Theme) -> Vec<Entry> {
+fn entries<'r>(runs: &[&'r Analysis], theme: &Theme) -> Vec<Entry> {
     let names = words::run_names(runs);
     let style = TextStyle::left(12.0, Weight::Regular, theme.ink);
-    let pages = || runs.iter().zip(&names).flat_map(|(run, name)| run.page_loads.iter().map(move |page| (*run, name, page)));
+    let of = |(place, run): (usize, &&'r Analysis)| {
+        let run: &'r Analysis = run;
+        run.page_loads.iter().enumerate().map(move |(number, page)| (place, run, number, page))
+    };
+    let pages = || runs.iter().enumerate().flat_map(of);
     // One run: a colour for each of its pages. Several: that of the run, for whatever it loaded.
     let of_run = run_colours(theme, runs.len());
     let of_page = run_colours(theme, pages().count());
     let single = runs.len() == 1;
-    let colour = |index: usize, run: &Analysis| {
-        let place = runs.iter().position(|other| std::ptr::eq(*other, run)).unwrap_or(0);
-        if single { of_page[index] } else { of_run[place] }
-    };
     pages()
         .enumerate()
-        .map(|(index, (run, name, page))| {
+        .map(|(index, (place, run, number, page))| {
             let page_words = page_name(run, page);
-            let name = if single { page_words } else { format!("{name}: {page_words}") };
+            let name = if single { page_words } else { format!("{}: {page_words}", names[place]) };
             Entry {
                 name: fitted(&name, style, NAME_ROOM),
-                colour: colour(index, run),
+                colour: if single { of_page[index] } else { of_run[place] },
+                width: if single { 2.2 } else { 2.6 / (1.0 + 0.7 * number as f64) },
                 idle: Times::of(&idle_loads(run, page)),
                 busy: Times::of(&busy_loads(run, page)),
             }
@@ -170,7 +176,11 @@ fn panel(page: &mut Page<'_>, entries: &[Entry]) {
         note: None,
         x_words: format!("page load time, {}{scale_words}", unit.name),
         x,
-        y: Side { axis: Axis { min: 0.0, max: 1.0, step: 0.25 }, scale: Scale::Linear, ticks: Ticks::Named(ticks.to_vec()) },
+        y: Side {
+            axis: Axis { min: 0.0, max: 1.0, step: 0.25 },
+            scale: Scale::Linear,
+            ticks: Ticks::Named(ticks.to_vec()),
+        },
         width: PLANE_WIDTH,
         height: HEIGHT,
         side_height: ROWS + PITCH * (rows + 2) as f64,
@@ -178,7 +188,9 @@ fn panel(page: &mut Page<'_>, entries: &[Entry]) {
     let (panel, frame) = page.plane(&plan);
     let floor = if plan.x.scale == Scale::Logarithmic { plan.x.axis.min } else { f64::NEG_INFINITY };
     for entry in entries {
-        for (times, dash, width) in [(&entry.busy, Dash::Solid, 2.2), (&entry.idle, Dash::Dashed, 1.6)] {
+        for (times, dash, width) in
+            [(&entry.busy, Dash::Solid, entry.width), (&entry.idle, Dash::Dashed, entry.width * 0.8)]
+        {
             let mut points: Vec<(f64, Option<f64>)> =
                 times.curve.iter().map(|(time, share)| ((time / unit.size).max(floor), Some(*share))).collect();
             if let Some(&(first, _)) = points.first() {
@@ -200,7 +212,7 @@ fn panel(page: &mut Page<'_>, entries: &[Entry]) {
     let head = TextStyle { align: Align::Right, ..TextStyle::left(11.0, Weight::Regular, page.theme.muted) };
     let cell = TextStyle { align: Align::Right, ..TextStyle::left(12.0, Weight::Regular, page.theme.ink) };
     page.figure.text(BESIDE_LEFT, top, unit.name, TextStyle { align: Align::Left, ..head });
-    let heads = [["idle", "P50"], ["load", "P50"], ["loads", "idle+load"], ["not", "complete"]];
+    let heads = [["idle", "P50"], ["load", "P50"], ["loads", "begun"], ["not", "complete"]];
     for (edge, [upper, lower]) in COLUMNS.into_iter().zip(heads) {
         page.figure.text(BESIDE_LEFT + edge, top - 8.0, upper, head);
         page.figure.text(BESIDE_LEFT + edge, top + 6.0, lower, head);

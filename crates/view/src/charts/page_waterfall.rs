@@ -51,14 +51,17 @@ impl Chart for PageWaterfall {
             return Err(ViewError::Runs { chart: self.name(), takes: "one run", given: runs.len() });
         };
         let mut page = headed(theme, runs);
-        let middles = |loads: &PageLoads| [middle(&idle_loads(run, loads)).cloned(), middle(&busy_loads(run, loads)).cloned()];
-        let all: Vec<(&PageLoads, [Option<Load>; 2])> = run.page_loads.iter().map(|loads| (loads, middles(loads))).collect();
+        let middles =
+            |loads: &PageLoads| [middle(&idle_loads(run, loads)).cloned(), middle(&busy_loads(run, loads)).cloned()];
+        let all: Vec<(&PageLoads, [Option<Load>; 2])> =
+            run.page_loads.iter().map(|loads| (loads, middles(loads))).collect();
         let both = all.iter().find(|(_, loads)| loads.iter().all(Option::is_some));
-        let Some((loads, chosen)) = both.or_else(|| all.iter().find(|(_, loads)| loads.iter().any(Option::is_some))) else {
+        let Some((loads, chosen)) = both.or_else(|| all.iter().find(|(_, loads)| loads.iter().any(Option::is_some)))
+        else {
             page.message("Nothing to draw. No page was loaded in this run, idle or under load.");
             return Ok(page.finish());
         };
-        page.statement(&format!("{}: {}.", page_name(run, loads), sentence(chosen)));
+        page.subtitle(&format!("{}: {}.", page_name(run, loads), sentence(chosen)));
         page.key(&STRETCHES.map(str::to_owned));
         let left_out = waterfalls(&mut page, loads, chosen);
         page.footnote(
@@ -93,7 +96,7 @@ fn middle<'l>(loads: &[&'l Load]) -> Option<&'l Load> {
 
 fn outcome(load: &Load) -> String {
     match load.outcome {
-        LoadOutcome::Complete => format!("there after {}", load.took),
+        LoadOutcome::Complete => format!("complete after {}", load.took),
         LoadOutcome::Failed => format!("failed after {}", load.took),
         LoadOutcome::Capped => format!("given up after {}", load.took),
         LoadOutcome::CutShort => format!("cut off by the end of its flow after {}", load.took),
@@ -104,7 +107,7 @@ fn outcome(load: &Load) -> String {
 fn sentence(chosen: &[Option<Load>; 2]) -> String {
     let of = |load: &Option<Load>, word: &str| match load {
         Some(load) => format!("{word} {}", outcome(load)),
-        None => format!("not loaded {word}"),
+        None => format!("{word} never loaded"),
     };
     format!("{}, {}", of(&chosen[0], "idle"), of(&chosen[1], "under load"))
 }
@@ -121,7 +124,8 @@ fn waterfalls(page: &mut Page<'_>, loads: &PageLoads, chosen: &[Option<Load>; 2]
     let objects = || chosen.iter().flatten().flat_map(|load| load.objects.iter().map(move |object| (load, object)));
     let numbers: BTreeSet<u16> = objects().map(|(_, object)| object.object).collect();
     let left_out = numbers.len().saturating_sub(MOST);
-    let rows_of: BTreeMap<u16, usize> = numbers.into_iter().take(MOST).enumerate().map(|(row, number)| (number, row)).collect();
+    let rows_of: BTreeMap<u16, usize> =
+        numbers.into_iter().take(MOST).enumerate().map(|(row, number)| (number, row)).collect();
     let since = |load: &Load, object: &WebObject| nanoseconds(object.wanted.since(load.started));
     let ends = objects().map(|(load, object)| since(load, object) + nanoseconds(object_took(object)));
     let top = ends.chain(chosen.iter().flatten().map(|load| nanoseconds(load.took))).fold(0.0, f64::max);
@@ -133,7 +137,8 @@ fn waterfalls(page: &mut Page<'_>, loads: &PageLoads, chosen: &[Option<Load>; 2]
     let manifest = (!loads.in_browser()).then(|| Manifest::named(&loads.page)).flatten();
     let name = |number: u16| {
         let known = manifest.as_ref().and_then(|manifest| manifest.objects.get(usize::from(number)));
-        known.map_or_else(|| format!("object {number}"), |object| format!("{number} {}", kind(object.kind.media_type())))
+        known
+            .map_or_else(|| format!("object {number}"), |object| format!("{number} {}", kind(object.kind.media_type())))
     };
     let names: Vec<String> = rows_of
         .iter()
@@ -142,9 +147,12 @@ fn waterfalls(page: &mut Page<'_>, loads: &PageLoads, chosen: &[Option<Load>; 2]
     let rows = Rows { names: &names, pitch };
     let columns = [0, 1].map(|index| Column {
         title: ["Idle", "Under load"][index].to_owned(),
-        unit: chosen[index].as_ref().map_or_else(|| "never loaded".to_owned(), |load| {
-            format!("load {} of {}, {}", load.number, load.flow.name, words::counted(load.objects.len(), "object"))
-        }),
+        unit: chosen[index].as_ref().map_or_else(
+            || "never loaded".to_owned(),
+            |load| {
+                format!("load {} of {}, {}", load.number, load.flow.name, words::counted(load.objects.len(), "object"))
+            },
+        ),
         note: None,
         x: Side::new(axis, Scale::Linear),
         x_words: format!("{} since the load began", if unit.name == "s" { "seconds" } else { unit.name }),
@@ -184,10 +192,20 @@ fn waterfalls(page: &mut Page<'_>, loads: &PageLoads, chosen: &[Option<Load>; 2]
         for ((bars, name), (colour, opacity)) in bars.iter().zip(STRETCHES).zip(colours) {
             page.figure.segments(panel, name, bars, Stroke { colour, width: bar, opacity, height: 3 });
         }
-        page.figure.dots(panel, "not complete", &broken, Stroke { colour: theme.alarm, width: 5.0, opacity: 1.0, height: 5 });
+        page.figure.dots(
+            panel,
+            "not complete",
+            &broken,
+            Stroke { colour: theme.alarm, width: 5.0, opacity: 1.0, height: 5 },
+        );
         let there = nanoseconds(load.took) / unit.size;
         let upright = [[(there, 0.0), (there, names.len() as f64)]];
-        page.figure.segments(panel, "there", &upright, Stroke { colour: theme.ink, width: 1.2, opacity: 1.0, height: 6 });
+        page.figure.segments(
+            panel,
+            "there",
+            &upright,
+            Stroke { colour: theme.ink, width: 1.2, opacity: 1.0, height: 6 },
+        );
     }
     left_out
 }

@@ -8,7 +8,7 @@ use crate::delay_panel::nanoseconds;
 use crate::error::ViewError;
 use crate::figure::{Align, Dash, Line, Scale, Stroke, TextStyle};
 use crate::font::Weight;
-use crate::page::{PITCH, Page, PlanePlan};
+use crate::page::{PITCH, Page, PlanePlan, fitted};
 use crate::run_heading::{headed, short_names};
 use crate::sample::{Reach, Sample, beyond, delay_side};
 use crate::theme::Theme;
@@ -58,7 +58,7 @@ impl Chart for QuantileQuantile {
         plot(&mut page, &samples, &labels, if runs.len() == 1 { theme.ink } else { theme.run(1) });
         page.footnote(
             "Each point is one quantile (nearest rank) of both: across of the one, upright of the other. On the grey line both are \
-             alike; above it the upright one is later. All probes; lost packets are infinitely late, and quantiles that fall on them \
+             alike; above it what stands upright is later. All probes; lost packets are infinitely late, and quantiles that fall on them \
              have no place here.",
         );
         Ok(page.finish())
@@ -86,10 +86,10 @@ fn plot(page: &mut Page<'_>, samples: &[Sample; 2], labels: &[String; 2], colour
     let scale_words = if side.scale == Scale::Logarithmic { ", logarithmic scale" } else { "" };
     let plan = PlanePlan {
         title: "Quantiles of round-trip delay",
-        unit: format!("{}{scale_words}, upright: {}", unit.name, labels[1]),
+        unit: format!("upright: {}, {}{scale_words}", labels[1], unit.name),
         note: beyond(&[first, second], &side, unit),
         x: side.clone(),
-        x_words: format!("{}, {}", labels[0], unit.name),
+        x_words: format!("across: {}, {}{scale_words}", labels[0], unit.name),
         y: side.clone(),
         width: SIZE,
         height: SIZE,
@@ -112,23 +112,23 @@ fn plot(page: &mut Page<'_>, samples: &[Sample; 2], labels: &[String; 2], colour
     let figures = MARKED.map(|(per_mille, _)| samples.each_ref().map(|sample| sample.percentile(per_mille)));
     let mut written: Option<(f64, f64)> = None;
     for ((_, name), [x, y]) in MARKED.into_iter().zip(&figures) {
-        let Some(at) = x.zip(*y).map(|(x, y)| scaled((nanoseconds(x), nanoseconds(y)))).filter(inside) else { continue };
+        let Some(at) = x.zip(*y).map(|(x, y)| scaled((nanoseconds(x), nanoseconds(y)))).filter(inside) else {
+            continue;
+        };
         let ring = Stroke { colour: page.theme.ink, width: 8.0, opacity: 1.0, height: 5 };
         page.figure.dots(panel, name, &[at], ring);
         let place = (frame.left + side.part(at.0) * SIZE, frame.top + (1.0 - side.part(at.1)) * SIZE);
         // A name that would stand on another is left to the table.
         if written.is_none_or(|last| (last.0 - place.0).abs() > 30.0 || (last.1 - place.1).abs() > 13.0) {
-            let room = frame.left + SIZE - place.0 > 40.0;
-            let align = if room { Align::Left } else { Align::Right };
-            let x = place.0 + if room { 8.0 } else { -8.0 };
-            page.figure.text(x, place.1 - 6.0, name, TextStyle { align, ..small });
+            // Up and to the left of it: distributions rise to the right.
+            page.figure.text(place.0 - 5.0, place.1 - 15.0, name, TextStyle { align: Align::Right, ..small });
             written = Some(place);
         }
     }
     let head = TextStyle { align: Align::Right, ..TextStyle::left(11.0, Weight::Regular, page.theme.muted) };
     let cell = TextStyle { size: 12.5, colour: page.theme.ink, ..head };
-    for (edge, label) in COLUMNS.into_iter().zip(["across", "upright"]) {
-        page.figure.text(BESIDE + edge, frame.top, label, head);
+    for (edge, label) in COLUMNS.into_iter().zip(labels) {
+        page.figure.text(BESIDE + edge, frame.top, &fitted(label, head, 118.0), head);
     }
     let mut y = frame.top + 18.0;
     page.figure.text(BESIDE, y - 18.0, unit.name, TextStyle { align: Align::Left, ..head });
@@ -140,7 +140,7 @@ fn plot(page: &mut Page<'_>, samples: &[Sample; 2], labels: &[String; 2], colour
         y += PITCH + 1.0;
     }
     y += 10.0;
-    for (label, sample) in ["across", "upright"].into_iter().zip(samples) {
+    for (label, sample) in labels.iter().zip(samples) {
         let text = format!("{label}: {} of {} packets lost", words::count(sample.lost), words::count(sample.sent()));
         let colour = if sample.lost > 0 { page.theme.alarm } else { page.theme.muted };
         page.figure.text(BESIDE, y, &text, TextStyle { align: Align::Left, colour, ..cell });

@@ -63,9 +63,14 @@ impl Chart for Totals {
         let mut page = headed(theme, runs);
         let groups = grouping.groups(runs);
         let entries: Vec<Entry> = groups.iter().map(|(name, places)| entry(name, places, runs, grouping)).collect();
+        if entries.iter().all(|entry| entry.rates == [None; 2] && entry.added.iter().all(Result::is_err)) {
+            page.message("Nothing to draw. There are no streams, and no delay probes both idle and under load.");
+            return Ok(page.finish());
+        }
         let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
         let rows = Rows { names: &names, pitch: PITCH };
-        let rates: Vec<f64> = entries.iter().flat_map(|entry| entry.rates).flatten().map(|rate| rate.0 as f64).collect();
+        let rates: Vec<f64> =
+            entries.iter().flat_map(|entry| entry.rates).flatten().map(|rate| rate.0 as f64).collect();
         let bits = Axis::from_zero(rates.iter().copied().fold(0.0, f64::max), 4);
         let rate_unit = Unit::of_rates(bits.max);
         let delays = || entries.iter().flat_map(|entry| &entry.added).flatten().map(|delay| delay.0 as f64);
@@ -112,9 +117,9 @@ impl Chart for Totals {
                 }),
                 [0, 1].map(|index| {
                     let word = ["median", "P95"][index];
-                    entry.added[index].as_ref().map_or_else(Clone::clone, |delay| {
-                        format!("{word} {}", words::added(Some(*delay)))
-                    })
+                    entry.added[index]
+                        .as_ref()
+                        .map_or_else(Clone::clone, |delay| format!("{word} {}", words::added(Some(*delay))))
                 }),
             ];
             for ((values, texts), (panel, frame)) in values.into_iter().zip(texts).zip(&places) {
@@ -142,13 +147,17 @@ impl Chart for Totals {
 fn entry(name: &str, places: &[usize], runs: &[&Analysis], grouping: &Grouping) -> Entry {
     let members = || places.iter().map(|place| runs[*place]);
     let rates = Direction::ALL.map(|direction| {
-        let mut sums: Vec<BitRate> =
-            members().map(|run| run.goodput(direction)).filter(|one| !one.flows.is_empty()).map(|one| one.sum).collect();
+        let mut sums: Vec<BitRate> = members()
+            .map(|run| run.goodput(direction))
+            .filter(|one| !one.flows.is_empty())
+            .map(|one| one.sum)
+            .collect();
         sums.sort_unstable();
         rrul_analysis::statistics::percentile::percentile(&sums, 0, 500)
     });
     let added = [("median", 0), ("P95", 1)].map(|(word, index)| {
-        let both = || members().filter(|run| run.round_trip_delay.idle.is_some() && run.round_trip_delay.load.is_some());
+        let both =
+            || members().filter(|run| run.round_trip_delay.idle.is_some() && run.round_trip_delay.load.is_some());
         if both().next().is_none() {
             let idle = members().any(|run| run.round_trip_delay.idle.is_some());
             return Err(format!("{word}: no {} delay", if idle { "loaded" } else { "idle" }));

@@ -147,9 +147,7 @@ impl Figure<'_> {
 
     /// Adds strokes, each apart from the others: bars, boxes, whiskers. They end where they end, without caps.
     pub(crate) fn segments(&mut self, panel: PanelIndex, name: &str, segments: &[Segment], stroke: Stroke) {
-        let apart = segments.iter().flat_map(|[from, to]| {
-            [(from.0, Some(from.1)), (to.0, Some(to.1)), (to.0, None)]
-        });
+        let apart = segments.iter().flat_map(|[from, to]| [(from.0, Some(from.1)), (to.0, Some(to.1)), (to.0, None)]);
         self.series.push(json!({
             "type": "line", "name": printable(name), "xAxisIndex": panel.0, "yAxisIndex": panel.0,
             "data": points(&apart.collect::<Vec<_>>()), "symbol": "none", "z": stroke.height, "animation": false,

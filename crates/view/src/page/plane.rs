@@ -66,7 +66,7 @@ impl<'a> Page<'a> {
             }
             self.figure.text(to, self.y + 1.5, note, style);
         }
-        self.y += 26.0;
+        self.y += 30.0;
     }
 
     /// Draws a panel where it is to be, with the words below its horizontal axis.

@@ -1,10 +1,10 @@
 //! Rows with a name each, and panels side by side that share them: bars, boxes, waterfalls.
 
+use super::plane::fitted;
 use super::{MARGIN, Page, SIDE_RIGHT};
 use crate::axis::Axis;
 use crate::figure::{Align, Frame, PanelIndex, Scale, Side, TextStyle, Ticks};
 use crate::font::Weight;
-use super::plane::fitted;
 
 /// Between the names of rows and the first panel.
 const NAME_GAP: f64 = 12.0;
