@@ -178,7 +178,7 @@ fn curve(sample: &Sample, look: Look, plan: &PlanePlan<'_>, unit: Unit) -> Vec<(
     let scaled: Vec<(f64, f64)> =
         points.into_iter().map(|(delay, share)| ((delay / unit.size).max(floor), share)).collect();
     let place = |(delay, share): (f64, f64)| (x.part(delay), y.part(share));
-    let mut line = thinned(scaled, place, plan.width, plan.height);
+    let mut line = thinned(&scaled, place, plan.width, plan.height);
     if let (Look::AtMost, Some(&(first, _))) = (look, line.first()) {
         line.insert(0, (first, 0.0));
     }

@@ -9,7 +9,7 @@ const CELLS: f64 = 2.0;
 /// stay, and of those in one row of cells too. A monotone line has its extremes of a column at exactly these, so it
 /// still enters and leaves every column and every row of cells where it did: what is drawn does not change.
 pub(crate) fn thinned(
-    points: Vec<(f64, f64)>,
+    points: &[(f64, f64)],
     place: impl Fn((f64, f64)) -> (f64, f64),
     width: f64,
     height: f64,
@@ -17,7 +17,7 @@ pub(crate) fn thinned(
     // Saturates: whatever lies far outside shares one cell there, and its extremes stay as well.
     let column = |point: (f64, f64)| (place(point).0 * width * CELLS).floor() as i64;
     let row = |point: (f64, f64)| (place(point).1 * height * CELLS).floor() as i64;
-    ends(&ends(&points, column), row)
+    ends(&ends(points, column), row)
 }
 
 /// The first and the last point of every stretch of points with the same key.
@@ -36,15 +36,15 @@ mod tests {
     #[test]
     fn few_points_stay_as_they_are() {
         let points = vec![(0.1, 0.2), (0.4, 0.5), (0.9, 1.0)];
-        assert_eq!(thinned(points.clone(), |point| point, 100.0, 100.0), points);
-        assert!(thinned(Vec::new(), |point| point, 100.0, 100.0).is_empty());
+        assert_eq!(thinned(&points, |point| point, 100.0, 100.0), points);
+        assert!(thinned(&[], |point| point, 100.0, 100.0).is_empty());
     }
 
     #[test]
     fn thinning_moves_a_line_by_less_than_a_cell() {
         // A cube: flat at first, then steep.
         let points: Vec<(f64, f64)> = (0..=100_000).map(|step| f64::from(step) / 1e5).map(|x| (x, x.powi(3))).collect();
-        let kept = thinned(points.clone(), |point| point, 640.0, 320.0);
+        let kept = thinned(&points, |point| point, 640.0, 320.0);
         assert!(kept.len() < 2 * 2 * 320 + 2, "{} points", kept.len());
         assert_eq!((kept[0], kept[kept.len() - 1]), (points[0], points[points.len() - 1]));
         for (x, y) in points {

@@ -141,7 +141,7 @@ impl Chart for Bars {
             without |= bars.iter().flatten().any(|bar| bar.value.is_some() && bar.interval.is_none());
             panels(&mut page, pair, &bars, &colours);
         }
-        page.footnote(&explanation(groups.iter().map(|(_, places)| places.len()), without));
+        page.footnote(&explanation(&groups.iter().map(|(_, places)| places.len()).collect::<Vec<_>>(), without));
         Ok(page.finish())
     }
 }
@@ -153,17 +153,17 @@ fn middle(values: &[f64]) -> Option<f64> {
     rrul_analysis::statistics::percentile::percentile(&sorted, 0, 500)
 }
 
-fn explanation(sizes: impl Iterator<Item = usize> + Clone, bars_without: bool) -> String {
+fn explanation(sizes: &[usize], bars_without: bool) -> String {
     let mut text = vec![
         "Sums: goodput of all streams of a direction. Delay: round-trip delay of all probes in the scored window, lost packets infinitely late.",
     ];
-    if sizes.clone().any(|size| size == 1) {
+    if sizes.contains(&1) {
         text.push(
             "Bar of a single run: stroke from end to end of the 95 % interval by block bootstrap within the run; what \
              differs from run to run is not in it.",
         );
     }
-    if sizes.clone().any(|size| size > 1) {
+    if sizes.iter().any(|size| *size > 1) {
         text.push(
             "Bar of several runs: their median, each run a point; stroke: 95 % interval of the median by ranks, for which at \
              least six runs are needed.",
