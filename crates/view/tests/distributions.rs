@@ -141,7 +141,7 @@ fn a_whisker_that_falls_on_losses_ends_in_red_at_the_edge() {
     let mut load = vec![Some(20.0); 90];
     load.extend(vec![None; 10]);
     let picture = drawn("box", &[&run(&[], &load)]);
-    let red = strokes(&picture, THEME.alarm, false);
+    let red: Vec<&Stroke> = picture.strokes.iter().filter(|one| one.colour == THEME.alarm).collect();
     let ends = red.iter().flat_map(|stroke| &stroke.points).map(|point| point.0).fold(0.0, f64::max);
     assert!((ends - 780.0).abs() < PIXELS, "{red:?}");
     assert!(picture.says("lost") && picture.says("10 %"), "{:?}", picture.words());

@@ -70,7 +70,7 @@ fn pairs(first: &Sample, second: &Sample) -> (Vec<(f64, f64)>, usize) {
     let count = (first.sent().min(second.sent()) as usize).clamp(1, QUANTILES);
     // The rank of the middle of each of so many equal parts.
     let of = |sample: &Sample, part: usize| {
-        let rank = (sample.sent() as u128 * (2 * part as u128 + 1)).div_ceil(2 * count as u128).max(1);
+        let rank = (u128::from(sample.sent()) * (2 * part as u128 + 1)).div_ceil(2 * count as u128).max(1);
         sample.sorted.get(usize::try_from(rank - 1).ok()?).copied().map(nanoseconds)
     };
     let known: Vec<_> = (0..count).filter_map(|part| of(first, part).zip(of(second, part))).collect();
