@@ -1,5 +1,6 @@
 //! What an analysis of one recording says: every derived number, named and with its unit.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec};
@@ -55,6 +56,9 @@ pub struct Analysis {
     pub created: String,
     /// The server as the user named it.
     pub server_name: String,
+    /// What the plan says of its flows, by `ENTRY.PARAMETER` (`bulk.congestion_control`); several values of one are
+    /// joined by `, `.
+    pub settings: BTreeMap<String, String>,
     /// Families under test.
     pub families: Vec<AddressFamily>,
     /// Families that were expected and are absent, with the reason.

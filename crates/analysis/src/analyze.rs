@@ -1,9 +1,10 @@
 //! From a recording to everything that follows from it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-use rrul_model::flow::{AddressFamily, Direction, FlowId};
+use rrul_model::flow::{AddressFamily, Direction, FlowId, Parameter};
 use rrul_model::phase::Phase;
+use rrul_model::plan::TestPlan;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
@@ -106,6 +107,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         title: header.title.clone(),
         created: header.created.clone(),
         server_name: header.server_name.clone(),
+        settings: settings(&header.plan),
         families: header.families.clone(),
         absent_families: header.absent_families.clone(),
         phases: header.phases.clone(),
@@ -173,10 +175,75 @@ pub fn analyze(recording: &Recording) -> Analysis {
     analysis
 }
 
+/// What a plan says of its flows, by entry and parameter.
+fn settings(plan: &TestPlan) -> BTreeMap<String, String> {
+    let mut settings: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for entry in &plan.entries {
+        for (name, value) in entry.parameters.iter().flat_map(|parameters| &parameters.0) {
+            let value = match value {
+                Parameter::Flag(flag) => flag.to_string(),
+                Parameter::Integer(count) => count.to_string(),
+                Parameter::Number(number) => number.to_string(),
+                Parameter::Text(text) => text.clone(),
+            };
+            let values = settings.entry(format!("{}.{name}", entry.label)).or_default();
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+    }
+    settings.into_iter().map(|(name, values)| (name, values.join(", "))).collect()
+}
+
 /// Why the recording is not complete; `None` when it is.
 fn partial(recording: &Recording) -> Option<String> {
     match &recording.end {
         Some(end) => end.partial.clone(),
         None => Some("the recording breaks off: rrul was stopped by force, or the disk was full".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rrul_model::flow::{Component, Parameters};
+    use rrul_model::plan::FlowEntry;
+
+    use super::*;
+
+    #[test]
+    fn settings_are_told_by_entry_and_parameter() {
+        let text = |value: &str| Parameter::Text(value.to_owned());
+        let of = |control: &str| {
+            let pairs = [("congestion_control", text(control)), ("streams", Parameter::Integer(4))];
+            Parameters(pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        };
+        let entry = FlowEntry {
+            label: "bulk".to_owned(),
+            flow_type: "bulk_tcp".to_owned(),
+            component: Component::Load,
+            during: vec![Phase::Load],
+            start: Duration::ZERO,
+            duration: None,
+            directions: Vec::new(),
+            classes: Vec::new(),
+            families: Vec::new(),
+            count: 1,
+            count_alone: None,
+            parameters: vec![of("cubic"), of("bbr")],
+        };
+        let plan = TestPlan {
+            name: String::new(),
+            title: String::new(),
+            spec: String::new(),
+            phases: Vec::new(),
+            sample_interval: Duration::ZERO,
+            link_layer: None,
+            entries: vec![entry],
+        };
+        let told: Vec<(String, String)> = settings(&plan).into_iter().collect();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(told, [pair("bulk.congestion_control", "cubic, bbr"), pair("bulk.streams", "4")]);
     }
 }

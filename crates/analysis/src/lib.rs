@@ -13,6 +13,7 @@
 //! - [`equaliser`]: the parts of the composite over time
 //! - [`impression`]: what a person would feel, in one sentence
 //! - [`e_model`]: what a listener would say of a call
+//! - [`run_confidence`]: intervals of a run's main figures, from the run alone
 //! - [`metric_word`]: the words for one metric; [`metric_list`]: all of them, from which docs/metrics.md is made
 
 #![forbid(unsafe_code)]
@@ -34,6 +35,7 @@ pub mod metric_list;
 pub mod metric_word;
 pub mod metrics;
 mod recorded_time;
+pub mod run_confidence;
 pub mod score;
 pub mod score_cell;
 pub mod scores;

@@ -31,10 +31,48 @@ impl Axis {
         Self { min, max, step: nice_step((max - min) / f64::from(ticks)) }
     }
 
+    /// From the tick at or below `low` to that at or above `high`; from zero where `low` is near it.
+    pub(crate) fn covering(low: f64, high: f64, ticks: u32) -> Self {
+        // A third of the axis for nothing is the price of seeing sizes in proportion; more is not.
+        let low = if low > 0.0 && low < high * 0.35 { 0.0 } else { low };
+        // What differs by less than a millionth cannot be drawn apart.
+        let apart = high - low > 1e-6 * high.abs().max(low.abs());
+        let high = if apart { high } else { low + (low.abs() * 0.1).max(1e-3) };
+        let step = nice_step((high - low) / f64::from(ticks));
+        let (min, max) = ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step);
+        Self { min, max: if max > min { max } else { min + (min.abs() * 0.1).max(step) }, step }
+    }
+
+    /// From 1, 2 or 5 times a power of ten at or below `low` to one at or above `high`, for a logarithmic scale; at
+    /// least a decade. Both are above zero.
+    pub(crate) fn logarithmic(low: f64, high: f64) -> Self {
+        let min = round_logarithmic(low, Rounding::Down);
+        Self { min, max: round_logarithmic(high, Rounding::Up).max(min * 10.0), step: 1.0 }
+    }
+
     /// How long it is.
     pub(crate) fn length(&self) -> f64 {
         self.max - self.min
     }
+}
+
+/// Which way a value is rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rounding {
+    Down,
+    Up,
+}
+
+/// A value moved to the next of 1, 2, 5 times a power of ten.
+fn round_logarithmic(value: f64, rounding: Rounding) -> f64 {
+    let power = 10_f64.powf(value.log10().floor());
+    let digits = [1.0, 2.0, 5.0, 10.0];
+    let digit = value / power;
+    let chosen = match rounding {
+        Rounding::Down => digits.iter().rev().find(|candidate| **candidate <= digit * (1.0 + 1e-9)).unwrap_or(&1.0),
+        Rounding::Up => digits.iter().find(|candidate| **candidate >= digit * (1.0 - 1e-9)).unwrap_or(&10.0),
+    };
+    power * chosen
 }
 
 /// A tick as the axis writes it, without the dust of binary fractions: `0.6`, `25`, `250`.
@@ -161,6 +199,22 @@ mod tests {
             assert!((nice_step(least) - step).abs() < 1e-9 * step, "{least} gave {}", nice_step(least));
         }
         assert_eq!(logarithmic_ticks(10.0, 500.0), [10.0, 20.0, 50.0, 100.0, 200.0, 500.0]);
+    }
+
+    #[test]
+    fn axes_cover_what_they_are_made_for() {
+        for (low, high, axis) in [
+            (16.2, 19.7, Axis { min: 16.0, max: 20.0, step: 0.5 }),
+            (3.0, 40.0, Axis { min: 0.0, max: 40.0, step: 5.0 }),
+            (-3.0, 40.0, Axis { min: -10.0, max: 40.0, step: 10.0 }),
+        ] {
+            let made = Axis::covering(low, high, 8);
+            assert!((made.min - axis.min).abs() + (made.max - axis.max).abs() < 1e-9, "{low} to {high} gave {made:?}");
+        }
+        let one = Axis::covering(7.0, 7.0, 8);
+        assert!(one.min <= 7.0 && one.max > 7.0, "{one:?}");
+        let axis = Axis::logarithmic(16.2, 430.0);
+        assert!((axis.min - 10.0).abs() < 1e-9 && (axis.max - 500.0).abs() < 1e-9, "{axis:?}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use rrul_analysis::Analysis;
 use serde_json::Value;
 
 use crate::error::ViewError;
+use crate::grouping::Grouping;
 use crate::theme::Theme;
 
 /// One kind of chart. To add one: a file in `charts/` and a line in [`crate::charts::CHARTS`].
@@ -20,6 +21,17 @@ pub trait Chart: Sync {
     /// [`ViewError::Runs`] when it cannot show that many runs. A run with little or nothing in it is no error: the
     /// chart says what is missing.
     fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError>;
+
+    /// The chart of groups of these runs, as medians over the runs of each.
+    ///
+    /// # Errors
+    /// [`ViewError::Grouping`] when it shows single runs only, and those of [`draw`](Self::draw).
+    fn draw_grouped(&self, runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Result<Drawing, ViewError> {
+        match grouping {
+            Grouping::None => self.draw(runs, theme),
+            Grouping::By(_) => Err(ViewError::Grouping { chart: self.name() }),
+        }
+    }
 }
 
 /// A chart as data: what every surface (SVG, PNG, page) draws.

@@ -13,6 +13,12 @@ pub enum ViewError {
         /// How many it was given.
         given: usize,
     },
+    /// The chart shows single runs only.
+    #[error("chart {chart} takes no groups of runs; charts bars and totals do")]
+    Grouping {
+        /// The chart's name.
+        chart: &'static str,
+    },
     /// The thread that draws could not be started.
     #[error("no thread for drawing: {0}; close other programs and try again")]
     Thread(#[source] std::io::Error),

@@ -2,12 +2,16 @@
 //!
 //! All positions are pixels from the upper left corner; the caller lays out, nothing is placed by chance.
 
+mod plane;
+
 use serde_json::{Map, Value, json};
 
 use crate::axis::{Axis, logarithmic_ticks};
 use crate::chart::Drawing;
 use crate::font::{self, Weight};
 use crate::theme::Theme;
+
+pub(crate) use plane::{Segment, Side, Step, Stroke, Ticks};
 
 /// A chart under construction.
 pub(crate) struct Figure<'a> {

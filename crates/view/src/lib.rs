@@ -7,6 +7,7 @@
 //! - [`charts::CHARTS`]: the charts that there are; [`chart::Chart`] says what one is
 //! - [`text`]: summaries for a terminal
 //! - [`equaliser`]: scores over time for a terminal
+//! - [`grouping`]: runs taken together by what is known of them
 //! - [`har`]: page loads in the form that other tools read
 //! - [`theme`]: the colours of charts
 
@@ -14,6 +15,7 @@ pub mod chart;
 pub mod charts;
 pub mod equaliser;
 pub mod error;
+pub mod grouping;
 pub mod har;
 mod host_lines;
 pub mod improvement;
@@ -25,6 +27,7 @@ mod axis;
 mod bins;
 mod class_words;
 mod delay_panel;
+mod distribution;
 mod fate_lines;
 mod figure;
 mod flow_look;
@@ -35,14 +38,21 @@ mod marking_words;
 mod octet_lines;
 mod page;
 mod page_lines;
+mod page_conditions;
 mod png;
+mod product_limit;
 mod rate_panel;
+mod run_colours;
+mod run_heading;
+mod sample;
 mod score_lines;
+mod statistics_words;
 mod stream_lines;
 mod table;
 mod text_scored;
 mod time_chart;
 mod time_panel;
+mod thinning;
 mod voice_table;
 mod words;
 
@@ -51,6 +61,7 @@ use rrul_analysis::Analysis;
 pub use chart::Chart;
 pub use equaliser::text_equaliser;
 pub use error::ViewError;
+pub use grouping::Grouping;
 pub use png::png;
 pub use text::{Style, text_comparison, text_summary};
 pub use theme::Theme;

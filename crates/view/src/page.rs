@@ -1,6 +1,8 @@
 //! The page of a chart: title, panels one below the other on one time axis, and notes.
 
-mod row;
+mod panel_row;
+mod plane;
+mod rows;
 
 use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
@@ -11,6 +13,9 @@ use crate::chart::Drawing;
 use crate::figure::{Align, Figure, Frame, LANE, PanelIndex, Scale, TextStyle};
 use crate::font::Weight;
 use crate::theme::Theme;
+
+pub(crate) use plane::{BESIDE_LEFT, PLANE_WIDTH, PlanePlan, fitted};
+pub(crate) use rows::{Column, Rows};
 
 /// Width of every chart, pixels.
 const WIDTH: f64 = 1160.0;

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::{DelayPoint, RatePoint};
+use rrul_analysis::metrics::page_load::LoadOutcome;
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::{Dscp, ServiceClass};
 use rrul_model::phase::{Phase, PhaseWindow};
@@ -170,7 +171,9 @@ fn extreme_runs_are_drawn_and_told_and_told_without_a_word_that_is_no_number() {
     let outcome = with_renderer(|renderer| {
         let mut runner = TestRunner::new_with_rng(config, seed);
         Ok(runner.run(&(analysis(), analysis()), |(first, second)| {
-            for chart in CHARTS.iter().filter(|chart| ["overview", "comparison"].contains(&chart.name())) {
+            const DRAWN: [&str; 9] =
+                ["overview", "comparison", "ecdf", "ccdf", "box", "totals", "bars", "ellipse", "qq"];
+            for chart in CHARTS.iter().filter(|chart| DRAWN.contains(&chart.name())) {
                 for runs in [&[&first][..], &[&first, &second]] {
                     assert_drawn(renderer, *chart, runs)?;
                 }
@@ -179,6 +182,39 @@ fn extreme_runs_are_drawn_and_told_and_told_without_a_word_that_is_no_number() {
                 prop_assert!(!text.contains("NaN") && !text.chars().any(|c| c.is_control() && c != '\n'), "{}", text);
             }
             Ok(())
+        }))
+    });
+    outcome.expect("the renderer starts").expect("every case holds");
+}
+
+#[test]
+fn extreme_page_loads_are_drawn() {
+    let times = prop::collection::vec((time(), any::<i64>(), any::<[i64; 7]>(), 0..5_u8, any::<u16>()), 6);
+    let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
+    let seed = proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
+    let outcome = with_renderer(|renderer| {
+        let mut runner = TestRunner::new_with_rng(config, seed);
+        Ok(runner.run(&times, |times| {
+            let mut run =
+                pages::scored(synthetic::Made::fq_codel().analysis(), &[1000, 1100, 1200], &[2000, 2100, 2200]);
+            for (load, (wanted, took, stretches, outcome, number)) in run.page_loads[0].series.iter_mut().zip(times) {
+                load.took = Delay(took);
+                load.outcome = match outcome {
+                    0 => LoadOutcome::Failed,
+                    1 => LoadOutcome::Capped,
+                    2 => LoadOutcome::CutShort,
+                    3 => LoadOutcome::Broken,
+                    _ => LoadOutcome::Complete,
+                };
+                let object = &mut load.objects[0];
+                (object.wanted, object.object) = (wanted, number);
+                let [blocked, lookup, connect, secure, send, wait, receive] = stretches.map(Delay);
+                (object.blocked, object.lookup, object.connect, object.secure) = (blocked, lookup, connect, secure);
+                (object.send, object.wait, object.receive) = (send, wait, receive);
+            }
+            assert_drawn(renderer, "page_waterfall", &[&run])?;
+            assert_drawn(renderer, "page_ecdf", &[&run])?;
+            assert_drawn(renderer, "page_ecdf", &[&run, &run])
         }))
     });
     outcome.expect("the renderer starts").expect("every case holds");

@@ -13,6 +13,7 @@ pub mod lower_hull;
 
 pub(crate) mod mann_kendall;
 pub(crate) mod median;
+pub mod median_interval;
 pub mod percentile;
 pub(crate) mod proportion;
 pub(crate) mod time_bins;

@@ -161,24 +161,12 @@ fn delay_axis(runs: &[&Analysis]) -> (Axis, Unit, Scale) {
     if low > 0.0 && high / low > FAR_APART && lowest.is_finite() {
         let unit = Unit::of_delays(top);
         // Three decades are enough to read; a stray packet far below is drawn at the lower end.
-        let from = round_logarithmic(lowest.max(top / 1e3) / unit.size, f64::floor);
-        let to = round_logarithmic(top / unit.size, f64::ceil);
-        return (Axis { min: from, max: to.max(from * 10.0), step: 1.0 }, unit, Scale::Logarithmic);
+        let axis = Axis::logarithmic(lowest.max(top / 1e3) / unit.size, top / unit.size);
+        return (axis, unit, Scale::Logarithmic);
     }
     let axis = Axis::from_zero(top, 5);
     let unit = Unit::of_delays(axis.max);
     (Axis::from_zero(axis.max / unit.size, 5), unit, Scale::Linear)
-}
-
-/// A value moved to the next of 1, 2, 5 times a power of ten, down or up by `round`.
-fn round_logarithmic(value: f64, round: fn(f64) -> f64) -> f64 {
-    let power = 10_f64.powf(value.log10().floor());
-    let digits = [1.0, 2.0, 5.0, 10.0];
-    let digit = value / power;
-    let down = digits.iter().rev().find(|candidate| **candidate <= digit * (1.0 + 1e-9)).unwrap_or(&1.0);
-    let up = digits.iter().find(|candidate| **candidate >= digit * (1.0 - 1e-9)).unwrap_or(&10.0);
-    // Rounding one half tells which way `round` goes.
-    power * if round(0.5) > 0.0 { up } else { down }
 }
 
 /// The sum of one direction's streams of each run; gives the width of its bins.

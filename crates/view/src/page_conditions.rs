@@ -1,0 +1,55 @@
+//! The loads of a page on the idle line and under load, as the analysis tells them apart.
+
+use rrul_analysis::Analysis;
+use rrul_analysis::metrics::page_load::Load;
+use rrul_analysis::metrics::page_loads::PageLoads;
+use rrul_model::flow::AddressFamily;
+use rrul_model::marking::ServiceClass;
+use rrul_model::phase::Phase;
+
+use crate::sample::window;
+
+/// Loads that were begun before the load.
+pub(crate) fn idle_loads<'p>(run: &Analysis, page: &'p PageLoads) -> Vec<&'p Load> {
+    let idle = |load: &&Load| {
+        let mut quiet = run.phases.iter().filter(|entry| matches!(entry.phase, Phase::Before | Phase::Idle));
+        quiet.any(|entry| entry.window.contains(load.started))
+    };
+    page.series.iter().filter(idle).collect()
+}
+
+/// Loads that were begun in the scored window; where none was, in all of the load phase.
+pub(crate) fn busy_loads<'p>(run: &Analysis, page: &'p PageLoads) -> Vec<&'p Load> {
+    let scored = window(run, Phase::Load).map(|window| page.begun_within(window)).unwrap_or_default();
+    if !scored.is_empty() {
+        return scored;
+    }
+    let whole = run.phases.iter().find(|entry| entry.phase == Phase::Load);
+    whole.map(|entry| page.begun_within(entry.window)).unwrap_or_default()
+}
+
+/// The short name of a page and how it was loaded: `rrul2025 h2 IPv4`.
+pub(crate) fn page_name(run: &Analysis, page: &PageLoads) -> String {
+    let mut words = Vec::new();
+    if page.in_browser() {
+        words.push("browser".to_owned());
+    }
+    words.push(page.page.clone());
+    words.push(match &page.version {
+        Some(version) => version.clone(),
+        None => page
+            .protocols
+            .iter()
+            .map(|name| if *name == "http/1.1" { "h1" } else { name })
+            .collect::<Vec<_>>()
+            .join("+"),
+    });
+    if page.class != ServiceClass::BE {
+        words.push(page.class.to_string());
+    }
+    if AddressFamily::ALL.iter().all(|family| run.page_loads.iter().any(|page| page.family == *family)) {
+        words.push(crate::words::family_name(page.family).to_owned());
+    }
+    words.retain(|word| !word.is_empty());
+    words.join(" ")
+}
