@@ -8,18 +8,22 @@
 //! - [`text`]: summaries for a terminal
 //! - [`equaliser`]: scores over time for a terminal
 //! - [`har`]: page loads in the form that other tools read
+//! - [`flent_export`]: a run in the form of Flent
+//! - [`tidy_export`]: every series and every sample as rows of a table
 //! - [`theme`]: the colours of charts
 
 pub mod chart;
 pub mod charts;
 pub mod equaliser;
 pub mod error;
+pub mod flent_export;
 pub mod har;
 mod host_lines;
 pub mod improvement;
 pub mod svg;
 pub mod text;
 pub mod theme;
+pub mod tidy_export;
 
 mod axis;
 mod bins;

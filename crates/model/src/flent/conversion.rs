@@ -22,6 +22,8 @@ use crate::units::ByteCount;
 
 /// Distance of the grid's values where the file does not say.
 const USUAL_STEP: f64 = 0.2;
+/// For so long the tools of Flent wait for the last replies: irtt three times the longest, or 4 s, the others longer.
+const WAITED: Duration = Duration::from_secs(4);
 
 /// What the series of a file hold, flow by flow.
 enum Content {
@@ -50,7 +52,8 @@ pub(super) fn recording(mut document: Document) -> Result<Recording, FlentError>
         Content::Octets(octets) => octets.readings.first().and_then(|(unix, _)| timeline.at(*unix)),
         _ => None,
     });
-    let phases = Phases::new(&document.metadata, first_load.min(), last(&content, &timeline));
+    let last = last(&content, &timeline);
+    let phases = Phases::new(&document.metadata, first_load.min(), last);
     let flows = flows(&sources, &content, &phases, &timeline);
     if flows.is_empty() || content.iter().all(Content::is_empty) {
         return Err(FlentError::NoFlows);
@@ -69,7 +72,7 @@ pub(super) fn recording(mut document: Document) -> Result<Recording, FlentError>
         frame(ObservationPoint::Client, observed.client, observed.client_events),
         frame(ObservationPoint::Server, observed.server, observed.server_events),
     ];
-    let at = phases.end;
+    let at = phases.end.max(last) + WAITED;
     Ok(Recording { header, frames, end: Some(End { at, partial: None, client: None, server: None }) })
 }
 

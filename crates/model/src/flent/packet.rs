@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::document::{LostWhere, MOST_ROWS, RawValue};
+use super::document::{LostWhere, RawValue};
 
 /// Longest delay that is believed, milliseconds.
 const LONGEST_DELAY: f64 = 3_600_000.0;
 /// Largest difference between two clocks that is believed, milliseconds: thirty years.
 const LARGEST_OFFSET: f64 = 1e12;
+/// Most packets without a trace for each that left one: what a file may make this program hold has a limit.
+const MOST_MISSING: u64 = 4;
 
 /// What became of a packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,7 +53,7 @@ impl Packets {
                 }
             }
             let mut packets: Vec<Packet> = packets.into_values().collect();
-            fill_gaps(&mut packets);
+            let numbered = fill_gaps(&mut packets);
             return Self { packets, numbered };
         }
         Self { packets: in_order(known.into_iter().map(|(_, sent, fate)| (sent, fate))), numbered }
@@ -86,30 +88,34 @@ fn read(row: &RawValue) -> Option<(Option<u32>, f64, Fate)> {
 
 /// Packets of which there is no trace between others: sent at an even pace between them, and lost, nobody knows where.
 ///
-/// Numbers that leave out more than there was time for number something else.
-fn fill_gaps(packets: &mut Vec<Packet>) {
+/// Numbers that leave out more than there was time for number something else. Whether what is missing is there now: not
+/// where it were many times what was written down.
+fn fill_gaps(packets: &mut Vec<Packet>) -> bool {
     let pairs = || packets.windows(2).filter_map(|pair| <&[Packet; 2]>::try_from(pair).ok());
     let mut steps: Vec<f64> =
         pairs().filter(|[a, b]| b.sequence - a.sequence == 1).map(|[a, b]| b.sent - a.sent).collect();
     steps.sort_by(f64::total_cmp);
-    let Some(usual) = steps.get(steps.len() / 2).copied().filter(|step| *step > 0.0) else { return };
+    let Some(usual) = steps.get(steps.len() / 2).copied().filter(|step| *step > 0.0) else { return true };
+    let steps = |before: &Packet, after: &Packet| {
+        let (steps, time) = (after.sequence - before.sequence, after.sent - before.sent);
+        (f64::from(steps) <= 2.0 * time / usual + 2.0).then_some(steps).filter(|steps| *steps > 1)
+    };
+    let all: u64 = pairs().filter_map(|[before, after]| steps(before, after)).map(|steps| u64::from(steps) - 1).sum();
+    if all > MOST_MISSING * packets.len() as u64 {
+        return false;
+    }
     let mut missing = Vec::new();
     for [before, after] in pairs() {
-        let steps = after.sequence - before.sequence;
+        let Some(steps) = steps(before, after) else { continue };
         let time = after.sent - before.sent;
-        if steps < 2 || f64::from(steps) > 2.0 * time / usual + 2.0 {
-            continue;
-        }
         for number in 1..steps {
-            if packets.len() + missing.len() >= MOST_ROWS {
-                break;
-            }
             let sent = before.sent + time * f64::from(number) / f64::from(steps);
             missing.push(Packet { sequence: before.sequence + number, sent, fate: Fate::Lost(LostWhere::Unknown) });
         }
     }
     packets.extend(missing);
     packets.sort_by_key(|packet| packet.sequence);
+    true
 }
 
 /// What a reply says of the packets before it: one bit for each of the latest 64, set where it had arrived.
@@ -179,6 +185,10 @@ mod tests {
         // A thousand million packets cannot have gone in three seconds.
         let rows = [row(1.0, 10.0, 0.0), row(2.0, 11.0, 0.0), row(1e9, 13.0, 0.0)];
         assert_eq!(Packets::of_raw(&rows).packets.len(), 3);
+        // A million can, and are not made up from three.
+        let rows = [row(1.0, 10.0, 0.0), row(2.0, 11.0, 0.0), row(1e6, 1e6 + 9.0, 0.0)];
+        let packets = Packets::of_raw(&rows);
+        assert_eq!((packets.packets.len(), packets.numbered), (3, false));
     }
 
     #[test]

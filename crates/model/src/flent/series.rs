@@ -62,7 +62,7 @@ impl Series {
 
 /// The class that a word names, a running number behind it or not: `EF`, `CS5`, `BE3`.
 fn class_in(word: &str) -> Option<ServiceClass> {
-    let word = word.trim_end_matches(',');
+    let word = word.trim_matches(['(', ')', ',']);
     let named = |word: &str| word.parse().ok();
     named(word).or_else(|| named(word.trim_end_matches(|last: char| last.is_ascii_digit())))
 }
@@ -96,6 +96,7 @@ mod tests {
             ("Ping (ms) UDP6 BE", (Kind::UdpPing, Some("BE"), true)),
             ("Ping (ms) UDP CS1", (Kind::UdpPing, Some("BK"), false)),
             ("Ping (ms) ICMP", (Kind::IcmpPing, None, false)),
+            ("Ping (ms)::UDP 1 (EF)", (Kind::UdpPing, Some("EF"), false)),
             ("VoIP", (Kind::Voice, None, false)),
         ] {
             assert_eq!(of(name), Some(expected), "{name}");

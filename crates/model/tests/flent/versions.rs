@@ -53,7 +53,7 @@ fn phases_begin_with_the_first_stream() {
     assert_eq!(seconds(Phase::Idle), Some((0.0, 1.0)));
     assert_eq!(seconds(Phase::Load), Some((1.0, 3.0)));
     assert_eq!(seconds(Phase::After), Some((3.0, 4.0)));
-    assert_eq!(recording.end.as_ref().unwrap().at, TestTime(4000 * MS));
+    assert_eq!(recording.end.as_ref().unwrap().at, TestTime(8000 * MS), "replies were waited for");
 }
 
 #[test]
