@@ -14,6 +14,7 @@ use crate::by_direction::ByDirection;
 use crate::clock_offset::ClockOffset;
 use crate::metrics::burst::{self, Bursts};
 use crate::metrics::class_treatment::ClassTreatment;
+use crate::metrics::link_octets::LinkOctets;
 use crate::metrics::rate_series::LoadRate;
 use crate::metrics::recovery::{self, Recovery};
 use crate::metrics::round_trip_delay::Judgement;
@@ -47,7 +48,13 @@ pub fn analyze(recording: &Recording) -> Analysis {
 
     let gather = |direction| goodput::Load::gather(recording, direction, load, partial.is_some());
     let (up, down) = (gather(Direction::Up), gather(Direction::Down));
-    let link_octets = link_octets::link_octets(recording, &Traffic::of(recording), end);
+    // Another program's recording has neither the kernels' counters nor markings nor schedules: rows hold 0 there.
+    let imported = header.imported.is_some();
+    let link_octets = if imported {
+        LinkOctets::default()
+    } else {
+        link_octets::link_octets(recording, &Traffic::of(recording), end)
+    };
     let rates = ByDirection::each(|direction| {
         let load = if direction == Direction::Up { &up } else { &down };
         load.window().map(|window| LoadRate::new(window, link_octets.rates(direction), &load.series))
@@ -80,7 +87,11 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let legs = leg::legs(recording);
     let offset = ClockOffset::estimate(recording, &legs);
 
-    let tallies = marking_tally::tallies(recording, &leg::sweep_legs(recording), &legs, end, waiting_time);
+    let tallies = if imported {
+        Vec::new()
+    } else {
+        marking_tally::tallies(recording, &leg::sweep_legs(recording), &legs, end, waiting_time)
+    };
     let (up, down) = (up.goodput(scored.up), down.goodput(scored.down));
     let scored_of = |direction| scored.of(direction).unwrap_or(load);
     let goodput = |direction| -> &DirectionGoodput {
@@ -99,7 +110,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let phases = scored.phases(&header.phases);
     let voip = voip::voip(recording, &legs, offset.as_ref(), &phases, waiting_time);
     let scored_load = scored.common.unwrap_or(load);
-    let lateness = send_lateness::send_lateness(&probes);
+    let lateness = send_lateness::send_lateness(&probes).filter(|_| !imported);
     let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, &probes);
     let scored_window = scored.common;
     let mut analysis = Analysis {
@@ -124,6 +135,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         packet_fates: packet_fate::packet_fates(&attributed, &judgement, loaded),
         packet_fate_series: packet_fate_series::packet_fate_series(&attributed, &judgement),
         tcp_loss: tcp_loss::tcp_loss(recording),
+        tcp_loss: if imported { Vec::new() } else { tcp_loss::tcp_loss(recording) },
         icmp_messages: icmp_messages::icmp_messages(recording),
         skipped,
         round_trip_delay,
@@ -157,7 +169,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         voip,
         page_loads: page_loads::page_loads(recording, scored_window),
         markings: marking_path::markings(&tallies, &legs),
-        ecn: ecn::ecn(&tallies, load, tcp_ecn::tcp_ecn(recording, load)),
+        ecn: ecn::ecn(&tallies, load, if imported { Vec::new() } else { tcp_ecn::tcp_ecn(recording, load) }),
         class_treatment: ClassTreatment::default(),
         link_octets,
         hosts: host_health::hosts(recording),

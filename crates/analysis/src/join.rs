@@ -17,6 +17,8 @@ pub(crate) const UDP_PROBE: &str = "udp_probe";
 pub(crate) const MARKING_SWEEP: &str = "marking_sweep";
 /// Flow type of ICMP echo.
 pub(crate) const ICMP_ECHO: &str = "icmp_echo";
+/// Means of closed-loop exchanges, which other programs recorded in the place of delays.
+pub(crate) const EXCHANGE_MEAN: &str = "exchange_mean";
 /// Pages in a browser.
 pub(crate) const BROWSER_PAGE: &str = "browser_page";
 /// Flow type of new connections.
@@ -117,9 +119,14 @@ impl Rows {
     }
 }
 
+/// Flow types whose delays are told, the first of them that was sent pooled.
+const DELAY_TYPES: [&str; 3] = [UDP_PROBE, ICMP_ECHO, EXCHANGE_MEAN];
+
 /// The packets of every UDP probe and ICMP echo flow of the plan, in its order; empty for a flow that sent none.
+///
+/// Of an imported recording also the means of exchanges, each as one packet.
 pub(crate) fn probe_flows(recording: &Recording) -> Vec<ProbeFlow<'_>> {
-    let flows = || recording.header.flows.iter().filter(|flow| [UDP_PROBE, ICMP_ECHO].contains(&&*flow.flow_type));
+    let flows = || recording.header.flows.iter().filter(|flow| DELAY_TYPES.contains(&&*flow.flow_type));
     let mut gathered: HashMap<FlowId, Rows> = flows().map(|flow| (flow.id, Rows::default())).collect();
     // Only the client sends test packets.
     for tables in recording.tables_of(ObservationPoint::Client) {
@@ -167,10 +174,11 @@ fn gather(gathered: &mut HashMap<FlowId, Rows>, tables: &Tables) {
     }
 }
 
-/// The flows whose packets are pooled: all UDP probes, or all ICMP echo where no UDP probe was sent at all.
+/// The flows whose packets are pooled: all UDP probes, or all ICMP echo where no UDP probe was sent at all. Means of
+/// exchanges only where there is nothing else: they sample good moments more often than bad ones.
 pub(crate) fn pooled<'f, 'a>(flows: &'f [ProbeFlow<'a>]) -> impl Iterator<Item = &'f ProbeFlow<'a>> {
-    let udp = flows.iter().any(|entry| entry.flow.flow_type == UDP_PROBE && !entry.probes.is_empty());
-    let chosen = if udp { UDP_PROBE } else { ICMP_ECHO };
+    let sent = |kind: &&str| flows.iter().any(|entry| entry.flow.flow_type == *kind && !entry.probes.is_empty());
+    let chosen = DELAY_TYPES.into_iter().find(sent).unwrap_or(ICMP_ECHO);
     flows.iter().filter(move |entry| entry.flow.flow_type == chosen)
 }
 

@@ -16,9 +16,13 @@
 //! - [`observation`]: the raw facts that the ends of a flow write down
 //! - [`environment`]: what the hosts were like
 //! - [`recording`]: plan, environment and observations as one file
+//! - [`imported`]: recordings that another program measured
+//! - [`flent`]: recordings of Flent
 
 pub mod environment;
+pub mod flent;
 pub mod flow;
+pub mod imported;
 pub mod line_rate;
 pub mod link_layer;
 pub mod marking;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::{Environment, HostState};
 use crate::flow::{AddressFamily, FlowId, FlowSpec};
+use crate::imported::Imported;
 use crate::line_rate::LineRate;
 use crate::observation::{FlowEvent, ObservationPoint, Tables};
 use crate::phase::{Phase, PhaseWindow};
@@ -70,6 +71,9 @@ pub struct Header {
     pub client: Environment,
     /// The server host.
     pub server: Environment,
+    /// Who measured, when it was not rrul.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
 }
 
 /// A family that could not be tested.

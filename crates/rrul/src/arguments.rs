@@ -230,18 +230,35 @@ pub(crate) struct ShowArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArguments {
-    /// The recording
+    /// The recording, or a file of Flent
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Page loads as an HTTP archive (HAR 1.2), which browsers and waterfall viewers read
-    #[arg(long, required = true)]
+    /// The form [default: flent of a recording of rrul, rrul of a file of Flent]
+    #[arg(long, value_name = "FORM")]
+    pub(crate) to: Option<ConvertForm>,
+    /// The same as --to har
+    #[arg(long, conflicts_with = "to", hide = true)]
     pub(crate) har: bool,
-    /// Where to write it [default: NAME.har beside the recording]
+    /// Where to write it [default: NAME with the form's ending, beside the file]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Write over a file that is there
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConvertForm {
+    /// A recording of rrul
+    Rrul,
+    /// A file of Flent, version 4
+    Flent,
+    /// Page loads as an HTTP archive (HAR 1.2), which browsers and waterfall viewers read
+    Har,
+    /// Two tables: NAME-series.csv, what changes over time, and NAME-samples.csv, every packet
+    Csv,
+    /// Both tables as one JSON object
+    Json,
 }
 
 #[derive(Debug, Args)]

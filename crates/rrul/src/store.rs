@@ -4,6 +4,7 @@
 //! file that reads up to its last whole line and, should an octet of it be
 //! damaged, without that line. Nothing is ever overwritten.
 
+mod flent;
 mod salvage;
 
 use std::fs::{File, OpenOptions};
@@ -100,6 +101,21 @@ impl Writer {
         Ok(self.path)
     }
 
+    /// Writes a whole recording.
+    pub(crate) fn write(path: &Path, recording: &Recording) -> Result<PathBuf, Failure> {
+        let mut writer = Self::create(path)?;
+        let header = std::iter::once(Line::Header(Box::new(recording.header.clone())));
+        let frames = recording.frames.iter().map(|frame| Line::Frame(Box::new(frame.clone())));
+        for line in header.chain(frames).chain(recording.end.clone().map(Line::End)) {
+            if let Err(source) = writer.append(&line) {
+                let path = writer.part().to_owned();
+                writer.discard();
+                return Err(Failure::Output { path, source });
+            }
+        }
+        writer.finish()
+    }
+
     /// Where it is written to while the test runs.
     pub(crate) fn part(&self) -> &Path {
         &self.part
@@ -154,7 +170,7 @@ fn free_name(stem: &str) -> PathBuf {
     (2_u32..=u32::MAX).map(|number| PathBuf::from(format!("{stem}-{number}.{ENDING}"))).find(is_free).unwrap_or(plain)
 }
 
-/// Reads a recording: whole, cut off, or without the frames that are damaged.
+/// Reads a recording: whole, cut off, or without the frames that are damaged; or a file of Flent, known by what it holds.
 pub(crate) fn read(path: &Path) -> Result<Recording, Failure> {
     let too_long = |_| Failure::Other(format!("{}: longer than any recording", path.display()));
     let file = File::open(path).map_err(Failure::file(path))?;
@@ -165,6 +181,9 @@ pub(crate) fn read(path: &Path) -> Result<Recording, Failure> {
         // A folder opens like a file.
         Err(error) if error.kind() == io::ErrorKind::IsADirectory => {}
         Err(error) => return Err(Failure::file(path)(error)),
+    }
+    if let Some(imported) = flent::read(path, &octets) {
+        return imported;
     }
     let text = salvage::text(&octets, LONGEST).map_err(too_long)?;
     if text.is_empty() {

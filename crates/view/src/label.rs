@@ -63,6 +63,7 @@ fn type_word(flow_type: &str) -> &str {
         "udp_probe" => "UDP",
         "icmp_echo" => "ICMP",
         "udp_rr" => "UDP rr",
+        "exchange_mean" => "UDP rr mean",
         "tcp_rr" => "TCP rr",
         "tcp_connect" => "TCP connect",
         "tcp_records" => "TCP records",
@@ -79,8 +80,9 @@ pub(crate) fn is_icmp(flow: &FlowLabel) -> bool {
 
 /// Which delay flows belong to "all probes": UDP, or ICMP echo where no UDP probe was sent, as the analysis pools them.
 pub(crate) fn pooled(flows: &[DelayFlow]) -> Vec<bool> {
-    let udp = flows.iter().any(|entry| !is_icmp(&entry.flow) && !entry.series.is_empty());
-    flows.iter().map(|entry| is_icmp(&entry.flow) != udp).collect()
+    let sent = |kind: &&str| flows.iter().any(|entry| entry.flow.flow_type == *kind && !entry.series.is_empty());
+    let chosen = ["udp_probe", "icmp_echo", "exchange_mean"].into_iter().find(sent).unwrap_or("icmp_echo");
+    flows.iter().map(|entry| entry.flow.flow_type == chosen).collect()
 }
 
 #[cfg(test)]

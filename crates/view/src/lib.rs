@@ -9,6 +9,8 @@
 //! - [`equaliser`]: scores over time for a terminal
 //! - [`grouping`]: runs taken together by what is known of them
 //! - [`har`]: page loads in the form that other tools read
+//! - [`flent_export`]: a run in the form of Flent
+//! - [`tidy_export`]: every series and every sample as rows of a table
 //! - [`theme`]: the colours of charts
 
 pub mod chart;
@@ -16,12 +18,14 @@ pub mod charts;
 pub mod equaliser;
 pub mod error;
 pub mod grouping;
+pub mod flent_export;
 pub mod har;
 mod host_lines;
 pub mod improvement;
 pub mod svg;
 pub mod text;
 pub mod theme;
+pub mod tidy_export;
 
 mod axis;
 mod bins;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::analysis::FlowLabel;
 use crate::by_phase::ByPhase;
-use crate::join::ProbeFlow;
+use crate::join::{EXCHANGE_MEAN, ProbeFlow};
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::round_trip_delay::Judgement;
 use crate::statistics::percentile::percentile;
@@ -148,7 +148,8 @@ pub(crate) fn of_round_trips(probes: &[ProbeFlow<'_>], judgement: &Judgement<'_>
         });
         RoundTripVariation { flow: flow.flow.into(), phases }
     };
-    probes.iter().filter(|flow| !flow.probes.is_empty()).map(flow).collect()
+    let sampled = |flow: &&ProbeFlow<'_>| !flow.probes.is_empty() && flow.flow.flow_type != EXCHANGE_MEAN;
+    probes.iter().filter(sampled).map(flow).collect()
 }
 
 impl DelayVariation {

@@ -262,6 +262,8 @@ impl Kernel {
         let gather = |point| {
             let mut rows: BTreeMap<FlowId, Vec<TcpInfo>> = BTreeMap::new();
             let all = recording.tables_of(point).flat_map(|tables| tables.tcp_info.rows());
+            // Other programs' recordings hold no counters.
+            let all = all.filter(|_| recording.header.imported.is_none());
             for row in all.filter(|row| flows.contains_key(&row.flow)) {
                 rows.entry(row.flow).or_default().push(row);
             }

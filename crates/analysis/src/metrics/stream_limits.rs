@@ -204,7 +204,8 @@ fn of_direction(recording: &Recording, direction: Direction, window: Window) -> 
         rows.sort_by_key(|row| row.at);
         let inside: Vec<TcpInfo> =
             rows.iter().filter(|row| window.contains(row.at) && flow.window.contains(row.at)).copied().collect();
-        let times = Times::of(&inside);
+        // Other programs' recordings hold windows and round trips, and no times.
+        let times = Times::of(&inside).filter(|_| recording.header.imported.is_none());
         if let Some(times) = &times {
             sums.add(times);
         }

@@ -8,7 +8,7 @@ use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
 use crate::analysis::{TransactionFlow, TransactionPhase};
-use crate::join::{DNS_LOOKUP, ICMP_ECHO, SHORT_FLOW, TCP_CONNECT, TCP_RECORDS, UDP_PROBE};
+use crate::join::{DNS_LOOKUP, EXCHANGE_MEAN, ICMP_ECHO, SHORT_FLOW, TCP_CONNECT, TCP_RECORDS, UDP_PROBE};
 use crate::metric_word::{MetricGroup, MetricWord};
 
 /// The words for these numbers.
@@ -50,8 +50,8 @@ pub(crate) fn transactions(recording: &Recording, end: TestTime) -> Vec<Transact
     }
     let with_rows: HashSet<FlowId> = rows.keys().copied().collect();
     let closed_loop = recording.header.flows.iter().filter(|flow| {
-        let open_loop =
-            [UDP_PROBE, ICMP_ECHO, TCP_CONNECT, TCP_RECORDS, DNS_LOOKUP, SHORT_FLOW].contains(&&*flow.flow_type);
+        let open_loop = [UDP_PROBE, ICMP_ECHO, EXCHANGE_MEAN, TCP_CONNECT, TCP_RECORDS, DNS_LOOKUP, SHORT_FLOW]
+            .contains(&&*flow.flow_type);
         with_rows.contains(&flow.id) || (flow.component == Component::Realtime && !open_loop)
     });
     closed_loop

@@ -92,6 +92,8 @@ pub(crate) fn schedules(recording: &Recording) -> Vec<VoipSchedule> {
             flows.iter().map(|flow| sharing(flow)).reduce(|all, one| if all == one { all } else { Sharing::Turns })?;
         let ids: HashSet<FlowId> = flows.iter().map(|flow| flow.id).collect();
         let rows = recording.tables_of(sender(direction)).flat_map(|tables| tables.probe_sent.rows());
+        // When another program meant to send is not known.
+        let rows = rows.filter(|_| recording.header.imported.is_none());
         let lateness = rows.filter(|row| ids.contains(&row.flow)).map(|row| row.sent.since(row.scheduled)).collect();
         Some(VoipSchedule {
             send_lateness: DelayStatistics::of(lateness, 0),

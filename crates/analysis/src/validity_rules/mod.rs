@@ -6,6 +6,7 @@ mod browser;
 mod distance;
 mod flows;
 mod host_drops;
+mod imported;
 mod in_force;
 mod load;
 mod processors;
@@ -29,6 +30,7 @@ pub(crate) const RULES: &[ValidityRule] = &[
     browser::RULE,
     host_drops::RULE,
     recording::RULE,
+    imported::RULE,
     flows::RULE,
     distance::RULE,
     punctuality::RULE,

@@ -63,6 +63,7 @@ impl Scenario {
             line_rate: None,
             client: Environment::default(),
             server: Environment::default(),
+            imported: None,
         };
         let frame = |point, number| Frame { point, number, dropped: 0, tables: Tables::default(), events: Vec::new() };
         let frames = (0..=20).flat_map(|number| [frame(Client, number), frame(Server, number)]).collect();

@@ -224,6 +224,7 @@ pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
         clocks: Clocks { client_origin: clock.origin.0, exchange_round_trip: matched.round_trip },
         client,
         server,
+        imported: None,
         flows: if options.privacy == Privacy::Open { flows.clone() } else { told_flows },
     };
     audience.header(&header);

@@ -92,6 +92,7 @@ fn header() -> Header {
         }),
         client: environment("client"),
         server: environment("server"),
+        imported: None,
     }
 }
 

@@ -1,36 +1,117 @@
-//! `rrul convert FILE --har`: what a recording holds in a form that other tools read.
+//! `rrul convert FILE --to FORM`: what a recording holds in a form that other tools read, and their files as recordings.
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
-use rrul_analysis::analyze;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rrul_analysis::{Analysis, analyze};
+use rrul_view::flent_export::flent_file;
 use rrul_view::har::archive;
+use rrul_view::tidy_export;
 
 use crate::Outcome;
-use crate::arguments::ConvertArguments;
+use crate::arguments::{ConvertArguments, ConvertForm};
 use crate::failure::Failure;
-use crate::store;
+use crate::store::{self, Writer};
 
 pub(crate) fn execute(arguments: &ConvertArguments) -> Result<Outcome, Failure> {
-    let analysis = analyze(&store::read(&arguments.file)?);
-    if analysis.page_loads.is_empty() {
-        let name = arguments.file.display();
-        return Err(Failure::Other(format!("{name}: no page was loaded in this test, so there is nothing to convert")));
+    let recording = store::read(&arguments.file)?;
+    let form = match (arguments.har, arguments.to, &recording.header.imported) {
+        (true, ..) => ConvertForm::Har,
+        (_, Some(form), _) => form,
+        (_, None, Some(_)) => ConvertForm::Rrul,
+        (_, None, None) => ConvertForm::Flent,
+    };
+    if form == ConvertForm::Rrul {
+        if recording.header.imported.is_none() {
+            let name = arguments.file.display();
+            return Err(Failure::Other(format!("{name}: this is a recording of rrul already; --to says another form")));
+        }
+        let path = arguments.output.clone().unwrap_or_else(|| named(&arguments.file, ".rrul"));
+        println!("recording: {}", Writer::write(&path, &recording)?.display());
+        return Ok(Outcome::Good);
     }
-    let archive = archive(&analysis);
-    let json = serde_json::to_vec_pretty(&archive).map_err(|error| Failure::Other(error.to_string()))?;
-    let path = arguments.output.clone().unwrap_or_else(|| arguments.file.with_extension("har"));
+    let run = analyze(&recording);
+    for (path, octets, about) in written(form, arguments, &run)? {
+        write(&path, &octets, arguments.force)?;
+        println!("{about}: {}", path.display());
+    }
+    Ok(Outcome::Good)
+}
+
+/// The files of a form: where, what, and what to call it.
+fn written(
+    form: ConvertForm,
+    arguments: &ConvertArguments,
+    run: &Analysis,
+) -> Result<Vec<(PathBuf, Vec<u8>, String)>, Failure> {
+    let other = |error: &dyn std::fmt::Display| Failure::Other(error.to_string());
+    let path = |ending| arguments.output.clone().unwrap_or_else(|| named(&arguments.file, ending));
+    Ok(match form {
+        ConvertForm::Rrul => Vec::new(),
+        ConvertForm::Har => {
+            if run.page_loads.is_empty() {
+                let name = arguments.file.display();
+                let why = "no page was loaded in this test, so there is nothing to convert";
+                return Err(Failure::Other(format!("{name}: {why}")));
+            }
+            let archive = archive(run);
+            let json = serde_json::to_vec_pretty(&archive).map_err(|error| other(&error))?;
+            vec![(path(".har"), json, format!("HTTP archive of {} page loads", archive.log.pages.len()))]
+        }
+        ConvertForm::Flent => {
+            let file = flent_file(run);
+            let json = serde_json::to_vec(&file).map_err(|error| other(&error))?;
+            let path = path(".flent.gz");
+            let plain = path.extension().is_some_and(|ending| ending != "gz");
+            let octets = if plain { json } else { gzip(&json).map_err(|error| other(&error))? };
+            let about = format!("test {} of Flent", file.metadata.name);
+            println!("{}", file.metadata.note);
+            vec![(path, octets, about)]
+        }
+        ConvertForm::Csv => {
+            let export = tidy_export::export(run);
+            let stem = arguments.output.clone().unwrap_or_else(|| named(&arguments.file, ".csv")).with_extension("");
+            let of = |what: &str, table| {
+                let mut name = stem.clone().into_os_string();
+                name.push(format!("-{what}.csv"));
+                (PathBuf::from(name), tidy_export::csv(table).into_bytes(), what.to_owned())
+            };
+            vec![of("series", &export.series), of("samples", &export.samples)]
+        }
+        ConvertForm::Json => {
+            let json = tidy_export::json(&tidy_export::export(run)).map_err(|error| other(&error))?;
+            vec![(path(".json"), json.into_bytes(), "series and samples".to_owned())]
+        }
+    })
+}
+
+/// The file's name with another ending, beside it: `x.flent.gz` and `x.rrul` are both named `x`.
+fn named(file: &Path, ending: &str) -> PathBuf {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let known = [".flent.gz", ".json.gz", ".flent", ".json", ".rrul.part", ".rrul", ".gz"];
+    let stem = known.into_iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
+    file.with_file_name(format!("{stem}{ending}"))
+}
+
+/// The same text gives the same octets: no time stands in the file.
+fn gzip(text: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text)?;
+    encoder.finish()
+}
+
+fn write(path: &Path, octets: &[u8], overwrite: bool) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.write(true);
-    let options = if arguments.force { options.create(true).truncate(true) } else { options.create_new(true) };
-    let mut file = options.open(&path).map_err(|error| match error.kind() {
+    let options = if overwrite { options.create(true).truncate(true) } else { options.create_new(true) };
+    let mut file = options.open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
             Failure::Other(format!("{}: there is a file already; --force to write over it", path.display()))
         }
-        _ => Failure::output(&path)(error),
+        _ => Failure::output(path)(error),
     })?;
-    file.write_all(&json).map_err(Failure::output(&path))?;
-    let loads = archive.log.pages.len();
-    println!("HTTP archive of {loads} page loads: {}", path.display());
-    Ok(Outcome::Good)
+    file.write_all(octets).map_err(Failure::output(path))
 }
