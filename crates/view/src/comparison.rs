@@ -250,14 +250,14 @@ fn how_to_read(comparison: &Comparison) -> Vec<String> {
     let mut lines = Vec::new();
     if rests_on(Basis::OneRun) {
         lines.push(
-            "One run each: intervals are of these runs only (block bootstrap). Lines differ more from run to run: repeat each \
-             four times or more, taking turns, and compare with --by title.",
+            "One run each: intervals are of these runs only (block bootstrap). Lines differ more from run to run: \
+             repeat each four times or more, taking turns, and compare with --by title.",
         );
     }
     if rests_on(Basis::FewRuns) {
         lines.push(
-            "Too few runs for a rank test, which needs four against four: intervals reach as far as any two of these runs, \
-             and hold for these runs only.",
+            "Too few runs for a rank test, which needs four against four: intervals reach as far as any two of these \
+             runs, and hold for these runs only.",
         );
     }
     if rests_on(Basis::Ranks) {

@@ -162,7 +162,8 @@ mod tests {
                 let interval = span.interval.unwrap();
                 [span.estimate, interval.low, interval.high].map(|value| value * scale)
             };
-            prop_assert_eq!(ends(found, scale), ends(other, 1.0));
+            let bits = |ends: [f64; 3]| ends.map(f64::to_bits);
+            prop_assert_eq!(bits(ends(found, scale)), bits(ends(other, 1.0)));
             // A ratio has no unit.
             let logarithm = |side: &Side| side.map(f64::ln);
             let ratio = Span::between(&logarithm(&first), &logarithm(&second), basis).unwrap();
