@@ -9,6 +9,7 @@
 //! - [`statistics`]: estimators, each named for what it is
 //! - [`metrics`]: one file a metric; docs/metrics.md lists them
 //! - [`clock_offset`]: two hosts' clocks brought together
+//! - [`comparison`]: several runs against each other
 //! - [`score`]: what figures amount to; [`scores`]: one file a score; docs/scores.md lists them
 //! - [`equaliser`]: the parts of the composite over time
 //! - [`impression`]: what a person would feel, in one sentence
@@ -24,6 +25,7 @@ mod attribution;
 pub mod by_direction;
 pub mod by_phase;
 pub mod clock_offset;
+pub mod comparison;
 pub mod e_model;
 pub mod equaliser;
 pub mod impression;

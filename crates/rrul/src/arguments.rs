@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use rrul_analysis::comparison::group::GroupKey;
 use rrul_engine::client::Families;
 use rrul_model::flow::AddressFamily;
 use rrul_model::link_layer::LinkLayer;
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Lab(LabArguments),
     /// Say again what a recording holds
     Show(ShowArguments),
+    /// Say which of several recordings is better, by how much, and how sure that is
+    Compare(CompareArguments),
     /// Draw recordings
     Plot(PlotArguments),
     /// Write what a recording holds in a form that other tools read
@@ -226,6 +229,51 @@ pub(crate) struct ShowArguments {
     /// Give scores although the server is farther away than the specification allows
     #[arg(long)]
     pub(crate) score_anyway: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArguments {
+    /// The recordings; the first is what the others are compared with
+    #[arg(value_name = "FILE", required = true, num_args = 2..)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Take recordings that have this in common for repetitions of one setting; the group of the first is the reference
+    #[arg(long, value_name = "KEY")]
+    pub(crate) by: Option<GroupChoice>,
+    /// Compare although the recordings are of different plans, workload versions or pages
+    #[arg(long)]
+    pub(crate) anyway: bool,
+    /// As JSON, by docs/comparison.schema.json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GroupChoice {
+    /// The title given with `rrul run --title`
+    Title,
+    /// The plan
+    Plan,
+    /// The server
+    Server,
+    /// The client host
+    Client,
+    /// The address families tested
+    Families,
+    /// The day, UTC
+    Day,
+}
+
+impl From<GroupChoice> for GroupKey {
+    fn from(choice: GroupChoice) -> Self {
+        match choice {
+            GroupChoice::Title => Self::Title,
+            GroupChoice::Plan => Self::Plan,
+            GroupChoice::Server => Self::Server,
+            GroupChoice::Client => Self::Client,
+            GroupChoice::Families => Self::Families,
+            GroupChoice::Day => Self::Day,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

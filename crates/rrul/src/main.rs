@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => commands::demo::execute(&arguments),
         Command::Lab(arguments) => commands::lab::execute(arguments.action),
         Command::Show(arguments) => commands::show::execute(&arguments),
+        Command::Compare(arguments) => commands::compare::execute(&arguments),
         Command::Plot(arguments) => commands::plot::execute(&arguments),
         Command::Convert(arguments) => commands::convert::execute(&arguments),
         Command::List(arguments) => commands::list::execute(arguments.what),

@@ -1,6 +1,7 @@
 //! How much less delay one run adds than another, in words that claim no more than was measured.
 
 use rrul_analysis::analysis::PhaseDelays;
+use rrul_analysis::comparison::difference::{Bound, Factor};
 use rrul_model::units::Delay;
 
 /// Induced delay below this cannot be told from none: timer and scheduling noise of ordinary hosts.
@@ -43,6 +44,18 @@ impl Improvement {
         }
     }
 
+    /// Of how many times better the second is.
+    pub(crate) fn of_factor(factor: &Factor) -> Self {
+        match factor.bound {
+            Some(Bound::BothNone) => Self::BothNone,
+            Some(Bound::AtLeast) => Self::LessThanMeasurable(factor.value),
+            Some(Bound::AtMost) => Self::MoreThanMeasurable(factor.value.recip()),
+            None if factor.value.max(factor.value.recip()) < SAME => Self::Same,
+            None if factor.value > 1.0 => Self::Less(factor.value),
+            None => Self::More(factor.value.recip()),
+        }
+    }
+
     /// The comparison as the end of a sentence: `105x less`.
     pub fn words(self) -> String {
         match self {
@@ -58,7 +71,7 @@ impl Improvement {
 }
 
 /// A factor with two figures or whole: `2.4x`, `105x`.
-fn times(factor: f64) -> String {
+pub(crate) fn times(factor: f64) -> String {
     if factor < 9.95 && factor.fract() != 0.0 { format!("{factor:.1}x") } else { format!("{factor:.0}x") }
 }
 

@@ -6,6 +6,7 @@
 //!
 //! - [`charts::CHARTS`]: the charts that there are; [`chart::Chart`] says what one is
 //! - [`text`]: summaries for a terminal
+//! - [`comparison`]: runs against each other for a terminal
 //! - [`equaliser`]: scores over time for a terminal
 //! - [`grouping`]: runs taken together by what is known of them
 //! - [`har`]: page loads in the form that other tools read
@@ -15,6 +16,7 @@
 
 pub mod chart;
 pub mod charts;
+pub mod comparison;
 pub mod equaliser;
 pub mod error;
 pub mod grouping;
@@ -63,11 +65,12 @@ mod words;
 use rrul_analysis::Analysis;
 
 pub use chart::Chart;
+pub use comparison::text_comparison;
 pub use equaliser::text_equaliser;
 pub use error::ViewError;
 pub use grouping::Grouping;
 pub use png::png;
-pub use text::{Style, text_comparison, text_summary};
+pub use text::{Style, text_summary};
 pub use theme::Theme;
 
 /// The chart of this name; `None` when there is no such chart.

@@ -13,7 +13,6 @@ use rrul_model::units::Delay;
 
 use crate::fate_lines;
 use crate::host_lines;
-use crate::improvement::improvement_sentence;
 use crate::label::{Naming, names};
 use crate::lookup_lines;
 use crate::marking_words::marking_lines;
@@ -95,41 +94,7 @@ pub fn text_summary(run: &Analysis, style: Style) -> String {
     finished(&lines)
 }
 
-/// Two summaries side by side, the figures that decide, and how much less delay the second adds. Ends in a newline.
-pub fn text_comparison(first: &Analysis, second: &Analysis, style: Style) -> String {
-    let runs = [first, second];
-    let names = words::run_names(&runs);
-    let names: Vec<String> = names.iter().map(|name| printable(name)).collect();
-    let [a, b] = [&first.round_trip_delay, &second.round_trip_delay];
-    let mut lines = vec![style.heading(&format!("{} and {}", names[0], names[1]))];
-    lines.push(format!("Under load, {}.", improvement_sentence([&names[0], &names[1]], [a, b])));
-    for (run, name) in runs.iter().zip(&names) {
-        lines.extend(words::warnings(run).iter().map(|warning| style.alarm(&printable(&format!("{name}: {warning}")))));
-    }
-    lines.push(String::new());
-    let mut table = Table::default();
-    table.named_row("", names.iter().cloned());
-    let mut row = |name: &str, cell: &dyn Fn(&Analysis) -> String| table.named_row(name, runs.map(cell));
-    let p50 = |statistics: &Option<DelayStatistics>| statistics.as_ref().map_or_else(unknown, |s| quantile(s.p50));
-    let p95 = |statistics: &Option<DelayStatistics>| statistics.as_ref().map_or_else(unknown, |s| quantile(s.p95));
-    row("round-trip delay, idle P50", &|run| p50(&run.round_trip_delay.idle));
-    row("round-trip delay, loaded P50", &|run| p50(&run.round_trip_delay.load));
-    row("round-trip delay, loaded P95", &|run| p95(&run.round_trip_delay.load));
-    row("added by the load, P50", &|run| added(run.round_trip_delay.induced_p50()));
-    row("added by the load, P95", &|run| added(run.round_trip_delay.induced_p95()));
-    row("packets lost", &|run| share(run.loss));
-    for direction in Direction::ALL {
-        let of = |run: &Analysis| {
-            let goodput = run.goodput(direction);
-            if goodput.flows.is_empty() { "none".to_owned() } else { goodput.sum.to_string() }
-        };
-        row(&format!("{}, sum of streams", direction_word(direction).to_lowercase()), &of);
-    }
-    lines.extend(table.lines());
-    finished(&lines)
-}
-
-fn finished(lines: &[String]) -> String {
+pub(crate) fn finished(lines: &[String]) -> String {
     lines.join("\n") + "\n"
 }
 
@@ -339,6 +304,6 @@ fn share(loss: Loss) -> String {
 }
 
 /// Text of others without what could steer the terminal.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -2,7 +2,7 @@
 
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::Loss;
-use rrul_analysis::validity::{Confidence, Severity, Verdict};
+use rrul_analysis::validity::{Confidence, Reason, Severity, Verdict};
 use rrul_model::flow::AddressFamily;
 use rrul_model::units::Delay;
 
@@ -77,7 +77,12 @@ pub(crate) fn family_name(family: AddressFamily) -> &'static str {
 
 /// What speaks against the numbers, the heaviest first, one line each; empty for a whole and valid run.
 pub(crate) fn warnings(run: &Analysis) -> Vec<String> {
-    let reasons = run.validity.reasons.iter().filter_map(|reason| {
+    warning_words(&run.validity.reasons)
+}
+
+/// Those of these reasons that speak against the numbers, one line each.
+pub(crate) fn warning_words(reasons: &[Reason]) -> Vec<String> {
+    let reasons = reasons.iter().filter_map(|reason| {
         let word = match reason.severity {
             Severity::Info => return None,
             Severity::Doubt => verdict_word(Verdict::Doubtful),

@@ -11,6 +11,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::{DelayPoint, RatePoint};
+use rrul_analysis::comparison::Comparison;
+use rrul_analysis::comparison::run::ComparedRun;
+use rrul_analysis::comparison::workload::Workload;
 use rrul_analysis::metrics::page_load::LoadOutcome;
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::{Dscp, ServiceClass};
@@ -178,7 +181,9 @@ fn extreme_runs_are_drawn_and_told_and_told_without_a_word_that_is_no_number() {
                     assert_drawn(renderer, *chart, runs)?;
                 }
             }
-            for text in [text_summary(&first, Style::Plain), text_comparison(&first, &second, Style::Plain)] {
+            let run = |file, analysis| ComparedRun::new(file, Workload::default(), analysis);
+            let comparison = Comparison::new(vec![run("a", &first), run("b", &second)], None);
+            for text in [text_summary(&first, Style::Plain), text_comparison(&comparison, Style::Plain)] {
                 prop_assert!(!text.contains("NaN") && !text.chars().any(|c| c.is_control() && c != '\n'), "{}", text);
             }
             Ok(())

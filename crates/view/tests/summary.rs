@@ -8,6 +8,9 @@ use std::path::Path;
 
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::{DelayPoint, FailedFlow, Skipped};
+use rrul_analysis::comparison::Comparison;
+use rrul_analysis::comparison::run::ComparedRun;
+use rrul_analysis::comparison::workload::Workload;
 use rrul_analysis::metrics::one_way_delay::{ClockSegment, SegmentChange};
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_analysis::validity::{Reason, Severity, Validity};
@@ -86,13 +89,36 @@ fn the_summary_of_a_troubled_run_begins_with_its_troubles() {
     assert_golden("summary_troubled.txt", &text_summary(&troubled(), Style::Plain));
 }
 
+fn compared(runs: &[(&str, &Analysis)]) -> Comparison {
+    let run = |(file, analysis): &(&str, &Analysis)| ComparedRun::new(file, Workload::default(), analysis);
+    Comparison::new(runs.iter().map(run).collect(), None)
+}
+
 #[test]
 fn the_comparison_of_two_runs_reads_as_agreed() {
     let named = |title, made: Made| Made { title, ..made }.analysis();
-    assert_golden(
-        "comparison.txt",
-        &text_comparison(&named("pfifo", Made::pfifo()), &named("fq_codel", Made::fq_codel()), Style::Plain),
-    );
+    let (pfifo, fq_codel) = (named("pfifo", Made::pfifo()), named("fq_codel", Made::fq_codel()));
+    let text = text_comparison(&compared(&[("a.rrul", &pfifo), ("b.rrul", &fq_codel)]), Style::Plain);
+    assert_golden("comparison.txt", &text);
+    let rows = text.lines().filter(|line| line.starts_with("  "));
+    assert!(rows.clone().count() > 6 && rows.clone().all(|row| row.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn a_comparison_begins_with_the_doubts_of_its_runs_and_colours_only_verdicts() {
+    let troubled = troubled();
+    let whole = managed();
+    let comparison = compared(&[("bad.rrul", &troubled), ("good.rrul", &whole)]);
+    let plain = text_comparison(&comparison, Style::Plain);
+    assert!(plain.starts_with("bad.rrul: Doubtful: the recording is not complete: "), "{plain}");
+    assert!(!plain.contains('\u{1b}'));
+    let ansi = text_comparison(&comparison, Style::Ansi);
+    assert!(ansi.contains("\u{1b}[32mbetter"), "{ansi}");
+    let mut stripped = ansi;
+    for code in ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[31m", "\u{1b}[32m"] {
+        stripped = stripped.replace(code, "");
+    }
+    assert_eq!(stripped, plain);
 }
 
 #[test]

@@ -18,12 +18,9 @@ use crate::metrics::class_difference::{ClassDifference, Comparison};
 use crate::metrics::class_share::{self, BackgroundShare, ExpeditedShare};
 use crate::metrics::one_way_delay::LegDelay;
 use crate::metrics::start_spread::sender;
-use crate::statistics::autocorrelation::memory;
+use crate::statistics::autocorrelation::memory_of_delays;
 use crate::statistics::block_bootstrap::{BlockBootstrap, block_length};
-use crate::statistics::time_bins::TimeBins;
 
-/// Bins in which the memory of the queue is looked for.
-const MEMORY_BIN: Duration = Duration::from_millis(100);
 /// Queue disciplines of Linux that serve classes unlike each other, by themselves or as they are told.
 const HONOURING: [&str; 9] = ["pfifo_fast", "prio", "mqprio", "ets", "cake", "htb", "hfsc", "drr", "qfq"];
 
@@ -162,20 +159,9 @@ pub(crate) fn of_class<'t, 'a>(tracks: &'t [Track<'a>], class: ServiceClass) -> 
     tracks.iter().filter(move |track| track.class == class)
 }
 
-/// For how long the delay of best effort remembers, from means over short bins; a bin in which all was lost is left out.
+/// For how long the delay on these tracks remembers.
 fn memory_of<'t>(tracks: impl Iterator<Item = &'t Track<'t>>, load: Window) -> Duration {
-    let bins = TimeBins::covering(load, MEMORY_BIN);
-    let mut sums = vec![(0.0, 0_u32); bins.len()];
-    for point in tracks.flat_map(|track| track.points.iter()).filter(|point| load.contains(point.at)) {
-        let index = bins.within(Window { from: point.at, to: point.at + Duration::from_nanos(1) }).start;
-        if let (Some((sum, count)), Some(delay)) = (sums.get_mut(index), point.delay) {
-            *sum += delay.0 as f64;
-            *count += 1;
-        }
-    }
-    let means: Vec<f64> =
-        sums.into_iter().filter(|(_, count)| *count > 0).map(|(sum, count)| sum / f64::from(count)).collect();
-    MEMORY_BIN.mul_f64(memory(&means))
+    memory_of_delays(tracks.flat_map(|track| track.points.iter().map(|point| (point.at, point.delay))), load)
 }
 
 /// What at the sending host serves classes unlike each other.

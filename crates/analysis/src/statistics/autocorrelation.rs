@@ -2,6 +2,15 @@
 //!
 //! n samples of a series that remembers for τ of them tell as much as n/τ independent ones.
 
+use std::time::Duration;
+
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::Delay;
+
+use super::time_bins::TimeBins;
+
+/// Bins in which the memory of a queue is looked for.
+const MEMORY_BIN: Duration = Duration::from_millis(100);
 /// Longest lag that is looked at, as a part of the series.
 const LONGEST_LAG: usize = 3;
 
@@ -30,6 +39,22 @@ pub(crate) fn memory(series: &[f64]) -> f64 {
         sum += pair;
     }
     (2.0 * sum - 1.0).max(1.0)
+}
+
+/// For how long delays remember, from means over short bins; a bin in which all was lost is left out.
+pub(crate) fn memory_of_delays(points: impl Iterator<Item = (TestTime, Option<Delay>)>, window: Window) -> Duration {
+    let bins = TimeBins::covering(window, MEMORY_BIN);
+    let mut sums = vec![(0.0, 0_u32); bins.len()];
+    for (at, delay) in points.filter(|(at, _)| window.contains(*at)) {
+        let index = bins.within(Window { from: at, to: at + Duration::from_nanos(1) }).start;
+        if let (Some((sum, count)), Some(delay)) = (sums.get_mut(index), delay) {
+            *sum += delay.0 as f64;
+            *count += 1;
+        }
+    }
+    let means: Vec<f64> =
+        sums.into_iter().filter(|(_, count)| *count > 0).map(|(sum, count)| sum / f64::from(count)).collect();
+    MEMORY_BIN.mul_f64(memory(&means))
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ const CELLS_A_BLOCK: usize = 4;
 const MOST_CELLS: usize = 20_000;
 /// Classes of rank by which percentiles of resamples are found.
 const RANKS: usize = 256;
-/// Resamples for which a statistic may be undefined (a share of nothing) before its interval is.
-const MOST_UNDEFINED: usize = RESAMPLES / 20;
+/// A statistic may be undefined (a share of nothing) in one resample of so many before its interval is.
+const MOST_UNDEFINED: usize = 20;
 /// The deterministic seed: the same recording gives the same interval.
 pub(super) const SEED: u64 = 0x5eed_0b10_c4b0_0757;
 
@@ -59,6 +59,13 @@ pub(crate) fn block_length(window: Window, loaded_round_trip: Delay, memory: Dur
     Duration::from_secs(1).max(round_trip.saturating_mul(4)).max(memory)
 }
 
+/// How much wider an interval must be for what blocks lose: neighbours on either side of a cut are drawn apart, so that
+/// resamples vary too little, by half the memory over the length of a block (Hall, Horowitz and Jing 1995).
+pub(crate) fn widening(memory: Duration, block: Duration) -> f64 {
+    let lost = memory.as_secs_f64() / (2.0 * block.as_secs_f64()).max(1e-9);
+    1.0 / (1.0 - lost.min(0.5)).sqrt()
+}
+
 /// A stretch of time cut up for resampling.
 #[derive(Debug, Clone)]
 pub(crate) struct BlockBootstrap {
@@ -66,6 +73,7 @@ pub(crate) struct BlockBootstrap {
     cells: usize,
     /// Cells of one block.
     block: usize,
+    seed: u64,
 }
 
 impl BlockBootstrap {
@@ -73,7 +81,12 @@ impl BlockBootstrap {
     pub(crate) fn new(window: Window, block: Duration) -> Option<Self> {
         let (length, block) = (window.length().as_nanos(), block.as_nanos().max(1));
         let cells = usize::try_from(length * CELLS_A_BLOCK as u128 / block).unwrap_or(usize::MAX).min(MOST_CELLS);
-        (cells >= FEWEST_BLOCKS * CELLS_A_BLOCK).then_some(Self { window, cells, block: CELLS_A_BLOCK })
+        (cells >= FEWEST_BLOCKS * CELLS_A_BLOCK).then_some(Self { window, cells, block: CELLS_A_BLOCK, seed: SEED })
+    }
+
+    /// With resamples of its own: those of two stretches that have nothing to do with each other are not to be alike.
+    pub(crate) fn seeded(self, seed: u64) -> Self {
+        Self { seed, ..self }
     }
 
     /// Whole blocks in the stretch: how many independent pieces the interval rests on.
@@ -100,22 +113,30 @@ impl BlockBootstrap {
     /// The intervals of several statistics at once.
     pub(crate) fn intervals<const N: usize>(
         &self,
-        mut statistics: impl FnMut(&Resample) -> [f64; N],
+        statistics: impl FnMut(&Resample) -> [f64; N],
     ) -> [Option<ConfidenceInterval>; N] {
+        self.replicates(statistics).map(|values| interval_of(values, self.blocks()))
+    }
+
+    /// What several statistics are in each resample; not a number where one is undefined.
+    pub(crate) fn replicates<const N: usize>(
+        &self,
+        mut statistics: impl FnMut(&Resample) -> [f64; N],
+    ) -> [Vec<f64>; N] {
         let mut values: [Vec<f64>; N] = std::array::from_fn(|_| Vec::with_capacity(RESAMPLES));
         let mut resample = Resample {
             blocks: Vec::with_capacity(2 * self.blocks() + 2),
             #[cfg(test)]
             cells: self.cells,
         };
-        let mut random = Random(SEED);
+        let mut random = Random(self.seed);
         for _ in 0..RESAMPLES {
             self.draw(&mut random, &mut resample);
             for (values, value) in values.iter_mut().zip(statistics(&resample)) {
                 values.push(value);
             }
         }
-        values.map(|values| self.middle(values))
+        values
     }
 
     fn draw(&self, random: &mut Random, resample: &mut Resample) {
@@ -131,17 +152,6 @@ impl BlockBootstrap {
             }
             left -= length;
         }
-    }
-
-    fn middle(&self, mut values: Vec<f64>) -> Option<ConfidenceInterval> {
-        values.retain(|value| !value.is_nan());
-        if values.len() + MOST_UNDEFINED < RESAMPLES {
-            return None;
-        }
-        values.sort_unstable_by(f64::total_cmp);
-        let tail = expanded_tail(self.blocks());
-        let rank = (tail * values.len() as f64) as usize;
-        Some(ConfidenceInterval { low: *values.get(rank)?, high: *values.get(values.len() - 1 - rank)? })
     }
 
     /// A series of delays, for percentiles. Those outside the stretch are left out; `None` is a loss, infinitely late.
@@ -184,6 +194,30 @@ impl BlockBootstrap {
         }
         SumSeries { cumulative }
     }
+}
+
+/// The interval in which the middle 95 % of replicates lie that rest on so many independent pieces, tails widened.
+///
+/// `None` where more than one in twenty is not a number.
+pub(crate) fn interval_of(replicates: Vec<f64>, pieces: usize) -> Option<ConfidenceInterval> {
+    widened_interval_of(replicates, pieces, 1.0)
+}
+
+/// The same, so many times as wide.
+pub(crate) fn widened_interval_of(
+    mut replicates: Vec<f64>,
+    pieces: usize,
+    widening: f64,
+) -> Option<ConfidenceInterval> {
+    let all = replicates.len();
+    replicates.retain(|value| !value.is_nan());
+    if replicates.len() + all / MOST_UNDEFINED < all {
+        return None;
+    }
+    replicates.sort_unstable_by(f64::total_cmp);
+    let rank = (expanded_tail(pieces, widening) * replicates.len() as f64) as usize;
+    let mirrored = replicates.len().checked_sub(rank + 1)?;
+    Some(ConfidenceInterval { low: *replicates.get(rank)?, high: *replicates.get(mirrored)? })
 }
 
 /// The sum of all counts before each, and of all.
@@ -274,9 +308,11 @@ impl SumSeries {
 }
 
 /// The tail to cut on each side for 95 % with so many blocks: that of the normal distribution beyond t·sqrt(n/(n-1)).
-pub(super) fn expanded_tail(blocks: usize) -> f64 {
+///
+/// An interval that is to be wider than that goes so many times as far.
+pub(super) fn expanded_tail(blocks: usize, widening: f64) -> f64 {
     let (n, degrees) = (blocks as f64, blocks as f64 - 1.0);
-    normal_tail(student_975(degrees) * (n / degrees).sqrt())
+    normal_tail(widening * student_975(degrees) * (n / degrees).sqrt())
 }
 
 /// 97.5th percentile of Student's t (Abramowitz and Stegun 26.7.5), to 0.3 % from 4 degrees of freedom on.
@@ -288,7 +324,7 @@ fn student_975(degrees: f64) -> f64 {
 }
 
 /// Probability that a standard normal value exceeds `x` of at least 0 (Abramowitz and Stegun 26.2.17, to 1e-7).
-fn normal_tail(x: f64) -> f64 {
+pub(super) fn normal_tail(x: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * x);
     let polynomial =
         t * (0.319_381_53 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));

@@ -169,7 +169,7 @@ fn the_tails_are_those_of_the_tables() {
     for (x, tail) in [(0.0, 0.5), (1.959_964, 0.025), (2.575_829, 0.005), (3.0, 0.001_349_9)] {
         assert!((normal_tail(x) - tail).abs() < 1e-6, "{x}");
     }
-    assert!((expanded_tail(12) - 0.010_8).abs() < 0.000_2, "{}", expanded_tail(12));
+    assert!((expanded_tail(12, 1.0) - 0.010_8).abs() < 0.000_2, "{}", expanded_tail(12, 1.0));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! is wider than the normal distribution (Hesterberg 2014, "expanded percentile"), as for
 //! [blocks of time](super::block_bootstrap).
 
-use super::block_bootstrap::{ConfidenceInterval, Random, SEED, expanded_tail};
+use super::block_bootstrap::{ConfidenceInterval, Random, SEED, interval_of};
 
 /// Resamples of one interval.
 const RESAMPLES: usize = 2000;
@@ -26,14 +26,24 @@ pub(crate) fn standard_deviation(values: &[f64]) -> Option<f64> {
 
 /// The 95 % interval of a statistic of several samples that were drawn independently of each other.
 ///
-/// Each resample draws from every sample as many units as it has, with replacement. The same samples give the same
-/// interval. `None` when one of them has fewer than three units, and when the statistic is not a number.
+/// The same samples give the same interval. `None` when one of them has fewer than three units, and when the statistic
+/// is not a number.
 pub(crate) fn interval(samples: &[&[f64]], statistic: impl Fn(&[Vec<f64>]) -> f64) -> Option<ConfidenceInterval> {
-    let least = samples.iter().map(|sample| sample.len()).min()?;
-    if least < FEWEST {
+    let values = replicates(samples, SEED, statistic)?;
+    if values.iter().any(|value| value.is_nan()) {
         return None;
     }
-    let mut random = Random(SEED);
+    interval_of(values, samples.iter().map(|sample| sample.len()).min()?)
+}
+
+/// What a statistic is in each resample, which draws from every sample as many units as it has, with replacement.
+///
+/// `None` when one of the samples has fewer than three units.
+pub(crate) fn replicates(samples: &[&[f64]], seed: u64, statistic: impl Fn(&[Vec<f64>]) -> f64) -> Option<Vec<f64>> {
+    if samples.iter().map(|sample| sample.len()).min()? < FEWEST {
+        return None;
+    }
+    let mut random = Random(seed);
     let mut drawn: Vec<Vec<f64>> = samples.iter().map(|sample| sample.to_vec()).collect();
     let mut values = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
@@ -44,12 +54,7 @@ pub(crate) fn interval(samples: &[&[f64]], statistic: impl Fn(&[Vec<f64>]) -> f6
         }
         values.push(statistic(&drawn));
     }
-    if values.iter().any(|value| value.is_nan()) {
-        return None;
-    }
-    values.sort_unstable_by(f64::total_cmp);
-    let rank = (expanded_tail(least) * values.len() as f64) as usize;
-    Some(ConfidenceInterval { low: *values.get(rank)?, high: *values.get(values.len() - 1 - rank)? })
+    Some(values)
 }
 
 /// The 95 % interval of a mean.

@@ -40,8 +40,8 @@ fn is_of_type(value: &Value, name: &str) -> bool {
     }
 }
 
-/// Checks the keywords of JSON Schema that docs/summary.schema.json uses; panics at one that it does not know.
-fn check(root: &Value, schema: &Value, value: &Value, place: &str) -> Result<(), String> {
+/// Checks the keywords of JSON Schema that the schemas in docs use; panics at one that it does not know.
+pub(crate) fn check(root: &Value, schema: &Value, value: &Value, place: &str) -> Result<(), String> {
     let schema = resolve(root, schema);
     let empty = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);

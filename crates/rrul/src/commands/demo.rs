@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
+use rrul_analysis::comparison::Comparison;
+use rrul_analysis::comparison::run::ComparedRun;
 use rrul_analysis::{Analysis, analyze};
 use rrul_engine::client::{Families, RunOptions};
 use rrul_engine::environment::Privacy;
@@ -13,7 +15,7 @@ use rrul_model::flow::AddressFamily;
 use rrul_model::plan::TestPlan;
 use rrul_view::Theme;
 use rrul_view::charts::CHARTS;
-use rrul_view::text::text_comparison;
+use rrul_view::text_comparison;
 
 use crate::Outcome;
 use crate::arguments::DemoArguments;
@@ -34,20 +36,21 @@ pub(crate) fn execute(arguments: &DemoArguments) -> Result<Outcome, Failure> {
     let folder = &arguments.output;
     std::fs::create_dir_all(folder).map_err(Failure::output(folder))?;
     let stop = interruption::flag();
-    let mut results = Vec::new();
+    let (mut results, mut compared) = (Vec::new(), Vec::new());
     for link in &links {
         println!("\n{}: {}\n", link.name, link.about);
         let measurement = over(link, &plan, &folder.join(&link.name), &stop)?;
         let analysis = analyze(&measurement.recording);
         print_summary(&analysis);
         let written = measurement.path?;
+        compared.push(ComparedRun::of(&written.to_string_lossy(), &measurement.recording, &analysis));
         results.push((analysis, written));
         if stop.load(Ordering::Relaxed) {
             break;
         }
     }
-    if let [(before, _), (after, _)] = results.as_slice() {
-        println!("\n{}", text_comparison(before, after, style()));
+    if compared.len() == 2 {
+        println!("\n{}", text_comparison(&Comparison::new(compared, None), style()));
     }
     println!("written:");
     for (_, path) in &results {

@@ -7,6 +7,7 @@
 
 mod browser;
 mod client;
+mod comparing;
 mod connecting;
 mod control_group;
 mod endurance;

@@ -1,0 +1,138 @@
+//! Several runs against each other: which is better, by how much, and how sure that is.
+//!
+//! The first group of runs is the reference; every other is compared with it, figure by figure. docs/comparison.md says
+//! how, docs/comparison.schema.json what [`Comparison`] is as JSON.
+//!
+//! - [`metric`]: what is compared, and the least difference that matters
+//! - [`run`]: what is kept of a run; [`group`]: runs that belong together
+//! - [`workload`]: whether runs did the same
+//! - [`difference`]: two groups in one figure; [`span`]: what its interval rests on; [`finding`]: what it amounts to
+
+pub mod difference;
+mod figures;
+pub mod finding;
+pub mod group;
+pub mod metric;
+pub mod run;
+pub mod span;
+pub mod workload;
+
+use serde::Serialize;
+
+use self::difference::Difference;
+use self::finding::Finding;
+use self::group::{Group, GroupKey, interleaved};
+use self::metric::ComparedMetric;
+use self::run::ComparedRun;
+use crate::statistics::holm;
+
+/// The name and version of the form. Members may be added within a version; none changes its meaning or goes.
+pub const FORMAT: &str = "rrul-comparison/1";
+
+/// Several groups of runs against the first of them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// [`FORMAT`].
+    pub format: &'static str,
+    /// Every run, in the order given.
+    pub runs: Vec<ComparedRun>,
+    /// Which belong together; the first is the reference.
+    pub groups: Vec<Group>,
+    /// Why the runs do not compare, each in words; empty when they do.
+    pub conflicts: Vec<String>,
+    /// What else should be known of them together, each in words.
+    pub notes: Vec<String>,
+    /// Each other group against the reference.
+    pub pairs: Vec<Pair>,
+}
+
+/// One group against the reference.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pair {
+    /// The other's place in the list of groups.
+    pub group: usize,
+    /// Whether the runs took turns; `None` for one run each, or when it is not known when they were.
+    pub interleaved: Option<bool>,
+    /// What a person would notice.
+    pub overall: Overall,
+    /// Figure by figure, all that there are.
+    pub metrics: Vec<Difference>,
+}
+
+/// What a change does for a person, and what it costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Overall {
+    /// Of the delay that the load adds, at its median and its 95th percentile: what calls, games and pages wait for.
+    pub delay: Finding,
+    /// Of goodput, server to client.
+    pub download: Finding,
+    /// Of goodput, client to server.
+    pub upload: Finding,
+}
+
+impl Comparison {
+    /// Of these runs; each by itself, or grouped by what they have in common. The same runs give the same comparison.
+    pub fn new(runs: Vec<ComparedRun>, by: Option<GroupKey>) -> Self {
+        let groups = Group::all(&runs, by);
+        let (conflicts, notes) = said_together(&runs);
+        let reference = groups.first().map(|group| group.of(&runs)).unwrap_or_default();
+        let pair = |(index, group): (usize, &Group)| Pair::of(index, &reference, &group.of(&runs));
+        let pairs = groups.iter().enumerate().skip(1).map(pair).collect();
+        Self { format: FORMAT, groups, conflicts, notes, pairs, runs }
+    }
+
+    /// Whether something speaks against it: a run is doubtful or not complete, or the runs did not do the same.
+    pub fn is_doubtful(&self) -> bool {
+        !self.conflicts.is_empty() || self.runs.iter().any(ComparedRun::is_doubtful)
+    }
+}
+
+impl Pair {
+    fn of(group: usize, reference: &[&ComparedRun], other: &[&ComparedRun]) -> Self {
+        let mut metrics: Vec<Difference> =
+            ComparedMetric::ALL.into_iter().map(|metric| Difference::of(metric, reference, other)).collect();
+        let tested: Vec<f64> = metrics.iter().filter_map(|metric| metric.p).collect();
+        let with_p = metrics.iter_mut().filter(|metric| metric.p.is_some());
+        for (metric, p) in with_p.zip(holm::adjusted(&tested)) {
+            metric.p_holm = Some(p);
+        }
+        Self { group, interleaved: interleaved(reference, other), overall: Overall::of(&metrics), metrics }
+    }
+
+    /// How they differ in one figure.
+    pub fn metric(&self, wanted: ComparedMetric) -> Option<&Difference> {
+        self.metrics.iter().find(|found| found.metric == wanted)
+    }
+}
+
+impl Overall {
+    fn of(metrics: &[Difference]) -> Self {
+        let of = |wanted: &[ComparedMetric]| {
+            let found = metrics.iter().filter(|found| wanted.contains(&found.metric)).map(|found| found.verdict);
+            Finding::together(&found.collect::<Vec<_>>())
+        };
+        Self {
+            delay: of(&[ComparedMetric::AddedDelayP50, ComparedMetric::AddedDelayP95]),
+            download: of(&[ComparedMetric::Download]),
+            upload: of(&[ComparedMetric::Upload]),
+        }
+    }
+}
+
+/// Why the runs do not compare, and what else they do not have in common, each with the file in which it is otherwise
+/// than in the first.
+fn said_together(runs: &[ComparedRun]) -> (Vec<String>, Vec<String>) {
+    let (mut conflicts, mut notes) = (Vec::new(), Vec::new());
+    let Some((first, others)) = runs.split_first() else { return (conflicts, notes) };
+    let say = |list: &mut Vec<String>, said: Vec<String>, file: &str| {
+        list.extend(said.into_iter().map(|text| format!("{} and {file}: {text}", first.file)));
+    };
+    for (index, run) in others.iter().enumerate() {
+        say(&mut conflicts, first.workload.conflicts(&run.workload), &run.file);
+        say(&mut notes, first.workload.remarks(&run.workload), &run.file);
+        if let Some(before) = runs[..=index].iter().find(|before| before.fingerprint == run.fingerprint) {
+            notes.push(format!("{} and {}: the same recording", before.file, run.file));
+        }
+    }
+    (conflicts, notes)
+}

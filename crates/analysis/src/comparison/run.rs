@@ -1,0 +1,92 @@
+//! What is kept of one run for comparing it.
+
+use rrul_model::recording::Recording;
+use serde::Serialize;
+
+use super::figures::{Figures, figures, pooled};
+use super::workload::Workload;
+use crate::analysis::Analysis;
+use crate::validity::{Reason, Severity, Verdict};
+
+/// One run: who it is, whether it can be trusted, and its figures. Its packets are gone.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparedRun {
+    /// The file that it came from.
+    pub file: String,
+    /// The user's title.
+    pub title: String,
+    /// When it began, RFC 3339, UTC.
+    pub created: String,
+    /// The server as the user named it.
+    pub server: String,
+    /// The client host's name.
+    pub client: String,
+    /// What was done.
+    pub workload: Workload,
+    /// Whether its numbers deserve trust.
+    pub verdict: Verdict,
+    /// Why it is not complete.
+    pub partial: Option<String>,
+    /// What speaks against its numbers, the heaviest first.
+    pub reasons: Vec<Reason>,
+    #[serde(skip)]
+    pub(crate) figures: Figures,
+    /// Of what was observed: the same for the same recording, whatever its name.
+    #[serde(skip)]
+    pub(crate) fingerprint: u64,
+}
+
+impl ComparedRun {
+    /// Of a recording, its analysis and the name of its file.
+    pub fn of(file: &str, recording: &Recording, analysis: &Analysis) -> Self {
+        let client = recording.header.client.host.clone();
+        Self { client, ..Self::new(file, Workload::of(recording), analysis) }
+    }
+
+    /// Of an analysis of a file in which this was done, by an unknown client.
+    pub fn new(file: &str, workload: Workload, analysis: &Analysis) -> Self {
+        let fingerprint = fingerprint(analysis);
+        let weighs = |reason: &&Reason| reason.severity != Severity::Info;
+        Self {
+            file: file.to_owned(),
+            title: analysis.title.trim().to_owned(),
+            created: analysis.created.clone(),
+            server: analysis.server_name.clone(),
+            client: String::new(),
+            workload,
+            verdict: analysis.validity.verdict,
+            partial: analysis.partial.clone(),
+            reasons: analysis.validity.reasons.iter().filter(weighs).cloned().collect(),
+            figures: figures(analysis, fingerprint),
+            fingerprint,
+        }
+    }
+
+    /// Whether something speaks against its numbers.
+    pub fn is_doubtful(&self) -> bool {
+        self.verdict != Verdict::Valid || self.partial.is_some()
+    }
+}
+
+/// FNV-1a over when it began, every packet and every rate.
+fn fingerprint(analysis: &Analysis) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut take = |value: u64| {
+        for octet in value.to_le_bytes() {
+            hash = (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    analysis.created.bytes().for_each(|octet| take(u64::from(octet)));
+    for point in pooled(analysis).flat_map(|entry| &entry.series) {
+        take(point.at.0.cast_unsigned());
+        take(point.delay.map_or(u64::MAX, |delay| delay.0.cast_unsigned()));
+    }
+    for point in analysis.down.sum_series.iter().chain(&analysis.up.sum_series) {
+        take(point.at.0.cast_unsigned());
+        take(point.rate.0);
+    }
+    for page in &analysis.page_loads {
+        page.series.iter().for_each(|load| take(load.took.0.cast_unsigned()));
+    }
+    hash
+}
