@@ -68,8 +68,12 @@ pub(super) fn probes(tables: &mut Tables, flow: FlowId, packets: &Packets, offse
     // Rows stand in the order in which replies came.
     replies.sort_by_key(|row| row.received);
     echoes.sort_by_key(|row| row.received);
-    replies.into_iter().for_each(|row| tables.push(row.into()));
-    echoes.into_iter().for_each(|row| tables.push(row.into()));
+    for row in replies {
+        tables.push(row.into());
+    }
+    for row in echoes {
+        tables.push(row.into());
+    }
     for seen in seen_there(&packets.packets) {
         let (sequence, window) = (seen.sequence, seen.window);
         tables.push(ReflectorWindow { flow, sequence, highest: sequence, window }.into());
@@ -107,7 +111,9 @@ pub(super) fn voice(
         }
     }
     arrivals.sort_by_key(|row| row.received);
-    arrivals.into_iter().for_each(|row| received_at.push(row.into()));
+    for row in arrivals {
+        received_at.push(row.into());
+    }
     matched
 }
 
