@@ -134,7 +134,6 @@ pub fn analyze(recording: &Recording) -> Analysis {
         loss: loss::of(&round_trip_delay),
         packet_fates: packet_fate::packet_fates(&attributed, &judgement, loaded),
         packet_fate_series: packet_fate_series::packet_fate_series(&attributed, &judgement),
-        tcp_loss: tcp_loss::tcp_loss(recording),
         tcp_loss: if imported { Vec::new() } else { tcp_loss::tcp_loss(recording) },
         icmp_messages: icmp_messages::icmp_messages(recording),
         skipped,

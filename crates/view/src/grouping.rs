@@ -83,9 +83,9 @@ mod tests {
 
     #[test]
     fn runs_are_taken_together_by_what_is_the_same_of_them() {
-        let runs =
-            [run("a", "2026-11-21", Some("cubic")), run("b", "2026-11-22", None), run("a", "2026-11-22", Some("bbr"))];
-        let runs: Vec<&Analysis> = runs.iter().collect();
+        let (first, second, third) =
+            (run("a", "2026-11-21", Some("cubic")), run("b", "2026-11-22", None), run("a", "2026-11-22", Some("bbr")));
+        let runs = [&first, &second, &third];
         let groups = |key: &str| Grouping::By(key.to_owned()).groups(&runs);
         assert_eq!(groups("title"), [("a".to_owned(), vec![0, 2]), ("b".to_owned(), vec![1])]);
         assert_eq!(groups("date"), [("2026-11-21".to_owned(), vec![0]), ("2026-11-22".to_owned(), vec![1, 2])]);

@@ -2,6 +2,8 @@
 //!
 //! The files stand beside the project, if at all: without them the test says that it was skipped.
 
+#![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
+
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -42,7 +44,7 @@ fn files(test: &str, folder: &str) -> Vec<(String, Value, Recording)> {
     assert!(!paths.is_empty());
     let read = |path: PathBuf| {
         let mut text = Vec::new();
-        flate2::read::GzDecoder::new(std::fs::File::open(&path).unwrap()).read_to_end(&mut text).unwrap();
+        flate2::read::GzDecoder::new(std::fs::read(&path).unwrap().as_slice()).read_to_end(&mut text).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let recording = rrul_model::flent::read(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         (name, serde_json::from_slice(&text).unwrap(), recording)

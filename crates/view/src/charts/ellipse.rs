@@ -127,7 +127,7 @@ impl Chart for Ellipse {
             "{} Points: bins of the scored window, each the sum of the streams' goodput in it and the median delay of all probes sent in it. \
              Ellipse: one standard deviation around the means, along and across their covariance (of normally distributed \
              bins it holds 39 %). Better is up and to the left, and smaller. Axes need not begin at zero. {}",
-            super::overview::bins_words(&widths).replace("Lines: bins", "Bins"),
+            super::bins_words(&widths).replace("Lines: bins", "Bins"),
             colour_words(runs.len()),
         ));
         Ok(page.finish())
