@@ -1,5 +1,7 @@
 //! Distributions of delay read back from their SVG: what is drawn is what was measured.
 
+#![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
+
 mod planes;
 mod read_back;
 mod synthetic;

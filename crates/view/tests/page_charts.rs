@@ -1,5 +1,7 @@
 //! Charts of page loads read back from their SVG.
 
+#![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
+
 mod pages;
 mod planes;
 mod read_back;

@@ -1,5 +1,7 @@
 //! Totals, bars with intervals and ellipses read back from their SVG.
 
+#![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
+
 mod planes;
 mod read_back;
 mod synthetic;
