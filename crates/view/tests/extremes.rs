@@ -1,5 +1,7 @@
 //! Whatever an analysis holds, a chart and a summary come out, and nothing in them is not a number.
 
+#![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
+
 mod over_time;
 mod pages;
 mod synthetic;
@@ -131,6 +133,10 @@ fn over_time(mut run: Analysis) -> Analysis {
     run
 }
 
+fn named(name: &str) -> &'static dyn Chart {
+    rrul_view::chart_named(name).unwrap()
+}
+
 fn assert_drawn(renderer: &Renderer<'_>, chart: &dyn Chart, runs: &[&Analysis]) -> Result<(), TestCaseError> {
     let drawing = match chart.draw(runs, &Theme::LIGHT) {
         Err(ViewError::Runs { .. }) => return Ok(()),
@@ -217,9 +223,9 @@ fn extreme_page_loads_are_drawn() {
                 (object.blocked, object.lookup, object.connect, object.secure) = (blocked, lookup, connect, secure);
                 (object.send, object.wait, object.receive) = (send, wait, receive);
             }
-            assert_drawn(renderer, "page_waterfall", &[&run])?;
-            assert_drawn(renderer, "page_ecdf", &[&run])?;
-            assert_drawn(renderer, "page_ecdf", &[&run, &run])
+            assert_drawn(renderer, named("page_waterfall"), &[&run])?;
+            assert_drawn(renderer, named("page_ecdf"), &[&run])?;
+            assert_drawn(renderer, named("page_ecdf"), &[&run, &run])
         }))
     });
     outcome.expect("the renderer starts").expect("every case holds");
