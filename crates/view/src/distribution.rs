@@ -22,9 +22,9 @@ const HEIGHT: f64 = 400.0;
 /// Most entries named beside the panel.
 const NAMED: usize = 40;
 /// Right edges of the columns of figures, from the left of the table.
-const COLUMNS: [f64; 4] = [248.0, 298.0, 348.0, SIDE_RIGHT - BESIDE_LEFT];
+const COLUMNS: [f64; 4] = [232.0, 282.0, 330.0, SIDE_RIGHT - BESIDE_LEFT];
 /// Room for a name.
-const NAME_ROOM: f64 = 176.0;
+const NAME_ROOM: f64 = 168.0;
 /// From the top of the table to its first row, pixels.
 const ROWS: f64 = 25.0;
 
@@ -196,7 +196,7 @@ fn curve(sample: &Sample, look: Look, plan: &PlanePlan<'_>, unit: Unit) -> Vec<(
     line.into_iter().map(|(delay, share)| (delay, Some(share))).collect()
 }
 
-/// Says at the right edge by how much each curve ends below all.
+/// Says at the right edge, as an axis does, where each curve of loads ends whose packets were not all answered.
 fn name_ends(page: &mut Page<'_>, frame: Frame, y: &Side, entries: &[Entry], look: Look) {
     let mut ends: Vec<(f64, String, &'static str)> = entries
         .iter()
@@ -204,19 +204,28 @@ fn name_ends(page: &mut Page<'_>, frame: Frame, y: &Side, entries: &[Entry], loo
         .map(|entry| {
             let lost = entry.load.lost_share();
             let share = if look == Look::AtMost { 1.0 - lost } else { lost };
-            let words = format!("{} lost under load", words::percent(lost));
-            (frame.top + (1.0 - y.part(share)) * frame.height + 3.0, words, entry.colour)
+            let words = if look == Look::AtMost { all_but(lost) } else { words::percent(lost) };
+            (frame.top + (1.0 - y.part(share)) * frame.height - 6.0, words, entry.colour)
         })
         .collect();
     ends.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut free = f64::NEG_INFINITY;
     for (top, words, colour) in ends {
         let top = top.max(free);
-        let style = TextStyle { align: Align::Right, ..TextStyle::left(11.5, Weight::Regular, colour) };
-        if top + 14.0 < frame.top + frame.height {
-            page.figure.text(frame.left + frame.width - 6.0, top, &words, style);
+        if top < frame.top + frame.height {
+            let style = TextStyle::left(11.5, Weight::SemiBold, colour);
+            page.figure.text(frame.left + frame.width + 5.0, top, &words, style);
         }
         free = top + 14.0;
+    }
+}
+
+/// What remains of all without this part, as per cent: `97.7 %`. It is never rounded to all.
+fn all_but(lost: f64) -> String {
+    match lost {
+        lost if lost < 0.000_05 => "<100 %".to_owned(),
+        lost if lost < 0.01 => format!("{:.2} %", 100.0 * (1.0 - lost)),
+        _ => format!("{:.1} %", 100.0 * (1.0 - lost)),
     }
 }
 

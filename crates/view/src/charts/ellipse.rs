@@ -28,7 +28,7 @@ const POINTS: usize = 72;
 /// Pixels.
 const HEIGHT: f64 = 300.0;
 /// Right edges of the columns of figures, from the left of the table.
-const COLUMNS: [f64; 3] = [260.0, 330.0, SIDE_RIGHT - BESIDE_LEFT];
+const COLUMNS: [f64; 3] = [255.0, 325.0, SIDE_RIGHT - BESIDE_LEFT];
 /// Most runs named beside a panel.
 const NAMED: usize = 16;
 

@@ -24,9 +24,9 @@ const HEIGHT: f64 = 380.0;
 /// Most pages named beside the panel.
 const NAMED: usize = 30;
 /// Right edges of the columns of figures, from the left of the table.
-const COLUMNS: [f64; 4] = [246.0, 290.0, 334.0, SIDE_RIGHT - BESIDE_LEFT];
+const COLUMNS: [f64; 4] = [236.0, 280.0, 322.0, SIDE_RIGHT - BESIDE_LEFT];
 /// Room for a name, pixels.
-const NAME_ROOM: f64 = 186.0;
+const NAME_ROOM: f64 = 176.0;
 /// From the top of the table to its first row, pixels.
 const ROWS: f64 = 25.0;
 

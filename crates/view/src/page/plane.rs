@@ -9,7 +9,7 @@ use crate::theme::Theme;
 /// Width of a panel with figures beside it.
 pub(crate) const PLANE_WIDTH: f64 = 640.0;
 /// Left edge of the figures beside such a panel.
-pub(crate) const BESIDE_LEFT: f64 = PANEL_LEFT + PLANE_WIDTH + 34.0;
+pub(crate) const BESIDE_LEFT: f64 = PANEL_LEFT + PLANE_WIDTH + 52.0;
 
 /// Between a panel and the words below its horizontal axis.
 const WORDS_BELOW: f64 = 29.0;

@@ -65,7 +65,13 @@ pub(crate) fn across(picture: &Picture, edges: (f64, f64), from: Point, logarith
 /// The share at a height, read from the figures in per cent at the left.
 pub(crate) fn share(picture: &Picture, y: f64) -> f64 {
     let at = |words: &str| {
-        picture.texts.iter().find(|text| text.words == words && text.anchor == "end" && text.at.0 < 66.0).unwrap().at.1
+        picture
+            .texts
+            .iter()
+            .find(|text| text.words == words && text.anchor == "end" && text.at.0 < 66.0)
+            .expect("the axis is in per cent")
+            .at
+            .1
     };
     (y - at("0 %")) / (at("100 %") - at("0 %"))
 }
