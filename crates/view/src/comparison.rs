@@ -174,8 +174,11 @@ fn figure(value: f64) -> String {
 }
 
 fn signed(value: f64) -> String {
+    if value.is_infinite() {
+        return if value > 0.0 { "+∞" } else { "-∞" }.to_owned();
+    }
     let text = figure(value);
-    let positive = value > 0.0 && value.is_finite() && text.contains(|c: char| ('1'..='9').contains(&c));
+    let positive = value > 0.0 && text.contains(|c: char| ('1'..='9').contains(&c));
     if positive { format!("+{text}") } else { text }
 }
 
@@ -285,7 +288,7 @@ mod tests {
             (signed(1.5), signed(-1.5), signed(0.001)),
             ("+1.50".to_owned(), "-1.50".to_owned(), "0.00".to_owned())
         );
-        assert_eq!(figure(f64::INFINITY), "lost");
+        assert_eq!((figure(f64::INFINITY), signed(f64::NEG_INFINITY)), ("lost".to_owned(), "-∞".to_owned()));
     }
 
     #[test]

@@ -19,6 +19,11 @@ use crate::statistics::autocorrelation::{memory, memory_of_delays};
 use crate::statistics::block_bootstrap::{BlockBootstrap, block_length, widening};
 use crate::statistics::bootstrap::{mean, replicates};
 
+/// A stretch that is shorter than so many blocks is cut into this many shorter ones.
+const FEWEST_BLOCKS: u32 = 5;
+/// But into none that are shorter than this: packets of one queue are one fact.
+const SHORTEST_BLOCK: Duration = Duration::from_millis(500);
+
 /// One figure of a run, in the base unit of its metric.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Figure {
@@ -128,10 +133,15 @@ impl Found<'_> {
     }
 
     /// A stretch cut into blocks that are longer than it remembers; `step` tells figures of one run apart.
+    ///
+    /// Where the stretch is too short for that it is cut into five all the same: for so few, tails are widened so far that
+    /// intervals reach nearly as far as any resample, and a difference that is beyond that is none of chance.
     fn cut(&self, window: Option<Window>, memory: impl FnOnce(Window) -> Duration, step: u64) -> Option<Cut> {
         let window = window?;
         let memory = memory(window);
         let block = block_length(window, self.round_trip(), memory);
+        let fifth = window.length() / FEWEST_BLOCKS;
+        let block = if fifth >= SHORTEST_BLOCK { block.min(fifth) } else { block };
         let blocks = BlockBootstrap::new(window, block)?.seeded(self.seed.wrapping_add(step));
         Some(Cut { blocks, widening: widening(memory, block) })
     }

@@ -11,8 +11,9 @@ use rrul_analysis::comparison::span::Basis;
 use rrul_analysis::comparison::workload::Workload;
 use rrul_model::flow::AddressFamily;
 use rrul_model::recording::Recording;
+use rrul_model::time::{TestTime, Window};
 
-use crate::builder::Scenario;
+use crate::builder::{SECOND, Scenario};
 use crate::made_runs::{MADE, Made, Noise};
 use crate::summary::check;
 
@@ -84,6 +85,26 @@ fn no_factor_divides_by_what_cannot_be_told_from_none() {
     let comparison = pair_of(Made { seed: 6, ..without }, Made { seed: 5, ..without });
     let factor = found(&comparison, ComparedMetric::AddedDelayP50).factor.unwrap();
     assert!(factor.bound == Some(Bound::BothNone) && (factor.value - 1.0).abs() < 1e-9, "{factor:?}");
+}
+
+#[test]
+fn a_short_stretch_still_tells_what_is_far_apart_and_nothing_else() {
+    let of = |made: Made, seconds: i64| {
+        let mut analysis = made.analysis();
+        let to = TestTime(70 * SECOND);
+        analysis.scored.common = Some(Window { from: TestTime((70 - seconds) * SECOND), to });
+        ComparedRun::new("x.rrul", Workload::default(), &analysis)
+    };
+    let compared = |other: Made, seconds: i64| {
+        let comparison =
+            Comparison::new(vec![of(Made { loaded_ms: 620.0, ..MADE }, seconds), of(other, seconds)], None);
+        found(&comparison, ComparedMetric::LoadedDelayP50).clone()
+    };
+    // Four round trips are 2.5 s.
+    let (far, near) = (Made { seed: 2, ..MADE }, Made { seed: 2, loaded_ms: 618.0, ..MADE });
+    assert_eq!(compared(far, 5).verdict, Finding::Better);
+    assert!(matches!(compared(near, 5).verdict, Finding::Same | Finding::Inconclusive));
+    assert_eq!(compared(far, 2).why, Some(Why::NoInterval));
 }
 
 #[test]
