@@ -35,11 +35,15 @@ pub fn flent_file(run: &Analysis) -> FlentFile {
         match part {
             Part::Stream(direction, id) => {
                 let flow = run.goodput(*direction).flows.iter().find(|entry| entry.flow.id == *id);
-                flow.into_iter().for_each(|flow| stream(&mut file, &span, run, name, *direction, flow));
+                if let Some(flow) = flow {
+                    stream(&mut file, &span, run, name, *direction, flow);
+                }
             }
             Part::Ping(id) => {
                 let flow = run.delay_flows.iter().find(|entry| entry.flow.id == *id);
-                flow.into_iter().for_each(|flow| ping(&mut file, &span, run, name, flow));
+                if let Some(flow) = flow {
+                    ping(&mut file, &span, run, name, flow);
+                }
             }
             Part::Sum(direction) => sums(&mut file, name, *direction),
             Part::Mean(prefix) => file.computed(name, "AverageRunner", prefix, grid::mean),
