@@ -34,9 +34,11 @@ pub(super) fn table(run: &Analysis) -> Table {
         ];
         rows.extend(goodput.sum_series.iter().map(|point| rate(all.clone(), point)));
     }
-    run.delay_flows.iter().for_each(|flow| delays(flow, &mut rows));
+    for flow in &run.delay_flows {
+        delays(flow, &mut rows);
+    }
     for direction in Direction::ALL {
-        run.stream_limits.of(direction).streams.iter().for_each(|stream| {
+        for stream in &run.stream_limits.of(direction).streams {
             for point in &stream.series {
                 let threshold = point.slow_start_threshold.map_or(Value::Nothing, |value| Value::Count(value.into()));
                 let rtt = Value::Number { value: f64::from(point.round_trip_us) / 1e3, decimals: 3 };
@@ -46,7 +48,7 @@ pub(super) fn table(run: &Analysis) -> Table {
                 push("tcp_round_trip_ms", rtt);
                 push("retransmitted_segments", Value::Count(point.retransmitted.into()));
             }
-        });
+        }
     }
     Table { columns: COLUMNS, rows }
 }
