@@ -18,7 +18,7 @@ const TCP: u8 = 6;
 /// Pages over every version of HTTP, each in a class of its own.
 const PAGES: &str = r#"
 title = "pages"
-phases = { before = "17s" }
+phases = { before = "36s" }
 [flow.plain]
 type = "web_page"
 component = "web"
