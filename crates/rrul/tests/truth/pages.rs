@@ -18,7 +18,7 @@ const TCP: u8 = 6;
 /// Pages over every version of HTTP, each in a class of its own.
 const PAGES: &str = r#"
 title = "pages"
-phases = { before = "36s" }
+phases = { before = "17s" }
 [flow.plain]
 type = "web_page"
 component = "web"
@@ -163,7 +163,7 @@ fn loads_are_whole(measured: &Measured, flow: &FlowSpec) {
     let loads = rows(&measured.recording, |tables| tables.page_load.rows().filter(|row| row.flow == flow.id).collect());
     let objects: Vec<WebObject> =
         rows(&measured.recording, |tables| tables.web_object.rows().filter(|row| row.flow == flow.id).collect());
-    assert!(loads.len() >= 2, "{}: {} loads", flow.name, loads.len());
+    assert!(!loads.is_empty(), "{}: no load", flow.name);
     for load in loads.iter().filter(|load| load.outcome != PageLoad::CUT) {
         assert_eq!(load.outcome, PageLoad::COMPLETE, "{}: {load:?}", flow.name);
         let of_load = |row: &&WebObject| row.load == load.load && row.object < Page::REFRESH;
