@@ -11,13 +11,14 @@ pub mod one_way_sender;
 pub mod opening;
 pub mod packet_train;
 pub mod periodic_schedule;
+pub mod poisson_schedule;
 pub mod receive_window;
 pub mod send_schedule;
 pub mod session_name;
 pub mod session_reflector;
 pub mod session_sender;
 pub mod short_flow;
-pub mod stratified_schedule;
+
 pub mod test_packet;
 pub mod token;
 

@@ -201,7 +201,7 @@ fn nanoseconds(value: f64) -> Option<i64> {
     value.is_finite().then(|| value.round() as i64)
 }
 
-/// Whether a difference of delay is real, large enough, and the same in each family.
+/// Whether a difference of delay is surely large enough, and the same in each family.
 ///
 /// Each family's packets are flows of their own: that one of them shares its place in a fair queue with a bulk stream
 /// is chance, that all of them do is a treatment.
@@ -219,12 +219,16 @@ fn matters(per_mille: u16, delay: DelayDifference, class: &Sample<'_, '_>, plain
     let agrees = |(own, reference): (i64, i64)| {
         own.signum() == difference.signum() && own.abs() as f64 > enough(reference) / 2.0
     };
-    (low > 0 || high < 0)
-        && difference.abs() as f64 > enough(reference)
-        && class.families.iter().filter_map(of_family).all(agrees)
+    beyond(low as f64, high as f64, enough(reference)) && class.families.iter().filter_map(of_family).all(agrees)
 }
 
 fn loss_matters(loss: ShareDifference, greater: f64) -> bool {
     let (Some(difference), Some(low), Some(high)) = (loss.difference, loss.low, loss.high) else { return false };
-    (low > 0.0 || high < 0.0) && difference.abs() > LEAST_LOSS.max(LEAST_PART_OF_LOSS * greater)
+    beyond(low, high, LEAST_LOSS) && difference.abs() > LEAST_PART_OF_LOSS * greater
+}
+
+/// Whether all of an interval lies on one side of what would not matter: that it leaves out zero is chance once in twenty
+/// times, and many differences are looked at.
+fn beyond(low: f64, high: f64, least: f64) -> bool {
+    low > least || high < -least
 }

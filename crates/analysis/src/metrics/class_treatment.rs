@@ -188,9 +188,9 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             each direction over the [scored window](#scored-window), with 95 % intervals from a block bootstrap (1000 resamples of whole \
             blocks of time, the same for all classes; a block is 1 s, four loaded round trips, or three times the time \
             over which the queue remembers, whichever is longest). Differences are of this run only: between runs they \
-            vary more. The path acts on a class when a difference of delay excludes 0, exceeds 1 ms and a tenth of best \
-            effort's, and is the same in each family; or when a difference of loss excludes 0, exceeds 1 % and half of the \
-            greater loss. Shares of the rate decide nothing: streams of equal class are not equal either.",
+            vary more. The path acts on a class when the whole interval of a difference of delay lies beyond 1 ms and a \
+            tenth of best effort's, and it is the same in each family; or when that of a difference of loss lies beyond \
+            1 %, and it is over half of the greater loss. Shares of the rate decide nothing: streams of equal class are not equal either.",
     words: &[
         MetricWord {
             name: "directions[].direction",

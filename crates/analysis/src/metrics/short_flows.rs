@@ -22,7 +22,7 @@ use crate::statistics::percentile::{DelayStatistics, percentile};
 pub(crate) const GROUP: MetricGroup = MetricGroup {
     title: "Short flows",
     path: "short_flows",
-    about: "Transfers of a given size, each over a new TCP connection, begun open loop at random instants, one in every interval \
+    about: "Transfers of a given size, each over a new TCP connection, begun open loop at the instants of a Poisson process \
         (flow type `short_flow`; spec, \"Short Flow Transfer Rate\"). The same schedule runs idle and loaded.",
     words: &[
         MetricWord::new(

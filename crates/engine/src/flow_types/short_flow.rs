@@ -1,7 +1,7 @@
 //! Short flows: a new TCP connection now and then that carries a given number of octets (spec: Short Flow Transfer Rate).
 //!
 //! Most of what a page or an app fetches is over before TCP knows how fast the line is: what counts is how many round
-//! trips it takes, and what they last. Open loop, at random instants, one in every interval: a transfer that drags on keeps
+//! trips it takes, and what they last. Open loop, at the instants of a Poisson process: a transfer that drags on keeps
 //! nobody from beginning the next. At the client one thread drives all flows of this type.
 
 use std::collections::BTreeMap;
@@ -15,9 +15,9 @@ use rrul_model::observation::{ObservationPoint, ProbesSkipped, Transfer};
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose};
+use rrul_proto::poisson_schedule::PoissonSchedule;
 use rrul_proto::send_schedule::Random;
 use rrul_proto::short_flow::{NUMBER_OCTETS, decode_number, encode_number};
-use rrul_proto::stratified_schedule::StratifiedSchedule;
 use socket2::{Protocol, SockRef, Socket, Type};
 
 use super::transfer_attempt::{Attempt, Which};
@@ -71,7 +71,7 @@ impl FlowType for ShortFlow {
                 ParameterWord {
                     name: "interval",
                     kind: ParameterKind::Duration,
-                    about: "one in each, at an instant drawn at random; default 2s, least 50ms",
+                    about: "mean time from one to the next, exponentially distributed; default 2s, least 50ms",
                 },
                 ParameterWord {
                     name: "congestion_control",
@@ -224,7 +224,7 @@ struct Opener {
     server: SocketAddr,
     opening: [u8; CLIENT_OCTETS],
     size: u64,
-    schedule: std::iter::Peekable<StratifiedSchedule>,
+    schedule: std::iter::Peekable<PoissonSchedule>,
     interval: Duration,
     sequence: u32,
     pending: Vec<Attempt>,
@@ -240,7 +240,7 @@ impl Opener {
             server,
             opening: ClientOpening::new(Purpose::Stream, initiation.token, spec.id.0).encode(),
             size: size_of(spec),
-            schedule: StratifiedSchedule::new(spec.window, interval, initiation.schedule_seed_for(spec)).peekable(),
+            schedule: PoissonSchedule::new(spec.window, interval, initiation.schedule_seed_for(spec)).peekable(),
             interval,
             sequence: 0,
             pending: Vec::with_capacity(MOST_AT_ONCE),

@@ -18,31 +18,31 @@ const TCP: u8 = 6;
 /// Pages over every version of HTTP, each in a class of its own.
 const PAGES: &str = r#"
 title = "pages"
-phases = { before = "36s" }
+phases = { before = "19s" }
 [flow.plain]
 type = "web_page"
 component = "web"
 class = "CS1"
 page = "rrul2013"
-interval = "1s"
+interval = "2s"
 [flow.http1]
 type = "web_page"
 component = "web"
 class = "CS3"
 version = "http1"
-interval = "1s"
+interval = "2s"
 [flow.http2]
 type = "web_page"
 component = "web"
 class = "CS5"
 version = "http2"
-interval = "1s"
+interval = "2s"
 [flow.http3]
 type = "web_page"
 component = "web"
 class = "EF"
 version = "http3"
-interval = "1s"
+interval = "2s"
 "#;
 
 fn link(up: &str, down: &str) -> Link {
@@ -144,7 +144,10 @@ fn octets_are_the_links(measured: &Measured, flow: &FlowSpec) {
         let all = totals(&measured.recording, point, flow);
         assert_eq!(all.len(), connections.len(), "{}, {direction}: connections", flow.name);
         let counted: u64 = all.iter().map(|row| row.sent_octets).sum();
-        let ours = |record: &&Record| connections.contains(&connection(record, direction));
+        // The port may be that of another connection before or after.
+        let ours = |record: &&Record| {
+            connections.contains(&connection(record, direction)) && record.tos_in & 0xfc == flow.class.octet()
+        };
         let truth: u64 = measured.truth.direction(direction).records().filter(ours).map(carried).sum();
         let difference = counted as f64 / truth as f64 - 1.0;
         eprintln!(
@@ -163,7 +166,7 @@ fn loads_are_whole(measured: &Measured, flow: &FlowSpec) {
     let loads = rows(&measured.recording, |tables| tables.page_load.rows().filter(|row| row.flow == flow.id).collect());
     let objects: Vec<WebObject> =
         rows(&measured.recording, |tables| tables.web_object.rows().filter(|row| row.flow == flow.id).collect());
-    assert!(loads.len() >= 2, "{}: {} loads", flow.name, loads.len());
+    assert!(!loads.is_empty(), "{}: no load", flow.name);
     for load in loads.iter().filter(|load| load.outcome != PageLoad::CUT) {
         assert_eq!(load.outcome, PageLoad::COMPLETE, "{}: {load:?}", flow.name);
         let of_load = |row: &&WebObject| row.load == load.load && row.object < Page::REFRESH;

@@ -63,6 +63,36 @@ enum Counts {
     Quic(quinn::Connection),
 }
 
+/// A connection whose octets are counted, whether or not it is ever fit for use.
+pub(super) struct Counted {
+    opened: Opened,
+    counts: Counts,
+}
+
+impl Counted {
+    /// What it has come to by now.
+    pub(super) fn totals(&self, now: TestTime) -> Option<ConnectionTotals> {
+        match &self.counts {
+            Counts::Tcp(socket) => self.opened.tcp(socket, now),
+            Counts::Quic(connection) => Some(self.opened.quic(connection, now)),
+        }
+    }
+
+    fn close(&self) {
+        if let Counts::Quic(connection) = &self.counts {
+            connection.close(0_u32.into(), b"");
+        }
+    }
+}
+
+/// What is told of a connection while it is being made, as that may never end.
+pub(super) trait Witness {
+    /// It may send from now on.
+    fn opens(&self, counted: Rc<Counted>);
+    /// So long did the handshake of TCP take.
+    fn connected(&self, took: Delay);
+}
+
 /// A connection with what is known of it.
 pub(super) struct Dialled {
     channel: RefCell<Option<Channel>>,
@@ -70,7 +100,7 @@ pub(super) struct Dialled {
     pub(super) opened: Opened,
     pub(super) connect: Delay,
     pub(super) secure: Delay,
-    counts: Counts,
+    counted: Rc<Counted>,
 }
 
 impl Dialled {
@@ -82,40 +112,29 @@ impl Dialled {
     /// Ends it, as a browser that leaves the page. What that sends belongs into the totals.
     pub(super) fn part(&self) {
         self.channel.borrow_mut().take();
-        if let Counts::Quic(connection) = &self.counts {
-            connection.close(0_u32.into(), b"");
-        }
-    }
-
-    /// What it has come to by now.
-    pub(super) fn totals(&self, now: TestTime) -> Option<ConnectionTotals> {
-        match &self.counts {
-            Counts::Tcp(socket) => self.opened.tcp(socket, now),
-            Counts::Quic(connection) => Some(self.opened.quic(connection, now)),
-        }
+        self.counted.close();
     }
 }
 
 /// Opens a connection to a host of the page, by the version asked for or, where QUIC cannot be had, HTTP/2.
 ///
-/// The flag says that HTTP/2 took the place of HTTP/3. What the handshake of TCP took is told as soon as it is known: that
-/// of TLS may never end.
+/// The flag says that HTTP/2 took the place of HTTP/3.
 pub(super) async fn dial(
     visitor: &Visitor,
     host: &str,
     version: HttpVersion,
-    connected: &dyn Fn(Delay),
+    witness: &dyn Witness,
 ) -> io::Result<(Dialled, bool)> {
     if version == HttpVersion::Http3 {
-        if let Ok(Ok(dialled)) = timeout(QUIC_TIME, over_quic(visitor, host)).await {
+        if let Ok(Ok(dialled)) = timeout(QUIC_TIME, over_quic(visitor, host, witness)).await {
             return Ok((dialled, false));
         }
-        return Ok((timeout(HANDSHAKE_TIME, over_tcp(visitor, host, HttpVersion::Http2, connected)).await??, true));
+        return Ok((timeout(HANDSHAKE_TIME, over_tcp(visitor, host, HttpVersion::Http2, witness)).await??, true));
     }
-    Ok((timeout(HANDSHAKE_TIME, over_tcp(visitor, host, version, connected)).await??, false))
+    Ok((timeout(HANDSHAKE_TIME, over_tcp(visitor, host, version, witness)).await??, false))
 }
 
-async fn over_tcp(visitor: &Visitor, host: &str, version: HttpVersion, tell: &dyn Fn(Delay)) -> io::Result<Dialled> {
+async fn over_tcp(visitor: &Visitor, host: &str, version: HttpVersion, witness: &dyn Witness) -> io::Result<Dialled> {
     let spec = &visitor.spec;
     let socket = Socket::new(options::domain(spec.family), Type::STREAM, Some(Protocol::TCP))?;
     options::mark(&socket, spec.family, spec.class)?;
@@ -126,11 +145,13 @@ async fn over_tcp(visitor: &Visitor, host: &str, version: HttpVersion, tell: &dy
     let counts = Counts::Tcp(socket.try_clone()?);
     let clock = visitor.clock;
     let started = clock.now();
+    let opened = Opened { flow: spec.id, connection: visitor.next_connection(), started };
+    let counted = Rc::new(Counted { opened, counts });
+    witness.opens(Rc::clone(&counted));
     let stream = TcpSocket::from_std_stream(socket).connect(visitor.server).await?;
     let connected = clock.now();
-    let opened = Opened { flow: spec.id, connection: visitor.next_connection(), started };
     let (connect, mut secure) = (connected.since(started), WebObject::NONE);
-    tell(connect);
+    witness.connected(connect);
     let channel = if visitor.page.secure || version != HttpVersion::Http1 {
         let protocol = if version == HttpVersion::Http1 { ALPN_HTTP1 } else { ALPN_HTTP2 };
         let config = Arc::new(tls::client(protocol).map_err(io::Error::other)?);
@@ -141,7 +162,7 @@ async fn over_tcp(visitor: &Visitor, host: &str, version: HttpVersion, tell: &dy
     } else {
         speak(stream, version).await?
     };
-    Ok(Dialled { channel: RefCell::new(Some(channel)), version, opened, connect, secure, counts })
+    Ok(Dialled { channel: RefCell::new(Some(channel)), version, opened, connect, secure, counted })
 }
 
 async fn speak<S>(stream: S, version: HttpVersion) -> io::Result<Channel>
@@ -163,7 +184,7 @@ where
     }
 }
 
-async fn over_quic(visitor: &Visitor, host: &str) -> io::Result<Dialled> {
+async fn over_quic(visitor: &Visitor, host: &str, witness: &dyn Witness) -> io::Result<Dialled> {
     let spec = &visitor.spec;
     let crypto = tls::client(ALPN_HTTP3).map_err(io::Error::other)?;
     let crypto = QuicClientConfig::try_from(crypto).map_err(io::Error::other)?;
@@ -178,7 +199,9 @@ async fn over_quic(visitor: &Visitor, host: &str) -> io::Result<Dialled> {
     let connecting = endpoint.connect_with(config, visitor.server, host).map_err(io::Error::other)?;
     let connection = connecting.await?;
     let connect = clock.now().since(started);
-    let counts = Counts::Quic(connection.clone());
+    let opened = Opened { flow: spec.id, connection: number, started };
+    let counted = Rc::new(Counted { opened, counts: Counts::Quic(connection.clone()) });
+    witness.opens(Rc::clone(&counted));
     let (mut driver, sender) =
         h3::client::new(h3_quinn::Connection::new(connection)).await.map_err(io::Error::other)?;
     spawn_local(async move {
@@ -186,7 +209,6 @@ async fn over_quic(visitor: &Visitor, host: &str) -> io::Result<Dialled> {
         let _endpoint = endpoint;
         driver.wait_idle().await;
     });
-    let opened = Opened { flow: spec.id, connection: number, started };
     let (channel, version) = (RefCell::new(Some(Channel::Http3(sender))), HttpVersion::Http3);
-    Ok(Dialled { channel, version, opened, connect, secure: WebObject::NONE, counts })
+    Ok(Dialled { channel, version, opened, connect, secure: WebObject::NONE, counted })
 }

@@ -14,7 +14,7 @@ use rrul_proto::session_name::SessionName;
 use tokio::sync::{OnceCell, oneshot};
 
 use super::Visitor;
-use super::dial::{Dialled, dial};
+use super::dial::{Counted, Dialled, Witness, dial};
 use super::exchange::{Address, Progress, exchange};
 use super::look_up::look_up;
 
@@ -87,8 +87,10 @@ pub(super) struct Host {
     waiting: RefCell<VecDeque<oneshot::Sender<Rc<Dialled>>>>,
     /// HTTP/2 and HTTP/3.
     shared: OnceCell<Rc<Dialled>>,
-    /// Every connection made, for its totals.
-    all: RefCell<Vec<Rc<Dialled>>>,
+    /// Every connection that is fit for use, to take leave of.
+    made: RefCell<Vec<Rc<Dialled>>>,
+    /// Every connection begun, for its totals.
+    begun: RefCell<Vec<Rc<Counted>>>,
     /// How often HTTP/2 took the place of HTTP/3.
     pub(super) fallbacks: Cell<u16>,
 }
@@ -107,19 +109,20 @@ impl Host {
             open: Cell::new(0),
             waiting: RefCell::default(),
             shared: OnceCell::new(),
-            all: RefCell::default(),
+            made: RefCell::default(),
+            begun: RefCell::default(),
             fallbacks: Cell::new(0),
         }
     }
 
     /// Ends its connections.
     pub(super) fn part(&self) {
-        self.all.borrow().iter().for_each(|dialled| dialled.part());
+        self.made.borrow().iter().for_each(|dialled| dialled.part());
     }
 
     /// What its connections have come to.
     pub(super) fn totals(&self, now: TestTime) -> Vec<ConnectionTotals> {
-        self.all.borrow().iter().filter_map(|dialled| dialled.totals(now)).collect()
+        self.begun.borrow().iter().filter_map(|counted| counted.totals(now)).collect()
     }
 
     /// Asks it for a path; what happens is noted in `asked`.
@@ -205,15 +208,31 @@ impl Host {
         if !known {
             asked.borrow_mut().lookup = visitor.clock.now().since(begun);
         }
-        let connected = |connect| asked.borrow_mut().connect = connect;
-        let (dialled, fell_back) = dial(visitor, &self.name, self.version, &connected).await?;
+        let witness = Beginning { asked, begun: &self.begun };
+        let (dialled, fell_back) = dial(visitor, &self.name, self.version, &witness).await?;
         if fell_back {
             self.fallbacks.set(self.fallbacks.get().saturating_add(1));
         }
         let dialled = Rc::new(dialled);
-        self.all.borrow_mut().push(Rc::clone(&dialled));
+        self.made.borrow_mut().push(Rc::clone(&dialled));
         let mut asked = asked.borrow_mut();
         (asked.connect, asked.secure) = (dialled.connect, dialled.secure);
         Ok(dialled)
+    }
+}
+
+/// Notes what is known of a connection before it is fit for use.
+struct Beginning<'a> {
+    asked: &'a RefCell<Asked>,
+    begun: &'a RefCell<Vec<Rc<Counted>>>,
+}
+
+impl Witness for Beginning<'_> {
+    fn opens(&self, counted: Rc<Counted>) {
+        self.begun.borrow_mut().push(counted);
+    }
+
+    fn connected(&self, took: Delay) {
+        self.asked.borrow_mut().connect = took;
     }
 }

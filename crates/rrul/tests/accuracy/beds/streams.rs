@@ -65,15 +65,28 @@ pub(crate) const FIRST_SYN: Bed = Bed {
     },
 };
 
-/// Packets of each TCP stream of this direction, by the client's port, in the order in which they came to the link.
-fn streams(measured: &Measured, direction: Direction) -> BTreeMap<u16, Vec<&Record>> {
-    let mut streams: BTreeMap<u16, Vec<&Record>> = BTreeMap::new();
-    for record in measured.truth.direction(direction).records().filter(|record| record.protocol == TCP) {
+/// Octets of a SYN or SYN-ACK over IPv4 with all its options; no acknowledgement is as long.
+const SYN: u16 = 60;
+
+/// Which connection: the client's port, and how many had it before.
+type Place = (u16, usize);
+
+/// Packets of each TCP stream of this direction, in the order in which they came to the link.
+fn streams(measured: &Measured, direction: Direction) -> BTreeMap<Place, Vec<&Record>> {
+    let log = measured.truth.direction(direction).records();
+    let mut records: Vec<&Record> = log.filter(|record| record.protocol == TCP).collect();
+    records.sort_by_key(|record| record.arrival);
+    let mut latest: BTreeMap<u16, usize> = BTreeMap::new();
+    let mut streams: BTreeMap<Place, Vec<&Record>> = BTreeMap::new();
+    for record in records {
         let port = if direction == Direction::Up { record.source_port } else { record.destination_port };
-        streams.entry(port).or_default().push(record);
-    }
-    for records in streams.values_mut() {
-        records.sort_by_key(|record| record.arrival);
+        let nth = latest.entry(port).or_default();
+        let first = streams.get(&(port, *nth)).map(|stream| stream[0].tcp_sequence);
+        let opens = (record.length, record.tcp_payload) == (SYN, 0);
+        if opens && first.is_some_and(|first| first != record.tcp_sequence) {
+            *nth += 1;
+        }
+        streams.entry((port, *nth)).or_default().push(record);
     }
     streams
 }
@@ -94,9 +107,9 @@ struct Handshake {
 fn handshakes(measured: &Measured) -> Vec<Handshake> {
     let t0 = LabTime(measured.recording.header.clocks.client_origin.cast_unsigned());
     let answers = streams(measured, Direction::Down);
-    let of = |(port, records): (u16, Vec<&Record>)| {
+    let of = |(place, records): (Place, Vec<&Record>)| {
         let began = records[0].arrival;
-        let answered = answers.get(&port).and_then(|records| records.iter().find_map(|record| record.delivery()));
+        let answered = answers.get(&place).and_then(|records| records.iter().find_map(|record| record.delivery()));
         let before = |record: &&&Record| answered.is_none_or(|stood| record.arrival < stood);
         let again = records.iter().take_while(before).count() - 1;
         let opening = records.iter().all(|record| u64::from(record.tcp_payload) <= OPENING);
