@@ -1,7 +1,7 @@
 //! Recordings of Flent, and of netperf-wrapper before it: file versions 1 to 4, and those of 2012 without a number.
 //!
 //! A file of Flent becomes a [`Recording`] as far as it goes; docs/flent.md says what becomes what. What it does not hold
-//! is not made up: the recording's [`Imported`] says so. Nothing in a file can make this panic or hold more memory than
+//! is not made up: the recording's [`Imported`](crate::imported::Imported) says so. Nothing in a file can make this panic or hold more memory than
 //! the limits in this folder allow, beside its text.
 
 mod calendar;
