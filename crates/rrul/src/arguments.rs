@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Server(ServerArguments),
     /// Run a test against a server, record it and say what it found
     Run(RunArguments),
+    /// Run many tests from one file: every combination of what varies, again and again, and compare them
+    Batch(BatchArguments),
     /// See bufferbloat on this very machine: a bloated and a well-managed virtual link, measured and compared
     Demo(DemoArguments),
     /// Virtual links for experiments
@@ -119,6 +121,19 @@ impl From<FamilyChoice> for Families {
             FamilyChoice::Both => Self::Both,
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BatchArguments {
+    /// The batch file; docs/batch.md says what may stand in it
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The folder for everything, made if need be; a batch that was interrupted is taken up there [default: the file's name without ending]
+    #[arg(short, long, value_name = "FOLDER")]
+    pub(crate) output: Option<PathBuf>,
+    /// Only say what would be run, and for how long
+    #[arg(long)]
+    pub(crate) list: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,11 +4,13 @@
 //!
 //! - [`arguments`]: what the user may type
 //! - [`commands`]: one file a command
+//! - [`batch`]: many tests from one file
 //! - [`plan_book`]: the plans that come with the program, and those in files
 //! - [`store`]: recordings as files
 //! - [`measurement`]: one test with its recording and its progress
 
 mod arguments;
+mod batch;
 mod commands;
 mod failure;
 mod interruption;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Server(arguments) => commands::server::execute(arguments),
         Command::Run(arguments) => commands::run::execute(&arguments),
+        Command::Batch(arguments) => commands::batch::execute(&arguments),
         Command::Demo(arguments) => commands::demo::execute(&arguments),
         Command::Lab(arguments) => commands::lab::execute(arguments.action),
         Command::Show(arguments) => commands::show::execute(&arguments),

@@ -46,7 +46,7 @@ pub(crate) fn execute(arguments: &CompareArguments) -> Result<Outcome, Failure> 
 }
 
 /// What is compared of each file, in their order. A few at a time are read and analysed, and of each only that is kept.
-fn read(files: &[PathBuf]) -> Result<Vec<ComparedRun>, Failure> {
+pub(crate) fn read(files: &[PathBuf]) -> Result<Vec<ComparedRun>, Failure> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
     let work = || {

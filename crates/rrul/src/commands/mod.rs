@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod batch;
 pub(crate) mod compare;
 pub(crate) mod convert;
 pub(crate) mod demo;
