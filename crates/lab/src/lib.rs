@@ -45,7 +45,7 @@ pub use host::Host;
 pub use lab::{Lab, available};
 pub use link::{Link, LinkDirection, Reorder};
 pub use links::link_names;
-pub use namespace::{enter_user_namespace, join};
+pub use namespace::{die_with_spawning_thread, enter_user_namespace, join};
 pub use rate_schedule::RateSchedule;
 pub use record::{Fate, Record};
 pub use remark::{DscpRewrite, EcnRewrite};

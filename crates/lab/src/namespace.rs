@@ -66,7 +66,7 @@ fn enter(path: &Path, kind: libc::c_int) -> Result<(), Error> {
 }
 
 /// Lets the process that `command` starts be killed when the thread that spawns it ends, however that ends.
-pub(crate) fn die_with_spawning_thread(command: &mut Command) {
+pub fn die_with_spawning_thread(command: &mut Command) {
     let parent = std::process::id();
     let die = move || {
         // SAFETY: prctl and getppid are async-signal-safe system calls; PR_SET_PDEATHSIG takes one number.

@@ -70,12 +70,13 @@ impl Place<'_> {
     fn start(&self, mut command: Command) -> Result<Child, Failure> {
         let said = || self.log.try_clone().map_err(|error| Failure::Other(error.to_string()));
         command.current_dir(self.folder).stdin(Stdio::null()).stdout(said()?).stderr(said()?);
-        match self.lab {
-            Some(lab) => Ok(lab.client().command(command)?),
-            None => command
-                .spawn()
-                .map_err(|error| Failure::Other(format!("cannot start {}: {error}", command.get_program().display()))),
+        if let Some(lab) = self.lab {
+            return Ok(lab.client().command(command)?);
         }
+        // A batch that is killed leaves no run behind that would meet those of the next.
+        rrul_lab::die_with_spawning_thread(&mut command);
+        let program = command.get_program().display().to_string();
+        command.spawn().map_err(|error| Failure::Other(format!("cannot start {program}: {error}")))
     }
 
     /// Runs each line by the shell; the first that fails is the last.

@@ -5,6 +5,7 @@
 //! the loopback interface with paced load, or over a virtual link.
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of test functions, and a test may panic")]
 
+mod batches;
 mod browser;
 mod client;
 mod comparing;
