@@ -11,6 +11,7 @@ use rrul_model::recording::AbsentFamily;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
+use crate::competition::ClientClock;
 use crate::metrics::browser_load::BrowserLoad;
 use crate::metrics::burst::Bursts;
 use crate::metrics::class_treatment::ClassTreatment;
@@ -54,6 +55,8 @@ pub struct Analysis {
     pub title: String,
     /// When the run began, RFC 3339, UTC.
     pub created: String,
+    /// The clock by which it can be laid upon others; `None` when rrul did not measure it.
+    pub client_clock: Option<ClientClock>,
     /// The server as the user named it.
     pub server_name: String,
     /// What the plan says of its flows, by `ENTRY.PARAMETER` (`bulk.congestion_control`); several values of one are
@@ -86,7 +89,6 @@ pub struct Analysis {
     /// Goodput of the load, server to client.
     pub down: DirectionGoodput,
     /// Round-trip delay of all UDP probe flows together, of every class and family.
-    ///
     /// Of all ICMP echo flows where no UDP probe was sent at all.
     pub round_trip_delay: PhaseDelays,
     /// The same of the packets of each family that was tested.

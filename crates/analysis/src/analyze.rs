@@ -12,6 +12,7 @@ use crate::analysis::{Analysis, DelayPoint, DirectionGoodput, FamilyDelays, Skip
 use crate::attribution;
 use crate::by_direction::ByDirection;
 use crate::clock_offset::ClockOffset;
+use crate::competition::ClientClock;
 use crate::metrics::burst::{self, Bursts};
 use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::link_octets::LinkOctets;
@@ -117,6 +118,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
         plan: header.plan.name.clone(),
         title: header.title.clone(),
         created: header.created.clone(),
+        client_clock: (!imported)
+            .then(|| ClientClock { host: header.client.host.clone(), origin: header.clocks.client_origin }),
         server_name: header.server_name.clone(),
         settings: settings(&header.plan),
         families: header.families.clone(),

@@ -10,6 +10,7 @@
 //! - [`metrics`]: one file a metric; docs/metrics.md lists them
 //! - [`clock_offset`]: two hosts' clocks brought together
 //! - [`comparison`]: several runs against each other
+//! - [`competition`]: two runs over one line at the same time
 //! - [`score`]: what figures amount to; [`scores`]: one file a score; docs/scores.md lists them
 //! - [`equaliser`]: the parts of the composite over time
 //! - [`impression`]: what a person would feel, in one sentence
@@ -26,6 +27,7 @@ pub mod by_direction;
 pub mod by_phase;
 pub mod clock_offset;
 pub mod comparison;
+pub mod competition;
 pub mod e_model;
 pub mod equaliser;
 pub mod impression;

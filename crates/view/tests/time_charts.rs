@@ -9,6 +9,7 @@ use over_time::{EVENT, furnished};
 use read_back::{Picture, Stroke};
 use resvg::usvg::roxmltree;
 use rrul_analysis::Analysis;
+use rrul_analysis::competition::ClientClock;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use rrul_view::charts::CHARTS;
@@ -355,4 +356,32 @@ fn what_lies_beyond_an_axis_is_counted_in_every_panel() {
     }
     let picture = drawn("tcp", &[&run]);
     assert!(picture.says("points above"), "{:?}", picture.words());
+}
+
+/// The same run twice at the same time, the second half a minute later.
+#[test]
+fn two_runs_at_once_are_drawn_on_one_clock() {
+    let clock = |origin: i64| Some(ClientClock { host: "one".to_owned(), origin: origin * SECOND });
+    let first = Analysis { client_clock: clock(100), created: "2026-03-01T00:00:00Z".to_owned(), ..steady() };
+    let second = Analysis { client_clock: clock(130), created: "2026-03-01T00:00:30Z".to_owned(), ..steady() };
+    for runs in [[&first, &second], [&second, &first]] {
+        let picture = drawn("competition", &runs);
+        let [colour, other] = [THEME.run(0), THEME.run(1)];
+        // The sum of four streams changes at second 30 of each run's clock: on that of the first at 30 and at 60.
+        for (colour, change) in [(colour, 30.0), (other, 60.0)] {
+            let points = read(&picture, picture.lines(colour)[0]);
+            assert_follows(&points, 0.1, |at| if at < change { 8.0 } else { 16.0 });
+        }
+        let begins = read(&picture, picture.lines(other)[0])[0].0;
+        assert!((35.0..36.0).contains(&begins), "the second's load begins 5 s into it: {begins}");
+        for words in
+            ["Download: even after 25.0 s, the first not back", "Jain's index", "together", "began 30.0 s later"]
+        {
+            assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
+        }
+    }
+    let elsewhere = Analysis { client_clock: None, ..steady() };
+    assert!(
+        drawn("competition", &[&first, &elsewhere]).says("Nothing to draw. The two runs were not made on one host")
+    );
 }

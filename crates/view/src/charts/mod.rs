@@ -4,6 +4,7 @@ mod bars;
 mod box_plot;
 mod ccdf;
 mod comparison;
+mod competition;
 mod delay;
 mod delay_by_direction;
 mod direction_rate;
@@ -35,6 +36,7 @@ use crate::error::ViewError;
 pub const CHARTS: &[&dyn Chart] = &[
     &overview::Overview,
     &comparison::Comparison,
+    &competition::Competition,
     &download::Download,
     &upload::Upload,
     &delay::DelayChart,
