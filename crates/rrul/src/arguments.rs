@@ -322,6 +322,8 @@ pub(crate) enum ConvertForm {
     Csv,
     /// Both tables as one JSON object
     Json,
+    /// Two tables as with csv: NAME-series.parquet and NAME-samples.parquet
+    Parquet,
 }
 
 #[derive(Debug, Args)]

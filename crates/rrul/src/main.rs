@@ -7,6 +7,7 @@
 //! - [`batch`]: many tests from one file
 //! - [`plan_book`]: the plans that come with the program, and those in files
 //! - [`store`]: recordings as files
+//! - [`parquet_table`]: tables as Parquet
 //! - [`measurement`]: one test with its recording and its progress
 
 mod arguments;
@@ -15,6 +16,7 @@ mod commands;
 mod failure;
 mod interruption;
 mod measurement;
+mod parquet_table;
 mod plan_book;
 mod progress;
 mod store;

@@ -163,6 +163,11 @@ fn tables_are_written_as_csv_and_json() {
     assert_eq!(tables["samples"].as_array().unwrap().len(), 600);
     assert!(folder.refuses(&["convert", "x.flent.gz", "--to", "json"]).contains("--force"));
     folder.says(&["convert", "x.flent.gz", "--to", "json", "--force"]);
+    folder.says(&["convert", "x.flent.gz", "--to", "parquet"]);
+    for name in ["x-series.parquet", "x-samples.parquet"] {
+        let octets = std::fs::read(folder.0.join(name)).unwrap();
+        assert!(octets.starts_with(b"PAR1") && octets.ends_with(b"PAR1"), "{name}");
+    }
     for form in [&["--to", "har"][..], &["--har"]] {
         let refused = folder.refuses(&[&["convert", "x.flent.gz"], form].concat());
         assert!(refused.contains("no page was loaded"), "{refused}");

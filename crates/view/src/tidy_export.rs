@@ -51,6 +51,39 @@ pub struct Table {
     pub rows: Vec<Vec<Value>>,
 }
 
+/// What a column holds in every run, whether or not there is anything in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// [`Value::Count`].
+    Counts,
+    /// [`Value::Number`], and [`Value::Count`].
+    Numbers,
+    /// [`Value::Text`].
+    Texts,
+}
+
+impl Kind {
+    /// That of the column with this name: numbers have their unit behind.
+    pub fn of(column: &str) -> Self {
+        match column {
+            "lost" => Self::Counts,
+            "value" => Self::Numbers,
+            name if name.ends_with("_s") || name.ends_with("_ms") => Self::Numbers,
+            _ => Self::Texts,
+        }
+    }
+
+    /// Whether a value fits into such a column.
+    pub fn holds(self, value: &Value) -> bool {
+        match value {
+            Value::Nothing => true,
+            Value::Count(_) => self != Self::Texts,
+            Value::Number { .. } => self == Self::Numbers,
+            Value::Text(_) => self == Self::Texts,
+        }
+    }
+}
+
 /// Both tables of a run and what it was.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Export {

@@ -11,7 +11,7 @@ use rrul_model::marking::ServiceClass;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use rrul_view::flent_export::{FlentFile, flent_file};
-use rrul_view::tidy_export::{Table, Value, csv, export, json};
+use rrul_view::tidy_export::{Kind, Table, Value, csv, export, json};
 use serde_json::Value as Json;
 use synthetic::{
     CLASSES, MILLISECOND, Made, SECOND, delay_flow, direction_goodput, goodput_flow, label, nothing, phases, rate_point,
@@ -208,4 +208,17 @@ fn csv_and_json_say_the_same() {
     assert_eq!(back["created"], "2026-01-02T03:04:05Z");
     let table = Table { columns: &["a", "b"], rows: vec![vec![Value::Text("x,\"y\"".into()), Value::Nothing]] };
     assert_eq!(csv(&table), "a,b\r\n\"x,\"\"y\"\"\",\r\n");
+}
+
+#[test]
+fn every_value_is_of_its_columns_kind() {
+    let made = export(&Made::fq_codel().analysis());
+    for table in [&made.series, &made.samples] {
+        assert!(table.rows.len() > 100);
+        for row in &table.rows {
+            for (column, value) in table.columns.iter().zip(row) {
+                assert!(Kind::of(column).holds(value), "{column}: {value:?}");
+            }
+        }
+    }
 }

@@ -14,6 +14,7 @@ use rrul_view::tidy_export;
 use crate::Outcome;
 use crate::arguments::{ConvertArguments, ConvertForm};
 use crate::failure::Failure;
+use crate::parquet_table::parquet;
 use crate::store::{self, Writer};
 
 pub(crate) fn execute(arguments: &ConvertArguments) -> Result<Outcome, Failure> {
@@ -73,19 +74,32 @@ fn written(
         }
         ConvertForm::Csv => {
             let export = tidy_export::export(run);
-            let stem = arguments.output.clone().unwrap_or_else(|| named(&arguments.file, ".csv")).with_extension("");
             let of = |what: &str, table| {
-                let mut name = stem.clone().into_os_string();
-                name.push(format!("-{what}.csv"));
-                (PathBuf::from(name), tidy_export::csv(table).into_bytes(), what.to_owned())
+                (table_path(arguments, what, "csv"), tidy_export::csv(table).into_bytes(), what.to_owned())
             };
             vec![of("series", &export.series), of("samples", &export.samples)]
+        }
+        ConvertForm::Parquet => {
+            let export = tidy_export::export(run);
+            let of = |what: &str, table| -> Result<_, Failure> {
+                let octets = parquet(table, &export).map_err(|error| other(&error))?;
+                Ok((table_path(arguments, what, "parquet"), octets, what.to_owned()))
+            };
+            vec![of("series", &export.series)?, of("samples", &export.samples)?]
         }
         ConvertForm::Json => {
             let json = tidy_export::json(&tidy_export::export(run)).map_err(|error| other(&error))?;
             vec![(path(".json"), json.into_bytes(), "series and samples".to_owned())]
         }
     })
+}
+
+/// Where one of several tables goes.
+fn table_path(arguments: &ConvertArguments, what: &str, ending: &str) -> PathBuf {
+    let stem = arguments.output.clone().unwrap_or_else(|| named(&arguments.file, ".x")).with_extension("");
+    let mut name = stem.into_os_string();
+    name.push(format!("-{what}.{ending}"));
+    PathBuf::from(name)
 }
 
 /// The file's name with another ending, beside it: `x.flent.gz` and `x.rrul` are both named `x`.
