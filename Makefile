@@ -45,9 +45,9 @@ check: tools web ## format, lints, documentation, licences and advisories of dep
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; else \
 		echo "skipped: licences and advisories of dependencies; get the tool by: cargo install cargo-deny --locked"; fi
 
-bench: tools web ## processor time and punctuality on an unshaped veth pair, beside iperf3 and ping
+bench: tools web ## processor time and punctuality beside iperf3 and ping, and how long it takes to look at recordings
 	@scripts/tools bench
-	$(CARGO) bench -p rrul --bench peers
+	$(CARGO) bench -p rrul --bench peers --bench looking
 
 accuracy: tools web ## every figure against the truth of many links (or BEDS="some of them"), metrics broken on purpose; writes docs/accuracy.md
 	@scripts/tools test

@@ -7,6 +7,7 @@
 //! - [`batch`]: many tests from one file
 //! - [`plan_book`]: the plans that come with the program, and those in files
 //! - [`store`]: recordings as files
+//! - [`together`]: several of them at once
 //! - [`parquet_table`]: tables as Parquet
 //! - [`measurement`]: one test with its recording and its progress
 
@@ -20,6 +21,7 @@ mod parquet_table;
 mod plan_book;
 mod progress;
 mod store;
+mod together;
 
 use std::io::Write;
 use std::process::ExitCode;

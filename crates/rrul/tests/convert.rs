@@ -128,6 +128,26 @@ fn a_file_of_flent_is_shown_and_drawn_like_a_recording() {
 }
 
 #[test]
+fn every_chart_that_can_be_drawn_is_and_of_the_others_it_is_said_why() {
+    let folder = folder_with_flent_file("charts");
+    let said = folder.says(&["plot", "x.flent.gz", "--chart", "all", "--theme", "dark", "-o", "charts"]);
+    for name in ["overview", "download", "delay", "ecdf", "totals"] {
+        assert!(said.contains(&format!("charts/{name}.svg")), "{said}");
+        let svg = folder.text(&format!("charts/{name}.svg"));
+        assert!(svg.starts_with("<svg") && svg.contains(rrul_view::Theme::DARK.background), "{name}");
+    }
+    for (name, why) in [("page_waterfall", "Nothing to draw"), ("competition", "takes two runs")] {
+        let line = said.lines().find(|line| line.starts_with(&format!("no {name}: "))).expect(name);
+        assert!(line.contains(why), "{line}");
+    }
+    assert!(folder.refuses(&["plot", "x.flent.gz", "--chart", "all", "-o", "charts"]).contains("--force"));
+    folder.says(&["plot", "x.flent.gz", "--chart", "all", "-o", "charts", "--force"]);
+    assert!(folder.text("charts/overview.svg").contains(rrul_view::Theme::LIGHT.background));
+    assert!(folder.refuses(&["plot", "x.flent.gz", "--chart", "pie"]).contains("there is no chart \"pie\""));
+    assert!(folder.refuses(&["plot", "x.flent.gz", "-o", "x.pdf"]).contains(".svg or .png"));
+}
+
+#[test]
 fn it_becomes_a_recording_that_says_the_same_and_replaces_nothing() {
     let folder = folder_with_flent_file("recording");
     assert!(folder.says(&["convert", "x.flent.gz"]).contains("x.rrul"));

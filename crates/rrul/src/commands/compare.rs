@@ -1,8 +1,6 @@
 //! `rrul compare A B...`: which recording is better, by how much, and how sure that is.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use rrul_analysis::analyze;
 use rrul_analysis::comparison::Comparison;
@@ -14,10 +12,7 @@ use crate::Outcome;
 use crate::arguments::CompareArguments;
 use crate::commands::show::style;
 use crate::failure::Failure;
-use crate::store;
-
-/// Most recordings that are in memory at one time.
-const MOST_AT_ONCE: usize = 4;
+use crate::{store, together};
 
 pub(crate) fn execute(arguments: &CompareArguments) -> Result<Outcome, Failure> {
     let by = arguments.by.map(GroupKey::from);
@@ -45,32 +40,9 @@ pub(crate) fn execute(arguments: &CompareArguments) -> Result<Outcome, Failure> 
     Ok(if comparison.is_doubtful() { Outcome::Doubtful } else { Outcome::Good })
 }
 
-/// What is compared of each file, in their order. A few at a time are read and analysed, and of each only that is kept.
+/// What is compared of each file, in their order.
 pub(crate) fn read(files: &[PathBuf]) -> Result<Vec<ComparedRun>, Failure> {
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = files.get(index) else { break };
-            let run = read_one(file);
-            if run.is_err() {
-                // One that cannot be read is enough; those before it are in hand already.
-                next.store(files.len(), Ordering::Relaxed);
-            }
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, run));
-        }
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len()).min(MOST_AT_ONCE);
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        work();
-    });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, run)| run).collect()
+    together::of_each(files, read_one)
 }
 
 fn read_one(file: &Path) -> Result<ComparedRun, Failure> {

@@ -5,13 +5,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use rrul_analysis::{Analysis, analyze};
-use rrul_view::svg::with_renderer;
+use rrul_view::svg::{Renderer, with_renderer};
 use rrul_view::{Chart, Theme, ViewError, chart_named, charts};
 
 use crate::Outcome;
 use crate::arguments::{PlotArguments, ThemeChoice};
 use crate::failure::Failure;
-use crate::store;
+use crate::{store, together};
 
 /// Pixels for each of the chart's units: sharp on a dense screen and in print.
 const SCALE: f32 = 2.0;
@@ -27,24 +27,29 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
             Failure::Other(format!("there is no chart \"{name}\"; known: {}, {ALL}", known.join(", ")))
         })?),
     };
-    let mut analyses = Vec::new();
-    for file in &arguments.files {
-        analyses.push(analyze(&store::read(file)?));
-    }
-    let runs: Vec<&Analysis> = analyses.iter().collect();
     let theme = match arguments.theme {
         ThemeChoice::Light => Theme::LIGHT,
         ThemeChoice::Dark => Theme::DARK,
     };
     let stem = arguments.files[0].file_stem().unwrap_or_default().to_string_lossy();
     let place = |otherwise: String| arguments.output.clone().unwrap_or_else(|| PathBuf::from(otherwise));
-    if let Some(chart) = chart {
-        let path = place(format!("{stem}-{}.svg", chart.name()));
-        draw(chart, &runs, &theme, &path, arguments.force)?;
-        println!("chart: {}", path.display());
-    } else {
-        draw_all(&runs, &theme, &place(format!("{stem}-charts")), arguments.force)?;
-    }
+    // The chart library is loaded while recordings are read.
+    std::thread::scope(|scope| {
+        let reading = scope.spawn(|| together::of_each(&arguments.files, |file| Ok(analyze(&store::read(file)?))));
+        with_renderer(|renderer| {
+            let read = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok(read.and_then(|analyses| {
+                let runs: Vec<&Analysis> = analyses.iter().collect();
+                let Some(chart) = chart else {
+                    return draw_all(renderer, &runs, &theme, &place(format!("{stem}-charts")), arguments.force);
+                };
+                let path = place(format!("{stem}-{}.svg", chart.name()));
+                draw_with(renderer, chart, &runs, &theme, &path, arguments.force)?;
+                println!("chart: {}", path.display());
+                Ok(())
+            }))
+        })
+    })??;
     Ok(Outcome::Good)
 }
 
@@ -56,37 +61,49 @@ pub(crate) fn draw(
     path: &Path,
     overwrite: bool,
 ) -> Result<(), Failure> {
+    with_renderer(|renderer| Ok(draw_with(renderer, chart, runs, theme, path, overwrite)))?
+}
+
+fn draw_with(
+    renderer: &Renderer<'_>,
+    chart: &dyn Chart,
+    runs: &[&Analysis],
+    theme: &Theme,
+    path: &Path,
+    overwrite: bool,
+) -> Result<(), Failure> {
     let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     if !["svg", "png"].contains(&ending.as_str()) {
         return Err(Failure::Other(format!("{}: the name must end in .svg or .png", path.display())));
     }
-    let svg = rrul_view::svg(chart, runs, theme)?;
+    let svg = renderer.svg(&chart.draw(runs, theme)?)?;
     let octets = if ending == "png" { rrul_view::png(&svg, SCALE)? } else { svg.into_bytes() };
     write(path, &octets, overwrite)
 }
 
 /// Draws every chart that these runs can show into a folder, and says of the others why not.
-fn draw_all(runs: &[&Analysis], theme: &Theme, folder: &Path, overwrite: bool) -> Result<(), Failure> {
+fn draw_all(
+    renderer: &Renderer<'_>,
+    runs: &[&Analysis],
+    theme: &Theme,
+    folder: &Path,
+    overwrite: bool,
+) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(Failure::output(folder))?;
-    let mut pictures: Vec<(&str, String)> = Vec::new();
-    with_renderer(|renderer| {
-        for chart in charts::CHARTS {
-            let name = chart.name();
-            match chart.draw(runs, theme) {
-                Ok(drawing) => match &drawing.nothing {
-                    None => pictures.push((name, renderer.svg(&drawing)?)),
-                    Some(why) => println!("no {name}: {why}"),
-                },
-                Err(error @ ViewError::Runs { .. }) => println!("no {name}: {error}"),
-                Err(error) => return Err(error),
-            }
+    for chart in charts::CHARTS {
+        let name = chart.name();
+        match chart.draw(runs, theme) {
+            Ok(drawing) => match &drawing.nothing {
+                None => {
+                    let path = folder.join(format!("{name}.svg"));
+                    write(&path, renderer.svg(&drawing)?.as_bytes(), overwrite)?;
+                    println!("chart: {}", path.display());
+                }
+                Some(why) => println!("no {name}: {why}"),
+            },
+            Err(error @ ViewError::Runs { .. }) => println!("no {name}: {error}"),
+            Err(error) => return Err(error.into()),
         }
-        Ok(())
-    })?;
-    for (name, svg) in pictures {
-        let path = folder.join(format!("{name}.svg"));
-        write(&path, svg.as_bytes(), overwrite)?;
-        println!("chart: {}", path.display());
     }
     Ok(())
 }
