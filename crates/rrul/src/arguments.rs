@@ -334,15 +334,31 @@ pub(crate) struct PlotArguments {
     /// The chart, a name from `rrul list charts`; "all" draws every chart that these recordings can show
     #[arg(long, default_value = "overview", value_name = "CHART")]
     pub(crate) chart: String,
-    /// Where to write it; the ending says the format: .svg or .png [default: NAME-CHART.svg]; of "all", a folder [default: NAME-charts]
+    /// Where to write it; the ending says the format: .svg, .png or .pdf [default: NAME-CHART.svg]; of "all", a folder [default: NAME-charts]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// The format where no file name says it [default: svg]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<PictureFormat>,
+    /// Pixels of PNG for each unit of the chart, which is 1160 units wide
+    #[arg(long, default_value_t = 2.0, value_name = "N")]
+    pub(crate) scale: f32,
     /// Colours
     #[arg(long, default_value = "light", value_name = "THEME")]
     pub(crate) theme: ThemeChoice,
     /// Write over a chart that is there
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PictureFormat {
+    /// Lines and text, for pages and for changing them
+    Svg,
+    /// Pixels, for everything else
+    Png,
+    /// Lines and text, for papers
+    Pdf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

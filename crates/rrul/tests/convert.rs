@@ -144,7 +144,12 @@ fn every_chart_that_can_be_drawn_is_and_of_the_others_it_is_said_why() {
     folder.says(&["plot", "x.flent.gz", "--chart", "all", "-o", "charts", "--force"]);
     assert!(folder.text("charts/overview.svg").contains(rrul_view::Theme::LIGHT.background));
     assert!(folder.refuses(&["plot", "x.flent.gz", "--chart", "pie"]).contains("there is no chart \"pie\""));
-    assert!(folder.refuses(&["plot", "x.flent.gz", "-o", "x.pdf"]).contains(".svg or .png"));
+    assert!(folder.refuses(&["plot", "x.flent.gz", "-o", "x.gif"]).contains(".svg, .png or .pdf"));
+    assert!(folder.refuses(&["plot", "x.flent.gz", "-o", "x.png", "--scale", "0"]).contains("scale"));
+    folder.says(&["plot", "x.flent.gz", "-o", "x.pdf"]);
+    assert!(std::fs::read(folder.0.join("x.pdf")).unwrap().starts_with(b"%PDF-"));
+    folder.says(&["plot", "x.flent.gz", "--chart", "all", "-o", "pixels", "--format", "png", "--scale", "0.5"]);
+    assert!(std::fs::read(folder.0.join("pixels/overview.png")).unwrap().starts_with(b"\x89PNG"));
 }
 
 #[test]

@@ -44,4 +44,7 @@ pub enum ViewError {
     /// The picture could not be written as PNG.
     #[error("PNG: {0}; choose a smaller scale")]
     Png(String),
+    /// The picture could not be written as PDF.
+    #[error("PDF: {0} cannot be written; choose SVG")]
+    Pdf(String),
 }

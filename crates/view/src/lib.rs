@@ -1,7 +1,7 @@
 //! What people see of a test: charts and summaries drawn from an analysis.
 //!
 //! A chart is data first ([`chart::Drawing`], an Apache ECharts option object), and every surface draws that data:
-//! [`svg()`] and [`png()`] here, without a browser, and pages with the same library. This crate measures nothing and
+//! [`svg()`], [`png()`] and [`pdf()`] here, without a browser, and pages with the same library. This crate measures nothing and
 //! computes no number that it puts into words; bins and ranges of axes are the limit.
 //!
 //! - [`charts::CHARTS`]: the charts that there are; [`chart::Chart`] says what one is
@@ -45,6 +45,7 @@ mod octet_lines;
 mod page;
 mod page_conditions;
 mod page_lines;
+mod pdf;
 mod png;
 mod product_limit;
 mod rate_panel;
@@ -69,6 +70,7 @@ pub use comparison::text_comparison;
 pub use equaliser::text_equaliser;
 pub use error::ViewError;
 pub use grouping::Grouping;
+pub use pdf::pdf;
 pub use png::png;
 pub use text::{Style, text_summary};
 pub use theme::Theme;

@@ -20,7 +20,7 @@ use rrul_view::text_comparison;
 use crate::Outcome;
 use crate::arguments::DemoArguments;
 use crate::commands::lab::{link_named, make_possible, server_in};
-use crate::commands::plot::draw;
+use crate::commands::plot::{Look, draw};
 use crate::commands::run::{outcome, seed_from};
 use crate::commands::show::{print_summary, style};
 use crate::failure::Failure;
@@ -28,6 +28,9 @@ use crate::measurement::{Measurement, measure};
 use crate::progress::Progress;
 use crate::store::Writer;
 use crate::{interruption, plan_book};
+
+/// How its charts are drawn: anew each time, sharp on a dense screen.
+const LOOK: Look<'static> = Look { theme: &Theme::LIGHT, scale: 2.0, overwrite: true };
 
 pub(crate) fn execute(arguments: &DemoArguments) -> Result<Outcome, Failure> {
     let plan = plan_book::plan(&arguments.plan, &arguments.settings)?;
@@ -93,14 +96,14 @@ fn draw_all(results: &[(Analysis, PathBuf)], folder: &Path) -> Result<Vec<PathBu
         for ending in ["svg", "png"] {
             let stem = recording.file_stem().unwrap_or_default().to_string_lossy();
             let path = folder.join(format!("{stem}-overview.{ending}"));
-            draw(overview, &[analysis], &Theme::LIGHT, &path, true)?;
+            draw(overview, &[analysis], LOOK, &path)?;
             written.push(path);
         }
     }
     if let ([(before, _), (after, _)], Some(chart)) = (results, rrul_view::chart_named("comparison")) {
         for ending in ["svg", "png"] {
             let path = folder.join(format!("comparison.{ending}"));
-            draw(chart, &[before, after], &Theme::LIGHT, &path, true)?;
+            draw(chart, &[before, after], LOOK, &path)?;
             written.push(path);
         }
     }

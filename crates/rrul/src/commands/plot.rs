@@ -4,17 +4,15 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use rrul_analysis::{Analysis, analyze};
 use rrul_view::svg::{Renderer, with_renderer};
 use rrul_view::{Chart, Theme, ViewError, chart_named, charts};
 
 use crate::Outcome;
-use crate::arguments::{PlotArguments, ThemeChoice};
+use crate::arguments::{PictureFormat, PlotArguments, ThemeChoice};
 use crate::failure::Failure;
 use crate::{store, together};
-
-/// Pixels for each of the chart's units: sharp on a dense screen and in print.
-const SCALE: f32 = 2.0;
 
 /// In the place of a chart's name: every chart.
 const ALL: &str = "all";
@@ -31,6 +29,8 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
         ThemeChoice::Light => Theme::LIGHT,
         ThemeChoice::Dark => Theme::DARK,
     };
+    let look = Look { theme: &theme, scale: arguments.scale, overwrite: arguments.force };
+    let format = arguments.format.unwrap_or(PictureFormat::Svg);
     let stem = arguments.files[0].file_stem().unwrap_or_default().to_string_lossy();
     let place = |otherwise: String| arguments.output.clone().unwrap_or_else(|| PathBuf::from(otherwise));
     // The chart library is loaded while recordings are read.
@@ -41,10 +41,10 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
             Ok(read.and_then(|analyses| {
                 let runs: Vec<&Analysis> = analyses.iter().collect();
                 let Some(chart) = chart else {
-                    return draw_all(renderer, &runs, &theme, &place(format!("{stem}-charts")), arguments.force);
+                    return draw_all(renderer, &runs, look, &place(format!("{stem}-charts")), format);
                 };
-                let path = place(format!("{stem}-{}.svg", chart.name()));
-                draw_with(renderer, chart, &runs, &theme, &path, arguments.force)?;
+                let path = place(format!("{stem}-{}.{}", chart.name(), format.ending()));
+                draw_with(renderer, chart, &runs, look, &path)?;
                 println!("chart: {}", path.display());
                 Ok(())
             }))
@@ -53,50 +53,75 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Good)
 }
 
+/// How pictures are written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look<'a> {
+    /// Colours.
+    pub(crate) theme: &'a Theme,
+    /// Pixels of PNG for each of the chart's units.
+    pub(crate) scale: f32,
+    /// Whether a picture that is there is replaced.
+    pub(crate) overwrite: bool,
+}
+
+impl PictureFormat {
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Svg => "svg",
+            Self::Png => "png",
+            Self::Pdf => "pdf",
+        }
+    }
+}
+
 /// Draws a chart to a file whose ending says the format.
-pub(crate) fn draw(
-    chart: &dyn Chart,
-    runs: &[&Analysis],
-    theme: &Theme,
-    path: &Path,
-    overwrite: bool,
-) -> Result<(), Failure> {
-    with_renderer(|renderer| Ok(draw_with(renderer, chart, runs, theme, path, overwrite)))?
+pub(crate) fn draw(chart: &dyn Chart, runs: &[&Analysis], look: Look<'_>, path: &Path) -> Result<(), Failure> {
+    with_renderer(|renderer| Ok(draw_with(renderer, chart, runs, look, path)))?
+}
+
+/// What the ending of a name says.
+fn format_of(path: &Path) -> Result<PictureFormat, Failure> {
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    PictureFormat::from_str(&ending, true)
+        .map_err(|_| Failure::Other(format!("{}: the name must end in .svg, .png or .pdf", path.display())))
+}
+
+fn octets(svg: String, format: PictureFormat, scale: f32) -> Result<Vec<u8>, Failure> {
+    Ok(match format {
+        PictureFormat::Svg => svg.into_bytes(),
+        PictureFormat::Png => rrul_view::png(&svg, scale)?,
+        PictureFormat::Pdf => rrul_view::pdf(&svg)?,
+    })
 }
 
 fn draw_with(
     renderer: &Renderer<'_>,
     chart: &dyn Chart,
     runs: &[&Analysis],
-    theme: &Theme,
+    look: Look<'_>,
     path: &Path,
-    overwrite: bool,
 ) -> Result<(), Failure> {
-    let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    if !["svg", "png"].contains(&ending.as_str()) {
-        return Err(Failure::Other(format!("{}: the name must end in .svg or .png", path.display())));
-    }
-    let svg = renderer.svg(&chart.draw(runs, theme)?)?;
-    let octets = if ending == "png" { rrul_view::png(&svg, SCALE)? } else { svg.into_bytes() };
-    write(path, &octets, overwrite)
+    let format = format_of(path)?;
+    let svg = renderer.svg(&chart.draw(runs, look.theme)?)?;
+    write(path, &octets(svg, format, look.scale)?, look.overwrite)
 }
 
 /// Draws every chart that these runs can show into a folder, and says of the others why not.
 fn draw_all(
     renderer: &Renderer<'_>,
     runs: &[&Analysis],
-    theme: &Theme,
+    look: Look<'_>,
     folder: &Path,
-    overwrite: bool,
+    format: PictureFormat,
 ) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(Failure::output(folder))?;
     for chart in charts::CHARTS {
         let name = chart.name();
-        match chart.draw(runs, theme) {
+        match chart.draw(runs, look.theme) {
             Ok(drawing) => match &drawing.nothing {
                 None => {
-                    let path = folder.join(format!("{name}.svg"));
-                    write(&path, renderer.svg(&drawing)?.as_bytes(), overwrite)?;
+                    let path = folder.join(format!("{name}.{}", format.ending()));
+                    write(&path, &octets(renderer.svg(&drawing)?, format, look.scale)?, look.overwrite)?;
                     println!("chart: {}", path.display());
                 }
                 Some(why) => println!("no {name}: {why}"),
