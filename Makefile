@@ -1,4 +1,4 @@
-# make build | demo | test | check | bench | accuracy; `make` alone says what each does.
+# make build | demo | test | check | bench | gallery | accuracy; `make` alone says what each does.
 
 SHELL := /bin/bash
 CARGO ?= cargo
@@ -6,7 +6,7 @@ NPM ?= npm
 BUNDLE := web/dist/chart-library.js
 MODULES := web/node_modules/.package-lock.json
 
-.PHONY: help build demo test check bench accuracy web tools
+.PHONY: help build demo test check bench gallery accuracy web tools
 .DEFAULT_GOAL := help
 
 help: ## say what there is to make
@@ -48,6 +48,9 @@ check: tools web ## format, lints, documentation, licences and advisories of dep
 bench: tools web ## processor time and punctuality beside iperf3 and ping, and how long it takes to look at recordings
 	@scripts/tools bench
 	$(CARGO) bench -p rrul --bench peers --bench looking
+
+gallery: build ## every chart, from experiments over virtual links: docs/gallery, 17 minutes
+	scripts/gallery
 
 accuracy: tools web ## every figure against the truth of many links (or BEDS="some of them"), metrics broken on purpose; writes docs/accuracy.md
 	@scripts/tools test
