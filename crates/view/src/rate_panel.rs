@@ -1,6 +1,6 @@
 //! The panel of one direction's goodput: a line per stream, their mean, and in words their sum.
 
-use rrul_analysis::analysis::DirectionGoodput;
+use rrul_analysis::Analysis;
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::units::BitRate;
 
@@ -36,7 +36,8 @@ pub(crate) fn direction_word(direction: Direction) -> &'static str {
 }
 
 /// Adds the panel of one direction, which has flows; gives the width of its bins in seconds.
-pub(crate) fn draw(page: &mut Page<'_>, direction: Direction, goodput: &DirectionGoodput, last: bool) -> f64 {
+pub(crate) fn draw(page: &mut Page<'_>, direction: Direction, run: &Analysis, last: bool) -> f64 {
+    let goodput = run.goodput(direction);
     let flows = &goodput.flows;
     let finest = flows.iter().flat_map(|flow| &flow.series).map(|point| point.over.as_secs_f64()).fold(0.0, f64::max);
     let bins = Bins::over(page.time.min, page.time.max, finest);
@@ -59,7 +60,9 @@ pub(crate) fn draw(page: &mut Page<'_>, direction: Direction, goodput: &Directio
     let columns = flows.len().min(NAMED).div_ceil(ONE_COLUMN.max(flows.len().min(NAMED).div_ceil(2)));
     let rows = flows.len().min(NAMED).div_ceil(columns.max(1));
     let hidden = flows.len().saturating_sub(NAMED);
-    let side_height = HEADLINE + PITCH * (rows + 1 + usize::from(hidden > 0)) as f64;
+    let acknowledgements = acknowledgement_words(run, direction);
+    let below = usize::from(hidden > 0) + usize::from(acknowledgements.is_some());
+    let side_height = HEADLINE + PITCH * (rows + 1 + below) as f64;
     let word = direction_word(direction);
     let (panel, frame) = page.panel(&PanelPlan {
         title: word,
@@ -125,5 +128,14 @@ pub(crate) fn draw(page: &mut Page<'_>, direction: Direction, goodput: &Directio
         let text = format!("and {hidden} more, not named here");
         page.figure.text(SIDE_LEFT, top + PITCH * rows as f64, &text, small);
     }
+    if let Some(text) = acknowledgements {
+        page.figure.text(SIDE_LEFT, top + 2.0 + PITCH * (rows + usize::from(hidden > 0)) as f64, &text, small);
+    }
     bins.width
+}
+
+/// What of this direction's octets under load only acknowledges the other direction; `None` where it is unknown.
+fn acknowledgement_words(run: &Analysis, direction: Direction) -> Option<String> {
+    let share = run.link_octets.load.as_ref()?.of(direction).all.acknowledgement_share?;
+    Some(format!("acknowledgements: {} of its octets", words::percent(share)))
 }

@@ -7,6 +7,7 @@ use read_back::Picture;
 use resvg::usvg::roxmltree;
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::{DelayPoint, Loss};
+use rrul_analysis::metrics::link_octets::PhaseOctets;
 use rrul_analysis::validity::{Reason, Severity, Validity};
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
@@ -111,6 +112,16 @@ fn sums_and_means_are_told_apart_in_words() {
     for words in ["sum of 4 streams", "8.40 Mbit/s", "mean of 4", "2.10", "Mbit/s per stream"] {
         assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
     }
+}
+
+#[test]
+fn what_only_acknowledges_the_other_direction_is_noted() {
+    let mut run = Made::pfifo().analysis();
+    assert!(!drawn("overview", &[&run]).says("acknowledgements"), "nothing is known of them");
+    let mut load = PhaseOctets::default();
+    load.up.all.acknowledgement_share = Some(0.052);
+    run.link_octets.load = Some(load);
+    assert!(drawn("overview", &[&run]).says("acknowledgements: 5.2 % of its octets"));
 }
 
 #[test]

@@ -132,3 +132,16 @@ fn what_cannot_be_run_is_said_in_one_line_before_anything_is() {
     }
     end_of(rrul(&folder, &["batch", "missing.toml"])).complains(&["missing.toml", "No such file"]);
 }
+
+#[test]
+fn every_experiment_of_the_gallery_can_be_run() {
+    let gallery = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../gallery");
+    let files = std::fs::read_dir(&gallery).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|ending| ending == "toml")).collect();
+    assert!(files.len() >= 5, "{files:?}");
+    let folder = Folder::new();
+    for file in files {
+        let ended = end_of(rrul(&folder, &["batch", &file.to_string_lossy(), "--list"]));
+        assert_eq!((ended.code, ended.stdout.lines().count()), (Some(0), 2), "{}: {ended:#?}", file.display());
+    }
+}

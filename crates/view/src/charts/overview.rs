@@ -38,7 +38,7 @@ impl Chart for Overview {
         let mut widths = Vec::new();
         for (index, direction) in directions.iter().enumerate() {
             let last = !probes && index + 1 == directions.len();
-            widths.push(rate_panel::draw(&mut page, *direction, run.goodput(*direction), last));
+            widths.push(rate_panel::draw(&mut page, *direction, run, last));
         }
         if probes {
             widths.push(delay_panel::draw(&mut page, run, delay_panel::HEIGHT, true));
