@@ -9,6 +9,8 @@ use rrul_engine::client::Families;
 use rrul_model::flow::AddressFamily;
 use rrul_model::link_layer::LinkLayer;
 
+use crate::live_screen;
+
 /// Realtime Response Under Load: what a link does to calls, games and pages while it is full.
 #[derive(Debug, Parser)]
 #[command(version, about, long_about = None, max_term_width = 100)]
@@ -37,6 +39,9 @@ pub(crate) enum Command {
     Convert(ConvertArguments),
     /// What there is: plans, charts, flow types, links, link layers, metrics, scores
     List(ListArguments),
+    /// Set the terminal back when a run was killed
+    #[command(hide = true, name = live_screen::guard::COMMAND)]
+    GuardTerminal,
 }
 
 #[derive(Debug, Args)]
@@ -96,6 +101,9 @@ pub(crate) struct RunArguments {
     /// Seed of the probes' schedules [default: random]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Show progress as a plain line a second, also in a terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

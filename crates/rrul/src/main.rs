@@ -7,11 +7,13 @@
 //! - [`plan_book`]: the plans that come with the program, and those in files
 //! - [`store`]: recordings as files
 //! - [`measurement`]: one test with its recording and its progress
+//! - [`live_screen`]: what a terminal shows while the test runs
 
 mod arguments;
 mod commands;
 mod failure;
 mod interruption;
+mod live_screen;
 mod measurement;
 mod plan_book;
 mod progress;
@@ -47,6 +49,10 @@ fn main() -> ExitCode {
         Command::Plot(arguments) => commands::plot::execute(&arguments),
         Command::Convert(arguments) => commands::convert::execute(&arguments),
         Command::List(arguments) => commands::list::execute(arguments.what),
+        Command::GuardTerminal => {
+            live_screen::guard::watch();
+            Ok(Outcome::Good)
+        }
     };
     match done {
         Ok(Outcome::Good) => ExitCode::SUCCESS,

@@ -13,7 +13,7 @@ use rrul_model::units::{BitRate, ByteCount};
 use super::arrivals::Arrivals;
 use super::cell::DelayCell;
 use super::waiting::{Waiting, probes};
-use crate::metrics::processor_load::busy_share;
+use crate::metrics::processor_load::{SATURATED, busy_share};
 use crate::metrics::start_spread::receiver;
 use crate::recorded_time::last_observation;
 
@@ -185,6 +185,11 @@ impl Course {
     /// Share of the latest second that the busiest core of a host was busy, 0 to 1; `None` when it is not known.
     pub fn busiest_core(&self, point: ObservationPoint) -> Option<f64> {
         self.hosts[place(point)].busiest
+    }
+
+    /// Whether that core had no time left for the test in the latest second, as the verdict counts it.
+    pub fn has_full_core(&self, point: ObservationPoint) -> bool {
+        self.busiest_core(point).is_some_and(|busy| busy > SATURATED)
     }
 
     /// The seconds that a host has left behind.
