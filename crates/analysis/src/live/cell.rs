@@ -1,6 +1,5 @@
 //! The probes of one class and family, second by second.
 
-
 use std::collections::BTreeMap;
 
 use rrul_model::flow::AddressFamily;

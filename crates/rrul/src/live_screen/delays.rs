@@ -46,7 +46,8 @@ fn chart<'a>(state: &'a State, palette: &Palette) -> Chart<'a> {
         values: cell.seconds().iter().map(|second| second.median.map(Delay::milliseconds)).collect(),
     };
     let seconds = cells.iter().map(|cell| cell.seconds().len()).max().unwrap_or(0);
-    let lost = |second: &usize| cells.iter().any(|cell| cell.seconds().get(*second).is_some_and(|found| found.lost > 0));
+    let lost =
+        |second: &usize| cells.iter().any(|cell| cell.seconds().get(*second).is_some_and(|found| found.lost > 0));
     Chart {
         series: cells.iter().map(series).collect(),
         losses: (0..seconds).filter(lost).collect(),

@@ -37,7 +37,8 @@ pub(super) fn draw(state: &State, area: Rect, palette: &Palette, buffer: &mut Bu
         return;
     }
     let room = part - 2;
-    let right = |column: u16, text: &str| area.x + (NAME + (column + 1) * FIGURE).saturating_sub(text.chars().count() as u16);
+    let right =
+        |column: u16, text: &str| area.x + (NAME + (column + 1) * FIGURE).saturating_sub(text.chars().count() as u16);
     for (column, (name, _)) in (0..).zip(figures) {
         buffer.set_string(right(column, name), area.y + 1, name, Palette::muted());
     }

@@ -56,10 +56,11 @@ pub(super) fn draw_foot(state: &State, area: Rect, palette: &Palette, buffer: &m
     for (name, point) in [("client", ObservationPoint::Client), ("server", ObservationPoint::Server)] {
         let busy = state.course.busiest_core(point);
         let share = busy.map_or_else(|| "-".to_owned(), |busy| format!("{:.0} %", 100.0 * busy));
-        let style = if state.course.has_full_core(point) { Palette::strong().fg(palette.alarm()) } else { Palette::muted() };
+        let style =
+            if state.course.has_full_core(point) { Palette::strong().fg(palette.alarm()) } else { Palette::muted() };
         (x, _) = buffer.set_stringn(x, area.y, format!("  {name} {share}"), width, style);
     }
-    let keys = "q or Ctrl-C: stop, and keep what was measured";
+    let keys = "q, Ctrl-C: stop and keep what there is";
     let keys_at = area.right().saturating_sub(keys.chars().count() as u16);
     if let Some(note) = &state.note {
         let style = Palette::strong().fg(palette.alarm());

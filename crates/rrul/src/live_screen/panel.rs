@@ -111,7 +111,8 @@ impl Chart<'_> {
         let mut taken: Vec<u16> = Vec::new();
         for series in self.series.iter().rev() {
             let Some(value) = series.values.iter().rev().take(5).flatten().next() else { continue };
-            let from_top = ((1.0 - value / top) * f64::from(chart.height)).clamp(0.0, f64::from(chart.height - 1)) as u16;
+            let from_top =
+                ((1.0 - value / top) * f64::from(chart.height)).clamp(0.0, f64::from(chart.height - 1)) as u16;
             let rows = (0..chart.height).map(|row| chart.y + row).filter(|row| !taken.contains(row));
             let Some(row) = rows.min_by_key(|row| row.abs_diff(chart.y + from_top)) else { continue };
             taken.push(row);
@@ -156,7 +157,8 @@ mod tests {
 
     #[test]
     fn scales_end_at_round_values() {
-        for (value, top) in [(0.0, 1e-9), (1.0, 1.0), (18.9, 20.0), (215.0, 300.0), (551.0, 700.0), (7001.0, 10_000.0)] {
+        for (value, top) in [(0.0, 1e-9), (1.0, 1.0), (18.9, 20.0), (215.0, 300.0), (551.0, 700.0), (7001.0, 10_000.0)]
+        {
             assert!((nice(value) / top - 1.0).abs() < 1e-9, "{value}: {}", nice(value));
         }
     }

@@ -215,7 +215,8 @@ fn a_small_screen_has_one_line() {
 fn every_size_can_be_drawn() {
     let mut state = bloated(&BOTH);
     let empty = State::new("rrul", &Header { flows: Vec::new(), phases: Vec::new(), ..header(&ONE) });
-    for (width, height) in (1..=240).step_by(7).flat_map(|width| (1..=70).step_by(3).map(move |height| (width, height))) {
+    for (width, height) in (1..=240).step_by(7).flat_map(|width| (1..=70).step_by(3).map(move |height| (width, height)))
+    {
         picture(&state, (width, height));
         picture(&empty, (width, height));
     }
@@ -236,7 +237,8 @@ fn no_colour_means_no_colour_codes_and_the_same_text() {
     assert_eq!(plain, coloured);
     assert!(colour_codes.contains(";38;2;"));
     let looks: Vec<&str> = codes.split("\x1b[").filter_map(|code| code.split_once('m')).map(|(look, _)| look).collect();
-    let looks: Vec<&str> = looks.into_iter().filter(|look| look.chars().all(|c| c.is_ascii_digit() || c == ';')).collect();
+    let looks: Vec<&str> =
+        looks.into_iter().filter(|look| look.chars().all(|c| c.is_ascii_digit() || c == ';')).collect();
     assert!(!looks.is_empty() && looks.iter().all(|look| matches!(*look, "0" | "0;1" | "0;2" | "0;7")), "{looks:?}");
 }
 
