@@ -14,7 +14,9 @@ fn until(scenario: &Scenario, number: u32) -> Course {
     let mut course = Course::new(&scenario.recording.header);
     let mut frames: Vec<&Frame> = scenario.recording.frames.iter().filter(|frame| frame.number <= number).collect();
     frames.sort_by_key(|frame| frame.number);
-    frames.into_iter().for_each(|frame| course.push(frame));
+    for frame in frames {
+        course.push(frame);
+    }
     course
 }
 

@@ -195,6 +195,14 @@ fn a_screen_of_80_by_24_shows_everything() {
 }
 
 #[test]
+fn the_document_shows_the_screen_as_it_is() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/terminal.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let picture = text(&picture(&bloated(&ONE), (80, 24)));
+    assert!(document.contains(&picture), "docs/terminal.md does not show this:\n{picture}");
+}
+
+#[test]
 fn a_screen_of_200_by_50_uses_its_room() {
     assert_golden("200x50.txt", &text(&picture(&bloated(&BOTH), (200, 50))));
 }

@@ -4,6 +4,7 @@
 //! that was there, the summary below it, and the recording on disk.
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of test functions, and a test may panic")]
 
+mod lateness;
 mod pseudo_terminal;
 mod run;
 
@@ -189,7 +190,8 @@ fn no_color_draws_without_colours() {
 
 #[test]
 fn plain_lines_when_asked_for_and_where_braille_cannot_be_shown() {
-    let cases: [(&[&str], &[(&str, &str)], bool); 4] = [
+    type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], bool);
+    let cases: [Case<'_>; 4] = [
         (&["--plain"], &[], false),
         (&[], &[("TERM", "dumb")], false),
         (&[], &[("TERM", "linux")], true),

@@ -41,7 +41,7 @@ impl Terminal {
         let (shown, kept) = (Arc::clone(&emulator), Arc::clone(&written));
         // Ends with the far end: a read fails when nobody has it open any more.
         std::thread::spawn(move || {
-            let mut octets = [0; 65536];
+            let mut octets = [0; 8192];
             while let Ok(count @ 1..) = output.read(&mut octets) {
                 kept.lock().unwrap().extend_from_slice(&octets[..count]);
                 shown.lock().unwrap().process(&octets[..count]);

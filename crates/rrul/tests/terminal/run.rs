@@ -90,10 +90,22 @@ pub(crate) struct Run {
 impl Run {
     /// Starts a run of so much load in a session of its own, whose terminal this is.
     pub(crate) fn start(terminal: Terminal, load: &str, more: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::start_by(&[], terminal, load, more, variables)
+    }
+
+    /// As [`Run::start`], by a command that starts another.
+    pub(crate) fn start_by(
+        by: &[&str],
+        terminal: Terminal,
+        load: &str,
+        more: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let (server, folder) = (Server::start(), Folder::new());
         fs::write(folder.0.join("short.toml"), plan(load)).unwrap();
         let mut command = Command::new("setsid");
-        command.args(["--ctty", PROGRAM, "run", &server.address, "--plan", "short.toml", "-o", "out"]).args(more);
+        command.arg("--ctty").args(by);
+        command.args([PROGRAM, "run", &server.address, "--plan", "short.toml", "-o", "out"]).args(more);
         command.current_dir(&folder.0).env_remove("NO_COLOR").env_remove("LC_ALL").env_remove("COLORTERM");
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").envs(variables.iter().copied());
         let child = command.stdin(terminal.end()).stdout(terminal.end()).stderr(terminal.end()).spawn().unwrap();
