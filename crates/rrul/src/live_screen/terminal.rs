@@ -121,7 +121,8 @@ impl Screen {
             std::thread::sleep(time);
             return None;
         };
-        typed[..count].contains(&b'q').then_some(Key::Stop)
+        // A key alone: what is pasted, or was typed ahead of the screen, is meant for the shell.
+        (typed[..count] == *b"q").then_some(Key::Stop)
     }
 
     /// Draws, unless the terminal has been given back meanwhile, is not ready, or belongs to another program.

@@ -86,10 +86,10 @@ fn q_stops_as_control_c_does_and_other_keys_leave_no_trace() {
     let mut run = Run::start(Terminal::new(80, 24), "30s", &[], &[]);
     run.wait_for_load();
     // Neither Ctrl-Z nor Ctrl-S may stop a measurement half-way.
-    run.terminal.type_keys("xyz\x1a\x13\x1b[A");
+    run.terminal.type_keys("xyz quick\x1a\x13\x1b[A");
     std::thread::sleep(Duration::from_millis(1500));
     assert_whole_screen(&run.terminal, 80, 24);
-    assert!(!run.terminal.has("xyz") && !run.terminal.has("^Z"), "{}", run.terminal.lines().join("\n"));
+    assert!(!run.terminal.has("xyz quick") && !run.terminal.has("^Z"), "{}", run.terminal.lines().join("\n"));
     run.terminal.type_keys("q");
     run.assert_stopped();
 }
