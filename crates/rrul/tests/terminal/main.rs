@@ -175,6 +175,33 @@ fn a_terminal_that_takes_nothing_holds_neither_the_test_nor_its_end() {
 }
 
 #[test]
+fn a_run_that_was_stopped_and_goes_on_draws_anew() {
+    let mut run = Run::start(Terminal::new(80, 24), "30s", &[], &[]);
+    run.wait_for_load();
+    run.signal(Signal::STOP);
+    // What a shell does that has the terminal meanwhile.
+    run.terminal.show("\x1b[?1049l\x1b[?25h\x1b[2J$ fg\r\n");
+    std::thread::sleep(Duration::from_secs(3));
+    run.signal(Signal::CONT);
+    run.wait_for_load();
+    assert_whole_screen(&run.terminal, 80, 24);
+    assert!(!run.terminal.has("$ fg"));
+    run.signal(Signal::INT);
+    run.assert_stopped();
+}
+
+#[test]
+fn in_the_background_there_is_no_screen() {
+    let by = ["sh", "-mc", "\"$@\" & wait", "sh"];
+    let mut run = Run::start_by(&by, Terminal::new(80, 24), "1s", &[], &[]);
+    run.end();
+    run.terminal.wait_for("recording: out.rrul");
+    run.terminal.assert_sane();
+    let written = String::from_utf8_lossy(&run.terminal.written.lock().unwrap()).into_owned();
+    assert!(!written.contains("\x1b[?1049h") && written.contains("short: load "), "{written}");
+}
+
+#[test]
 fn no_color_draws_without_colours() {
     let mut run = Run::start(Terminal::new(80, 24), "30s", &[], &[("NO_COLOR", "1")]);
     run.wait_for_load();

@@ -86,6 +86,11 @@ impl Terminal {
         }
     }
 
+    /// Writes what another program might.
+    pub(crate) fn show(&self, text: &str) {
+        File::from(self.far.try_clone().unwrap()).write_all(text.as_bytes()).unwrap();
+    }
+
     /// One end of a program that runs in it.
     pub(crate) fn end(&self) -> Stdio {
         Stdio::from(self.far.try_clone().unwrap())
