@@ -169,7 +169,7 @@ pub(crate) fn counts(class: ServiceClass) -> bool {
 }
 
 /// The 95th percentile of nanoseconds in milliseconds, what is missing taken for infinite; `None` of nothing.
-fn p95_ms(times: &[Option<i64>]) -> Option<f64> {
+pub(crate) fn p95_ms(times: &[Option<i64>]) -> Option<f64> {
     let mut known: Vec<i64> = times.iter().copied().flatten().collect();
     known.sort_unstable();
     let missing = (times.len() - known.len()) as u64;

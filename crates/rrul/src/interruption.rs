@@ -4,12 +4,14 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::live_screen::terminal;
+
 /// A flag that is raised by the first Ctrl-C, SIGTERM or SIGHUP; the second ends the program at once.
 pub(crate) fn flag() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     on_first(Arc::clone(&flag), || {
         // Whoever read this may have been stopped by the same Ctrl-C (`rrul run ... 2>&1 | tee log`).
-        let _ = writeln!(std::io::stderr(), "\nrrul: stopping; once more to give up at once");
+        terminal::say("\nrrul: stopping; once more to give up at once");
     });
     flag
 }
@@ -24,6 +26,7 @@ pub(crate) fn leave_to_the_command() {
 fn on_first(raised: Arc<AtomicBool>, act: impl Fn() + Send + 'static) {
     let handler = move || {
         if raised.swap(true, Ordering::SeqCst) {
+            terminal::give_back();
             std::process::exit(130);
         }
         act();

@@ -10,12 +10,14 @@
 //! - [`together`]: several of them at once
 //! - [`parquet_table`]: tables as Parquet
 //! - [`measurement`]: one test with its recording and its progress
+//! - [`live_screen`]: what a terminal shows while the test runs
 
 mod arguments;
 mod batch;
 mod commands;
 mod failure;
 mod interruption;
+mod live_screen;
 mod measurement;
 mod parquet_table;
 mod plan_book;
@@ -54,6 +56,10 @@ fn main() -> ExitCode {
         Command::Plot(arguments) => commands::plot::execute(&arguments),
         Command::Convert(arguments) => commands::convert::execute(&arguments),
         Command::List(arguments) => commands::list::execute(arguments.what),
+        Command::GuardTerminal => {
+            live_screen::guard::watch();
+            Ok(Outcome::Good)
+        }
     };
     match done {
         Ok(Outcome::Good) => ExitCode::SUCCESS,

@@ -1,6 +1,5 @@
 //! One test: run, recorded as it goes, shown as it goes.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
@@ -12,6 +11,7 @@ use rrul_model::recording::{End, Frame, Header, Line, Recording};
 use rrul_model::time::TestTime;
 
 use crate::failure::Failure;
+use crate::live_screen::terminal;
 use crate::progress::Progress;
 use crate::store::Writer;
 
@@ -96,9 +96,8 @@ fn write_in_background(mut writer: Writer) -> Result<(Sender<Line>, JoinHandle<W
                 && !told
             {
                 told = true;
-                // The test goes on whether anybody reads this or not.
                 let part = writer.part().display();
-                let _ = writeln!(std::io::stderr(), "rrul: {part}: {error}; trying again while the test goes on");
+                terminal::say(&format!("rrul: {part}: {error}; trying again while the test goes on"));
             }
         }
         writer

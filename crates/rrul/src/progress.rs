@@ -1,4 +1,4 @@
-//! Progress of a running test on stderr: one line that changes in a terminal, a plain line a second elsewhere.
+//! Progress of a running test on stderr: a screen or one line that changes in a terminal, a plain line a second elsewhere.
 
 use std::io::{IsTerminal, Write};
 
@@ -7,20 +7,50 @@ use rrul_model::phase::PhaseWindow;
 use rrul_model::recording::{Frame, Header};
 use rrul_model::time::TestTime;
 
+use crate::live_screen::terminal::{self, Candidate};
+use crate::live_screen::{self, LiveScreen};
+
+/// How a test is shown while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// A line a second, as if nobody watched.
+    Plain,
+    /// One line that changes, where there is a terminal.
+    Line,
+    /// The whole screen, where there is a terminal that can show it.
+    Screen,
+}
+
 /// Tells how a test is getting on.
 pub(crate) struct Progress {
     label: String,
+    /// Where lines may be overwritten.
     terminal: bool,
+    candidate: Option<Candidate>,
+    screen: Option<LiveScreen>,
     live: Option<Live>,
     phases: Vec<PhaseWindow>,
     last_second: i64,
+    /// Whether a line waits to be overwritten.
+    open: bool,
 }
 
 impl Progress {
     /// For stderr, with a name in front of each line.
-    pub(crate) fn new(label: impl Into<String>) -> Self {
-        let terminal = std::io::stderr().is_terminal();
-        Self { label: label.into(), terminal, live: None, phases: Vec::new(), last_second: i64::MIN }
+    pub(crate) fn new(label: impl Into<String>, manner: Manner) -> Self {
+        let overwrites = std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb");
+        let terminal = manner != Manner::Plain && overwrites && std::io::stderr().is_terminal();
+        let candidate = if terminal && manner == Manner::Screen { live_screen::candidate() } else { None };
+        Self {
+            label: label.into(),
+            terminal,
+            candidate,
+            screen: None,
+            live: None,
+            phases: Vec::new(),
+            last_second: i64::MIN,
+            open: false,
+        }
     }
 
     /// The test is about to begin.
@@ -35,17 +65,29 @@ impl Progress {
         ));
         self.live = Some(Live::new(header));
         self.phases.clone_from(&header.phases);
+        let candidate = self.candidate.take();
+        self.screen = candidate.and_then(|candidate| LiveScreen::begin(candidate, &self.label, header));
     }
 
     /// Observations have come in.
     pub(crate) fn frame(&mut self, frame: &Frame) {
+        // Of use when the screen has to go before the test does.
         if let Some(live) = &mut self.live {
             live.push(frame);
+        }
+        if let Some(screen) = &self.screen {
+            screen.frame(frame);
         }
     }
 
     /// Time goes by.
     pub(crate) fn tick(&mut self, now: TestTime) {
+        if let Some(screen) = &self.screen
+            && terminal::stands()
+        {
+            screen.tick(now);
+            return;
+        }
         let second = now.0.div_euclid(1_000_000_000);
         if second <= self.last_second {
             return;
@@ -55,14 +97,21 @@ impl Progress {
         let line = line(now, &self.phases, &live.snapshot());
         if self.terminal {
             say(format_args!("\r\x1b[K{}: {line}", self.label));
+            self.open = true;
         } else {
             say(format_args!("{}: {line}\n", self.label));
         }
     }
 
-    /// The test is over.
+    /// The test is over, or could not begin.
     pub(crate) fn close(&mut self) {
-        if self.terminal && self.last_second != i64::MIN {
+        if let Some(candidate) = self.candidate.take() {
+            candidate.dismiss();
+        }
+        if let Some(screen) = self.screen.take() {
+            screen.end();
+        }
+        if self.open {
             say(format_args!("\r\x1b[K"));
         }
     }
@@ -73,14 +122,20 @@ fn say(words: std::fmt::Arguments<'_>) {
     let _ = std::io::stderr().write_fmt(words);
 }
 
-fn line(now: TestTime, phases: &[PhaseWindow], live: &LiveSnapshot) -> String {
-    let left = phases.last().map_or(0.0, |phase| (phase.window.to.seconds() - now.seconds()).max(0.0));
+/// The phase, or what is before and after all of them.
+pub(crate) fn phase_name(now: TestTime, phases: &[PhaseWindow]) -> &'static str {
     let phase = phases.iter().find(|phase| phase.window.contains(now));
-    let phase = match phase {
+    match phase {
         Some(phase) => phase.phase.name(),
         None if now < TestTime::ZERO => "start",
         None => "finish",
-    };
+    }
+}
+
+/// How it is getting on in one line.
+pub(crate) fn line(now: TestTime, phases: &[PhaseWindow], live: &LiveSnapshot) -> String {
+    let phase = phase_name(now, phases);
+    let left = phases.last().map_or(0.0, |phase| (phase.window.to.seconds() - now.seconds()).max(0.0));
     let delay = live.delay.map_or_else(|| "-".to_owned(), |delay| delay.to_string());
     let lost = if live.lost_last_second > 0 { format!("   lost {}", live.lost_last_second) } else { String::new() };
     let (down, up) = (live.down.to_string(), live.up.to_string());

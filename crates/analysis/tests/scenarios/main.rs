@@ -14,6 +14,7 @@ mod goodput;
 mod hosts;
 mod icmp_messages;
 mod live;
+mod live_course;
 mod made_runs;
 mod markings;
 mod metric_list;

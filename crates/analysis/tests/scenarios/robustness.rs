@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rrul_analysis::live::Live;
+use rrul_analysis::live::{Course, Live};
 use rrul_analysis::summary::Summary;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::{
@@ -193,8 +193,15 @@ proptest! {
     #[test]
     fn any_frames_can_be_followed_live(recording in recording()) {
         let mut live = Live::new(&recording.header);
+        let mut course = Course::new(&recording.header);
         for frame in &recording.frames {
             live.push(frame);
+            course.push(frame);
+            for cell in course.cells() {
+                let losses = cell.losses();
+                prop_assert!(losses.gone <= losses.sent && cell.kept(9).len() <= 9, "{losses:?}");
+                let _ = cell.idle_median();
+            }
             let snapshot = live.snapshot();
             prop_assert!(snapshot.lost_last_second <= 240, "more losses than packets");
         }

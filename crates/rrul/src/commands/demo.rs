@@ -25,7 +25,7 @@ use crate::commands::run::{outcome, seed_from};
 use crate::commands::show::{print_summary, style};
 use crate::failure::Failure;
 use crate::measurement::{Measurement, measure};
-use crate::progress::Progress;
+use crate::progress::{Manner, Progress};
 use crate::store::Writer;
 use crate::{interruption, plan_book};
 
@@ -83,7 +83,7 @@ fn over(link: &Link, plan: &TestPlan, stem: &Path, stop: &Arc<AtomicBool>) -> Re
     };
     let writer = Writer::create_free(&stem.to_string_lossy())?;
     let (stop, label) = (Arc::clone(stop), link.name.clone());
-    let measurement = lab.client().run(move || measure(&options, writer, Progress::new(label), &stop))?;
+    let measurement = lab.client().run(move || measure(&options, writer, Progress::new(label, Manner::Line), &stop))?;
     drop(server);
     measurement
 }

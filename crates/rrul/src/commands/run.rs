@@ -12,7 +12,7 @@ use crate::arguments::RunArguments;
 use crate::commands::show;
 use crate::failure::Failure;
 use crate::measurement::measure;
-use crate::progress::Progress;
+use crate::progress::{Manner, Progress};
 use crate::store::Writer;
 use crate::{interruption, plan_book};
 
@@ -42,7 +42,8 @@ pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
         Writer::create_free(&format!("{label}-{date}"))?
     };
     let stop = interruption::flag();
-    let measurement = measure(&options, writer, Progress::new(label), &stop)?;
+    let manner = if arguments.plain { Manner::Plain } else { Manner::Screen };
+    let measurement = measure(&options, writer, Progress::new(label, manner), &stop)?;
     let analysis = analyze(&measurement.recording);
     show::print_summary(&analysis);
     let written = measurement.path?;

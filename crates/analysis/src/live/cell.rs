@@ -1,0 +1,152 @@
+//! The probes of one class and family, second by second.
+
+use std::collections::BTreeMap;
+
+use rrul_model::flow::AddressFamily;
+use rrul_model::marking::ServiceClass;
+use rrul_model::units::Delay;
+
+use crate::score_cell::{Conditions, Losses, p95_ms};
+use crate::scores::composite::Ratios;
+use crate::statistics::percentile::percentile;
+
+/// Packets of the idle line whose delays are remembered: a minute of five flows at 20 ms.
+const BASELINE: usize = 15_000;
+
+/// The probes of one class and family that were sent in one second. For the eye, as [`super::LiveSnapshot`].
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct DelaySecond {
+    /// Probes sent.
+    pub sent: u64,
+    /// Of those, given up: no reply within 3 s.
+    pub lost: u64,
+    /// Of those, neither answered nor given up so far.
+    pub open: u64,
+    /// Median round-trip delay; what is lost or open counts as later than all others, and `None` when the rank is there.
+    pub median: Option<Delay>,
+    /// Longest round-trip delay of an answered probe.
+    pub longest: Option<Delay>,
+    /// What the equaliser looks at. Its percentiles are only of use when nothing is open.
+    conditions: Conditions,
+}
+
+/// Delays and losses of the probes of one class and family over time.
+#[derive(Debug, Clone)]
+pub struct DelayCell {
+    /// The class.
+    pub class: ServiceClass,
+    /// The family.
+    pub family: AddressFamily,
+    seconds: Vec<DelaySecond>,
+    /// Answers to the probes of seconds of which some are open, by second.
+    answered: BTreeMap<usize, Vec<Delay>>,
+    /// Of the probes sent on the idle line.
+    idle: Vec<Delay>,
+    idle_losses: Losses,
+}
+
+impl DelayCell {
+    pub(super) fn new(class: ServiceClass, family: AddressFamily) -> Self {
+        let (idle, idle_losses) = (Vec::new(), Losses::default());
+        Self { class, family, seconds: Vec::new(), answered: BTreeMap::new(), idle, idle_losses }
+    }
+
+    /// Each second of the test that has begun, by when probes were sent.
+    pub fn seconds(&self) -> &[DelaySecond] {
+        &self.seconds
+    }
+
+    /// Median round-trip delay on the idle line so far; `None` while nothing was answered, or when most was lost.
+    pub fn idle_median(&self) -> Option<Delay> {
+        let mut idle = self.idle.clone();
+        idle.sort_unstable();
+        percentile(&idle, self.idle_losses.gone, 500)
+    }
+
+    /// Probes that were given up so far, of how many.
+    pub fn losses(&self) -> Losses {
+        let sum = |pick: fn(&DelaySecond) -> u64| self.seconds.iter().map(pick).sum();
+        Losses { sent: sum(|second| second.sent.saturating_sub(second.open)), gone: sum(|second| second.lost) }
+    }
+
+    /// How much each of the last seconds kept of the idle line's quality, as the bars of the equaliser are computed, of
+    /// round trips; nothing of a second of which probes are open, or before there is an idle line to compare with.
+    pub fn kept(&self, last: usize) -> Vec<Ratios> {
+        let idle = conditions(&self.idle, self.idle_losses);
+        let seconds = &self.seconds[self.seconds.len().saturating_sub(last)..];
+        let ratios = |second: &DelaySecond| match second {
+            DelaySecond { open: 0, sent: 1.., conditions, .. } => Ratios::of(&idle, conditions),
+            _ => Ratios::default(),
+        };
+        seconds.iter().map(ratios).collect()
+    }
+
+    pub(super) fn sent(&mut self, second: usize) {
+        if self.seconds.len() <= second {
+            self.seconds.resize(second + 1, DelaySecond::default());
+        }
+        self.seconds[second].sent += 1;
+        self.seconds[second].open += 1;
+    }
+
+    pub(super) fn answered(&mut self, second: usize, delay: Delay, idle: bool) {
+        if let Some(told) = self.seconds.get_mut(second) {
+            told.open = told.open.saturating_sub(1);
+            self.answered.entry(second).or_default().push(delay);
+            self.idle_losses.sent += u64::from(idle);
+            if idle && self.idle.len() < BASELINE {
+                self.idle.push(delay);
+            }
+        }
+    }
+
+    pub(super) fn lost(&mut self, second: usize, idle: bool) {
+        if let Some(told) = self.seconds.get_mut(second) {
+            told.open = told.open.saturating_sub(1);
+            told.lost += 1;
+            self.idle_losses = self.idle_losses.and(Losses { sent: u64::from(idle), gone: u64::from(idle) });
+        }
+    }
+
+    /// What became of a probe will never be known.
+    pub(super) fn forgotten(&mut self, second: usize) {
+        if let Some(told) = self.seconds.get_mut(second) {
+            told.open = told.open.saturating_sub(1);
+            told.sent = told.sent.saturating_sub(1);
+        }
+    }
+
+    /// Computes the latest seconds anew, and lets go of what no later one needs.
+    pub(super) fn settle(&mut self) {
+        for (second, told) in self.seconds.iter_mut().enumerate().rev().take(SETTLED) {
+            let delays = self.answered.entry(second).or_default();
+            delays.sort_unstable();
+            told.median = percentile(delays, told.lost + told.open, 500);
+            told.longest = delays.last().copied();
+            told.conditions = conditions(delays, Losses { sent: told.sent, gone: told.lost });
+        }
+        let oldest = self.seconds.len().saturating_sub(SETTLED);
+        self.answered.retain(|second, _| *second >= oldest);
+    }
+}
+
+/// Seconds that may still change: the waiting time, a frame's second, and one for the order in which frames come.
+const SETTLED: usize = super::KEPT.as_secs() as usize + 2;
+const _: () = assert!(SETTLED as u64 > crate::join::SHORTEST_WAITING_TIME.as_secs() + 2);
+
+/// What answered probes met, and how many were lost beside them.
+fn conditions(delays: &[Delay], losses: Losses) -> Conditions {
+    let lost = usize::try_from(losses.gone).unwrap_or(usize::MAX).min(BASELINE);
+    let with_losses = |less: i64| -> Vec<Option<i64>> {
+        let known = delays.iter().map(|delay| Some(delay.0.saturating_sub(less)));
+        known.chain(std::iter::repeat_n(None, lost)).collect()
+    };
+    let least = delays.iter().min().map_or(0, |delay| delay.0);
+    Conditions {
+        delay_ms: p95_ms(&with_losses(0)),
+        delay_variation_ms: p95_ms(&with_losses(least)),
+        connect_ms: None,
+        losses,
+        heard: true,
+    }
+}
