@@ -14,3 +14,15 @@ pub fn share() {
         libc::mallopt(libc::M_ARENA_MAX, 1);
     }
 }
+
+/// Keeps what is freed for what is allocated next; for commands that read one recording after the other.
+///
+/// The GNU library gives large pieces back at once and asks for them anew, and the kernel has to clear them each time.
+pub fn keep() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: as above.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 256 << 20);
+    }
+}

@@ -42,10 +42,14 @@ pub(crate) enum Outcome {
 }
 
 fn main() -> ExitCode {
-    rrul_engine::heap::share();
     // A reader that has seen enough (`rrul show ... | head`) closes the pipe: end quietly, as other tools do.
     interruption::end_quietly_on_broken_pipe();
-    let done = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    match &command {
+        Command::Compare(_) | Command::Plot(_) => rrul_engine::heap::keep(),
+        _ => rrul_engine::heap::share(),
+    }
+    let done = match command {
         Command::Server(arguments) => commands::server::execute(arguments),
         Command::Run(arguments) => commands::run::execute(&arguments),
         Command::Batch(arguments) => commands::batch::execute(&arguments),

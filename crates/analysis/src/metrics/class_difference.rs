@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::analysis::DirectionGoodput;
 use crate::metrics::class_share;
 use crate::metrics::class_treatment::{Track, of_class};
-use crate::statistics::block_bootstrap::{BlockBootstrap, ConfidenceInterval, PercentileSeries, SumSeries};
+use crate::statistics::block_bootstrap::{BlockBootstrap, ConfidenceInterval, interval_of};
 use crate::statistics::percentile::percentile;
 
 /// A smaller difference of delay is no treatment that anyone would notice, nanoseconds.
@@ -80,12 +80,10 @@ pub(crate) struct Sample<'r, 'a> {
     resampled: Option<Resampled>,
 }
 
-struct Resampled {
-    delays: PercentileSeries,
-    sent: SumSeries,
-    lost: SumSeries,
-    octets: SumSeries,
-}
+/// What it met in each resample: both percentiles of the delay, the share lost, octets of each stream.
+///
+/// All classes see the same resamples, so that each is looked at once, whatever it is compared with.
+type Resampled = [Vec<f64>; 4];
 
 impl Sample<'_, '_> {
     fn loss(&self) -> Option<f64> {
@@ -120,18 +118,23 @@ impl<'r, 'a> Comparison<'r, 'a> {
         let points = || tracks.iter().flat_map(|track| track.points.iter()).map(|point| (point.at, point.delay));
         let streams = || self.goodput.flows.iter().filter(|entry| entry.flow.class == class);
         let octets = || class_share::octets(streams());
+        let resampled = self.bootstrap.map(|bootstrap| {
+            let delays = bootstrap.percentiles(points());
+            let sent = bootstrap.sums(points().map(|(at, _)| (at, 1.0)));
+            let lost = bootstrap.sums(points().filter(|(_, delay)| delay.is_none()).map(|(at, _)| (at, 1.0)));
+            let (octets, count) = (bootstrap.sums(octets()), streams().count() as f64);
+            bootstrap.replicates(|resample| {
+                let [p50, p95] = delays.percentiles(resample, [500, 950]);
+                [p50, p95, lost.of(resample) / sent.of(resample), octets.of(resample) / count]
+            })
+        });
         Sample {
             class,
             families: families.into_iter().filter(|(_, delays, lost)| delays.len() as u64 + lost > 0).collect(),
             all: of(None),
             octets: octets().filter(|(at, _)| load.contains(*at)).map(|(_, octets)| octets).sum(),
             streams: streams().count(),
-            resampled: self.bootstrap.map(|bootstrap| Resampled {
-                delays: bootstrap.percentiles(points()),
-                sent: bootstrap.sums(points().map(|(at, _)| (at, 1.0))),
-                lost: bootstrap.sums(points().filter(|(_, delay)| delay.is_none()).map(|(at, _)| (at, 1.0))),
-                octets: bootstrap.sums(octets()),
-            }),
+            resampled,
             tracks,
         }
     }
@@ -181,14 +184,15 @@ impl<'r, 'a> Comparison<'r, 'a> {
             return [None; 4];
         };
         let total = bootstrap.sums(class_share::octets(self.goodput.flows.iter()));
-        let each = |octets: f64, streams: usize| octets / streams as f64;
-        bootstrap.intervals(|resample| {
-            let [own_p50, own_p95] = own.delays.percentiles(resample, [500, 950]);
-            let [other_p50, other_p95] = other.delays.percentiles(resample, [500, 950]);
-            let lost = |series: &Resampled| series.lost.of(resample) / series.sent.of(resample);
-            let octets = each(own.octets.of(resample), class.streams) - each(other.octets.of(resample), plain.streams);
-            [own_p50 - other_p50, own_p95 - other_p95, lost(own) - lost(other), octets / total.of(resample)]
-        })
+        let [total] = bootstrap.replicates(|resample| [total.of(resample)]);
+        let differences = |place: usize| own[place].iter().zip(&other[place]).map(|(own, other)| own - other);
+        let interval = |values: Vec<f64>| interval_of(values, bootstrap.blocks());
+        [
+            interval(differences(0).collect()),
+            interval(differences(1).collect()),
+            interval(differences(2).collect()),
+            interval(differences(3).zip(&total).map(|(octets, total)| octets / total).collect()),
+        ]
     }
 }
 

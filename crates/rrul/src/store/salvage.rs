@@ -17,7 +17,8 @@ pub(super) struct TooLong;
 /// # Errors
 /// When more than `longest` octets would come out of it, what is thrown away included.
 pub(super) fn text(mut octets: &[u8], longest: usize) -> Result<String, TooLong> {
-    let mut text = String::new();
+    // Columns of integers shrink to about a third.
+    let mut text = String::with_capacity(octets.len().saturating_mul(3).min(longest));
     let mut left = longest;
     while let Some(begin) = octets.windows(MAGIC.len()).position(|window| window == MAGIC) {
         octets = &octets[begin..];
