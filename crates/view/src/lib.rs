@@ -52,6 +52,7 @@ mod run_colours;
 mod run_heading;
 mod sample;
 mod score_lines;
+mod sections;
 mod statistics_words;
 mod stream_lines;
 mod table;

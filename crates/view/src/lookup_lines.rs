@@ -11,12 +11,12 @@ use rrul_model::units::Delay;
 
 use crate::octet_lines::size;
 use crate::rate_panel::direction_word;
-use crate::table::Table;
+use crate::table::{Table, Told};
 use crate::text::{quantile, unknown};
 use crate::words;
 
 /// How long look-ups of names took.
-pub(crate) fn lookups(run: &Analysis) -> Vec<String> {
+pub(crate) fn lookups(run: &Analysis) -> Told {
     let groups = &run.name_lookups.groups;
     let told = |group: &&LookupGroup| !group.times.is_empty();
     let shape = Shape::of(&groups.iter().map(|group| (group.kind.class, group.kind.family)));
@@ -34,11 +34,11 @@ pub(crate) fn lookups(run: &Analysis) -> Vec<String> {
         let of = |statistics: &LookupStatistics| statistics.time;
         table.named_row(&name, cells(&group.times, of, group.loaded_over_unloaded, None));
     }
-    if found { table.lines() } else { Vec::new() }
+    if found { table.into() } else { Told::default() }
 }
 
 /// How long short flows took.
-pub(crate) fn short_flows(run: &Analysis) -> Vec<String> {
+pub(crate) fn short_flows(run: &Analysis) -> Told {
     let groups = &run.short_flows.groups;
     let told = |group: &&TransferGroup| !group.transfers.is_empty();
     let shape = Shape::of(&groups.iter().map(|group| (group.kind.class, group.kind.family)));
@@ -54,7 +54,7 @@ pub(crate) fn short_flows(run: &Analysis) -> Vec<String> {
         let rate = rate.map_or_else(unknown, |rate| rate.to_string());
         table.named_row(&name, cells(&group.transfers, of, group.loaded_over_unloaded, Some(rate)));
     }
-    if found { table.lines() } else { Vec::new() }
+    if found { table.into() } else { Told::default() }
 }
 
 fn cells<T>(
