@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Command::Show(arguments) => commands::show::execute(&arguments),
         Command::Compare(arguments) => commands::compare::execute(&arguments),
         Command::Plot(arguments) => commands::plot::execute(&arguments),
+        Command::Report(arguments) => commands::report::execute(&arguments),
         Command::Convert(arguments) => commands::convert::execute(&arguments),
         Command::List(arguments) => commands::list::execute(arguments.what),
     };

@@ -43,6 +43,16 @@ pub(crate) struct Shown {
     pub(crate) notes: Vec<String>,
 }
 
+/// Something that can be shown over time beside other things, on a surface of its own making.
+pub(crate) struct OverTime {
+    /// What it stands under; those of one group follow each other.
+    pub(crate) group: &'static str,
+    /// Whether it is shown only to those who ask.
+    pub(crate) folded: bool,
+    /// What it shows of a run.
+    pub(crate) show: fn(&Analysis, &Scene<'_>) -> Shown,
+}
+
 /// Draws a chart of one to eight runs over the whole of their time.
 pub(crate) fn draw(
     chart: &'static str,
