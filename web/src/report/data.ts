@@ -10,38 +10,56 @@ export interface Places {
   count: number;
 }
 
-export interface PlotLine {
+/** How a line looks: name, colour, width, dash. */
+export interface LineLook {
   n: string;
   c: number;
   w: number;
   d: 0 | 1 | 2;
-  g: number;
-  s: number;
-  y: (number | null)[];
 }
 
-export interface Band {
-  c: number;
-  o: number;
+/** Values on a grid, with commas between them. */
+export interface Written {
   g: number;
   s: number;
-  lo: (number | null)[];
-  hi: (number | null)[];
+  y: string;
+}
+
+/** A plot in bins of one width. */
+export interface LevelData {
+  y: [number, number, number];
+  grids: GridData[];
+  lines: Written[];
+  bands: [Written, Written][];
 }
 
 export interface Plot {
   title: string;
   unit: string;
-  y: [number, number, number];
   log: boolean;
   height: number;
   rows: string[];
   quiet: [number, number][];
-  grids: GridData[];
-  lines: PlotLine[];
-  bands: Band[];
+  lines: LineLook[];
+  bands: { c: number; o: number }[];
+  levels: LevelData[];
   rules: [number, string][];
   strokes: [number, number[]][];
+}
+
+/** Points of a line: where, and the value or a gap. */
+export interface Points {
+  grid: Places;
+  /** Place of the first value on the grid. */
+  start: number;
+  values: (number | null)[];
+}
+
+/** A level as it is drawn and read. */
+export interface Level {
+  y: [number, number, number];
+  lines: Points[];
+  bands: [Points, Points][];
 }
 
 /** A grid as it is written: first, step and number of an even one, or each place. */
@@ -83,10 +101,26 @@ export function places(grid: GridData): Places {
   return { at: (place) => each[place] ?? NaN, index, count: each.length };
 }
 
-/** The value of a line at a moment; null where it has none. */
-export function valueAt(line: PlotLine, grid: Places, seconds: number): number | null {
-  const index = grid.index(seconds);
-  return index < line.s ? null : (line.y[index - line.s] ?? null);
+/** A level, read. */
+export function level(data: LevelData): Level {
+  const grids = data.grids.map(places);
+  const points = (written: Written): Points => {
+    const grid = grids[written.g];
+    if (grid === undefined) throw new Error(`there is no grid ${written.g}`);
+    const values = written.y === "" ? [] : written.y.split(",").map((text) => (text === "" ? null : Number(text)));
+    return { grid, start: written.s, values };
+  };
+  return {
+    y: data.y,
+    lines: data.lines.map(points),
+    bands: data.bands.map(([low, high]) => [points(low), points(high)]),
+  };
+}
+
+/** The value at a moment; null where there is none. */
+export function valueAt(points: Points, seconds: number): number | null {
+  const index = points.grid.index(seconds);
+  return index < points.start ? null : (points.values[index - points.start] ?? null);
 }
 
 /** A value with three significant figures, and its unit. */

@@ -1,6 +1,6 @@
 // A panel as the chart library wants it.
 
-import { type Places, type Plot, inWords } from "./data";
+import { type Level, type Plot, type Points, inWords } from "./data";
 import type { ChartOption } from "./library";
 
 /** Room around the panel within its picture, pixels. */
@@ -58,8 +58,8 @@ export function timeAxis(from: number, to: number, width: number, ink: (index: n
   };
 }
 
-function valueAxis(plot: Plot, colour: (index: number) => string): object {
-  const [min, max, step] = plot.y;
+function valueAxis(plot: Plot, level: Level, colour: (index: number) => string): object {
+  const [min, max, step] = level.y;
   const rows = plot.rows.length;
   const label = { color: colour(COLOUR.muted), fontSize: 11.5, fontFamily: FONT, showMinLabel: true, showMaxLabel: true };
   const common = {
@@ -81,10 +81,14 @@ function valueAxis(plot: Plot, colour: (index: number) => string): object {
   return { ...common, type: "value", interval: step, axisLabel: { ...label, formatter: short } };
 }
 
+function data(points: Points): [number, number | null][] {
+  return points.values.map((value, place) => [points.grid.at(points.start + place), value]);
+}
+
 /** The whole option. Lines whose number is in `hidden` are left out. */
 export function option(
   plot: Plot,
-  grids: Places[],
+  level: Level,
   shown: { from: number; to: number; width: number },
   colour: (index: number) => string,
   hidden: ReadonlySet<number>,
@@ -94,23 +98,24 @@ export function option(
   if (plot.quiet.length > 0) {
     const within = (at: number) => Math.min(Math.max(at, shown.from), shown.to);
     const stretches = plot.quiet.map(([from, to]) => [within(from), within(to)] as const).filter(([from, to]) => from < to);
-    const data = stretches.map(([from, to]) => [{ xAxis: from }, { xAxis: to }]);
+    const areas = stretches.map(([from, to]) => [{ xAxis: from }, { xAxis: to }]);
     const itemStyle = { color: colour(COLOUR.quiet) };
-    series.push({ ...still, type: "line", data: [], markArea: { silent: true, animation: false, itemStyle, data } });
+    series.push({ ...still, type: "line", data: [], markArea: { silent: true, animation: false, itemStyle, data: areas } });
   }
   plot.bands.forEach((band, index) => {
-    const grid = grids[band.g];
-    if (grid === undefined) return;
-    const low = band.lo.map((value, place) => [grid.at(band.s + place), value]);
-    const rise = band.hi.map((value, place) => {
-      const from = band.lo[place] ?? null;
-      return [grid.at(band.s + place), value === null || from === null ? null : value - from];
+    const ends = level.bands[index];
+    if (ends === undefined) return;
+    const [lower, upper] = ends;
+    const low = data(lower);
+    const rise = upper.values.map((value, place) => {
+      const from = lower.values[place] ?? null;
+      return [upper.grid.at(upper.start + place), value === null || from === null ? null : value - from];
     });
-    for (const [data, opacity] of [[low, 0], [rise, band.o]] as const) {
+    for (const [points, opacity] of [[low, 0], [rise, band.o]] as const) {
       series.push({
         ...still,
         type: "line",
-        data,
+        data: points,
         symbol: "none",
         stack: `band ${index}`,
         stackStrategy: "all",
@@ -133,13 +138,13 @@ export function option(
     });
   }
   plot.lines.forEach((line, index) => {
-    const grid = grids[line.g];
-    if (grid === undefined || hidden.has(index)) return;
+    const points = level.lines[index];
+    if (points === undefined || hidden.has(index)) return;
     series.push({
       ...still,
       type: "line",
       name: line.n,
-      data: line.y.map((value, place) => [grid.at(line.s + place), value]),
+      data: data(points),
       symbol: "none",
       z: 3 + index,
       lineStyle: { color: colour(line.c), width: line.w, type: DASHES[line.d], join: "round" },
@@ -149,7 +154,7 @@ export function option(
     series.push({
       ...still,
       type: "scatter",
-      data: at.filter((seconds) => seconds >= shown.from && seconds <= shown.to).map((seconds) => [seconds, plot.y[1]]),
+      data: at.filter((seconds) => seconds >= shown.from && seconds <= shown.to).map((seconds) => [seconds, level.y[1]]),
       clip: false,
       symbol: "rect",
       symbolSize: [1.2, 7],
@@ -163,7 +168,7 @@ export function option(
     textStyle: { fontFamily: FONT },
     grid: { ...MARGIN, top, containLabel: false, outerBoundsMode: "none" },
     xAxis: timeAxis(shown.from, shown.to, shown.width - MARGIN.left - MARGIN.right, colour),
-    yAxis: valueAxis(plot, colour),
+    yAxis: valueAxis(plot, level, colour),
     series,
   };
 }

@@ -1,7 +1,7 @@
 // One panel on the page: its picture, its reading, its buttons.
 
 import { type ECharts, init } from "./library";
-import { type Places, type Plot, inWords, places, valueAt } from "./data";
+import { type Level, type Plot, inWords, level, valueAt } from "./data";
 import { MARGIN, option, reading } from "./option";
 import { isDark } from "./theme";
 import { Zoom } from "./zoom";
@@ -26,7 +26,7 @@ export class Panel {
   private readonly cursor: HTMLElement;
   private readonly mark: HTMLElement;
   private readonly tip: HTMLElement;
-  private readonly grids: Places[];
+  private readonly levels: Level[];
   private readonly hidden = new Set<number>();
   private readonly now = new Map<number, HTMLElement>();
   private chart: ECharts | null = null;
@@ -41,7 +41,7 @@ export class Panel {
     private readonly plot: Plot,
     private readonly shared: Shared,
   ) {
-    this.grids = plot.grids.map(places);
+    this.levels = plot.levels.map(level);
     box.replaceChildren();
     const part = (name: string) => {
       const made = document.createElement("div");
@@ -93,6 +93,14 @@ export class Panel {
     return this.plot.height + 40;
   }
 
+  /** The finer bins where less than half of the time is shown. */
+  private get level(): Level {
+    const finest = this.levels[this.levels.length - 1];
+    const chosen = this.shared.zoom.part < 0.5 ? finest : this.levels[0];
+    if (chosen === undefined) throw new Error("a plot has no level");
+    return chosen;
+  }
+
   private draw(): void {
     this.stale = false;
     const { zoom, colours } = this.shared;
@@ -101,7 +109,7 @@ export class Panel {
     this.chart.resize({ width, height: this.height });
     const colour = (index: number) => colours[index]?.[isDark() ? 1 : 0] ?? "#888888";
     const shown = { from: zoom.from, to: zoom.to, width };
-    this.chart.setOption(option(this.plot, this.grids, shown, colour, this.hidden), { notMerge: true });
+    this.chart.setOption(option(this.plot, this.level, shown, colour, this.hidden), { notMerge: true });
     const svg = this.surface.querySelector("svg");
     svg?.setAttribute("viewBox", `0 0 ${width} ${this.height}`);
     svg?.setAttribute("focusable", "false");
@@ -217,10 +225,7 @@ export class Panel {
 
   /** Every value of this panel at a moment. */
   valuesAt(seconds: number): (number | null)[] {
-    return this.plot.lines.map((line) => {
-      const grid = this.grids[line.g];
-      return grid === undefined ? null : valueAt(line, grid, seconds);
-    });
+    return this.level.lines.map((points) => valueAt(points, seconds));
   }
 
   /** Shows what is read at a moment; `leading` is the panel that a reader is in. */
@@ -273,8 +278,7 @@ export class Panel {
 
   private fillValues(): void {
     const details = this.figure.querySelector<HTMLDetailsElement>("details.values");
-    const [first] = this.plot.lines;
-    const grid = first && this.grids[first.g];
+    const grid = this.level.lines[0]?.grid;
     if (details === null || grid === undefined) return;
     const { zoom } = this.shared;
     const all = Array.from({ length: grid.count }, (_, index) => grid.at(index));

@@ -21,6 +21,11 @@ export class Zoom {
     return this.from === this.full[0] && this.to === this.full[1];
   }
 
+  /** The part of all of the time that is shown. */
+  get part(): number {
+    return (this.to - this.from) / (this.full[1] - this.full[0]);
+  }
+
   onChange(listener: () => void): void {
     this.listeners.push(listener);
   }

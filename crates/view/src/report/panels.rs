@@ -6,6 +6,7 @@ use rrul_model::flow::Direction;
 use super::palette::Palette;
 use super::plot::{Plot, Vertical};
 use crate::axis::{Axis, Unit};
+use crate::bins;
 use crate::charts::OVER_TIME;
 use crate::charts::comparison::delay_axis;
 use crate::delay_panel::{increase, loss_strokes, nanoseconds, pooled_packets};
@@ -19,11 +20,10 @@ use crate::time_chart::{Scene, Shown};
 use crate::time_panel::{Area, Quantity, TimeLine, TimePanel, shared_top};
 use crate::words;
 
-/// Points of all lines together: enough to zoom into, and a page of ten runs stays below three million octets.
+/// Points of all finer lines together: enough to zoom into, and pages stay small.
 const POINTS: f64 = 220_000.0;
-/// Most bins, and fewest, that a line is drawn with.
-const MOST_BINS: f64 = 600.0;
-const FEWEST_BINS: f64 = 120.0;
+/// Most bins of a line.
+const FINEST_BINS: f64 = 600.0;
 /// Bins of delay are no finer, seconds.
 const FINEST: f64 = 0.2;
 /// Pixels.
@@ -68,32 +68,48 @@ pub(crate) struct Group {
 
 /// The groups of each run.
 pub(crate) fn of_each(runs: &[&Analysis], palette: &Palette) -> Vec<Vec<Group>> {
-    let scene = scene(runs);
-    let shown: Vec<Vec<Shown>> =
-        runs.iter().map(|run| OVER_TIME.iter().map(|entry| (entry.show)(run, &scene)).collect()).collect();
-    let top = |place: usize, axis: &str| {
-        shared_top(shown.iter().flat_map(|run| &run[place].panels).filter(|panel| panel.axis == axis))
-    };
+    let (scene, finer) = scenes(runs);
+    let shown = shown_of(runs, &scene);
+    let finer = finer.map(|finer| shown_of(runs, &finer));
     let mut all = Vec::new();
-    for (run, shown) in runs.iter().zip(&shown) {
+    for (index, run) in runs.iter().enumerate() {
         let mut groups: Vec<Group> = Vec::new();
-        for (place, (entry, shown)) in OVER_TIME.iter().zip(shown).enumerate() {
+        for (place, (entry, told)) in OVER_TIME.iter().zip(&shown[index]).enumerate() {
             if groups.last().is_none_or(|group| group.title != entry.group) {
                 let (panels, lacking, notes) = (Vec::new(), Vec::new(), Vec::new());
                 groups.push(Group { title: entry.group, folded: entry.folded, panels, lacking, notes });
             }
             let Some(group) = groups.last_mut() else { continue };
-            let panels = shown.panels.iter().filter(|panel| panel.has_values());
-            group.panels.extend(panels.map(|panel| finished(panel, top(place, panel.axis), run, palette)));
-            join(&mut group.lacking, &shown.lacking);
+            let fine = finer.as_ref().map(|finer| &finer[index][place]);
+            for (number, panel) in told.panels.iter().enumerate().filter(|(_, panel)| panel.has_values()) {
+                let (axis, unit) = axis_of(panel, top(&shown, place, panel.axis), None);
+                let level = Leveled { panel, axis, unit, scale: Scale::Linear };
+                let fine = finer.as_ref().zip(fine.and_then(|fine| fine.panels.get(number))).map(|(finer, panel)| {
+                    let (axis, unit) = axis_of(panel, top(finer, place, panel.axis), Some(unit));
+                    Leveled { panel, axis, unit, scale: Scale::Linear }
+                });
+                group.panels.push(put_together(&level, fine.as_ref(), &unloaded(&run.phases), palette));
+            }
+            join(&mut group.lacking, &told.lacking);
             // How to read what is not there is no use.
-            if !shown.panels.is_empty() {
-                join(&mut group.notes, &shown.notes);
+            if !told.panels.is_empty() {
+                join(&mut group.notes, &told.notes);
+                join(&mut group.notes, &fine.map(|fine| zoomed(told, fine)).unwrap_or_default());
             }
         }
         all.push(groups);
     }
     all
+}
+
+/// What each run shows, entry by entry.
+fn shown_of(runs: &[&Analysis], scene: &Scene<'_>) -> Vec<Vec<Shown>> {
+    runs.iter().map(|run| OVER_TIME.iter().map(|entry| (entry.show)(run, scene)).collect()).collect()
+}
+
+/// Where the axis of this name ends for all runs, base units.
+fn top(shown: &[Vec<Shown>], place: usize, axis: &str) -> f64 {
+    shared_top(shown.iter().flat_map(|run| &run[place].panels).filter(|panel| panel.axis == axis))
 }
 
 /// Adds what is not there yet.
@@ -105,11 +121,19 @@ fn join(all: &mut Vec<String>, more: &[String]) {
     }
 }
 
-/// The time axis of all, and bins so fine that all lines together keep within their room.
-fn scene(runs: &[&Analysis]) -> Scene<'static> {
+/// What the notes of the same in finer bins say that others do not.
+fn zoomed(shown: &Shown, finer: &Shown) -> Vec<String> {
+    let new = finer.notes.iter().filter(|note| !shown.notes.contains(note));
+    new.map(|note| format!("Where less than half of the time is shown: {note}")).collect()
+}
+
+/// The time axis of all with the bins of every chart, and with such that all lines together keep within their room, where
+/// those are finer.
+fn scenes(runs: &[&Analysis]) -> (Scene<'static>, Option<Scene<'static>>) {
     let lines: usize = runs.iter().map(|run| lines_of(run)).sum();
-    let most_bins = (POINTS / lines.max(1) as f64).clamp(FEWEST_BINS, MOST_BINS);
-    Scene { theme: &Theme::LIGHT, time: time_axis(runs), most_bins }
+    let most_bins = (POINTS / lines.max(1) as f64).min(FINEST_BINS);
+    let scene = |most_bins| Scene { theme: &Theme::LIGHT, time: time_axis(runs), most_bins };
+    (scene(bins::MOST), (most_bins >= 2.0 * bins::MOST).then(|| scene(most_bins)))
 }
 
 /// About how many lines the panels of a run have. Streams have theirs in three panels, and seven of TCP.
@@ -119,27 +143,48 @@ fn lines_of(run: &Analysis) -> usize {
     4 * streams + 7 * run.tcp_series.len() + 3 * (run.delay_flows.len() + 4) + cores + 20
 }
 
-fn finished(panel: &TimePanel, top: f64, run: &Analysis, palette: &Palette) -> Panel {
-    let (axis, unit) = match panel.rows.len() {
-        0 => panel.quantity.axis(top, if panel.height < 130.0 { 3 } else { 4 }),
-        rows => (Axis { min: 0.0, max: rows as f64, step: 1.0 }, Unit { size: 1.0, name: "" }),
-    };
-    let vertical = Vertical { axis, size: unit.size, name: unit.name, scale: Scale::Linear };
-    let beyond = if panel.rows.is_empty() { panel.quantity.beyond(panel.values(), &axis, unit) } else { None };
-    put_together(panel, &vertical, beyond, &unloaded(&run.phases), palette)
+/// A panel in bins of one width with its vertical axis.
+struct Leveled<'a> {
+    panel: &'a TimePanel,
+    axis: Axis,
+    unit: Unit,
+    scale: Scale,
 }
 
-fn put_together(
-    panel: &TimePanel,
-    vertical: &Vertical,
-    beyond: Option<String>,
-    quiet: &[(f64, f64)],
-    palette: &Palette,
-) -> Panel {
+impl Leveled<'_> {
+    fn vertical(&self) -> Vertical {
+        Vertical { axis: self.axis, size: self.unit.size, name: self.unit.name, scale: self.scale }
+    }
+
+    fn beyond(&self) -> Option<String> {
+        let Self { panel, axis, unit, .. } = self;
+        if panel.rows.is_empty() { panel.quantity.beyond(panel.values(), axis, *unit) } else { None }
+    }
+}
+
+/// The axis of a panel that is to be read up to `top` base units, in this unit or in one that suits.
+fn axis_of(panel: &TimePanel, top: f64, unit: Option<Unit>) -> (Axis, Unit) {
+    if !panel.rows.is_empty() {
+        return (Axis { min: 0.0, max: panel.rows.len() as f64, step: 1.0 }, Unit { size: 1.0, name: "" });
+    }
+    let ticks = if panel.height < 130.0 { 3 } else { 4 };
+    let (axis, suits) = panel.quantity.axis(top, ticks);
+    match unit.filter(|unit| *unit != suits) {
+        None => (axis, suits),
+        Some(unit) => (Axis::from_zero(top / unit.size, ticks), unit),
+    }
+}
+
+fn put_together(level: &Leveled<'_>, finer: Option<&Leveled<'_>>, quiet: &[(f64, f64)], palette: &Palette) -> Panel {
+    let panel = level.panel;
+    let zoomed = finer.and_then(Leveled::beyond).map(|beyond| format!("in finer bins {beyond}"));
+    let beyond: Vec<String> = level.beyond().into_iter().chain(zoomed).collect();
+    let fine = finer.map(|finer| (finer.panel, finer.vertical()));
+    let fine = fine.as_ref().map(|(panel, vertical)| (*panel, vertical));
     Panel {
-        plot: Plot::of(panel, vertical, quiet, palette),
-        how: panel.unit_words(Unit { size: vertical.size, name: vertical.name }),
-        beyond,
+        plot: Plot::of(panel, &level.vertical(), fine, quiet, palette),
+        how: panel.unit_words(level.unit),
+        beyond: (!beyond.is_empty()).then(|| beyond.join("; ")),
         headline: panel.headline.clone(),
         heads: panel.heads.clone(),
         figures: panel.lines.iter().map(|line| line.figures.clone()).collect(),
@@ -150,7 +195,7 @@ fn put_together(
 
 /// Several runs together: delay of all probes, and the sum of each direction.
 pub(crate) fn of_all(runs: &[&Analysis], names: &[String], palette: &Palette) -> Group {
-    let scene = scene(runs);
+    let (scene, finer) = scenes(runs);
     let quiet = runs.first().map(|run| unloaded(&run.phases)).unwrap_or_default();
     let colours = run_colours(&Theme::LIGHT, runs.len());
     let mut group = Group {
@@ -163,15 +208,16 @@ pub(crate) fn of_all(runs: &[&Analysis], names: &[String], palette: &Palette) ->
     let named: Vec<Named<'_>> =
         runs.iter().zip(names).zip(colours).map(|((run, name), colour)| Named { run, name, colour }).collect();
     if runs.iter().any(|run| pooled_packets(run).next().is_some()) {
-        let panel = delays(&named, &scene);
         let (axis, unit, scale) = delay_axis(runs);
-        let beyond = panel.quantity.beyond(panel.values(), &axis, unit);
-        let vertical = Vertical { axis, size: unit.size, name: unit.name, scale };
-        let mut panel = put_together(&panel, &vertical, beyond, &quiet, palette);
-        if scale == Scale::Logarithmic {
-            panel.how.push_str(", logarithmic scale");
+        let panels = [Some(&scene), finer.as_ref()].map(|scene| scene.map(|scene| delays(&named, scene)));
+        let levels = panels.each_ref().map(|panel| panel.as_ref().map(|panel| Leveled { panel, axis, unit, scale }));
+        if let [Some(level), finer] = &levels {
+            let mut panel = put_together(level, finer.as_ref(), &quiet, palette);
+            if scale == Scale::Logarithmic {
+                panel.how.push_str(", logarithmic scale");
+            }
+            group.panels.push(panel);
         }
-        group.panels.push(panel);
         group.notes.push(
             "Delay: medians of all probe packets sent in a bin; shade: lowest to highest packet; strokes above: lost packets."
                 .to_owned(),
@@ -182,11 +228,25 @@ pub(crate) fn of_all(runs: &[&Analysis], names: &[String], palette: &Palette) ->
             group.lacking.push(format!("No {} streams in any run.", direction_word(direction).to_lowercase()));
             continue;
         }
-        let panel = rates(&named, &scene, direction);
-        let (axis, unit) = panel.quantity.axis(shared_top(std::iter::once(&panel)), 4);
-        let beyond = panel.quantity.beyond(panel.values(), &axis, unit);
-        let vertical = Vertical { axis, size: unit.size, name: unit.name, scale: Scale::Linear };
-        group.panels.push(put_together(&panel, &vertical, beyond, &quiet, palette));
+        let panels = [Some(&scene), finer.as_ref()].map(|scene| scene.map(|scene| rates(&named, scene, direction)));
+        let mut shared = None;
+        let levels = panels.each_ref().map(|panel| {
+            panel.as_ref().map(|panel| {
+                let (axis, unit) = axis_of(panel, shared_top(std::iter::once(panel)), shared);
+                shared = Some(unit);
+                Leveled { panel, axis, unit, scale: Scale::Linear }
+            })
+        });
+        if let [Some(level), finer] = &levels {
+            group.panels.push(put_together(level, finer.as_ref(), &quiet, palette));
+        }
+    }
+    let widths = [Some(&scene), finer.as_ref()].map(|scene| scene.map(|scene| scene.bins(FINEST).width));
+    if let [Some(width), finer] = widths {
+        let zoomed = finer.map_or_else(String::new, |finer| {
+            format!(", and where less than half of the time is shown at most {finer} s")
+        });
+        group.notes.push(format!("Lines: bins of at most {width} s on the runs' clocks{zoomed}."));
     }
     group
 }
@@ -201,7 +261,7 @@ struct Named<'a> {
 fn delays(runs: &[Named<'_>], scene: &Scene<'_>) -> TimePanel {
     let bins = scene.bins(FINEST);
     let mut panel = TimePanel::new("Round-trip delay", Quantity::Delay, "delay", DELAY_HEIGHT);
-    panel.how = format!("all probes, bins of {} s", bins.width);
+    panel.how = "all probes".to_owned();
     panel.heads = vec!["idle P50", "load P50", "load P95", "increase", "lost"];
     for Named { run, name, colour } in runs {
         let binned = bins.delays(pooled_packets(run));
@@ -233,7 +293,7 @@ fn rates(runs: &[Named<'_>], scene: &Scene<'_>, direction: Direction) -> TimePan
     let series = || runs.iter().flat_map(|named| &named.run.goodput(direction).sum_series);
     let bins = scene.bins(series().map(|point| point.over.as_secs_f64()).fold(0.0, f64::max));
     let mut panel = TimePanel::new(direction_word(direction), Quantity::Rate, "rate", RATE_HEIGHT);
-    panel.how = format!("sum of all streams, bins of {} s", bins.width);
+    panel.how = "sum of all streams".to_owned();
     panel.heads = vec!["sum, mean over the load"];
     for Named { run, name, colour } in runs {
         let goodput = run.goodput(direction);

@@ -45,9 +45,7 @@ pub(crate) struct Plot {
     pub(crate) title: String,
     /// The unit of its values; empty for counts.
     pub(crate) unit: String,
-    /// Vertical axis: lower end, upper end, step.
-    pub(crate) y: [Figure; 3],
-    /// Whether that is logarithmic.
+    /// Whether the vertical axis is logarithmic.
     pub(crate) log: bool,
     /// Pixels.
     pub(crate) height: u32,
@@ -55,12 +53,12 @@ pub(crate) struct Plot {
     pub(crate) rows: Vec<String>,
     /// From when to when, seconds, there was no load.
     pub(crate) quiet: Vec<(Figure, Figure)>,
-    /// Horizontal places, seconds, that lines and bands share.
-    pub(crate) grids: Vec<Grid>,
     /// The first at the back.
-    pub(crate) lines: Vec<PlotLine>,
+    pub(crate) lines: Vec<LineLook>,
     /// Behind the lines.
-    pub(crate) bands: Vec<Band>,
+    pub(crate) bands: Vec<BandLook>,
+    /// What is drawn of the whole time, and of less of it: bins of one width, and of a smaller one where there is room.
+    pub(crate) levels: Vec<Level>,
     /// Horizontal rules: value and meaning.
     pub(crate) rules: Vec<(Figure, String)>,
     /// Above the panel, a lane for each colour: its number, and seconds.
@@ -92,9 +90,9 @@ pub(crate) enum Grid {
     Each(Vec<Seconds>),
 }
 
-/// A line.
+/// How a line looks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct PlotLine {
+pub(crate) struct LineLook {
     /// Name.
     pub(crate) n: String,
     /// Number of its colour.
@@ -103,29 +101,39 @@ pub(crate) struct PlotLine {
     pub(crate) w: Figure,
     /// Solid, dashed, dotted.
     pub(crate) d: u8,
-    /// Number of its grid.
-    pub(crate) g: usize,
-    /// Place of its first point on the grid.
-    pub(crate) s: usize,
-    /// Values; a gap where there is none.
-    pub(crate) y: Vec<Option<Figure>>,
 }
 
-/// A filled range.
+/// How a filled range looks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Band {
+pub(crate) struct BandLook {
     /// Number of its colour.
     pub(crate) c: usize,
     /// Opacity.
     pub(crate) o: Figure,
-    /// Number of its grid.
+}
+
+/// The values of all lines and ranges of a plot, in bins of one width.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Level {
+    /// Vertical axis: lower end, upper end, step.
+    pub(crate) y: [Figure; 3],
+    /// Horizontal places, seconds, that lines and bands share.
+    pub(crate) grids: Vec<Grid>,
+    /// Of each line.
+    pub(crate) lines: Vec<Values>,
+    /// Of each band the lower ends, and the upper.
+    pub(crate) bands: Vec<[Values; 2]>,
+}
+
+/// Values on a grid.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Values {
+    /// Number of the grid.
     pub(crate) g: usize,
-    /// Place of its first point on the grid.
+    /// Place of the first on it.
     pub(crate) s: usize,
-    /// Lower ends.
-    pub(crate) lo: Vec<Option<Figure>>,
-    /// Upper ends.
-    pub(crate) hi: Vec<Option<Figure>>,
+    /// The values with commas between them, in which a gap takes no more than its comma.
+    pub(crate) y: String,
 }
 
 /// The vertical side of a plot.
@@ -142,53 +150,94 @@ pub(crate) struct Vertical {
 }
 
 impl Plot {
-    /// A panel with this vertical side.
-    pub(crate) fn of(panel: &TimePanel, vertical: &Vertical, quiet: &[(f64, f64)], palette: &Palette) -> Self {
-        let Vertical { axis, size, name, scale } = *vertical;
-        let mut grids = Vec::new();
-        // A logarithmic axis has no place for what is not positive; it begins below everything that is.
-        let scaled = |value: f64| {
-            let value = value / size;
-            Figure(if scale == Scale::Logarithmic { value.max(axis.min) } else { value })
-        };
+    /// A panel with its vertical side; `finer` is the same panel in smaller bins, in the same unit.
+    pub(crate) fn of(
+        panel: &TimePanel,
+        vertical: &Vertical,
+        finer: Option<(&TimePanel, &Vertical)>,
+        quiet: &[(f64, f64)],
+        palette: &Palette,
+    ) -> Self {
+        let Vertical { size, name, scale, .. } = *vertical;
         let lines = panel.lines.iter().map(|line| {
-            let (g, s, y) = placed(&mut grids, &line.points);
             let d = match line.dash {
                 Dash::Solid => 0,
                 Dash::Dashed => 1,
                 Dash::Dotted => 2,
             };
-            let y = y.into_iter().map(|value| value.map(scaled)).collect();
-            PlotLine { n: line.name.clone(), c: palette.number(line.colour), w: Figure(line.width), d, g, s, y }
+            LineLook { n: line.name.clone(), c: palette.number(line.colour), w: Figure(line.width), d }
         });
-        let lines = lines.collect();
-        let bands = panel.areas.iter().map(|area| {
-            let (g, s, ends) = placed(&mut grids, &area.range);
-            let end =
-                |pick: fn((f64, f64)) -> f64| ends.iter().map(|ends| ends.map(|ends| scaled(pick(ends)))).collect();
-            let (lo, hi) = (end(|ends| ends.0), end(|ends| ends.1));
-            Band { c: palette.number(area.fill.colour), o: Figure(area.fill.opacity), g, s, lo, hi }
-        });
-        let bands = bands.collect();
+        let bands = panel
+            .areas
+            .iter()
+            .map(|area| BandLook { c: palette.number(area.fill.colour), o: Figure(area.fill.opacity) });
         let strokes = panel.lanes().into_iter().map(|colour| {
             let at = panel.strokes.iter().filter(|stroke| stroke.1 == colour).map(|stroke| Seconds(stroke.0));
             (palette.number(colour), at.collect())
         });
+        let mut levels = vec![Level::of(panel, vertical)];
+        let finer = finer.map(|(finer, vertical)| Level::of(finer, vertical));
+        levels.extend(finer.filter(|finer| *finer != levels[0] && finer.lines.len() == levels[0].lines.len()));
         Self {
             title: panel.title.clone(),
             unit: name.to_owned(),
-            y: [axis.min, axis.max, axis.step].map(Figure),
             log: scale == Scale::Logarithmic,
             height: panel.height as u32,
             rows: panel.rows.iter().map(|(name, _)| name.clone()).collect(),
             quiet: quiet.iter().map(|(from, to)| (Figure(*from), Figure(*to))).collect(),
             strokes: strokes.collect(),
             rules: panel.rules.iter().map(|(value, words)| (Figure(*value / size), words.clone())).collect(),
-            grids,
-            lines,
-            bands,
+            lines: lines.collect(),
+            bands: bands.collect(),
+            levels,
         }
     }
+}
+
+impl Level {
+    fn of(panel: &TimePanel, vertical: &Vertical) -> Self {
+        let Vertical { axis, size, scale, .. } = *vertical;
+        // A logarithmic axis has no place for what is not positive; it begins below everything that is.
+        let scaled = |value: f64| {
+            let value = value / size;
+            if scale == Scale::Logarithmic { value.max(axis.min) } else { value }
+        };
+        let written = |value: Option<f64>| value.map(|value| short(scaled(value), axis.length())).unwrap_or_default();
+        let y = [axis.min, axis.max, axis.step].map(Figure);
+        let mut level = Self { y, grids: Vec::new(), lines: Vec::new(), bands: Vec::new() };
+        for line in &panel.lines {
+            let (g, s, values) = placed(&mut level.grids, &line.points);
+            level.lines.push(Values { g, s, y: joined(values.into_iter().map(written)) });
+        }
+        for area in &panel.areas {
+            let (g, s, ends) = placed(&mut level.grids, &area.range);
+            let end = |pick: fn((f64, f64)) -> f64| Values {
+                g,
+                s,
+                y: joined(ends.iter().map(|ends| written(ends.map(pick)))),
+            };
+            level.bands.push([end(|ends| ends.0), end(|ends| ends.1)]);
+        }
+        level
+    }
+}
+
+fn joined(values: impl Iterator<Item = String>) -> String {
+    values.collect::<Vec<_>>().join(",")
+}
+
+/// A value to three significant figures, or more where that would be seen on an axis of this length.
+fn short(value: f64, length: f64) -> String {
+    if !value.is_finite() {
+        return String::new();
+    }
+    let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    let seen = (length.abs() / 1e3).log10().floor() as i32;
+    let figures = (magnitude - seen + 1).clamp(3, 6);
+    let rounded = significant(value, figures);
+    // Adding nought takes the sign from a negative one.
+    let text = format!("{:.*}", (figures - 1 - magnitude).clamp(0, 12) as usize, rounded + 0.0);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// The grid of these points, where on it they begin, and their values without gaps at the ends.
@@ -229,6 +278,23 @@ mod tests {
             (f64::NAN, "null"),
         ] {
             assert_eq!(written(value), text);
+        }
+    }
+
+    #[test]
+    fn values_are_no_longer_than_what_can_be_seen() {
+        for (value, length, text) in [
+            (0.0, 100.0, "0"),
+            (554.32, 1000.0, "554"),
+            (18.345, 1000.0, "18.3"),
+            (1004.4, 1250.0, "1004"),
+            (0.012_345, 1.0, "0.0123"),
+            (0.5, 1.0, "0.5"),
+            (-0.2, 5.0, "-0.2"),
+            (123_456.0, 200_000.0, "123500"),
+            (f64::NAN, 1.0, ""),
+        ] {
+            assert_eq!(short(value, length), text, "{value} on {length}");
         }
     }
 

@@ -14,24 +14,28 @@ pub(crate) fn heading(level: usize) -> &'static str {
 
 /// The buttons that zoom every panel over time at once.
 pub(crate) fn toolbar(page: &mut Markup) {
-    page.within("div", &[("class", "zoom scripted"), ("role", "toolbar"), ("aria-label", "Zoom of all charts over time")], |page| {
-        for (action, sign, words) in [
-            ("in", "+", "Zoom in"),
-            ("out", "−", "Zoom out"),
-            ("earlier", "←", "Earlier"),
-            ("later", "→", "Later"),
-            ("reset", "All", "Show the whole time"),
-        ] {
-            let attributes = [("type", "button"), ("data-zoom", action), ("title", words), ("aria-label", words)];
-            page.element("button", &attributes, sign);
-        }
-        page.element("output", &[("class", "range"), ("aria-live", "polite")], "");
-        page.element(
-            "span",
-            &[("class", "hint")],
-            "Drag across a chart to zoom, double-click for the whole time. With a chart in focus: arrow keys read, + and − zoom, 0 shows all.",
-        );
-    });
+    page.within(
+        "div",
+        &[("class", "zoom scripted"), ("role", "toolbar"), ("aria-label", "Zoom of all charts over time")],
+        |page| {
+            for (action, sign, words) in [
+                ("in", "+", "Zoom in"),
+                ("out", "−", "Zoom out"),
+                ("earlier", "←", "Earlier"),
+                ("later", "→", "Later"),
+                ("reset", "All", "Show the whole time"),
+            ] {
+                let attributes = [("type", "button"), ("data-zoom", action), ("title", words), ("aria-label", words)];
+                page.element("button", &attributes, sign);
+            }
+            page.element("output", &[("class", "range"), ("aria-live", "polite")], "");
+        },
+    );
+    page.element(
+        "p",
+        &[("class", "note scripted")],
+        "Drag across a chart to zoom, double-click for the whole time. With a chart in focus: arrow keys read, + and − zoom, 0 shows all.",
+    );
 }
 
 /// A group of panels under a heading of this level; nothing where there is neither a panel nor a word of what is lacking.

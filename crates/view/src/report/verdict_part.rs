@@ -1,6 +1,7 @@
 //! What leads the report of a run: what a person would feel, the score, whether to trust it, and the few figures to know.
 
 use rrul_analysis::Analysis;
+use rrul_analysis::analysis::Loss;
 use rrul_analysis::validity::{Severity, Verdict};
 use rrul_model::flow::Direction;
 use rrul_model::recording::Header;
@@ -22,10 +23,10 @@ pub(crate) fn write(page: &mut Markup, run: &Analysis, header: &Header, level: u
     page.within("section", &[("class", "verdict")], |page| {
         page.element(heading(level), &[], "In words");
         if let Some(felt) = &run.scores.in_words {
-            page.element("p", &[("class", "felt")], felt);
+            page.element("p", &[("class", "felt")], &unbroken(felt));
         }
         for line in score_lines::lead(run).iter().filter(|line| Some(*line) != run.scores.in_words.as_ref()) {
-            page.element("p", &[("class", "score")], line);
+            page.element("p", &[("class", "score")], &unbroken(line));
         }
         page.within("p", &[("class", "badge-line")], |page| {
             let class = match verdict {
@@ -51,6 +52,26 @@ pub(crate) fn write(page: &mut Markup, run: &Analysis, header: &Header, level: u
     absent(page, run, header, level);
 }
 
+/// A sentence in which no number is torn from its unit at the end of a line.
+fn unbroken(sentence: &str) -> String {
+    ["%", "ms", "s", "of 100", "bit/s", "kbit/s", "Mbit/s", "Gbit/s"].iter().fold(
+        sentence.to_owned(),
+        |sentence, unit| {
+            let mut whole = String::with_capacity(sentence.len());
+            let mut rest = sentence.as_str();
+            while let Some(at) = rest.find(&format!(" {unit}")) {
+                let (before, after) = (&rest[..at], &rest[at + 1..]);
+                let number = before.ends_with(|c: char| c.is_ascii_digit());
+                let ended = !after[unit.len()..].starts_with(char::is_alphanumeric);
+                whole.push_str(before);
+                whole.push(if number && ended { '\u{a0}' } else { ' ' });
+                rest = after;
+            }
+            whole + rest
+        },
+    )
+}
+
 /// The few figures to know.
 fn tiles(page: &mut Markup, run: &Analysis) {
     let delays = &run.round_trip_delay;
@@ -67,7 +88,15 @@ fn tiles(page: &mut Markup, run: &Analysis) {
         let p95 = load.map_or_else(String::new, |statistics| format!("median; P95 {}", quantile(statistics.p95)));
         told.push(("Round-trip delay under load".to_owned(), median, p95));
         told.push(("Increase under load".to_owned(), increase(delays), "median".to_owned()));
-        told.push(("Probe packets".to_owned(), words::loss(run.loss), String::new()));
+        let Loss { sent, lost } = run.loss;
+        if sent > 0 {
+            let share = words::percent(lost as f64 / sent as f64);
+            told.push((
+                "Probe packets lost".to_owned(),
+                share,
+                format!("{} of {}", words::count(lost), words::count(sent)),
+            ));
+        }
     }
     for direction in Direction::ALL {
         let goodput = run.goodput(direction);
