@@ -29,6 +29,8 @@ use self::palette::Palette;
 use self::panels::Group;
 use self::plot::Plot;
 use crate::error::ViewError;
+use crate::figure::TextStyle;
+use crate::font::{self, Weight};
 use crate::page::time_axis;
 use crate::words;
 
@@ -41,6 +43,9 @@ pub struct ReportedRun<'a> {
     pub analysis: &'a Analysis,
 }
 
+/// Words by whose width fonts are compared.
+const SAMPLE: &str = "Round-trip delay under load, 0123456789 ms";
+
 /// Most runs that a title names.
 const NAMED: usize = 3;
 
@@ -51,6 +56,8 @@ struct Data<'a> {
     colours: &'a [(&'static str, &'static str)],
     /// From when to when, seconds.
     time: [f64; 2],
+    /// Family, sample, and its width at 100 pixels, regular and semibold, in the font that drawings were measured with.
+    font: (&'static str, &'static str, f64, f64),
     /// By number.
     plots: Vec<&'a Plot>,
     /// By number.
@@ -114,10 +121,12 @@ pub fn report(runs: &[ReportedRun<'_>]) -> Result<String, ViewError> {
     reading::write(&mut body);
 
     let time = time_axis(&analyses);
+    let width = |weight| TextStyle::left(100.0, weight, "").width(SAMPLE);
     let plots = together.iter().chain(parts.iter().flat_map(|part| &part.groups));
     let data = Data {
         colours: palette.pairs(),
         time: [time.min, time.max],
+        font: (font::FAMILY, SAMPLE, width(Weight::Regular), width(Weight::SemiBold)),
         plots: plots.flat_map(|group| &group.panels).map(|panel| &panel.plot).collect(),
         drawings: drawn_together
             .iter()

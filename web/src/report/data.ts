@@ -68,6 +68,8 @@ export type GridData = { even: [number, number, number] } | { each: number[] };
 export interface Data {
   colours: [string, string][];
   time: [number, number];
+  /** Family, sample, and its width at 100 pixels, regular and semibold, in the font that drawings were measured with. */
+  font: [string, string, number, number];
   plots: Plot[];
   drawings: unknown[];
 }

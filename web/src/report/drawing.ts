@@ -1,7 +1,25 @@
 // Charts that are not over time: drawn once at their own size, scaled by the page, in the colours of its theme.
 
+import type { Data } from "./data";
 import { type ChartOption, type ECharts, init } from "./library";
 import { isDark } from "./theme";
+
+/** Sizes of letters, regular and bold, that take the room which drawings have for them. */
+export interface Letters {
+  regular: number;
+  bold: number;
+}
+
+/** How much smaller letters have to be where the font that drawings were measured with is not installed. */
+export function fitting([family, sample, regular, semibold]: Data["font"]): Letters {
+  const context = document.createElement("canvas").getContext("2d");
+  const part = (weight: number, width: number) => {
+    if (context === null) return 1;
+    context.font = `${weight} 100px ${family}`;
+    return Math.min(1, width / context.measureText(sample).width);
+  };
+  return { regular: part(400, regular), bold: part(600, semibold) };
+}
 
 export class Drawing {
   private chart: ECharts | null = null;
@@ -12,6 +30,7 @@ export class Drawing {
     private readonly box: HTMLElement,
     private readonly option: unknown,
     private readonly colours: Map<string, string>,
+    private readonly letters: Letters,
   ) {}
 
   set isNear(near: boolean) {
@@ -43,12 +62,23 @@ export class Drawing {
   /** The same with the colours of the theme. */
   private themed(value: unknown, dark: boolean): unknown {
     if (typeof value === "string") {
-      return (dark && this.colours.get(value)) || value;
+      const coloured = (dark && this.colours.get(value)) || value;
+      const { regular, bold } = this.letters;
+      // A font as style sheets write it: weight, size, family.
+      return coloured.replace(/^(\d+) ([\d.]+)px /, (_, weight, size) => {
+        return `${weight} ${smaller(Number(size), Number(weight) >= 600 ? bold : regular)}px `;
+      });
     }
     if (Array.isArray(value)) return value.map((one) => this.themed(one, dark));
     if (typeof value === "object" && value !== null) {
-      return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, this.themed(one, dark)]));
+      const part = ([key, one]: [string, unknown]) =>
+        [key, key === "fontSize" ? smaller(Number(one), this.letters.regular) : this.themed(one, dark)] as const;
+      return Object.fromEntries(Object.entries(value).map(part));
     }
     return value;
   }
+}
+
+function smaller(size: number, part: number): number {
+  return Math.round(size * part * 100) / 100;
 }

@@ -1,7 +1,7 @@
 // The report's script: it draws, zooms and reads the charts of a page whose words are all there without it.
 
 import { read } from "./data";
-import { Drawing } from "./drawing";
+import { Drawing, fitting } from "./drawing";
 import { Panel, type Shared } from "./panel";
 import { forPaper, onTheme, start } from "./theme";
 import { type Action, Zoom } from "./zoom";
@@ -34,8 +34,9 @@ document.querySelectorAll<HTMLElement>("figure[data-plot]").forEach((figure) => 
   parts.set(figure, panel);
 });
 const darker = new Map(data.colours);
+const letters = fitting(data.font);
 document.querySelectorAll<HTMLElement>("[data-drawing]").forEach((box) => {
-  const drawing = new Drawing(box, data.drawings[Number(box.dataset["drawing"])], darker);
+  const drawing = new Drawing(box, data.drawings[Number(box.dataset["drawing"])], darker, letters);
   drawings.push(drawing);
   parts.set(box, drawing);
 });

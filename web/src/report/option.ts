@@ -76,7 +76,7 @@ function valueAxis(plot: Plot, level: Level, colour: (index: number) => string):
   }
   if (plot.log) {
     const ticks = logarithmicTicks(min, max);
-    return { ...common, type: "log", axisLabel: { ...label, customValues: ticks }, axisTick: { show: false, customValues: ticks } };
+    return { ...common, type: "log", axisLabel: { ...label, customValues: ticks, formatter: short }, axisTick: { show: false, customValues: ticks } };
   }
   return { ...common, type: "value", interval: step, axisLabel: { ...label, formatter: short } };
 }

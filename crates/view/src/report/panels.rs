@@ -6,7 +6,7 @@ use rrul_model::flow::Direction;
 use super::palette::Palette;
 use super::plot::{Plot, Vertical};
 use crate::axis::{Axis, Unit};
-use crate::bins;
+use crate::bins::MOST;
 use crate::charts::OVER_TIME;
 use crate::charts::comparison::delay_axis;
 use crate::delay_panel::{increase, loss_strokes, nanoseconds, pooled_packets};
@@ -62,8 +62,45 @@ pub(crate) struct Group {
     pub(crate) panels: Vec<Panel>,
     /// What the run does not have.
     pub(crate) lacking: Vec<String>,
+    /// What is drawn in which bins.
+    bins: Vec<(String, String)>,
     /// How to read them.
-    pub(crate) notes: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Group {
+    fn new(title: &'static str, folded: bool) -> Self {
+        let (panels, lacking, bins, notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { title, folded, panels, lacking, bins, notes }
+    }
+
+    /// How to read them: the bins, and the rest.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut widths: Vec<&String> = self.bins.iter().map(|(_, bins)| bins).collect();
+        widths.dedup();
+        let all_alike = widths.len() < 2;
+        let of_bins = widths.into_iter().map(|width| {
+            let whose: Vec<&str> =
+                self.bins.iter().filter(|(_, bins)| bins == width).map(|(whose, _)| whose.as_str()).collect();
+            let whose = if all_alike { "Lines".to_owned() } else { whose.join(", ") };
+            format!("{whose}: {width}")
+        });
+        of_bins.chain(self.notes.iter().cloned()).collect()
+    }
+}
+
+/// How the note on bins begins.
+const BINS: &str = "Lines: ";
+
+/// The panels of something, and what the notes of both widths of bins say of them.
+fn bins(told: &Shown, fine: Option<&Shown>) -> Option<(String, String)> {
+    let of = |shown: &Shown| shown.notes.iter().find_map(|note| note.strip_prefix(BINS)).map(str::to_owned);
+    let wide = of(told)?;
+    let titles: Vec<&str> = told.panels.iter().map(|panel| panel.title.as_str()).collect();
+    let narrow = fine.and_then(of).filter(|narrow| *narrow != wide);
+    let zoomed =
+        narrow.map_or_else(String::new, |narrow| format!(" Where less than half of the time is shown: {narrow}"));
+    Some((titles.join(", "), format!("{wide}{zoomed}")))
 }
 
 /// The groups of each run.
@@ -76,8 +113,7 @@ pub(crate) fn of_each(runs: &[&Analysis], palette: &Palette) -> Vec<Vec<Group>> 
         let mut groups: Vec<Group> = Vec::new();
         for (place, (entry, told)) in OVER_TIME.iter().zip(&shown[index]).enumerate() {
             if groups.last().is_none_or(|group| group.title != entry.group) {
-                let (panels, lacking, notes) = (Vec::new(), Vec::new(), Vec::new());
-                groups.push(Group { title: entry.group, folded: entry.folded, panels, lacking, notes });
+                groups.push(Group::new(entry.group, entry.folded));
             }
             let Some(group) = groups.last_mut() else { continue };
             let fine = finer.as_ref().map(|finer| &finer[index][place]);
@@ -90,11 +126,11 @@ pub(crate) fn of_each(runs: &[&Analysis], palette: &Palette) -> Vec<Vec<Group>> 
                 });
                 group.panels.push(put_together(&level, fine.as_ref(), &unloaded(&run.phases), palette));
             }
-            join(&mut group.lacking, &told.lacking);
+            join(&mut group.lacking, told.lacking.iter());
             // How to read what is not there is no use.
             if !told.panels.is_empty() {
-                join(&mut group.notes, &told.notes);
-                join(&mut group.notes, &fine.map(|fine| zoomed(told, fine)).unwrap_or_default());
+                group.bins.extend(bins(told, fine));
+                join(&mut group.notes, told.notes.iter().filter(|note| !note.starts_with(BINS)));
             }
         }
         all.push(groups);
@@ -113,18 +149,12 @@ fn top(shown: &[Vec<Shown>], place: usize, axis: &str) -> f64 {
 }
 
 /// Adds what is not there yet.
-fn join(all: &mut Vec<String>, more: &[String]) {
-    for text in more.iter().filter(|text| !text.is_empty()) {
+fn join<'a>(all: &mut Vec<String>, more: impl Iterator<Item = &'a String>) {
+    for text in more.filter(|text| !text.is_empty()) {
         if !all.contains(text) {
             all.push(text.clone());
         }
     }
-}
-
-/// What the notes of the same in finer bins say that others do not.
-fn zoomed(shown: &Shown, finer: &Shown) -> Vec<String> {
-    let new = finer.notes.iter().filter(|note| !shown.notes.contains(note));
-    new.map(|note| format!("Where less than half of the time is shown: {note}")).collect()
 }
 
 /// The time axis of all with the bins of every chart, and with such that all lines together keep within their room, where
@@ -133,7 +163,7 @@ fn scenes(runs: &[&Analysis]) -> (Scene<'static>, Option<Scene<'static>>) {
     let lines: usize = runs.iter().map(|run| lines_of(run)).sum();
     let most_bins = (POINTS / lines.max(1) as f64).min(FINEST_BINS);
     let scene = |most_bins| Scene { theme: &Theme::LIGHT, time: time_axis(runs), most_bins };
-    (scene(bins::MOST), (most_bins >= 2.0 * bins::MOST).then(|| scene(most_bins)))
+    (scene(MOST), (most_bins >= 2.0 * MOST).then(|| scene(most_bins)))
 }
 
 /// About how many lines the panels of a run have. Streams have theirs in three panels, and seven of TCP.
@@ -198,13 +228,7 @@ pub(crate) fn of_all(runs: &[&Analysis], names: &[String], palette: &Palette) ->
     let (scene, finer) = scenes(runs);
     let quiet = runs.first().map(|run| unloaded(&run.phases)).unwrap_or_default();
     let colours = run_colours(&Theme::LIGHT, runs.len());
-    let mut group = Group {
-        title: "All runs on shared axes",
-        folded: false,
-        panels: Vec::new(),
-        lacking: Vec::new(),
-        notes: Vec::new(),
-    };
+    let mut group = Group::new("All runs on shared axes", false);
     let named: Vec<Named<'_>> =
         runs.iter().zip(names).zip(colours).map(|((run, name), colour)| Named { run, name, colour }).collect();
     if runs.iter().any(|run| pooled_packets(run).next().is_some()) {

@@ -50,8 +50,8 @@ pub(crate) fn write_group(page: &mut Markup, group: &Group, level: usize, scope:
         for text in &group.lacking {
             page.element("p", &[("class", "lacking")], text);
         }
-        for text in &group.notes {
-            page.element("p", &[("class", "note")], text);
+        for text in group.notes() {
+            page.element("p", &[("class", "note")], &text);
         }
     };
     // What is folded and empty would be a riddle: it says what is lacking at once.
