@@ -23,7 +23,7 @@ pub(crate) enum Command {
     Server(ServerArguments),
     /// Run a test against a server, record it and say what it found
     Run(RunArguments),
-    /// See bufferbloat on this very machine: a bloated and a well-managed virtual link, measured and compared
+    /// See bufferbloat on this very machine: a bloated and a well-managed virtual link, measured, compared and reported
     Demo(DemoArguments),
     /// Virtual links for experiments
     Lab(LabArguments),

@@ -9,7 +9,7 @@ use crate::axis::{Axis, Unit};
 use crate::bins::MOST;
 use crate::charts::OVER_TIME;
 use crate::charts::comparison::delay_axis;
-use crate::delay_panel::{increase, loss_strokes, nanoseconds, pooled_packets};
+use crate::delay_panel::{loss_strokes, nanoseconds, pooled_packets};
 use crate::figure::{Dash, Fill, Scale};
 use crate::page::{time_axis, unloaded};
 use crate::rate_panel::direction_word;
@@ -18,7 +18,6 @@ use crate::text::{quantile, unknown};
 use crate::theme::Theme;
 use crate::time_chart::{Scene, Shown};
 use crate::time_panel::{Area, Quantity, TimeLine, TimePanel, shared_top};
-use crate::words;
 
 /// Points of all finer lines together: enough to zoom into, and pages stay small.
 const POINTS: f64 = 220_000.0;
@@ -286,7 +285,7 @@ fn delays(runs: &[Named<'_>], scene: &Scene<'_>) -> TimePanel {
     let bins = scene.bins(FINEST);
     let mut panel = TimePanel::new("Round-trip delay", Quantity::Delay, "delay", DELAY_HEIGHT);
     panel.how = "all probes".to_owned();
-    panel.heads = vec!["idle P50", "load P50", "load P95", "increase", "lost"];
+    panel.heads = vec!["idle P50", "load P50", "load P95"];
     for Named { run, name, colour } in runs {
         let binned = bins.delays(pooled_packets(run));
         let ends = |bin: &crate::bins::DelayBin| {
@@ -304,8 +303,6 @@ fn delays(runs: &[Named<'_>], scene: &Scene<'_>) -> TimePanel {
             delays.idle.as_ref().map_or_else(unknown, |statistics| quantile(statistics.p50)),
             load.map_or_else(unknown, |statistics| quantile(statistics.p50)),
             load.map_or_else(unknown, |statistics| quantile(statistics.p95)),
-            increase(delays),
-            words::count(run.loss.lost),
         ];
         let points = binned.iter().map(|bin| (bin.at, bin.median.map(nanoseconds))).collect();
         panel.lines.push(line(name, points, colour, figures));
