@@ -97,11 +97,9 @@ struct Measured {
 
 /// Writes everything on one page for a browser.
 fn write_report(results: &[Measured], folder: &Path) -> Result<PathBuf, Failure> {
-    let run = |measured| {
-        let Measured { recording, analysis, .. } = measured;
-        ReportedRun { recording, analysis }
-    };
-    let page = report(&results.iter().map(run).collect::<Vec<_>>())?;
+    let runs: Vec<ReportedRun<'_>> =
+        results.iter().map(|Measured { recording, analysis, .. }| ReportedRun { recording, analysis }).collect();
+    let page = report(&runs)?;
     let path = folder.join("report.html");
     write(&path, page.as_bytes(), true)?;
     Ok(path)

@@ -9,6 +9,16 @@ const STYLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.css.zst"))
 const SCRIPT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.js.zst"));
 const SCRIPT_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/report.js.sha256"));
 
+/// The notices of everything that the program contains, and what begins those for the chart library.
+const NOTICES: &str = include_str!("../../../../THIRD-PARTY.md");
+const LIBRARY: &str = "## Apache ECharts\n";
+
+/// The notices that have to go with the chart library, up to the next section.
+fn notices() -> &'static str {
+    let section = NOTICES.split_once(LIBRARY).map_or("", |(_, after)| after);
+    section.split_once("\n## ").map_or(section, |(section, _)| section).trim()
+}
+
 /// The whole file.
 pub(crate) fn written(
     title: &str,
@@ -63,6 +73,10 @@ pub(crate) fn written(
                 ". This page holds everything it shows and asks nobody for anything."
             ),
         );
+        page.within("details", &[("class", "notices")], |page| {
+            page.element("summary", &[], "Charts are drawn by Apache ECharts, which is in this page: its notices");
+            page.element("pre", &[("tabindex", "0")], notices());
+        });
     });
     page.raw("<script type=\"application/json\" id=\"data\">");
     page.raw(&json_in_html(data));
@@ -75,4 +89,24 @@ pub(crate) fn written(
 fn unpacked(packed: &[u8]) -> Result<String, ViewError> {
     let octets = zstd::decode_all(packed).map_err(|error| ViewError::Library(error.to_string()))?;
     String::from_utf8(octets).map_err(|error| ViewError::Library(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_notices_of_the_chart_library_are_whole() {
+        for holder in ["The Apache Software Foundation", "Baidu Inc.", "Mike Bostock"] {
+            assert!(notices().contains(holder), "{holder}");
+        }
+        assert!(!notices().contains("Inter Project"));
+    }
+
+    #[test]
+    fn the_script_cannot_end_early() {
+        let script = unpacked(SCRIPT).unwrap();
+        assert!(!script.contains("</script") && !script.contains("<!--"));
+        assert!(!unpacked(STYLE).unwrap().contains("</style"));
+    }
 }
