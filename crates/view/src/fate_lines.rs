@@ -110,14 +110,14 @@ mod tests {
 
     #[test]
     fn a_run_without_fates_says_nothing() {
-        assert_eq!(lines(&run(None, None)), Vec::<String>::new());
+        assert_eq!(told(&run(None, None)).lines(), Vec::<String>::new());
     }
 
     #[test]
     fn directions_stand_apart_and_only_the_extraordinary_is_remarked() {
         let reordering = Some(Reordering { reordered: 4, ..Reordering::default() });
         let up = PacketFate { duplicated: Some(9), reordering, late: 2, ..fate(1000, 12) };
-        let lines = lines(&run(Some(&direction(&up)), Some(&direction(&fate(1000, 0)))));
+        let lines = told(&run(Some(&direction(&up)), Some(&direction(&fate(1000, 0))))).lines();
         assert_eq!(
             lines,
             [
@@ -133,7 +133,7 @@ mod tests {
     fn what_cannot_be_attributed_is_a_range() {
         let open = PacketFate { unattributed: 37, share_most: 0.05, loss_runs: None, ..fate(1000, 13) };
         let window = DirectionFate { evidence: Evidence::Window, ..direction(&open) };
-        let lines = lines(&run(None, Some(&window)));
+        let lines = told(&run(None, Some(&window))).lines();
         assert!(lines[1].contains("1.3 % to 5.0 %"), "{lines:?}");
         assert_eq!(lines[2], "  down: 37 were lost on one way or the other; the server's own count is not whole");
     }

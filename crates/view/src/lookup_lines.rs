@@ -138,7 +138,7 @@ mod tests {
         run.name_lookups.groups[1].times.load = None;
         run.name_lookups.groups[1].loaded_over_unloaded = None;
         assert_eq!(
-            lookups(&run),
+            lookups(&run).lines(),
             [
                 "                              idle P50  loaded P50  loaded P95  times  no answer",
                 "  server, random, A, IPv4      20.0 ms     50.0 ms        lost    2.5       25 %",
@@ -176,7 +176,7 @@ mod tests {
         assert!(short_flows(&run).is_empty());
         run.short_flows.groups = vec![TransferGroup { kind, transfers, loaded_over_unloaded: Some(8.0) }];
         assert_eq!(
-            short_flows(&run),
+            short_flows(&run).lines(),
             [
                 "                   idle P50  loaded P50  loaded P95  times  rate loaded  failed",
                 "  Download 100 kB    100 ms      800 ms        lost    8.0  1.00 Mbit/s    10 %",

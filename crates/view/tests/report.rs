@@ -1,5 +1,7 @@
 //! The report as a file: what stands in it, and what never may.
 
+#![allow(clippy::large_stack_arrays, reason = "a few analyses fit on the stack of a test")]
+
 mod pages;
 mod synthetic;
 

@@ -62,7 +62,7 @@ pub(super) fn show_round_trip(run: &Analysis, scene: &Scene<'_>) -> Shown {
     panel.how = "median of each probe flow".into();
     panel.headline = Some(("increase under load, median".to_owned(), increase(&run.round_trip_delay)));
     if let Some(all) = panel.lines.last_mut().filter(|line| line.name.is_empty()) {
-        all.name = "all probes".to_owned();
+        all.name = "all probes".into();
         all.figures = figures(&run.round_trip_delay);
     }
     panel.facts.push(format!("packets: {}", crate::words::loss(run.loss)));

@@ -101,7 +101,7 @@ mod tests {
     fn nothing_that_others_wrote_is_read_as_html() {
         let mut page = Markup::default();
         page.within("p", &[("title", "a\" onclick=\"alert(1)")], |page| {
-            page.text("</script><img src=x onerror='x'>&\u{202E}")
+            page.text("</script><img src=x onerror='x'>&\u{202E}");
         });
         assert_eq!(
             page.finish(),

@@ -284,7 +284,7 @@ struct Named<'a> {
 fn delays(runs: &[Named<'_>], scene: &Scene<'_>) -> TimePanel {
     let bins = scene.bins(FINEST);
     let mut panel = TimePanel::new("Round-trip delay", Quantity::Delay, "delay", DELAY_HEIGHT);
-    panel.how = "all probes".to_owned();
+    panel.how = "all probes".into();
     panel.heads = vec!["idle P50", "load P50", "load P95"];
     for Named { run, name, colour } in runs {
         let binned = bins.delays(pooled_packets(run));
@@ -314,7 +314,7 @@ fn rates(runs: &[Named<'_>], scene: &Scene<'_>, direction: Direction) -> TimePan
     let series = || runs.iter().flat_map(|named| &named.run.goodput(direction).sum_series);
     let bins = scene.bins(series().map(|point| point.over.as_secs_f64()).fold(0.0, f64::max));
     let mut panel = TimePanel::new(direction_word(direction), Quantity::Rate, "rate", RATE_HEIGHT);
-    panel.how = "sum of all streams".to_owned();
+    panel.how = "sum of all streams".into();
     panel.heads = vec!["sum, mean over the load"];
     for Named { run, name, colour } in runs {
         let goodput = run.goodput(direction);

@@ -195,29 +195,19 @@ fn swatch(page: &mut Markup, panel: &Panel, index: usize) {
 
 /// The panel for who cannot see it.
 fn in_words(panel: &Panel) -> String {
-    let mut words = format!("{} over time", panel.plot.title);
-    if !panel.how.is_empty() {
-        words.push_str(&format!(", {}", panel.how));
-    }
-    words.push('.');
-    if let Some((what, figure)) = &panel.headline {
-        words.push_str(&format!(" {what}: {figure}."));
-    }
+    let how = if panel.how.is_empty() { String::new() } else { format!(", {}", panel.how) };
+    let mut said = vec![format!("{} over time{how}", panel.plot.title)];
+    said.extend(panel.headline.iter().map(|(what, figure)| format!("{what}: {figure}")));
     for (line, figures) in panel.plot.lines.iter().zip(&panel.figures).filter(|(line, _)| !line.n.is_empty()) {
-        let told = panel.heads.iter().zip(figures).map(|(head, figure)| format!("{head} {figure}"));
-        let told: Vec<String> = told.collect();
+        let told: Vec<String> =
+            panel.heads.iter().zip(figures).map(|(head, figure)| format!("{head} {figure}")).collect();
         if !told.is_empty() {
-            words.push_str(&format!(" {}: {}.", line.n, told.join(", ")));
+            said.push(format!("{}: {}", line.n, told.join(", ")));
         }
     }
-    for (name, figure) in panel.rows.iter().filter(|(_, figure)| !figure.is_empty()) {
-        words.push_str(&format!(" {name}: {figure}."));
-    }
-    for fact in &panel.facts {
-        words.push_str(&format!(" {fact}."));
-    }
-    if let Some(beyond) = &panel.beyond {
-        words.push_str(&format!(" Beyond the axis: {beyond}."));
-    }
-    words
+    let rows = panel.rows.iter().filter(|(_, figure)| !figure.is_empty());
+    said.extend(rows.map(|(name, figure)| format!("{name}: {figure}")));
+    said.extend(panel.facts.iter().cloned());
+    said.extend(panel.beyond.iter().map(|beyond| format!("Beyond the axis: {beyond}")));
+    said.join(". ") + "."
 }

@@ -2,6 +2,7 @@
 
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::PhaseDelays;
+use rrul_analysis::metrics::page_load_statistics::LoadStatistics;
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::flow::Direction;
 use rrul_model::units::Delay;
@@ -99,7 +100,7 @@ fn page(run: &Analysis, loaded: bool) -> String {
     let mean = if loaded {
         page.loaded.as_ref().and_then(|loads| loads.mean_ns)
     } else {
-        page.unloaded.as_ref().and_then(|loads| loads.whole_mean_ns())
+        page.unloaded.as_ref().and_then(LoadStatistics::whole_mean_ns)
     };
     mean.map_or_else(unknown, seconds)
 }
