@@ -3,58 +3,19 @@
 #![allow(clippy::large_stack_arrays, reason = "a few analyses fit on the stack of a test")]
 
 mod pages;
+mod recordings;
 mod synthetic;
 
+use recordings::page;
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::{FailedFlow, PhaseDelays};
 use rrul_analysis::validity::{Reason, Severity, Validity};
-use rrul_model::environment::Environment;
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
-use rrul_model::plan::TestPlan;
-use rrul_model::recording::{AbsentFamily, Clocks, Header, Recording};
-use rrul_view::report::{ReportedRun, report};
+use rrul_model::recording::AbsentFamily;
+use rrul_view::report::report;
 use rrul_view::{Style, ViewError, text_summary};
 use synthetic::{Made, label, nothing};
-
-/// What stands around an analysis that was made up.
-fn recording(run: &Analysis) -> Recording {
-    let plan = TestPlan {
-        name: run.plan.clone(),
-        title: "a test".to_owned(),
-        spec: String::new(),
-        phases: Vec::new(),
-        sample_interval: std::time::Duration::from_millis(100),
-        link_layer: None,
-        entries: Vec::new(),
-    };
-    let header = Header {
-        format: "rrul-recording/1".to_owned(),
-        title: run.title.clone(),
-        created: run.created.clone(),
-        plan,
-        flows: Vec::new(),
-        phases: run.phases.clone(),
-        families: run.families.clone(),
-        absent_families: run.absent_families.clone(),
-        server_name: run.server_name.clone(),
-        server_addresses: Vec::new(),
-        clocks: Clocks::default(),
-        line_rate: None,
-        client: Environment { host: run.title.clone(), cores: 4, ..Environment::default() },
-        server: Environment::default(),
-        imported: None,
-    };
-    Recording { header, frames: Vec::new(), end: None }
-}
-
-/// The report of these runs.
-fn page(runs: &[Analysis]) -> String {
-    let recordings: Vec<Recording> = runs.iter().map(recording).collect();
-    let runs: Vec<ReportedRun<'_>> =
-        runs.iter().zip(&recordings).map(|(analysis, recording)| ReportedRun { recording, analysis }).collect();
-    report(&runs).expect("a report can be written")
-}
 
 /// What of a page is neither script nor style nor data.
 fn visible(page: &str) -> String {
@@ -158,6 +119,15 @@ fn zooming_finds_finer_bins_in_the_same_unit() {
     assert_eq!(steps.len(), 2, "{steps:?}");
     assert!(steps[1] < steps[0] / 1.9, "{steps:?}");
     assert_eq!(download["unit"], "Mbit/s");
+}
+
+#[test]
+fn only_what_is_stacked_is_read_as_such() {
+    let data = data(&page(&[Made::pfifo().analysis()]));
+    let stacked = |plot: &&serde_json::Value| plot["stacked"] == true;
+    let titles: Vec<&str> =
+        data["plots"].as_array().unwrap().iter().filter(stacked).map(|plot| plot["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["Download", "Upload"], "the panels of streams on each other");
 }
 
 #[test]

@@ -42,6 +42,8 @@ export interface Plot {
   quiet: [number, number][];
   lines: LineLook[];
   bands: { c: number; o: number }[];
+  /** Whether lines stand on each other: then each is worth the height of its band. */
+  stacked: boolean;
   levels: LevelData[];
   rules: [number, string][];
   strokes: [number, number[]][];
@@ -129,6 +131,6 @@ export function valueAt(points: Points, seconds: number): number | null {
 export function inWords(value: number | null, unit: string): string {
   if (value === null) return "–";
   const size = Math.abs(value);
-  const digits = size === 0 || Number.isInteger(value) ? 0 : size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0;
+  const digits = size === 0 || (unit === "" && Number.isInteger(value)) ? 0 : size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0;
   return unit === "" ? value.toFixed(digits) : `${value.toFixed(digits)}\u00a0${unit}`;
 }

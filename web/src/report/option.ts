@@ -104,7 +104,7 @@ export function option(
   }
   plot.bands.forEach((band, index) => {
     const ends = level.bands[index];
-    if (ends === undefined) return;
+    if (ends === undefined || (plot.stacked && hidden.has(index))) return;
     const [lower, upper] = ends;
     const low = data(lower);
     const rise = upper.values.map((value, place) => {

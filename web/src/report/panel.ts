@@ -225,7 +225,12 @@ export class Panel {
 
   /** Every value of this panel at a moment. */
   valuesAt(seconds: number): (number | null)[] {
-    return this.level.lines.map((points) => valueAt(points, seconds));
+    const { lines, bands } = this.level;
+    return lines.map((points, index) => {
+      const value = valueAt(points, seconds);
+      const below = this.plot.stacked ? bands[index]?.[0] : undefined;
+      return value === null || below === undefined ? value : value - (valueAt(below, seconds) ?? 0);
+    });
   }
 
   /** Shows what is read at a moment; `leading` is the panel that a reader is in. */

@@ -139,7 +139,15 @@ pub(crate) fn of_each(runs: &[&Analysis], palette: &Palette) -> Vec<Vec<Group>> 
 
 /// What each run shows, entry by entry.
 fn shown_of(runs: &[&Analysis], scene: &Scene<'_>) -> Vec<Vec<Shown>> {
-    runs.iter().map(|run| OVER_TIME.iter().map(|entry| (entry.show)(run, scene)).collect()).collect()
+    let of_run = |run: &&Analysis| OVER_TIME.iter().map(|entry| (entry.show)(run, scene)).collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let parts = runs.chunks(runs.len().div_ceil(threads).max(1));
+        let parts: Vec<_> =
+            parts.map(|part| scope.spawn(move || part.iter().map(of_run).collect::<Vec<Vec<Shown>>>())).collect();
+        let joined = parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.flatten().collect()
+    })
 }
 
 /// Where the axis of this name ends for all runs, base units.

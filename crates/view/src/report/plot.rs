@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use super::palette::Palette;
 use crate::axis::Axis;
 use crate::figure::{Dash, Scale};
-use crate::time_panel::TimePanel;
+use crate::time_panel::{Area, TimeLine, TimePanel};
 
 /// A number with four significant figures, a whole one without a point: a line is thicker than what is left out.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,6 +57,8 @@ pub(crate) struct Plot {
     pub(crate) lines: Vec<LineLook>,
     /// Behind the lines.
     pub(crate) bands: Vec<BandLook>,
+    /// Whether lines stand on each other: then each is worth the height of its band.
+    pub(crate) stacked: bool,
     /// What is drawn of the whole time, and of less of it: bins of one width, and of a smaller one where there is room.
     pub(crate) levels: Vec<Level>,
     /// Horizontal rules: value and meaning.
@@ -189,9 +191,22 @@ impl Plot {
             rules: panel.rules.iter().map(|(value, words)| (Figure(*value / size), words.clone())).collect(),
             lines: lines.collect(),
             bands: bands.collect(),
+            stacked: is_stacked(panel),
             levels,
         }
     }
+}
+
+/// Whether each band of a panel reaches up to the line of its place, the lowest of them from nought.
+fn is_stacked(panel: &TimePanel) -> bool {
+    let Some(first) = panel.areas.first() else { return false };
+    let ends_in_its_line = |(area, line): (&Area, &TimeLine)| {
+        let tops = area.range.iter().map(|(at, ends)| (*at, ends.map(|ends| ends.1)));
+        tops.eq(line.points.iter().copied())
+    };
+    panel.areas.len() < panel.lines.len()
+        && first.range.iter().filter_map(|(_, ends)| *ends).all(|(low, _)| low == 0.0)
+        && panel.areas.iter().zip(&panel.lines).all(ends_in_its_line)
 }
 
 impl Level {
