@@ -9,6 +9,9 @@ const STYLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.css.zst"))
 const SCRIPT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.js.zst"));
 const SCRIPT_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/report.js.sha256"));
 
+/// Nothing may be fetched from anywhere, and of scripts only this one may run. Styles of single elements, as charts have, may.
+const POLICY: &str = include_str!("../../../../web/src/report/policy.txt");
+
 /// The notices of everything that the program contains, and what begins those for the chart library.
 const NOTICES: &str = include_str!("../../../../THIRD-PARTY.md");
 const LIBRARY: &str = "## Apache ECharts\n";
@@ -28,10 +31,7 @@ pub(crate) fn written(
     data: &str,
 ) -> Result<String, ViewError> {
     let (style, script) = (unpacked(STYLE)?, unpacked(SCRIPT)?);
-    // Nothing may be fetched from anywhere, and of scripts only this one may run.
-    let policy = format!(
-        "default-src 'none'; script-src '{SCRIPT_HASH}'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    );
+    let policy = POLICY.trim().replace("{script}", SCRIPT_HASH);
     let mut page = Markup::default();
     page.raw("<!doctype html>\n<html lang=\"en\">\n");
     page.within("head", &[], |page| {
