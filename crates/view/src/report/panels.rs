@@ -21,8 +21,9 @@ use crate::time_panel::{Area, Quantity, TimeLine, TimePanel, shared_top};
 
 /// Points of all finer lines together: enough to zoom into, and pages stay small.
 const POINTS: f64 = 220_000.0;
-/// Most bins of a line.
+/// Most bins of a line where the page is zoomed, and fewest of one where so many runs share the page that it would grow too large.
 const FINEST_BINS: f64 = 600.0;
+const FEWEST_BINS: f64 = 60.0;
 /// Bins of delay are no finer, seconds.
 const FINEST: f64 = 0.2;
 /// Pixels.
@@ -168,9 +169,10 @@ fn join<'a>(all: &mut Vec<String>, more: impl Iterator<Item = &'a String>) {
 /// those are finer.
 fn scenes(runs: &[&Analysis]) -> (Scene<'static>, Option<Scene<'static>>) {
     let lines: usize = runs.iter().map(|run| lines_of(run)).sum();
-    let most_bins = (POINTS / lines.max(1) as f64).min(FINEST_BINS);
+    let room = POINTS / lines.max(1) as f64;
+    let (wide, most_bins) = (room.clamp(FEWEST_BINS, MOST), room.min(FINEST_BINS));
     let scene = |most_bins| Scene { theme: &Theme::LIGHT, time: time_axis(runs), most_bins };
-    (scene(MOST), (most_bins >= 2.0 * MOST).then(|| scene(most_bins)))
+    (scene(wide), (most_bins >= 2.0 * MOST).then(|| scene(most_bins)))
 }
 
 /// About how many lines the panels of a run have. Streams have theirs in three panels, and seven of TCP.

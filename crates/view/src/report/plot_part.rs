@@ -176,21 +176,9 @@ fn legend(page: &mut Markup, panel: &Panel) {
 /// A piece of the line.
 fn swatch(page: &mut Markup, panel: &Panel, index: usize) {
     let line = &panel.plot.lines[index];
-    let dash = ["", "5 3", "1.5 2.5"][usize::from(line.d.min(2))];
-    let width = if line.w.0 < 1.8 { "1.8" } else { "2.6" };
-    let colour = format!("stroke:var(--c{})", line.c);
-    page.within("svg", &[("width", "24"), ("height", "8"), ("aria-hidden", "true")], |page| {
-        let attributes = [
-            ("x1", "0"),
-            ("x2", "24"),
-            ("y1", "4"),
-            ("y2", "4"),
-            ("style", colour.as_str()),
-            ("stroke-width", width),
-            ("stroke-dasharray", dash),
-        ];
-        page.within("line", &attributes, |_| {});
-    });
+    let width = if line.w.0 < 1.8 { "" } else { " thick" };
+    let (class, colour) = (format!("d{}{width}", line.d), format!("border-color:var(--c{})", line.c));
+    page.within("i", &[("class", &class), ("style", &colour)], |_| {});
 }
 
 /// The panel for who cannot see it.

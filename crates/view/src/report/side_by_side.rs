@@ -15,6 +15,9 @@ use crate::score_lines::seconds;
 use crate::text::{quantile, unknown};
 use crate::words;
 
+/// Most runs beside the first that have a sentence of their own.
+const TOLD: usize = 3;
+
 /// A row: its name, and the figure of a run.
 struct Row {
     name: &'static str,
@@ -60,6 +63,10 @@ pub(crate) fn table(runs: &[&Analysis], names: &[String]) -> DataTable {
 /// What each further run changed against the first, a sentence each.
 pub(crate) fn sentences(runs: &[&Analysis], names: &[String]) -> Vec<String> {
     let [first, others @ ..] = runs else { return Vec::new() };
+    // Of many runs the table is shorter to read.
+    if others.len() > TOLD {
+        return Vec::new();
+    }
     let sentence = |(run, name): (&&Analysis, &String)| {
         let delays: [&PhaseDelays; 2] = [&first.round_trip_delay, &run.round_trip_delay];
         format!("Under load, {}.", improvement_sentence([&names[0], name], delays))

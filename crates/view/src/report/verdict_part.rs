@@ -22,34 +22,46 @@ pub(crate) fn write(page: &mut Markup, run: &Analysis, header: &Header, level: u
     let verdict = run.validity.verdict;
     page.within("section", &[("class", "verdict")], |page| {
         page.element(heading(level), &[], "In words");
+        // Whoever reads figures that say nothing has to know it first.
+        if verdict != Verdict::Valid {
+            badge(page, run);
+        }
         if let Some(felt) = &run.scores.in_words {
             page.element("p", &[("class", "felt")], &unbroken(felt));
         }
         for line in score_lines::lead(run).iter().filter(|line| Some(*line) != run.scores.in_words.as_ref()) {
             page.element("p", &[("class", "score")], &unbroken(line));
         }
-        page.within("p", &[("class", "badge-line")], |page| {
-            let class = match verdict {
-                Verdict::Valid => "badge valid",
-                Verdict::Doubtful => "badge doubtful",
-                Verdict::Invalid => "badge invalid",
-            };
-            page.element("strong", &[("class", class)], words::verdict_word(verdict));
-            page.text(" ");
-            page.text(match verdict {
-                Verdict::Valid => "Nothing speaks against these numbers.",
-                Verdict::Doubtful => "The numbers may be off; the reasons stand below.",
-                Verdict::Invalid => "The numbers say nothing about the network; the reasons stand below.",
-            });
-            if let Some(confidence) = run.validity.confidence {
-                page.text(" ");
-                page.text(words::confidence(confidence));
-            }
-        });
+        if verdict == Verdict::Valid {
+            badge(page, run);
+        }
         tiles(page, run);
     });
     reasons(page, run, level);
     absent(page, run, header, level);
+}
+
+/// Whether to trust the figures, in a word and a sentence.
+fn badge(page: &mut Markup, run: &Analysis) {
+    let verdict = run.validity.verdict;
+    page.within("p", &[("class", "badge-line")], |page| {
+        let class = match verdict {
+            Verdict::Valid => "badge valid",
+            Verdict::Doubtful => "badge doubtful",
+            Verdict::Invalid => "badge invalid",
+        };
+        page.element("strong", &[("class", class)], words::verdict_word(verdict));
+        page.text(" ");
+        page.text(match verdict {
+            Verdict::Valid => "Nothing speaks against these numbers.",
+            Verdict::Doubtful => "The numbers may be off; the reasons stand below.",
+            Verdict::Invalid => "The numbers say nothing about the network; the reasons stand below.",
+        });
+        if let Some(confidence) = run.validity.confidence {
+            page.text(" ");
+            page.text(words::confidence(confidence));
+        }
+    });
 }
 
 /// A sentence in which no number is torn from its unit at the end of a line.
