@@ -12,7 +12,7 @@
 //! - [`har`]: page loads in the form that other tools read
 //! - [`flent_export`]: a run in the form of Flent
 //! - [`tidy_export`]: every series and every sample as rows of a table
-//! - [`report()`]: everything as one page of HTML
+//! - [`report`]: everything as one page of HTML
 //! - [`theme`]: the colours of charts
 
 pub mod chart;

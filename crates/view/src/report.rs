@@ -83,12 +83,18 @@ pub fn report(runs: &[ReportedRun<'_>]) -> Result<String, ViewError> {
     }
     let palette = Palette::of(runs.len());
     let names = words::run_names(&analyses);
-    let together = (runs.len() > 1).then(|| panels::of_all(&analyses, &names, &palette));
-    let drawn_together = if runs.len() > 1 { drawings::of_all(&analyses)? } else { Vec::new() };
-    let groups = panels::of_each(&analyses, &palette);
+    let several = runs.len() > 1;
+    // What is of all runs and what is of each takes about as long, and neither waits for the other.
+    let (together, drawn_together, groups) = std::thread::scope(|scope| {
+        let together = scope.spawn(|| several.then(|| panels::of_all(&analyses, &names, &palette)));
+        let drawn = scope.spawn(|| if several { drawings::of_all(&analyses) } else { Ok(Vec::new()) });
+        let groups = panels::of_each(&analyses, &palette);
+        (joined(together), joined(drawn), groups)
+    });
+    let drawn_together = drawn_together?;
     let mut parts = Vec::new();
     for ((run, name), groups) in runs.iter().zip(&names).zip(groups) {
-        let drawings = drawings::of_one(run.analysis, runs.len() > 1)?;
+        let drawings = drawings::of_one(run.analysis, several)?;
         parts.push(RunPart { run: *run, name: name.clone(), groups, drawings });
     }
     let title = match analyses.as_slice() {
@@ -141,6 +147,11 @@ pub fn report(runs: &[ReportedRun<'_>]) -> Result<String, ViewError> {
         Vec::new()
     };
     document::written(&title, &palette, &links, &body.finish(), &serde_json::to_string(&data)?)
+}
+
+/// What a thread has made; its panic goes on here.
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Numbers of what the script draws, in the order in which it is written.

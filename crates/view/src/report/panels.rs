@@ -3,6 +3,7 @@
 use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
+use super::joined;
 use super::palette::Palette;
 use super::plot::{Plot, Vertical};
 use crate::axis::{Axis, Unit};
@@ -146,8 +147,8 @@ fn shown_of(runs: &[&Analysis], scene: &Scene<'_>) -> Vec<Vec<Shown>> {
         let parts = runs.chunks(runs.len().div_ceil(threads).max(1));
         let parts: Vec<_> =
             parts.map(|part| scope.spawn(move || part.iter().map(of_run).collect::<Vec<Vec<Shown>>>())).collect();
-        let joined = parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.flatten().collect()
+        let parts = parts.into_iter().map(joined);
+        parts.flatten().collect()
     })
 }
 
