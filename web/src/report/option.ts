@@ -37,22 +37,22 @@ function short(value: number): string {
 /** The horizontal axis over this stretch in so many pixels. */
 export function timeAxis(from: number, to: number, width: number, ink: (index: number) => string): object {
   const step = niceStep((to - from) / Math.max(width / 80, 2));
-  const onTick = (value: number) => Math.abs(value / step - Math.round(value / step)) < 1e-6;
+  // Places of its own, or the library would count from the left end, wherever a zoom has put that.
+  const ticks: number[] = [];
+  for (let place = Math.ceil(from / step - 1e-9); place * step <= to * (1 + 1e-9); place += 1) ticks.push(place * step);
   return {
     type: "value",
     min: from,
     max: to,
-    interval: step,
     axisLine: { onZero: false, lineStyle: { color: ink(COLOUR.axis) } },
-    axisTick: { show: false },
-    splitLine: { show: true, lineStyle: { color: ink(COLOUR.grid) }, showMinLine: false, showMaxLine: false },
+    axisTick: { show: false, customValues: ticks },
+    splitLine: { show: true, lineStyle: { color: ink(COLOUR.grid) } },
     axisLabel: {
       color: ink(COLOUR.muted),
       fontSize: 11.5,
       fontFamily: FONT,
       hideOverlap: true,
-      showMinLabel: onTick(from),
-      showMaxLabel: onTick(to),
+      customValues: ticks,
       formatter: (value: number) => `${short(value)} s`,
     },
   };
