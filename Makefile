@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 CARGO ?= cargo
 NPM ?= npm
-BUNDLE := web/dist/chart-library.js
+BUNDLES := web/dist/chart-library.js web/dist/report.js web/dist/report.css
 MODULES := web/node_modules/.package-lock.json
 
 .PHONY: help build demo test check bench gallery accuracy web tools
@@ -20,17 +20,17 @@ $(MODULES): web/package-lock.json web/package.json | tools
 	$(NPM) ci --prefix web
 	@touch $@
 
-$(BUNDLE): $(MODULES) $(wildcard web/src/*)
+$(BUNDLES) &: $(MODULES) $(wildcard web/src/* web/src/*/*)
 	$(NPM) run --silent bundle --prefix web
-	@touch $@
+	@touch $(BUNDLES)
 
-web: $(BUNDLE)
+web: $(BUNDLES)
 
 build: tools web ## the program, optimised: target/release/rrul
 	$(CARGO) build --release -p rrul
 	@echo "target/release/rrul is ready; try: make demo"
 
-demo: build ## a bloated link and a managed one, measured, compared and drawn, without server or root
+demo: build ## a bloated link and a managed one, measured, compared, drawn and reported, without server or root
 	@# 1 says that a result is doubtful, with the reason above: the demo has been seen all the same.
 	target/release/rrul demo || [ $$? -eq 1 ]
 

@@ -31,7 +31,7 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Run many tests from one file: every combination of what varies, again and again, and compare them
     Batch(BatchArguments),
-    /// See bufferbloat on this very machine: a bloated and a well-managed virtual link, measured and compared
+    /// See bufferbloat on this very machine: a bloated and a well-managed virtual link, measured, compared and reported
     Demo(DemoArguments),
     /// Virtual links for experiments
     Lab(LabArguments),
@@ -41,6 +41,9 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// Draw recordings
     Plot(PlotArguments),
+    /// Write recordings as one page for a browser: verdict, charts to zoom and read, every figure, what is missing
+    #[command(after_help = REPORT_HELP)]
+    Report(ReportArguments),
     /// Write what a recording holds in a form that other tools read
     Convert(ConvertArguments),
     /// What there is: plans, charts, flow types, links, link layers, metrics, scores
@@ -284,6 +287,30 @@ pub(crate) struct PlotArguments {
     #[arg(long, default_value = "light", value_name = "THEME")]
     pub(crate) theme: ThemeChoice,
     /// Write over a chart that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// What is to be known of `rrul report` beside its arguments.
+const REPORT_HELP: &str = "\
+The page is one file. It opens from disk, needs no network and asks nobody for anything; it prints well, too.
+Of several recordings it has a comparison first, then each, on shared axes. Files of Flent work as far as they go.
+The same recordings give the same file.
+
+Example: rrul report before.rrul after.rrul -o change.html";
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    /// The recordings, in the order in which they are to stand
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Where to write it [default: NAME.html of the first recording, in this folder]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Give scores although the server is farther away than the specification allows
+    #[arg(long)]
+    pub(crate) score_anyway: bool,
+    /// Write over a file that is there
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     interruption::end_quietly_on_broken_pipe();
     let command = Arguments::parse().command;
     match &command {
-        Command::Compare(_) | Command::Plot(_) => rrul_engine::heap::keep(),
+        Command::Compare(_) | Command::Plot(_) | Command::Report(_) => rrul_engine::heap::keep(),
         _ => rrul_engine::heap::share(),
     }
     let done = match command {
@@ -58,6 +58,7 @@ fn main() -> ExitCode {
         Command::Show(arguments) => commands::show::execute(&arguments),
         Command::Compare(arguments) => commands::compare::execute(&arguments),
         Command::Plot(arguments) => commands::plot::execute(&arguments),
+        Command::Report(arguments) => commands::report::execute(&arguments),
         Command::Convert(arguments) => commands::convert::execute(&arguments),
         Command::List(arguments) => commands::list::execute(arguments.what),
         Command::GuardTerminal => {

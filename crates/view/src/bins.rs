@@ -10,7 +10,7 @@ use rrul_model::units::Delay;
 use crate::axis::nice_step;
 
 /// Most bins across a chart: finer than about 5 pixels each, lines become a smear.
-const MOST: f64 = 160.0;
+pub(crate) const MOST: f64 = 160.0;
 
 /// Equal bins, whose edges are multiples of their width on the run's clock, over a stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,9 +24,14 @@ pub(crate) struct Bins {
 impl Bins {
     /// Bins over `from` to `to` seconds, as fine as fits and not finer than `finest` seconds.
     pub(crate) fn over(from: f64, to: f64, finest: f64) -> Self {
-        let width = nice_step(((to - from) / MOST).max(finest).max(1e-6));
+        Self::at_most(MOST, from, to, finest)
+    }
+
+    /// The same with at most so many bins: a surface that can be zoomed has use for more than the pixels it has.
+    pub(crate) fn at_most(most: f64, from: f64, to: f64, finest: f64) -> Self {
+        let width = nice_step(((to - from) / most).max(finest).max(1e-6));
         let first = (from / width).floor();
-        let count = ((to / width).ceil() - first).clamp(1.0, MOST + 2.0) as usize;
+        let count = ((to / width).ceil() - first).clamp(1.0, most + 2.0) as usize;
         Self { width, first, count }
     }
 

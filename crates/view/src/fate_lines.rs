@@ -6,14 +6,14 @@ use rrul_analysis::{Analysis, Evidence};
 use rrul_model::flow::Direction;
 use rrul_model::phase::Phase;
 
-use crate::table::Table;
+use crate::table::{Table, Told};
 use crate::words;
 
 /// What stands above the lines.
 pub(crate) const HEADING: &str = "Packets of the UDP probes lost, by direction";
 
 /// A line for each direction, and below them what is out of the ordinary. Empty for a run that tells nothing of it.
-pub(crate) fn lines(run: &Analysis) -> Vec<String> {
+pub(crate) fn told(run: &Analysis) -> Told {
     let mut table = Table::default();
     table.row(["", "idle", "loaded", "after", "in all"]);
     let mut remarks = Vec::new();
@@ -24,11 +24,10 @@ pub(crate) fn lines(run: &Analysis) -> Vec<String> {
         remarks.extend(remark(fate).map(|text| format!("  {direction}: {text}")));
     }
     if remarks.is_empty() && ways.iter().all(|(_, fate)| fate.is_none()) && run.icmp_messages.is_empty() {
-        return Vec::new();
+        return Told::default();
     }
-    let mut lines = table.lines();
-    lines.extend(remarks);
-    lines.extend(run.icmp_messages.iter().map(|messages| {
+    let mut below: Vec<String> = remarks;
+    below.extend(run.icmp_messages.iter().map(|messages| {
         let sender = match messages.sender {
             Sender::Server => "the server",
             Sender::Path => "a host on the way",
@@ -36,7 +35,7 @@ pub(crate) fn lines(run: &Analysis) -> Vec<String> {
         let (name, message) = (&messages.flow.name, &messages.message);
         format!("  ICMP from {sender} of {name}: {message}, {}", words::counted(messages.count as usize, "message"))
     }));
-    lines
+    Told { table, below, ..Told::default() }
 }
 
 fn share(fate: Option<&PacketFate>) -> String {
@@ -111,14 +110,14 @@ mod tests {
 
     #[test]
     fn a_run_without_fates_says_nothing() {
-        assert_eq!(lines(&run(None, None)), Vec::<String>::new());
+        assert_eq!(told(&run(None, None)).lines(), Vec::<String>::new());
     }
 
     #[test]
     fn directions_stand_apart_and_only_the_extraordinary_is_remarked() {
         let reordering = Some(Reordering { reordered: 4, ..Reordering::default() });
         let up = PacketFate { duplicated: Some(9), reordering, late: 2, ..fate(1000, 12) };
-        let lines = lines(&run(Some(&direction(&up)), Some(&direction(&fate(1000, 0)))));
+        let lines = told(&run(Some(&direction(&up)), Some(&direction(&fate(1000, 0))))).lines();
         assert_eq!(
             lines,
             [
@@ -134,7 +133,7 @@ mod tests {
     fn what_cannot_be_attributed_is_a_range() {
         let open = PacketFate { unattributed: 37, share_most: 0.05, loss_runs: None, ..fate(1000, 13) };
         let window = DirectionFate { evidence: Evidence::Window, ..direction(&open) };
-        let lines = lines(&run(None, Some(&window)));
+        let lines = told(&run(None, Some(&window))).lines();
         assert!(lines[1].contains("1.3 % to 5.0 %"), "{lines:?}");
         assert_eq!(lines[2], "  down: 37 were lost on one way or the other; the server's own count is not whole");
     }

@@ -12,6 +12,7 @@
 //! - [`har`]: page loads in the form that other tools read
 //! - [`flent_export`]: a run in the form of Flent
 //! - [`tidy_export`]: every series and every sample as rows of a table
+//! - [`report`]: everything as one page of HTML
 //! - [`theme`]: the colours of charts
 
 pub mod chart;
@@ -24,6 +25,7 @@ pub mod grouping;
 pub mod har;
 mod host_lines;
 pub mod improvement;
+pub mod report;
 pub mod svg;
 pub mod text;
 pub mod theme;
@@ -53,6 +55,7 @@ mod run_colours;
 mod run_heading;
 mod sample;
 mod score_lines;
+mod sections;
 mod statistics_words;
 mod stream_lines;
 mod table;

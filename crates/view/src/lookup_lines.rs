@@ -11,12 +11,12 @@ use rrul_model::units::Delay;
 
 use crate::octet_lines::size;
 use crate::rate_panel::direction_word;
-use crate::table::Table;
+use crate::table::{Table, Told};
 use crate::text::{quantile, unknown};
 use crate::words;
 
 /// How long look-ups of names took.
-pub(crate) fn lookups(run: &Analysis) -> Vec<String> {
+pub(crate) fn lookups(run: &Analysis) -> Told {
     let groups = &run.name_lookups.groups;
     let told = |group: &&LookupGroup| !group.times.is_empty();
     let shape = Shape::of(&groups.iter().map(|group| (group.kind.class, group.kind.family)));
@@ -34,11 +34,11 @@ pub(crate) fn lookups(run: &Analysis) -> Vec<String> {
         let of = |statistics: &LookupStatistics| statistics.time;
         table.named_row(&name, cells(&group.times, of, group.loaded_over_unloaded, None));
     }
-    if found { table.lines() } else { Vec::new() }
+    if found { table.into() } else { Told::default() }
 }
 
 /// How long short flows took.
-pub(crate) fn short_flows(run: &Analysis) -> Vec<String> {
+pub(crate) fn short_flows(run: &Analysis) -> Told {
     let groups = &run.short_flows.groups;
     let told = |group: &&TransferGroup| !group.transfers.is_empty();
     let shape = Shape::of(&groups.iter().map(|group| (group.kind.class, group.kind.family)));
@@ -54,7 +54,7 @@ pub(crate) fn short_flows(run: &Analysis) -> Vec<String> {
         let rate = rate.map_or_else(unknown, |rate| rate.to_string());
         table.named_row(&name, cells(&group.transfers, of, group.loaded_over_unloaded, Some(rate)));
     }
-    if found { table.lines() } else { Vec::new() }
+    if found { table.into() } else { Told::default() }
 }
 
 fn cells<T>(
@@ -138,7 +138,7 @@ mod tests {
         run.name_lookups.groups[1].times.load = None;
         run.name_lookups.groups[1].loaded_over_unloaded = None;
         assert_eq!(
-            lookups(&run),
+            lookups(&run).lines(),
             [
                 "                              idle P50  loaded P50  loaded P95  times  no answer",
                 "  server, random, A, IPv4      20.0 ms     50.0 ms        lost    2.5       25 %",
@@ -176,7 +176,7 @@ mod tests {
         assert!(short_flows(&run).is_empty());
         run.short_flows.groups = vec![TransferGroup { kind, transfers, loaded_over_unloaded: Some(8.0) }];
         assert_eq!(
-            short_flows(&run),
+            short_flows(&run).lines(),
             [
                 "                   idle P50  loaded P50  loaded P95  times  rate loaded  failed",
                 "  Download 100 kB    100 ms      800 ms        lost    8.0  1.00 Mbit/s    10 %",

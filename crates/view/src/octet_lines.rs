@@ -6,17 +6,17 @@ use rrul_model::flow::Direction;
 use rrul_model::units::BitRate;
 
 use crate::rate_panel::direction_word;
-use crate::table::Table;
+use crate::table::{Table, Told};
 use crate::words;
 
 /// Shares below this are not worth a column of their own.
 const WORTH_TELLING: f64 = 0.01;
 
 /// The lines below the heading; none when nothing was loaded.
-pub(crate) fn octet_lines(run: &Analysis) -> Vec<String> {
-    let Some(load) = &run.link_octets.load else { return Vec::new() };
+pub(crate) fn told(run: &Analysis) -> Told {
+    let Some(load) = &run.link_octets.load else { return Told::default() };
     if load.both.goodput_octets == 0 {
-        return Vec::new();
+        return Told::default();
     }
     let accounts = Direction::ALL.map(|direction| (direction, &load.of(direction).all));
     let told = |share: fn(&Account) -> Option<f64>| {
@@ -42,15 +42,14 @@ pub(crate) fn octet_lines(run: &Analysis) -> Vec<String> {
         cells.extend(estimated.then(|| percent(self::estimated(account))));
         table.named_row(direction_word(direction), cells);
     }
-    let mut lines = table.lines();
-    lines.push(format!(
+    let delivered = format!(
         "  Delivered: {} down, {} up, {} in all ({}).",
         size(load.down.all.goodput_octets),
         size(load.up.all.goodput_octets),
         size(load.both.goodput_octets),
         BitRate(load.both.goodput_bps)
-    ));
-    lines
+    );
+    Told { table, below: vec![delivered], ..Told::default() }
 }
 
 fn thinning(account: &Account) -> Option<f64> {
@@ -113,7 +112,7 @@ mod tests {
     #[test]
     fn each_direction_says_what_it_carried_and_for_what() {
         assert_eq!(
-            octet_lines(&run()),
+            told(&run()).lines(),
             [
                 "                carried   ACKs  measuring  sent again",
                 "  Download  20.1 Mbit/s  1.0 %     0.50 %      0.40 %",
@@ -134,7 +133,7 @@ mod tests {
         load.down.all.acknowledgements =
             Some(Acknowledgements { sent: 10, received: 7, thinning: Some(0.3), per_data_segment: None });
         load.down.all.estimated_octets = 151_000_000;
-        let lines = octet_lines(&run);
+        let lines = told(&run).lines();
         for word in ["docsis", "its ACKs missing", "estimated"] {
             assert!(lines[0].contains(word), "{lines:#?}");
         }
@@ -145,6 +144,6 @@ mod tests {
 
     #[test]
     fn without_load_there_is_nothing_to_say() {
-        assert!(octet_lines(&Analysis::default()).is_empty());
+        assert!(told(&Analysis::default()).is_empty());
     }
 }

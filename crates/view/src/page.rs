@@ -290,7 +290,7 @@ fn cut(text: &str, style: TextStyle, room: f64) -> String {
 }
 
 /// The stretches without load, seconds.
-fn unloaded(phases: &[PhaseWindow]) -> Vec<(f64, f64)> {
+pub(crate) fn unloaded(phases: &[PhaseWindow]) -> Vec<(f64, f64)> {
     let stretches = phases.iter().filter(|entry| entry.phase != Phase::Load);
     stretches.map(|entry| (entry.window.from.seconds(), entry.window.to.seconds())).collect()
 }

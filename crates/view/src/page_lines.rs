@@ -6,7 +6,7 @@ use rrul_analysis::metrics::page_loads::PageLoads;
 
 use crate::lookup_lines::Shape;
 use crate::score_lines::seconds;
-use crate::table::Table;
+use crate::table::{Table, Told};
 use crate::text::unknown;
 use crate::words;
 
@@ -49,12 +49,12 @@ fn count(number: u64) -> Option<String> {
     (number > 0).then(|| words::count(number))
 }
 
-/// The lines of the table, and below it why loads failed; none without pages.
-pub(crate) fn lines(run: &Analysis) -> Vec<String> {
+/// The table, and below it why loads failed; none without pages.
+pub(crate) fn told(run: &Analysis) -> Told {
     let pages: Vec<&PageLoads> =
         run.page_loads.iter().filter(|page| page.unloaded.is_some() || page.loaded.is_some()).collect();
     if pages.is_empty() {
-        return Vec::new();
+        return Told::default();
     }
     let conditions = || pages.iter().flat_map(|page| [&page.unloaded, &page.loaded]).flatten();
     let columns: Vec<&Column> =
@@ -87,12 +87,10 @@ pub(crate) fn lines(run: &Analysis) -> Vec<String> {
         });
         below.extend(reasons);
     }
-    let mut lines = table.lines();
     if pages.iter().filter_map(|page| page.loaded.as_ref()).any(|loaded| loaded.failed + loaded.capped > 0) {
-        lines.push("  Under load, what failed or was given up counts as its cap.".to_owned());
+        below.insert(0, "  Under load, what failed or was given up counts as its cap.".to_owned());
     }
-    lines.extend(below);
-    lines
+    Told { table, below, ..Told::default() }
 }
 
 fn name(page: &PageLoads, shape: &Shape) -> String {

@@ -9,7 +9,7 @@ use rrul_analysis::scores::web::WebScore;
 use rrul_model::flow::Direction;
 use rrul_model::units::Delay;
 
-use crate::table::Table;
+use crate::table::{Table, Told};
 
 /// The lines that lead the summary: the main score, and one sentence. Nothing without any.
 pub(crate) fn lead(run: &Analysis) -> Vec<String> {
@@ -63,8 +63,8 @@ pub(crate) fn seconds(nanoseconds: i64) -> String {
 /// What stands above the table.
 pub(crate) const HEADING: &str = "Scores";
 
-/// The lines of the table; none where nothing is scored.
-pub(crate) fn lines(scores: &Scores) -> Vec<String> {
+/// The table; empty where nothing is scored.
+pub(crate) fn told(scores: &Scores) -> Told {
     let mut table = Table::default();
     if let Some(composite) = &scores.composite {
         table.row(["composite", &whole(composite)]);
@@ -102,7 +102,7 @@ pub(crate) fn lines(scores: &Scores) -> Vec<String> {
         let all = optimum.items.len();
         table.row(["optimum of the specification", &format!("{} of {all} met{unknown}", optimum.met)]);
     }
-    table.left_lines()
+    Told { table, words: true, ..Told::default() }
 }
 
 fn whole(composite: &Composite) -> String {

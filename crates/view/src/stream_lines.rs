@@ -11,7 +11,7 @@ use rrul_model::units::Delay;
 
 use crate::label::{Naming, names};
 use crate::rate_panel::direction_word;
-use crate::table::Table;
+use crate::table::{Table, Told};
 use crate::text::{quantile, unknown};
 use crate::words::{self, added};
 
@@ -19,7 +19,7 @@ use crate::words::{self, added};
 const LIMITED: f64 = 0.1;
 
 /// How the streams of the load share each direction, and what else is to be known of them.
-pub(crate) fn sharing(run: &Analysis) -> Vec<String> {
+pub(crate) fn sharing(run: &Analysis) -> Told {
     let mut table = Table::default();
     table.row(["", "mean", "P5", "shares"]);
     let mut found = false;
@@ -39,13 +39,10 @@ pub(crate) fn sharing(run: &Analysis) -> Vec<String> {
         jain_row(&mut table, &format!("  {} families", sharing.families.len()), sharing.jain_families, shares);
     }
     if !found {
-        return Vec::new();
+        return Told::default();
     }
-    let mut lines = table.lines();
-    lines.extend(
-        Direction::ALL.into_iter().flat_map(|direction| remarks(run, direction)).map(|line| format!("  {line}")),
-    );
-    lines
+    let remarks = Direction::ALL.into_iter().flat_map(|direction| remarks(run, direction));
+    Told { table, below: remarks.map(|line| format!("  {line}")).collect(), ..Told::default() }
 }
 
 /// Nothing where there is nothing to share among: one class, one family.
@@ -90,10 +87,10 @@ fn starved(sharing: &DirectionSharing) -> Option<String> {
 }
 
 /// What new connections met.
-pub(crate) fn connections(run: &Analysis) -> Vec<String> {
+pub(crate) fn connections(run: &Analysis) -> Told {
     let connections = &run.connections;
     if connections.flows.is_empty() {
-        return Vec::new();
+        return Told::default();
     }
     let mut table = Table::default();
     table.row(["", "idle P50", "loaded P50", "loaded P95", "over 1 s", "SYN again", "failed"]);
@@ -108,7 +105,7 @@ pub(crate) fn connections(run: &Analysis) -> Vec<String> {
             table.named_row(words::family_name(entry.family), connection_cells(&entry.phases));
         }
     }
-    table.lines()
+    table.into()
 }
 
 fn connection_cells(phases: &ConnectionPhases) -> [String; 6] {
@@ -127,7 +124,7 @@ fn connection_cells(phases: &ConnectionPhases) -> [String; 6] {
 }
 
 /// How long octets took from write to read.
-pub(crate) fn stream_delay(run: &Analysis) -> Vec<String> {
+pub(crate) fn stream_delay(run: &Analysis) -> Told {
     let mut table = Table::default();
     table.row(["", "idle P50", "loaded P50", "loaded P95", "added, P50", "added, P95"]);
     let mut found = false;
@@ -148,5 +145,5 @@ pub(crate) fn stream_delay(run: &Analysis) -> Vec<String> {
             ],
         );
     }
-    if found { table.lines() } else { Vec::new() }
+    if found { table.into() } else { Told::default() }
 }

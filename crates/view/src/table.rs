@@ -1,9 +1,47 @@
 //! Aligned columns for a terminal.
 
 /// Lines of cells: the first column stands left, the others right.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
+}
+
+/// What a summary says of one thing: a table, and lines below it. Either may be empty.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Told {
+    /// Figures.
+    pub(crate) table: Table,
+    /// Whether the table is one of words, with every column left, and without heads of columns.
+    pub(crate) words: bool,
+    /// Remarks below it, each two columns in from the left.
+    pub(crate) below: Vec<String>,
+}
+
+impl Told {
+    /// Whether nothing is said.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table.rows.is_empty() && self.below.is_empty()
+    }
+
+    /// The lines for a terminal.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines = if self.words { self.table.left_lines() } else { self.table.lines() };
+        lines.extend(self.below.iter().cloned());
+        lines
+    }
+}
+
+impl From<Table> for Told {
+    fn from(table: Table) -> Self {
+        Self { table, ..Self::default() }
+    }
+}
+
+impl Table {
+    /// The cells, line by line; lines may be of different lengths.
+    pub(crate) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
 }
 
 impl Table {

@@ -4,7 +4,7 @@ use rrul_analysis::Analysis;
 use rrul_model::phase::Phase;
 
 use crate::axis::Axis;
-use crate::bins::Bins;
+use crate::bins::{self, Bins};
 use crate::chart::Drawing;
 use crate::error::ViewError;
 use crate::page::{Page, time_axis};
@@ -21,12 +21,14 @@ pub(crate) struct Scene<'a> {
     pub(crate) theme: &'a Theme,
     /// The time axis, seconds.
     pub(crate) time: Axis,
+    /// Most bins over it.
+    pub(crate) most_bins: f64,
 }
 
 impl Scene<'_> {
     /// Bins over the time axis, not finer than so many seconds.
     pub(crate) fn bins(&self, finest: f64) -> Bins {
-        Bins::over(self.time.min, self.time.max, finest)
+        Bins::at_most(self.most_bins, self.time.min, self.time.max, finest)
     }
 }
 
@@ -39,6 +41,16 @@ pub(crate) struct Shown {
     pub(crate) lacking: Vec<String>,
     /// How to read it; told once.
     pub(crate) notes: Vec<String>,
+}
+
+/// Something that can be shown over time beside other things, on a surface of its own making.
+pub(crate) struct OverTime {
+    /// What it stands under; those of one group follow each other.
+    pub(crate) group: &'static str,
+    /// Whether it is shown only to those who ask.
+    pub(crate) folded: bool,
+    /// What it shows of a run.
+    pub(crate) show: fn(&Analysis, &Scene<'_>) -> Shown,
 }
 
 /// Draws a chart of one to eight runs over the whole of their time.
@@ -63,7 +75,7 @@ pub(crate) fn draw_within(
         return Err(ViewError::Runs { chart, takes: "one to eight runs", given: runs.len() });
     }
     let names = words::run_names(runs);
-    let scene = Scene { theme, time };
+    let scene = Scene { theme, time, most_bins: bins::MOST };
     let shown: Vec<Shown> = runs.iter().map(|run| show(run, &scene)).collect();
     let mut page = Page::new(theme, title(runs, &names), time, phases(runs.first().copied()));
     introduce(&mut page, runs, &names);

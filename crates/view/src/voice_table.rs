@@ -4,17 +4,17 @@ use rrul_analysis::metrics::voip::{Voip, VoipClass};
 use rrul_analysis::metrics::voip_quality::VoipQuality;
 
 use crate::rate_panel::direction_word;
-use crate::table::Table;
+use crate::table::{Table, Told};
 use crate::words;
 
 /// What stands above the table.
 pub(crate) const HEADING: &str = "Voice calls (G.711, losses concealed): opinion score, 4.4 at best, 1 at worst";
 
-/// The lines of the table; none without voice streams.
-pub(crate) fn lines(voip: &Voip) -> Vec<String> {
+/// The table; empty without voice streams.
+pub(crate) fn told(voip: &Voip) -> Told {
     let told: Vec<&VoipClass> = voip.classes.iter().filter(|class| class.idle.or(class.load).is_some()).collect();
     if told.is_empty() {
-        return Vec::new();
+        return Told::default();
     }
     let mut table = Table::default();
     table.row(["", "score idle", "loaded", "lost", "over 30 ms late", "delay added, P50"]);
@@ -33,7 +33,7 @@ pub(crate) fn lines(voip: &Voip) -> Vec<String> {
         ];
         table.named_row(&format!("{} {}", direction_word(class.direction), class.class), cells);
     }
-    table.lines()
+    table.into()
 }
 
 fn score(quality: Option<&VoipQuality>) -> String {

@@ -4,6 +4,7 @@
 
 mod over_time;
 mod pages;
+mod recordings;
 mod synthetic;
 
 use std::time::Duration;
@@ -196,6 +197,29 @@ fn extreme_runs_are_drawn_and_told_and_told_without_a_word_that_is_no_number() {
         }))
     });
     outcome.expect("the renderer starts").expect("every case holds");
+}
+
+#[test]
+fn extreme_runs_have_a_report_without_a_figure_that_is_no_number() {
+    let config = Config { cases: 12, failure_persistence: None, ..Config::default() };
+    let seed = proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(config, seed);
+    let outcome = runner.run(&(analysis().prop_map(over_time), analysis().prop_map(over_time)), |(first, second)| {
+        for runs in [vec![first.clone()], vec![first, second]] {
+            let page = recordings::page(&runs);
+            let (words, rest) = page.split_once("id=\"data\">").unwrap();
+            let (data, _) = rest.split_once("</script>").unwrap();
+            let (_, words) = words.split_once("</style>").unwrap();
+            for text in [words, data] {
+                for word in ["NaN", "inf,", "inf\"", ">inf"] {
+                    prop_assert!(!text.contains(word), "{} in {}", word, &text[text.find(word).unwrap_or(0)..][..80]);
+                }
+            }
+            prop_assert!(serde_json::from_str::<serde_json::Value>(data).is_ok());
+        }
+        Ok(())
+    });
+    outcome.unwrap();
 }
 
 #[test]

@@ -76,6 +76,10 @@ fn measure(folder: &Path) -> Result<Vec<Finding>, String> {
     findings.push(seconds("overview of a recording", overview, 0.3));
     let ecdf = timed(|| rrul(&["plot", "--force", "--chart", "ecdf", "-o", "ecdf.svg"], &hundred[..25]))?;
     findings.push(seconds("ECDF over 25 recordings", ecdf, 0.6));
+    let reported = timed(|| rrul(&["report", "--force", "-o", "report.html"], &hundred[..10]))?;
+    findings.push(seconds("report of 10 recordings", reported, 2.0));
+    let octets = fs::metadata(folder.join("report.html")).map_err(|error| error.to_string())?.len();
+    findings.push(Finding { what: "its size".to_owned(), measured: octets as f64 / 1e6, limit: 3.0, unit: "MB" });
     let compared = timed(|| rrul(&["compare"], &hundred))?;
     findings.push(seconds("comparison of 100 recordings", compared, 5.0));
     let memory = compared.megabytes;

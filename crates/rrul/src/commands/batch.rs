@@ -16,11 +16,14 @@ use crate::batch::document::Document;
 use crate::batch::journal::{Entry, Journal};
 use crate::batch::setting::Setting;
 use crate::batch::{Turn, execution, turns};
-use crate::commands::compare;
 use crate::commands::lab::{link_named, make_possible};
 use crate::commands::show::style;
+use crate::commands::{compare, report};
 use crate::failure::Failure;
 use crate::{interruption, plan_book};
+
+/// Most recordings in one report: more are no page that anybody reads.
+const MOST_REPORTED: usize = 24;
 
 /// What a run takes beside its plan: connecting, clocks, the end.
 const AROUND: Duration = Duration::from_secs(2);
@@ -164,11 +167,24 @@ fn pause(length: Duration, stop: &AtomicBool) {
     }
 }
 
+/// Writes the report of all recordings or, where those are too many for a page, of the first.
+fn reported(files: &[PathBuf], folder: &Path) -> Result<(), Failure> {
+    let path = folder.join("report.html");
+    let shown = &files[..files.len().min(MOST_REPORTED)];
+    report::renew(shown, &path)?;
+    let which = if shown.len() < files.len() { format!(", of the first {MOST_REPORTED}") } else { String::new() };
+    println!("report{which}: {}", path.display());
+    Ok(())
+}
+
 /// What all of it amounts to, so far: the settings against each other.
 fn conclude(document: &Document, journal: &Journal, all: &[Turn<'_>]) -> Result<(), Failure> {
     let names: Vec<String> =
         all.iter().filter_map(|turn| journal.done(&turn.name)).flat_map(|entry| entry.recordings.clone()).collect();
     let files: Vec<PathBuf> = names.iter().map(|name| journal.folder().join(name)).collect();
+    if !files.is_empty() {
+        reported(&files, journal.folder())?;
+    }
     let side_by_side = document.run.len() > 1;
     if files.len() < 2 || side_by_side {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `rrul demo`: a bloated and a well-managed virtual link, measured, compared and drawn.
+//! `rrul demo`: a bloated and a well-managed virtual link, measured, compared, drawn and reported.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,14 +13,16 @@ use rrul_engine::environment::Privacy;
 use rrul_lab::{Lab, Link};
 use rrul_model::flow::AddressFamily;
 use rrul_model::plan::TestPlan;
+use rrul_model::recording::Recording;
 use rrul_view::Theme;
 use rrul_view::charts::CHARTS;
+use rrul_view::report::{ReportedRun, report};
 use rrul_view::text_comparison;
 
 use crate::Outcome;
 use crate::arguments::DemoArguments;
 use crate::commands::lab::{link_named, make_possible, server_in};
-use crate::commands::plot::{Look, draw};
+use crate::commands::plot::{Look, draw, write};
 use crate::commands::run::{outcome, seed_from};
 use crate::commands::show::{print_summary, style};
 use crate::failure::Failure;
@@ -47,7 +49,7 @@ pub(crate) fn execute(arguments: &DemoArguments) -> Result<Outcome, Failure> {
         print_summary(&analysis);
         let written = measurement.path?;
         compared.push(ComparedRun::of(&written.to_string_lossy(), &measurement.recording, &analysis));
-        results.push((analysis, written));
+        results.push(Measured { recording: measurement.recording, analysis, path: written });
         if stop.load(Ordering::Relaxed) {
             break;
         }
@@ -56,13 +58,14 @@ pub(crate) fn execute(arguments: &DemoArguments) -> Result<Outcome, Failure> {
         println!("\n{}", text_comparison(&Comparison::new(compared, None), style()));
     }
     println!("written:");
-    for (_, path) in &results {
-        println!("  {}", path.display());
+    println!("  {}", write_report(&results, folder)?.display());
+    for measured in &results {
+        println!("  {}", measured.path.display());
     }
     for path in draw_all(&results, folder)? {
         println!("  {}", path.display());
     }
-    let doubtful = results.iter().any(|(analysis, _)| outcome(analysis) == Outcome::Doubtful);
+    let doubtful = results.iter().any(|measured| outcome(&measured.analysis) == Outcome::Doubtful);
     Ok(if doubtful { Outcome::Doubtful } else { Outcome::Good })
 }
 
@@ -88,10 +91,27 @@ fn over(link: &Link, plan: &TestPlan, stem: &Path, stop: &Arc<AtomicBool>) -> Re
     measurement
 }
 
+/// What was found over one link.
+struct Measured {
+    recording: Recording,
+    analysis: Analysis,
+    path: PathBuf,
+}
+
+/// Writes everything on one page for a browser.
+fn write_report(results: &[Measured], folder: &Path) -> Result<PathBuf, Failure> {
+    let runs: Vec<ReportedRun<'_>> =
+        results.iter().map(|Measured { recording, analysis, .. }| ReportedRun { recording, analysis }).collect();
+    let page = report(&runs)?;
+    let path = folder.join("report.html");
+    write(&path, page.as_bytes(), true)?;
+    Ok(path)
+}
+
 /// Draws every chart that shows one run for each, and every chart of two for both together.
-fn draw_all(results: &[(Analysis, PathBuf)], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn draw_all(results: &[Measured], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut written = Vec::new();
-    for (analysis, recording) in results {
+    for Measured { analysis, path: recording, .. } in results {
         let overview = rrul_view::chart_named("overview").unwrap_or(CHARTS[0]);
         for ending in ["svg", "png"] {
             let stem = recording.file_stem().unwrap_or_default().to_string_lossy();
@@ -100,10 +120,10 @@ fn draw_all(results: &[(Analysis, PathBuf)], folder: &Path) -> Result<Vec<PathBu
             written.push(path);
         }
     }
-    if let ([(before, _), (after, _)], Some(chart)) = (results, rrul_view::chart_named("comparison")) {
+    if let ([before, after], Some(chart)) = (results, rrul_view::chart_named("comparison")) {
         for ending in ["svg", "png"] {
             let path = folder.join(format!("comparison.{ending}"));
-            draw(chart, &[before, after], LOOK, &path)?;
+            draw(chart, &[&before.analysis, &after.analysis], LOOK, &path)?;
             written.push(path);
         }
     }

@@ -7,6 +7,7 @@ pub(crate) mod demo;
 pub(crate) mod lab;
 pub(crate) mod list;
 pub(crate) mod plot;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod server;
 pub(crate) mod show;

@@ -133,7 +133,8 @@ fn draw_all(
     Ok(())
 }
 
-fn write(path: &Path, octets: &[u8], overwrite: bool) -> Result<(), Failure> {
+/// Writes a file, over another one only where that is asked for.
+pub(crate) fn write(path: &Path, octets: &[u8], overwrite: bool) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.write(true);
     let options = if overwrite { options.create(true).truncate(true) } else { options.create_new(true) };

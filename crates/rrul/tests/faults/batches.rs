@@ -52,6 +52,8 @@ fn every_combination_is_run_and_the_settings_are_compared() {
         assert!(std::fs::read_to_string(result(&folder, name).with_extension("log")).unwrap().contains("recording: "));
     }
     assert!(ended.stdout.contains("load 1s (2 runs)"), "{ended:#?}");
+    let page = std::fs::read_to_string(result(&folder, "report.html")).unwrap();
+    assert!(page.contains("load 1s") && page.contains("load 2s"), "the report has both settings");
     // All is there: nothing is run again.
     let again = batch(&folder);
     assert_eq!(again.code, Some(0), "{again:#?}");

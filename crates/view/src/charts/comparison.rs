@@ -143,7 +143,7 @@ pub(super) fn delay(page: &mut Page<'_>, runs: &[&Analysis], names: &[String], l
 }
 
 /// The axis that all runs' delays can be read on, its unit, and its scale.
-fn delay_axis(runs: &[&Analysis]) -> (Axis, Unit, Scale) {
+pub(crate) fn delay_axis(runs: &[&Analysis]) -> (Axis, Unit, Scale) {
     let tops =
         runs.iter().map(|run| readable_top(pooled_packets(run).filter_map(|p| p.delay).map(nanoseconds).collect()));
     let top = tops.clone().fold(0.0, f64::max);

@@ -23,6 +23,9 @@ const HEIGHT: f64 = 180.0;
 /// Bins with fewer than a handful of packets have no median worth drawing.
 const FINEST: f64 = 0.2;
 
+/// The panel of there and back.
+const ROUND_TRIP: &str = "Round-trip delay";
+
 /// Delay by direction over time.
 pub(crate) struct DelayByDirection;
 
@@ -38,6 +41,38 @@ impl Chart for DelayByDirection {
     fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
         time_chart::draw(self.name(), runs, theme, show)
     }
+}
+
+/// Both ways without the round trip above them, for surfaces that have it already.
+pub(super) fn show_ways(run: &Analysis, scene: &Scene<'_>) -> Shown {
+    let mut shown = show(run, scene);
+    shown.panels.retain(|panel| panel.title != ROUND_TRIP);
+    shown
+}
+
+/// The round trip of every probe flow, with all UDP probes together.
+pub(super) fn show_round_trip(run: &Analysis, scene: &Scene<'_>) -> Shown {
+    if run.delay_flows.iter().all(|flow| flow.series.is_empty()) {
+        return Shown { lacking: vec!["No delay probes in this run.".to_owned()], ..Shown::default() };
+    }
+    let bins = scene.bins(FINEST);
+    let flows: Vec<Flow<'_>> =
+        run.delay_flows.iter().map(|flow| (&flow.flow, flow.series.as_slice(), &flow.delays)).collect();
+    let mut panel = panel(ROUND_TRIP, &flows, scene, &bins, pooled_packets(run));
+    panel.how = "median of each probe flow".into();
+    panel.headline = Some(("increase under load, median".to_owned(), increase(&run.round_trip_delay)));
+    if let Some(all) = panel.lines.last_mut().filter(|line| line.name.is_empty()) {
+        all.name = "all probes".into();
+        all.figures = figures(&run.round_trip_delay);
+    }
+    panel.facts.push(format!("packets: {}", crate::words::loss(run.loss)));
+    let notes = vec![
+        super::bins_words(&[bins.width]),
+        "Delay: medians of the packets sent in a bin, a lost packet counting as infinitely late; grey: lowest to highest packet. \
+         Red strokes: lost packets."
+            .to_owned(),
+    ];
+    Shown { panels: vec![panel], notes, lacking: Vec::new() }
 }
 
 fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
@@ -91,7 +126,7 @@ pub(super) fn round_trip(run: &Analysis, scene: &Scene<'_>, bins: &Bins) -> Time
     let chosen = pooled(&run.delay_flows);
     let flows = run.delay_flows.iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(flow, _)| flow);
     let flows: Vec<Flow<'_>> = flows.map(|flow| (&flow.flow, flow.series.as_slice(), &flow.delays)).collect();
-    let mut panel = panel("Round-trip delay", &flows, scene, bins, pooled_packets(run));
+    let mut panel = panel(ROUND_TRIP, &flows, scene, bins, pooled_packets(run));
     panel.headline = Some(("increase under load, median".to_owned(), increase(&run.round_trip_delay)));
     panel
 }

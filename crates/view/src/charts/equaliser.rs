@@ -39,7 +39,8 @@ impl Chart for EqualiserChart {
     }
 }
 
-fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
+/// What it shows of a run.
+pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let lacking = |text: String| Shown { lacking: vec![text], ..Shown::default() };
     if let Some(withheld) = &run.scores.withheld {
         return lacking(format!("No equaliser: {withheld}."));

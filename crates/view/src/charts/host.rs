@@ -40,7 +40,8 @@ impl Chart for Host {
     }
 }
 
-fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
+/// What it shows of a run.
+pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     for point in [ObservationPoint::Client, ObservationPoint::Server] {
         let name = name(point);

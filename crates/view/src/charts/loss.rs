@@ -36,7 +36,8 @@ impl Chart for LossChart {
     }
 }
 
-fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
+/// What it shows of a run.
+pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     for direction in Direction::ALL.into_iter().rev() {
         match run.packet_fate_series.of(direction) {

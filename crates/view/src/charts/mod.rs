@@ -3,7 +3,7 @@
 mod bars;
 mod box_plot;
 mod ccdf;
-mod comparison;
+pub(crate) mod comparison;
 mod competition;
 mod delay;
 mod delay_by_direction;
@@ -28,9 +28,11 @@ mod totals;
 mod upload;
 
 use rrul_analysis::Analysis;
+use rrul_model::flow::Direction;
 
 use crate::chart::Chart;
 use crate::error::ViewError;
+use crate::time_chart::OverTime;
 
 /// Every chart, in the order in which `rrul list charts` prints them.
 pub const CHARTS: &[&dyn Chart] = &[
@@ -59,6 +61,31 @@ pub const CHARTS: &[&dyn Chart] = &[
     &page_waterfall::PageWaterfall,
     &page_ecdf::PageEcdf,
 ];
+
+/// What a page that can be zoomed shows of each run over time, in its order.
+pub(crate) const OVER_TIME: &[OverTime] = &[
+    OverTime { group: DELAY_AND_RATE, folded: false, show: delay_by_direction::show_round_trip },
+    OverTime {
+        group: DELAY_AND_RATE,
+        folded: false,
+        show: |run, scene| direction_rate::show(run, scene, Direction::Down, false),
+    },
+    OverTime {
+        group: DELAY_AND_RATE,
+        folded: false,
+        show: |run, scene| direction_rate::show(run, scene, Direction::Up, false),
+    },
+    OverTime { group: "Delay by direction", folded: false, show: delay_by_direction::show_ways },
+    OverTime { group: "Lost packets", folded: false, show: loss::show },
+    OverTime { group: "How streams share", folded: true, show: share::show },
+    OverTime { group: "How streams share", folded: true, show: fairness::show },
+    OverTime { group: "Scores over time", folded: true, show: equaliser::show },
+    OverTime { group: "TCP at both ends", folded: true, show: tcp::show },
+    OverTime { group: "The hosts", folded: true, show: host::show },
+];
+
+/// The group that stands first.
+const DELAY_AND_RATE: &str = "Delay and rate";
 
 /// How wide the bins of the panels are.
 fn bins_words(widths: &[f64]) -> String {

@@ -38,7 +38,8 @@ impl Chart for Share {
     }
 }
 
-fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
+/// What it shows of a run.
+pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     let mut widths = Vec::new();
     for direction in Direction::ALL {

@@ -4,7 +4,7 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
 use super::{delay_by_direction, direction_rate};
-use crate::bins::Bins;
+use crate::bins::{self, Bins};
 use crate::chart::Drawing;
 use crate::delay_panel::increase;
 use crate::figure::{Scale, TextStyle};
@@ -35,7 +35,7 @@ struct Row {
 pub(super) fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     let names = words::run_names(runs);
     let phases = runs.first().map(|run| run.phases.clone()).unwrap_or_default();
-    let scene = Scene { theme, time: time_axis(runs) };
+    let scene = Scene { theme, time: time_axis(runs), most_bins: bins::MOST };
     let mut page = Page::new(theme, title(runs, &names), scene.time, phases);
     introduce(&mut page, runs, &names);
     let bins = scene.bins(FINEST);

@@ -36,7 +36,8 @@ impl Chart for Tcp {
     }
 }
 
-fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
+/// What it shows of a run.
+pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     for direction in Direction::ALL {
         let streams: Vec<&TcpSeries> =

@@ -7,24 +7,22 @@ use rrul_model::flow::Direction;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
-use super::{Style, added, quantile, unknown};
 use crate::rate_panel::direction_word;
-use crate::table::Table;
+use crate::table::{Table, Told};
+use crate::text::{quantile, unknown};
+use crate::words::added;
 
 /// Which direction bloats. Nothing for a run whose packets were not stamped at both ends.
-pub(super) fn lines(run: &Analysis, style: Style) -> Vec<String> {
+pub(super) fn told(run: &Analysis) -> Told {
     let told = &run.one_way_delay;
-    let Some(clocks) = &told.clocks else { return Vec::new() };
-    let mut lines = vec![String::new(), style.heading("Wait in queues by direction")];
-    match &clocks.skew_uncertain {
-        Some(why) => lines.push(format!("  not known: {why}")),
-        None => lines.extend(table(told)),
-    }
-    lines.extend(notes(told, clocks));
-    lines
+    let Some(clocks) = &told.clocks else { return Told::default() };
+    let mut below: Vec<String> = clocks.skew_uncertain.iter().map(|why| format!("  not known: {why}")).collect();
+    below.extend(notes(told, clocks));
+    let table = if clocks.skew_uncertain.is_none() { table(told) } else { Table::default() };
+    Told { table, below, ..Told::default() }
 }
 
-fn table(told: &OneWayDelay) -> Vec<String> {
+fn table(told: &OneWayDelay) -> Table {
     let mut table = Table::default();
     table.row(["", "idle P50", "loaded P50", "loaded P95", "loaded P99", "loaded max"]);
     for direction in Direction::ALL {
@@ -36,7 +34,7 @@ fn table(told: &OneWayDelay) -> Vec<String> {
         let cells = [of(&delays.idle, |s| s.p50), load(|s| s.p50), load(|s| s.p95), load(|s| s.p99), load(|s| s.max)];
         table.named_row(direction_word(direction), cells);
     }
-    table.lines()
+    table
 }
 
 /// What happened to clocks and routes, and whether both directions add up.
@@ -44,7 +42,7 @@ fn notes(told: &OneWayDelay, clocks: &Clocks) -> Vec<String> {
     let mut notes = Vec::new();
     for segment in &clocks.segments {
         let at = TestTime(segment.from_ns.unwrap_or_default());
-        notes.extend(segment.changes.iter().map(|change| format!("  at {at} {}; taken out", words(change))));
+        notes.extend(segment.changes.iter().map(|change| format!("  at {at} {}; taken out", change_words(change))));
     }
     if let Some(check) = told.check.filter(|check| !check.consistent) {
         let error = Delay(check.median_error_ns);
@@ -53,7 +51,7 @@ fn notes(told: &OneWayDelay, clocks: &Clocks) -> Vec<String> {
     notes
 }
 
-fn words(change: &SegmentChange) -> String {
+fn change_words(change: &SegmentChange) -> String {
     let by = added(Some(Delay(change.by_ns)));
     match (change.what, change.direction, change.family) {
         ("client_clock", ..) => format!("the client's clock stepped by {by}"),

@@ -1,0 +1,174 @@
+//! The report: one page that holds everything that recordings say, in words first, with charts that can be read and zoomed.
+//!
+//! The page needs nothing but itself: style, script and data are in it, and it asks nobody for anything. What words and
+//! figures there are stands in it as HTML, so that it can be read without script, printed, and listened to; the script
+//! draws the charts. The words of others (titles, names of hosts) are only ever text.
+
+mod data_table;
+mod document;
+mod drawings;
+mod environment;
+mod lacking;
+mod markup;
+mod palette;
+mod panels;
+mod plot;
+mod plot_part;
+mod reading;
+mod run_part;
+mod side_by_side;
+mod verdict_part;
+
+use rrul_analysis::Analysis;
+use rrul_model::recording::Recording;
+use serde::Serialize;
+
+use self::drawings::PageDrawing;
+use self::markup::Markup;
+use self::palette::Palette;
+use self::panels::Group;
+use self::plot::Plot;
+use crate::error::ViewError;
+use crate::figure::TextStyle;
+use crate::font::{self, Weight};
+use crate::page::time_axis;
+use crate::words;
+
+/// A recording with what follows from it.
+#[derive(Debug, Clone, Copy)]
+pub struct ReportedRun<'a> {
+    /// What was recorded.
+    pub recording: &'a Recording,
+    /// What it says.
+    pub analysis: &'a Analysis,
+}
+
+/// Words by whose width fonts are compared.
+const SAMPLE: &str = "Round-trip delay under load, 0123456789 ms";
+
+/// Most runs that a title names.
+const NAMED: usize = 3;
+
+/// What the script of the page is told.
+#[derive(Debug, Serialize)]
+struct Data<'a> {
+    /// Colours in both themes, by number.
+    colours: &'a [(&'static str, &'static str)],
+    /// From when to when, seconds.
+    time: [f64; 2],
+    /// Family, sample, and its width at 100 pixels, regular and semibold, in the font that drawings were measured with.
+    font: (&'static str, &'static str, f64, f64),
+    /// By number.
+    plots: Vec<&'a Plot>,
+    /// By number.
+    drawings: Vec<&'a serde_json::Value>,
+}
+
+/// What is written of one run.
+struct RunPart<'a> {
+    run: ReportedRun<'a>,
+    name: String,
+    groups: Vec<Group>,
+    drawings: Vec<PageDrawing>,
+}
+
+/// The report of these recordings, as one HTML file. The same recordings give the same octets.
+///
+/// # Errors
+/// [`ViewError::Runs`] without any recording, and those of charts.
+pub fn report(runs: &[ReportedRun<'_>]) -> Result<String, ViewError> {
+    let analyses: Vec<&Analysis> = runs.iter().map(|run| run.analysis).collect();
+    if runs.is_empty() {
+        return Err(ViewError::Runs { chart: "report", takes: "one recording or more", given: 0 });
+    }
+    let palette = Palette::of(runs.len());
+    let names = words::run_names(&analyses);
+    let several = runs.len() > 1;
+    // What is of all runs and what is of each takes about as long, and neither waits for the other.
+    let (together, drawn_together, groups) = std::thread::scope(|scope| {
+        let together = scope.spawn(|| several.then(|| panels::of_all(&analyses, &names, &palette)));
+        let drawn = scope.spawn(|| if several { drawings::of_all(&analyses) } else { Ok(Vec::new()) });
+        let groups = panels::of_each(&analyses, &palette);
+        (joined(together), joined(drawn), groups)
+    });
+    let drawn_together = drawn_together?;
+    let mut parts = Vec::new();
+    for ((run, name), groups) in runs.iter().zip(&names).zip(groups) {
+        let drawings = drawings::of_one(run.analysis, several)?;
+        parts.push(RunPart { run: *run, name: name.clone(), groups, drawings });
+    }
+    let title = match analyses.as_slice() {
+        [run] => words::title(run),
+        _ if names.len() <= NAMED => names.join(" and "),
+        _ => words::counted(names.len(), "run"),
+    };
+
+    let mut body = Markup::default();
+    let mut numbers = Numbers::default();
+    if let ([part], None) = (parts.as_slice(), &together) {
+        body.element("h1", &[], &title);
+        run_part::write(&mut body, part, 2, &mut numbers);
+    } else {
+        body.element("h1", &[], &title);
+        side_by_side::write(&mut body, &analyses, &names);
+        if let Some(group) = &together {
+            plot_part::toolbar(&mut body);
+            plot_part::write_group(&mut body, group, 2, "all", &mut numbers);
+        }
+        drawings::write(&mut body, &drawn_together, 2, "all", &mut numbers);
+        for (index, part) in parts.iter().enumerate() {
+            let id = format!("run{}", index + 1);
+            body.within("section", &[("class", "run"), ("id", &id)], |body| {
+                body.element("h2", &[], &part.name);
+                run_part::write(body, part, 3, &mut numbers);
+            });
+        }
+    }
+    reading::write(&mut body);
+
+    let time = time_axis(&analyses);
+    let width = |weight| TextStyle::left(100.0, weight, "").width(SAMPLE);
+    let plots = together.iter().chain(parts.iter().flat_map(|part| &part.groups));
+    let data = Data {
+        colours: palette.pairs(),
+        time: [time.min, time.max],
+        font: (font::FAMILY, SAMPLE, width(Weight::Regular), width(Weight::SemiBold)),
+        plots: plots.flat_map(|group| &group.panels).map(|panel| &panel.plot).collect(),
+        drawings: drawn_together
+            .iter()
+            .chain(parts.iter().flat_map(|part| &part.drawings))
+            .map(|d| &d.option)
+            .collect(),
+    };
+    debug_assert_eq!((numbers.plots, numbers.drawings), (data.plots.len(), data.drawings.len()));
+    let links: Vec<(String, &str)> = if parts.len() > 1 {
+        parts.iter().enumerate().map(|(index, part)| (format!("run{}", index + 1), part.name.as_str())).collect()
+    } else {
+        Vec::new()
+    };
+    document::written(&title, &palette, &links, &body.finish(), &serde_json::to_string(&data)?)
+}
+
+/// What a thread has made; its panic goes on here.
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Numbers of what the script draws, in the order in which it is written.
+#[derive(Debug, Default)]
+struct Numbers {
+    plots: usize,
+    drawings: usize,
+}
+
+impl Numbers {
+    fn plot(&mut self) -> usize {
+        self.plots += 1;
+        self.plots - 1
+    }
+
+    fn drawing(&mut self) -> usize {
+        self.drawings += 1;
+        self.drawings - 1
+    }
+}

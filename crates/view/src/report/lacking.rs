@@ -1,0 +1,107 @@
+//! What a run does not have, so that nobody takes what is absent for good.
+
+use rrul_analysis::Analysis;
+use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::recording::Header;
+
+use crate::rate_panel::direction_word;
+use crate::words;
+
+/// Something that was not measured, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lacking {
+    /// What: `IPv6`, `Web pages`.
+    pub(crate) what: String,
+    /// Why, as far as the recording says.
+    pub(crate) why: String,
+}
+
+/// Something that flows of these types measure, and whether the analysis has it.
+struct Part {
+    what: &'static str,
+    types: &'static [&'static str],
+    found: fn(&Analysis) -> bool,
+}
+
+const PARTS: [Part; 8] = [
+    Part {
+        what: "UDP probes",
+        types: &["udp_probe"],
+        found: |run| run.delay_flows.iter().any(|flow| flow.flow.flow_type == "udp_probe" && !flow.series.is_empty()),
+    },
+    Part {
+        what: "ICMP echo",
+        types: &["icmp_echo"],
+        found: |run| run.delay_flows.iter().any(|flow| flow.flow.flow_type == "icmp_echo" && !flow.series.is_empty()),
+    },
+    Part {
+        what: "Web pages",
+        types: &["web_page", "browser_page"],
+        found: |run| run.page_loads.iter().any(|page| page.unloaded.is_some() || page.loaded.is_some()),
+    },
+    Part { what: "Voice", types: &["voip"], found: |run| run.voip.is_some() },
+    Part {
+        what: "Look-ups of names (DNS)",
+        types: &["dns_lookup"],
+        found: |run| run.name_lookups.groups.iter().any(|group| !group.times.is_empty()),
+    },
+    Part {
+        what: "Short flows",
+        types: &["short_flow"],
+        found: |run| run.short_flows.groups.iter().any(|group| !group.transfers.is_empty()),
+    },
+    Part { what: "New TCP connections", types: &["tcp_connect"], found: |run| !run.connections.flows.is_empty() },
+    Part { what: "Transactions", types: &["udp_rr", "tcp_rr"], found: |run| !run.transaction_flows.is_empty() },
+];
+
+/// Everything that was not measured, the gravest first.
+pub(crate) fn lacking(run: &Analysis, header: &Header) -> Vec<Lacking> {
+    let mut all = Vec::new();
+    let mut say = |what: &str, why: String| all.push(Lacking { what: what.to_owned(), why });
+    if let Some(why) = &run.partial {
+        say("The rest of the run", format!("not measured: the recording is not complete: {why}"));
+    }
+    for family in AddressFamily::ALL.iter().filter(|family| !run.families.contains(family)) {
+        let absent = run.absent_families.iter().find(|absent| absent.family == *family);
+        let why = absent.map_or_else(|| "not asked for".to_owned(), |absent| absent.reason.clone());
+        say(words::family_name(*family), format!("not measured: {why}"));
+    }
+    for direction in Direction::ALL {
+        if run.goodput(direction).flows.is_empty() {
+            say(&format!("{} load", direction_word(direction)), "not measured: no streams in this run".to_owned());
+        }
+    }
+    for part in PARTS.iter().filter(|part| !(part.found)(run)) {
+        say(part.what, format!("not measured: {}", why(part, run, header)));
+    }
+    if run.one_way_delay.clocks.is_none() {
+        say("Delay by direction", "not known: no packets that both hosts stamped on both ways".to_owned());
+    } else if let Some(why) = run.one_way_delay.clocks.as_ref().and_then(|clocks| clocks.skew_uncertain.as_ref()) {
+        say("Wait in queues by direction", format!("not known: {why}"));
+    }
+    if run.tcp_series.is_empty() && !(run.up.flows.is_empty() && run.down.flows.is_empty()) {
+        say("TCP at both ends", "not known: no kernel was asked about the streams".to_owned());
+    }
+    if run.markings.paths.is_empty() {
+        say("Markings on the path", "not known: no packets whose marking both hosts saw".to_owned());
+    }
+    if run.processor.is_empty() {
+        say("Load of the processors", "not known: neither host told it".to_owned());
+    }
+    all
+}
+
+/// Why a part is absent: the reason of a flow, or that nothing of the kind was to be.
+fn why(part: &Part, run: &Analysis, header: &Header) -> String {
+    let of_type = |flow_type: &str| part.types.contains(&flow_type);
+    let reason = run.absent_flows.iter().chain(&run.failed_flows).find(|flow| of_type(&flow.flow.flow_type));
+    if let Some(flow) = reason {
+        return flow.reason.clone();
+    }
+    let planned = header.flows.iter().any(|flow| of_type(&flow.flow_type));
+    match (planned, &header.imported) {
+        (true, _) => "planned, and nothing of it is in the recording".to_owned(),
+        (false, Some(imported)) => format!("the file of {} has none", imported.tool),
+        (false, None) => format!("not in plan {}", run.plan),
+    }
+}

@@ -1,0 +1,218 @@
+//! The sections of a summary: a heading, a table, and what is to be said below it. Every surface has the same.
+
+mod by_direction;
+
+use rrul_analysis::Analysis;
+use rrul_analysis::analysis::{DirectionGoodput, Loss, PhaseDelays, TransactionFlow};
+use rrul_analysis::statistics::percentile::DelayStatistics;
+use rrul_model::flow::Direction;
+use rrul_model::observation::ObservationPoint;
+use rrul_model::phase::Phase;
+use rrul_model::units::Delay;
+
+use crate::fate_lines;
+use crate::host_lines;
+use crate::label::{Naming, names};
+use crate::lookup_lines;
+use crate::marking_words::marking_lines;
+use crate::octet_lines;
+use crate::page_lines;
+use crate::rate_panel::direction_word;
+use crate::score_lines;
+use crate::stream_lines;
+use crate::table::{Table, Told};
+use crate::text::{quantile, unknown};
+use crate::voice_table;
+use crate::words::{self, added};
+
+/// A section of the summary.
+#[derive(Debug, Clone)]
+pub(crate) struct Section {
+    /// What it is about.
+    pub(crate) heading: &'static str,
+    /// What it says.
+    pub(crate) told: Told,
+}
+
+/// Every section in which something is said, in the order of the summary.
+pub(crate) fn sections(run: &Analysis) -> Vec<Section> {
+    let all = [
+        (score_lines::HEADING, score_lines::told(&run.scores)),
+        (page_lines::HEADING, page_lines::told(run)),
+        ("Round-trip delay of all probes", delays(run)),
+        ("Round-trip delay of each probe flow", flow_delays(run)),
+        (fate_lines::HEADING, fate_lines::told(run)),
+        ("Wait in queues by direction", by_direction::told(run)),
+        ("Goodput under load", goodput(run)),
+        (voice_table::HEADING, run.voip.as_ref().map(voice_table::told).unwrap_or_default()),
+        ("Sharing under load: Jain's index, 1 is even", stream_lines::sharing(run)),
+        ("Time to connect, new TCP connections", stream_lines::connections(run)),
+        ("Look-ups of names (DNS), from question to answer", lookup_lines::lookups(run)),
+        ("Short flows, each over a new connection, until complete", lookup_lines::short_flows(run)),
+        ("Stream delay, from write to read within a TCP stream", stream_lines::stream_delay(run)),
+        ("On the link under load, IP packets", octet_lines::told(run)),
+        ("Transactions per second, one at a time", transactions(run)),
+        ("Markings on the path", markings(run)),
+        ("The measurement itself", measurement(run)),
+        ("Hosts", Told { below: host_lines::lines(run), ..Told::default() }),
+    ];
+    all.into_iter().filter(|(_, told)| !told.is_empty()).map(|(heading, told)| Section { heading, told }).collect()
+}
+
+/// The names of what delay columns show.
+const DELAY_COLUMNS: [&str; 8] = ["", "min", "P50", "P90", "P95", "P99", "max", "lost"];
+
+fn delays(run: &Analysis) -> Told {
+    if run.delay_flows.is_empty() {
+        return Told::default();
+    }
+    let mut table = Table::default();
+    table.row(DELAY_COLUMNS);
+    let delays = &run.round_trip_delay;
+    let bursts =
+        Direction::ALL.into_iter().any(|way| run.bursts.of(way).is_some_and(|history| history.burst.is_some()));
+    for (name, phase) in PHASES {
+        if let Some(statistics) = delays.of(phase) {
+            table.named_row(name, delay_cells(statistics));
+        }
+        if let Some(unscored) = delays.unscored.as_ref().filter(|_| phase == Phase::Load && bursts) {
+            table.named_row("before that, in the burst", delay_cells(unscored));
+        }
+    }
+    if let Some((load, idle)) = delays.load.as_ref().zip(delays.idle.as_ref()) {
+        table.named_row("above idle P50", increases(load, idle));
+    }
+    table.into()
+}
+
+fn flow_delays(run: &Analysis) -> Told {
+    if run.delay_flows.is_empty() {
+        return Told::default();
+    }
+    let mut table = Table::default();
+    table.row(["", "idle P50", "loaded P50", "loaded P95", "loaded P99", "lost"]);
+    let labels: Vec<_> = run.delay_flows.iter().map(|flow| &flow.flow).collect();
+    for (flow, name) in run.delay_flows.iter().zip(names(&labels, Naming::Probes)) {
+        let PhaseDelays { idle, load, .. } = &flow.delays;
+        let of = |statistics: &Option<DelayStatistics>, pick: fn(&DelayStatistics) -> Option<Delay>| {
+            statistics.as_ref().map_or_else(unknown, |statistics| quantile(pick(statistics)))
+        };
+        let cells =
+            [of(idle, |s| s.p50), of(load, |s| s.p50), of(load, |s| s.p95), of(load, |s| s.p99), share(flow.loss)];
+        table.named_row(&name, cells);
+    }
+    table.into()
+}
+
+/// The phases as this summary names them.
+const PHASES: [(&str, Phase); 3] = [("idle", Phase::Idle), ("loaded", Phase::Load), ("after", Phase::After)];
+
+fn delay_cells(statistics: &DelayStatistics) -> [String; 7] {
+    let DelayStatistics { n, lost, min, p50, p90, p95, p99, max } = *statistics;
+    let [min, p50, p90, p95, p99, max] = [min, p50, p90, p95, p99, max].map(quantile);
+    [min, p50, p90, p95, p99, max, share(Loss { sent: n, lost })]
+}
+
+/// How far each loaded figure lies above the idle median.
+fn increases(load: &DelayStatistics, idle: &DelayStatistics) -> [String; 6] {
+    let DelayStatistics { min, p50, p90, p95, p99, max, .. } = *load;
+    [min, p50, p90, p95, p99, max].map(|loaded| match (loaded, idle.p50) {
+        (Some(loaded), Some(idle)) => added(Some(loaded - idle)),
+        _ => "lost".to_owned(),
+    })
+}
+
+fn goodput(run: &Analysis) -> Told {
+    let directions: Vec<(Direction, &DirectionGoodput)> = Direction::ALL
+        .into_iter()
+        .map(|direction| (direction, run.goodput(direction)))
+        .filter(|(_, goodput)| !goodput.flows.is_empty())
+        .collect();
+    let mut table = Table::default();
+    for (direction, goodput) in &directions {
+        let word = direction_word(*direction);
+        let sum = format!("{word}, sum of {}", words::counted(goodput.flows.len(), "stream"));
+        table.row([&sum, &goodput.sum.to_string()]);
+        table.row(["  mean", &goodput.mean.to_string()]);
+        let labels: Vec<_> = goodput.flows.iter().map(|flow| &flow.flow).collect();
+        for (flow, name) in goodput.flows.iter().zip(names(&labels, Naming::Streams)) {
+            let retransmitted =
+                flow.retransmitted.map_or_else(String::new, |share| format!("{} sent again", words::percent(share)));
+            table.row([&format!("  {name}"), &flow.mean.to_string(), &retransmitted]);
+        }
+    }
+    table.into()
+}
+
+fn transactions(run: &Analysis) -> Told {
+    if run.transaction_flows.is_empty() {
+        return Told::default();
+    }
+    let mut table = Table::default();
+    table.row(["", "idle", "loaded", "after", "unanswered"]);
+    let labels: Vec<_> = run.transaction_flows.iter().map(|flow| &flow.flow).collect();
+    for (flow, name) in run.transaction_flows.iter().zip(names(&labels, Naming::Probes)) {
+        let rate = |phase| per_second(flow, phase);
+        let unanswered: u64 = flow.phases.iter().map(|phase| phase.unanswered).sum();
+        table.named_row(&name, [rate(Phase::Idle), rate(Phase::Load), rate(Phase::After), words::count(unanswered)]);
+    }
+    table.into()
+}
+
+fn per_second(flow: &TransactionFlow, phase: Phase) -> String {
+    match flow.phases.iter().find(|entry| entry.phase == phase) {
+        Some(entry) if entry.per_second < 99.95 => format!("{:.1}", entry.per_second),
+        Some(entry) => format!("{:.0}", entry.per_second),
+        None => unknown(),
+    }
+}
+
+/// Service classes and ECN on the path.
+fn markings(run: &Analysis) -> Told {
+    let mut table = Table::default();
+    for (name, text) in marking_lines(run) {
+        table.row([&name, &text]);
+    }
+    Told { table, words: true, ..Told::default() }
+}
+
+/// How the measurement itself went.
+fn measurement(run: &Analysis) -> Told {
+    let mut table = Table::default();
+    if let Some(spread) = run.start_spread {
+        table.row(["streams due together started within", &spread.to_string()]);
+    }
+    if let Some(lateness) = &run.send_lateness {
+        table.row(["probes left late by, P50", &quantile(lateness.p50)]);
+        table.row(["probes left late by, P99", &quantile(lateness.p99)]);
+    }
+    if run.skipped.packets > 0 {
+        table.row(["probes due and not sent", &words::count(run.skipped.packets)]);
+    }
+    for load in &run.processor {
+        let host = match load.point {
+            ObservationPoint::Client => "client",
+            ObservationPoint::Server => "server",
+        };
+        table.row([&format!("processor of the {host}, mean"), &words::percent(load.mean)]);
+        table.row([&format!("processor of the {host}, busiest core for a second"), &words::percent(load.busiest_core)]);
+        if load.saturated > 0.0 {
+            table.row([
+                &format!("processor of the {host}, seconds with a core it needed over 95 % busy"),
+                &words::percent(load.saturated),
+            ]);
+        }
+        if load.stolen > 0.0 {
+            table.row([
+                &format!("processor of the {host}, seconds with over 5 % taken by the hypervisor"),
+                &words::percent(load.stolen),
+            ]);
+        }
+    }
+    table.into()
+}
+
+/// Lost packets as a share of those sent.
+fn share(loss: Loss) -> String {
+    if loss.sent == 0 { unknown() } else { words::percent(loss.lost as f64 / loss.sent as f64) }
+}

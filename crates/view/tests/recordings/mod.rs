@@ -1,0 +1,47 @@
+//! Recordings around analyses that were made up, and the reports of both.
+#![allow(dead_code, reason = "each test file uses its own share of this")]
+
+use rrul_analysis::Analysis;
+use rrul_model::environment::Environment;
+use rrul_model::plan::TestPlan;
+use rrul_model::recording::{Clocks, Header, Recording};
+use rrul_view::report::{ReportedRun, report};
+
+/// What stands around an analysis that was made up.
+pub(crate) fn recording(run: &Analysis) -> Recording {
+    let plan = TestPlan {
+        name: run.plan.clone(),
+        title: "a test".to_owned(),
+        spec: String::new(),
+        phases: Vec::new(),
+        sample_interval: std::time::Duration::from_millis(100),
+        link_layer: None,
+        entries: Vec::new(),
+    };
+    let header = Header {
+        format: "rrul-recording/1".to_owned(),
+        title: run.title.clone(),
+        created: run.created.clone(),
+        plan,
+        flows: Vec::new(),
+        phases: run.phases.clone(),
+        families: run.families.clone(),
+        absent_families: run.absent_families.clone(),
+        server_name: run.server_name.clone(),
+        server_addresses: Vec::new(),
+        clocks: Clocks::default(),
+        line_rate: None,
+        client: Environment { host: run.title.clone(), cores: 4, ..Environment::default() },
+        server: Environment::default(),
+        imported: None,
+    };
+    Recording { header, frames: Vec::new(), end: None }
+}
+
+/// The report of these runs.
+pub(crate) fn page(runs: &[Analysis]) -> String {
+    let recordings: Vec<Recording> = runs.iter().map(recording).collect();
+    let runs: Vec<ReportedRun<'_>> =
+        runs.iter().zip(&recordings).map(|(analysis, recording)| ReportedRun { recording, analysis }).collect();
+    report(&runs).expect("a report can be written")
+}
