@@ -104,7 +104,8 @@ impl Run {
         let (server, folder) = (Server::start(), Folder::new());
         fs::write(folder.0.join("short.toml"), plan(load)).unwrap();
         let mut command = Command::new("setsid");
-        command.arg("--ctty").args(by);
+        // Who runs the tests in the background of a shell has them ignore some signals.
+        command.args(["--ctty", "env", "--default-signal=QUIT"]).args(by);
         command.args([PROGRAM, "run", &server.address, "--plan", "short.toml", "-o", "out"]).args(more);
         command.current_dir(&folder.0).env_remove("NO_COLOR").env_remove("LC_ALL").env_remove("COLORTERM");
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").envs(variables.iter().copied());
