@@ -22,6 +22,9 @@ const SECOND: i64 = 1_000_000_000;
 /// Seconds behind the planned end that are still shown.
 const AFTER_THE_END: i64 = 30;
 
+/// Most seconds that are kept, more than a day; a header that was made up may claim any length.
+const MOST_SECONDS: i64 = 100_000;
+
 /// Goodput of the load of one class in one direction, second by second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateCourse {
@@ -97,7 +100,7 @@ impl Course {
             cell_of,
             cells: kinds.into_iter().map(|(class, family)| DelayCell::new(class, family)).collect(),
             idle: header.phases.iter().find(|entry| entry.phase == Phase::Idle).map(|entry| entry.window),
-            most: usize::try_from(end.saturating_add(AFTER_THE_END)).unwrap_or(0),
+            most: usize::try_from(end.saturating_add(AFTER_THE_END).min(MOST_SECONDS)).unwrap_or(0),
             hosts: [Host::default(), Host::default()],
         }
     }

@@ -2,7 +2,7 @@
 
 use rrul_analysis::live::Course;
 use rrul_model::flow::{AddressFamily, Direction};
-use rrul_model::observation::{ObservationPoint, OctetsReceived};
+use rrul_model::observation::{ObservationPoint, OctetsReceived, Tables};
 use rrul_model::recording::Frame;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount};
@@ -32,6 +32,28 @@ fn rates_are_the_sum_of_streams_in_each_second_of_the_load() {
     assert_eq!(down[16], BitRate(0), "after the load");
     let up = course.rates().iter().find(|rate| rate.direction == Direction::Up).expect("there is one");
     assert_eq!((up.streams, course.rate(up)[9]), (1, BitRate(8_000_000)));
+}
+
+#[test]
+fn a_header_that_claims_an_age_takes_no_room() {
+    let mut scenario = Scenario::healthy();
+    let last = scenario.recording.header.phases.last_mut().expect("there are phases");
+    last.window.to = TestTime(i64::MAX);
+    let flow = scenario.recording.header.flows.iter().find(|flow| flow.direction == Some(Direction::Down));
+    let flow = flow.expect("a stream down").id;
+    let mut course = until(&scenario, 20);
+    let mut frame = Frame {
+        point: ObservationPoint::Client,
+        number: 21,
+        dropped: 0,
+        tables: Tables::default(),
+        events: Vec::new(),
+    };
+    for at in [TestTime(21 * SECOND), TestTime(i64::MAX - 1)] {
+        frame.tables.octets_received.push(OctetsReceived { flow, at, octets: ByteCount(1 << 40) });
+    }
+    course.push(&frame);
+    assert!(course.sum(Direction::Down).len() <= 100_000, "{} seconds", course.sum(Direction::Down).len());
 }
 
 #[test]
