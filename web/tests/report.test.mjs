@@ -237,6 +237,8 @@ test("values over time can be had as a table", async () => {
   const { page, close } = await open(RRUL_ONE);
   const delay = await panel(page, "Round-trip delay");
   await delay.getByText("Values over time as a table").click();
+  // The browser says that it was opened a moment after it was.
+  await delay.locator(".values tbody tr").first().waitFor();
   const rows = await delay.locator(".values tbody tr").count();
   assert.ok(rows > 5 && rows <= 41, String(rows));
   const heads = await delay.locator(".values thead th").count();
