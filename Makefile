@@ -47,7 +47,7 @@ check: tools web ## format, lints, documentation, licences and advisories of dep
 
 bench: tools web ## processor time and punctuality beside iperf3 and ping, and how long it takes to look at recordings
 	@scripts/tools bench
-	$(CARGO) bench -p rrul --bench peers --bench looking
+	$(CARGO) bench -p rrul --bench peers --bench looking --bench screen
 
 gallery: build ## every chart, from experiments over virtual links: docs/gallery, 17 minutes
 	scripts/gallery

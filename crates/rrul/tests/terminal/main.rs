@@ -4,7 +4,9 @@
 //! that was there, the summary below it, and the recording on disk.
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of test functions, and a test may panic")]
 
-mod lateness;
+#[path = "../faults/program.rs"]
+#[allow(dead_code, reason = "this test uses its own share of it")]
+mod program;
 mod pseudo_terminal;
 mod run;
 
@@ -15,8 +17,9 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use program::{Folder, PROGRAM};
 use pseudo_terminal::Terminal;
-use run::{Folder, PROGRAM, Run};
+use run::Run;
 
 /// Every part of the screen is where a terminal of this size has room for it.
 fn assert_whole_screen(terminal: &Terminal, columns: usize, rows: usize) {
@@ -130,7 +133,7 @@ fn a_run_that_is_killed_leaves_a_sane_terminal_and_a_readable_file() {
         run.signal(signal);
         assert_eq!(run.end().signal(), Some(signal.as_raw()));
         run.terminal.assert_sane();
-        assert!(run.folder.0.join("out.rrul.part").exists());
+        assert!(run.folder.file("out.rrul.part").exists());
         assert!(run.terminal.said().contains("short: 4 flows"), "what was there is there again");
     }
 }
@@ -143,7 +146,7 @@ fn a_run_that_is_killed_before_it_drew_leaves_the_terminal_alone() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();
     let mut command = Command::new("setsid");
-    command.args(["--ctty", PROGRAM, "run", &address, "-o", "out"]).current_dir(&folder.0);
+    command.args(["--ctty", PROGRAM, "run", &address, "-o", "out"]).current_dir(folder.path());
     command.env("TERM", "xterm").env("LANG", "C.UTF-8");
     let mut child = command.stdin(terminal.end()).stdout(terminal.end()).stderr(terminal.end()).spawn().unwrap();
     let (_connection, _) = silent.accept().unwrap();

@@ -1,17 +1,13 @@
 //! `rrul run` of a short test in a pseudo-terminal, against a server of its own.
 
-use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::program::{Folder, PROGRAM, Server};
 use crate::pseudo_terminal::{HANGS, Terminal};
-
-pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_rrul");
 
 /// One paced stream each way and one probe flow, with as long a load as a test wants.
 pub(crate) fn plan(load: &str) -> String {
@@ -30,53 +26,6 @@ component = \"realtime\"
 each.class = [\"BE\", \"EF\"]
 "
     )
-}
-
-/// A folder of its own for a test, gone with the value.
-pub(crate) struct Folder(pub(crate) PathBuf);
-
-impl Folder {
-    pub(crate) fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("rrul-terminal-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A server on a free port of 127.0.0.1, killed with the value.
-pub(crate) struct Server {
-    pub(crate) child: Child,
-    pub(crate) address: String,
-    /// A server whose words nobody can hear ends.
-    _said: BufReader<ChildStdout>,
-}
-
-impl Server {
-    pub(crate) fn start() -> Self {
-        let mut command = Command::new(PROGRAM);
-        command.args(["server", "--port", "0", "--listen", "127.0.0.1"]);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        let mut said = BufReader::new(child.stdout.take().unwrap());
-        said.read_line(&mut line).unwrap();
-        let address = line.strip_prefix("listening on ").and_then(|rest| rest.split(',').next());
-        Self { child, address: address.expect("the server listens").to_owned(), _said: said }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// A run in a terminal.
@@ -101,13 +50,13 @@ impl Run {
         more: &[&str],
         variables: &[(&str, &str)],
     ) -> Self {
-        let (server, folder) = (Server::start(), Folder::new());
-        fs::write(folder.0.join("short.toml"), plan(load)).unwrap();
+        let (server, folder) = (Server::start(&[]), Folder::new());
+        folder.write("short.toml", plan(load));
         let mut command = Command::new("setsid");
         // Who runs the tests in the background of a shell has them ignore some signals.
         command.args(["--ctty", "env", "--default-signal=QUIT"]).args(by);
-        command.args([PROGRAM, "run", &server.address, "--plan", "short.toml", "-o", "out"]).args(more);
-        command.current_dir(&folder.0).env_remove("NO_COLOR").env_remove("LC_ALL").env_remove("COLORTERM");
+        command.args([PROGRAM, "run", &server.name(), "--plan", "short.toml", "-o", "out"]).args(more);
+        command.current_dir(folder.path()).env_remove("NO_COLOR").env_remove("LC_ALL").env_remove("COLORTERM");
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").envs(variables.iter().copied());
         let child = command.stdin(terminal.end()).stdout(terminal.end()).stderr(terminal.end()).spawn().unwrap();
         Self { terminal, child, folder, _server: server }
@@ -137,7 +86,7 @@ impl Run {
     }
 
     pub(crate) fn recording(&self) -> PathBuf {
-        self.folder.0.join("out.rrul")
+        self.folder.file("out.rrul")
     }
 
     /// Asserts that the run was stopped politely: its summary below what was there, its recording kept, exit code 1.
