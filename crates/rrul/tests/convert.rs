@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
 
+#[path = "faults/program.rs"]
+#[allow(dead_code, reason = "this file uses its own share of it")]
+mod program;
+
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,6 +13,7 @@ use std::process::{Command, Output};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use program::skipped;
 use serde_json::{Value, json};
 
 /// A folder of its own, gone with the value.
@@ -56,15 +61,6 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn skipped(test: &str, reason: &str) {
-    let line = format!("SKIPPED {test}: {reason}\n");
-    eprint!("{line}");
-    if let Some(path) = std::env::var_os("RRUL_SKIPPED") {
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        file.and_then(|mut file| file.write_all(line.as_bytes())).unwrap();
     }
 }
 

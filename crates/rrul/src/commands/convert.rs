@@ -1,6 +1,5 @@
 //! `rrul convert FILE --to FORM`: what a recording holds in a form that other tools read, and their files as recordings.
 
-use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +12,7 @@ use rrul_view::tidy_export;
 
 use crate::Outcome;
 use crate::arguments::{ConvertArguments, ConvertForm};
+use crate::commands::plot::write;
 use crate::failure::Failure;
 use crate::parquet_table::parquet;
 use crate::store::{self, Writer};
@@ -115,17 +115,4 @@ fn gzip(text: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(text)?;
     encoder.finish()
-}
-
-fn write(path: &Path, octets: &[u8], overwrite: bool) -> Result<(), Failure> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    let options = if overwrite { options.create(true).truncate(true) } else { options.create_new(true) };
-    let mut file = options.open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Failure::Other(format!("{}: there is a file already; --force to write over it", path.display()))
-        }
-        _ => Failure::output(path)(error),
-    })?;
-    file.write_all(octets).map_err(Failure::output(path))
 }
