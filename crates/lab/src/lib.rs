@@ -9,6 +9,7 @@
 //! Queue disciplines stand on the shelf [`queues`]. `docs/lab.md` describes the model, the file format and the limits.
 
 mod clock;
+mod connections;
 mod emulator;
 mod error;
 mod filter;
@@ -39,6 +40,7 @@ mod tun;
 mod wire;
 
 pub use clock::{be_realtime, now};
+pub use connections::ConnectionKey;
 pub use error::Error;
 pub use filter::{PacketFilter, Segment};
 pub use host::Host;

@@ -1,6 +1,6 @@
 //! What the lab knows of one packet in one direction.
 
-use rrul_model::flow::AddressFamily;
+use rrul_model::flow::{AddressFamily, Direction};
 
 use crate::packet::Header;
 use crate::time::LabTime;
@@ -106,6 +106,11 @@ impl Record {
             duplicate: false,
             reordered: false,
         }
+    }
+
+    /// The client's port of a packet that went this way; zero without ports.
+    pub fn client_port(&self, direction: Direction) -> u16 {
+        if direction == Direction::Up { self.source_port } else { self.destination_port }
     }
 
     /// When its last bit left the bottleneck; `None` for a lost packet.

@@ -38,7 +38,7 @@ impl Measured {
         let mut flows: BTreeMap<u16, Vec<Record>> = BTreeMap::new();
         let log: &DirectionTruth = self.truth.direction(direction);
         for record in log.records().filter(|record| record.protocol == UDP && window.contains(&record.arrival)) {
-            let port = if direction == Direction::Up { record.source_port } else { record.destination_port };
+            let port = record.client_port(direction);
             flows.entry(port).or_default().push(*record);
         }
         for records in flows.values_mut() {

@@ -91,7 +91,7 @@ pub(crate) fn bulk_goodput(measured: &Measured, direction: Direction) -> u64 {
     let window = window_of(&measured.recording, Phase::Load);
     let truth: &DirectionTruth = measured.truth.direction(direction);
     let streams = by(truth.records().filter(|record| record.protocol == TCP && record.tcp_payload > 0), |record| {
-        if direction == Direction::Up { record.source_port } else { record.destination_port }
+        record.client_port(direction)
     });
     let mut in_order: Vec<u64> = streams.values().map(|records| delivered_in_order(records, &window)).collect();
     // The control connection and the streams of the other direction carry little.

@@ -52,16 +52,11 @@ fn link(up: &str, down: &str) -> Link {
     Link::from_toml("pages.toml", &text).expect("a link file")
 }
 
-/// The client's port of a packet.
-fn client_port(record: &Record, direction: Direction) -> u16 {
-    if direction == Direction::Up { record.source_port } else { record.destination_port }
-}
-
 /// What identifies a connection in the log.
 type Connection = (u8, AddressFamily, u16);
 
 fn connection(record: &Record, direction: Direction) -> Connection {
-    (record.protocol, record.family, client_port(record, direction))
+    (record.protocol, record.family, record.client_port(direction))
 }
 
 /// Octets that a packet carries for whoever speaks over it.

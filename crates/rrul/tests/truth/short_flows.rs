@@ -1,18 +1,17 @@
 //! Short flows, held against TCP's slow start and against the link's log.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use rrul_analysis::Analysis;
 use rrul_engine::client::Families;
-use rrul_lab::{Link, Record, lab_available_for};
+use rrul_engine::server::ServerOptions;
+use rrul_lab::{ConnectionKey, Lab, Link, Record, lab_available_for};
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::observation::{ObservationPoint, Transfer};
 use rrul_model::phase::Phase;
 
 use crate::link_log::window_of;
-use crate::over_a_link::{Measured, measure_over};
-
-const TCP: u8 = 6;
+use crate::over_a_link::{Measured, measure_beside};
 
 /// The class of short flows, which nothing else has.
 const AF31: u8 = 26 << 2;
@@ -35,12 +34,18 @@ fn plan(sizes: &str, interval: &str) -> String {
     )
 }
 
+/// So few ports that most are used again, as some are in every long run.
+fn few_ports(lab: &Lab) {
+    let narrow = || std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", "40000 40063");
+    lab.client().run(narrow).unwrap().unwrap();
+}
+
 fn measure(down: u64, up: u64, plan: &str) -> (Measured, Analysis) {
     let text = format!(
         "# A link of the test\nrtt = \"{ROUND_TRIP}ms\"\n[up]\nrate = \"{up}Mbit/s\"\n[down]\nrate = \"{down}Mbit/s\"\n"
     );
     let link = Link::from_toml("short.toml", &text).expect("a link file");
-    let measured = measure_over(&link, plan, Families::Both, "short flows");
+    let measured = measure_beside(ServerOptions::default(), &link, plan, Families::Both, "short flows", few_ports);
     let analysis = rrul_analysis::analyze(&measured.recording);
     (measured, analysis)
 }
@@ -94,8 +99,13 @@ fn completion_is_that_of_slow_start(analysis: &Analysis, rates: [u64; 2]) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-fn records(measured: &Measured, direction: Direction) -> impl Iterator<Item = &Record> {
-    measured.truth.direction(direction).records().filter(|record| record.protocol == TCP)
+/// The packets of every short flow's connection, in their order: of those that the client opened with the class.
+fn connections(measured: &Measured, direction: Direction) -> BTreeMap<ConnectionKey, Vec<&Record>> {
+    let up = measured.truth.connections(Direction::Up);
+    let ours = |key: &ConnectionKey| up.get(key).is_some_and(|records| records[0].tos_in == AF31);
+    let mut connections = measured.truth.connections(direction);
+    connections.retain(|key, _| ours(key));
+    connections
 }
 
 /// Every connection is in the log once, and every segment of it bears the class, but for what the server's kernel answers
@@ -103,30 +113,19 @@ fn records(measured: &Measured, direction: Direction) -> impl Iterator<Item = &R
 fn every_connection_is_counted_and_marked(measured: &Measured) {
     let client = measured.recording.tables_of(ObservationPoint::Client);
     let transfers: Vec<Transfer> = client.flat_map(|tables| tables.transfer.rows()).collect();
-    let port = |record: &Record, direction| match direction {
-        Direction::Up => (record.family, record.source_port),
-        Direction::Down => (record.family, record.destination_port),
-    };
-    let ports: BTreeSet<_> = records(measured, Direction::Up)
-        .filter(|record| record.tos_in == AF31)
-        .map(|record| port(record, Direction::Up))
-        .collect();
-    assert_eq!(ports.len(), transfers.len(), "connections in the log, and rows");
     assert!(transfers.len() > 40, "{} transfers", transfers.len());
     for direction in Direction::ALL {
-        let mut own: Vec<&Record> =
-            records(measured, direction).filter(|record| ports.contains(&port(record, direction))).collect();
-        own.sort_by_key(|record| record.arrival);
-        let mut marked = BTreeSet::new();
-        for record in own {
-            if record.tos_in == AF31 {
-                marked.insert(port(record, direction));
-            } else {
-                let early = !marked.contains(&port(record, direction));
-                assert_eq!((direction, record.tcp_payload, early), (Direction::Down, 0, true), "{record:?}");
-            }
+        let connections = connections(measured, direction);
+        assert_eq!(connections.len(), transfers.len(), "{direction}: connections in the log, and rows");
+        assert!(connections.keys().any(|key| key.owner > 0), "{direction}: ports were used again");
+        for (key, records) in connections {
+            let early = records.iter().take_while(|record| record.tos_in != AF31).count();
+            let (early, marked) = records.split_at(early);
+            assert!(!marked.is_empty(), "{direction}: {key:?}");
+            assert!(marked.iter().all(|record| record.tos_in == AF31), "{direction}: {marked:?}");
+            let empty = early.iter().all(|record| record.tcp_payload == 0);
+            assert!(early.is_empty() || (direction == Direction::Down && empty), "{direction}: {early:?}");
         }
-        assert_eq!(marked, ports, "{direction}");
     }
 }
 
@@ -134,15 +133,10 @@ fn every_connection_is_counted_and_marked(measured: &Measured) {
 fn octets_are_the_logs(measured: &Measured, analysis: &Analysis) {
     let window = window_of(&measured.recording, Phase::Idle).start..window_of(&measured.recording, Phase::After).end;
     for direction in Direction::ALL {
-        let ports: BTreeSet<_> = records(measured, Direction::Up)
-            .filter(|record| record.tos_in == AF31)
-            .map(|record| (record.family, record.source_port))
-            .collect();
-        let own = records(measured, direction).filter(|record| match direction {
-            Direction::Up => ports.contains(&(record.family, record.source_port)),
-            Direction::Down => ports.contains(&(record.family, record.destination_port)),
-        });
-        let own: Vec<&Record> = own.filter(|record| record.delivery().is_some_and(|at| window.contains(&at))).collect();
+        let connections = connections(measured, direction);
+        let own = connections.values().flatten();
+        let own: Vec<&&Record> =
+            own.filter(|record| record.delivery().is_some_and(|at| window.contains(&at))).collect();
         let truth: f64 = own.iter().map(|record| f64::from(record.length)).sum();
         let phases =
             [&analysis.link_octets.idle, &analysis.link_octets.after].map(|phase| phase.as_ref().expect("it was"));

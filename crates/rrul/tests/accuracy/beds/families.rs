@@ -113,7 +113,7 @@ fn lists(rows: &mut Rows) {
                 let mut streams: HashMap<u16, u64> = HashMap::new();
                 let log = measured.truth.direction(direction).records();
                 for record in log.filter(|record| record.family == family && record.delivery().is_some()) {
-                    let port = if direction == Direction::Up { record.source_port } else { record.destination_port };
+                    let port = record.client_port(direction);
                     *streams.entry(port).or_default() += u64::from(record.tcp_payload);
                 }
                 let full = streams.values().filter(|octets| **octets > 500_000).count();

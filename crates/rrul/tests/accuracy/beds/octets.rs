@@ -213,17 +213,14 @@ fn way(direction: Direction) -> &'static str {
 
 fn missing(measured: &Measured, direction: Direction, family: AddressFamily) -> f64 {
     let window = measured.window(Phase::Load);
-    let client_port = |record: &Record, direction: Direction| {
-        if direction == Direction::Up { record.source_port } else { record.destination_port }
-    };
     let stream = |record: &&Record| record.protocol == TCP && record.family == family;
     let mut carried: HashMap<u16, u64> = HashMap::new();
     for record in measured.truth.direction(direction).records().filter(stream) {
-        *carried.entry(client_port(record, direction)).or_default() += u64::from(record.tcp_payload);
+        *carried.entry(record.client_port(direction)).or_default() += u64::from(record.tcp_payload);
     }
     let back = direction.opposite();
     let of_load = |record: &&Record| {
-        let carried = carried.get(&client_port(record, back)).copied().unwrap_or(0);
+        let carried = carried.get(&record.client_port(back)).copied().unwrap_or(0);
         record.tcp_payload == 0 && carried > BULK && window.contains(&record.arrival)
     };
     let log = measured.truth.direction(back).records().filter(stream).filter(of_load);

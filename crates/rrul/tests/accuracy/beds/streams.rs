@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rrul_lab::{Lab, LabTime, Record, in_order, percentile};
+use rrul_lab::{ConnectionKey, Lab, LabTime, Record, in_order, percentile};
 use rrul_model::flow::Direction;
 use rrul_model::observation::{Connection, ObservationPoint};
 use rrul_model::phase::Phase;
@@ -65,32 +65,6 @@ pub(crate) const FIRST_SYN: Bed = Bed {
     },
 };
 
-/// Octets of a SYN or SYN-ACK over IPv4 with all its options; no acknowledgement is as long.
-const SYN: u16 = 60;
-
-/// Which connection: the client's port, and how many had it before.
-type Place = (u16, usize);
-
-/// Packets of each TCP stream of this direction, in the order in which they came to the link.
-fn streams(measured: &Measured, direction: Direction) -> BTreeMap<Place, Vec<&Record>> {
-    let log = measured.truth.direction(direction).records();
-    let mut records: Vec<&Record> = log.filter(|record| record.protocol == TCP).collect();
-    records.sort_by_key(|record| record.arrival);
-    let mut latest: BTreeMap<u16, usize> = BTreeMap::new();
-    let mut streams: BTreeMap<Place, Vec<&Record>> = BTreeMap::new();
-    for record in records {
-        let port = if direction == Direction::Up { record.source_port } else { record.destination_port };
-        let nth = latest.entry(port).or_default();
-        let first = streams.get(&(port, *nth)).map(|stream| stream[0].tcp_sequence);
-        let opens = (record.length, record.tcp_payload) == (SYN, 0);
-        if opens && first.is_some_and(|first| first != record.tcp_sequence) {
-            *nth += 1;
-        }
-        streams.entry((port, *nth)).or_default().push(record);
-    }
-    streams
-}
-
 /// One connection by the link's log.
 #[derive(Debug, Clone, Copy)]
 struct Handshake {
@@ -106,8 +80,8 @@ struct Handshake {
 /// measured for themselves.
 fn handshakes(measured: &Measured) -> Vec<Handshake> {
     let t0 = LabTime(measured.recording.header.clocks.client_origin.cast_unsigned());
-    let answers = streams(measured, Direction::Down);
-    let of = |(place, records): (Place, Vec<&Record>)| {
+    let answers = measured.truth.connections(Direction::Down);
+    let of = |(place, records): (ConnectionKey, Vec<&Record>)| {
         let began = records[0].arrival;
         let answered = answers.get(&place).and_then(|records| records.iter().find_map(|record| record.delivery()));
         let before = |record: &&&Record| answered.is_none_or(|stood| record.arrival < stood);
@@ -118,7 +92,7 @@ fn handshakes(measured: &Measured) -> Vec<Handshake> {
         let alone = opening && longest.is_none_or(|octets| u64::from(octets) <= OPENING + 2);
         (began >= t0 && alone).then_some(Handshake { began, took: answered.map(|stood| stood.0 - began.0), again })
     };
-    let mut handshakes: Vec<Handshake> = streams(measured, Direction::Up).into_iter().filter_map(of).collect();
+    let mut handshakes: Vec<Handshake> = measured.truth.connections(Direction::Up).into_iter().filter_map(of).collect();
     handshakes.sort_by_key(|handshake| handshake.began);
     handshakes
 }
@@ -168,7 +142,7 @@ fn stream_delay(rows: &mut Rows, measured: &Measured) {
         .collect();
     // The stream that carries as many octets as that.
     let octets = OPENING + RECORD * sent.len() as u64;
-    let all = streams(measured, Direction::Up);
+    let all = measured.truth.connections(Direction::Up);
     let mut each = all.values().map(|records| in_order(records.iter().copied()));
     let reached = each.find(|reached| reached.last().is_some_and(|(last, _)| *last == octets)).unwrap();
     let origin = measured.recording.header.clocks.client_origin;
