@@ -193,6 +193,29 @@ fn every_piece_of_unsafe_code_says_why_it_is_sound() {
 }
 
 #[test]
+fn what_is_built_in_and_asks_for_a_notice_has_one() {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .current_dir(root())
+        .args(["tree", "--offline", "--package=rrul", "--edges=normal,no-proc-macro", "--prefix=none"])
+        .args(["--no-dedupe", "--format={p} {l}"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8(output.stdout).unwrap();
+    let notices = fs::read_to_string(root().join("THIRD-PARTY.md")).unwrap();
+    let asking: BTreeSet<&str> =
+        tree.lines().filter(|line| !line.contains("Apache-2.0")).filter_map(|line| line.split(' ').next()).collect();
+    assert!(asking.len() > 30, "{asking:?}");
+    let named = |name: &str| {
+        let part = |c: char| !c.is_alphanumeric() && c != '_' && c != '-';
+        notices.split(part).any(|word| word == name)
+    };
+    let missing: Vec<&str> = asking.into_iter().filter(|name| !named(name)).collect();
+    assert!(missing.is_empty(), "not named in THIRD-PARTY.md: {missing:?}");
+}
+
+#[test]
 fn files_stay_short_enough_to_read() {
     let sources = sources();
     for (path, text) in &sources {

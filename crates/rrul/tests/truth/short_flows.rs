@@ -37,7 +37,7 @@ fn plan(sizes: &str, interval: &str) -> String {
 /// So few ports that most are used again, as some are in every long run.
 fn few_ports(lab: &Lab) {
     let narrow = || std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", "40000 40063");
-    lab.client().run(narrow).unwrap().unwrap();
+    lab.client().run(narrow).expect("a thread at the near end").expect("a client whose ports can be told");
 }
 
 fn measure(down: u64, up: u64, plan: &str) -> (Measured, Analysis) {
