@@ -1,27 +1,28 @@
 //! From a recording to everything that follows from it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
+use foldhash::HashSet;
 use rrul_model::flow::{AddressFamily, Direction, FlowId, Parameter};
 use rrul_model::phase::Phase;
 use rrul_model::plan::TestPlan;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
-use crate::analysis::{Analysis, DelayPoint, DirectionGoodput, FamilyDelays, Skipped};
+use crate::analysis::{Analysis, DelayFlow, DelayPoint, DirectionGoodput, FamilyDelays, PhaseDelays, Skipped};
 use crate::attribution;
 use crate::by_direction::ByDirection;
 use crate::clock_offset::ClockOffset;
 use crate::competition::ClientClock;
+use crate::join::ProbeFlow;
 use crate::metrics::burst::{self, Bursts};
-use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::link_octets::LinkOctets;
 use crate::metrics::rate_series::LoadRate;
-use crate::metrics::recovery::{self, Recovery};
+use crate::metrics::recovery;
 use crate::metrics::round_trip_delay::Judgement;
-use crate::metrics::saturation::{self, Saturations};
+use crate::metrics::saturation;
 use crate::metrics::scored_window::ScoredWindow;
-use crate::metrics::steadiness::{self, Stationarity};
+use crate::metrics::steadiness;
 use crate::metrics::traffic::Traffic;
 use crate::metrics::{
     browser_load, class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput,
@@ -32,7 +33,6 @@ use crate::metrics::{
 };
 use crate::recorded_time;
 use crate::score::{Distance, Scores};
-use crate::validity::Validity;
 use crate::validity_rule::{self, Evidence};
 use crate::{join, leg};
 
@@ -65,22 +65,17 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let scored =
         ScoredWindow::new(|direction| rates.of(direction).as_ref().map(|rate| rate.window).zip(bursts.of(direction)));
 
-    let probes = join::probe_flows(recording);
-    let idle = recording.phase(Phase::Idle).unwrap_or(nothing);
-    let waiting_time = join::waiting_time(&probes, |at| idle.contains(at));
-    let judgement = Judgement { phases: &header.phases, scored: scored.common, waiting_time, end };
-    let delay_flows: Vec<_> = probes.iter().map(|flow| judgement.flow(flow)).collect();
-    let pooled: HashSet<FlowId> = join::pooled(&probes).map(|entry| entry.flow.id).collect();
-    let pooled = || delay_flows.iter().filter(|entry| pooled.contains(&entry.flow.id));
-    let round_trip_delay = judgement.phase_delays(pooled().flat_map(|entry| &entry.series));
+    let trips = RoundTrips::of(recording, scored.common, end);
+    let (probes, judgement, waiting_time) = (&trips.probes, trips.judgement, trips.judgement.waiting_time);
+    let round_trip_delay = trips.pooled_delays();
     let of_family = |family: &AddressFamily| {
-        let flows = pooled().filter(|entry| entry.flow.family == *family);
+        let flows = trips.pooled().filter(|entry| entry.flow.family == *family);
         FamilyDelays { family: *family, delays: judgement.phase_delays(flows.flat_map(|entry| &entry.series)) }
     };
     let family_delays = header.families.iter().map(of_family).collect();
-    let mut packets: Vec<DelayPoint> = pooled().flat_map(|entry| entry.series.iter().copied()).collect();
+    let mut packets: Vec<DelayPoint> = trips.pooled().flat_map(|entry| entry.series.iter().copied()).collect();
     packets.sort_unstable_by_key(|packet| packet.at);
-    let skipped = pooled().map(|entry| entry.skipped).fold(Skipped::default(), |sum, flow| Skipped {
+    let skipped = trips.pooled().map(|entry| entry.skipped).fold(Skipped::default(), |sum, flow| Skipped {
         packets: sum.packets.saturating_add(flow.packets),
         due: sum.due.saturating_add(flow.due),
     });
@@ -102,7 +97,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         }
     };
     let start_slew = start_slew::start_slew(recording, goodput, offset.as_ref(), load);
-    let attributed = attribution::attribute(recording, &probes, &judgement, offset.as_ref());
+    let attributed = attribution::attribute(recording, probes, &judgement, offset.as_ref());
     let loaded = round_trip_delay.load.as_ref().and_then(|load| load.p50).unwrap_or_default();
     let sharing = sharing::sharing(recording, goodput, scored_of);
     let global_synchronization = global_synchronization::global_synchronization(recording, goodput, scored_of);
@@ -111,29 +106,14 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let phases = scored.phases(&header.phases);
     let voip = voip::voip(recording, &legs, offset.as_ref(), &phases, waiting_time);
     let scored_load = scored.common.unwrap_or(load);
-    let lateness = send_lateness::send_lateness(&probes).filter(|_| !imported);
-    let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, &probes);
+    let lateness = send_lateness::send_lateness(probes).filter(|_| !imported);
+    let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, probes);
     let scored_window = scored.common;
     let mut analysis = Analysis {
-        plan: header.plan.name.clone(),
-        title: header.title.clone(),
-        created: header.created.clone(),
-        client_clock: (!imported)
-            .then(|| ClientClock { host: header.client.host.clone(), origin: header.clocks.client_origin }),
-        server_name: header.server_name.clone(),
-        settings: settings(&header.plan),
-        families: header.families.clone(),
-        absent_families: header.absent_families.clone(),
-        phases: header.phases.clone(),
-        validity: Validity::default(),
         up,
         down,
         scored,
         bursts,
-        saturation: Saturations::default(),
-        stationarity: Stationarity::default(),
-        recovery: Recovery::default(),
-        partial,
         loss: loss::of(&round_trip_delay),
         packet_fates: packet_fate::packet_fates(&attributed, &judgement, loaded),
         packet_fate_series: packet_fate_series::packet_fate_series(&attributed, &judgement),
@@ -143,14 +123,14 @@ pub fn analyze(recording: &Recording) -> Analysis {
         round_trip_delay,
         family_delays,
         waiting_time,
-        delay_flows,
+        delay_flows: trips.flows,
         one_way_delay: one_way_delay::one_way_delay(
             &legs,
             offset.as_ref(),
             &judgement,
             attribution::told_until(recording),
         ),
-        round_trip_variation: delay_variation::of_round_trips(&probes, &judgement),
+        round_trip_variation: delay_variation::of_round_trips(probes, &judgement),
         tcp_round_trip: tcp_round_trip::tcp_round_trip(recording, offset.as_ref()),
         tcp_series: tcp_series::tcp_series(recording, offset.as_ref()),
         transaction_flows: transactions::transactions(recording, end),
@@ -172,11 +152,10 @@ pub fn analyze(recording: &Recording) -> Analysis {
         page_loads: page_loads::page_loads(recording, scored_window),
         markings: marking_path::markings(&tallies, &legs),
         ecn: ecn::ecn(&tallies, load, if imported { Vec::new() } else { tcp_ecn::tcp_ecn(recording, load) }),
-        class_treatment: ClassTreatment::default(),
         link_octets,
         hosts: host_health::hosts(recording),
         host_series: host_series::host_series(recording, offset.as_ref()),
-        scores: Scores::default(),
+        ..described(recording)
     };
     analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, scored_load, end - waiting_time);
     let packets = packets.as_slice();
@@ -187,6 +166,57 @@ pub fn analyze(recording: &Recording) -> Analysis {
     analysis.validity = validity_rule::judge(&Evidence { recording, analysis: &analysis, lateness_p99_9 });
     analysis.scores = Scores::of(&analysis, Distance::AsSpecified);
     analysis
+}
+
+/// Who, when and what: what a recording says of itself.
+pub(crate) fn described(recording: &Recording) -> Analysis {
+    let header = &recording.header;
+    // Another program's clock is not known.
+    let clock = || ClientClock { host: header.client.host.clone(), origin: header.clocks.client_origin };
+    Analysis {
+        plan: header.plan.name.clone(),
+        title: header.title.clone(),
+        created: header.created.clone(),
+        client_clock: header.imported.is_none().then(clock),
+        server_name: header.server_name.clone(),
+        settings: settings(&header.plan),
+        families: header.families.clone(),
+        absent_families: header.absent_families.clone(),
+        phases: header.phases.clone(),
+        partial: partial(recording),
+        ..Analysis::default()
+    }
+}
+
+/// Test packets that come back, with their fates.
+pub(crate) struct RoundTrips<'a> {
+    pub(crate) probes: Vec<ProbeFlow<'a>>,
+    pub(crate) judgement: Judgement<'a>,
+    pub(crate) flows: Vec<DelayFlow>,
+}
+
+impl<'a> RoundTrips<'a> {
+    /// Of a recording of which this is scored, and which was listened to until `end`.
+    pub(crate) fn of(recording: &'a Recording, scored: Option<Window>, end: TestTime) -> Self {
+        let probes = join::probe_flows(recording);
+        let nothing = Window { from: TestTime::ZERO, to: TestTime::ZERO };
+        let idle = recording.phase(Phase::Idle).unwrap_or(nothing);
+        let waiting_time = join::waiting_time(&probes, |at| idle.contains(at));
+        let judgement = Judgement { phases: &recording.header.phases, scored, waiting_time, end };
+        let flows = probes.iter().map(|flow| judgement.flow(flow)).collect();
+        Self { probes, judgement, flows }
+    }
+
+    /// The flows whose packets are pooled.
+    fn pooled(&self) -> impl Iterator<Item = &DelayFlow> {
+        let pooled: HashSet<FlowId> = join::pooled(&self.probes).map(|entry| entry.flow.id).collect();
+        self.flows.iter().filter(move |entry| pooled.contains(&entry.flow.id))
+    }
+
+    /// Delays of all their packets.
+    pub(crate) fn pooled_delays(&self) -> PhaseDelays {
+        self.judgement.phase_delays(self.pooled().flat_map(|entry| &entry.series))
+    }
 }
 
 /// What a plan says of its flows, by entry and parameter.

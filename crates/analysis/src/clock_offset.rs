@@ -19,8 +19,7 @@ mod part;
 mod stretch;
 mod tracks;
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;

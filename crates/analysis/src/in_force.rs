@@ -1,7 +1,8 @@
 //! What the kernels put in force for a flow, beside what the plan asked for.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
+use foldhash::HashMap;
 use rrul_model::flow::{Component, Direction, FlowId};
 use rrul_model::marking::Marking;
 use rrul_model::observation::{FlowEventKind, ObservationPoint};

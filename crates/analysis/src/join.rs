@@ -1,14 +1,15 @@
 //! Rows of the probe tables joined by flow and sequence number into one packet each.
 
-use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use foldhash::HashMap;
 use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::observation::{ObservationPoint, Tables};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
+use crate::by_number::ByNumber;
 use crate::statistics::percentile::percentile;
 
 /// Flow type of the isochronous UDP probes.
@@ -80,42 +81,43 @@ pub(crate) struct ProbeFlow<'a> {
     pub(crate) skipped: u64,
 }
 
-/// Rows of one flow while they are gathered.
+/// When a reply came; when the reflector had the packet and sent it back, where there is one.
+type Received = (TestTime, Option<(TestTime, TestTime)>);
+
+/// Rows of one flow while they are gathered, by the number of their packet.
 #[derive(Default)]
 struct Rows {
-    sent: BTreeMap<u32, (TestTime, TestTime)>,
-    stamped: HashMap<u32, TestTime>,
-    received: HashMap<u32, (TestTime, Option<(TestTime, TestTime)>)>,
-    reply_stamped: HashMap<u32, TestTime>,
+    /// When it was to be sent, and when it was.
+    sent: Vec<(u32, (TestTime, TestTime))>,
+    stamped: Vec<(u32, TestTime)>,
+    received: Vec<(u32, Received)>,
+    reply_stamped: Vec<(u32, TestTime)>,
     skipped: u64,
 }
 
 impl Rows {
-    /// Keeps the earliest reply: a duplicated packet counts once.
-    fn reply(&mut self, sequence: u32, received: TestTime, reflector: Option<(TestTime, TestTime)>) {
-        let entry = self.received.entry(sequence).or_insert((received, reflector));
-        if received < entry.0 {
-            *entry = (received, reflector);
-        }
-    }
-
     fn probes(self) -> Vec<Probe> {
+        let sent = ByNumber::first(self.sent);
+        let stamped = ByNumber::first(self.stamped);
+        // The earliest reply: a duplicated packet counts once.
+        let received = ByNumber::least_by(self.received, |(received, _)| *received);
+        let reply_stamped = ByNumber::least_by(self.reply_stamped, |stamp| *stamp);
         // Replies without a row for the packet they answer are passed over: with that row's frame lost, neither when
         // the packet left nor in which phase is known.
-        let probe = |(sequence, (scheduled, sent)): (&u32, &(TestTime, TestTime))| {
-            let reply = self.received.get(sequence).map(|(received, reflector)| {
+        let probe = |(sequence, (scheduled, sent)): (u32, &(TestTime, TestTime))| {
+            let reply = received.get(sequence).map(|(received, reflector)| {
                 let held = reflector.map_or(Delay(0), |(arrived, left)| {
                     // A stamp from before the reflector's own belongs to another copy of the packet.
-                    let stamp = self.reply_stamped.get(sequence).filter(|stamp| **stamp >= left);
+                    let stamp = reply_stamped.get(sequence).filter(|stamp| **stamp >= left);
                     stamp.copied().unwrap_or(left).since(arrived)
                 });
                 Reply { received: *received, held }
             });
             // No packet leaves before it was sent: such a stamp is of another one.
-            let left = self.stamped.get(sequence).copied().filter(|stamp| stamp >= sent).unwrap_or(*sent);
-            Probe { sequence: *sequence, sent: left, lateness: sent.since(*scheduled), reply }
+            let left = stamped.get(sequence).copied().filter(|stamp| stamp >= sent).unwrap_or(*sent);
+            Probe { sequence, sent: left, lateness: sent.since(*scheduled), reply }
         };
-        self.sent.iter().map(probe).collect()
+        sent.iter().map(probe).collect()
     }
 }
 
@@ -143,7 +145,7 @@ pub(crate) fn probe_flows(recording: &Recording) -> Vec<ProbeFlow<'_>> {
 fn gather(gathered: &mut HashMap<FlowId, Rows>, tables: &Tables) {
     for row in tables.probe_sent.rows() {
         if let Some(rows) = gathered.get_mut(&row.flow) {
-            rows.sent.entry(row.sequence).or_insert((row.scheduled, row.sent));
+            rows.sent.push((row.sequence, (row.scheduled, row.sent)));
         }
     }
     for row in tables.probes_skipped.rows() {
@@ -153,23 +155,23 @@ fn gather(gathered: &mut HashMap<FlowId, Rows>, tables: &Tables) {
     }
     for row in tables.probe_stamped.rows() {
         if let Some(rows) = gathered.get_mut(&row.flow) {
-            rows.stamped.entry(row.sequence).or_insert(row.sent);
+            rows.stamped.push((row.sequence, row.sent));
         }
     }
     for row in tables.probe_received.rows() {
         if let Some(rows) = gathered.get_mut(&row.flow) {
-            rows.reply(row.sequence, row.received, Some((row.reflector_received, row.reflector_sent)));
+            let reflector = Some((row.reflector_received, row.reflector_sent));
+            rows.received.push((row.sequence, (row.received, reflector)));
         }
     }
     for row in tables.echo_received.rows() {
         if let Some(rows) = gathered.get_mut(&row.flow) {
-            rows.reply(row.sequence, row.received, None);
+            rows.received.push((row.sequence, (row.received, None)));
         }
     }
     for row in tables.reply_stamped.rows() {
         if let Some(rows) = gathered.get_mut(&row.flow) {
-            let stamp = rows.reply_stamped.entry(row.sequence).or_insert(row.reflector_sent);
-            *stamp = row.reflector_sent.min(*stamp);
+            rows.reply_stamped.push((row.sequence, row.reflector_sent));
         }
     }
 }

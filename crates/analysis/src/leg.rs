@@ -2,13 +2,13 @@
 //!
 //! The two stamps are of two hosts' clocks. [`ClockOffset`](crate::clock_offset::ClockOffset) brings them together.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-
+use foldhash::HashMap;
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 
+use crate::by_number::ByNumber;
 use crate::join::{MARKING_SWEEP, TCP_RECORDS, UDP_PROBE};
 
 /// One packet on its way.
@@ -40,19 +40,21 @@ pub(crate) struct Leg<'a> {
     /// receiver, as far as they go.
     pub(crate) attributed: bool,
     /// Numbers in the order of arrival, duplicates included.
-    #[allow(dead_code, reason = "reordering is told next")]
     pub(crate) arrivals: Vec<u32>,
 }
 
 /// Everything about the packets of one flow.
 #[derive(Default)]
 struct Rows {
-    sent: [BTreeMap<u32, TestTime>; 2],
-    stamped: [HashMap<u32, TestTime>; 2],
-    received: [Vec<(u32, TestTime, u8)>; 2],
+    sent: [Vec<(u32, TestTime)>; 2],
+    stamped: [Vec<(u32, TestTime)>; 2],
+    received: [Vec<Arrival>; 2],
     replies: Vec<Reply>,
-    reply_stamped: HashMap<u32, TestTime>,
+    reply_stamped: Vec<(u32, TestTime)>,
 }
+
+/// The number of a packet, when it arrived, and its traffic-class octet then.
+type Arrival = (u32, (TestTime, u8));
 
 struct Reply {
     sequence: u32,
@@ -83,17 +85,17 @@ fn legs_of(recording: &Recording, chosen: impl Fn(&FlowSpec) -> bool) -> Vec<Leg
             let at = point as usize;
             for row in tables.probe_sent.rows() {
                 if let Some(rows) = gathered.get_mut(&row.flow) {
-                    rows.sent[at].entry(row.sequence).or_insert(row.sent);
+                    rows.sent[at].push((row.sequence, row.sent));
                 }
             }
             for row in tables.probe_stamped.rows() {
                 if let Some(rows) = gathered.get_mut(&row.flow) {
-                    rows.stamped[at].entry(row.sequence).or_insert(row.sent);
+                    rows.stamped[at].push((row.sequence, row.sent));
                 }
             }
             for row in tables.packet_received.rows() {
                 if let Some(rows) = gathered.get_mut(&row.flow) {
-                    rows.received[at].push((row.sequence, row.received, row.octet));
+                    rows.received[at].push((row.sequence, (row.received, row.octet)));
                 }
             }
             for row in tables.probe_received.rows() {
@@ -108,15 +110,15 @@ fn legs_of(recording: &Recording, chosen: impl Fn(&FlowSpec) -> bool) -> Vec<Leg
                 });
             }
             for row in tables.reply_stamped.rows() {
-                let Some(rows) = gathered.get_mut(&row.flow) else { continue };
-                let stamp = rows.reply_stamped.entry(row.sequence).or_insert(row.reflector_sent);
-                *stamp = row.reflector_sent.min(*stamp);
+                if let Some(rows) = gathered.get_mut(&row.flow) {
+                    rows.reply_stamped.push((row.sequence, row.reflector_sent));
+                }
             }
         }
     }
     let mut legs = Vec::new();
     for flow in flows() {
-        if let Some(rows) = gathered.get(&flow.id) {
+        if let Some(rows) = gathered.remove(&flow.id) {
             legs.extend(rows.legs(flow).into_iter().filter(|leg| !leg.journeys.is_empty()));
         }
     }
@@ -124,9 +126,9 @@ fn legs_of(recording: &Recording, chosen: impl Fn(&FlowSpec) -> bool) -> Vec<Leg
 }
 
 impl Rows {
-    fn legs<'a>(&self, flow: &'a FlowSpec) -> Vec<Leg<'a>> {
+    fn legs(self, flow: &FlowSpec) -> Vec<Leg<'_>> {
         match flow.direction {
-            None if [UDP_PROBE, MARKING_SWEEP].contains(&&*flow.flow_type) => vec![self.there(flow), self.back(flow)],
+            None if [UDP_PROBE, MARKING_SWEEP].contains(&&*flow.flow_type) => self.there_and_back(flow),
             None => Vec::new(),
             // Records wait in buffers and for each other: no packets, and no measure of the path.
             Some(_) if flow.flow_type == TCP_RECORDS => Vec::new(),
@@ -135,76 +137,64 @@ impl Rows {
     }
 
     /// When each packet left the sender.
-    fn departures(&self, sender: ObservationPoint) -> BTreeMap<u32, TestTime> {
+    fn departures(&mut self, sender: ObservationPoint) -> ByNumber<TestTime> {
         let at = sender as usize;
-        let best = |(sequence, sent): (&u32, &TestTime)| {
-            // No packet leaves before it was sent: such a stamp is of another one.
-            let stamp = self.stamped[at].get(sequence).filter(|stamp| *stamp >= sent);
-            (*sequence, *stamp.unwrap_or(sent))
-        };
-        self.sent[at].iter().map(best).collect()
+        let sent = ByNumber::first(std::mem::take(&mut self.sent[at]));
+        let stamped = ByNumber::first(std::mem::take(&mut self.stamped[at]));
+        // No packet leaves before it was sent: such a stamp is of another one.
+        sent.map(|sequence, sent| *stamped.get(sequence).filter(|stamp| *stamp >= sent).unwrap_or(sent))
     }
 
-    fn one_way<'a>(&self, flow: &'a FlowSpec, direction: Direction) -> Leg<'a> {
+    fn one_way(mut self, flow: &FlowSpec, direction: Direction) -> Leg<'_> {
         let (sender, receiver) = match direction {
             Direction::Up => (ObservationPoint::Client, ObservationPoint::Server),
             Direction::Down => (ObservationPoint::Server, ObservationPoint::Client),
         };
-        let received = &self.received[receiver as usize];
-        leg(flow, direction, &self.departures(sender), received, !received.is_empty())
+        let departures = self.departures(sender);
+        let received = std::mem::take(&mut self.received[receiver as usize]);
+        let attributed = !received.is_empty();
+        leg(flow, direction, &departures, received, attributed)
     }
 
-    /// Test packets on their way to the reflector.
-    fn there<'a>(&self, flow: &'a FlowSpec) -> Leg<'a> {
-        let mut seen = self.received[ObservationPoint::Server as usize].clone();
+    /// Test packets on their way to the reflector, and replies on theirs back.
+    fn there_and_back(mut self, flow: &FlowSpec) -> Vec<Leg<'_>> {
+        let mut seen = std::mem::take(&mut self.received[ObservationPoint::Server as usize]);
         let attributed = !seen.is_empty();
+        let reply_stamped = ByNumber::least_by(std::mem::take(&mut self.reply_stamped), |stamp| *stamp);
+        // The last reply to a packet tells best when the reflector sent it; without any, when the packet came tells.
+        let answered = self.replies.iter().rev().map(|reply| {
+            let stamp = reply_stamped.get(reply.sequence).filter(|stamp| **stamp >= reply.reflector_sent);
+            (reply.sequence, stamp.copied().unwrap_or(reply.reflector_sent))
+        });
+        let came = seen.iter().map(|(sequence, (received, _))| (*sequence, *received));
+        let sent_back = ByNumber::first(answered.chain(came).collect());
+        let came_back = self.replies.iter().map(|reply| (reply.sequence, (reply.received, reply.octet))).collect();
         // What was answered had arrived, also where the server's rows did not come through.
-        let noted: HashSet<u32> = seen.iter().map(|(sequence, ..)| *sequence).collect();
-        let told = self.replies.iter().filter(|reply| !noted.contains(&reply.sequence));
-        seen.extend(told.map(|reply| (reply.sequence, reply.reflector_received, reply.reflector_octet)));
-        leg(flow, Direction::Up, &self.departures(ObservationPoint::Client), &seen, attributed)
-    }
-
-    /// Replies on their way back.
-    fn back<'a>(&self, flow: &'a FlowSpec) -> Leg<'a> {
-        let mut departures: BTreeMap<u32, TestTime> = BTreeMap::new();
-        for (sequence, received, _) in &self.received[ObservationPoint::Server as usize] {
-            departures.entry(*sequence).or_insert(*received);
-        }
-        for reply in &self.replies {
-            let stamp = self.reply_stamped.get(&reply.sequence).filter(|stamp| **stamp >= reply.reflector_sent);
-            departures.insert(reply.sequence, stamp.copied().unwrap_or(reply.reflector_sent));
-        }
-        let received: Vec<_> = self.replies.iter().map(|reply| (reply.sequence, reply.received, reply.octet)).collect();
-        let attributed = !self.received[ObservationPoint::Server as usize].is_empty();
-        leg(flow, Direction::Down, &departures, &received, attributed)
+        let noted = ByNumber::first(seen.iter().map(|(sequence, _)| (*sequence, ())).collect());
+        let told = self.replies.iter().filter(|reply| noted.get(reply.sequence).is_none());
+        seen.extend(told.map(|reply| (reply.sequence, (reply.reflector_received, reply.reflector_octet))));
+        let departures = self.departures(ObservationPoint::Client);
+        vec![
+            leg(flow, Direction::Up, &departures, seen, attributed),
+            leg(flow, Direction::Down, &sent_back, came_back, attributed),
+        ]
     }
 }
 
 fn leg<'a>(
     flow: &'a FlowSpec,
     direction: Direction,
-    departures: &BTreeMap<u32, TestTime>,
-    received: &[(u32, TestTime, u8)],
+    departures: &ByNumber<TestTime>,
+    received: Vec<Arrival>,
     attributed: bool,
 ) -> Leg<'a> {
-    let mut first: HashMap<u32, (TestTime, u8)> = HashMap::new();
-    for (sequence, at, octet) in received {
-        let entry = first.entry(*sequence).or_insert((*at, *octet));
-        if at < &entry.0 {
-            *entry = (*at, *octet);
-        }
-    }
+    // A number that was never sent is no arrival of this flow.
+    let ours = received.iter().map(|(sequence, _)| *sequence).filter(|sequence| departures.get(*sequence).is_some());
+    let arrivals = ours.collect();
+    let first = ByNumber::least_by(received, |(at, _)| *at);
     let journeys = departures.iter().map(|(sequence, sent)| {
         let arrival = first.get(sequence);
-        Journey {
-            sequence: *sequence,
-            sent: *sent,
-            received: arrival.map(|(at, _)| *at),
-            octet: arrival.map(|(_, octet)| *octet),
-        }
+        Journey { sequence, sent: *sent, received: arrival.map(|(at, _)| *at), octet: arrival.map(|(_, octet)| *octet) }
     });
-    // A number that was never sent is no arrival of this flow.
-    let ours = received.iter().map(|(sequence, ..)| *sequence).filter(|sequence| departures.contains_key(sequence));
-    Leg { flow, direction, journeys: journeys.collect(), attributed, arrivals: ours.collect() }
+    Leg { flow, direction, journeys: journeys.collect(), attributed, arrivals }
 }

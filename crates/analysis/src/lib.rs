@@ -11,6 +11,7 @@
 //! - [`clock_offset`]: two hosts' clocks brought together
 //! - [`comparison`]: several runs against each other
 //! - [`competition`]: two runs over one line at the same time
+//! - [`digest`]: what was found of a recording as a whole, for who wants to see its delays alone
 //! - [`score`]: what figures amount to; [`scores`]: one file a score; docs/scores.md lists them
 //! - [`equaliser`]: the parts of the composite over time
 //! - [`impression`]: what a person would feel, in one sentence
@@ -24,10 +25,12 @@ pub mod analysis;
 pub mod analyze;
 mod attribution;
 pub mod by_direction;
+mod by_number;
 pub mod by_phase;
 pub mod clock_offset;
 pub mod comparison;
 pub mod competition;
+pub mod digest;
 pub mod e_model;
 pub mod equaliser;
 pub mod impression;

@@ -1,6 +1,6 @@
 //! Whether the numbers of a recording deserve trust, with reasons that a user can act on.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::validity_rules::RULES;
@@ -54,7 +54,7 @@ pub enum Verdict {
 }
 
 /// How well figures under load stand for the loaded line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// A direction that was to be full is not known to have been.
@@ -66,7 +66,7 @@ pub enum Confidence {
 }
 
 /// How much a reason weighs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; takes nothing from the numbers.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::{Environment, HostState};
 use crate::flow::{AddressFamily, FlowId, FlowSpec};
+use crate::frame_text;
 use crate::imported::Imported;
 use crate::line_rate::LineRate;
 use crate::observation::{FlowEvent, ObservationPoint, Tables};
@@ -153,8 +154,10 @@ pub enum Line {
     Header(Box<Header>),
     /// Observations.
     Frame(Box<Frame>),
-    /// Last line.
+    /// How it ended.
     End(End),
+    /// What the program that recorded found of it as a whole; a shortcut of that program alone, which others pass over.
+    Digest(serde_json::Value),
 }
 
 /// A whole recording in memory.
@@ -177,6 +180,18 @@ impl Recording {
     /// # Errors
     /// When the header is missing or of a later format, or a line cannot be read.
     pub fn from_lines(text: &str) -> Result<Self, RecordingError> {
+        Self::read(text, None).map(|(recording, _)| recording)
+    }
+
+    /// The same with these tables alone, where that is quicker; and the digest, where there is one.
+    ///
+    /// # Errors
+    /// As [`from_lines`](Self::from_lines), but for what was not looked at.
+    pub fn glance(text: &str, tables: &[&str]) -> Result<(Self, Option<serde_json::Value>), RecordingError> {
+        Self::read(text, Some(tables))
+    }
+
+    fn read(text: &str, tables: Option<&[&str]>) -> Result<(Self, Option<serde_json::Value>), RecordingError> {
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Any {
@@ -194,6 +209,7 @@ impl Recording {
         let mut header = None;
         let mut frames = Vec::new();
         let mut end = None;
+        let mut digest = None;
         for (index, line) in text.split_inclusive('\n').enumerate() {
             let whole = line.ends_with('\n');
             let line = line.trim();
@@ -206,19 +222,25 @@ impl Recording {
                     return Err(RecordingError::UnknownFormat(format.header.format));
                 }
             }
-            let known = ["{\"header\"", "{\"frame\"", "{\"end\""].iter().any(|kind| line.starts_with(kind));
+            if let Some(frame) = header.is_some().then(|| frame_text::frame(line, tables)).flatten() {
+                frames.push(frame);
+                continue;
+            }
+            let known =
+                ["{\"header\"", "{\"frame\"", "{\"end\"", "{\"digest\""].iter().any(|kind| line.starts_with(kind));
             let parsed = if known { serde_json::from_str(line).map(Any::Known) } else { serde_json::from_str(line) };
             match parsed {
                 Ok(Any::Known(Line::Header(found))) => header = Some(*found),
                 Ok(Any::Known(Line::Frame(frame))) => frames.push(*frame),
                 Ok(Any::Known(Line::End(found))) => end = Some(found),
+                Ok(Any::Known(Line::Digest(found))) => digest = Some(found),
                 Ok(Any::Unknown(_)) => {}
                 Err(_) if !whole => break,
                 Err(source) => return Err(RecordingError::Line { line: index + 1, source }),
             }
         }
         let header = header.ok_or(RecordingError::NoHeader)?;
-        Ok(Self { header, frames, end })
+        Ok((Self { header, frames, end }, digest))
     }
 
     /// The window of a phase; `None` when the plan does not have it.

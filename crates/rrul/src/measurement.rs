@@ -5,6 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
+use rrul_analysis::digest::Digest;
+use rrul_analysis::{Analysis, analyze};
 use rrul_engine::client::{Audience, Kept, RunOptions, run};
 use rrul_engine::scheduling;
 use rrul_model::recording::{End, Frame, Header, Line, Recording};
@@ -19,6 +21,8 @@ use crate::store::Writer;
 pub(crate) struct Measurement {
     /// What was recorded.
     pub(crate) recording: Recording,
+    /// What follows from it.
+    pub(crate) analysis: Analysis,
     /// Where it is.
     pub(crate) path: Result<PathBuf, Failure>,
 }
@@ -39,13 +43,17 @@ pub(crate) fn measure(
     audience.progress.close();
     let Recorder { lines, kept, .. } = audience;
     drop(lines);
-    let writer = writing.join().map_err(|_| Failure::Other("the writing thread has ended early".to_owned()))?;
+    let mut writer = writing.join().map_err(|_| Failure::Other("the writing thread has ended early".to_owned()))?;
     if let Err(error) = outcome {
         writer.discard();
         return Err(error.into());
     }
     let recording = kept.recording().ok_or_else(|| Failure::Other("the test ended without a header".to_owned()))?;
-    Ok(Measurement { recording, path: writer.finish() })
+    let analysis = analyze(&recording);
+    if let Some(digest) = Digest::of(&analysis) {
+        writer.append_digest(&digest);
+    }
+    Ok(Measurement { recording, analysis, path: writer.finish() })
 }
 
 /// Takes what the engine brings forth: to the file, to the screen, to memory.

@@ -11,7 +11,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use rrul_model::recording::{Line, Recording};
+use rrul_analysis::digest::Digest;
+use rrul_model::recording::{Line, Recording, RecordingError};
 
 use crate::failure::Failure;
 
@@ -86,6 +87,16 @@ impl Writer {
             self.file.set_len(self.whole)?;
         }
         written
+    }
+
+    /// Appends what the recording can do without, if the disk has taken all before it.
+    pub(crate) fn append_digest(&mut self, digest: &Digest) {
+        let line = serde_json::to_value(digest).map(Line::Digest);
+        if let (true, Ok(line)) = (self.waiting.is_empty(), line)
+            && self.append(&line).is_err()
+        {
+            self.waiting.clear();
+        }
     }
 
     /// Gives the file its final name, which is returned.
@@ -172,6 +183,32 @@ fn free_name(stem: &str) -> PathBuf {
 
 /// Reads a recording: whole, cut off, or without the frames that are damaged; or a file of Flent, known by what it holds.
 pub(crate) fn read(path: &Path) -> Result<Recording, Failure> {
+    match content(path)? {
+        Content::Imported(recording) => Ok(*recording),
+        Content::Lines(text) => Recording::from_lines(&text).map_err(unreadable(path)),
+    }
+}
+
+/// These tables of a recording, and what rrul found of it when it was whole; `None` where it did not say.
+pub(crate) fn glance(path: &Path, tables: &[&str]) -> Result<Option<(Recording, Digest)>, Failure> {
+    let Content::Lines(text) = content(path)? else { return Ok(None) };
+    let (recording, digest) = Recording::glance(&text, tables).map_err(unreadable(path))?;
+    // What cannot be understood is another program's.
+    let digest = digest.and_then(|digest| serde_json::from_value(digest).ok());
+    Ok(digest.map(|digest| (recording, digest)))
+}
+
+fn unreadable(path: &Path) -> impl Fn(RecordingError) -> Failure {
+    move |source| Failure::Recording { path: path.to_owned(), source }
+}
+
+/// What a file holds.
+enum Content {
+    Imported(Box<Recording>),
+    Lines(String),
+}
+
+fn content(path: &Path) -> Result<Content, Failure> {
     let too_long = |_| Failure::Other(format!("{}: longer than any recording", path.display()));
     let file = File::open(path).map_err(Failure::file(path))?;
     let mut octets = Vec::new();
@@ -183,13 +220,13 @@ pub(crate) fn read(path: &Path) -> Result<Recording, Failure> {
         Err(error) => return Err(Failure::file(path)(error)),
     }
     if let Some(imported) = flent::read(path, &octets) {
-        return imported;
+        return imported.map(|recording| Content::Imported(Box::new(recording)));
     }
     let text = salvage::text(&octets, LONGEST).map_err(too_long)?;
     if text.is_empty() {
         return Err(Failure::Other(format!("{}: this is no rrul recording, or nothing was recorded", path.display())));
     }
-    Recording::from_lines(&text).map_err(|source| Failure::Recording { path: path.to_owned(), source })
+    Ok(Content::Lines(text))
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ mod words;
 
 use rrul_analysis::Analysis;
 
-pub use chart::Chart;
+pub use chart::{Chart, Part};
 pub use comparison::text_comparison;
 pub use equaliser::text_equaliser;
 pub use error::ViewError;

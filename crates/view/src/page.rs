@@ -8,7 +8,7 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 use rrul_model::phase::{Phase, PhaseWindow};
 
-use crate::axis::Axis;
+use crate::axis::{Axis, tick_words};
 use crate::chart::Drawing;
 use crate::figure::{Align, Figure, Frame, LANE, PanelIndex, Scale, TextStyle};
 use crate::font::Weight;
@@ -204,7 +204,15 @@ impl<'a> Page<'a> {
     }
 
     /// The page, cut off below what is on it.
-    pub(crate) fn finish(self) -> Drawing {
+    pub(crate) fn finish(mut self) -> Drawing {
+        let survey = self.phases.iter().find(|entry| entry.phase == Phase::Before);
+        let survey = survey.map(|entry| entry.window.to.seconds()).filter(|ended| *ended <= self.time.min);
+        if let Some(ended) = survey.filter(|_| self.panels > 0) {
+            self.footnote(&format!(
+                "The survey of the idle line until second {} is not shown; the chart delay has it.",
+                tick_words(ended)
+            ));
+        }
         let drawing = self.figure.finish(WIDTH, (self.y + 22.0).ceil(), &self.title);
         Drawing { nothing: self.nothing, ..drawing }
     }
@@ -295,8 +303,18 @@ pub(crate) fn unloaded(phases: &[PhaseWindow]) -> Vec<(f64, f64)> {
     stretches.map(|entry| (entry.window.from.seconds(), entry.window.to.seconds())).collect()
 }
 
-/// The time axis that shows all of these runs: their phases and whatever was observed outside them.
+/// The time axis that shows all of these runs from the idle baseline on. The survey before it, where there is one, takes
+/// nearly as long as the load, and leaves that less room.
 pub(crate) fn time_axis(runs: &[&Analysis]) -> Axis {
+    covering(runs, |phase| phase != Phase::Before)
+}
+
+/// The time axis that shows all of these runs: their phases and whatever was observed outside them.
+pub(crate) fn whole_time_axis(runs: &[&Analysis]) -> Axis {
+    covering(runs, |_| true)
+}
+
+fn covering(runs: &[&Analysis], shown: impl Fn(Phase) -> bool) -> Axis {
     let mut from = f64::INFINITY;
     let mut to = f64::NEG_INFINITY;
     let mut see = |seconds: f64| {
@@ -304,7 +322,7 @@ pub(crate) fn time_axis(runs: &[&Analysis]) -> Axis {
         to = to.max(seconds);
     };
     for run in runs {
-        for entry in &run.phases {
+        for entry in run.phases.iter().filter(|entry| shown(entry.phase)) {
             see(entry.window.from.seconds());
             see(entry.window.to.seconds());
         }
@@ -316,7 +334,14 @@ pub(crate) fn time_axis(runs: &[&Analysis]) -> Axis {
         }
         run.delay_flows.iter().flat_map(|flow| &flow.series).for_each(|point| see(point.at.seconds()));
     }
-    if from > to { Axis::between(0.0, 1.0, TIME_TICKS) } else { Axis::between(from, to, TIME_TICKS) }
+    if from > to {
+        return Axis::between(0.0, 1.0, TIME_TICKS);
+    }
+    let axis = Axis::between(from, to, TIME_TICKS);
+    // Ticks stand from the left edge on: where that is half way between round seconds, twice as many are round.
+    let is_multiple = |step: f64| (from / step - (from / step).round()).abs() < 1e-9;
+    let step = if !is_multiple(axis.step) && is_multiple(axis.step / 2.0) { axis.step / 2.0 } else { axis.step };
+    Axis { step, ..axis }
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ use self::plot::Plot;
 use crate::error::ViewError;
 use crate::figure::TextStyle;
 use crate::font::{self, Weight};
-use crate::page::time_axis;
+use crate::page::whole_time_axis;
 use crate::words;
 
 /// A recording with what follows from it.
@@ -126,7 +126,7 @@ pub fn report(runs: &[ReportedRun<'_>]) -> Result<String, ViewError> {
     }
     reading::write(&mut body);
 
-    let time = time_axis(&analyses);
+    let time = whole_time_axis(&analyses);
     let width = |weight| TextStyle::left(100.0, weight, "").width(SAMPLE);
     let plots = together.iter().chain(parts.iter().flat_map(|part| &part.groups));
     let data = Data {

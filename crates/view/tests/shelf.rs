@@ -8,11 +8,14 @@ mod read_back;
 mod synthetic;
 
 use planes::{THEME, drawn};
-use rrul_view::{ViewError, chart_named, svg};
+use rrul_analysis::Analysis;
+use rrul_analysis::metrics::scored_window::ScoredWindow;
+use rrul_view::charts::CHARTS;
+use rrul_view::{Part, ViewError, chart_named, svg};
 use synthetic::{Made, nothing};
 
 /// Every chart of this file, with a number of runs that it takes.
-const CHARTS: [(&str, usize); 9] = [
+const OF_DISTRIBUTIONS: [(&str, usize); 9] = [
     ("ecdf", 2),
     ("ccdf", 2),
     ("box", 2),
@@ -28,7 +31,7 @@ const CHARTS: [(&str, usize); 9] = [
 fn the_same_runs_give_the_same_bytes_and_no_run_a_refusal() {
     let made = pages::scored(Made::fq_codel().analysis(), &[1_000, 1_200], &[2_000, 4_000]);
     let other = pages::scored(Made::pfifo().analysis(), &[1_000, 1_200], &[2_000, 9_000]);
-    for (name, most) in CHARTS {
+    for (name, most) in OF_DISTRIBUTIONS {
         let chart = chart_named(name).unwrap();
         let runs = &[&made, &other][..most];
         assert_eq!(svg(chart, runs, &THEME).unwrap(), svg(chart, runs, &THEME).unwrap(), "{name}");
@@ -44,7 +47,7 @@ fn the_same_runs_give_the_same_bytes_and_no_run_a_refusal() {
 
 #[test]
 fn what_runs_do_not_have_is_said() {
-    for (name, most) in CHARTS {
+    for (name, most) in OF_DISTRIBUTIONS {
         let empty = nothing();
         let picture = drawn(name, &vec![&empty; most]);
         let said = ["Nothing to draw.", "No streams under load", "never"];
@@ -61,7 +64,7 @@ fn a_run_and_a_class_have_their_colour_in_every_chart() {
             assert!(picture.strokes.iter().any(|stroke| stroke.colour == colour), "{name} without {colour}");
         }
     }
-    for (name, _) in CHARTS.into_iter().filter(|(name, most)| *most == 2 && *name != "qq") {
+    for (name, _) in OF_DISTRIBUTIONS.into_iter().filter(|(name, most)| *most == 2 && *name != "qq") {
         let picture = drawn(name, &[&made, &made]);
         for index in [0, 1] {
             assert!(
@@ -69,5 +72,35 @@ fn a_run_and_a_class_have_their_colour_in_every_chart() {
                 "{name} without run {index}"
             );
         }
+    }
+}
+
+#[test]
+fn a_chart_of_delays_is_the_same_where_only_delays_are_known() {
+    let glance = |run: &Analysis| Analysis {
+        plan: run.plan.clone(),
+        title: run.title.clone(),
+        created: run.created.clone(),
+        client_clock: run.client_clock.clone(),
+        server_name: run.server_name.clone(),
+        settings: run.settings.clone(),
+        families: run.families.clone(),
+        absent_families: run.absent_families.clone(),
+        phases: run.phases.clone(),
+        validity: run.validity.clone(),
+        scored: ScoredWindow { common: run.scored.common, ..ScoredWindow::default() },
+        waiting_time: run.waiting_time,
+        round_trip_delay: run.round_trip_delay.clone(),
+        loss: run.loss,
+        delay_flows: run.delay_flows.clone(),
+        ..Analysis::default()
+    };
+    let whole = vec![Made::fq_codel().analysis(), Made::pfifo().analysis()];
+    let glanced: Vec<Analysis> = whole.iter().map(glance).collect();
+    let of_delays: Vec<_> = CHARTS.iter().filter(|chart| chart.looks_at() == Part::Delays).collect();
+    assert!(of_delays.len() >= 4);
+    for chart in of_delays {
+        let draw = |runs: &[Analysis]| chart.draw(&[&runs[0], &runs[1]], &THEME).unwrap();
+        assert_eq!(draw(&glanced), draw(&whole), "{}", chart.name());
     }
 }

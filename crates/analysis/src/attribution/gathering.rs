@@ -1,8 +1,8 @@
 //! The rows that tell the fate of test packets, and how far those of the server reach.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::FlowId;
 use rrul_model::observation::{ObservationPoint, PacketReceived, ProbeReceived, ReflectorWindow, Transaction};
 use rrul_model::recording::{End, Recording};

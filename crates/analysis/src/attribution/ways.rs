@@ -1,7 +1,6 @@
 //! From the rows of one flow to the fate of its packets on either way.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use rrul_model::flow::FlowSpec;
 use rrul_model::observation::{ProbeReceived, Transaction};
 use rrul_model::time::TestTime;

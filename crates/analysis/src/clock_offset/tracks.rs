@@ -1,7 +1,6 @@
 //! What the offset of two clocks is estimated from: apparent delays of packets of one kind, by path and direction.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::ByteCount;

@@ -1,7 +1,6 @@
 //! Octets of streams as they arrive, from whichever counter tells them best.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId};
 use rrul_model::observation::{ObservationPoint, OctetsReceived};
 use rrul_model::recording::{Frame, Header};

@@ -1,7 +1,6 @@
 //! A test second by second, as far as it has come: what a screen shows while it runs.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{CpuTime, ObservationPoint};

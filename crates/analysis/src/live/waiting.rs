@@ -1,7 +1,6 @@
 //! Probes that have been sent and wait for their reply.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashMapExt, HashSet};
 use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::observation::{ProbeReceived, Tables};
 use rrul_model::recording::Header;

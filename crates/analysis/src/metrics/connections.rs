@@ -1,7 +1,6 @@
 //! New TCP connections all through the test: how long until they stand, and until the server's first octet.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, FlowId};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{Connection, ObservationPoint};

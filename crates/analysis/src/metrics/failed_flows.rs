@@ -1,7 +1,6 @@
 //! Flows that could not be set up or ended early.
 
-use std::collections::HashSet;
-
+use foldhash::HashSet;
 use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::observation::{FlowEvent, FlowEventKind, ObservationPoint};
 use rrul_model::recording::Recording;

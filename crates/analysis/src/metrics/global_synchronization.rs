@@ -1,8 +1,8 @@
 //! TCP global synchronisation: streams that lose and back off together, so that the line runs dry (RFC 2309 section 2).
 
-use std::collections::HashMap;
 use std::time::Duration;
 
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId};
 use rrul_model::observation::TcpInfo;
 use rrul_model::recording::Recording;

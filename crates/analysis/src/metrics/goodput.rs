@@ -1,9 +1,9 @@
 //! Goodput: octets that a receiver was handed in order, over time (RFC 2647 section 3.17).
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Duration;
 
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Component, Direction, FlowId, FlowSpec};
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::recording::Recording;

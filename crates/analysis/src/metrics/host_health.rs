@@ -1,8 +1,9 @@
 //! How both hosts fared while they measured: what they dropped themselves, where they were held back, what lay in their
 //! own queues. Each is a queue or a loss that is not the line's.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::FlowId;
 use rrul_model::observation::{ObservationPoint, Tables};
 use rrul_model::phase::Phase;

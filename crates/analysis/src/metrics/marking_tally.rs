@@ -1,8 +1,9 @@
 //! How many packets were sent with each traffic-class octet, and with which they arrived.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use foldhash::{HashMap, HashSet, HashSetExt};
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::marking::{Ecn, Marking};
 use rrul_model::phase::Phase;

@@ -1,7 +1,6 @@
 //! Look-ups of names: how long until the answer, and how many got none.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{NameLookup, ObservationPoint};

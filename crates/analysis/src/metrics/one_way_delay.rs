@@ -5,8 +5,7 @@
 
 mod words;
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;

@@ -1,8 +1,7 @@
 //! The octets of flows that send numbered packets: probes, exchanges over UDP, VoIP. Their length is known; they are
 //! counted where they arrive.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::observation::{Connection, ConnectionTotals, NameLookup, ObservationPoint};
 use rrul_model::recording::Recording;

@@ -1,7 +1,8 @@
 //! How long pages take on the idle line and under load (spec: Web Component).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, FlowId, FlowSpec, Parameter};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{BrowserTiming, FlowEvent, FlowEventKind, ObservationPoint, PageLoad, WebObject};

@@ -1,8 +1,8 @@
 //! Short flows: how long a few octets take over a new connection, and at which rate.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{ObservationPoint, Transfer};

@@ -1,8 +1,7 @@
 //! Start slew of the load's streams: how long each takes to connect, to get through, to get its part (spec: Stream Start
 //! Time Slew).
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Component, Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{FlowEventKind, ObservationPoint};

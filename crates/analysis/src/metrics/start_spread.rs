@@ -1,7 +1,8 @@
 //! How far apart the load's flows started that were due together (the spec's stream start time slew).
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
+use foldhash::{HashSet, HashSetExt};
 use rrul_model::flow::{Component, Direction};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_model::recording::Recording;

@@ -1,7 +1,8 @@
 //! Stream delay in band: from the write of a record into a TCP stream to its read at the other end (spec: Stream Delay).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};

@@ -1,7 +1,6 @@
 //! What holds the load's streams back beside the network, and their congestion windows over time (RFC 4898).
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Component, Direction, FlowId};
 use rrul_model::observation::TcpInfo;
 use rrul_model::recording::Recording;

@@ -1,8 +1,8 @@
 //! The rates of the load's streams side by side, interval by interval: what sharing and synchronisation are read from.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
+use foldhash::HashMap;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::TcpInfo;
 use rrul_model::recording::Recording;

@@ -1,7 +1,6 @@
 //! TCP of each stream of the load over time, as the kernels of both ends tell it, for charts.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Component, Direction, FlowId, FlowSpec};
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::recording::Recording;

@@ -1,9 +1,9 @@
 //! Everything that a test put on the link: packets of each flow, counted over time where they arrived and where they
 //! left.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
+use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec};
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::recording::Recording;

@@ -1,7 +1,6 @@
 //! Transactions per second of closed-loop flows.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashMapExt, HashSet};
 use rrul_model::flow::{Component, FlowId};
 use rrul_model::observation::{ObservationPoint, Transaction};
 use rrul_model::recording::Recording;

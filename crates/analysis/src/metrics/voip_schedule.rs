@@ -1,7 +1,6 @@
 //! How the voice streams of a direction shared the line: all at once, or in turns where it was too slow for that.
 
-use std::collections::HashSet;
-
+use foldhash::HashSet;
 use rrul_model::flow::{Component, Direction, FlowId, FlowSpec};
 use rrul_model::recording::Recording;
 use rrul_model::turns::TURNS;

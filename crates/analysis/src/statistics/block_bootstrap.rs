@@ -25,6 +25,9 @@ const CELLS_A_BLOCK: usize = 4;
 const MOST_CELLS: usize = 20_000;
 /// Classes of rank by which percentiles of resamples are found.
 const RANKS: usize = 256;
+/// So many of them are a group: which group a percentile falls into is found first, then its class within it.
+const GROUPED: usize = 16;
+const GROUPS: usize = RANKS.div_ceil(GROUPED);
 /// A statistic may be undefined (a share of nothing) in one resample of so many before its interval is.
 const MOST_UNDEFINED: usize = 20;
 /// The deterministic seed: the same recording gives the same interval.
@@ -167,15 +170,17 @@ impl BlockBootstrap {
         }
         sorted.sort_unstable();
         let ranks = sorted.len().clamp(1, RANKS);
-        let mut cumulative = vec![0_u32; (self.cells + 1) * ranks];
+        let mut counts =
+            Cumulative { classes: vec![[0; RANKS]; self.cells + 1], groups: vec![[0; GROUPS]; self.cells + 1] };
         for (index, (_, cell)) in sorted.iter().enumerate() {
-            cumulative[(cell + 1) * ranks + index * ranks / sorted.len()] += 1;
+            let class = index * ranks / sorted.len();
+            counts.classes[cell + 1][class] += 1;
+            counts.groups[cell + 1][class / GROUPED] += 1;
         }
-        for index in ranks..cumulative.len() {
-            cumulative[index] = cumulative[index].wrapping_add(cumulative[index - ranks]);
-        }
+        cumulate(&mut counts.classes);
+        cumulate(&mut counts.groups);
         let sorted = sorted.into_iter().map(|(delay, _)| delay).collect();
-        PercentileSeries { ranks, sorted, cumulative, lost: cumulated(&lost) }
+        PercentileSeries { ranks, sorted, counts, lost: cumulated(&lost) }
     }
 
     /// A series of amounts, for sums and for ratios of sums. Those outside the stretch are left out.
@@ -220,6 +225,17 @@ pub(crate) fn widened_interval_of(
     Some(ConfidenceInterval { low: *replicates.get(rank)?, high: *replicates.get(mirrored)? })
 }
 
+/// Adds to each what all before it are.
+fn cumulate<const N: usize>(counts: &mut [[u32; N]]) {
+    let mut before = [0; N];
+    for counts in counts {
+        for (count, before) in counts.iter_mut().zip(&mut before) {
+            *count = count.wrapping_add(*before);
+            *before = *count;
+        }
+    }
+}
+
 /// The sum of all counts before each, and of all.
 fn cumulated(counts: &[u64]) -> Vec<u64> {
     let mut total = 0;
@@ -254,9 +270,17 @@ pub(crate) struct PercentileSeries {
     /// Classes of rank.
     ranks: usize,
     sorted: Vec<i64>,
-    /// Delays of each class of rank before each cell, and in all.
-    cumulative: Vec<u32>,
+    counts: Cumulative,
     lost: Vec<u64>,
+}
+
+/// How many delays lie before each cell, and in all.
+#[derive(Debug, Clone)]
+struct Cumulative {
+    /// Of each class of rank.
+    classes: Vec<[u32; RANKS]>,
+    /// Of each group of classes.
+    groups: Vec<[u32; GROUPS]>,
 }
 
 impl PercentileSeries {
@@ -264,34 +288,48 @@ impl PercentileSeries {
     ///
     /// Infinite where the rank falls on a loss; not a number where the resample is empty.
     pub(crate) fn percentiles<const N: usize>(&self, resample: &Resample, per_mille: [u16; N]) -> [f64; N] {
-        let mut counts = [0_u32; RANKS];
-        let mut lost = 0;
-        for block in &resample.blocks {
-            let from = &self.cumulative[block.start * self.ranks..][..self.ranks];
-            let to = &self.cumulative[block.end * self.ranks..][..self.ranks];
-            for ((count, from), to) in counts.iter_mut().zip(from).zip(to) {
-                *count += to.wrapping_sub(*from);
-            }
-            lost += self.lost[block.end] - self.lost[block.start];
-        }
-        let all = lost + counts.iter().map(|count| u64::from(*count)).sum::<u64>();
+        let groups = drawn(resample, &self.counts.groups, |counts| counts);
+        let lost: u64 = resample.blocks.iter().map(|block| self.lost[block.end] - self.lost[block.start]).sum();
+        let all = lost + groups.iter().map(|count| u64::from(*count)).sum::<u64>();
         per_mille.map(|per_mille| {
             if all == 0 {
                 return f64::NAN;
             }
-            let mut rank = (all * u64::from(per_mille)).div_ceil(1000).max(1);
-            for (class, count) in counts[..self.ranks].iter().map(|count| u64::from(*count)).enumerate() {
-                if rank <= count {
-                    let class_of = |class: usize| (class * self.sorted.len()).div_ceil(self.ranks);
-                    let (first, next) = (class_of(class), class_of(class + 1));
-                    let place = (rank - 1) * (next - first) as u64 / count;
-                    return self.sorted[first + place as usize] as f64;
-                }
-                rank -= count;
-            }
-            f64::INFINITY
+            let rank = (all * u64::from(per_mille)).div_ceil(1000).max(1);
+            let Some((group, rank, _)) = place(&groups, rank) else { return f64::INFINITY };
+            let first = group * GROUPED;
+            let classes: [u32; GROUPED] =
+                drawn(resample, &self.counts.classes, |counts| counts[first..].first_chunk().unwrap_or(&[0; GROUPED]));
+            let Some((class, rank, count)) = place(&classes, rank) else { return f64::INFINITY };
+            let class_of = |class: usize| (class * self.sorted.len()).div_ceil(self.ranks);
+            let (from, next) = (class_of(first + class), class_of(first + class + 1));
+            let place = (rank - 1) * (next - from) as u64 / count;
+            self.sorted[from + place as usize] as f64
         })
     }
+}
+
+/// How many of each kind a resample has drawn.
+fn drawn<T, const N: usize>(resample: &Resample, cumulative: &[T], part: impl Fn(&T) -> &[u32; N]) -> [u32; N] {
+    let mut counts = [0_u32; N];
+    for block in &resample.blocks {
+        let (from, to) = (part(&cumulative[block.start]), part(&cumulative[block.end]));
+        for ((count, from), to) in counts.iter_mut().zip(from).zip(to) {
+            *count += to.wrapping_sub(*from);
+        }
+    }
+    counts
+}
+
+/// Which of these the rank falls into, its rank within that, and how many that holds; `None` when it is beyond all.
+fn place(counts: &[u32], mut rank: u64) -> Option<(usize, u64, u64)> {
+    for (index, count) in counts.iter().map(|count| u64::from(*count)).enumerate() {
+        if rank <= count {
+            return Some((index, rank, count));
+        }
+        rank -= count;
+    }
+    None
 }
 
 /// Amounts over time, ready for sums over resamples.

@@ -66,6 +66,21 @@ impl Column {
         self.0.get(row).copied().map(C::from_cell)
     }
 
+    /// A column whose first value and differences these are.
+    pub(crate) fn from_differences(mut values: Vec<i64>) -> Self {
+        let mut before = 0_i64;
+        for value in &mut values {
+            before = before.wrapping_add(*value);
+            *value = before;
+        }
+        Self(values)
+    }
+
+    /// All values.
+    pub(super) fn values(&self) -> &[i64] {
+        &self.0
+    }
+
     /// How many values it holds.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -90,13 +105,7 @@ impl Serialize for Column {
 
 impl<'de> Deserialize<'de> for Column {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut values = Vec::<i64>::deserialize(deserializer)?;
-        let mut before = 0_i64;
-        for value in &mut values {
-            before = before.wrapping_add(*value);
-            *value = before;
-        }
-        Ok(Self(values))
+        Ok(Self::from_differences(Vec::deserialize(deserializer)?))
     }
 }
 
@@ -121,6 +130,14 @@ macro_rules! table {
                 $(self.$field.push(row.$field);)*
             }
 
+            /// The column of this name.
+            pub(crate) fn column(&mut self, name: &str) -> Option<&mut Column> {
+                match name {
+                    $(stringify!($field) => Some(&mut self.$field),)*
+                    _ => None,
+                }
+            }
+
             /// How many whole rows there are.
             pub fn len(&self) -> usize {
                 [$(self.$field.len()),*].into_iter().min().unwrap_or(0)
@@ -133,7 +150,10 @@ macro_rules! table {
 
             /// The rows in the order in which they were pushed.
             pub fn rows(&self) -> impl Iterator<Item = $row> + '_ {
-                (0..self.len()).map_while(|row| Some($row { $($field: self.$field.get(row)?,)* }))
+                // Equally long slices: no row is checked, and a column whose field nobody asks for is not looked at.
+                let rows = self.len();
+                $(let $field = &self.$field.values()[..rows];)*
+                (0..rows).map(move |row| $row { $($field: $crate::observation::Cell::from_cell($field[row]),)* })
             }
         }
     };

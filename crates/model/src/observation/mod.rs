@@ -135,6 +135,14 @@ macro_rules! observations {
                 }
             }
 
+            /// A column by the names of its table and its own.
+            pub(crate) fn column(&mut self, table: &str, name: &str) -> Option<&mut Column> {
+                match table {
+                    $(stringify!($name) => self.$name.column(name),)*
+                    _ => None,
+                }
+            }
+
             /// How many observations there are.
             pub fn len(&self) -> usize {
                 0 $(+ self.$name.len())*

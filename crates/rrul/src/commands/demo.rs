@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
+use rrul_analysis::Analysis;
 use rrul_analysis::comparison::Comparison;
 use rrul_analysis::comparison::run::ComparedRun;
-use rrul_analysis::{Analysis, analyze};
 use rrul_engine::client::{Families, RunOptions};
 use rrul_engine::environment::Privacy;
 use rrul_lab::{Lab, Link};
@@ -45,11 +45,11 @@ pub(crate) fn execute(arguments: &DemoArguments) -> Result<Outcome, Failure> {
     for link in &links {
         println!("\n{}: {}\n", link.name, link.about);
         let measurement = over(link, &plan, &folder.join(&link.name), &stop)?;
-        let analysis = analyze(&measurement.recording);
+        let Measurement { recording, analysis, path } = measurement;
         print_summary(&analysis);
-        let written = measurement.path?;
-        compared.push(ComparedRun::of(&written.to_string_lossy(), &measurement.recording, &analysis));
-        results.push(Measured { recording: measurement.recording, analysis, path: written });
+        let written = path?;
+        compared.push(ComparedRun::of(&written.to_string_lossy(), &recording, &analysis));
+        results.push(Measured { recording, analysis, path: written });
         if stop.load(Ordering::Relaxed) {
             break;
         }

@@ -2,8 +2,8 @@
 
 use std::time::SystemTime;
 
+use rrul_analysis::Analysis;
 use rrul_analysis::validity::Verdict;
-use rrul_analysis::{Analysis, analyze};
 use rrul_engine::client::RunOptions;
 use rrul_engine::environment::Privacy;
 
@@ -44,7 +44,7 @@ pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
     let stop = interruption::flag();
     let manner = if arguments.plain { Manner::Plain } else { Manner::Screen };
     let measurement = measure(&options, writer, Progress::new(label, manner), &stop)?;
-    let analysis = analyze(&measurement.recording);
+    let analysis = measurement.analysis;
     show::print_summary(&analysis);
     let written = measurement.path?;
     println!("\nrecording: {}", written.display());

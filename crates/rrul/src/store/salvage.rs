@@ -20,10 +20,12 @@ pub(super) fn text(mut octets: &[u8], longest: usize) -> Result<String, TooLong>
     // Columns of integers shrink to about a third.
     let mut text = String::with_capacity(octets.len().saturating_mul(3).min(longest));
     let mut left = longest;
+    let mut decompressor = zstd::bulk::Decompressor::new().ok();
     while let Some(begin) = octets.windows(MAGIC.len()).position(|window| window == MAGIC) {
         octets = &octets[begin..];
         let mut piece = Vec::new();
-        let decoded = decode(octets, left, &mut piece);
+        let at_once = decompressor.as_mut().and_then(|decompressor| at_once(decompressor, octets, left, &mut piece));
+        let decoded = at_once.map_or_else(|| decode(octets, left, &mut piece), Ok);
         left = left.checked_sub(piece.len()).filter(|left| *left > 0).ok_or(TooLong)?;
         match (decoded, String::from_utf8(piece)) {
             (Ok(rest), Ok(piece)) => {
@@ -40,6 +42,30 @@ pub(super) fn text(mut octets: &[u8], longest: usize) -> Result<String, TooLong>
         }
     }
     Ok(text)
+}
+
+/// More text than this stands in no frame that rrul writes.
+const LONGEST_FRAME: u64 = 64 << 20;
+
+/// Decodes a frame that says how long its text is, as rrul's do, in one step; gives what follows it. Nothing is in `piece`
+/// when it is none of those, or damaged.
+fn at_once<'a>(
+    decompressor: &mut zstd::bulk::Decompressor<'_>,
+    octets: &'a [u8],
+    most: usize,
+    piece: &mut Vec<u8>,
+) -> Option<&'a [u8]> {
+    let said = zstd::zstd_safe::get_frame_content_size(octets).ok()?.filter(|said| *said <= LONGEST_FRAME)?;
+    let room = usize::try_from(said).ok().filter(|room| *room <= most)?;
+    let length = zstd::zstd_safe::find_frame_compressed_size(octets).ok()?;
+    let (frame, rest) = octets.split_at_checked(length)?;
+    piece.reserve_exact(room);
+    if decompressor.decompress_to_buffer(frame, piece).is_err() {
+        // What is thrown away is counted as it is read in small steps, which needs no room yet.
+        *piece = Vec::new();
+        return None;
+    }
+    Some(rest)
 }
 
 /// Decodes the frame at the beginning into `piece`, at most this many octets and one; gives what follows the frame.

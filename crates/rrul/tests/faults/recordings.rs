@@ -121,3 +121,37 @@ fn a_recording_of_the_first_format_is_still_shown() {
         assert!(shown.stdout.contains(words), "no \"{words}\" in: {}", shown.stdout);
     }
 }
+
+#[test]
+fn a_chart_of_delays_is_the_same_with_and_without_what_stands_behind_the_recording() {
+    let server = Server::start(&[]);
+    let folder = Folder::with_plan();
+    end_of(run_short(&folder, &server.name(), &["--set", "load=1s"]));
+    let octets = fs::read(folder.file("out.rrul")).unwrap();
+    let length = |from: &[u8]| zstd::zstd_safe::find_frame_compressed_size(from).unwrap();
+    let mut begins = vec![0];
+    while begins[begins.len() - 1] < octets.len() {
+        let begin = begins[begins.len() - 1];
+        begins.push(begin + length(&octets[begin..]));
+    }
+    let last = begins[begins.len() - 2];
+    let text = String::from_utf8(zstd::decode_all(&octets[last..]).unwrap()).unwrap();
+    assert!(text.starts_with("{\"digest\":{\"program\":\""), "{text}");
+    fs::write(folder.file("without.rrul"), &octets[..last]).unwrap();
+    // One that another program wrote, which judged otherwise.
+    let other =
+        text.replace("\"program\":\"", "\"program\":\"9").replace("\"severity\":\"doubt\"", "\"severity\":\"info\"");
+    let other = [&octets[..last], &zstd::encode_all(other.as_bytes(), 3).unwrap()].concat();
+    fs::write(folder.file("other.rrul"), other).unwrap();
+    for chart in ["ecdf", "box"] {
+        let drawn = ["out", "without", "other"].map(|name| {
+            let mut command = Command::new(PROGRAM);
+            command.arg("plot").arg(folder.file(&format!("{name}.rrul"))).args(["--chart", chart, "--force", "-o"]);
+            command.arg(folder.file("chart.svg"));
+            let ended = end_of(command);
+            assert_eq!(ended.code, Some(0), "{ended:#?}");
+            fs::read_to_string(folder.file("chart.svg")).unwrap()
+        });
+        assert!(drawn[0].contains("ms") && drawn[0] == drawn[1] && drawn[0] == drawn[2], "{chart}");
+    }
+}

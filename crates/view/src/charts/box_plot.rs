@@ -5,7 +5,7 @@ use rrul_model::phase::Phase;
 use rrul_model::units::Delay;
 
 use crate::axis::Unit;
-use crate::chart::{Chart, Drawing};
+use crate::chart::{Chart, Drawing, Part};
 use crate::delay_panel::nanoseconds;
 use crate::error::ViewError;
 use crate::figure::{Align, Scale, Segment, Stroke, TextStyle};
@@ -51,6 +51,10 @@ impl Chart for BoxPlot {
 
     fn about(&self) -> &'static str {
         "between which delays most packets lie, idle and loaded: per flow of one run, or per run"
+    }
+
+    fn looks_at(&self) -> Part {
+        Part::Delays
     }
 
     fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {

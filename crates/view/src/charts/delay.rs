@@ -6,7 +6,7 @@ use super::comparison;
 use crate::chart::{Chart, Drawing};
 use crate::delay_panel;
 use crate::error::ViewError;
-use crate::page::{Page, time_axis};
+use crate::page::{Page, whole_time_axis};
 use crate::theme::Theme;
 use crate::time_chart::{introduce, title};
 use crate::words;
@@ -34,7 +34,7 @@ impl Chart for DelayChart {
             return Err(ViewError::Runs { chart: self.name(), takes: "one to four runs", given: runs.len() });
         }
         let names = words::run_names(runs);
-        let mut page = Page::new(theme, title(runs, &names), time_axis(runs), first.phases.clone());
+        let mut page = Page::new(theme, title(runs, &names), whole_time_axis(runs), first.phases.clone());
         introduce(&mut page, runs, &names);
         if runs.iter().all(|run| run.delay_flows.is_empty()) {
             page.message("Nothing to draw. No delay probes.");

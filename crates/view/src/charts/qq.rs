@@ -3,7 +3,7 @@
 use rrul_analysis::Analysis;
 use rrul_model::phase::Phase;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::{Chart, Drawing, Part};
 use crate::delay_panel::nanoseconds;
 use crate::error::ViewError;
 use crate::figure::{Align, Dash, Line, Scale, Stroke, TextStyle};
@@ -35,6 +35,10 @@ impl Chart for QuantileQuantile {
 
     fn about(&self) -> &'static str {
         "where two distributions of delay differ: two runs under load, or idle and loaded of one run"
+    }
+
+    fn looks_at(&self) -> Part {
+        Part::Delays
     }
 
     fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {

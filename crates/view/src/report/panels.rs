@@ -12,7 +12,7 @@ use crate::charts::OVER_TIME;
 use crate::charts::comparison::delay_axis;
 use crate::delay_panel::{loss_strokes, nanoseconds, pooled_packets};
 use crate::figure::{Dash, Fill, Scale};
-use crate::page::{time_axis, unloaded};
+use crate::page::{unloaded, whole_time_axis};
 use crate::rate_panel::direction_word;
 use crate::run_colours::run_colours;
 use crate::text::{quantile, unknown};
@@ -172,7 +172,7 @@ fn scenes(runs: &[&Analysis]) -> (Scene<'static>, Option<Scene<'static>>) {
     let lines: usize = runs.iter().map(|run| lines_of(run)).sum();
     let room = POINTS / lines.max(1) as f64;
     let (wide, most_bins) = (room.clamp(FEWEST_BINS, MOST), room.min(FINEST_BINS));
-    let scene = |most_bins| Scene { theme: &Theme::LIGHT, time: time_axis(runs), most_bins };
+    let scene = |most_bins| Scene { theme: &Theme::LIGHT, time: whole_time_axis(runs), most_bins };
     (scene(wide), (most_bins >= 2.0 * MOST).then(|| scene(most_bins)))
 }
 
