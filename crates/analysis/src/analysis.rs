@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec};
-use rrul_model::marking::ServiceClass;
+use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::observation::ObservationPoint;
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::recording::AbsentFamily;
@@ -12,6 +11,7 @@ use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
 use crate::competition::ClientClock;
+pub use crate::flow_label::FlowLabel;
 use crate::metrics::browser_load::BrowserLoad;
 use crate::metrics::burst::Bursts;
 use crate::metrics::class_treatment::ClassTreatment;
@@ -179,39 +179,6 @@ impl Analysis {
     /// Whether something loads either direction.
     pub(crate) fn loads_both_directions(&self) -> bool {
         Direction::ALL.into_iter().all(|direction| !self.goodput(direction).flows.is_empty())
-    }
-}
-
-/// Who a flow is, for labels and for choosing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FlowLabel {
-    /// Its number in the recording.
-    pub id: FlowId,
-    /// Its full name.
-    pub name: String,
-    /// Its type.
-    pub flow_type: String,
-    /// Its component.
-    pub component: Component,
-    /// Its direction, when it has one.
-    pub direction: Option<Direction>,
-    /// Its family.
-    pub family: AddressFamily,
-    /// Its class.
-    pub class: ServiceClass,
-}
-
-impl From<&FlowSpec> for FlowLabel {
-    fn from(flow: &FlowSpec) -> Self {
-        Self {
-            id: flow.id,
-            name: flow.name.clone(),
-            flow_type: flow.flow_type.clone(),
-            component: flow.component,
-            direction: flow.direction,
-            family: flow.family,
-            class: flow.class,
-        }
     }
 }
 

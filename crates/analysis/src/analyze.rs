@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use foldhash::HashSet;
-use rrul_model::flow::{AddressFamily, Direction, FlowId, Parameter};
+use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::phase::Phase;
 use rrul_model::plan::TestPlan;
 use rrul_model::recording::Recording;
@@ -34,7 +34,7 @@ use crate::metrics::{
 use crate::recorded_time;
 use crate::score::{Distance, Scores};
 use crate::validity_rule::{self, Evidence};
-use crate::{join, leg};
+use crate::{flow_label, join, leg};
 
 /// Computes every number that follows from a recording.
 ///
@@ -224,12 +224,7 @@ fn settings(plan: &TestPlan) -> BTreeMap<String, String> {
     let mut settings: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for entry in &plan.entries {
         for (name, value) in entry.parameters.iter().flat_map(|parameters| &parameters.0) {
-            let value = match value {
-                Parameter::Flag(flag) => flag.to_string(),
-                Parameter::Integer(count) => count.to_string(),
-                Parameter::Number(number) => number.to_string(),
-                Parameter::Text(text) => text.clone(),
-            };
+            let value = flow_label::words(value);
             let values = settings.entry(format!("{}.{name}", entry.label)).or_default();
             if !values.contains(&value) {
                 values.push(value);
@@ -251,7 +246,7 @@ fn partial(recording: &Recording) -> Option<String> {
 mod tests {
     use std::time::Duration;
 
-    use rrul_model::flow::{Component, Parameters};
+    use rrul_model::flow::{Component, Parameter, Parameters};
     use rrul_model::plan::FlowEntry;
 
     use super::*;

@@ -33,6 +33,7 @@ pub mod competition;
 pub mod digest;
 pub mod e_model;
 pub mod equaliser;
+mod flow_label;
 pub mod impression;
 mod in_force;
 mod join;

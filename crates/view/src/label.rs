@@ -15,10 +15,19 @@ pub(crate) enum Naming {
 
 /// One name per flow, all different.
 ///
-/// Families are named only where there are both; flows that nothing else tells apart are numbered.
+/// Families are named only where there are both. Flows that would have the same name say in which of the plan's parameters
+/// they differ; those that nothing tells apart are numbered.
 pub(crate) fn names(flows: &[&FlowLabel], naming: Naming) -> Vec<String> {
     let both_families = AddressFamily::ALL.iter().all(|family| flows.iter().any(|flow| flow.family == *family));
     let plain: Vec<String> = flows.iter().map(|flow| name(flow, naming, both_families)).collect();
+    let varied = |(flow, name): (&&FlowLabel, &String)| {
+        let alike: Vec<_> =
+            flows.iter().zip(&plain).filter(|(_, other)| *other == name).map(|(flow, _)| flow).collect();
+        let differs = |pair: &&(String, String)| alike.iter().any(|other| !other.parameters.contains(pair));
+        let values = flow.parameters.iter().filter(differs).map(|(_, value)| value.as_str());
+        std::iter::once(name.as_str()).chain(values).collect::<Vec<_>>().join(" ")
+    };
+    let plain: Vec<String> = flows.iter().zip(&plain).map(varied).collect();
     let numbered = |(index, name): (usize, &String)| {
         if plain.iter().filter(|other| *other == name).count() == 1 {
             return name.clone();
@@ -102,6 +111,7 @@ mod tests {
             direction: None,
             family,
             class,
+            parameters: Vec::new(),
         }
     }
 
@@ -117,6 +127,13 @@ mod tests {
         let bulk = flow("bulk_tcp", be, Ipv6);
         assert_eq!(names(&[&bulk, &bulk], Naming::Streams), ["BE #1", "BE #2"]);
         assert_eq!(names(&[&flow("quic", be, Ipv4)], Naming::Probes), ["quic BE"]);
+        let with = |control: &str| {
+            let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+            let parameters = vec![pair("congestion_control", control), pair("buffer", "1MB")];
+            FlowLabel { parameters, ..flow("bulk_tcp", be, Ipv4) }
+        };
+        let (reno, bbr) = (with("reno"), with("bbr"));
+        assert_eq!(names(&[&reno, &bbr, &bbr], Naming::Streams), ["BE reno", "BE bbr #1", "BE bbr #2"]);
     }
 
     #[test]

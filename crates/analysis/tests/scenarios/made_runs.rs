@@ -97,6 +97,7 @@ impl Made {
             direction,
             family: AddressFamily::Ipv4,
             class: ServiceClass::BE,
+            parameters: Vec::new(),
         };
         let stream = GoodputFlow {
             flow: label("bulk_tcp", Component::Load, Some(Direction::Down)),

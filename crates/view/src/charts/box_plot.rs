@@ -21,9 +21,9 @@ use crate::words;
 /// Most flows or runs drawn, idle and loaded each.
 const MOST: usize = 60;
 /// Pixels.
-const LEFT: f64 = 210.0;
+const LEFT: f64 = 270.0;
 /// Pixels.
-const WIDTH: f64 = 570.0;
+const WIDTH: f64 = 510.0;
 /// Pixels.
 const PITCH: f64 = 22.0;
 /// Height of a box, pixels.
@@ -99,7 +99,8 @@ fn of_flows(run: &Analysis, theme: &Theme) -> Vec<Entry> {
 }
 
 fn of_runs(runs: &[&Analysis], theme: &Theme) -> Vec<Entry> {
-    let names = short_names(runs, theme, LEFT);
+    // With room for the phase behind them.
+    let names = short_names(runs, theme, LEFT - 64.0);
     let of = |((run, name), colour): ((&&Analysis, String), &'static str)| {
         [Phase::Idle, Phase::Load].map(|phase| Entry {
             name: name.clone(),

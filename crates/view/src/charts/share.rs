@@ -20,6 +20,8 @@ use crate::words;
 const HEIGHT: f64 = 230.0;
 /// How much a stream hides of what is behind it: one of the first family of its class, one of the second.
 const OPACITY: [f64; 2] = [0.75, 0.45];
+/// Streams of one class and family that stand on each other are not equally dark.
+const SHADES: [f64; 3] = [1.0, 0.55, 0.3];
 
 /// Goodput of all streams, stacked.
 pub(crate) struct Share;
@@ -66,7 +68,7 @@ fn panel(goodput: &DirectionGoodput, scene: &Scene<'_>, direction: Direction) ->
     let bins = scene.bins(finest);
     let mut panel = TimePanel::new(direction_word(direction), Quantity::Rate, "sum", HEIGHT);
     panel.how = "streams stacked".into();
-    panel.heads = vec!["mean", "of the sum"];
+    panel.heads = vec!["mean", "share"];
     panel.headline = Some((
         format!("sum of {}, mean over the load", words::counted(flows.len(), "stream")),
         goodput.sum.to_string(),
@@ -89,7 +91,8 @@ fn panel(goodput: &DirectionGoodput, scene: &Scene<'_>, direction: Direction) ->
             floor.1 = ends.map(|(_, high)| high).or(floor.1);
         }
         let [first, second] = OPACITY;
-        let opacity = if look.dash == Dash::Solid { first } else { second };
+        let before = panel.lines.iter().filter(|line| (line.colour, line.dash) == (look.colour, look.dash)).count();
+        let opacity = SHADES[before % SHADES.len()] * if look.dash == Dash::Solid { first } else { second };
         panel.lines.push(TimeLine {
             name: look.name,
             points: range.iter().map(|(at, ends)| (*at, ends.map(|ends| ends.1))).collect(),

@@ -315,6 +315,7 @@ pub(crate) fn label(
         direction,
         family,
         class,
+        parameters: Vec::new(),
     }
 }
 

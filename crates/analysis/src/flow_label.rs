@@ -1,0 +1,51 @@
+//! Who a flow is.
+
+use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameter};
+use rrul_model::marking::ServiceClass;
+
+/// Who a flow is, for labels and for choosing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowLabel {
+    /// Its number in the recording.
+    pub id: FlowId,
+    /// Its full name.
+    pub name: String,
+    /// Its type.
+    pub flow_type: String,
+    /// Its component.
+    pub component: Component,
+    /// Its direction, when it has one.
+    pub direction: Option<Direction>,
+    /// Its family.
+    pub family: AddressFamily,
+    /// Its class.
+    pub class: ServiceClass,
+    /// What the plan says of it beside that: names and values of parameters.
+    pub parameters: Vec<(String, String)>,
+}
+
+impl From<&FlowSpec> for FlowLabel {
+    fn from(flow: &FlowSpec) -> Self {
+        let pair = |(name, value): (&String, &Parameter)| (name.clone(), words(value));
+        Self {
+            id: flow.id,
+            name: flow.name.clone(),
+            flow_type: flow.flow_type.clone(),
+            component: flow.component,
+            direction: flow.direction,
+            family: flow.family,
+            class: flow.class,
+            parameters: flow.parameters.0.iter().map(pair).collect(),
+        }
+    }
+}
+
+/// The value of a parameter as a plan has it.
+pub(crate) fn words(value: &Parameter) -> String {
+    match value {
+        Parameter::Flag(flag) => flag.to_string(),
+        Parameter::Integer(count) => count.to_string(),
+        Parameter::Number(number) => number.to_string(),
+        Parameter::Text(text) => text.clone(),
+    }
+}
