@@ -90,7 +90,7 @@ impl<'t> Text<'t> {
     /// An object without another one in it.
     fn pass_over(&mut self) -> Option<()> {
         self.take(b"{")?;
-        let length = self.octets.iter().position(|octet| *octet == b'}')?;
+        let length = memchr::memchr(b'}', self.octets)?;
         self.octets = &self.octets[length..];
         self.take(b"}")
     }

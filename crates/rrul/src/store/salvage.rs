@@ -21,21 +21,29 @@ pub(super) fn text(mut octets: &[u8], longest: usize) -> Result<String, TooLong>
     let mut text = String::with_capacity(octets.len().saturating_mul(3).min(longest));
     let mut left = longest;
     let mut decompressor = zstd::bulk::Decompressor::new().ok();
+    let mut piece = Vec::new();
     while let Some(begin) = octets.windows(MAGIC.len()).position(|window| window == MAGIC) {
         octets = &octets[begin..];
-        let mut piece = Vec::new();
+        piece.clear();
         let at_once = decompressor.as_mut().and_then(|decompressor| at_once(decompressor, octets, left, &mut piece));
-        let decoded = at_once.map_or_else(|| decode(octets, left, &mut piece), Ok);
+        let decoded = at_once.map_or_else(
+            || {
+                // What is thrown away is counted as it is read in small steps, which needs no room yet.
+                piece = Vec::new();
+                decode(octets, left, &mut piece)
+            },
+            Ok,
+        );
         left = left.checked_sub(piece.len()).filter(|left| *left > 0).ok_or(TooLong)?;
-        match (decoded, String::from_utf8(piece)) {
+        match (decoded, str::from_utf8(&piece)) {
             (Ok(rest), Ok(piece)) => {
-                append(&mut text, &piece);
+                append(&mut text, piece);
                 octets = rest;
             }
             (Ok(rest), Err(_)) => octets = rest,
             (Err(error), piece) => {
                 if error.kind() == io::ErrorKind::UnexpectedEof {
-                    append(&mut text, whole_lines(&piece.unwrap_or_default()));
+                    append(&mut text, whole_lines(piece.unwrap_or_default()));
                 }
                 octets = &octets[MAGIC.len()..];
             }
@@ -47,8 +55,8 @@ pub(super) fn text(mut octets: &[u8], longest: usize) -> Result<String, TooLong>
 /// More text than this stands in no frame that rrul writes.
 const LONGEST_FRAME: u64 = 64 << 20;
 
-/// Decodes a frame that says how long its text is, as rrul's do, in one step; gives what follows it. Nothing is in `piece`
-/// when it is none of those, or damaged.
+/// Decodes a frame that says how long its text is, as rrul's do, in one step; gives what follows it. `None` when it
+/// is none of those, or damaged.
 fn at_once<'a>(
     decompressor: &mut zstd::bulk::Decompressor<'_>,
     octets: &'a [u8],
@@ -59,12 +67,8 @@ fn at_once<'a>(
     let room = usize::try_from(said).ok().filter(|room| *room <= most)?;
     let length = zstd::zstd_safe::find_frame_compressed_size(octets).ok()?;
     let (frame, rest) = octets.split_at_checked(length)?;
-    piece.reserve_exact(room);
-    if decompressor.decompress_to_buffer(frame, piece).is_err() {
-        // What is thrown away is counted as it is read in small steps, which needs no room yet.
-        *piece = Vec::new();
-        return None;
-    }
+    piece.reserve(room);
+    decompressor.decompress_to_buffer(frame, piece).ok()?;
     Some(rest)
 }
 
