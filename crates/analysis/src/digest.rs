@@ -26,6 +26,8 @@ pub const DELAY_TABLES: [&str; 6] =
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest {
     program: String,
+    /// How many frames the recording had then: one that was damaged since has fewer.
+    frames: usize,
     scored: Option<Window>,
     confidence: Option<Confidence>,
     reasons: Vec<Told>,
@@ -41,7 +43,7 @@ struct Told {
 
 impl Digest {
     /// Of a complete recording; `None` of any other, as more may be found of that.
-    pub fn of(analysis: &Analysis) -> Option<Self> {
+    pub fn of(recording: &Recording, analysis: &Analysis) -> Option<Self> {
         let told = |reason: &Reason| Told {
             code: reason.code.to_owned(),
             severity: reason.severity,
@@ -49,6 +51,7 @@ impl Digest {
         };
         analysis.partial.is_none().then(|| Self {
             program: PROGRAM.to_owned(),
+            frames: recording.frames.len(),
             scored: analysis.scored.common,
             confidence: analysis.validity.confidence,
             reasons: analysis.validity.reasons.iter().map(told).collect(),
@@ -69,10 +72,11 @@ impl Digest {
 /// Of an analysis who, when and what, [`validity`](Analysis::validity), the scored window that both directions have in
 /// common, round-trip delay and its loss; all else is empty.
 ///
-/// `None` when another program wrote the digest, or the recording is not complete: then all is to be analysed.
+/// `None` when another program wrote the digest, or the recording is not whole: then all is to be analysed.
 pub fn delays(recording: &Recording, digest: &Digest) -> Option<Analysis> {
     let mut analysis = described(recording);
-    if digest.program != PROGRAM || analysis.partial.is_some() || recording.header.imported.is_some() {
+    let whole = analysis.partial.is_none() && recording.frames.len() == digest.frames;
+    if digest.program != PROGRAM || !whole || recording.header.imported.is_some() {
         return None;
     }
     analysis.validity = digest.validity()?;

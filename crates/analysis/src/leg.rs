@@ -118,6 +118,7 @@ fn legs_of(recording: &Recording, chosen: impl Fn(&FlowSpec) -> bool) -> Vec<Leg
     }
     let mut legs = Vec::new();
     for flow in flows() {
+        // Of a foreign file in which flows share a number, the first has its rows.
         if let Some(rows) = gathered.remove(&flow.id) {
             legs.extend(rows.legs(flow).into_iter().filter(|leg| !leg.journeys.is_empty()));
         }

@@ -34,20 +34,29 @@ pub(crate) fn frame(line: &str, chosen: Option<&[&str]>) -> Option<Frame> {
 }
 
 fn read_tables(text: &mut Text<'_>, tables: &mut Tables, chosen: Option<&[&str]>) -> Option<()> {
+    // A name that stands twice is for the reader of JSON to refuse.
+    let mut seen = Vec::new();
     text.each(|text, table| {
         if chosen.is_some_and(|chosen| !chosen.contains(&table)) {
             return text.pass_over();
         }
+        new_in(&mut seen, table)?;
         // The columns of a table are equally long.
         let mut rows = 0;
+        let mut columns = Vec::new();
         text.each(|text, column| {
             let values = text.integers(rows)?;
             rows = values.len();
             let place = tables.column(table, column)?;
-            // A name that stands twice is for the reader of JSON to refuse.
-            place.is_empty().then(|| *place = Column::from_differences(values))
+            new_in(&mut columns, column)?;
+            *place = Column::from_differences(values);
+            Some(())
         })
     })
+}
+
+fn new_in<'t>(seen: &mut Vec<&'t str>, name: &'t str) -> Option<()> {
+    (!seen.contains(&name)).then(|| seen.push(name))
 }
 
 /// What is left to read.
@@ -189,6 +198,8 @@ mod tests {
             (frame_of(r#"{"octets_received":{"flow":[1,]}}"#), false),
             (frame_of(r#"{"octets_received":{"flow":[-]}}"#), false),
             (frame_of(r#"{"octets_received":{"flow":[1],"flow":[1]}}"#), false),
+            (frame_of(r#"{"octets_received":{"flow":[],"flow":[1]}}"#), false),
+            (frame_of(r#"{"cpu_time":{"at":[1]},"cpu_time":{"core":[2]}}"#), false),
             (frame_of(r#"{"octets_received":{"flow":[99999999999999999999]}}"#), false),
             (frame_of(r#"{"octets_received":{"flow":[ 1 ]}}"#), true),
             (frame_of(r#"{"octets_received":{"flow":[9223372036854775807]}}"#), true),

@@ -15,7 +15,7 @@ use rrul_model::time::TestTime;
 use crate::failure::Failure;
 use crate::live_screen::terminal;
 use crate::progress::Progress;
-use crate::store::Writer;
+use crate::store::{Writer, append_digest};
 
 /// A test that has been run.
 pub(crate) struct Measurement {
@@ -43,17 +43,19 @@ pub(crate) fn measure(
     audience.progress.close();
     let Recorder { lines, kept, .. } = audience;
     drop(lines);
-    let mut writer = writing.join().map_err(|_| Failure::Other("the writing thread has ended early".to_owned()))?;
+    let writer = writing.join().map_err(|_| Failure::Other("the writing thread has ended early".to_owned()))?;
     if let Err(error) = outcome {
         writer.discard();
         return Err(error.into());
     }
     let recording = kept.recording().ok_or_else(|| Failure::Other("the test ended without a header".to_owned()))?;
+    // What was measured is safe before anything is made of it.
+    let path = writer.finish();
     let analysis = analyze(&recording);
-    if let Some(digest) = Digest::of(&analysis) {
-        writer.append_digest(&digest);
+    if let (Ok(path), Some(digest)) = (&path, Digest::of(&recording, &analysis)) {
+        append_digest(path, &digest);
     }
-    Ok(Measurement { recording, analysis, path: writer.finish() })
+    Ok(Measurement { recording, analysis, path })
 }
 
 /// Takes what the engine brings forth: to the file, to the screen, to memory.

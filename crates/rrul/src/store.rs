@@ -67,12 +67,7 @@ impl Writer {
     /// # Errors
     /// When it was not written; it is kept, and the file still ends in a whole frame.
     pub(crate) fn append(&mut self, line: &Line) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
-        let mut compressor = zstd::bulk::Compressor::new(3)?;
-        // Without it, a damaged octet may read as another number.
-        compressor.include_checksum(true)?;
-        self.waiting.extend(compressor.compress(&text)?);
+        self.waiting.extend(frame_of(line)?);
         self.write_waiting()
     }
 
@@ -87,16 +82,6 @@ impl Writer {
             self.file.set_len(self.whole)?;
         }
         written
-    }
-
-    /// Appends what the recording can do without, if the disk has taken all before it.
-    pub(crate) fn append_digest(&mut self, digest: &Digest) {
-        let line = serde_json::to_value(digest).map(Line::Digest);
-        if let (true, Ok(line)) = (self.waiting.is_empty(), line)
-            && self.append(&line).is_err()
-        {
-            self.waiting.clear();
-        }
     }
 
     /// Gives the file its final name, which is returned.
@@ -137,6 +122,28 @@ impl Writer {
         // Should it stay, it is an empty file with a telling name.
         let _ = std::fs::remove_file(&self.part);
     }
+}
+
+/// A line as a zstd frame.
+fn frame_of(line: &Line) -> io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    let mut compressor = zstd::bulk::Compressor::new(3)?;
+    // Without it, a damaged octet may read as another number.
+    compressor.include_checksum(true)?;
+    compressor.compress(&text)
+}
+
+/// Writes a digest behind a recording, which can do without: where that fails, the file is as it was.
+pub(crate) fn append_digest(path: &Path, digest: &Digest) {
+    let append = || -> io::Result<()> {
+        let frame = frame_of(&Line::Digest(serde_json::to_value(digest)?))?;
+        let mut file = OpenOptions::new().append(true).open(path)?;
+        let whole = file.metadata()?.len();
+        file.write_all(&frame).or_else(|error| file.set_len(whole).and(Err(error)))
+    };
+    // Without it the same is computed again.
+    let _ = append();
 }
 
 /// Gives the file `part` the name `path` and takes its old one by `remove`; why that stayed, should it stay.

@@ -81,7 +81,9 @@ pub(crate) fn beyond<'p>(packets: impl Iterator<Item = &'p DelayPoint>, top: f64
 /// Adds the panel, for a run with probe flows; gives the width of its bins in seconds.
 pub(crate) fn draw(page: &mut Page<'_>, run: &Analysis, height: f64, last: bool) -> f64 {
     let flows = &run.delay_flows;
-    let all = || flows.iter().flat_map(|flow| &flow.series);
+    let time = page.time;
+    let is_shown = move |packet: &&DelayPoint| (time.min..=time.max).contains(&packet.at.seconds());
+    let all = || flows.iter().flat_map(|flow| &flow.series).filter(is_shown);
     // Bins with fewer than a handful of packets have no median worth drawing: 0.2 s holds ten of the usual 20 ms probe.
     let bins = Bins::over(page.time.min, page.time.max, 0.2);
     let together = bins.delays(pooled_packets(run));

@@ -11,7 +11,8 @@ use rrul_analysis::metrics::link_octets::PhaseOctets;
 use rrul_analysis::validity::{Reason, Severity, Validity};
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
-use rrul_model::time::TestTime;
+use rrul_model::phase::{Phase, PhaseWindow};
+use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 use rrul_view::svg::with_renderer;
 use rrul_view::{Theme, ViewError, chart_named, png, svg};
@@ -250,6 +251,20 @@ fn phases_are_named_above_the_first_panel() {
             picture.seconds(text.at.0)
         );
     }
+}
+
+#[test]
+fn a_survey_before_the_idle_line_leaves_the_load_its_room_and_is_told() {
+    let mut run = Made::fq_codel().analysis();
+    let window = Window { from: TestTime(-20 * SECOND), to: run.phases[0].window.from };
+    run.phases.insert(0, PhaseWindow { phase: Phase::Before, window });
+    let overview = drawn("overview", &[&run]);
+    assert!(overview.says("The survey of the idle line until second 0 is not shown"), "{:?}", overview.words());
+    assert!(!overview.words().contains(&"before"));
+    let idle = overview.texts.iter().find(|text| text.words == "idle" && text.anchor == "middle").unwrap();
+    assert!((overview.seconds(idle.at.0) - 2.5).abs() < TIME_TOLERANCE);
+    let delay = drawn("delay", &[&run]);
+    assert!(delay.words().contains(&"before") && !delay.says("The survey"), "{:?}", delay.words());
 }
 
 #[test]

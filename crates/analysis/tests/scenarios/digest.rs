@@ -26,7 +26,7 @@ fn read_again(digest: &Digest) -> (Digest, Value) {
 fn a_glance_gives_the_delays_and_the_trust_of_the_whole_analysis() {
     let recording = recording();
     let whole = analyze(&recording);
-    let (digest, _) = read_again(&Digest::of(&whole).unwrap());
+    let (digest, _) = read_again(&Digest::of(&recording, &whole).unwrap());
     // With the tables of delays alone.
     let mut glanced = recording.clone();
     for frame in &mut glanced.frames {
@@ -61,7 +61,7 @@ fn a_glance_gives_the_delays_and_the_trust_of_the_whole_analysis() {
 #[test]
 fn what_is_not_whole_or_not_this_programs_is_to_be_analysed() {
     let recording = recording();
-    let (digest, value) = read_again(&Digest::of(&analyze(&recording)).unwrap());
+    let (digest, value) = read_again(&Digest::of(&recording, &analyze(&recording)).unwrap());
     assert!(delays(&recording, &digest).is_some());
 
     let changed = |name: &str, to: Value| -> Digest {
@@ -72,10 +72,14 @@ fn what_is_not_whole_or_not_this_programs_is_to_be_analysed() {
     assert_eq!(delays(&recording, &changed("/program", "0.0.1+0123".into())), None);
     assert_eq!(delays(&recording, &changed("/reasons/0/code", "of_a_later_rrul".into())), None);
 
+    let mut damaged = recording.clone();
+    damaged.frames.remove(10);
+    assert_eq!(delays(&damaged, &digest), None);
+
     let mut stopped = recording.clone();
     stopped.end.as_mut().unwrap().partial = Some("stopped".to_owned());
     assert_eq!(delays(&stopped, &digest), None);
-    assert_eq!(Digest::of(&analyze(&stopped)), None);
+    assert_eq!(Digest::of(&stopped, &analyze(&stopped)), None);
     stopped.end = None;
     assert_eq!(delays(&stopped, &digest), None);
 }

@@ -25,15 +25,17 @@ pub(super) fn text(mut octets: &[u8], longest: usize) -> Result<String, TooLong>
     while let Some(begin) = octets.windows(MAGIC.len()).position(|window| window == MAGIC) {
         octets = &octets[begin..];
         piece.clear();
-        let at_once = decompressor.as_mut().and_then(|decompressor| at_once(decompressor, octets, left, &mut piece));
-        let decoded = at_once.map_or_else(
-            || {
+        let decoded = match decompressor.as_mut().map(|decompressor| at_once(decompressor, octets, left, &mut piece)) {
+            Some(AtOnce::Whole(rest)) => Ok(rest),
+            other => {
+                if let Some(AtOnce::Damaged(written)) = other {
+                    left = left.checked_sub(written).filter(|left| *left > 0).ok_or(TooLong)?;
+                }
                 // What is thrown away is counted as it is read in small steps, which needs no room yet.
                 piece = Vec::new();
                 decode(octets, left, &mut piece)
-            },
-            Ok,
-        );
+            }
+        };
         left = left.checked_sub(piece.len()).filter(|left| *left > 0).ok_or(TooLong)?;
         match (decoded, str::from_utf8(&piece)) {
             (Ok(rest), Ok(piece)) => {
@@ -55,21 +57,42 @@ pub(super) fn text(mut octets: &[u8], longest: usize) -> Result<String, TooLong>
 /// More text than this stands in no frame that rrul writes.
 const LONGEST_FRAME: u64 = 64 << 20;
 
-/// Decodes a frame that says how long its text is, as rrul's do, in one step; gives what follows it. `None` when it
-/// is none of those, or damaged.
+/// What came of a frame in one step.
+enum AtOnce<'a> {
+    /// It is whole; this follows it.
+    Whole(&'a [u8]),
+    /// It is damaged, and took the work of so many octets.
+    Damaged(usize),
+    /// It is none that rrul writes, or cut off.
+    Other,
+}
+
+/// Decodes a frame that says how long its text is, as rrul's do, into `piece`.
 fn at_once<'a>(
     decompressor: &mut zstd::bulk::Decompressor<'_>,
     octets: &'a [u8],
     most: usize,
     piece: &mut Vec<u8>,
-) -> Option<&'a [u8]> {
-    let said = zstd::zstd_safe::get_frame_content_size(octets).ok()?.filter(|said| *said <= LONGEST_FRAME)?;
-    let room = usize::try_from(said).ok().filter(|room| *room <= most)?;
-    let length = zstd::zstd_safe::find_frame_compressed_size(octets).ok()?;
-    let (frame, rest) = octets.split_at_checked(length)?;
+) -> AtOnce<'a> {
+    /// More than frame header and checksum take (RFC 8878 section 3.1.1).
+    const AROUND: usize = 64;
+    let said = zstd::zstd_safe::get_frame_content_size(octets).ok().flatten().filter(|said| *said <= LONGEST_FRAME);
+    let Some(room) = said.and_then(|said| usize::try_from(said).ok()).filter(|room| *room <= most) else {
+        return AtOnce::Other;
+    };
+    // No farther than a frame of so much text can reach: a hostile file may chain blocks to its end.
+    let farthest = octets.len().min(zstd::zstd_safe::compress_bound(room) + AROUND);
+    let Some((frame, rest)) = zstd::zstd_safe::find_frame_compressed_size(&octets[..farthest])
+        .ok()
+        .and_then(|length| octets.split_at_checked(length))
+    else {
+        return AtOnce::Other;
+    };
     piece.reserve(room);
-    decompressor.decompress_to_buffer(frame, piece).ok()?;
-    Some(rest)
+    match decompressor.decompress_to_buffer(frame, piece) {
+        Ok(_) => AtOnce::Whole(rest),
+        Err(_) => AtOnce::Damaged(room),
+    }
 }
 
 /// Decodes the frame at the beginning into `piece`, at most this many octets and one; gives what follows the frame.

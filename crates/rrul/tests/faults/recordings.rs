@@ -143,8 +143,13 @@ fn a_chart_of_delays_is_the_same_with_and_without_what_stands_behind_the_recordi
         text.replace("\"program\":\"", "\"program\":\"9").replace("\"severity\":\"doubt\"", "\"severity\":\"info\"");
     let other = [&octets[..last], &zstd::encode_all(other.as_bytes(), 3).unwrap()].concat();
     fs::write(folder.file("other.rrul"), other).unwrap();
+    // What was damaged afterwards is not what was judged.
+    let mut damaged = octets.clone();
+    damaged[begins[begins.len() / 2] + 20] ^= 0x10;
+    fs::write(folder.file("damaged.rrul"), &damaged).unwrap();
+    fs::write(folder.file("damaged_without.rrul"), &damaged[..last]).unwrap();
     for chart in ["ecdf", "box"] {
-        let drawn = ["out", "without", "other"].map(|name| {
+        let drawn = ["out", "without", "other", "damaged", "damaged_without"].map(|name| {
             let mut command = Command::new(PROGRAM);
             command.arg("plot").arg(folder.file(&format!("{name}.rrul"))).args(["--chart", chart, "--force", "-o"]);
             command.arg(folder.file("chart.svg"));
@@ -153,5 +158,6 @@ fn a_chart_of_delays_is_the_same_with_and_without_what_stands_behind_the_recordi
             fs::read_to_string(folder.file("chart.svg")).unwrap()
         });
         assert!(drawn[0].contains("ms") && drawn[0] == drawn[1] && drawn[0] == drawn[2], "{chart}");
+        assert!(drawn[3] != drawn[0] && drawn[3] == drawn[4], "{chart} of a damaged recording");
     }
 }
