@@ -49,7 +49,7 @@ bench: tools web ## processor time and punctuality beside iperf3 and ping, and h
 	@scripts/tools bench
 	$(CARGO) bench -p rrul --bench peers --bench looking --bench screen
 
-gallery: build ## every chart, from experiments over virtual links: docs/gallery, 17 minutes
+gallery: build ## every chart, from experiments over virtual links: docs/gallery, 18 minutes
 	scripts/gallery
 
 accuracy: tools web ## every figure against the truth of many links (or BEDS="some of them"), metrics broken on purpose; writes docs/accuracy.md

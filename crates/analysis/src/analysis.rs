@@ -29,6 +29,7 @@ use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
 use crate::metrics::packet_fate_series::PacketFateSeries;
 use crate::metrics::page_loads::PageLoads;
+use crate::metrics::path_trace::PathTrace;
 use crate::metrics::recovery::Recovery;
 use crate::metrics::saturation::Saturations;
 use crate::metrics::scored_window::ScoredWindow;
@@ -163,6 +164,8 @@ pub struct Analysis {
     pub link_octets: LinkOctets,
     /// How both hosts fared: what they dropped themselves, what lay in their own queues.
     pub hosts: Vec<HostHealth>,
+    /// The way of each direction and family, hop by hop, and where its queue is.
+    pub path_traces: Vec<PathTrace>,
     /// How they fared over time.
     pub host_series: Vec<HostSeries>,
 }

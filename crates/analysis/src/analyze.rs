@@ -15,6 +15,7 @@ use crate::by_direction::ByDirection;
 use crate::clock_offset::ClockOffset;
 use crate::competition::ClientClock;
 use crate::join::ProbeFlow;
+use crate::leg::Legs;
 use crate::metrics::burst::{self, Bursts};
 use crate::metrics::link_octets::LinkOctets;
 use crate::metrics::rate_series::LoadRate;
@@ -27,12 +28,13 @@ use crate::metrics::traffic::Traffic;
 use crate::metrics::{
     browser_load, class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput,
     host_health, host_series, icmp_messages, link_octets, loss, marking_path, marking_tally, name_lookups,
-    one_way_delay, packet_fate, packet_fate_series, page_loads, processor_load, send_lateness, sharing, short_flows,
-    start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, tcp_series, transactions,
-    voip,
+    one_way_delay, packet_fate, packet_fate_series, page_loads, path_trace, processor_load, send_lateness, sharing,
+    short_flows, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, tcp_series,
+    transactions, voip,
 };
 use crate::recorded_time;
 use crate::score::{Distance, Scores};
+use crate::tcp_readings::TcpReadings;
 use crate::validity_rule::{self, Evidence};
 use crate::{flow_label, join, leg};
 
@@ -47,14 +49,15 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let load = recording.phase(Phase::Load).unwrap_or(nothing);
     let end = recorded_time::end(recording);
 
-    let gather = |direction| goodput::Load::gather(recording, direction, load, partial.is_some());
+    let tcp = TcpReadings::of(recording);
+    let gather = |direction| goodput::Load::gather(recording, &tcp, direction, load, partial.is_some());
     let (up, down) = (gather(Direction::Up), gather(Direction::Down));
     // Another program's recording has neither the kernels' counters nor markings nor schedules: rows hold 0 there.
     let imported = header.imported.is_some();
     let link_octets = if imported {
         LinkOctets::default()
     } else {
-        link_octets::link_octets(recording, &Traffic::of(recording), end)
+        link_octets::link_octets(recording, &Traffic::of(recording, &tcp), end)
     };
     let rates = ByDirection::each(|direction| {
         let load = if direction == Direction::Up { &up } else { &down };
@@ -80,14 +83,11 @@ pub fn analyze(recording: &Recording) -> Analysis {
         due: sum.due.saturating_add(flow.due),
     });
 
-    let legs = leg::legs(recording);
+    let Legs { flows: legs, sweeps } = leg::legs(recording);
     let offset = ClockOffset::estimate(recording, &legs);
 
-    let tallies = if imported {
-        Vec::new()
-    } else {
-        marking_tally::tallies(recording, &leg::sweep_legs(recording), &legs, end, waiting_time)
-    };
+    let tallies =
+        if imported { Vec::new() } else { marking_tally::tallies(recording, &sweeps, &legs, end, waiting_time) };
     let (up, down) = (up.goodput(scored.up), down.goodput(scored.down));
     let scored_of = |direction| scored.of(direction).unwrap_or(load);
     let goodput = |direction| -> &DirectionGoodput {
@@ -99,9 +99,9 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let start_slew = start_slew::start_slew(recording, goodput, offset.as_ref(), load);
     let attributed = attribution::attribute(recording, probes, &judgement, offset.as_ref());
     let loaded = round_trip_delay.load.as_ref().and_then(|load| load.p50).unwrap_or_default();
-    let sharing = sharing::sharing(recording, goodput, scored_of);
-    let global_synchronization = global_synchronization::global_synchronization(recording, goodput, scored_of);
-    let stream_limits = stream_limits::stream_limits(recording, scored_of);
+    let sharing = sharing::sharing(recording, &tcp, goodput, scored_of);
+    let global_synchronization = global_synchronization::global_synchronization(recording, &tcp, goodput, scored_of);
+    let stream_limits = stream_limits::stream_limits(recording, &tcp, scored_of);
     let stream_delay = stream_delay::stream_delay(recording, offset.as_ref(), |way| scored.of(way), end);
     let phases = scored.phases(&header.phases);
     let voip = voip::voip(recording, &legs, offset.as_ref(), &phases, waiting_time);
@@ -117,7 +117,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         loss: loss::of(&round_trip_delay),
         packet_fates: packet_fate::packet_fates(&attributed, &judgement, loaded),
         packet_fate_series: packet_fate_series::packet_fate_series(&attributed, &judgement),
-        tcp_loss: if imported { Vec::new() } else { tcp_loss::tcp_loss(recording) },
+        tcp_loss: if imported { Vec::new() } else { tcp_loss::tcp_loss(recording, &tcp) },
         icmp_messages: icmp_messages::icmp_messages(recording),
         skipped,
         round_trip_delay,
@@ -131,8 +131,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
             attribution::told_until(recording),
         ),
         round_trip_variation: delay_variation::of_round_trips(probes, &judgement),
-        tcp_round_trip: tcp_round_trip::tcp_round_trip(recording, offset.as_ref()),
-        tcp_series: tcp_series::tcp_series(recording, offset.as_ref()),
+        tcp_round_trip: tcp_round_trip::tcp_round_trip(recording, &tcp, offset.as_ref()),
+        tcp_series: tcp_series::tcp_series(recording, &tcp, offset.as_ref()),
         transaction_flows: transactions::transactions(recording, end),
         start_spread: start_spread::start_spread(recording),
         start_slew,
@@ -151,15 +151,17 @@ pub fn analyze(recording: &Recording) -> Analysis {
         voip,
         page_loads: page_loads::page_loads(recording, scored_window),
         markings: marking_path::markings(&tallies, &legs),
-        ecn: ecn::ecn(&tallies, load, if imported { Vec::new() } else { tcp_ecn::tcp_ecn(recording, load) }),
+        ecn: ecn::ecn(&tallies, load, if imported { Vec::new() } else { tcp_ecn::tcp_ecn(recording, &tcp, load) }),
         link_octets,
-        hosts: host_health::hosts(recording),
+        hosts: host_health::hosts(recording, &tcp),
         host_series: host_series::host_series(recording, offset.as_ref()),
         ..described(recording)
     };
+    analysis.path_traces =
+        path_trace::path_traces(recording, &analysis.one_way_delay, offset.as_ref(), &analysis.hosts, &judgement);
     analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, scored_load, end - waiting_time);
     let packets = packets.as_slice();
-    analysis.saturation = saturation::saturations(recording, &analysis, &rates, packets);
+    analysis.saturation = saturation::saturations(recording, &tcp, &analysis, &rates, packets);
     analysis.stationarity = steadiness::stationarity(&analysis, &rates, packets);
     analysis.recovery = recovery::recovery(recording, &analysis, packets, end);
     let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);

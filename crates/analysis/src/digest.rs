@@ -1,18 +1,23 @@
-//! What an analysis found of a recording as a whole, so that a chart of delays need not analyse all else again.
+//! What an analysis found of a recording as a whole, so that a chart of delays or a comparison need not analyse all else
+//! again.
 //!
-//! Whether its numbers deserve trust, and which part of the load counts, follow from nearly everything in a recording. The
-//! program that has just recorded knows both, and writes them behind the recording. Only the same program reads them again:
+//! Whether its numbers deserve trust, which part of the load counts, and scores follow from nearly everything in a recording.
+//! The program that has just recorded knows them, and writes them behind the recording. Only the same program reads them again:
 //! any other computes everything.
 
+use rrul_model::flow::Direction;
+use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
-use rrul_model::time::Window;
+use rrul_model::time::{TestTime, Window};
 use serde::{Deserialize, Serialize};
 
 use crate::Analysis;
 use crate::analyze::{RoundTrips, described};
-use crate::metrics::loss;
+use crate::comparison::compared_scores::ComparedScores;
 use crate::metrics::scored_window::ScoredWindow;
+use crate::metrics::{connections, goodput, loss, name_lookups, page_loads, sharing};
 use crate::recorded_time;
+use crate::tcp_readings::TcpReadings;
 use crate::validity::{Confidence, Reason, Severity, Validity, reason_words};
 
 /// Changes with every line of the code that computes.
@@ -22,15 +27,41 @@ const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("RRUL_ANALYSI
 pub const DELAY_TABLES: [&str; 6] =
     ["probe_sent", "probes_skipped", "probe_stamped", "probe_received", "reply_stamped", "echo_received"];
 
+/// The tables in which everything stands that is compared.
+pub const COMPARED_TABLES: [&str; 13] = [
+    "probe_sent",
+    "probes_skipped",
+    "probe_stamped",
+    "probe_received",
+    "reply_stamped",
+    "echo_received",
+    "octets_received",
+    "tcp_info",
+    "connection",
+    "name_lookup",
+    "page_load",
+    "web_object",
+    "browser_timing",
+];
+
 /// What was found of a whole and complete recording.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Digest {
     program: String,
     /// How many frames the recording had then: one that was damaged since has fewer.
     frames: usize,
-    scored: Option<Window>,
+    scored: Scored,
     confidence: Option<Confidence>,
     reasons: Vec<Told>,
+    scores: ComparedScores,
+}
+
+/// The [`ScoredWindow`], without what is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Scored {
+    down: Option<Window>,
+    up: Option<Window>,
+    common: Option<Window>,
 }
 
 /// A reason whose code was read from a file.
@@ -52,10 +83,20 @@ impl Digest {
         analysis.partial.is_none().then(|| Self {
             program: PROGRAM.to_owned(),
             frames: recording.frames.len(),
-            scored: analysis.scored.common,
+            scored: Scored { down: analysis.scored.down, up: analysis.scored.up, common: analysis.scored.common },
             confidence: analysis.validity.confidence,
             reasons: analysis.validity.reasons.iter().map(told).collect(),
+            scores: ComparedScores::of(&analysis.scores),
         })
+    }
+
+    /// Whether this very code wrote it.
+    pub fn is_ours(&self) -> bool {
+        self.program == PROGRAM
+    }
+
+    pub(crate) fn scores(&self) -> &ComparedScores {
+        &self.scores
     }
 
     /// `None` when it says what this program does not say.
@@ -69,22 +110,42 @@ impl Digest {
     }
 }
 
-/// Of an analysis who, when and what, [`validity`](Analysis::validity), the scored window that both directions have in
-/// common, round-trip delay and its loss; all else is empty.
+/// Of an analysis who, when and what, [`validity`](Analysis::validity), scored windows without what is left out, round-trip
+/// delay and its loss; all else is empty.
 ///
 /// `None` when another program wrote the digest, or the recording is not whole: then all is to be analysed.
 pub fn delays(recording: &Recording, digest: &Digest) -> Option<Analysis> {
     let mut analysis = described(recording);
     let whole = analysis.partial.is_none() && recording.frames.len() == digest.frames;
-    if digest.program != PROGRAM || !whole || recording.header.imported.is_some() {
+    if !digest.is_ours() || !whole || recording.header.imported.is_some() {
         return None;
     }
     analysis.validity = digest.validity()?;
-    analysis.scored = ScoredWindow { common: digest.scored, ..ScoredWindow::default() };
-    let trips = RoundTrips::of(recording, digest.scored, recorded_time::end(recording));
+    let Scored { down, up, common } = digest.scored;
+    analysis.scored = ScoredWindow { down, up, common, ..ScoredWindow::default() };
+    let trips = RoundTrips::of(recording, common, recorded_time::end(recording));
     analysis.waiting_time = trips.judgement.waiting_time;
     analysis.round_trip_delay = trips.pooled_delays();
     analysis.loss = loss::of(&analysis.round_trip_delay);
     analysis.delay_flows = trips.flows;
+    Some(analysis)
+}
+
+/// The same with all else that is compared, but for scores: goodput and how it is shared, pages, connections, look-ups.
+pub(crate) fn compared(recording: &Recording, digest: &Digest) -> Option<Analysis> {
+    let mut analysis = delays(recording, digest)?;
+    let tcp = TcpReadings::of(recording);
+    let load = recording.phase(Phase::Load).unwrap_or(Window { from: TestTime::ZERO, to: TestTime::ZERO });
+    let goodput = |direction: Direction| {
+        let gathered = goodput::Load::gather(recording, &tcp, direction, load, false);
+        gathered.goodput(analysis.scored.of(direction))
+    };
+    (analysis.down, analysis.up) = (goodput(Direction::Down), goodput(Direction::Up));
+    let scored_of = |direction| analysis.scored.of(direction).unwrap_or(load);
+    analysis.sharing = sharing::sharing(recording, &tcp, |direction| analysis.goodput(direction), scored_of);
+    let (phases, end) = (analysis.scored.phases(&recording.header.phases), recorded_time::end(recording));
+    analysis.connections = connections::connections(recording, &phases, end);
+    analysis.name_lookups = name_lookups::name_lookups(recording, &phases, end);
+    analysis.page_loads = page_loads::page_loads(recording, analysis.scored.common);
     Some(analysis)
 }

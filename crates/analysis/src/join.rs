@@ -10,7 +10,7 @@ use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
 use crate::by_number::ByNumber;
-use crate::statistics::percentile::percentile;
+use crate::statistics::percentile::percentiles;
 
 /// Flow type of the isochronous UDP probes.
 pub(crate) const UDP_PROBE: &str = "udp_probe";
@@ -194,8 +194,8 @@ pub(crate) fn waiting_time(flows: &[ProbeFlow<'_>], idle: impl Fn(TestTime) -> b
         .filter(|probe| idle(probe.sent))
         .filter_map(Probe::round_trip_delay)
         .collect();
-    delays.sort_unstable();
-    let median = percentile(&delays, 0, 500).unwrap_or_default();
+    let [median] = percentiles(&mut delays, 0, [500]);
+    let median = median.unwrap_or_default();
     let long = u64::try_from(median.0.saturating_mul(WAITING_ROUND_TRIPS)).unwrap_or(0);
     SHORTEST_WAITING_TIME.max(Duration::from_nanos(long))
 }

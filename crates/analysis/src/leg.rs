@@ -65,21 +65,18 @@ struct Reply {
     reflector_octet: u8,
 }
 
-/// The two ways of every flow of UDP probes, and the one way of every directed flow whose packets are numbered.
-///
-/// In the order of the plan; a flow of which nothing was sent has no leg.
-pub(crate) fn legs(recording: &Recording) -> Vec<Leg<'_>> {
-    legs_of(recording, |flow| flow.flow_type != MARKING_SWEEP)
+/// Every leg of a recording, in the order of the plan; a flow of which nothing was sent has none.
+pub(crate) struct Legs<'a> {
+    /// The two ways of every flow of UDP probes, and the one way of every directed flow whose packets are numbered.
+    pub(crate) flows: Vec<Leg<'a>>,
+    /// The two ways of every marking sweep, whose packets measure no delay: each is of another class.
+    pub(crate) sweeps: Vec<Leg<'a>>,
 }
 
-/// The two ways of every marking sweep, whose packets measure no delay: each is of another class.
-pub(crate) fn sweep_legs(recording: &Recording) -> Vec<Leg<'_>> {
-    legs_of(recording, |flow| flow.flow_type == MARKING_SWEEP)
-}
-
-fn legs_of(recording: &Recording, chosen: impl Fn(&FlowSpec) -> bool) -> Vec<Leg<'_>> {
-    let flows = || recording.header.flows.iter().filter(|flow| chosen(flow));
-    let mut gathered: HashMap<FlowId, Rows> = flows().map(|flow| (flow.id, Rows::default())).collect();
+/// Those of a recording.
+pub(crate) fn legs(recording: &Recording) -> Legs<'_> {
+    let flows = &recording.header.flows;
+    let mut gathered: HashMap<FlowId, Rows> = flows.iter().map(|flow| (flow.id, Rows::default())).collect();
     for point in [ObservationPoint::Client, ObservationPoint::Server] {
         for tables in recording.tables_of(point) {
             let at = point as usize;
@@ -116,11 +113,12 @@ fn legs_of(recording: &Recording, chosen: impl Fn(&FlowSpec) -> bool) -> Vec<Leg
             }
         }
     }
-    let mut legs = Vec::new();
-    for flow in flows() {
+    let mut legs = Legs { flows: Vec::new(), sweeps: Vec::new() };
+    for flow in flows {
         // Of a foreign file in which flows share a number, the first has its rows.
         if let Some(rows) = gathered.remove(&flow.id) {
-            legs.extend(rows.legs(flow).into_iter().filter(|leg| !leg.journeys.is_empty()));
+            let of_kind = if flow.flow_type == MARKING_SWEEP { &mut legs.sweeps } else { &mut legs.flows };
+            of_kind.extend(rows.legs(flow).into_iter().filter(|leg| !leg.journeys.is_empty()));
         }
     }
     legs

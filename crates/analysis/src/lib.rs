@@ -11,7 +11,7 @@
 //! - [`clock_offset`]: two hosts' clocks brought together
 //! - [`comparison`]: several runs against each other
 //! - [`competition`]: two runs over one line at the same time
-//! - [`digest`]: what was found of a recording as a whole, for who wants to see its delays alone
+//! - [`digest`]: what was found of a recording as a whole, for charts of its delays and for comparisons
 //! - [`score`]: what figures amount to; [`scores`]: one file a score; docs/scores.md lists them
 //! - [`equaliser`]: the parts of the composite over time
 //! - [`impression`]: what a person would feel, in one sentence
@@ -42,6 +42,7 @@ pub mod live;
 pub mod metric_list;
 pub mod metric_word;
 pub mod metrics;
+mod queue_side;
 mod recorded_time;
 pub mod run_confidence;
 pub mod score;
@@ -49,6 +50,7 @@ pub mod score_cell;
 pub mod scores;
 pub mod statistics;
 pub mod summary;
+mod tcp_readings;
 pub mod validity;
 mod validity_rule;
 mod validity_rules;

@@ -9,9 +9,10 @@ use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::{
     browser_load, burst, class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization,
     goodput, host_health, host_interface, host_route, icmp_messages, link_octets, loss, marking_path, name_lookups,
-    octet_account, one_way_delay, packet_fate, page_load_statistics, page_loads, processor_load, recovery, reordering,
-    round_trip_delay, saturation, scored_window, send_lateness, sharing, short_flows, start_slew, start_spread,
-    steadiness, stream_delay, stream_limits, tcp_loss, tcp_round_trip, transactions, voip, voip_quality, voip_schedule,
+    octet_account, one_way_delay, packet_fate, page_load_statistics, page_loads, path_trace, processor_load, recovery,
+    reordering, round_trip_delay, saturation, scored_window, send_lateness, sharing, short_flows, start_slew,
+    start_spread, steadiness, stream_delay, stream_limits, tcp_loss, tcp_round_trip, transactions, voip, voip_quality,
+    voip_schedule,
 };
 use crate::scores::{aim, bufferbloat, composite, optimum, penalty, qoo, responsiveness, voip_mos, web};
 use crate::statistics::{jain_index, loss_runs, percentile};
@@ -86,6 +87,7 @@ pub const METRICS: &[MetricGroup] = &[
     host_health::GROUP,
     host_route::GROUP,
     host_interface::GROUP,
+    path_trace::GROUP,
 ];
 
 /// The words for what identifies the recording.

@@ -42,7 +42,6 @@ pub(crate) fn last_observation(tables: &Tables) -> Option<TestTime> {
         tables.probe_received.rows().map(|row| row.received).max(),
         tables.packet_received.rows().map(|row| row.received).max(),
         tables.echo_received.rows().map(|row| row.received).max(),
-        tables.packet_received.rows().map(|row| row.received).max(),
         tables.transaction.rows().map(|row| row.started).max(),
         tables.connection.rows().map(|row| row.started).max(),
         tables.name_lookup.rows().map(|row| row.started).max(),

@@ -34,6 +34,7 @@ use crate::metrics::name_lookups::NameLookups;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
 use crate::metrics::page_loads::PageLoads;
+use crate::metrics::path_trace::PathTrace;
 use crate::metrics::recovery::Recovery;
 use crate::metrics::saturation::Saturations;
 use crate::metrics::scored_window::ScoredWindow;
@@ -141,6 +142,8 @@ pub struct Summary {
     pub class_treatment: ClassTreatment,
     /// How both hosts fared.
     pub hosts: Vec<HostHealth>,
+    /// The way of each direction and family, hop by hop.
+    pub path_traces: Vec<PathTrace>,
 }
 
 /// Goodput by direction.
@@ -309,6 +312,7 @@ impl From<&Analysis> for Summary {
             ecn: analysis.ecn.clone(),
             class_treatment: analysis.class_treatment.clone(),
             hosts: analysis.hosts.clone(),
+            path_traces: analysis.path_traces.clone(),
         }
     }
 }

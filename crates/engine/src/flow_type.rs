@@ -73,6 +73,9 @@ pub enum ServerPart {
     /// Packets that are not answered: those towards the server are noted as they arrive, those towards the client are
     /// sent by the session's own thread, to where the flow's greeting came from.
     OneWay,
+    /// The session's reflector answers what comes; towards the client the session's own thread sends, to where the flow's
+    /// greeting came from.
+    PathTrace,
     /// None: the server's host answers by itself.
     Nothing,
 }

@@ -1,4 +1,5 @@
-//! The threads that carry packets: one a direction, between the two TUN devices, through a pipe.
+//! The threads that carry packets: one a direction, between the two TUN devices, through a pipe. What a router answers to a
+//! packet of one crosses to the other, with the time when it is due.
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
@@ -10,12 +11,14 @@ use rrul_model::flow::Direction;
 
 use crate::clock;
 use crate::error::Error;
-use crate::link::LinkDirection;
+use crate::link::Link;
 use crate::pipe::{Outcome, Pipe};
 use crate::queue::MTU;
 use crate::record::Record;
+use crate::router::RouterAnswer;
 use crate::truth_log::TruthLog;
 use crate::tun::Tun;
+use crate::virtual_link::seed_of;
 
 /// Packets read in a row before what is due is delivered: at 1 microsecond each, less than a lateness worth noting.
 const READ_BATCH: usize = 32;
@@ -28,7 +31,9 @@ const LONG_WAIT: u64 = 1_000_000;
 
 /// What a lane is asked to do.
 enum Order {
-    Set(Box<LinkDirection>, Sender<()>),
+    Set(Box<Link>, Sender<()>),
+    /// To carry what a router answered to a packet of the other lane.
+    Carry(RouterAnswer),
     Report(Sender<LaneReport>),
     Stop,
 }
@@ -41,36 +46,70 @@ pub(crate) struct LaneReport {
     pub(crate) realtime: bool,
 }
 
+/// Where a lane is left its orders.
+#[derive(Debug)]
+struct Desk {
+    orders: Sender<Order>,
+    wake: PipeWriter,
+}
+
+/// Where a lane finds them.
+struct Inbox {
+    ordered: Receiver<Order>,
+    woken: PipeReader,
+}
+
+impl Desk {
+    fn new() -> Result<(Self, Inbox), Error> {
+        let (orders, ordered) = channel();
+        let (woken, wake) = std::io::pipe().map_err(Error::io("cannot make a pipe"))?;
+        Ok((Self { orders, wake }, Inbox { ordered, woken }))
+    }
+
+    fn another(&self) -> Result<Self, Error> {
+        let wake = self.wake.try_clone().map_err(Error::io("cannot make a pipe"))?;
+        Ok(Self { orders: self.orders.clone(), wake })
+    }
+
+    /// Leaves orders and wakes the thread; `None` when it has ended.
+    fn give(&self, orders: impl IntoIterator<Item = Order>) -> Option<()> {
+        orders.into_iter().try_for_each(|order| self.orders.send(order)).ok()?;
+        (&self.wake).write_all(&[0]).ok()
+    }
+}
+
 /// One direction's thread, seen from outside. Dropping it ends the thread.
 #[derive(Debug)]
 pub(crate) struct Lane {
     name: &'static str,
-    orders: Sender<Order>,
-    wake: PipeWriter,
+    desk: Desk,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Lane {
-    /// Starts to carry packets from one device to the other.
-    pub(crate) fn start(
-        direction: Direction,
-        settings: &LinkDirection,
-        seed: u64,
-        from: Arc<Tun>,
-        to: Arc<Tun>,
-    ) -> Result<Self, Error> {
-        let (orders, ordered) = channel();
-        let (woken, wake) = std::io::pipe().map_err(Error::io("cannot make a pipe"))?;
-        let settings = settings.clone();
-        let carry = move || Carrier::new(&settings, seed, from, to, ordered, woken).run();
-        let thread = Builder::new().name(format!("lab-{direction}")).spawn(carry);
-        let thread = Some(thread.map_err(Error::io("cannot start a thread"))?);
-        Ok(Self { name: direction.name(), orders, wake, thread })
+    /// Starts to carry packets between the two devices: the lane up, and that down.
+    pub(crate) fn pair(link: &Link, seed: u64, client: &Arc<Tun>, server: &Arc<Tun>) -> Result<(Self, Self), Error> {
+        let (up, up_inbox) = Desk::new()?;
+        let (down, down_inbox) = Desk::new()?;
+        let (to_up, to_down) = (up.another()?, down.another()?);
+        let start = |direction: Direction, desk, inbox, other, from: &Arc<Tun>, to: &Arc<Tun>| -> Result<Self, Error> {
+            let (link, from, to) = (link.clone(), Arc::clone(from), Arc::clone(to));
+            let carry = move || {
+                let realtime = clock::be_realtime(clock::LAB_PRIORITY);
+                let pipe = Pipe::of_link(&link, direction, seed_of(direction, seed), clock::now());
+                Carrier { direction, from, to, pipe, log: TruthLog::new(), refused: 0, realtime, inbox, other }.run();
+            };
+            let thread = Builder::new().name(format!("lab-{direction}")).spawn(carry);
+            let thread = Some(thread.map_err(Error::io("cannot start a thread"))?);
+            Ok(Self { name: direction.name(), desk, thread })
+        };
+        let up = start(Direction::Up, up, up_inbox, to_down, client, server)?;
+        Ok((up, start(Direction::Down, down, down_inbox, to_up, server, client)?))
     }
 
-    /// Changes the settings; they are in force when this returns.
-    pub(crate) fn set(&self, settings: &LinkDirection) -> Result<(), Error> {
-        self.ask(|answer| Order::Set(Box::new(settings.clone()), answer))
+    /// Changes the link; it is in force in this direction when this returns.
+    pub(crate) fn set(&self, link: &Link) -> Result<(), Error> {
+        self.ask(|answer| Order::Set(Box::new(link.clone()), answer))
     }
 
     /// Everything logged so far.
@@ -81,21 +120,15 @@ impl Lane {
     fn ask<T>(&self, order: impl FnOnce(Sender<T>) -> Order) -> Result<T, Error> {
         let stopped = || Error::Stopped { thread: self.name };
         let (answer, answered) = channel();
-        self.give(order(answer)).ok_or_else(stopped)?;
+        self.desk.give([order(answer)]).ok_or_else(stopped)?;
         answered.recv().map_err(|_| stopped())
-    }
-
-    /// Leaves an order and wakes the thread; `None` when it has ended.
-    fn give(&self, order: Order) -> Option<()> {
-        self.orders.send(order).ok()?;
-        (&self.wake).write_all(&[0]).ok()
     }
 }
 
 impl Drop for Lane {
     fn drop(&mut self) {
         // If the thread has already ended there is nobody to stop.
-        let _ = self.give(Order::Stop);
+        let _ = self.desk.give([Order::Stop]);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -104,58 +137,56 @@ impl Drop for Lane {
 
 /// The thread's own side.
 struct Carrier {
+    direction: Direction,
     from: Arc<Tun>,
     to: Arc<Tun>,
     pipe: Pipe,
     log: TruthLog,
     refused: u64,
     realtime: bool,
-    ordered: Receiver<Order>,
-    woken: PipeReader,
+    inbox: Inbox,
+    /// The other lane's.
+    other: Desk,
 }
 
 impl Carrier {
-    fn new(
-        settings: &LinkDirection,
-        seed: u64,
-        from: Arc<Tun>,
-        to: Arc<Tun>,
-        ordered: Receiver<Order>,
-        woken: PipeReader,
-    ) -> Self {
-        let realtime = clock::be_realtime(clock::LAB_PRIORITY);
-        let pipe = Pipe::new(settings, seed, clock::now());
-        Self { from, to, pipe, log: TruthLog::new(), refused: 0, realtime, ordered, woken }
-    }
-
     fn run(mut self) {
         let mut spin = false;
         while self.obey() {
             let more = self.read();
             self.deliver();
+            self.pass_on();
             let wait = self.until_next_event();
             let close = wait.is_some_and(|wait| wait == 0 || spin && wait <= SPIN);
             if !more && !close {
                 spin = wait.is_some_and(|wait| wait >= LONG_WAIT);
                 let timeout = wait.map(|wait| if spin { wait - SPIN } else { wait });
-                let [_, woken] = clock::wait_readable([self.from.as_fd(), self.woken.as_fd()], timeout);
-                if woken {
-                    // One read empties more wakes than anyone leaves at once; what stays wakes again.
-                    let _ = self.woken.read(&mut [0; 64]);
-                }
+                self.wait(timeout);
             }
+        }
+    }
+
+    /// Waits for a packet or an order, for so many nanoseconds at most; takes away what has woken it.
+    fn wait(&mut self, timeout: Option<u64>) {
+        let [_, woken] = clock::wait_readable([self.from.as_fd(), self.inbox.woken.as_fd()], timeout);
+        if woken {
+            // One read empties more wakes than anyone leaves at once; what stays wakes again.
+            let _ = self.inbox.woken.read(&mut [0; 4096]);
         }
     }
 
     /// Carries out what was ordered; false when that was to stop.
     fn obey(&mut self) -> bool {
+        let mut obeyed = false;
         // Whoever asked may have given up waiting for the answer; that is his to decide.
-        while let Ok(order) = self.ordered.try_recv() {
+        while let Ok(order) = self.inbox.ordered.try_recv() {
+            obeyed = true;
             match order {
-                Order::Set(settings, done) => {
-                    self.pipe.set(&settings, clock::now());
+                Order::Set(link, done) => {
+                    self.pipe.set(&link, self.direction, clock::now());
                     let _ = done.send(());
                 }
+                Order::Carry(answer) => self.pipe.take_in(answer),
                 Order::Report(answer) => {
                     self.deliver();
                     let (chunks, forgotten) = self.log.snapshot();
@@ -164,6 +195,10 @@ impl Carrier {
                 }
                 Order::Stop => return false,
             }
+        }
+        if obeyed {
+            // A lane that never rests would let the wakes pile up, until whoever leaves one has to wait for it.
+            self.wait(Some(0));
         }
         true
     }
@@ -193,6 +228,15 @@ impl Carrier {
             }
             Outcome::Lost(record) => log.push(record),
         });
+    }
+
+    /// Hands what routers have answered to the other lane, long before it is due unless that is now.
+    fn pass_on(&mut self) {
+        let answers = self.pipe.answers();
+        if !answers.is_empty() {
+            // The other lane has ended only when the lab is being taken down.
+            let _ = self.other.give(answers.into_iter().map(Order::Carry));
+        }
     }
 
     /// Nanoseconds until the pipe has something to deliver.

@@ -3,14 +3,11 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use rrul_model::flow::Direction;
-
 use crate::clock;
 use crate::emulator::{Lane, LaneReport};
 use crate::error::Error;
 use crate::host::Host;
 use crate::link::Link;
-use crate::random::Random;
 use crate::truth::{DirectionTruth, Truth};
 
 /// The client's addresses; the server's are next to them, on the same link.
@@ -46,12 +43,7 @@ impl Lab {
         let (client, client_tun) = Host::start("client", CLIENT.0, CLIENT.1)?;
         let (server, server_tun) = Host::start("server", SERVER.0, SERVER.1)?;
         let (client_tun, server_tun) = (Arc::new(client_tun), Arc::new(server_tun));
-        let lane = |direction: Direction, from: &Arc<_>, to: &Arc<_>| {
-            let seed = Random::new(seed, direction.name()).bits();
-            Lane::start(direction, link.direction(direction), seed, Arc::clone(from), Arc::clone(to))
-        };
-        let up = lane(Direction::Up, &client_tun, &server_tun)?;
-        let down = lane(Direction::Down, &server_tun, &client_tun)?;
+        let (up, down) = Lane::pair(link, seed, &client_tun, &server_tun)?;
         Ok(Self { up, down, client, server })
     }
 
@@ -68,8 +60,8 @@ impl Lab {
     /// Changes the link while it runs; see [`crate::pipe::Pipe::set`]. Both directions are changed when this returns,
     /// the upward one first.
     pub fn set(&self, link: &Link) -> Result<(), Error> {
-        self.up.set(&link.up)?;
-        self.down.set(&link.down)
+        self.up.set(link)?;
+        self.down.set(link)
     }
 
     /// What was logged so far; what is still under way is not in it. May be taken again and again.

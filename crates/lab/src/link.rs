@@ -1,16 +1,20 @@
 //! A link: what lies between the client and the server, in each direction.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use rrul_model::flow::Direction;
+use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::units::{BitRate, ByteCount};
 
 use crate::filter::PacketFilter;
+use crate::path::Path;
 use crate::queue::{QueueOptions, QueueSpec};
 use crate::rate_schedule::RateSchedule;
+use crate::record::Fate;
 use crate::remark::{DscpRewrite, EcnRewrite};
 use crate::selection::Selection;
 use crate::token_bucket::{BurstAllowance, Policer};
+use crate::way::{Course, Way};
 
 /// Packets that are held back so that later ones overtake them (RFC 4737).
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -89,6 +93,8 @@ pub struct Link {
     pub up: LinkDirection,
     /// Server to client.
     pub down: LinkDirection,
+    /// The routers on it; without any the two hosts are neighbours, and no TTL is touched.
+    pub path: Option<Path>,
 }
 
 impl Link {
@@ -118,5 +124,21 @@ impl Link {
     /// The round-trip delay of an idle link: both propagation delays, without transmission times and delay variation.
     pub fn idle_round_trip(&self) -> Duration {
         self.up.delay + self.down.delay
+    }
+
+    /// The address from which router `hop`, counted from the client, answers; `None` when there is none of this number.
+    pub fn hop_address(&self, family: AddressFamily, hop: u8) -> Option<IpAddr> {
+        let path = self.path.as_ref().filter(|path| (1..=path.hops).contains(&hop))?;
+        Some(path.address(family, hop))
+    }
+
+    /// The round-trip delay from a host to router `hop`, counted from the client, and back: propagation alone, without
+    /// transmission times and a slow router's extra. `trace` is the way that the packets take which the router answers:
+    /// [`Direction::Up`] means from the client. `None` when there is no router of this number.
+    pub fn hop_round_trip(&self, trace: Direction, hop: u8) -> Option<Duration> {
+        self.hop_address(AddressFamily::Ipv4, hop)?;
+        let (there, back) = (Way::new(self, trace), Way::new(self, trace.opposite()));
+        let there = there.travel(Course::EndsAt { hop, fate: Fate::Expired });
+        Some(Duration::from_nanos(there + back.travel(Course::AnswerOf { hop })))
     }
 }

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::filter::{PacketFilter, Segment};
 use crate::link::{Link, LinkDirection, Reorder};
 use crate::packet::protocol;
+use crate::path_file;
 use crate::queue::{QueueOptions, QueueSpec};
 use crate::rate_schedule::RateSchedule;
 use crate::remark::{DscpRewrite, EcnRewrite};
@@ -19,7 +20,7 @@ use crate::toml_section::{Entry, Section, Source};
 
 /// In a map of code points: every one that is not named.
 const ANY: &str = "any";
-const LINK_KEYS: &[&str] = &["rtt", "up", "down"];
+const LINK_KEYS: &[&str] = &["rtt", "up", "down", "path"];
 const DIRECTION_KEYS: &[&str] = &[
     "rate",
     "burst",
@@ -50,6 +51,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Link, Error> {
         about: text.lines().next().and_then(|line| line.strip_prefix('#')).unwrap_or("").trim().to_owned(),
         up: direction(&up, up_delay)?,
         down: direction(&down, down_delay)?,
+        path: root.get("path").map(|entry| path_file::parse(&entry)).transpose()?,
     })
 }
 

@@ -121,28 +121,61 @@ fn flow_hash(addresses: &[u8], protocol: u8, source_port: u16, destination_port:
         .fold(mix(ports), |hash, four| mix(hash ^ u64::from(u32::from_be_bytes([four[0], four[1], four[2], four[3]]))))
 }
 
+/// What stands behind the IP header and its extensions; nothing in an IPv6 fragment other than the first, and in what is no
+/// IP packet.
+pub(crate) fn upper_layer(octets: &[u8]) -> &[u8] {
+    match octets.first().map(|first| first >> 4) {
+        Some(4) => octets.get(usize::from(octets[0] & 15) * 4..).unwrap_or_default(),
+        Some(6) if octets.len() >= 40 => skip_extensions(octets[6], &octets[40..]).1,
+        _ => &[],
+    }
+}
+
+/// TTL or hop limit; zero of what is no IP packet.
+pub(crate) fn ttl(octets: &[u8]) -> u8 {
+    match octets.first().map(|first| first >> 4) {
+        Some(4) if octets.len() >= 20 => octets[8],
+        Some(6) if octets.len() >= 40 => octets[7],
+        _ => 0,
+    }
+}
+
+/// Takes so many from TTL or hop limit, to zero at most, and keeps an IPv4 header checksum right as [`set_tos`] does.
+pub(crate) fn lower_ttl(octets: &mut [u8], by: u8) {
+    let lowered = ttl(octets).saturating_sub(by);
+    match octets.first().map(|first| first >> 4) {
+        Some(4) if octets.len() >= 20 => set_ipv4_octet(octets, 8, lowered),
+        Some(6) if octets.len() >= 40 => octets[7] = lowered,
+        _ => {}
+    }
+}
+
 /// Writes `tos` into the header and keeps an IPv4 header checksum right.
-///
-/// The checksum is updated, not computed anew (RFC 1624 equation 3), so that one that was wrong stays wrong.
 pub(crate) fn set_tos(octets: &mut [u8], tos: u8) {
     match octets.first().map(|first| first >> 4) {
-        Some(4) if octets.len() >= 20 => {
-            let old = u16::from_be_bytes([octets[0], octets[1]]);
-            octets[1] = tos;
-            let new = u16::from_be_bytes([octets[0], octets[1]]);
-            let checksum = u16::from_be_bytes([octets[10], octets[11]]);
-            let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-            while sum > 0xffff {
-                sum = (sum & 0xffff) + (sum >> 16);
-            }
-            octets[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-        }
+        Some(4) if octets.len() >= 20 => set_ipv4_octet(octets, 1, tos),
         Some(6) if octets.len() >= 40 => {
             octets[0] = 0x60 | (tos >> 4);
             octets[1] = (octets[1] & 0x0f) | (tos << 4);
         }
         _ => {}
     }
+}
+
+/// Writes one octet of an IPv4 header and updates the checksum.
+///
+/// It is updated, not computed anew (RFC 1624 equation 3), so that one that was wrong stays wrong.
+fn set_ipv4_octet(octets: &mut [u8], at: usize, value: u8) {
+    let word = at & !1;
+    let old = u16::from_be_bytes([octets[word], octets[word + 1]]);
+    octets[at] = value;
+    let new = u16::from_be_bytes([octets[word], octets[word + 1]]);
+    let checksum = u16::from_be_bytes([octets[10], octets[11]]);
+    let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    octets[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
 #[cfg(test)]
@@ -158,6 +191,19 @@ pub(crate) mod build {
             sum = (sum & 0xffff) + (sum >> 16);
         }
         !(sum as u16)
+    }
+
+    /// The packet with another TTL, and its IPv4 header checksum computed anew.
+    pub(crate) fn with_ttl(mut octets: Vec<u8>, ttl: u8) -> Vec<u8> {
+        if octets[0] >> 4 == 6 {
+            octets[7] = ttl;
+            return octets;
+        }
+        octets[8] = ttl;
+        octets[10..12].fill(0);
+        let sum = checksum(&octets[..20]);
+        octets[10..12].copy_from_slice(&sum.to_be_bytes());
+        octets
     }
 
     /// A UDP packet of `length` octets in all, from `port` to port 7785.
@@ -222,6 +268,28 @@ mod tests {
                 assert_eq!(Header::parse(&octets).unwrap().tos, to);
             }
         }
+    }
+
+    #[test]
+    fn every_ttl_can_be_lowered_with_the_checksum_right_and_a_wrong_one_stays_wrong() {
+        for from in 0..=255 {
+            for by in [0, 1, 5, 30] {
+                let mut octets = build::with_ttl(build::udp4(60, 1, 0xb9), from);
+                lower_ttl(&mut octets, by);
+                assert_eq!(
+                    octets,
+                    build::with_ttl(build::udp4(60, 1, 0xb9), from.saturating_sub(by)),
+                    "{from} by {by}"
+                );
+            }
+        }
+        let mut wrong = build::udp4(60, 1, 0);
+        wrong[10] ^= 0xff;
+        lower_ttl(&mut wrong, 1);
+        assert_ne!(build::checksum(&wrong[..20]), 0);
+        let mut octets = build::udp6(60, 1, 0);
+        lower_ttl(&mut octets, 3);
+        assert_eq!((ttl(&octets), octets), (61, build::with_ttl(build::udp6(60, 1, 0), 61)));
     }
 
     #[test]

@@ -3,17 +3,27 @@
 //! Whoever drives it tells it the time. All decisions are taken at the *virtual* instants at which a real link would take
 //! them: a packet's transmission begins at its arrival or when the packet before it has left, whichever is later, and
 //! the queue is asked at exactly that instant. A driver that wakes up late delivers late; the truth stays the same.
+//!
+//! Where the link has routers, some packets end at one of them. What it answers belongs into the pipe of the other
+//! direction: whoever drives both carries it there, as [`crate::VirtualLink`] does.
 
-use crate::link::LinkDirection;
-use crate::packet::{Header, set_tos};
+use std::collections::BTreeMap;
+
+use rrul_model::flow::Direction;
+
+use crate::icmp::Notice;
+use crate::link::{Link, LinkDirection};
+use crate::packet::{Header, lower_ttl, set_tos, ttl};
 use crate::queue::{DropCause, DroppedPacket, Queue, QueueSpec, QueuedPacket};
 use crate::random::Random;
 use crate::rate_schedule::Transmitter;
 use crate::record::{Fate, Record};
 use crate::remark::Remarker;
+use crate::router::{RouterAnswer, Routers};
 use crate::selection::Selector;
 use crate::time::LabTime;
 use crate::token_bucket::TokenBucket;
+use crate::way::{Course, Remarking, Way};
 use crate::wire::Wire;
 
 /// What the pipe has to say about a packet, once and for all.
@@ -32,6 +42,7 @@ struct Slot {
     record: Record,
     /// Whether the impairments may hit it.
     impaired: bool,
+    course: Course,
 }
 
 /// One direction of a link, at work.
@@ -50,15 +61,37 @@ pub struct Pipe {
     /// When the transmission in progress ends, or the last one ended.
     link_free: LabTime,
     wire: Wire,
+    way: Way,
+    routers: Routers,
     pool: Vec<Slot>,
     vacant: Vec<u32>,
     dropped: Vec<DroppedPacket>,
     lost: Vec<Record>,
+    /// How many of those that wait in the queue do not travel the whole way.
+    part_way: usize,
+    /// Answers for the other direction's pipe.
+    answers: Vec<RouterAnswer>,
+    /// Answers from there, by when they leave their router and by the order in which they were told.
+    coming: BTreeMap<(LabTime, u64), RouterAnswer>,
+    told: u64,
+    /// Until when everything is decided.
+    decided: LabTime,
 }
 
 impl Pipe {
-    /// An empty pipe whose rate schedule begins at `now`. Equal seeds and equal offers give equal outcomes.
+    /// An empty pipe between neighbours, whose rate schedule begins at `now`. Equal seeds and equal offers give equal
+    /// outcomes.
     pub fn new(direction: &LinkDirection, seed: u64, now: LabTime) -> Self {
+        Self::over(direction, Way::of_neighbours(direction), Routers::new(None, seed), seed, now)
+    }
+
+    /// As [`Pipe::new`], with the routers of the link.
+    pub fn of_link(link: &Link, direction: Direction, seed: u64, now: LabTime) -> Self {
+        let routers = Routers::new(link.path.as_ref(), seed);
+        Self::over(link.direction(direction), Way::new(link, direction), routers, seed, now)
+    }
+
+    fn over(direction: &LinkDirection, way: Way, routers: Routers, seed: u64, now: LabTime) -> Self {
         Self {
             seed,
             overhead: direction.overhead.0,
@@ -72,19 +105,31 @@ impl Pipe {
             policer: policer(direction, now),
             link_free: now,
             wire: Wire::new(direction, seed),
+            way,
+            routers,
             pool: Vec::new(),
             vacant: Vec::new(),
             dropped: Vec::new(),
             lost: Vec::new(),
+            part_way: 0,
+            answers: Vec::new(),
+            coming: BTreeMap::new(),
+            told: 0,
+            decided: now,
         }
     }
 
     /// Changes the link at `now`; counts of impairments and the rate schedule begin anew.
     ///
     /// The packet in transmission leaves at the old rate, and what flies arrives as it would have. What waits stays
-    /// where it is when the queue's settings are the same; else it is put into the new queue in order of arrival.
-    pub fn set(&mut self, direction: &LinkDirection, now: LabTime) {
+    /// where it is when the queue's settings are the same; else it is put into the new queue in order of arrival. Which
+    /// router a packet ends at is settled as it comes, and what that answers when the packet has left the queue. Routers
+    /// remember whom they answered.
+    pub fn set(&mut self, link: &Link, direction: Direction, now: LabTime) {
         self.advance(now);
+        self.way = Way::new(link, direction);
+        self.routers.set(link.path.as_ref());
+        let direction = link.direction(direction);
         self.overhead = direction.overhead.0;
         self.only = direction.only.clone();
         self.loss = Selector::new(direction.loss.clone(), Random::new(self.seed, "loss"));
@@ -112,6 +157,7 @@ impl Pipe {
         let Some(header) = Header::parse(octets).filter(|header| !header.link_local) else { return };
         self.advance(now);
         let mut record = Record::arrived(&header, octets.len(), now);
+        let course = self.way.course(ttl(octets), octets.len());
         let impaired = self.only.matches(&header, octets.len());
         if impaired && self.loss.hits() {
             record.fate = if self.loss.is_exact() { Fate::ExactLoss } else { Fate::RandomLoss };
@@ -119,30 +165,55 @@ impl Pipe {
             return;
         }
         if impaired {
-            record.tos_out = self.remarker.apply(header.tos);
-            record.marked = record.tos_out & 3 == 3 && header.tos & 3 != 3;
+            if self.way.remarking(course) == Remarking::BeforeQueue {
+                remark(&mut record, &mut self.remarker);
+            }
             if self.policer.as_mut().is_some_and(|bucket| !bucket.take(octets.len() as u64, now)) {
                 record.fate = Fate::Policed;
                 self.lost.push(record);
                 return;
             }
         }
+        let slot = self.store(octets, record, impaired, course);
+        lower_ttl(&mut self.pool[slot as usize].octets, self.way.forwarded(course));
+        if self.way.meets_queue(course) {
+            self.enqueue(slot, header.flow, now);
+            self.advance(now);
+        } else {
+            self.leave(slot, now);
+        }
+    }
+
+    /// Takes a router's answer out of the other direction's pipe. It comes when it is due, or at once if that is past.
+    pub fn take_in(&mut self, answer: RouterAnswer) {
+        self.told += 1;
+        self.coming.insert((answer.due, self.told), answer);
+    }
+
+    /// What routers have answered, for [`Pipe::take_in`] of the other direction's pipe. To be asked for after each call
+    /// that takes a time.
+    pub fn answers(&mut self) -> Vec<RouterAnswer> {
+        std::mem::take(&mut self.answers)
+    }
+
+    fn enqueue(&mut self, index: u32, flow: u64, now: LabTime) {
+        let slot = &self.pool[index as usize];
         let packet = QueuedPacket {
-            slot: self.store(octets, record, impaired),
-            length: octets.len() as u32,
+            slot: index,
+            length: slot.octets.len() as u32,
             arrival: now,
-            flow: header.flow,
-            dscp: record.tos_out >> 2,
-            ecn_capable: record.tos_out & 3 != 0,
+            flow,
+            dscp: slot.record.tos_out >> 2,
+            ecn_capable: slot.record.tos_out & 3 != 0,
             marked: false,
         };
+        self.part_way += usize::from(slot.course != Course::Through);
         if self.queue.packets() == 0 && self.link_free <= now {
             self.transmitter.idle();
             self.link_free = now;
         }
         self.queue.enqueue(packet, now, &mut self.dropped);
         self.settle_drops();
-        self.advance(now);
     }
 
     /// When [`Pipe::poll`] next has something to hand out, or may have; `None` when the pipe is empty.
@@ -150,9 +221,24 @@ impl Pipe {
     /// Never later than the next delivery. Waking at departures is not needed: they are caught up with.
     pub fn next_event(&self) -> Option<LabTime> {
         let waiting = self.queue.packets() > 0;
-        let earliest = waiting.then(|| LabTime(self.link_free.0.saturating_add(self.wire.least_delay())));
+        let travel = if self.part_way > 0 { self.way.least_travel() } else { self.wire.least_delay() };
+        let earliest = waiting.then(|| LabTime(self.link_free.0.saturating_add(travel)));
         let lost = (!self.lost.is_empty()).then_some(LabTime(0));
-        self.wire.next_arrival().into_iter().chain(earliest).chain(lost).min()
+        let coming = self.coming.keys().next().map(|(due, _)| LabTime(due.0.saturating_add(self.way.least_travel())));
+        self.wire.next_arrival().into_iter().chain(earliest).chain(lost).chain(coming).min()
+    }
+
+    /// When it next has something to decide: that a transmission begins, or that an answer comes. `None` when nothing waits.
+    pub(crate) fn next_decision(&self) -> Option<LabTime> {
+        self.next_start().into_iter().chain(self.next_coming()).min()
+    }
+
+    fn next_start(&self) -> Option<LabTime> {
+        (self.queue.packets() > 0).then_some(self.link_free)
+    }
+
+    fn next_coming(&self) -> Option<LabTime> {
+        self.coming.keys().next().map(|(due, _)| (*due).max(self.decided))
     }
 
     /// Hands out everything that is settled by `now`: deliveries in order of their time, losses as they were decided.
@@ -169,15 +255,37 @@ impl Pipe {
         }
     }
 
-    /// Begins every transmission whose time has come by `now`, each at its own instant.
-    fn advance(&mut self, now: LabTime) {
-        while self.queue.packets() > 0 && self.link_free <= now {
-            let start = self.link_free;
-            let packet = self.queue.dequeue(start, &mut self.dropped);
-            self.settle_drops();
-            if let Some(packet) = packet {
-                self.transmit(packet, start);
+    /// Begins every transmission and lets in every answer whose time has come by `now`, each at its own instant.
+    pub(crate) fn advance(&mut self, now: LabTime) {
+        loop {
+            match (self.next_start(), self.next_coming()) {
+                (Some(start), coming) if start <= now && coming.is_none_or(|coming| start <= coming) => {
+                    let packet = self.queue.dequeue(start, &mut self.dropped);
+                    self.settle_drops();
+                    if let Some(packet) = packet {
+                        self.transmit(packet, start);
+                    }
+                }
+                (_, Some(coming)) if coming <= now => self.let_in(coming),
+                _ => break,
             }
+        }
+        self.decided = self.decided.max(now);
+    }
+
+    /// Lets the first of the answers in. It meets the queue, but no impairment and no remarking.
+    fn let_in(&mut self, now: LabTime) {
+        let Some((_, RouterAnswer { hop, due, octets })) = self.coming.pop_first() else { return };
+        let header = Header::parse(&octets).expect("a router writes whole IP headers");
+        let course = Course::AnswerOf { hop };
+        let queues = self.way.meets_queue(course);
+        // What meets no queue changes nothing for others, and so is not late when it is told late.
+        let arrival = if queues { now } else { due };
+        let slot = self.store(&octets, Record::arrived(&header, octets.len(), arrival), false, course);
+        if queues {
+            self.enqueue(slot, header.flow, now);
+        } else {
+            self.leave(slot, due);
         }
     }
 
@@ -186,19 +294,55 @@ impl Pipe {
         self.link_free = departure;
         let slot = &mut self.pool[packet.slot as usize];
         slot.record.queueing_delay = start.since(packet.arrival);
-        slot.record.departed(departure);
         if packet.marked && slot.record.tos_out & 3 != 3 {
             slot.record.tos_out |= 3;
             slot.record.marked = true;
         }
+        self.part_way -= usize::from(slot.course != Course::Through);
+        self.leave(packet.slot, departure);
+    }
+
+    /// Sends a packet on its way that has left the queue, or does not meet it.
+    fn leave(&mut self, index: u32, departure: LabTime) {
+        let slot = &mut self.pool[index as usize];
+        let (course, impaired) = (slot.course, slot.impaired);
+        slot.record.departed(departure);
+        if impaired && self.way.remarking(course) == Remarking::BehindQueue {
+            remark(&mut slot.record, &mut self.remarker);
+        }
         if slot.record.tos_out != slot.record.tos_in {
             set_tos(&mut slot.octets, slot.record.tos_out);
         }
-        let impaired = slot.impaired;
-        let copy = (impaired && self.duplicate.hits()).then(|| self.duplicate_of(packet.slot));
-        if self.wire.send(packet.slot, copy, departure, impaired) {
-            self.pool[packet.slot as usize].record.reordered = true;
+        let copy = (impaired && self.duplicate.hits()).then(|| self.duplicate_of(index));
+        let at = LabTime(departure.0.saturating_add(self.way.travel(course)));
+        match course {
+            Course::Through => {
+                self.pool[index as usize].record.reordered = self.wire.send(index, copy, departure, impaired);
+            }
+            Course::AnswerOf { .. } => self.wire.send_apart(index, at),
+            Course::EndsAt { hop, fate } => {
+                let held = self.wire.hold_apart(impaired);
+                self.pool[index as usize].record.reordered = held.is_some();
+                self.end(index, hop, fate, LabTime(at.0.saturating_add(held.unwrap_or(0))));
+                if let Some(copy) = copy {
+                    self.end(copy, hop, fate, at);
+                }
+            }
         }
+    }
+
+    /// Ends a packet at a router, which it reaches at `at`, and keeps what that answers.
+    fn end(&mut self, index: u32, hop: u8, fate: Fate, at: LabTime) {
+        let slot = &mut self.pool[index as usize];
+        slot.record.fate = fate;
+        self.lost.push(slot.record);
+        let notice = match fate {
+            Fate::TooBig => Notice::TooBig { octets: self.way.narrow_octets() },
+            _ => Notice::TimeExceeded,
+        };
+        let forwarded = self.way.forwarded(slot.course);
+        self.answers.extend(self.routers.answer(hop, forwarded, notice, &slot.octets, at));
+        self.vacant.push(index);
     }
 
     /// Turns what the queue has dropped into records.
@@ -211,14 +355,15 @@ impl Pipe {
                 DropCause::Aqm => Fate::AqmDrop,
             };
             self.lost.push(record);
+            self.part_way -= usize::from(self.pool[packet.slot as usize].course != Course::Through);
             self.vacant.push(packet.slot);
         }
     }
 
     /// Puts a packet into the pool, which grows only while more packets are in the pipe than ever before.
-    fn store(&mut self, octets: &[u8], record: Record, impaired: bool) -> u32 {
+    fn store(&mut self, octets: &[u8], record: Record, impaired: bool, course: Course) -> u32 {
         let index = self.vacant.pop().unwrap_or_else(|| {
-            self.pool.push(Slot { octets: Vec::with_capacity(crate::queue::MTU), record, impaired });
+            self.pool.push(Slot { octets: Vec::with_capacity(crate::queue::MTU), record, impaired, course });
             self.pool.len() as u32 - 1
         });
         let slot = &mut self.pool[index as usize];
@@ -226,17 +371,23 @@ impl Pipe {
         slot.octets.extend_from_slice(octets);
         slot.record = record;
         slot.impaired = impaired;
+        slot.course = course;
         index
     }
 
     fn duplicate_of(&mut self, original: u32) -> u32 {
         let slot = &mut self.pool[original as usize];
-        let (octets, mut record) = (std::mem::take(&mut slot.octets), slot.record);
+        let (octets, mut record, course) = (std::mem::take(&mut slot.octets), slot.record, slot.course);
         record.duplicate = true;
-        let copy = self.store(&octets, record, false);
+        let copy = self.store(&octets, record, false, course);
         self.pool[original as usize].octets = octets;
         copy
     }
+}
+
+fn remark(record: &mut Record, remarker: &mut Remarker) {
+    record.tos_out = remarker.apply(record.tos_out);
+    record.marked = record.tos_out & 3 == 3 && record.tos_in & 3 != 3;
 }
 
 fn policer(direction: &LinkDirection, now: LabTime) -> Option<TokenBucket> {

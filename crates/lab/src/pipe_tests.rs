@@ -276,11 +276,10 @@ fn a_new_setting_takes_over_what_waits_and_loses_nothing() {
     for port in 0..20 {
         pipe.offer(&udp4(1500, port, 0), LabTime(0));
     }
-    let mut faster = LinkDirection::ideal();
-    faster.rate = RateSchedule::constant(BitRate(40_000_000));
-    faster.queue = queue("fq_codel", QueueOptions::default());
+    let toml = "rtt = \"0s\"\n[up]\nrate = \"40Mbit/s\"\nqueue = \"fq_codel\"\n[down]\nrate = \"1Mbit/s\"\n";
+    let faster = Link::from_toml("test.toml", toml).unwrap();
     // Four have left, the fifth is on its way out at the old rate until 3 ms.
-    pipe.set(&faster, LabTime(2_500_000));
+    pipe.set(&faster, Direction::Up, LabTime(2_500_000));
     let all = records(&mut pipe);
     assert_eq!(count(&all, Fate::Delivered), 20);
     assert_eq!(all.iter().filter_map(Record::departure).max(), Some(LabTime(3_000_000 + 15 * PACKET_TIME / 2)));

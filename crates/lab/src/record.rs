@@ -20,12 +20,24 @@ pub enum Fate {
     ExactLoss,
     /// A policer found it too much, before the queue.
     Policed,
+    /// Its TTL was used up at a router on the way.
+    Expired,
+    /// A router on the way had to forward it over a link that does not carry so many octets.
+    TooBig,
 }
 
 impl Fate {
     /// All, in the order of the CSV documentation.
-    pub const ALL: [Self; 6] =
-        [Self::Delivered, Self::Overflow, Self::AqmDrop, Self::RandomLoss, Self::ExactLoss, Self::Policed];
+    pub const ALL: [Self; 8] = [
+        Self::Delivered,
+        Self::Overflow,
+        Self::AqmDrop,
+        Self::RandomLoss,
+        Self::ExactLoss,
+        Self::Policed,
+        Self::Expired,
+        Self::TooBig,
+    ];
 
     /// The name used in data.
     pub fn name(self) -> &'static str {
@@ -36,6 +48,8 @@ impl Fate {
             Self::RandomLoss => "random_loss",
             Self::ExactLoss => "exact_loss",
             Self::Policed => "policed",
+            Self::Expired => "expired",
+            Self::TooBig => "too_big",
         }
     }
 }
@@ -45,9 +59,10 @@ impl Fate {
 /// A packet that still waits or flies has no record yet. A duplicate made by the link has a record of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// When the lab read it from the sending host.
+    /// When the lab read it from the sending host, or a router on the way made it.
     pub arrival: LabTime,
-    /// Nanoseconds from arrival to the start of its transmission, or to its drop; zero for a loss before the queue.
+    /// Nanoseconds from arrival to the start of its transmission, or to its drop; zero for a loss before the queue, and
+    /// for what did not meet it.
     pub queueing_delay: u64,
     departure: LabTime,
     delivery: LabTime,
@@ -113,7 +128,8 @@ impl Record {
         if direction == Direction::Up { self.source_port } else { self.destination_port }
     }
 
-    /// When its last bit left the bottleneck; `None` for a lost packet.
+    /// When its last bit left the bottleneck; `None` for a lost packet. An answer of a router that did not meet the
+    /// bottleneck left when it was made.
     pub fn departure(&self) -> Option<LabTime> {
         (self.fate == Fate::Delivered).then_some(self.departure)
     }

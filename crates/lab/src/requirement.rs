@@ -15,6 +15,9 @@ const SKIPPED: &str = "RRUL_SKIPPED";
 /// The file named by this environment variable gets a line for every test that has its lab.
 const RAN: &str = "RRUL_LAB_RAN";
 
+/// The file named by this environment variable gets a line for every time that something was measured again.
+const AGAIN: &str = "RRUL_AGAIN";
+
 /// For tests that need a lab: true when one can be brought up; it then adds `RAN <test>` to the file that `RRUL_LAB_RAN`
 /// names.
 ///
@@ -35,6 +38,13 @@ pub fn lab_available_for(test: &str) -> bool {
     eprint!("{line}");
     note(SKIPPED, &line);
     false
+}
+
+/// Says that a test begins anew, on standard error and in the file that `RRUL_AGAIN` names.
+pub(crate) fn note_again(test: &str, disturbance: &dyn std::fmt::Display) {
+    let line = format!("AGAIN {test}: this machine was disturbed: {disturbance}\n");
+    eprint!("{line}");
+    note(AGAIN, &line);
 }
 
 /// Appends a line to the file that the environment variable names, if it names one.

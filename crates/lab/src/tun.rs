@@ -23,8 +23,10 @@ const TRANSMIT_QUEUE: u32 = 10_000;
 /// Milliseconds to wait for an IPv6 address to become usable; it takes one or two.
 const USABLE_TRIES: u32 = 5000;
 
-const IPV4_PREFIX: u32 = 24;
-const IPV6_PREFIX: u32 = 64;
+/// Wide enough that the addresses of all routers lie behind the device ([`crate::Path::address`]), so that a host sends
+/// there and, by its reverse-path filter, takes from there.
+const IPV4_PREFIX: u32 = 16;
+const IPV6_PREFIX: u32 = 48;
 
 /// The lab's end of a TUN device. The device vanishes when this is closed.
 #[derive(Debug)]

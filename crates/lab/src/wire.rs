@@ -92,6 +92,17 @@ impl Wire {
         hold
     }
 
+    /// Takes a packet that keeps to no order: an answer of a router, which comes from elsewhere on the path.
+    pub(crate) fn send_apart(&mut self, slot: u32, delivery: LabTime) {
+        self.fly(slot, delivery);
+    }
+
+    /// Nanoseconds for which a packet is held back that does not go to the end of the wire, so that nothing can be seen to
+    /// overtake it there; `None` when it is not.
+    pub(crate) fn hold_apart(&mut self, impaired: bool) -> Option<u64> {
+        (impaired && self.reordered.hits()).then_some(self.extra_delay)
+    }
+
     /// Counts one packet that arrives at `delivery` past those held back; the last one counted takes them along.
     fn overtake(&mut self, delivery: LabTime) {
         let mut index = 0;

@@ -4,6 +4,8 @@
 //! about a second each in the order in which they were written, `end` last. docs/recording-format.md is the contract;
 //! this module is its mirror. Compression and files are the business of the program.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::environment::{Environment, HostState};
@@ -36,6 +38,9 @@ pub enum RecordingError {
     /// Written by a later rrul.
     #[error("recording format \"{0}\" is unknown here, this rrul reads {FORMAT}; update rrul")]
     UnknownFormat(String),
+    /// What was observed of one could be of the other.
+    #[error("two flows have the number {0}: this is no recording that rrul has written")]
+    SharedNumber(FlowId),
 }
 
 /// What is known before the first packet.
@@ -180,18 +185,27 @@ impl Recording {
     /// # Errors
     /// When the header is missing or of a later format, or a line cannot be read.
     pub fn from_lines(text: &str) -> Result<Self, RecordingError> {
-        Self::read(text, None).map(|(recording, _)| recording)
+        Self::read(text, None)
     }
 
-    /// The same with these tables alone, where that is quicker; and the digest, where there is one.
+    /// The same with these tables alone, where that is quicker.
     ///
     /// # Errors
     /// As [`from_lines`](Self::from_lines), but for what was not looked at.
-    pub fn glance(text: &str, tables: &[&str]) -> Result<(Self, Option<serde_json::Value>), RecordingError> {
+    pub fn glance(text: &str, tables: &[&str]) -> Result<Self, RecordingError> {
         Self::read(text, Some(tables))
     }
 
-    fn read(text: &str, tables: Option<&[&str]>) -> Result<(Self, Option<serde_json::Value>), RecordingError> {
+    /// The digest in the last of these lines; `None` where another line is the last.
+    pub fn digest(text: &str) -> Option<serde_json::Value> {
+        let last = text.trim_end().rsplit('\n').next().filter(|last| last.starts_with("{\"digest\""))?;
+        match serde_json::from_str(last) {
+            Ok(Line::Digest(digest)) => Some(digest),
+            _ => None,
+        }
+    }
+
+    fn read(text: &str, tables: Option<&[&str]>) -> Result<Self, RecordingError> {
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Any {
@@ -209,7 +223,6 @@ impl Recording {
         let mut header = None;
         let mut frames = Vec::new();
         let mut end = None;
-        let mut digest = None;
         for (index, line) in text.split_inclusive('\n').enumerate() {
             let whole = line.ends_with('\n');
             let line = line.trim();
@@ -233,14 +246,17 @@ impl Recording {
                 Ok(Any::Known(Line::Header(found))) => header = Some(*found),
                 Ok(Any::Known(Line::Frame(frame))) => frames.push(*frame),
                 Ok(Any::Known(Line::End(found))) => end = Some(found),
-                Ok(Any::Known(Line::Digest(found))) => digest = Some(found),
-                Ok(Any::Unknown(_)) => {}
+                Ok(Any::Known(Line::Digest(_)) | Any::Unknown(_)) => {}
                 Err(_) if !whole => break,
                 Err(source) => return Err(RecordingError::Line { line: index + 1, source }),
             }
         }
-        let header = header.ok_or(RecordingError::NoHeader)?;
-        Ok((Self { header, frames, end }, digest))
+        let header: Header = header.ok_or(RecordingError::NoHeader)?;
+        let mut numbers = HashSet::from([FlowId::CONTROL]);
+        if let Some(flow) = header.flows.iter().find(|flow| !numbers.insert(flow.id)) {
+            return Err(RecordingError::SharedNumber(flow.id));
+        }
+        Ok(Self { header, frames, end })
     }
 
     /// The window of a phase; `None` when the plan does not have it.

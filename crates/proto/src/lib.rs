@@ -2,6 +2,7 @@
 
 pub mod arrival_log;
 pub mod control;
+pub mod icmp_error;
 pub mod limits;
 pub mod name_question;
 pub mod name_responder;
@@ -10,6 +11,8 @@ pub mod one_way_receiver;
 pub mod one_way_sender;
 pub mod opening;
 pub mod packet_train;
+pub mod path_mtu;
+pub mod path_sweep;
 pub mod periodic_schedule;
 pub mod poisson_schedule;
 pub mod receive_window;

@@ -53,7 +53,7 @@ impl Default for Limits {
             connections: 1024,
             flows: 256,
             length: Duration::from_mins(10),
-            packets_per_second: 8000,
+            packets_per_second: 8192,
             packet_octets: 1472,
             connections_per_second: 100,
         }

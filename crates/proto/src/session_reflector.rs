@@ -11,7 +11,7 @@ use crate::limits::{Limits, RateCap};
 use crate::one_way_packet::OneWayPacket;
 use crate::packet_train::{TrainArrivals, TrainKind, TrainPacket};
 use crate::receive_window::ReceiveWindow;
-use crate::test_packet::{FollowUp, Kind, TestPacket};
+use crate::test_packet::{FollowUp, Kind, LEAST_OCTETS, TestPacket};
 use crate::token::Token;
 
 /// Addresses that one session may prove.
@@ -52,6 +52,8 @@ pub struct Incoming {
     pub received: i64,
     /// The traffic-class octet it bore.
     pub octet: u8,
+    /// The TTL or hop limit that it had left, where that is known.
+    pub hop_limit: Option<u8>,
 }
 
 /// What to send back.
@@ -66,6 +68,8 @@ pub struct Reply {
     pub octet: u8,
     /// Its transmit stamp, nanoseconds on the session clock.
     pub sent: i64,
+    /// How many octets of the request's are sent back.
+    pub length: usize,
 }
 
 /// A train to send back.
@@ -152,7 +156,8 @@ impl SessionReflector {
         let reply_kind = match packet.kind {
             Kind::Test => Kind::Reply,
             Kind::Greeting => Kind::GreetingReply,
-            Kind::Reply | Kind::GreetingReply => return Err(Silence::NotARequest),
+            Kind::Trace => Kind::TraceReply,
+            Kind::Reply | Kind::GreetingReply | Kind::TraceReply => return Err(Silence::NotARequest),
         };
         let flow = self.flows.get_mut(&packet.flow).ok_or(Silence::UnknownFlow)?;
         if octets.len() > self.longest {
@@ -174,13 +179,16 @@ impl SessionReflector {
         }
         packet.kind = reply_kind;
         packet.octet_received = incoming.octet;
-        packet.reflector_count = flow.count;
+        packet.reflector_count =
+            if reply_kind == Kind::TraceReply { u32::from(incoming.hop_limit.unwrap_or(0)) } else { flow.count };
         packet.follow_up = flow.follow_up;
         packet.window = flow.window;
         packet.t2 = incoming.received;
         packet.t3 = now();
         packet.write(octets).map_err(|_| Silence::NotARequest)?;
-        Ok(Reply { flow: packet.flow, sequence: packet.sequence, octet: packet.octet_sent, sent: packet.t3 })
+        // How long a packet the way back carries is not what a path trace asks.
+        let length = if reply_kind == Kind::TraceReply { LEAST_OCTETS } else { octets.len() };
+        Ok(Reply { flow: packet.flow, sequence: packet.sequence, octet: packet.octet_sent, sent: packet.t3, length })
     }
 
     /// Takes a one-way packet, which is noted and never answered, or says why it is not taken.

@@ -53,10 +53,22 @@ pub enum Kind {
     Greeting,
     /// The answer to a greeting.
     GreetingReply,
+    /// A packet of a path trace, from either end: it may expire on its way. Answered, and counted nowhere.
+    Trace,
+    /// The answer to one that did not: no longer than it must be, with the hop limit that was left in the place of the
+    /// reflector count, 0 where that is not known.
+    TraceReply,
 }
 
 impl Kind {
-    const ALL: [(u8, Self); 4] = [(1, Self::Test), (2, Self::Reply), (3, Self::Greeting), (4, Self::GreetingReply)];
+    const ALL: [(u8, Self); 6] = [
+        (1, Self::Test),
+        (2, Self::Reply),
+        (3, Self::Greeting),
+        (4, Self::GreetingReply),
+        (9, Self::Trace),
+        (10, Self::TraceReply),
+    ];
 
     fn code(self) -> u8 {
         Self::ALL.iter().find(|(_, kind)| *kind == self).map_or(0, |(code, _)| *code)
@@ -161,6 +173,14 @@ impl TestPacket {
         octets[64..72].copy_from_slice(&follow_up.sent.to_be_bytes());
         octets[72..80].copy_from_slice(&self.window.bits.to_be_bytes());
         Ok(())
+    }
+
+    /// The number of a packet of this flow of which at least the beginning is quoted, as ICMP messages do.
+    pub fn quoted_sequence(quoted: &[u8], flow: u16, token: &Token) -> Option<u32> {
+        let begins = quoted.get(..24)?;
+        let ours = begins[0..2] == MARK && begins[2] == VERSION && begins[4..6] == flow.to_be_bytes();
+        let sequence = <[u8; 4]>::try_from(quoted.get(24..28)?).ok()?;
+        (ours && begins[8..24] == token.0).then(|| u32::from_be_bytes(sequence))
     }
 
     /// Reads the fields.

@@ -147,6 +147,7 @@ proptest! {
         proven: bool,
         received: i64,
         sent: i64,
+        hop_limit: Option<u8>,
     ) {
         let source = IpAddr::from([192, 0, 2, 7]);
         let asked = TestPacket::read(&octets);
@@ -159,15 +160,16 @@ proptest! {
             reflector.admit(asked.flow, 10_000.0);
         }
         let mut answer = octets.clone();
-        let outcome = reflector.reflect(&mut answer, Incoming { source, received, octet: 0 }, || sent);
+        let outcome = reflector.reflect(&mut answer, Incoming { source, received, octet: 0, hop_limit }, || sent);
         prop_assert_eq!(answer.len(), octets.len());
         prop_assert!(proven || outcome == Err(Silence::UnprovenSource));
         if let Ok(reply) = outcome {
             let (asked, answer) = (asked.expect("answered"), TestPacket::read(&answer).expect("a packet"));
-            let expected = Reply { flow: asked.flow, sequence: asked.sequence, octet: asked.octet_sent, sent };
+            let length = if asked.kind == Kind::Trace { LEAST_OCTETS } else { octets.len() };
+            let expected = Reply { flow: asked.flow, sequence: asked.sequence, octet: asked.octet_sent, sent, length };
             prop_assert_eq!(reply, expected);
-            prop_assert!(matches!(asked.kind, Kind::Test | Kind::Greeting));
-            prop_assert!(matches!(answer.kind, Kind::Reply | Kind::GreetingReply));
+            prop_assert!(matches!(asked.kind, Kind::Test | Kind::Greeting | Kind::Trace));
+            prop_assert!(matches!(answer.kind, Kind::Reply | Kind::GreetingReply | Kind::TraceReply));
             prop_assert_eq!((answer.t1, answer.t2, answer.t3), (asked.t1, received, sent));
         } else {
             prop_assert_eq!(answer, octets, "what is not answered is not changed");

@@ -37,7 +37,7 @@ fn reflector(limits: &Limits) -> SessionReflector {
 }
 
 fn from(source: IpAddr) -> Incoming {
-    Incoming { source, received: 7_000, octet: EF }
+    Incoming { source, received: 7_000, octet: EF, hop_limit: None }
 }
 
 fn octets(packet: OneWayPacket, length: usize) -> Vec<u8> {

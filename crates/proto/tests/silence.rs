@@ -39,7 +39,7 @@ fn reflector() -> SessionReflector {
 }
 
 fn from(source: IpAddr) -> Incoming {
-    Incoming { source, received: 1_000, octet: EF }
+    Incoming { source, received: 1_000, octet: EF, hop_limit: None }
 }
 
 /// What the reflector makes of these octets; panics unless it is silence that leaves them as they are.
@@ -74,7 +74,7 @@ fn a_reply_has_the_length_of_its_request_and_its_padding() {
 fn a_reply_tells_what_arrived_and_when_and_returns_what_the_sender_wrote() {
     let mut reflector = reflector();
     let mut octets = octets(&packet(Kind::Test, 7), 100);
-    let incoming = Incoming { source: CLIENT, received: -40, octet: 0x22 };
+    let incoming = Incoming { source: CLIENT, received: -40, octet: 0x22, hop_limit: None };
     reflector.reflect(&mut octets, incoming, || -30).unwrap();
     let expected = TestPacket {
         kind: Kind::Reply,
@@ -124,6 +124,7 @@ fn a_foreign_token_an_unknown_flow_a_reply_and_a_wrong_length_are_met_with_silen
         (octets(&TestPacket { token: Token::NONE, ..good }, 100), Silence::NotARequest),
         (octets(&packet(Kind::Reply, 0), 100), Silence::NotARequest),
         (octets(&packet(Kind::GreetingReply, 0), 100), Silence::NotARequest),
+        (octets(&packet(Kind::TraceReply, 0), 100), Silence::NotARequest),
         (octets(&good, 100)[..LEAST_OCTETS - 1].to_vec(), Silence::NotARequest),
         (damaged, Silence::NotARequest),
         (Vec::new(), Silence::NotARequest),
@@ -139,7 +140,7 @@ fn a_foreign_token_an_unknown_flow_a_reply_and_a_wrong_length_are_met_with_silen
 #[test]
 fn two_reflectors_cannot_be_made_to_answer_each_other() {
     let mut reflector = reflector();
-    for kind in [Kind::Test, Kind::Greeting] {
+    for kind in [Kind::Test, Kind::Greeting, Kind::Trace] {
         let mut octets = octets(&packet(kind, 0), 100);
         reflector.reflect(&mut octets, from(CLIENT), || 0).unwrap();
         assert_eq!(silence(&mut reflector, &octets, from(CLIENT)), Silence::NotARequest, "the reply to a {kind:?}");
@@ -154,7 +155,7 @@ fn more_than_is_granted_is_met_with_silence_until_time_has_passed() {
     reflector.admit(FLOW, 10_000.0);
     let mut at = |received: i64| {
         let mut octets = octets(&packet(Kind::Test, 0), 100);
-        reflector.reflect(&mut octets, Incoming { source: CLIENT, received, octet: EF }, || received)
+        reflector.reflect(&mut octets, Incoming { source: CLIENT, received, octet: EF, hop_limit: None }, || received)
     };
     // A quarter second's worth at once, and then one every 10 ms.
     let answered = (0..60).filter(|_| at(0).is_ok()).count();
@@ -172,6 +173,21 @@ fn a_greeting_is_answered_and_not_counted() {
     assert_eq!(reply(&mut reflector, &packet(Kind::Test, 0)).reflector_count, 1);
     assert_eq!(reply(&mut reflector, &packet(Kind::Greeting, 1)).reflector_count, 1);
     assert_eq!(reply(&mut reflector, &packet(Kind::Test, 1)).reflector_count, 2);
+}
+
+#[test]
+fn a_packet_of_a_trace_is_answered_in_short_with_the_hop_limit_that_it_had_left() {
+    let mut reflector = reflector();
+    reply(&mut reflector, &packet(Kind::Test, 0));
+    let mut request = octets(&packet(Kind::Trace, 7), 1400);
+    let incoming = Incoming { source: CLIENT, received: 1_000, octet: 0x22, hop_limit: Some(61) };
+    let sent = reflector.reflect(&mut request, incoming, || 2_000).unwrap();
+    assert_eq!((sent.length, sent.sequence), (LEAST_OCTETS, 7));
+    let answer = TestPacket::read(&request[..sent.length]).unwrap();
+    assert_eq!((answer.kind, answer.reflector_count, answer.octet_received), (Kind::TraceReply, 61, 0x22));
+    assert_eq!(reply(&mut reflector, &packet(Kind::Test, 1)).reflector_count, 2, "and counted nowhere");
+    let untold = reflector.reflect(&mut octets(&packet(Kind::Trace, 8), 100), from(CLIENT), || 0).unwrap();
+    assert_eq!(untold.sequence, 8);
 }
 
 #[test]

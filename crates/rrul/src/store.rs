@@ -196,13 +196,29 @@ pub(crate) fn read(path: &Path) -> Result<Recording, Failure> {
     }
 }
 
-/// These tables of a recording, and what rrul found of it when it was whole; `None` where it did not say.
-pub(crate) fn glance(path: &Path, tables: &[&str]) -> Result<Option<(Recording, Digest)>, Failure> {
-    let Content::Lines(text) = content(path)? else { return Ok(None) };
-    let (recording, digest) = Recording::glance(&text, tables).map_err(unreadable(path))?;
+/// What the caller makes of these tables of a recording and what rrul found of it when it was whole; where rrul said nothing
+/// that it can use, what it makes of all of it.
+pub(crate) fn glance<T>(
+    path: &Path,
+    tables: &[&str],
+    by_digest: impl FnOnce(&Recording, &Digest) -> Option<T>,
+    by_all: impl FnOnce(&Recording) -> T,
+) -> Result<T, Failure> {
+    let text = match content(path)? {
+        Content::Imported(recording) => return Ok(by_all(&recording)),
+        Content::Lines(text) => text,
+    };
     // What cannot be understood is another program's.
-    let digest = digest.and_then(|digest| serde_json::from_value(digest).ok());
-    Ok(digest.map(|digest| (recording, digest)))
+    let digest = Recording::digest(&text).and_then(|digest| serde_json::from_value::<Digest>(digest).ok());
+    if let Some(digest) = digest.filter(Digest::is_ours) {
+        let recording = Recording::glance(&text, tables).map_err(unreadable(path))?;
+        // The text is as large as all that is in memory besides.
+        drop(text);
+        return by_digest(&recording, &digest).map_or_else(|| Ok(by_all(&read(path)?)), Ok);
+    }
+    let recording = Recording::from_lines(&text).map_err(unreadable(path))?;
+    drop(text);
+    Ok(by_all(&recording))
 }
 
 fn unreadable(path: &Path) -> impl Fn(RecordingError) -> Failure {

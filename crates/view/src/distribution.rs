@@ -14,7 +14,7 @@ use crate::run_colours::{colour_words, run_colours};
 use crate::run_heading::{headed, short_names};
 use crate::sample::{Reach, Sample, beyond, delay_side};
 use crate::theme::Theme;
-use crate::thinning::thinned;
+use crate::thinning::{CELLS, thinned};
 use crate::words;
 
 /// Pixels.
@@ -76,9 +76,11 @@ pub(crate) fn draw(runs: &[&Analysis], theme: &Theme, look: Look) -> Drawing {
         side_height: ROWS + PITCH * (rows + 2) as f64,
     };
     let (panel, frame) = page.plane(&plan);
+    // A bundle of more lines than have colours of their own shows no parts of a pixel.
+    let cells = if runs.len() > theme.runs.len() { 1.0 } else { CELLS };
     for entry in &entries {
         for (sample, dash, width) in [(&entry.load, Dash::Solid, 1.0), (&entry.idle, Dash::Dashed, 0.8)] {
-            let points = curve(sample, look, &plan, unit);
+            let points = curve(sample, look, &plan, unit, cells);
             let line =
                 Line { name: &entry.name, points, colour: entry.colour, width: entry.width * width, dash, height: 4 };
             page.figure.steps(panel, &line, if look == Look::AtMost { Step::Across } else { Step::Upright });
@@ -170,7 +172,7 @@ fn tail(most: u64) -> Side {
 }
 
 /// The points of a curve, in steps; on to the right edge at the height of what was lost.
-fn curve(sample: &Sample, look: Look, plan: &PlanePlan<'_>, unit: Unit) -> Vec<(f64, Option<f64>)> {
+fn curve(sample: &Sample, look: Look, plan: &PlanePlan<'_>, unit: Unit, cells: f64) -> Vec<(f64, Option<f64>)> {
     let (x, y) = (&plan.x, &plan.y);
     // A logarithmic axis has no place for what is not positive; it stands at the lower end, and is counted.
     let floor = if x.scale == Scale::Logarithmic { x.axis.min } else { f64::NEG_INFINITY };
@@ -178,7 +180,7 @@ fn curve(sample: &Sample, look: Look, plan: &PlanePlan<'_>, unit: Unit) -> Vec<(
     let scaled: Vec<(f64, f64)> =
         points.into_iter().map(|(delay, share)| ((delay / unit.size).max(floor), share)).collect();
     let place = |(delay, share): (f64, f64)| (x.part(delay), y.part(share));
-    let mut line = thinned(&scaled, place, plan.width, plan.height);
+    let mut line = thinned(&scaled, place, plan.width * cells, plan.height * cells);
     if let (Look::AtMost, Some(&(first, _))) = (look, line.first()) {
         line.insert(0, (first, 0.0));
     }

@@ -1,4 +1,4 @@
-//! A figure in the words of Apache ECharts: the one place that knows the library's option names.
+//! A figure in the words of Apache ECharts: the one place that makes the library's options.
 //!
 //! All positions are pixels from the upper left corner; the caller lays out, nothing is placed by chance.
 
@@ -240,9 +240,10 @@ impl<'a> Figure<'a> {
             Dash::Dashed => json!([5, 3]),
             Dash::Dotted => json!([1.5, 2.5]),
         };
+        // Without "showSymbol" the library goes through all points once more for symbols that are not there.
         self.series.push(json!({
             "type": "line", "name": printable(line.name), "xAxisIndex": panel.0, "yAxisIndex": panel.0,
-            "data": points(&line.points), "symbol": "none", "z": line.height, "animation": false,
+            "data": points(&line.points), "symbol": "none", "showSymbol": false, "z": line.height, "animation": false,
             "color": line.colour, "emphasis": { "disabled": true },
             "lineStyle": { "color": line.colour, "width": line.width, "type": dash, "join": "round" },
         }));
@@ -256,7 +257,7 @@ impl<'a> Figure<'a> {
         let rise: Vec<_> = range.iter().map(|(x, ends)| (*x, ends.map(|(low, high)| high - low))).collect();
         for (values, opacity) in [(low, 0.0), (rise, fill.opacity)] {
             self.series.push(json!({
-                "type": "line", "xAxisIndex": panel.0, "yAxisIndex": panel.0, "data": points(&values), "symbol": "none",
+                "type": "line", "xAxisIndex": panel.0, "yAxisIndex": panel.0, "data": points(&values), "symbol": "none", "showSymbol": false,
                 "stack": format!("{key} {}", panel.0), "stackStrategy": "all", "silent": true, "z": 1,
                 "animation": false, "emphasis": { "disabled": true },
                 "lineStyle": { "opacity": 0 }, "areaStyle": { "color": fill.colour, "opacity": opacity },

@@ -47,6 +47,7 @@ mod octet_lines;
 mod page;
 mod page_conditions;
 mod page_lines;
+mod path_lines;
 mod pdf;
 mod png;
 mod product_limit;

@@ -17,6 +17,7 @@ use crate::lookup_lines;
 use crate::marking_words::marking_lines;
 use crate::octet_lines;
 use crate::page_lines;
+use crate::path_lines;
 use crate::rate_panel::direction_word;
 use crate::score_lines;
 use crate::stream_lines;
@@ -53,6 +54,7 @@ pub(crate) fn sections(run: &Analysis) -> Vec<Section> {
         ("On the link under load, IP packets", octet_lines::told(run)),
         ("Transactions per second, one at a time", transactions(run)),
         ("Markings on the path", markings(run)),
+        (path_lines::HEADING, path_lines::told(run)),
         ("The measurement itself", measurement(run)),
         ("Hosts", Told { below: host_lines::lines(run), ..Told::default() }),
     ];

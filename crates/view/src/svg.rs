@@ -14,6 +14,9 @@ const SCRIPT_STACK: usize = 8 << 20;
 /// Stack of the thread that draws, octets: the script's and room for what it is called from.
 const THREAD_STACK: usize = SCRIPT_STACK + (4 << 20);
 
+/// Octets that the script may allocate before unused ones are looked for.
+const GARBAGE: usize = 64 << 20;
+
 /// What the chart library expects of its surroundings, and the one function that we call.
 ///
 /// Timers never fire: nothing is animated. Text is measured by [`font::width_css`], not by the library's guess.
@@ -22,11 +25,27 @@ const PRELUDE: &str = "
     globalThis.clearTimeout = () => {};
     globalThis.console = { log() {}, warn() {}, error() {}, info() {} };
 ";
+/// Points of lines are handed over as plain numbers, of which the library makes no copies: with pairs, much of the time is theirs.
 const DRAW: &str = "
     echarts.setPlatformAPI({ measureText: (text, font) => ({ width: measureWidth(String(text), String(font || '')) }) });
-    globalThis.draw = (option, width, height) => {
+    const flat = (pairs) => {
+        const values = new Float64Array(2 * pairs.length);
+        pairs.forEach(([x, y], index) => {
+            values[2 * index] = x === null ? NaN : x;
+            values[2 * index + 1] = y === null ? NaN : y;
+        });
+        return values;
+    };
+    globalThis.draw = (text, width, height) => {
+        const option = JSON.parse(text);
+        for (const series of option.series ?? []) {
+            if (series.type === 'line' && series.data) {
+                series.data = flat(series.data);
+                series.dimensions = ['x', 'y'];
+            }
+        }
         const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width, height });
-        chart.setOption(JSON.parse(option));
+        chart.setOption(option);
         const svg = chart.renderToSVGString();
         chart.dispose();
         return svg;
@@ -78,6 +97,8 @@ fn load_and<T>(work: impl FnOnce(&Renderer<'_>) -> Result<T, ViewError>) -> Resu
     let outside = |error: rquickjs::Error| ViewError::Library(error.to_string());
     let runtime = Runtime::new().map_err(outside)?;
     runtime.set_max_stack_size(SCRIPT_STACK);
+    // What one drawing leaves behind is small beside this: to look for it many times while drawing only takes time.
+    runtime.set_gc_threshold(GARBAGE);
     let context = Context::full(&runtime).map_err(outside)?;
     context.with(|context| {
         let measure = Function::new(context.clone(), |text: String, css: String| font::width_css(&text, &css))

@@ -4,6 +4,7 @@ use rrul_analysis::Analysis;
 use rrul_analysis::validity::{Severity, Verdict};
 use rrul_model::units::Delay;
 
+use crate::path_lines;
 use crate::score_lines;
 use crate::sections::sections;
 use crate::text_scored;
@@ -63,6 +64,7 @@ pub(crate) fn finished(lines: &[String]) -> String {
 fn head(run: &Analysis, style: Style) -> Vec<String> {
     let mut lines = vec![style.heading(&printable(&words::title(run))), printable(&words::circumstances(run))];
     lines.extend(score_lines::lead(run).iter().map(|line| style.heading(&printable(line))));
+    lines.extend(path_lines::lead(run).iter().map(|line| printable(line)));
     if run.validity.verdict == Verdict::Valid {
         lines.push("Valid: nothing speaks against these numbers.".to_owned());
     }

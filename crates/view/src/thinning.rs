@@ -1,9 +1,9 @@
-//! Fewer points for the same picture.
+//! Fewer points for a picture in which no difference is seen.
 
 /// Cells a pixel is cut into on each axis: pictures are drawn at twice the size for dense screens and print.
-const CELLS: f64 = 2.0;
+pub(crate) const CELLS: f64 = 2.0;
 
-/// The points of a monotone line that can be told from each other on `width` by `height` pixels.
+/// The points of a monotone line that can be told from each other on `width` by `height` cells.
 ///
 /// `place` says where a point lies on each axis, 0 to 1. Of the points in one column of cells the first and the last
 /// stay, and of those in one row of cells too. A monotone line has its extremes of a column at exactly these, so it
@@ -15,8 +15,8 @@ pub(crate) fn thinned(
     height: f64,
 ) -> Vec<(f64, f64)> {
     // Saturates: whatever lies far outside shares one cell there, and its extremes stay as well.
-    let column = |point: (f64, f64)| (place(point).0 * width * CELLS).floor() as i64;
-    let row = |point: (f64, f64)| (place(point).1 * height * CELLS).floor() as i64;
+    let column = |point: (f64, f64)| (place(point).0 * width).floor() as i64;
+    let row = |point: (f64, f64)| (place(point).1 * height).floor() as i64;
     ends(&ends(points, column), row)
 }
 
@@ -44,7 +44,7 @@ mod tests {
     fn thinning_moves_a_line_by_less_than_a_cell() {
         // A cube: flat at first, then steep.
         let points: Vec<(f64, f64)> = (0..=100_000).map(|step| f64::from(step) / 1e5).map(|x| (x, x.powi(3))).collect();
-        let kept = thinned(&points, |point| point, 640.0, 320.0);
+        let kept = thinned(&points, |point| point, 640.0 * CELLS, 320.0 * CELLS);
         assert!(kept.len() < 2 * 2 * 320 + 2, "{} points", kept.len());
         assert_eq!((kept[0], kept[kept.len() - 1]), (points[0], points[points.len() - 1]));
         for (x, y) in points {

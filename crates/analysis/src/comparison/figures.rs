@@ -11,6 +11,7 @@ use rrul_model::phase::Phase;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 
+use super::compared_scores::ComparedScores;
 use super::metric::ComparedMetric;
 use crate::analysis::{Analysis, DelayFlow};
 use crate::join::UDP_PROBE;
@@ -52,11 +53,11 @@ pub(crate) struct Resamples {
 pub(crate) type Figures = BTreeMap<ComparedMetric, Figure>;
 
 /// Those of an analysis; `seed` is the run's own.
-pub(crate) fn figures(analysis: &Analysis, seed: u64) -> Figures {
+pub(crate) fn figures(analysis: &Analysis, scores: &ComparedScores, seed: u64) -> Figures {
     let mut found = Found { figures: Figures::new(), analysis, seed };
     found.delays();
     found.loss();
-    found.pages();
+    found.pages(scores.web_kept);
     found.connects();
     for (direction, rate, evenness) in [
         (Direction::Down, ComparedMetric::Download, ComparedMetric::EvennessDown),
@@ -65,13 +66,11 @@ pub(crate) fn figures(analysis: &Analysis, seed: u64) -> Figures {
         found.goodput(direction, rate);
         found.evenness(direction, evenness);
     }
-    let scores = &analysis.scores;
-    let opinion = scores.voip_mos.as_ref().and_then(|opinion| opinion.worst);
-    found.put(ComparedMetric::CallOpinion, opinion, None);
+    found.put(ComparedMetric::CallOpinion, scores.call_opinion, None);
     let composite = scores.composite.as_ref();
     found.put(ComparedMetric::CompositeScore, composite.map(|score| score.total), None);
     found.name_parts(ComparedMetric::CompositeScore, composite.iter().flat_map(|score| &score.missing));
-    found.put(ComparedMetric::Responsiveness, scores.responsiveness.as_ref().map(|score| score.rpm), None);
+    found.put(ComparedMetric::Responsiveness, scores.responsiveness, None);
     found.put(ComparedMetric::Lookup, slowest_lookup(analysis), None);
     found.name_parts(ComparedMetric::Lookup, analysis.name_lookups.groups.iter().map(|group| &group.kind));
     found.figures
@@ -242,7 +241,7 @@ impl Found<'_> {
     }
 
     /// Mean page load time under load, and the web score: the mean over pages of the share of its speed that each keeps.
-    fn pages(&mut self) {
+    fn pages(&mut self, web_kept: Option<f64>) {
         let pages = scored_pages(self.analysis);
         let loaded: Vec<&[f64]> =
             pages.iter().filter_map(|page| Some(&*page.loaded.as_ref()?.counted)).filter(|c| !c.is_empty()).collect();
@@ -264,7 +263,7 @@ impl Found<'_> {
         let named = || pages.iter().map(|page| (&page.page, page.class, page.family));
         self.name_parts(ComparedMetric::PageLoad, named());
 
-        let Some(score) = self.analysis.scores.web.as_ref() else { return };
+        let Some(score) = web_kept else { return };
         let both =
             pages.iter().filter_map(|page| Some([&*page.unloaded.as_ref()?.counted, &*page.loaded.as_ref()?.counted]));
         let both: Vec<&[f64]> = both.filter(|pair| pair.iter().all(|sample| !sample.is_empty())).flatten().collect();
@@ -274,7 +273,7 @@ impl Found<'_> {
         });
         let pieces = pieces(&both);
         let resamples = resamples.map(|values| Resamples { values, pieces, widening: 1.0 });
-        self.put(ComparedMetric::WebScore, Some(100.0 * score.kept), resamples);
+        self.put(ComparedMetric::WebScore, Some(100.0 * score), resamples);
         self.name_parts(ComparedMetric::WebScore, named());
     }
 

@@ -32,7 +32,7 @@ impl Segments {
 }
 
 /// Puts the attempts of one flow into the traffic.
-pub(crate) fn count(flow: &FlowSpec, attempts: &[Connection], traffic: &mut Traffic) {
+pub(crate) fn count(flow: &FlowSpec, attempts: &[Connection], traffic: &mut Traffic<'_>) {
     for direction in Direction::ALL {
         let mut counts: Vec<(TestTime, Segments)> =
             attempts.iter().map(|row| of(flow.family, row, direction)).collect();

@@ -13,7 +13,7 @@ use crate::by_phase::ByPhase;
 use crate::join::{EXCHANGE_MEAN, ProbeFlow};
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::round_trip_delay::Judgement;
-use crate::statistics::percentile::percentile;
+use crate::statistics::percentile::percentiles;
 
 /// The words for the variation of one stream.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -167,31 +167,30 @@ impl DelayVariation {
         let n = sample.len() as u64;
         let mut delays: Vec<i64> = sample.iter().filter_map(|one| Some(one.delay?.0)).collect();
         let lost = n - delays.len() as u64;
-        delays.sort_unstable();
-        let least = delays.first().copied();
-        let pdv = |per_mille| Some(percentile(&delays, lost, per_mille)?.saturating_sub(least?));
+        let least = delays.iter().min().copied();
+        let pdv = percentiles(&mut delays, lost, [500, 950, 990]);
+        let [pdv_p50_ns, pdv_p95_ns, pdv_p99_ns] = pdv.map(|delay| Some(delay?.saturating_sub(least?)));
         let mut ipdv = ipdv(sample);
-        ipdv.sort_unstable();
-        let signed = |per_mille| percentile(&ipdv, 0, per_mille);
+        let [ipdv_p5_ns, ipdv_p50_ns, ipdv_p95_ns] = percentiles(&mut ipdv, 0, [50, 500, 950]);
         let mut magnitudes: Vec<i64> = ipdv.iter().map(|one| one.saturating_abs()).collect();
-        magnitudes.sort_unstable();
+        let [ipdv_abs_median_ns] = percentiles(&mut magnitudes, 0, [500]);
         let sum: i128 = magnitudes.iter().map(|one| i128::from(*one)).sum();
         let mean = sum.checked_div(magnitudes.len() as i128).and_then(|mean| i64::try_from(mean).ok());
         let rtp = rtp_jitter(sample);
         Some(Self {
             n,
             lost,
-            pdv_p50_ns: pdv(500),
-            pdv_p95_ns: pdv(950),
-            pdv_p99_ns: pdv(990),
+            pdv_p50_ns,
+            pdv_p95_ns,
+            pdv_p99_ns,
             ipdv_n: ipdv.len() as u64,
-            ipdv_min_ns: ipdv.first().copied(),
-            ipdv_p5_ns: signed(50),
-            ipdv_p50_ns: signed(500),
-            ipdv_p95_ns: signed(950),
-            ipdv_max_ns: ipdv.last().copied(),
+            ipdv_min_ns: ipdv.iter().min().copied(),
+            ipdv_p5_ns,
+            ipdv_p50_ns,
+            ipdv_p95_ns,
+            ipdv_max_ns: ipdv.iter().max().copied(),
             ipdv_abs_mean_ns: mean,
-            ipdv_abs_median_ns: percentile(&magnitudes, 0, 500),
+            ipdv_abs_median_ns,
             rtp_jitter_ns: rtp.map(|(last, _)| last),
             rtp_jitter_max_ns: rtp.map(|(_, most)| most),
         })

@@ -15,6 +15,7 @@ use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::start_spread::sender;
 use crate::metrics::stream_rates::StreamRates;
 use crate::statistics::percentile::percentile;
+use crate::tcp_readings::{TcpReadings, within};
 
 /// Streams back off together: variance ratio above this, ...
 const RATIO: f64 = 1.5;
@@ -138,22 +139,24 @@ pub struct DirectionSynchronization {
 /// Judges the streams of each direction within its window.
 pub(crate) fn global_synchronization<'a>(
     recording: &Recording,
+    tcp: &TcpReadings,
     goodput: impl Fn(Direction) -> &'a DirectionGoodput,
     window: impl Fn(Direction) -> Window,
 ) -> GlobalSynchronization {
-    let of = |direction| of_direction(recording, goodput(direction), direction, window(direction));
+    let of = |direction| of_direction(recording, tcp, goodput(direction), direction, window(direction));
     GlobalSynchronization { down: of(Direction::Down), up: of(Direction::Up) }
 }
 
 fn of_direction(
     recording: &Recording,
+    tcp: &TcpReadings,
     goodput: &DirectionGoodput,
     direction: Direction,
     window: Window,
 ) -> DirectionSynchronization {
-    let senders = Senders::of(recording, direction, window);
+    let senders = Senders::of(tcp, goodput, direction, window);
     let round_trip = senders.round_trip();
-    let rates = StreamRates::within(recording, goodput, direction, window, PERIOD.max(round_trip));
+    let rates = StreamRates::within(recording, tcp, goodput, direction, window, PERIOD.max(round_trip));
     let octets = rates.of(|_| true);
     let mut found = DirectionSynchronization {
         streams: octets.len() as u64,
@@ -232,25 +235,18 @@ fn co_loss_index(reductions: &[(TestTime, FlowId)], flows: &[FlowId], time: Dura
 }
 
 /// What the senders' kernels say of their streams, in the order of time.
-struct Senders(HashMap<FlowId, Vec<TcpInfo>>);
+struct Senders<'a>(HashMap<FlowId, &'a [TcpInfo]>);
 
-impl Senders {
-    fn of(recording: &Recording, direction: Direction, window: Window) -> Self {
-        let mut rows: HashMap<FlowId, Vec<TcpInfo>> = HashMap::new();
-        for row in recording.tables_of(sender(direction)).flat_map(|tables| tables.tcp_info.rows()) {
-            if window.contains(row.at) {
-                rows.entry(row.flow).or_default().push(row);
-            }
-        }
-        for rows in rows.values_mut() {
-            rows.sort_by_key(|row| row.at);
-        }
-        Self(rows)
+impl<'a> Senders<'a> {
+    fn of(tcp: &'a TcpReadings, goodput: &DirectionGoodput, direction: Direction, window: Window) -> Self {
+        let flows = goodput.flows.iter().map(|entry| entry.flow.id);
+        let of = |flow| (flow, within(tcp.at(sender(direction), flow), window));
+        Self(flows.map(of).filter(|(_, rows)| !rows.is_empty()).collect())
     }
 
     /// Median of the smoothed round-trip times.
     fn round_trip(&self) -> Duration {
-        let mut all: Vec<u32> = self.0.values().flatten().map(|row| row.rtt).filter(|rtt| *rtt > 0).collect();
+        let mut all: Vec<u32> = self.0.values().copied().flatten().map(|row| row.rtt).filter(|rtt| *rtt > 0).collect();
         all.sort_unstable();
         Duration::from_micros(percentile(&all, 0, 500).unwrap_or(0).into())
     }
@@ -258,7 +254,7 @@ impl Senders {
     /// Every reduction of a window of these streams, in the order of time.
     fn reductions(&self, flows: &[FlowId]) -> Vec<(TestTime, FlowId)> {
         let of = |flow: &FlowId| {
-            let rows = self.0.get(flow).map_or(&[][..], Vec::as_slice);
+            let rows = self.0.get(flow).copied().unwrap_or_default();
             reductions(rows).into_iter().map(|at| (at, *flow)).collect::<Vec<_>>()
         };
         let mut all: Vec<_> = flows.iter().flat_map(of).collect();

@@ -15,6 +15,7 @@ use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::start_spread::{receiver, sender};
 use crate::statistics::counter::Counter;
 use crate::statistics::time_bins::TimeBins;
+use crate::tcp_readings::TcpReadings;
 
 /// The words for these numbers.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -67,31 +68,21 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     ],
 };
 
-/// Counters of both ends of one direction's flows.
-struct Readings {
-    octets: HashMap<FlowId, Vec<(TestTime, u64)>>,
-    segments: HashMap<FlowId, Vec<(TestTime, u64)>>,
-    sent: HashMap<FlowId, Vec<TcpInfo>>,
+/// What the receiver of one direction was handed of each flow.
+struct Octets {
+    of_flow: HashMap<FlowId, Vec<(TestTime, u64)>>,
     /// When the receiver last read any flow's octets.
     last: Option<TestTime>,
 }
 
-impl Readings {
+impl Octets {
     fn gather(recording: &Recording, direction: Direction) -> Self {
-        let mut readings = Self { octets: HashMap::new(), segments: HashMap::new(), sent: HashMap::new(), last: None };
-        for tables in recording.tables_of(receiver(direction)) {
-            for row in tables.octets_received.rows() {
-                readings.octets.entry(row.flow).or_default().push((row.at, row.octets.0));
-                readings.last = readings.last.max(Some(row.at));
-            }
-            for row in tables.tcp_info.rows() {
-                readings.segments.entry(row.flow).or_default().push((row.at, u64::from(row.data_segs_in)));
-            }
+        let mut octets = Self { of_flow: HashMap::new(), last: None };
+        for row in recording.tables_of(receiver(direction)).flat_map(|tables| tables.octets_received.rows()) {
+            octets.of_flow.entry(row.flow).or_default().push((row.at, row.octets.0));
+            octets.last = octets.last.max(Some(row.at));
         }
-        for row in recording.tables_of(sender(direction)).flat_map(|tables| tables.tcp_info.rows()) {
-            readings.sent.entry(row.flow).or_default().push(row);
-        }
-        readings
+        octets
     }
 }
 
@@ -105,7 +96,14 @@ struct Stream {
     in_order: Counter,
     segments: Counter,
     /// Where both are known: the arrival of segments places the octets.
-    both: Option<Window>,
+    both: Option<Both>,
+}
+
+/// The stretch in which octets and segments are known, and both counts at its beginning and how far they grow within.
+struct Both {
+    window: Window,
+    octets: (f64, f64),
+    segments: (f64, f64),
 }
 
 impl Stream {
@@ -115,20 +113,22 @@ impl Stream {
         let both = || {
             let from = in_order.first()?.0.max(segments.first()?.0);
             let to = in_order.last()?.0.min(segments.last()?.0);
-            (from < to && segments.at(from) < segments.at(to)).then_some(Window { from, to })
+            let grown = |counter: &Counter| (counter.at(from), counter.at(to) - counter.at(from));
+            let both = || Both { window: Window { from, to }, octets: grown(&in_order), segments: grown(&segments) };
+            (from < to && segments.at(from) < segments.at(to)).then(both)
         };
         let both = both();
         Self { in_order, segments, both }
     }
 
-    /// Octets that had arrived by `at`.
-    fn arrived(&self, at: TestTime) -> f64 {
-        let Some(Window { from, to }) = self.both.filter(|both| both.contains(at)) else {
-            return self.in_order.at(at);
-        };
-        let share = (self.segments.at(at) - self.segments.at(from)) / (self.segments.at(to) - self.segments.at(from));
-        let octets = self.in_order.at(to) - self.in_order.at(from);
-        self.in_order.at(from) + octets * share
+    /// Octets that had arrived by these times, which are in order.
+    fn arrived(&self, times: impl Iterator<Item = TestTime> + Clone) -> impl Iterator<Item = f64> {
+        let counts = self.in_order.at_each(times.clone()).zip(self.segments.at_each(times.clone()));
+        times.zip(counts).map(|(at, (in_order, segments))| {
+            let Some(both) = self.both.as_ref().filter(|both| both.window.contains(at)) else { return in_order };
+            let (begun, grown) = both.segments;
+            both.octets.0 + both.octets.1 * ((segments - begun) / grown)
+        })
     }
 
     /// Octets in order between the edges of `window`; none when it is empty.
@@ -141,7 +141,7 @@ impl Stream {
 
     /// Octets that arrived in each of these intervals. Rounded so that they add up to the whole.
     fn per_bin(&self, bins: &TimeBins) -> Vec<u64> {
-        let totals: Vec<u64> = bins.edges().map(|edge| self.arrived(edge).round() as u64).collect();
+        let totals: Vec<u64> = self.arrived(bins.edges()).map(|octets| octets.round() as u64).collect();
         totals.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect()
     }
 }
@@ -158,7 +158,7 @@ pub(crate) struct Load<'a> {
 struct Loaded<'a> {
     flow: &'a FlowSpec,
     stream: Stream,
-    sent: Vec<TcpInfo>,
+    sent: &'a [TcpInfo],
     /// Its time within the load phase.
     own: Window,
     /// Octets in each interval, and the intervals that show any.
@@ -171,17 +171,25 @@ impl<'a> Load<'a> {
     ///
     /// A flow's own time is its window within the load phase. When the recording ended early (`partial`), it is the time
     /// until the receiver's last reading.
-    pub(crate) fn gather(recording: &'a Recording, direction: Direction, load: Window, partial: bool) -> Self {
-        let mut readings = Readings::gather(recording, direction);
-        let last = readings.last;
+    pub(crate) fn gather(
+        recording: &'a Recording,
+        tcp: &'a TcpReadings,
+        direction: Direction,
+        load: Window,
+        partial: bool,
+    ) -> Self {
+        let mut handed = Octets::gather(recording, direction);
+        let last = handed.last;
         let of_direction = |flow: &&FlowSpec| flow.component == Component::Load && flow.direction == Some(direction);
         let loaded = |flow: &'a FlowSpec| {
-            let octets = readings.octets.remove(&flow.id).unwrap_or_default();
+            let octets = handed.of_flow.remove(&flow.id).unwrap_or_default();
+            let received = tcp.at(receiver(direction), flow.id).iter();
+            let segments = received.map(|row| (row.at, u64::from(row.data_segs_in))).collect();
             let own = Window { from: flow.window.from.max(load.from), to: flow.window.to.min(load.to) };
             Loaded {
                 flow,
-                stream: Stream::new(flow, octets, readings.segments.remove(&flow.id).unwrap_or_default()),
-                sent: readings.sent.remove(&flow.id).unwrap_or_default(),
+                stream: Stream::new(flow, octets, segments),
+                sent: tcp.at(sender(direction), flow.id),
                 own: if partial { Window { to: own.to.min(last.unwrap_or(own.from)), ..own } } else { own },
                 per_bin: Vec::new(),
                 shown: 0..0,
@@ -240,7 +248,7 @@ impl<'a> Load<'a> {
                 mean,
                 octets,
                 series: series.collect(),
-                retransmitted: retransmitted(&loaded.sent, flow.window.from, scored),
+                retransmitted: retransmitted(loaded.sent, flow.window.from, scored),
             });
         }
         goodput.mean = BitRate(goodput.sum.0.checked_div(count).unwrap_or(0));

@@ -12,11 +12,13 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 use serde::Serialize;
 
+use crate::by_number::ByNumber;
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::host_interface::{self, HostInterface};
 use crate::metrics::host_route::{self, HostRoute};
 use crate::statistics::counter::Counter;
 use crate::statistics::percentile::DelayStatistics;
+use crate::tcp_readings::TcpReadings;
 
 /// The words for these numbers.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -170,11 +172,11 @@ const LISTEN_DROPS: &str = "rrul.ListenDrops";
 const HOST_LISTEN_DROPS: &str = "TcpExt.ListenDrops";
 
 /// Both hosts of a recording, the client first. A host that told nothing of itself is left out.
-pub(crate) fn hosts(recording: &Recording) -> Vec<HostHealth> {
+pub(crate) fn hosts(recording: &Recording, tcp: &TcpReadings) -> Vec<HostHealth> {
     let load = recording.phase(Phase::Load).unwrap_or(Window { from: TestTime::ZERO, to: TestTime::ZERO });
     [ObservationPoint::Client, ObservationPoint::Server]
         .into_iter()
-        .map(|point| host(recording, point, load))
+        .map(|point| host(recording, tcp, point, load))
         .filter(|host| !host.is_unknown())
         .collect()
 }
@@ -192,7 +194,7 @@ impl HostHealth {
     }
 }
 
-fn host(recording: &Recording, point: ObservationPoint, load: Window) -> HostHealth {
+fn host(recording: &Recording, tcp: &TcpReadings, point: ObservationPoint, load: Window) -> HostHealth {
     let environment = recording.host(point);
     let known = |text: &String| (!text.is_empty()).then(|| text.clone());
     let (throttled_share, throttled_ns) = throttling(recording, point, load);
@@ -210,7 +212,7 @@ fn host(recording: &Recording, point: ObservationPoint, load: Window) -> HostHea
         listen_drops: counters.as_ref().and_then(listen_drops),
         transmit_queueing: DelayStatistics::of(transmit_queueing(recording, point, load), 0),
         sockets: sockets(recording, point, load),
-        routes: host_route::routes(recording, point),
+        routes: host_route::routes(recording, tcp, point),
         interfaces: host_interface::interfaces(recording, point),
         kernel_counters: counters.into_iter().flatten().filter_map(risen).collect(),
     }
@@ -287,30 +289,43 @@ fn counter_increases(recording: &Recording, point: ObservationPoint) -> Option<B
 
 /// From just before the send call to the kernel's stamp, for each packet that this host sent under load.
 fn transmit_queueing(recording: &Recording, point: ObservationPoint, load: Window) -> Vec<Delay> {
-    let key = |flow: FlowId, sequence: u32| (flow, sequence);
-    let mut sent: Vec<((FlowId, u32), TestTime)> = Vec::new();
-    let mut stamped: Vec<((FlowId, u32), TestTime)> = Vec::new();
+    let mut flows: HashMap<FlowId, Departures> = HashMap::new();
     for tables in tables(recording, point) {
-        sent.extend(tables.probe_sent.rows().map(|row| (key(row.flow, row.sequence), row.sent)));
-        stamped.extend(tables.probe_stamped.rows().map(|row| (key(row.flow, row.sequence), row.sent)));
+        for row in tables.probe_sent.rows() {
+            flows.entry(row.flow).or_default().sent.push((row.sequence, row.sent));
+        }
+        for row in tables.probe_stamped.rows() {
+            flows.entry(row.flow).or_default().stamped.push((row.sequence, row.sent));
+        }
     }
     if point == ObservationPoint::Server {
         // The client wrote down what the reflector told of its replies.
         for tables in tables(recording, ObservationPoint::Client) {
-            let replies = tables.probe_received.rows();
-            sent.extend(replies.map(|row| (key(row.flow, row.sequence), row.reflector_sent)));
-            let told = tables.reply_stamped.rows();
-            stamped.extend(told.map(|row| (key(row.flow, row.sequence), row.reflector_sent)));
+            for row in tables.probe_received.rows() {
+                flows.entry(row.flow).or_default().sent.push((row.sequence, row.reflector_sent));
+            }
+            for row in tables.reply_stamped.rows() {
+                flows.entry(row.flow).or_default().stamped.push((row.sequence, row.reflector_sent));
+            }
         }
     }
-    // A packet stands there once; of a foreign file any may be taken.
-    sent.sort_unstable();
-    let gap = |(packet, left): &((FlowId, u32), TestTime)| {
-        let place = sent.partition_point(|(other, _)| other < packet);
-        let (_, sent) = *sent.get(place).filter(|(other, _)| other == packet)?;
-        load.contains(sent).then(|| left.since(sent))
+    let of_flow = |flow: Departures| {
+        // A packet stands there once; of a foreign file the first is taken.
+        let sent = ByNumber::first(flow.sent);
+        let gap = move |(packet, left): (u32, TestTime)| {
+            let sent = *sent.get(packet)?;
+            load.contains(sent).then(|| left.since(sent))
+        };
+        flow.stamped.into_iter().filter_map(gap)
     };
-    stamped.iter().filter_map(gap).collect()
+    flows.into_values().flat_map(of_flow).collect()
+}
+
+/// When the packets of one flow were sent, and when the kernel says that they left, by their numbers.
+#[derive(Default)]
+struct Departures {
+    sent: Vec<(u32, TestTime)>,
+    stamped: Vec<(u32, TestTime)>,
 }
 
 /// Drops at each socket.

@@ -7,6 +7,7 @@ use rrul_model::recording::Recording;
 use serde::Serialize;
 
 use crate::metric_word::{MetricGroup, MetricWord};
+use crate::tcp_readings::TcpReadings;
 
 /// The words for these facts.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -133,11 +134,11 @@ const HINTS: [(u32, &str); 8] = [
 const ETHERNET_MTU: u32 = 1500;
 
 /// The routes of one host.
-pub(crate) fn routes(recording: &Recording, point: ObservationPoint) -> Vec<HostRoute> {
+pub(crate) fn routes(recording: &Recording, tcp: &TcpReadings, point: ObservationPoint) -> Vec<HostRoute> {
     let state = &recording.host(point).state;
     let of = |route: &Route| {
         let interface = state.interface(route.interface);
-        let mtu_octets = mtu(recording, point, route, interface);
+        let mtu_octets = mtu(recording, tcp, point, route, interface);
         HostRoute {
             family: route.family,
             interface: route.interface,
@@ -153,10 +154,16 @@ pub(crate) fn routes(recording: &Recording, point: ObservationPoint) -> Vec<Host
     state.routes.iter().map(of).collect()
 }
 
-fn mtu(recording: &Recording, point: ObservationPoint, route: &Route, interface: Option<&Interface>) -> Option<u32> {
-    let of_family = |flow| recording.flow(flow).is_some_and(|spec| spec.family == route.family);
-    let rows = recording.tables_of(point).flat_map(|tables| tables.tcp_info.rows());
-    let found = rows.filter(|row| row.pmtu > 0 && of_family(row.flow)).map(|row| row.pmtu).min();
+fn mtu(
+    recording: &Recording,
+    tcp: &TcpReadings,
+    point: ObservationPoint,
+    route: &Route,
+    interface: Option<&Interface>,
+) -> Option<u32> {
+    let flows = recording.header.flows.iter().filter(|flow| flow.family == route.family);
+    let rows = flows.flat_map(|flow| tcp.at(point, flow.id));
+    let found = rows.map(|row| row.pmtu).filter(|mtu| *mtu > 0).min();
     let known = [found, route.mtu, interface.map(|interface| interface.mtu)];
     known.into_iter().flatten().filter(|mtu| *mtu > 0).min()
 }

@@ -103,7 +103,7 @@ fn mtu(row: &IcmpMessage) -> Option<u32> {
     (row.mtu > 0).then_some(row.mtu)
 }
 
-fn in_words(family: AddressFamily, kind: u8, code: u8) -> String {
+pub(crate) fn in_words(family: AddressFamily, kind: u8, code: u8) -> String {
     let known = match (family, kind, code) {
         (AddressFamily::Ipv4, 3, 0 | 6) => "network unreachable",
         (AddressFamily::Ipv4, 3, 1 | 7) => "host unreachable",

@@ -176,7 +176,7 @@ pub struct BothOctets {
 }
 
 /// The account of a recording that tells what happened until `end`.
-pub(crate) fn link_octets(recording: &Recording, traffic: &Traffic, end: TestTime) -> LinkOctets {
+pub(crate) fn link_octets(recording: &Recording, traffic: &Traffic<'_>, end: TestTime) -> LinkOctets {
     let layer: Option<LinkLayer> = recording.header.plan.link_layer.as_ref().and_then(|text| text.parse().ok());
     let families = &recording.header.families;
     let mut account = LinkOctets { link_layer: layer.as_ref().map(ToString::to_string), ..LinkOctets::default() };

@@ -13,7 +13,7 @@ use crate::statistics::counter::Counter;
 const HEADER: u64 = 8;
 
 /// Puts the look-ups of one flow into the traffic.
-pub(crate) fn count(flow: &FlowSpec, lookups: &[NameLookup], traffic: &mut Traffic) {
+pub(crate) fn count(flow: &FlowSpec, lookups: &[NameLookup], traffic: &mut Traffic<'_>) {
     for direction in Direction::ALL {
         let packet = |row: &NameLookup| match direction {
             // Whether a question arrived is told by its answer alone, and nobody tells of one that has none.

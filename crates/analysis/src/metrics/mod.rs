@@ -1,6 +1,7 @@
 //! One file a metric, each from a recording to numbers. docs/metrics.md says what each is.
 
 pub(crate) mod ack_thinning;
+pub mod bottleneck;
 pub mod browser_load;
 pub mod burst;
 pub mod class_difference;
@@ -35,6 +36,11 @@ pub(crate) mod packet_octets;
 pub mod page_load;
 pub mod page_load_statistics;
 pub mod page_loads;
+pub mod path_hops;
+pub mod path_marks;
+pub mod path_mtu;
+mod path_packets;
+pub mod path_trace;
 pub(crate) mod processor_load;
 pub(crate) mod rate_series;
 pub mod recovery;

@@ -12,7 +12,7 @@ use crate::metrics::traffic::{Basis, Packets, Part, Traffic, growth};
 
 /// What one account is drawn from.
 pub(crate) struct Ledger<'a> {
-    pub(crate) traffic: &'a Traffic,
+    pub(crate) traffic: &'a Traffic<'a>,
     pub(crate) layer: Option<&'a LinkLayer>,
     pub(crate) direction: Direction,
     /// Only this one; `None` for both.
@@ -29,7 +29,7 @@ impl<'a> Ledger<'a> {
         of.iter().filter(|packets| packets.direction == self.direction && self.takes(packets.family))
     }
 
-    fn streams(&self, direction: Direction) -> impl Iterator<Item = &'a LoadStream> {
+    fn streams(&self, direction: Direction) -> impl Iterator<Item = &'a LoadStream<'a>> {
         self.traffic.streams.iter().filter(move |stream| stream.direction == direction && self.takes(stream.family))
     }
 

@@ -13,13 +13,14 @@ use serde::Serialize;
 
 use crate::analysis::{DelayPoint, FlowLabel, PhaseDelays};
 use crate::by_direction::ByDirection;
+use crate::by_number::ByNumber;
 use crate::by_phase::ByPhase;
 use crate::clock_offset::{Change, ClockOffset, SegmentTold};
 use crate::join::UDP_PROBE;
 use crate::leg::{Journey, Leg};
 use crate::metrics::delay_variation::{DelayVariation, Singleton};
 use crate::metrics::round_trip_delay::Judgement;
-use crate::statistics::percentile::percentile;
+use crate::statistics::percentile::percentiles;
 pub(crate) use words::GROUP;
 
 /// Beyond the noise of the idle line, the sum of both ways and the round trip may differ by this, nanoseconds.
@@ -282,14 +283,17 @@ fn check(probes: &[&Leg<'_>], clock: &ClockOffset) -> Option<Check> {
         round_trip: i64,
         queueing: i64,
     }
-    let mut down: HashMap<(FlowId, u32), &Journey> = HashMap::new();
-    for leg in probes.iter().filter(|leg| leg.direction == Direction::Down) {
-        down.extend(leg.journeys.iter().map(|one| ((leg.flow.id, one.sequence), one)));
-    }
+    let numbered = |leg: &&Leg<'_>| {
+        let packets = leg.journeys.iter().map(|one| (one.sequence, *one)).collect();
+        (leg.flow.id, ByNumber::first(packets))
+    };
+    let back = probes.iter().filter(|leg| leg.direction == Direction::Down);
+    let down: HashMap<FlowId, ByNumber<Journey>> = back.map(numbered).collect();
     let mut both: Vec<Both> = Vec::new();
     for leg in probes.iter().filter(|leg| leg.direction == Direction::Up) {
+        let Some(replies) = down.get(&leg.flow.id) else { continue };
         for there in &leg.journeys {
-            let Some(back) = down.get(&(leg.flow.id, there.sequence)) else { continue };
+            let Some(back) = replies.get(there.sequence) else { continue };
             let (Some(arrived), Some(returned)) = (there.received, back.received) else { continue };
             if clock.is_misstamped(Direction::Up, there.sent, there.received)
                 || clock.is_misstamped(Direction::Down, back.sent, back.received)
@@ -320,13 +324,14 @@ fn check(probes: &[&Leg<'_>], clock: &ClockOffset) -> Option<Check> {
         one.queueing.saturating_sub(queueing).saturating_abs()
     };
     let mut errors: Vec<i64> = both.iter().map(error).collect();
-    errors.sort_unstable();
-    let median_error_ns = percentile(&errors, 0, 500)?;
+    let max_error_ns = errors.iter().max().copied()?;
+    let [median_error_ns] = percentiles(&mut errors, 0, [500]);
+    let median_error_ns = median_error_ns?;
     let noise = clock.floor_spread().unwrap_or_default().0.saturating_mul(2);
     Some(Check {
         n: errors.len() as u64,
         median_error_ns,
-        max_error_ns: errors.last().copied()?,
+        max_error_ns,
         consistent: median_error_ns <= noise.saturating_add(CHECK_TOLERANCE),
     })
 }

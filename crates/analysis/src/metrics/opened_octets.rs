@@ -75,7 +75,7 @@ struct Piece {
 }
 
 /// Puts the connections of one flow into the traffic; `totals` are what each end noted.
-pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffic: &mut Traffic) {
+pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffic: &mut Traffic<'_>) {
     // The ends of pages number connections each for itself: of them one end's numbers say nothing of the other's.
     let paired = flow.component != Component::Web;
     let mut connections: BTreeMap<(u32, usize), Ends> = BTreeMap::new();

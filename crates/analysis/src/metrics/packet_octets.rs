@@ -109,7 +109,7 @@ impl Rows {
     }
 
     /// Puts one flow's packets into the traffic; `false` when it sent some and their length is not known.
-    pub(crate) fn count(&mut self, flow: &FlowSpec, traffic: &mut Traffic) -> bool {
+    pub(crate) fn count(&mut self, flow: &FlowSpec, traffic: &mut Traffic<'_>) -> bool {
         let Some(seen) = self.0.remove(&flow.id) else { return true };
         if !seen.attempts.is_empty() {
             connection_octets::count(flow, &seen.attempts, traffic);

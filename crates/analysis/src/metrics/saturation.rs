@@ -1,9 +1,8 @@
 //! Whether a direction was full: without that, figures under load are not of a loaded line.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rrul_model::flow::{Component, Direction, FlowId};
+use rrul_model::flow::{Component, Direction, FlowSpec};
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
@@ -17,6 +16,7 @@ use crate::metrics::rate_series::LoadRate;
 use crate::metrics::start_spread::{receiver, sender};
 use crate::statistics::counter::Counter;
 use crate::statistics::percentile::percentile;
+use crate::tcp_readings::TcpReadings;
 
 /// The words for these numbers.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -124,6 +124,7 @@ pub enum Evidence {
 /// Whether each direction was full; `packets` are the pooled probes in the order of time.
 pub(crate) fn saturations(
     recording: &Recording,
+    tcp: &TcpReadings,
     analysis: &Analysis,
     rates: &ByDirection<Option<LoadRate>>,
     packets: &[DelayPoint],
@@ -132,7 +133,8 @@ pub(crate) fn saturations(
         let rate = rates.of(direction).as_ref()?;
         let alone = Direction::ALL.into_iter().all(|way| way == direction || rates.of(way).is_none());
         let queueing = queueing(analysis, direction).or_else(|| alone.then(|| above_idle(analysis, packets))?);
-        Some(Saturation::of(recording, direction, rate, queueing.as_deref(), slowest_interface(recording)))
+        let kernel = Kernel::gather(recording, tcp, direction);
+        Some(Saturation::of(&kernel, rate, queueing.as_deref(), slowest_interface(recording)))
     };
     Saturations { down: of(Direction::Down), up: of(Direction::Up) }
 }
@@ -161,14 +163,7 @@ fn above_idle(analysis: &Analysis, packets: &[DelayPoint]) -> Option<Vec<(TestTi
 
 impl Saturation {
     /// Of one direction.
-    fn of(
-        recording: &Recording,
-        direction: Direction,
-        rate: &LoadRate,
-        queueing: Option<&[(TestTime, Delay)]>,
-        interface: Option<f64>,
-    ) -> Self {
-        let kernel = Kernel::gather(recording, direction);
+    fn of(kernel: &Kernel, rate: &LoadRate, queueing: Option<&[(TestTime, Delay)]>, interface: Option<f64>) -> Self {
         let seconds = rate.in_steps_of(SECOND);
         let mut saturation = Self::default();
         let (mut unknown, mut refuted, mut covered) = (false, false, vec![false; seconds.rates.len()]);
@@ -177,7 +172,7 @@ impl Saturation {
             let first = end + AVERAGED - 1;
             let window = Window { from: seconds.at(first), to: seconds.at(first + AVERAGED) };
             let mean = rates[AVERAGED - 1..].iter().sum::<f64>() / AVERAGED as f64;
-            let mut evidence = evidence(&kernel, queueing, window, mean);
+            let mut evidence = evidence(kernel, queueing, window, mean);
             if interface.is_some_and(|speed| mean >= NEARLY * speed) {
                 evidence.get_or_insert_default().push(Evidence::Interface);
             }
@@ -255,37 +250,29 @@ struct Kernel {
 }
 
 impl Kernel {
-    fn gather(recording: &Recording, direction: Direction) -> Self {
-        let flows = recording.header.flows.iter();
-        let of_direction = flows.filter(|flow| flow.component == Component::Load && flow.direction == Some(direction));
-        let flows: BTreeMap<FlowId, TestTime> = of_direction.map(|flow| (flow.id, flow.window.from)).collect();
-        let gather = |point| {
-            let mut rows: BTreeMap<FlowId, Vec<TcpInfo>> = BTreeMap::new();
-            let all = recording.tables_of(point).flat_map(|tables| tables.tcp_info.rows());
-            // Other programs' recordings hold no counters.
-            let all = all.filter(|_| recording.header.imported.is_none());
-            for row in all.filter(|row| flows.contains_key(&row.flow)) {
-                rows.entry(row.flow).or_default().push(row);
-            }
-            rows
-        };
-        let (sent, received) = (gather(sender(direction)), gather(receiver(direction)));
-        let counters = |rows: &BTreeMap<FlowId, Vec<TcpInfo>>, field: fn(&TcpInfo) -> u64| {
-            let counter = |(flow, rows): (&FlowId, &Vec<TcpInfo>)| {
-                let opened = flows.get(flow).copied().unwrap_or_default();
-                Counter::new(rows.iter().map(|row| (row.at, field(row))).collect()).starting_from_zero_at(opened)
+    fn gather(recording: &Recording, tcp: &TcpReadings, direction: Direction) -> Self {
+        // Other programs' recordings hold no counters.
+        let flows = recording.header.flows.iter().filter(|_| recording.header.imported.is_none());
+        let flows: Vec<&FlowSpec> =
+            flows.filter(|flow| flow.component == Component::Load && flow.direction == Some(direction)).collect();
+        let counters = |point: fn(Direction) -> ObservationPoint, field: fn(&TcpInfo) -> u64| {
+            let readings = |flow: &&FlowSpec| {
+                let rows = tcp.at(point(direction), flow.id);
+                (flow.window.from, rows.iter().map(|row| (row.at, field(row))).collect::<Vec<_>>())
             };
-            rows.iter().map(counter).collect()
+            let read = flows.iter().map(readings).filter(|(_, readings)| !readings.is_empty());
+            read.map(|(opened, readings)| Counter::new(readings).starting_from_zero_at(opened)).collect()
         };
-        let mut app_limited: Vec<_> = sent.values().flatten().map(|row| (row.at, row.app_limited != 0)).collect();
+        let sent = flows.iter().flat_map(|flow| tcp.at(sender(direction), flow.id));
+        let mut app_limited: Vec<_> = sent.map(|row| (row.at, row.app_limited != 0)).collect();
         app_limited.sort_unstable_by_key(|(at, _)| *at);
         Self {
             app_limited,
-            busy: counters(&sent, |row| row.busy_time),
-            receiver_limited: counters(&sent, |row| row.rwnd_limited),
-            buffer_limited: counters(&sent, |row| row.sndbuf_limited),
-            retransmitted: counters(&sent, |row| row.bytes_retrans),
-            marked: counters(&received, |row| u64::from(row.received_ce_bytes)),
+            busy: counters(sender, |row| row.busy_time),
+            receiver_limited: counters(sender, |row| row.rwnd_limited),
+            buffer_limited: counters(sender, |row| row.sndbuf_limited),
+            retransmitted: counters(sender, |row| row.bytes_retrans),
+            marked: counters(receiver, |row| u64::from(row.received_ce_bytes)),
         }
     }
 

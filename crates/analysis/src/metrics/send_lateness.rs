@@ -4,7 +4,7 @@ use rrul_model::units::Delay;
 
 use crate::join::ProbeFlow;
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::statistics::percentile::{DelayStatistics, percentile};
+use crate::statistics::percentile::{DelayStatistics, percentiles};
 
 /// The words for these numbers.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -35,7 +35,6 @@ pub(crate) struct SendLateness {
 /// is no fault of the schedule.
 pub(crate) fn send_lateness(flows: &[ProbeFlow<'_>]) -> Option<SendLateness> {
     let mut lateness: Vec<Delay> = flows.iter().flat_map(|entry| &entry.probes).map(|probe| probe.lateness).collect();
-    lateness.sort_unstable();
-    let p99_9 = percentile(&lateness, 0, 999)?;
-    Some(SendLateness { statistics: DelayStatistics::of(lateness, 0)?, p99_9 })
+    let [p99_9] = percentiles(&mut lateness, 0, [999]);
+    Some(SendLateness { statistics: DelayStatistics::of(lateness, 0)?, p99_9: p99_9? })
 }

@@ -13,6 +13,7 @@ use crate::analysis::{DirectionGoodput, FlowLabel};
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::stream_rates::StreamRates;
 use crate::statistics::jain_index::{JainStatistics, jain_index};
+use crate::tcp_readings::TcpReadings;
 
 /// The spec's period.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -175,11 +176,12 @@ pub struct StreamShare {
 /// How the streams of each direction share it within its window.
 pub(crate) fn sharing<'a>(
     recording: &Recording,
+    tcp: &TcpReadings,
     goodput: impl Fn(Direction) -> &'a DirectionGoodput,
     window: impl Fn(Direction) -> Window,
 ) -> Sharing {
     let of = |direction| {
-        let rates = StreamRates::within(recording, goodput(direction), direction, window(direction), PERIOD);
+        let rates = StreamRates::within(recording, tcp, goodput(direction), direction, window(direction), PERIOD);
         of_direction(&rates)
     };
     Sharing { down: of(Direction::Down), up: of(Direction::Up) }

@@ -1,7 +1,6 @@
 //! What holds the load's streams back beside the network, and their congestion windows over time (RFC 4898).
 
-use foldhash::{HashMap, HashMapExt};
-use rrul_model::flow::{Component, Direction, FlowId};
+use rrul_model::flow::{Component, Direction};
 use rrul_model::observation::TcpInfo;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
@@ -10,6 +9,7 @@ use serde::Serialize;
 use crate::analysis::FlowLabel;
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::start_spread::sender;
+use crate::tcp_readings::{TcpReadings, within};
 
 /// The words for these numbers.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -184,27 +184,25 @@ impl Times {
 }
 
 /// What held the streams of each direction back within its window.
-pub(crate) fn stream_limits(recording: &Recording, window: impl Fn(Direction) -> Window) -> StreamLimits {
-    let of = |direction| of_direction(recording, direction, window(direction));
+pub(crate) fn stream_limits(
+    recording: &Recording,
+    tcp: &TcpReadings,
+    window: impl Fn(Direction) -> Window,
+) -> StreamLimits {
+    let of = |direction| of_direction(recording, tcp, direction, window(direction));
     StreamLimits { down: of(Direction::Down), up: of(Direction::Up) }
 }
 
-fn of_direction(recording: &Recording, direction: Direction, window: Window) -> DirectionLimits {
-    let mut rows: HashMap<FlowId, Vec<TcpInfo>> = HashMap::new();
-    for row in recording.tables_of(sender(direction)).flat_map(|tables| tables.tcp_info.rows()) {
-        rows.entry(row.flow).or_default().push(row);
-    }
+fn of_direction(recording: &Recording, tcp: &TcpReadings, direction: Direction, window: Window) -> DirectionLimits {
     let mut sums = Times::default();
     let mut streams = Vec::new();
     let load =
         |flow: &&rrul_model::flow::FlowSpec| flow.component == Component::Load && flow.direction == Some(direction);
     for flow in recording.header.flows.iter().filter(load) {
-        let mut rows = rows.remove(&flow.id).unwrap_or_default();
-        rows.sort_by_key(|row| row.at);
-        let inside: Vec<TcpInfo> =
-            rows.iter().filter(|row| window.contains(row.at) && flow.window.contains(row.at)).copied().collect();
+        let rows = tcp.at(sender(direction), flow.id);
+        let inside = within(rows, window.intersection(&flow.window));
         // Other programs' recordings hold windows and round trips, and no times.
-        let times = Times::of(&inside).filter(|_| recording.header.imported.is_none());
+        let times = Times::of(inside).filter(|_| recording.header.imported.is_none());
         if let Some(times) = &times {
             sums.add(times);
         }

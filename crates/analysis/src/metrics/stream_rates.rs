@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use foldhash::HashMap;
-use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
+use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::observation::TcpInfo;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
 use crate::analysis::{DirectionGoodput, FlowLabel, GoodputFlow};
 use crate::metrics::start_spread::sender;
+use crate::tcp_readings::TcpReadings;
 
 /// Segments that each stream must have in an interval on average: with fewer, whether one falls to this side of an edge
 /// or to the other moves the rate by more than 5 %.
@@ -39,12 +40,13 @@ impl<'a> StreamRates<'a> {
     /// Only the time in which all of them are due to run counts. Empty when that holds no interval.
     pub(crate) fn within(
         recording: &Recording,
+        tcp: &TcpReadings,
         goodput: &'a DirectionGoodput,
         direction: Direction,
         window: Window,
         least: Duration,
     ) -> Self {
-        let segments = Segments::of(recording, direction);
+        let segments = Segments::of(tcp, goodput, direction);
         let flows: Vec<_> = goodput.flows.iter().filter(|flow| !flow.series.is_empty()).collect();
         let due = |flow: &&&GoodputFlow| recording.flow(flow.flow.id).map(|spec| spec.window);
         let window = flows
@@ -126,10 +128,12 @@ struct Segments(HashMap<FlowId, TcpInfo>);
 
 impl Segments {
     /// As their senders' kernels say, at the last reading.
-    fn of(recording: &Recording, direction: Direction) -> Self {
-        let load = |flow: FlowId| recording.flow(flow).is_some_and(|flow| flow.component == Component::Load);
-        let rows = recording.tables_of(sender(direction)).flat_map(|tables| tables.tcp_info.rows());
-        Self(rows.filter(|row| row.snd_mss > 0 && load(row.flow)).map(|row| (row.flow, row)).collect())
+    fn of(tcp: &TcpReadings, goodput: &DirectionGoodput, direction: Direction) -> Self {
+        let last = |entry: &GoodputFlow| {
+            let rows = tcp.at(sender(direction), entry.flow.id);
+            rows.iter().rev().find(|row| row.snd_mss > 0).map(|row| (row.flow, *row))
+        };
+        Self(goodput.flows.iter().filter_map(last).collect())
     }
 
     /// Octets of an IP packet for each octet of its payload.

@@ -1,7 +1,5 @@
 //! ECN on the load's own streams, from the counters of the receiving kernel.
 
-use std::collections::BTreeMap;
-
 use rrul_model::flow::{Component, Direction, FlowId};
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::recording::Recording;
@@ -10,6 +8,7 @@ use serde::Serialize;
 
 use crate::analysis::FlowLabel;
 use crate::metrics::start_spread::{receiver, sender};
+use crate::tcp_readings::TcpReadings;
 
 /// `TCPI_OPT_ECN` and `TCPI_OPT_ECN_SEEN` of linux/tcp.h.
 const NEGOTIATED: u8 = 8;
@@ -67,23 +66,22 @@ impl Readings {
 }
 
 /// ECN of every stream of the load, during `load`.
-pub(crate) fn tcp_ecn(recording: &Recording, load: Window) -> Vec<TcpEcn> {
-    let mut readings: BTreeMap<(ObservationPoint, FlowId), Readings> = BTreeMap::new();
-    for point in [ObservationPoint::Client, ObservationPoint::Server] {
-        for row in recording.tables_of(point).flat_map(|tables| tables.tcp_info.rows()) {
-            if load.from <= row.at && row.at <= load.to {
-                readings.entry((point, row.flow)).or_default().take(row);
-            }
-        }
-    }
+pub(crate) fn tcp_ecn(recording: &Recording, tcp: &TcpReadings, load: Window) -> Vec<TcpEcn> {
+    let readings = |point, flow: FlowId| {
+        let rows = tcp.at(point, flow).iter().filter(|row| load.from <= row.at && row.at <= load.to);
+        let mut readings: Option<Readings> = None;
+        rows.for_each(|row| readings.get_or_insert_default().take(*row));
+        readings
+    };
     let streams = recording.header.flows.iter().filter(|flow| flow.component == Component::Load);
     streams
         .filter_map(|flow| {
             let direction = flow.direction?;
-            let sent = readings.get(&(sender(direction), flow.id));
-            let received = readings.get(&(receiver(direction), flow.id));
+            let sent = readings(sender(direction), flow.id);
+            let received = readings(receiver(direction), flow.id);
             let options = sent.iter().chain(&received).map(|end| end.options).reduce(|a, b| a | b);
             let negotiated = options.map(|options| options & NEGOTIATED != 0);
+            let received = received.as_ref();
             let counted = received.filter(|_| counts_marked_octets(recording, direction));
             let marked = counted.map(|counts| counts.ect0 + counts.ect1 + counts.ce);
             Some(TcpEcn {

@@ -1,12 +1,14 @@
 //! What the senders' kernels know of lost segments: an upper bound, as not all that is sent again was lost.
 
-use rrul_model::flow::{Component, Direction, FlowSpec};
-use rrul_model::observation::{ObservationPoint, TcpInfo};
+use rrul_model::flow::{Component, FlowSpec};
+use rrul_model::observation::TcpInfo;
 use rrul_model::recording::Recording;
 use serde::Serialize;
 
 use crate::analysis::FlowLabel;
 use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::start_spread::sender;
+use crate::tcp_readings::{TcpReadings, within};
 
 /// The words for these numbers.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -83,27 +85,22 @@ pub struct TcpLoss {
 }
 
 /// Each stream of the load whose sender was read, in the order of the plan.
-pub(crate) fn tcp_loss(recording: &Recording) -> Vec<TcpLoss> {
+pub(crate) fn tcp_loss(recording: &Recording, tcp: &TcpReadings) -> Vec<TcpLoss> {
     let streams = recording.header.flows.iter().filter(|flow| flow.component == Component::Load);
-    streams.filter_map(|flow| of_stream(recording, flow)).collect()
+    let of_stream = |flow: &FlowSpec| {
+        let sender = sender(flow.direction?);
+        let last = within(tcp.at(sender, flow.id), flow.window).last()?;
+        Some(loss(flow, last, recording.host(sender).tcp_info_length))
+    };
+    streams.filter_map(of_stream).collect()
 }
 
-fn of_stream(recording: &Recording, flow: &FlowSpec) -> Option<TcpLoss> {
-    let sender = match flow.direction? {
-        Direction::Up => ObservationPoint::Client,
-        Direction::Down => ObservationPoint::Server,
-    };
-    let rows = recording.tables_of(sender).flat_map(|tables| tables.tcp_info.rows());
-    let own = |row: &TcpInfo| row.flow == flow.id && flow.window.contains(row.at);
-    let last = rows.filter(own).max_by_key(|row| row.at)?;
-    let length = match sender {
-        ObservationPoint::Client => recording.header.client.tcp_info_length,
-        ObservationPoint::Server => recording.header.server.tcp_info_length,
-    };
+/// What its sender knew in the end; its kernel's structure has so many octets.
+fn loss(flow: &FlowSpec, last: &TcpInfo, length: u32) -> TcpLoss {
     let known = |end: u32, value: u32| (length >= end).then_some(value);
     let spurious = known(DSACK_END, last.dsack_dups);
     let lost = last.total_retrans.saturating_sub(spurious.unwrap_or(0));
-    Some(TcpLoss {
+    TcpLoss {
         flow: flow.into(),
         segments: last.data_segs_out,
         retransmitted: last.total_retrans,
@@ -111,5 +108,5 @@ fn of_stream(recording: &Recording, flow: &FlowSpec) -> Option<TcpLoss> {
         share_most: (last.data_segs_out > 0).then(|| (f64::from(lost) / f64::from(last.data_segs_out)).min(1.0)),
         timeouts: known(TIMEOUTS_END, last.total_rto),
         reordering_seen: known(REORDERING_END, last.reord_seen),
-    })
+    }
 }

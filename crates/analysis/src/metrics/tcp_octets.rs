@@ -37,7 +37,7 @@ const USUAL_ACKNOWLEDGEMENTS: f64 = 0.5;
 
 /// One stream of the load.
 #[derive(Debug, Clone)]
-pub(crate) struct LoadStream {
+pub(crate) struct LoadStream<'a> {
     pub(crate) direction: Direction,
     pub(crate) family: AddressFamily,
     /// Octets that the receiver was handed in order.
@@ -49,15 +49,15 @@ pub(crate) struct LoadStream {
     /// What would be estimated of this stream from its octets alone: data packets, and acknowledgements.
     pub(crate) estimate: [Packets; 2],
     /// Readings of both ends, for what compares them.
-    pub(crate) readings: [Vec<TcpInfo>; 2],
+    pub(crate) readings: [&'a [TcpInfo]; 2],
 }
 
 /// Puts one connection's packets into the traffic; whether anything is known of them.
-pub(crate) fn count(
+pub(crate) fn count<'a>(
     connection: Connection,
-    readings: &Readings,
+    readings: Readings<'a>,
     octets: Option<Vec<(TestTime, u64)>>,
-    traffic: &mut Traffic,
+    traffic: &mut Traffic<'a>,
 ) -> bool {
     let mut known = false;
     for direction in Direction::ALL {
@@ -146,11 +146,12 @@ impl Segments<'_> {
             return Counter::new(here.iter().map(arrived).collect());
         }
         let duplicates = Counter::new(self.peer.iter().map(|row| (row.at, u64::from(row.dsack_dups))).collect());
-        let arrived = |row: &TcpInfo| {
+        let arrived = |(row, duplicates): (&TcpInfo, f64)| {
             let mean = row.bytes_received as f64 / f64::from(row.data_segs_in.max(1));
-            (row.at, row.bytes_received.saturating_add((duplicates.at(row.at) * mean).round() as u64))
+            (row.at, row.bytes_received.saturating_add((duplicates * mean).round() as u64))
         };
-        Counter::new(here.iter().map(arrived).collect())
+        let duplicates = duplicates.at_each(here.iter().map(|row| row.at));
+        Counter::new(here.iter().zip(duplicates).map(arrived).collect())
     }
 
     /// Payload of a data segment, the mean over all that were sent.
@@ -175,10 +176,13 @@ impl Segments<'_> {
         selective: &Counter,
     ) -> Vec<Packets> {
         let over = |of: &dyn Fn(&TcpInfo) -> u64| Counter::new(rows.iter().map(|row| (row.at, of(row))).collect());
-        let (without, with) = apart(rows.iter().map(|row| (row.at, plain(row), selective.at(row.at).round() as u64)));
-        let octets_of_data = |row: &TcpInfo| (data(row) * header).saturating_add(payload.at(row.at).round() as u64);
+        let times = rows.iter().map(|row| row.at);
+        let selective = selective.at_each(times.clone()).map(|count| count.round() as u64);
+        let (without, with) = apart(rows.iter().zip(selective).map(|(row, count)| (row.at, plain(row), count)));
+        let payload = payload.at_each(times).map(|octets| octets.round() as u64);
+        let of_data = |(row, payload): (&TcpInfo, u64)| (row.at, (data(row) * header).saturating_add(payload));
         let kinds = [
-            (over(&data), over(&octets_of_data)),
+            (over(&data), Counter::new(rows.iter().zip(payload).map(of_data).collect())),
             (without.clone(), without.times(header)),
             (with.clone(), with.times(header + self.option)),
         ];
@@ -214,21 +218,21 @@ fn apart(counts: impl Iterator<Item = (TestTime, u64, u64)>) -> (Counter, Counte
 fn load_stream(
     connection: Connection,
     direction: Direction,
-    readings: &Readings,
+    readings: Readings<'_>,
     octets: Vec<(TestTime, u64)>,
-) -> LoadStream {
-    let [here, there] = [receiver(direction), sender(direction)].map(|point| readings.at(point).to_vec());
+) -> LoadStream<'_> {
+    let [here, there] = [receiver(direction), sender(direction)].map(|point| readings.at(point));
     let begun = |counter: Counter| counter.starting_from_zero_at(connection.from);
     let over = |rows: &[TcpInfo], of: fn(&TcpInfo) -> u64| {
         begun(Counter::new(rows.iter().map(|row| (row.at, of(row))).collect()))
     };
     let known = !here.is_empty() && !there.is_empty();
-    let segments = Segments { connection, direction, peer: &there, option: selective_acknowledgements::option(&here) };
+    let segments = Segments { connection, direction, peer: there, option: selective_acknowledgements::option(here) };
     LoadStream {
         direction,
         family: connection.family,
-        payload: known.then(|| begun(segments.payload_arrived(&here))),
-        sent: (!there.is_empty()).then(|| (over(&there, |row| row.bytes_sent), over(&there, |row| row.bytes_retrans))),
+        payload: known.then(|| begun(segments.payload_arrived(here))),
+        sent: (!there.is_empty()).then(|| (over(there, |row| row.bytes_sent), over(there, |row| row.bytes_retrans))),
         estimate: estimate(connection, direction, &octets),
         goodput: begun(Counter::new(octets)),
         readings: [here, there],

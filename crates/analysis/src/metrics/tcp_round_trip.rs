@@ -4,8 +4,8 @@
 //! itself, smoothed by the kernel (RFC 6298: an eighth of each new sample), and acknowledgements that a receiver holds
 //! back are in it. It is no delay of the path: the probes tell that.
 
-use rrul_model::flow::{Component, Direction};
-use rrul_model::observation::ObservationPoint;
+use rrul_model::flow::{Component, FlowSpec};
+use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
@@ -16,7 +16,9 @@ use crate::analysis::{DelayPoint, FlowLabel};
 use crate::by_phase::ByPhase;
 use crate::clock_offset::ClockOffset;
 use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::start_spread::sender;
 use crate::statistics::percentile::DelayStatistics;
+use crate::tcp_readings::TcpReadings;
 
 /// The words for these numbers.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -60,38 +62,35 @@ pub struct TcpRoundTrip {
 }
 
 /// Of every stream of the load, as its sender's kernel sees it; nothing of a stream that was never read.
-pub(crate) fn tcp_round_trip(recording: &Recording, clock: Option<&ClockOffset>) -> Vec<TcpRoundTrip> {
+pub(crate) fn tcp_round_trip(
+    recording: &Recording,
+    tcp: &TcpReadings,
+    clock: Option<&ClockOffset>,
+) -> Vec<TcpRoundTrip> {
     let streams = recording.header.flows.iter().filter(|flow| flow.component == Component::Load);
-    let stream = |flow: &rrul_model::flow::FlowSpec| {
-        let sender = match flow.direction? {
-            Direction::Up => ObservationPoint::Client,
-            Direction::Down => ObservationPoint::Server,
-        };
-        let at = |at: TestTime| match (sender, clock) {
-            (ObservationPoint::Server, Some(clock)) => clock.client_time(at),
-            _ => at,
-        };
-        let microseconds = |value: u32| Delay(i64::from(value) * 1_000);
-        let rows = recording.tables_of(sender).flat_map(|tables| tables.tcp_info.rows());
+    let stream = |flow: &FlowSpec| {
+        let direction = flow.direction?;
+        let clock = clock.filter(|_| sender(direction) == ObservationPoint::Server);
         // Zero is what a kernel says that has no sample yet.
-        let mut readings: Vec<_> = rows.filter(|row| row.flow == flow.id && row.rtt > 0).collect();
-        readings.sort_by_key(|row| row.at);
-        let series: Vec<DelayPoint> =
-            readings.iter().map(|row| DelayPoint { at: at(row.at), delay: Some(microseconds(row.rtt)) }).collect();
+        let readings = || tcp.at(sender(direction), flow.id).iter().filter(|row| row.rtt > 0);
+        readings().next()?;
+        let on_client = |at: TestTime| clock.map_or(at, |clock| clock.client_time(at));
+        let microseconds = |value: u32| Delay(i64::from(value) * 1_000);
+        let point = |row: &TcpInfo| DelayPoint { at: on_client(row.at), delay: Some(microseconds(row.rtt)) };
+        let series: Vec<DelayPoint> = readings().map(point).collect();
         let within = |phase: Phase| {
             let window = recording.phase(phase)?;
             let delays = series.iter().filter(|point| window.contains(point.at)).filter_map(|point| point.delay);
             DelayStatistics::of(delays.collect(), 0)
         };
         // A kernel that has no minimum says the largest number.
-        let least = readings.iter().rev().map(|row| row.min_rtt).find(|least| (1..u32::MAX).contains(least));
-        let told = TcpRoundTrip {
+        let least = readings().rev().map(|row| row.min_rtt).find(|least| (1..u32::MAX).contains(least));
+        Some(TcpRoundTrip {
             flow: flow.into(),
             smoothed: ByPhase::each(within),
             min_rtt_ns: least.map(|least| microseconds(least).0),
             series,
-        };
-        (!readings.is_empty()).then_some(told)
+        })
     };
     streams.filter_map(stream).collect()
 }

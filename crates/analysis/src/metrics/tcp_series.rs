@@ -1,7 +1,6 @@
 //! TCP of each stream of the load over time, as the kernels of both ends tell it, for charts.
 
-use foldhash::{HashMap, HashMapExt};
-use rrul_model::flow::{Component, Direction, FlowId, FlowSpec};
+use rrul_model::flow::{Component, FlowId, FlowSpec};
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
@@ -9,7 +8,8 @@ use rrul_model::units::{BitRate, ByteCount, Delay};
 
 use crate::analysis::FlowLabel;
 use crate::clock_offset::ClockOffset;
-use crate::metrics::start_spread::sender;
+use crate::metrics::start_spread::{receiver, sender};
+use crate::tcp_readings::TcpReadings;
 
 /// One stream of the load.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,39 +47,24 @@ pub struct TcpReading {
 const OUT_OF_ORDER_END: u32 = 228;
 
 /// Of every stream of the load of which either end was read, in the order of the plan.
-pub(crate) fn tcp_series(recording: &Recording, clock: Option<&ClockOffset>) -> Vec<TcpSeries> {
-    let mut client = readings(recording, ObservationPoint::Client, clock);
-    let mut server = readings(recording, ObservationPoint::Server, clock);
-    let mut series = |flow: &FlowSpec| {
-        let direction: Direction = flow.direction?;
-        let (client, server) = (client.remove(&flow.id), server.remove(&flow.id));
-        let (client, server) = (client.unwrap_or_default(), server.unwrap_or_default());
-        let (sender, receiver) =
-            if sender(direction) == ObservationPoint::Client { (client, server) } else { (server, client) };
+pub(crate) fn tcp_series(recording: &Recording, tcp: &TcpReadings, clock: Option<&ClockOffset>) -> Vec<TcpSeries> {
+    let readings = |point: ObservationPoint, flow: FlowId| -> Vec<TcpReading> {
+        let clock = clock.filter(|_| point == ObservationPoint::Server);
+        let length = recording.host(point).tcp_info_length;
+        let on_client = |at| clock.map_or(at, |clock| clock.client_time(at));
+        let mut readings: Vec<TcpReading> =
+            tcp.at(point, flow).iter().map(|row| reading(row, on_client(row.at), length)).collect();
+        // A clock that was set back in between tells them in another order.
+        readings.sort_by_key(|reading| reading.at);
+        readings
+    };
+    let series = |flow: &FlowSpec| {
+        let direction = flow.direction?;
+        let (sender, receiver) = (readings(sender(direction), flow.id), readings(receiver(direction), flow.id));
         let read = !(sender.is_empty() && receiver.is_empty());
         read.then(|| TcpSeries { flow: flow.into(), sender, receiver })
     };
-    recording.header.flows.iter().filter(|flow| flow.component == Component::Load).filter_map(&mut series).collect()
-}
-
-fn readings(
-    recording: &Recording,
-    point: ObservationPoint,
-    clock: Option<&ClockOffset>,
-) -> HashMap<FlowId, Vec<TcpReading>> {
-    let length = recording.host(point).tcp_info_length;
-    let mut readings: HashMap<FlowId, Vec<TcpReading>> = HashMap::new();
-    for row in recording.tables_of(point).flat_map(|tables| tables.tcp_info.rows()) {
-        let at = match (point, clock) {
-            (ObservationPoint::Server, Some(clock)) => clock.client_time(row.at),
-            _ => row.at,
-        };
-        readings.entry(row.flow).or_default().push(reading(&row, at, length));
-    }
-    for readings in readings.values_mut() {
-        readings.sort_by_key(|reading| reading.at);
-    }
-    readings
+    recording.header.flows.iter().filter(|flow| flow.component == Component::Load).filter_map(series).collect()
 }
 
 fn reading(row: &TcpInfo, at: TestTime, length: u32) -> TcpReading {

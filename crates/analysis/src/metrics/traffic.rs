@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec};
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::recording::Recording;
@@ -15,6 +14,7 @@ use crate::join::{DNS_LOOKUP, ICMP_ECHO, SHORT_FLOW, TCP_CONNECT, TCP_RECORDS, U
 use crate::metrics::{packet_octets, tcp_octets};
 use crate::statistics::counter::Counter;
 use crate::statistics::time_bins::TimeBins;
+use crate::tcp_readings::TcpReadings;
 
 /// What a packet is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,61 +103,62 @@ pub(crate) struct Connection {
 
 /// Every packet of a test that can be counted.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Traffic {
+pub(crate) struct Traffic<'a> {
     /// As they arrived: what the link carried.
     pub(crate) carried: Vec<Packets>,
     /// As they were handed to the sender's network.
     pub(crate) offered: Vec<Packets>,
     /// The load's streams.
-    pub(crate) streams: Vec<tcp_octets::LoadStream>,
+    pub(crate) streams: Vec<tcp_octets::LoadStream<'a>>,
     /// Flows of which nothing could be counted although they sent.
     pub(crate) uncounted: Vec<FlowId>,
 }
 
 /// The kernel's readings of one connection at the two ends, in the order of time.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Readings([Vec<TcpInfo>; 2]);
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Readings<'a> {
+    client: &'a [TcpInfo],
+    server: &'a [TcpInfo],
+}
 
-impl Readings {
-    pub(crate) fn at(&self, point: ObservationPoint) -> &[TcpInfo] {
-        &self.0[point as usize]
+impl<'a> Readings<'a> {
+    fn of(tcp: &'a TcpReadings, flow: FlowId) -> Self {
+        // A kernel that counts no segments tells nothing here.
+        let counts = |rows: &&[TcpInfo]| rows.last().is_some_and(|row| row.segs_in > 0 || row.segs_out > 0);
+        let at = |point| Some(tcp.at(point, flow)).filter(counts).unwrap_or_default();
+        Self { client: at(ObservationPoint::Client), server: at(ObservationPoint::Server) }
+    }
+
+    pub(crate) fn at(&self, point: ObservationPoint) -> &'a [TcpInfo] {
+        match point {
+            ObservationPoint::Client => self.client,
+            ObservationPoint::Server => self.server,
+        }
     }
 }
 
-impl Traffic {
+impl<'a> Traffic<'a> {
     /// Everything that was counted in a recording.
-    pub(crate) fn of(recording: &Recording) -> Self {
-        let mut readings: HashMap<FlowId, Readings> = HashMap::new();
-        for point in [ObservationPoint::Client, ObservationPoint::Server] {
-            for row in recording.tables_of(point).flat_map(|tables| tables.tcp_info.rows()) {
-                readings.entry(row.flow).or_default().0[point as usize].push(row);
-            }
-        }
-        for rows in readings.values_mut().flat_map(|readings| &mut readings.0) {
-            rows.sort_by_key(|row| row.at);
-            // A kernel that counts no segments tells nothing here.
-            if rows.last().is_some_and(|row| row.segs_in == 0 && row.segs_out == 0) {
-                rows.clear();
-            }
-        }
+    pub(crate) fn of(recording: &Recording, tcp: &'a TcpReadings) -> Self {
         let mut traffic = Self::default();
         let mut packets = packet_octets::Rows::gather(recording);
         for flow in &recording.header.flows {
-            let found = readings.remove(&flow.id).unwrap_or_default();
+            let found = Readings::of(tcp, flow.id);
             let connection = Connection {
                 part: Part::of(flow),
                 family: flow.family,
                 load: flow.direction.filter(|_| flow.component == Component::Load),
                 from: flow.window.from,
             };
-            let counted = tcp_octets::count(connection, &found, packets.octets_received(flow.id), &mut traffic);
+            let counted = tcp_octets::count(connection, found, packets.octets_received(flow.id), &mut traffic);
             if !counted && !packets.count(flow, &mut traffic) {
                 traffic.uncounted.push(flow.id);
             }
         }
-        if let (Some(found), Some(family)) = (readings.remove(&FlowId::CONTROL), recording.header.families.first()) {
+        if let Some(family) = recording.header.families.first() {
+            let found = Readings::of(tcp, FlowId::CONTROL);
             let connection = Connection { part: Part::Control, family: *family, load: None, from: TestTime(i64::MAX) };
-            tcp_octets::count(connection, &found, None, &mut traffic);
+            tcp_octets::count(connection, found, None, &mut traffic);
         }
         traffic
     }
@@ -167,8 +168,8 @@ impl Traffic {
         let bins = TimeBins::covering(window, interval);
         let mut totals = vec![0.0; bins.len() + 1];
         for packets in self.carried.iter().filter(|packets| packets.direction == direction) {
-            for (total, edge) in totals.iter_mut().zip(bins.edges()) {
-                *total += packets.octets.at(edge);
+            for (total, octets) in totals.iter_mut().zip(packets.octets.at_each(bins.edges())) {
+                *total += octets;
             }
         }
         let point = |index: usize| {

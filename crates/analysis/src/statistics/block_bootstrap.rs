@@ -98,8 +98,12 @@ impl BlockBootstrap {
     }
 
     fn cell(&self, at: TestTime) -> Option<usize> {
-        let past = u128::try_from(at.0.checked_sub(self.window.from.0)?).ok()?;
-        let cell = past * self.cells as u128 / self.window.length().as_nanos().max(1);
+        let past = at.0.checked_sub(self.window.from.0).and_then(|past| u64::try_from(past).ok())?;
+        let (cells, length) = (self.cells as u64, self.window.length().as_nanos().max(1));
+        let cell = match (past.checked_mul(cells), u64::try_from(length)) {
+            (Some(part), Ok(length)) => part / length,
+            _ => (u128::from(past) * u128::from(cells) / length) as u64,
+        };
         self.window.contains(at).then_some((cell as usize).min(self.cells - 1))
     }
 

@@ -57,7 +57,20 @@ impl Counter {
 
     /// The value at `at`; 0 without readings.
     pub(crate) fn at(&self, at: TestTime) -> f64 {
-        let after = self.readings.partition_point(|(time, _)| *time <= at);
+        self.before(self.readings.partition_point(|(time, _)| *time <= at), at)
+    }
+
+    /// The values at many times, each no earlier than the one before: quicker than one at a time.
+    pub(crate) fn at_each(&self, times: impl IntoIterator<Item = TestTime>) -> impl Iterator<Item = f64> {
+        let mut after = 0;
+        times.into_iter().map(move |at| {
+            after += self.readings[after..].iter().take_while(|(time, _)| *time <= at).count();
+            self.before(after, at)
+        })
+    }
+
+    /// The value at `at`, of which this is the first reading that is later.
+    fn before(&self, after: usize, at: TestTime) -> f64 {
         match (after.checked_sub(1).map(|before| self.readings[before]), self.readings.get(after).copied()) {
             (None, None) => 0.0,
             (None, Some((_, value))) | (Some((_, value)), None) => value as f64,
@@ -97,6 +110,15 @@ mod tests {
     fn a_counter_that_falls_is_held() {
         let counter = counter(&[(0, 10), (1, 4), (2, 12)]);
         assert_eq!(counter.at(TestTime(1)), 10.0);
+    }
+
+    #[test]
+    fn many_values_are_those_of_each() {
+        let counter = counter(&[(100, 30), (200, 50), (0, 10), (200, 70)]);
+        let times = || [-5, 0, 0, 50, 100, 199, 200, 200, 900].map(TestTime);
+        let each: Vec<f64> = times().map(|at| counter.at(at)).to_vec();
+        assert_eq!(counter.at_each(times()).collect::<Vec<_>>(), each);
+        assert_eq!(super::Counter::default().at_each(times()).collect::<Vec<_>>(), vec![0.0; times().len()]);
     }
 
     #[test]

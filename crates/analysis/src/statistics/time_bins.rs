@@ -47,7 +47,7 @@ impl TimeBins {
     }
 
     /// All edges: one more than there are intervals, or none.
-    pub(crate) fn edges(&self) -> impl Iterator<Item = TestTime> + '_ {
+    pub(crate) fn edges(&self) -> impl Iterator<Item = TestTime> + Clone + '_ {
         self.edges.iter().copied().map(TestTime)
     }
 

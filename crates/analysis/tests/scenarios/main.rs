@@ -26,6 +26,7 @@ mod other_metrics;
 mod packet_fate;
 mod packet_path;
 mod pages;
+mod path_traces;
 mod robustness;
 mod saturation;
 mod scores;

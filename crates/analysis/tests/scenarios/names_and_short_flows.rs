@@ -20,14 +20,14 @@ fn set(scenario: &mut Scenario, parameters: &[(&str, &str)]) {
     }
 }
 
-fn lookup_flow(scenario: &mut Scenario, window: Window, resolver: &str, names: &str) -> FlowId {
+pub(crate) fn lookup_flow(scenario: &mut Scenario, window: Window, resolver: &str, names: &str) -> FlowId {
     let flow = scenario.flow("dns_lookup", Component::Realtime, None, AddressFamily::Ipv4, window);
     set(scenario, &[("resolver", resolver), ("names", names)]);
     flow
 }
 
 /// A question of each kind in every 100 ms of the flow's window, a millisecond after its beginning, as `row` has it of its time: what became of it, and when.
-fn lookups(scenario: &mut Scenario, flow: FlowId, row: impl Fn(i64, u16) -> (u8, i64)) {
+pub(crate) fn lookups(scenario: &mut Scenario, flow: FlowId, row: impl Fn(i64, u16) -> (u8, i64)) {
     let window = scenario.recording.flow(flow).unwrap().window;
     for (sequence, at) in (window.from.0 + MS..window.to.0).step_by(100 * MS as usize).enumerate() {
         for record in [1, 28] {

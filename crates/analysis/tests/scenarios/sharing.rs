@@ -198,6 +198,16 @@ fn eight(low: impl Fn(usize, i64) -> bool) -> Scenario {
 }
 
 #[test]
+fn other_connections_of_the_sending_host_are_none_of_its_streams() {
+    let mut scenario = eight(|_, _| false);
+    let alone = scenario.analyze().global_synchronization.down;
+    for at in (5..15).flat_map(|second| (0..90).map(move |part| second * SECOND + part * 11 * MS)) {
+        scenario.observe(Server, at, TcpInfo { rtt: 900_000, ..tcp_info(FlowId::CONTROL, at) });
+    }
+    assert_eq!(scenario.analyze().global_synchronization.down, alone);
+}
+
+#[test]
 fn streams_that_back_off_in_lock_step_are_synchronized() {
     // Down for 0.5 s in every 2 s, all of them.
     let scenario = eight(|_, tick| tick % 20 < 5);

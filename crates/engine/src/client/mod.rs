@@ -1,6 +1,7 @@
 //! The client: leads a test from its plan to its last frame.
 
 mod connecting;
+mod discreet;
 mod hosts;
 mod kept;
 mod leading;
@@ -8,6 +9,7 @@ mod line_rate;
 mod matching_clocks;
 mod server_names;
 mod talking;
+mod trace_rate;
 mod voice_schedule;
 
 use std::net::SocketAddr;
@@ -131,15 +133,25 @@ pub trait Audience {
 /// # Errors
 /// When it cannot begin.
 pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool) -> Result<(), RunError> {
+    match options.privacy {
+        Privacy::Open => run_for(options, audience, stop),
+        Privacy::Strict => run_for(options, &mut discreet::Discreet(audience), stop),
+    }
+}
+
+fn run_for(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool) -> Result<(), RunError> {
     let names = server_names::resolve(&options.server, options.port)?;
     let Connected { mut control, token, limits, server, proven, absent } = connecting::connect(options, &names, stop)?;
     let mut hosts = Hosts::new(options.privacy, &proven, *server);
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::of(address.ip())).collect();
     let mut flows = flow_types::with_settled(options.plan.flows(&families));
     let line_rate = match proven.first() {
-        Some(server) if voice_schedule::depends_on_line(&flows) => line_rate::estimate(*server, token, stop),
+        Some(server) if voice_schedule::depends_on_line(&flows) || trace_rate::depends_on_line(&flows) => {
+            line_rate::estimate(*server, token, stop)
+        }
         _ => None,
     };
+    trace_rate::settle(&mut flows, line_rate.as_ref());
     voice_schedule::settle(&mut flows, line_rate.as_ref(), &options.plan.phase_windows());
     let flows = flows;
     let lost = |source| {

@@ -9,6 +9,7 @@ pub mod icmp_echo;
 mod icmp_watch;
 pub mod marking_sweep;
 mod open_loop;
+pub mod path_trace;
 pub mod short_flow;
 mod stream_opening;
 pub mod tcp_connect;
@@ -41,6 +42,7 @@ pub const FLOW_TYPES: &[&dyn FlowType] = &[
     &dns_lookup::DnsLookup,
     &short_flow::ShortFlow,
     &browser_page::BrowserPage,
+    &path_trace::PathTrace,
 ];
 
 /// The flow type with this name.

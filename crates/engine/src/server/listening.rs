@@ -76,9 +76,12 @@ fn open_one(address: SocketAddr) -> io::Result<Port> {
     let stream = TcpListener::from(stream);
     let address = SocketAddr::new(address.ip(), stream.local_addr()?.port());
     let datagram = socket(family, Type::DGRAM, Protocol::UDP)?;
+    // The path traces of sessions have sockets at this address, too.
+    options::first_of_port(&datagram)?;
     datagram.bind(&address.into())?;
     options::receive_marking(&datagram, family)?;
     options::receive_local_address(&datagram, family)?;
+    options::receive_hop_limit(&datagram, family)?;
     options::stamp(&datagram)?;
     Ok(Port { address, stream, datagram })
 }

@@ -10,6 +10,7 @@ mod listening;
 mod name_answering;
 mod one_way;
 mod pages;
+mod path_tracing;
 mod reflector;
 mod reporting;
 mod session;

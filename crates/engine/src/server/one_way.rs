@@ -1,6 +1,7 @@
 //! The one-way flows of a session that the server sends: where they go, and the thread that sends them.
 
 use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rrul_model::flow::{FlowId, FlowSpec};
@@ -51,6 +52,14 @@ impl OneWay {
         if let Some(place) = self.destinations.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&flow) {
             *place = Some(Destination { port: Arc::clone(port), route });
         }
+    }
+
+    /// The way to where the greeting of a flow came from: the server's port, the address there that it was sent to where the
+    /// port has several, the client's.
+    pub(super) fn way_of(&self, flow: FlowId) -> Option<(SocketAddr, Option<IpAddr>, SocketAddr)> {
+        let destinations = self.destinations.lock().unwrap_or_else(PoisonError::into_inner);
+        let Destination { port, route } = destinations.get(&flow.0)?.as_ref()?;
+        Some((port.address, route.from, route.to))
     }
 
     /// The kernel has stamped the departure of a packet.

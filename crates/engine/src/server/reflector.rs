@@ -58,10 +58,12 @@ fn take(
     // To port 0 nothing can be sent, and the failure would disturb the stamps of everybody's replies.
     let Some(source) = datagram.source.filter(|source| source.port() != 0) else { return };
     let received = datagram.stamp.map_or_else(RawTime::now, |stamp| wall.raw(stamp));
-    let octet = datagram.octet.unwrap_or(0);
+    let (octet, hop_limit) = (datagram.octet.unwrap_or(0), datagram.hop_limit);
+    let incoming =
+        |session: &Session| Incoming { source: source.ip(), received: session.at(received), octet, hop_limit };
     if let Ok(packet) = OneWayPacket::read(octets) {
         if let Some(session) = shared.sessions.find(&packet.token) {
-            let incoming = Incoming { source: source.ip(), received: session.at(received), octet };
+            let incoming = incoming(&session);
             // What is not taken is passed over in silence, as what is not answered.
             let _ = session.reflector().take(octets, incoming, session.at(RawTime::now()));
         }
@@ -69,7 +71,7 @@ fn take(
     }
     if let Ok(packet) = TrainPacket::read(octets) {
         if let Some(session) = shared.sessions.find(&packet.token) {
-            let incoming = Incoming { source: source.ip(), received: session.at(received), octet };
+            let incoming = incoming(&session);
             let back = session.reflector().couple(octets, incoming, session.at(RawTime::now()));
             if let Ok(Some(train)) = back {
                 send_back(port, &session, &train, route(port, source, datagram));
@@ -85,7 +87,7 @@ fn take(
         return;
     };
     let Some(session) = shared.sessions.find(&packet.token) else { return };
-    let incoming = Incoming { source: source.ip(), received: session.at(received), octet };
+    let incoming = incoming(&session);
     let reply = session.reflector().reflect(octets, incoming, || session.at(RawTime::now()));
     let Ok(reply) = reply else { return };
     let route = route(port, source, datagram);
@@ -96,7 +98,7 @@ fn take(
         sequence: reply.sequence,
         sent: reply.sent,
     };
-    let answered = port.send(octets, route, reply.octet, departing).is_ok();
+    let answered = port.send(&octets[..reply.length], route, reply.octet, departing).is_ok();
     if answered && packet.kind == Kind::Greeting {
         session.one_way.greeted(reply.flow, port, route);
     }

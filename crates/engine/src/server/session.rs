@@ -20,6 +20,7 @@ use super::datagram_port::{Departing, Sent};
 use super::host::Ways;
 use super::one_way::{self, OneWay};
 use super::pages::PageConnections;
+use super::path_tracing;
 use super::reporting;
 use crate::clock::{RawTime, TestClock};
 use crate::control_link::{self, Compression, LinkError};
@@ -190,7 +191,11 @@ impl Session {
                 let responder = || Responder { spec: spec.clone(), flow_type: *flow_type, end: Arc::clone(&test.end) };
                 Some(if granted { Attached::Connection(responder()) } else { Attached::TooMany })
             }
-            ServerPart::Pages | ServerPart::Reflector | ServerPart::OneWay | ServerPart::Nothing => None,
+            ServerPart::Pages
+            | ServerPart::Reflector
+            | ServerPart::OneWay
+            | ServerPart::PathTrace
+            | ServerPart::Nothing => None,
         }
     }
 
@@ -209,10 +214,10 @@ impl Session {
     }
 
     /// The flows whose packets the server sends by itself, in the order of the plan.
-    fn flows_to_send(&self) -> Vec<FlowSpec> {
+    fn flows_to_send(&self, part: ServerPart) -> Vec<FlowSpec> {
         let test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
         let ours = |(spec, flow_type): &&(FlowSpec, &'static dyn FlowType)| {
-            flow_type.server_part() == ServerPart::OneWay && spec.direction == Some(Direction::Down)
+            flow_type.server_part() == part && spec.direction == Some(Direction::Down)
         };
         let flows = test.iter().flat_map(|test| test.flows.values());
         let mut flows: Vec<FlowSpec> = flows.filter(ours).map(|(spec, _)| spec.clone()).collect();
@@ -238,7 +243,8 @@ impl Session {
                     reason: format!("this server knows no flow type \"{}\"; update it", spec.flow_type),
                 }),
                 Some(flow_type) => {
-                    if flow_type.server_part() == ServerPart::OneWay {
+                    let part = flow_type.server_part();
+                    if [ServerPart::OneWay, ServerPart::PathTrace].contains(&part) {
                         left -= flow_type.packets_per_second(&spec);
                         if left < 0.0 {
                             let reason = "more packets a second than this server sends; raise its interval".to_owned();
@@ -249,7 +255,7 @@ impl Session {
                             self.one_way.admit(spec.id);
                         }
                     }
-                    if [ServerPart::Reflector, ServerPart::OneWay].contains(&flow_type.server_part()) {
+                    if [ServerPart::Reflector, ServerPart::OneWay, ServerPart::PathTrace].contains(&part) {
                         self.reflector().admit(spec.id.0, flow_type.packets_per_second(&spec));
                     }
                     taken.insert(spec.id, (spec, flow_type));
@@ -342,9 +348,13 @@ fn measure(
     std::thread::scope(|scope| {
         scope.spawn(|| end.sampler.run(end, until));
         scope.spawn(|| end.start_line.run(end));
-        let to_send = session.flows_to_send();
+        let to_send = session.flows_to_send(ServerPart::OneWay);
         if !to_send.is_empty() {
             scope.spawn(move || one_way::send(session, end, clock, origin, &to_send));
+        }
+        let to_trace = session.flows_to_send(ServerPart::PathTrace);
+        if !to_trace.is_empty() {
+            scope.spawn(move || path_tracing::trace(session, end, clock, &to_trace));
         }
         let reporter = scope.spawn(|| {
             reporting::report(&mut out, session, end, clock, origin)?;

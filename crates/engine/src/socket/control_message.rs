@@ -15,6 +15,8 @@ pub(super) struct Beside {
     pub(super) stamp: Option<i64>,
     /// Traffic-class octet.
     pub(super) octet: Option<u8>,
+    /// The TTL or hop limit that it had left.
+    pub(super) hop_limit: Option<u8>,
     /// Local address that it was sent to.
     pub(super) local: Option<IpAddr>,
     /// Number of the sent packet that a stamp on the error queue belongs to.
@@ -56,6 +58,9 @@ pub(super) fn read(header: &libc::msghdr) -> Beside {
                 (libc::IPPROTO_IP, libc::IP_TOS) => beside.octet = Some(data.read()),
                 (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                     beside.octet = Some(data.cast::<libc::c_int>().read_unaligned() as u8);
+                }
+                (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT) => {
+                    beside.hop_limit = Some(data.cast::<libc::c_int>().read_unaligned() as u8);
                 }
                 (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
                     let info = data.cast::<libc::in_pktinfo>().read_unaligned();
@@ -132,6 +137,17 @@ pub(super) fn write(buffer: &mut Buffer, octet: u8, local: Option<IpAddr>, v6: b
         _ => {}
     }
     used
+}
+
+/// Adds, behind what is `used`, how many hops this datagram may pass; returns how many octets that takes.
+pub(super) fn write_hop_limit(buffer: &mut Buffer, used: usize, hop_limit: u8, v6: bool) -> usize {
+    let room = &mut buffer.0[used..];
+    let value = libc::c_int::from(hop_limit);
+    if v6 {
+        append(room, libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT, value)
+    } else {
+        append(room, libc::IPPROTO_IP, libc::IP_TTL, value)
+    }
 }
 
 /// Adds, behind what is `used`, that this datagram is to be neither stamped nor numbered as it leaves; returns how many

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use rrul_model::flow::AddressFamily;
 use socket2::{SockAddr, SockAddrStorage};
 
-use super::control_message::{self, Buffer, IcmpReport};
+use super::control_message::{self, Beside, Buffer, IcmpReport};
 
 /// A datagram received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Datagram {
     pub stamp: Option<i64>,
     /// Traffic-class octet; `None` when the kernel did not tell.
     pub octet: Option<u8>,
+    /// The TTL or hop limit that it had left, where asked for.
+    pub hop_limit: Option<u8>,
     /// Local address that it was sent to, where asked for.
     pub local: Option<IpAddr>,
 }
@@ -57,15 +59,23 @@ pub enum Aftermath {
 /// # Errors
 /// As recvmsg(2).
 pub fn receive_aftermath(socket: &impl AsFd) -> io::Result<Option<Aftermath>> {
+    receive_aftermath_with(socket, &mut [0; 8]).map(|found| found.map(|(aftermath, _)| aftermath))
+}
+
+/// The same, with as much of the packet as ICMP has quoted above its UDP header, and when that came.
+///
+/// # Errors
+/// As recvmsg(2).
+pub fn receive_aftermath_with(socket: &impl AsFd, octets: &mut [u8]) -> io::Result<Option<(Aftermath, Datagram)>> {
     loop {
-        let Some((_, beside)) = message(socket, &mut [0; 8], libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE)? else {
+        let Some((quoted, beside)) = message(socket, octets, libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE)? else {
             return Ok(None);
         };
         if let (Some(number), Some(stamp)) = (beside.sent_number, beside.stamp) {
-            return Ok(Some(Aftermath::Left(TransmitStamp { number, stamp })));
+            return Ok(Some((Aftermath::Left(TransmitStamp { number, stamp }), quoted)));
         }
         if let Some(report) = beside.icmp {
-            return Ok(Some(Aftermath::Icmp(report)));
+            return Ok(Some((Aftermath::Icmp(report), quoted)));
         }
     }
 }
@@ -84,11 +94,7 @@ pub fn receive_transmit_stamp(socket: &impl AsFd) -> io::Result<Option<TransmitS
     }
 }
 
-fn message(
-    socket: &impl AsFd,
-    octets: &mut [u8],
-    flags: libc::c_int,
-) -> io::Result<Option<(Datagram, control_message::Beside)>> {
+fn message(socket: &impl AsFd, octets: &mut [u8], flags: libc::c_int) -> io::Result<Option<(Datagram, Beside)>> {
     let mut control = Buffer([0; 256]);
     let mut storage = SockAddrStorage::zeroed();
     let mut piece = libc::iovec { iov_base: octets.as_mut_ptr().cast(), iov_len: octets.len() };
@@ -110,7 +116,8 @@ fn message(
     // SAFETY: the kernel has written msg_namelen octets of an address into `storage`.
     let source = unsafe { SockAddr::new(storage, header.msg_namelen) }.as_socket();
     let Some(length) = usize::try_from(length).ok() else { return Ok(None) };
-    let datagram = Datagram { length, source, stamp: beside.stamp, octet: beside.octet, local: beside.local };
+    let Beside { stamp, octet, hop_limit, local, .. } = beside;
+    let datagram = Datagram { length, source, stamp, octet, hop_limit, local };
     Ok(Some((datagram, beside)))
 }
 
@@ -132,6 +139,24 @@ pub fn send(socket: &impl AsFd, octets: &[u8]) -> io::Result<()> {
 pub fn send_marked(socket: &impl AsFd, octets: &[u8], octet: u8, family: AddressFamily) -> io::Result<()> {
     let mut control = Buffer([0; 256]);
     let used = control_message::write(&mut control, octet, None, family == AddressFamily::Ipv6);
+    send_message(socket, octets, None, &mut control, used)
+}
+
+/// The same, which may pass so many hops.
+///
+/// # Errors
+/// As sendmsg(2).
+pub fn send_limited(
+    socket: &impl AsFd,
+    octets: &[u8],
+    octet: u8,
+    hop_limit: u8,
+    family: AddressFamily,
+) -> io::Result<()> {
+    let mut control = Buffer([0; 256]);
+    let v6 = family == AddressFamily::Ipv6;
+    let used = control_message::write(&mut control, octet, None, v6);
+    let used = used + control_message::write_hop_limit(&mut control, used, hop_limit, v6);
     send_message(socket, octets, None, &mut control, used)
 }
 

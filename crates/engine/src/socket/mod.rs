@@ -3,6 +3,7 @@
 pub mod control_message;
 pub mod datagram;
 pub mod drops;
+pub mod icmp;
 pub mod options;
 pub mod stream;
 pub mod transmit_numbers;

@@ -127,6 +127,52 @@ pub fn receive_marking(socket: &impl AsFd, family: AddressFamily) -> io::Result<
     }
 }
 
+/// Asks to be told the TTL or hop limit that every packet received had left.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn receive_hop_limit(socket: &impl AsFd, family: AddressFamily) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    match family {
+        AddressFamily::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_RECVTTL, on),
+        AddressFamily::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, on),
+    }
+}
+
+/// Has every packet sent whole or not at all, whatever the kernel believes of the path's MTU (ip(7): IP_PMTUDISC_PROBE).
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn never_fragment(socket: &impl AsFd, family: AddressFamily) -> io::Result<()> {
+    match family {
+        AddressFamily::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
+        AddressFamily::Ipv6 => {
+            let on: libc::c_int = 1;
+            set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)?;
+            set(socket, libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, on)
+        }
+    }
+}
+
+/// Lets further sockets of this user be bound to this one's address, and has what is for none of them in particular always
+/// come here: to the first of the group (socket(7): SO_ATTACH_REUSEPORT_CBPF).
+///
+/// To be called before `bind`.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn first_of_port(socket: &impl AsFd) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    set(socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, on)?;
+    // One instruction: return 0, the place of the first.
+    let mut code = [libc::sock_filter { code: RETURN, jt: 0, jf: 0, k: 0 }];
+    let program = libc::sock_fprog { len: 1, filter: code.as_mut_ptr() };
+    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, program)
+}
+
+/// BPF_RET | BPF_K (linux/filter.h).
+const RETURN: u16 = 0x06;
+
 /// Asks to be told what ICMP says of the packets sent (ip(7): IP_RECVERR), on the error queue.
 ///
 /// # Errors

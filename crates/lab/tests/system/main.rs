@@ -5,9 +5,11 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of test functions, and a test may panic")]
 
 mod bulk;
+mod error_queue;
 mod hosts;
 mod impairments;
 mod leftovers;
+mod path;
 mod queues;
 mod round_trip;
 

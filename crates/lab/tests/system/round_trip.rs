@@ -112,29 +112,33 @@ fn assert_median(what: &str, values: &[u64], delay: Duration, allowed: Duration)
 
 #[test]
 fn an_idle_round_trip_takes_the_configured_delay_over_ipv4_and_ipv6() {
-    let Some(lab) = super::lab("an_idle_round_trip_takes_the_configured_delay", &link("18ms")) else { return };
-    let delay = Duration::from_millis(18);
-    for family in AddressFamily::ALL {
-        let server = SocketAddr::new(lab.server().address(family), 0);
-        let Measured { round_trips, wake } = measure(&lab, move || echo(server));
-        assert_median(&format!("{family} echo"), &round_trips, delay, OWN_COST + ECHO_WAKES * wake);
-        let reflector = reflect(lab.server(), server);
-        let Measured { round_trips, wake } = measure(&lab, move || exchange(reflector));
-        assert_median(&format!("{family} udp"), &round_trips, delay, OWN_COST + DATAGRAM_WAKES * wake);
-    }
-    let truth = lab.truth().unwrap();
-    assert!(truth.up.records().all(|record| record.queueing_delay == 0), "an idle link has no queue");
-    assert_eq!(truth.up.records().count(), 4 * ROUND_TRIPS, "nobody but the test speaks on the link");
-    for lateness in [truth.up.lateness(), truth.down.lateness()] {
-        assert_median("lateness", &lateness, Duration::ZERO, OWN_COST);
-    }
+    rrul_lab::on_a_lab("an_idle_round_trip_takes_the_configured_delay", || {
+        let Some(lab) = super::lab("an_idle_round_trip_takes_the_configured_delay", &link("18ms")) else { return };
+        let delay = Duration::from_millis(18);
+        for family in AddressFamily::ALL {
+            let server = SocketAddr::new(lab.server().address(family), 0);
+            let Measured { round_trips, wake } = measure(&lab, move || echo(server));
+            assert_median(&format!("{family} echo"), &round_trips, delay, OWN_COST + ECHO_WAKES * wake);
+            let reflector = reflect(lab.server(), server);
+            let Measured { round_trips, wake } = measure(&lab, move || exchange(reflector));
+            assert_median(&format!("{family} udp"), &round_trips, delay, OWN_COST + DATAGRAM_WAKES * wake);
+        }
+        let truth = lab.truth().unwrap();
+        assert!(truth.up.records().all(|record| record.queueing_delay == 0), "an idle link has no queue");
+        assert_eq!(truth.up.records().count(), 4 * ROUND_TRIPS, "nobody but the test speaks on the link");
+        for lateness in [truth.up.lateness(), truth.down.lateness()] {
+            assert_median("lateness", &lateness, Duration::ZERO, OWN_COST);
+        }
+    });
 }
 
 #[test]
 fn a_delay_set_while_the_link_runs_holds_from_then_on() {
-    let Some(lab) = super::lab("a_delay_set_while_the_link_runs_holds_from_then_on", &link("2ms")) else { return };
-    lab.set(&Link::from_toml("test.toml", &link("25ms")).unwrap()).unwrap();
-    let server = SocketAddr::new(lab.server().address(AddressFamily::Ipv4), 0);
-    let Measured { round_trips, wake } = measure(&lab, move || echo(server));
-    assert_median("echo", &round_trips, Duration::from_millis(25), OWN_COST + ECHO_WAKES * wake);
+    rrul_lab::on_a_lab("a_delay_set_while_the_link_runs_holds_from_then_on", || {
+        let Some(lab) = super::lab("a_delay_set_while_the_link_runs_holds_from_then_on", &link("2ms")) else { return };
+        lab.set(&Link::from_toml("test.toml", &link("25ms")).unwrap()).unwrap();
+        let server = SocketAddr::new(lab.server().address(AddressFamily::Ipv4), 0);
+        let Measured { round_trips, wake } = measure(&lab, move || echo(server));
+        assert_median("echo", &round_trips, Duration::from_millis(25), OWN_COST + ECHO_WAKES * wake);
+    });
 }

@@ -24,6 +24,8 @@ pub enum FlowEventKind {
     /// What the flow works with, as found; the detail says it: `resolver 192.0.2.53`, `page rrul2025 sha256:...`,
     /// `Chromium 156.0.7000.0`.
     Uses,
+    /// A host on the way of a path trace has answered for the first time; the detail is its number and its address.
+    HopAddress,
     /// An object that a browser asked for; the detail is load, number of the object, URL.
     Resource,
     /// One load of a page failed, or what loads pages broke down; the detail is the load and why. The flow goes on.

@@ -8,6 +8,7 @@ mod columns;
 mod flow_event;
 mod host;
 mod name_lookup;
+mod path;
 mod probe;
 mod stream;
 mod transfer;
@@ -24,6 +25,7 @@ pub use host::{
     SoftnetCount, SoftnetCountTable,
 };
 pub use name_lookup::{NameLookup, NameLookupTable};
+pub use path::{PathAnswer, PathAnswerTable, PathProbe, PathProbeTable, PathQuote, PathQuoteTable};
 pub use probe::{
     EchoReceived, EchoReceivedTable, IcmpMessage, IcmpMessageTable, PacketMarked, PacketMarkedTable, PacketReceived,
     PacketReceivedTable, ProbeReceived, ProbeReceivedTable, ProbeSent, ProbeSentTable, ProbeStamped, ProbeStampedTable,
@@ -78,6 +80,9 @@ about_flows!(
     ReflectorWindow,
     IcmpMessage,
     PacketMarked,
+    PathProbe,
+    PathAnswer,
+    PathQuote,
     Transaction,
     Connection,
     NameLookup,
@@ -194,6 +199,12 @@ observations! {
     icmp_message: IcmpMessage in IcmpMessageTable,
     /// Packets with a marking of their own.
     packet_marked: PacketMarked in PacketMarkedTable,
+    /// Packets of path traces.
+    path_probe: PathProbe in PathProbeTable,
+    /// What was answered to them.
+    path_answer: PathAnswer in PathAnswerTable,
+    /// How they looked to who answered.
+    path_quote: PathQuote in PathQuoteTable,
     /// Request-response transactions.
     transaction: Transaction in TransactionTable,
     /// New connections.

@@ -85,6 +85,7 @@ const FLOW_TYPES: &[FlowTypeWords] = &[
             word("length", ParameterKind::Size),
         ],
     ),
+    flow_type("path_trace", true, &[word("interval", ParameterKind::Duration), word("rate", ParameterKind::Rate)]),
     flow_type(
         "voip",
         true,

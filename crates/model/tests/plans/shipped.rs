@@ -71,10 +71,10 @@ fn every_short_name_of_a_shipped_plan_can_be_set() {
 fn shipped_plans_unfold_into_these_numbers_of_flows() {
     // name, then with one and with two families: bulk_tcp streams, all flows
     let truth = [
-        ("rrul", (8, 63), (16, 126)),
-        ("rrul_be", (8, 63), (16, 126)),
-        ("quick", (8, 59), (16, 118)),
-        ("rrul2013", (8, 57), (8, 106)),
+        ("rrul", (8, 65), (16, 130)),
+        ("rrul_be", (8, 65), (16, 130)),
+        ("quick", (8, 61), (16, 122)),
+        ("rrul2013", (8, 59), (8, 110)),
         ("simple", (2, 4), (4, 8)),
         ("tcp_up", (1, 2), (2, 4)),
         ("tcp_down", (1, 2), (2, 4)),
@@ -83,6 +83,7 @@ fn shipped_plans_unfold_into_these_numbers_of_flows() {
         ("ping", (0, 4), (0, 8)),
         ("voip", (8, 15), (8, 22)),
         ("web", (8, 15), (16, 28)),
+        ("path", (8, 11), (8, 14)),
     ];
     for (name, one, two) in truth {
         let plan = plan(name, &[]);

@@ -18,7 +18,7 @@ fn a_file_of_format_1_reads_as_what_was_recorded() {
     assert_eq!(read.header.title, "Täht's cable modem");
     assert_eq!(read.phase(Phase::Load).unwrap().from.nanoseconds(), 5_000_000_000);
     assert_eq!(read.flow(FlowId(1)).unwrap().name, "udp_probe/EF/ipv4");
-    assert_eq!(read.events().count(), 11);
+    assert_eq!(read.events().count(), 12);
 }
 
 #[test]

@@ -9,9 +9,9 @@ use rrul_model::line_rate::{Dispersion, LineRate};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
     CgroupThrottle, ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, IcmpMessage,
-    InterfaceCount, ObservationPoint, OctetsReceived, PacketMarked, PacketReceived, ProbeReceived, ProbeSent,
-    ProbeStamped, ProbesSkipped, ProcessTime, QueueCount, ReflectorWindow, ReplyStamped, SocketDrops, SoftnetCount,
-    Tables, TcpInfo, Transaction,
+    InterfaceCount, ObservationPoint, OctetsReceived, PacketMarked, PacketReceived, PathAnswer, PathProbe, PathQuote,
+    ProbeReceived, ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, QueueCount, ReflectorWindow, ReplyStamped,
+    SocketDrops, SoftnetCount, Tables, TcpInfo, Transaction,
 };
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::plan::{FlowEntry, PhaseLength, TestPlan};
@@ -188,6 +188,7 @@ fn client_frame() -> Frame {
         FlowEventKind::FirstSent,
         FlowEventKind::FirstReceived,
         FlowEventKind::Uses,
+        FlowEventKind::HopAddress,
         FlowEventKind::Resource,
         FlowEventKind::LoadFailed,
         FlowEventKind::Stopped,
@@ -224,6 +225,21 @@ fn server_frame() -> Frame {
         tables.push(ClockSample { at, realtime: at.0 - 250 }.into());
         let n32 = u32::try_from(n).unwrap();
         tables.push(PacketReceived { flow: PROBE, sequence: n32, received: at, octet: 0xb8 }.into());
+        let length = 120 + u16::try_from(n).unwrap();
+        tables.push(PathProbe { flow: PROBE, sequence: n32, sent: at, hop_limit: 3, octet: 0xb9, length }.into());
+        let answer = PathAnswer {
+            flow: PROBE,
+            sequence: n32,
+            received: at,
+            source: 2,
+            kind: 11,
+            code: 1,
+            mtu: 1420,
+            held: Delay(30_000),
+            left: 61,
+        };
+        tables.push(answer.into());
+        tables.push(PathQuote { flow: PROBE, sequence: n32, octet: 0x01, hop_limit: 4 }.into());
         let softnet = SoftnetCount { at, core: 1, processed: 900 + n32, dropped: 3, squeezed: 4 };
         tables.push(softnet.into());
         let throttle = CgroupThrottle { at, periods: 40 + n, throttled_periods: 2, throttled: Delay(5_000_000) };
@@ -298,7 +314,7 @@ fn tcp_info(at: TestTime, n: u64) -> TcpInfo {
 }
 
 /// The names and numbers of rows of all tables; a table that is added must be added here.
-pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 29] {
+pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 32] {
     let Tables {
         octets_received,
         tcp_info,
@@ -312,6 +328,9 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 29] {
         reflector_window,
         icmp_message,
         packet_marked,
+        path_probe,
+        path_answer,
+        path_quote,
         transaction,
         connection,
         name_lookup,
@@ -343,6 +362,9 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 29] {
         ("reflector_window", reflector_window.len()),
         ("icmp_message", icmp_message.len()),
         ("packet_marked", packet_marked.len()),
+        ("path_probe", path_probe.len()),
+        ("path_answer", path_answer.len()),
+        ("path_quote", path_quote.len()),
         ("transaction", transaction.len()),
         ("connection", connection.len()),
         ("name_lookup", name_lookup.len()),

@@ -51,7 +51,8 @@ fn follow_up() -> impl Strategy<Value = FollowUp> {
 
 /// Any test packet.
 pub(crate) fn test_packet() -> impl Strategy<Value = TestPacket> {
-    let kind = prop::sample::select(vec![Kind::Test, Kind::Reply, Kind::Greeting, Kind::GreetingReply]);
+    let kinds = [Kind::Test, Kind::Reply, Kind::Greeting, Kind::GreetingReply, Kind::Trace, Kind::TraceReply];
+    let kind = prop::sample::select(kinds.to_vec());
     let octets = (any::<u8>(), any::<u8>());
     let numbers = (any::<u16>(), any::<u32>(), any::<u32>());
     let told = (prop::option::of(follow_up()), any::<(u32, u64)>());

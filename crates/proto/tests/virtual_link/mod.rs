@@ -224,7 +224,7 @@ pub(crate) fn run(scenario: &Scenario) -> Run {
             Event::AtReflector { mut octets, class, up } => {
                 let received = server_origin + now;
                 result.delivered.push((TestPacket::read(&octets).expect("a test packet").sequence, received));
-                let incoming = Incoming { source: CLIENT, received, octet: class };
+                let incoming = Incoming { source: CLIENT, received, octet: class, hop_limit: None };
                 let Reply { flow, sequence, octet, .. } =
                     reflector.reflect(&mut octets, incoming, || received + REFLECTING).expect("granted");
                 assert_eq!(

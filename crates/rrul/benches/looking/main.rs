@@ -2,6 +2,9 @@
 //!
 //! The recordings are copies of one of the default plan, made over a virtual link first (two minutes). Beside them stand
 //! the same runs in Flent, where it is on PATH or named by RRUL_FLENT. Ends with exit code 1 when a limit is not met.
+//!
+//! Limits in seconds are those of a machine on which Flent takes 1.3 s for the overview and 2.9 s for the ECDF. On a
+//! slower one they may not be met; what Flent takes in the same run tells, and has limits of its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -84,7 +87,7 @@ fn measure(folder: &Path) -> Result<Vec<Finding>, String> {
     findings.push(seconds("comparison of 100 recordings", compared, 5.0));
     let memory = compared.megabytes;
     findings.push(Finding { what: "its memory".to_owned(), measured: memory, limit: 500.0, unit: "MB" });
-    beside_flent(folder, &one, [overview, ecdf])?;
+    findings.extend(beside_flent(folder, &one, [overview, ecdf])?);
     Ok(findings)
 }
 
@@ -116,6 +119,8 @@ fn timed(command: impl Fn() -> Command) -> Result<Took, String> {
 }
 
 fn once(mut command: Command) -> Result<Took, String> {
+    // A doubt, of rrul; of others, a failure.
+    let worst = i32::from(command.get_program() == PROGRAM);
     let words = format!("{command:?}").chars().take(160).collect::<String>();
     let begun = Instant::now();
     let mut child =
@@ -128,7 +133,7 @@ fn once(mut command: Command) -> Result<Took, String> {
         let kilobytes = peak.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
         most = most.max(kilobytes.unwrap_or(0.0) * 1024.0 / 1e6);
         match child.try_wait().map_err(|error| error.to_string())? {
-            Some(status) if matches!(status.code(), Some(0 | 1)) => {
+            Some(status) if status.code().is_some_and(|code| code <= worst) => {
                 return Ok(Took { seconds: begun.elapsed().as_secs_f64(), megabytes: most });
             }
             Some(status) => return Err(format!("{words}: {status}")),
@@ -137,12 +142,12 @@ fn once(mut command: Command) -> Result<Took, String> {
     }
 }
 
-/// The same in Flent, of the same runs as it would have recorded them.
-fn beside_flent(folder: &Path, one: &Path, ours: [Took; 2]) -> Result<(), String> {
+/// The same in Flent, of the same runs as it would have recorded them: the part of its time that ours is.
+fn beside_flent(folder: &Path, one: &Path, ours: [Took; 2]) -> Result<Vec<Finding>, String> {
     let flent = std::env::var("RRUL_FLENT").unwrap_or_else(|_| "flent".to_owned());
     if Command::new(&flent).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
         println!("no Flent on PATH or in RRUL_FLENT: its times are left out");
-        return Ok(());
+        return Ok(Vec::new());
     }
     let converted = folder.join("one.flent.gz");
     let mut convert = Command::new(PROGRAM);
@@ -157,15 +162,15 @@ fn beside_flent(folder: &Path, one: &Path, ours: [Took; 2]) -> Result<(), String
         command.args(["-p", plot, "-o", "flent.svg"]).args(files).current_dir(folder);
         command
     };
-    for (what, chart, files, ours) in
-        [("overview", "all_scaled", &files[..1], ours[0]), ("ECDF over 25 recordings", "ping_cdf", &files[..], ours[1])]
-    {
+    let mut findings = Vec::new();
+    for (what, chart, files, ours, limit) in [
+        ("overview", "all_scaled", &files[..1], ours[0], 0.3 / 1.3_f64),
+        ("ECDF over 25", "ping_cdf", &files[..], ours[1], 0.6 / 2.9_f64),
+    ] {
         let theirs = timed(|| plot(chart, files))?;
-        let ratio = theirs.seconds / ours.seconds;
-        println!(
-            "{what}: rrul {:.2} s, Flent's {chart} {:.2} s: {ratio:.1} times as long",
-            ours.seconds, theirs.seconds
-        );
+        let part = 100.0 * ours.seconds / theirs.seconds;
+        let what = format!("{what}, of the {:.2} s that Flent's {chart} takes", theirs.seconds);
+        findings.push(Finding { what, measured: part, limit: (100.0 * limit).round(), unit: "%" });
     }
-    Ok(())
+    Ok(findings)
 }

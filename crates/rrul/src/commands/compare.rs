@@ -6,6 +6,8 @@ use rrul_analysis::analyze;
 use rrul_analysis::comparison::Comparison;
 use rrul_analysis::comparison::group::GroupKey;
 use rrul_analysis::comparison::run::ComparedRun;
+use rrul_analysis::digest::{COMPARED_TABLES, Digest};
+use rrul_model::recording::Recording;
 use rrul_view::text_comparison;
 
 use crate::Outcome;
@@ -46,6 +48,8 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Vec<ComparedRun>, Failure> {
 }
 
 fn read_one(file: &Path) -> Result<ComparedRun, Failure> {
-    let recording = store::read(file)?;
-    Ok(ComparedRun::of(&file.display().to_string(), &recording, &analyze(&recording)))
+    let name = file.display().to_string();
+    let by_digest = |recording: &Recording, digest: &Digest| ComparedRun::by_digest(&name, recording, digest);
+    let by_all = |recording: &Recording| ComparedRun::of(&name, recording, &analyze(recording));
+    store::glance(file, &COMPARED_TABLES, by_digest, by_all)
 }

@@ -56,13 +56,10 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
 
 /// What of a recording's analysis is to be drawn.
 fn analysed(file: &Path, part: Part) -> Result<Analysis, Failure> {
-    if part == Part::Delays
-        && let Some((recording, digest)) = store::glance(file, &digest::DELAY_TABLES)?
-        && let Some(delays) = digest::delays(&recording, &digest)
-    {
-        return Ok(delays);
+    match part {
+        Part::Delays => store::glance(file, &digest::DELAY_TABLES, digest::delays, analyze),
+        Part::All => Ok(analyze(&store::read(file)?)),
     }
-    Ok(analyze(&store::read(file)?))
 }
 
 /// How pictures are written.

@@ -25,7 +25,12 @@ impl Rows {
 
     /// Whether there are rows and all of them hold.
     pub(crate) fn all_pass(&self) -> bool {
-        !self.0.is_empty() && self.0.iter().all(|row| row.pass)
+        !self.0.is_empty() && self.all_pass_so_far()
+    }
+
+    /// Whether none fails.
+    pub(crate) fn all_pass_so_far(&self) -> bool {
+        self.0.iter().all(|row| row.pass)
     }
 
     /// The bed did not come to its end.

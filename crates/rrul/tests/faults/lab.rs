@@ -18,7 +18,13 @@ const LINK: &str = "rtt = \"2ms\"\n[down]\nrate = \"100Mbit/s\"\n[up]\nrate = \"
 
 /// A lab in this process; `None` after saying why `test` is skipped.
 pub(crate) fn lab(test: &str) -> Option<Lab> {
-    rrul_lab::lab_available_for(test).then(|| Lab::up(&Link::from_toml("test.toml", LINK).unwrap(), 1).unwrap())
+    lab_of(test, "")
+}
+
+/// The same with more in its link file.
+pub(crate) fn lab_of(test: &str, more: &str) -> Option<Lab> {
+    let link = || Link::from_toml("test.toml", &format!("{LINK}{more}")).unwrap();
+    rrul_lab::lab_available_for(test).then(|| Lab::up(&link(), 1).unwrap())
 }
 
 /// The same command, to be run inside a host of a lab.

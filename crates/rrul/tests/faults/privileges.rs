@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::lab::{lab, program_in};
+use crate::lab::{lab, lab_of, program_in};
 use crate::program::{Folder, PROGRAM, SHORT, Server, end_of, skipped};
 use crate::verdict::{Verdict, recording};
 
@@ -91,4 +91,40 @@ fn without_permission_for_icmp_its_flow_is_absent_and_the_run_is_valid() {
     let ability = &recording(&path).header.client.abilities["icmp_echo"];
     assert!(ability.starts_with("no: ") && ability.contains("ping_group_range"), "{ability}");
     verdict.assert_good_but(&ended, &doubts_of_a_user(&verdict));
+}
+
+#[test]
+fn without_raw_sockets_a_path_trace_names_its_hops_and_says_what_it_does_not_see() {
+    let test = "without_raw_sockets_a_path_trace_names_its_hops_and_says_what_it_does_not_see";
+    let path = "[path]\nhops = 3\nsilent = [2]\n";
+    let Some(lab) = lab_of(test, path) else { return };
+    let folder = Folder::new();
+    let trace = "\n[flow.path]\ntype = \"path_trace\"\ncomponent = \"analysis\"\neach.direction = [\"down\", \"up\"]\n";
+    folder.write("short.toml", format!("{SHORT}{trace}"));
+    let program = program_for_all(&folder);
+    let nobody = NOBODY.to_string();
+    let as_nobody = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        let drop = ["--reuid", &nobody, "--regid", &nobody, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"];
+        command.args(drop).arg(program.get_program()).args(words).current_dir(folder.path());
+        command
+    };
+    let server = Server::spawned(program_in(lab.server(), &as_nobody(&["server", "--port", "0"])));
+    let name = format!("10.78.0.2:{},[fd78::2]:{}", server.port(), server.port());
+    let ended = end_of(program_in(lab.client(), &as_nobody(&["run", &name, "--plan", "short.toml", "-o", "out"])));
+    let verdict = Verdict::of(&folder.file("out.rrul"));
+    let traces = verdict.summary["path_traces"].as_array().unwrap();
+    assert_eq!(traces.len(), 4, "both directions of both families: {ended:#?}");
+    for trace in traces {
+        assert_eq!((&trace["sees_quoted_headers"], &trace["routers"]), (&false.into(), &3.into()), "{trace:#}");
+        let network = if trace["family"] == "ipv4" { "10.78.100." } else { "fd78:0:0:64::" };
+        let hops = trace["hops"].as_array().unwrap();
+        for (hop, of_client) in hops.iter().zip(if trace["direction"] == "up" { [1, 2, 3] } else { [3, 2, 1] }) {
+            let expected: Vec<String> = if of_client == 2 { Vec::new() } else { vec![format!("{network}{of_client}")] };
+            assert_eq!(hop["addresses"], serde_json::json!(expected), "{trace:#}");
+        }
+    }
+    let events: Vec<String> =
+        recording(&folder.file("out.rrul")).events().map(|(_, event)| event.detail.clone()).collect();
+    assert_eq!(events.iter().filter(|detail| detail.contains("without quoted headers")).count(), 4, "{events:?}");
 }

@@ -1,7 +1,7 @@
 //! Recordings that are cut off, damaged, old, or no recordings.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rrul_model::observation::ObservationPoint;
@@ -97,6 +97,10 @@ fn a_damaged_octet_in_the_middle_costs_that_frame_and_no_other() {
     assert_eq!(verdict.doubts().iter().filter(|code| **code == "frames_missing").count(), 1);
 }
 
+fn first_format() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/data/v1.jsonl")
+}
+
 #[test]
 fn what_is_no_recording_is_called_that() {
     let folder = Folder::new();
@@ -106,12 +110,14 @@ fn what_is_no_recording_is_called_that() {
     show(folder.path()).complains(&["no rrul recording"]);
     folder.write("later.rrul", zstd::bulk::compress(b"{\"header\":{\"format\":\"rrul-recording/9\"}}\n", 3).unwrap());
     show(&folder.file("later.rrul")).complains(&["later.rrul: ", "rrul-recording/9"]);
+    let twice = fs::read_to_string(first_format()).unwrap().replacen("\"id\":1,", "\"id\":0,", 1);
+    folder.write("twice.rrul", zstd::bulk::compress(twice.as_bytes(), 3).unwrap());
+    show(&folder.file("twice.rrul")).complains(&["twice.rrul: ", "two flows have the number 0"]);
 }
 
 #[test]
 fn a_recording_of_the_first_format_is_still_shown() {
-    let lines = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/data/v1.jsonl");
-    let text = fs::read_to_string(lines).unwrap();
+    let text = fs::read_to_string(first_format()).unwrap();
     let frames = text.split_inclusive('\n').flat_map(|line| zstd::bulk::compress(line.as_bytes(), 3).unwrap());
     let folder = Folder::new();
     folder.write("v1.rrul", frames.collect::<Vec<u8>>());
@@ -123,7 +129,7 @@ fn a_recording_of_the_first_format_is_still_shown() {
 }
 
 #[test]
-fn a_chart_of_delays_is_the_same_with_and_without_what_stands_behind_the_recording() {
+fn charts_of_delays_and_comparisons_are_the_same_with_and_without_what_stands_behind_the_recording() {
     let server = Server::start(&[]);
     let folder = Folder::with_plan();
     end_of(run_short(&folder, &server.name(), &["--set", "load=1s"]));
@@ -161,4 +167,17 @@ fn a_chart_of_delays_is_the_same_with_and_without_what_stands_behind_the_recordi
         assert!(drawn[0] == drawn[1] && drawn[0] == drawn[2], "{chart}");
         assert!(drawn[3] != drawn[0] && drawn[3] == drawn[4], "{chart} of a damaged recording");
     }
+    let compared = |name: &str| {
+        fs::copy(folder.file(&format!("{name}.rrul")), folder.file("one.rrul")).unwrap();
+        let mut command = Command::new(PROGRAM);
+        command.current_dir(folder.path()).args(["compare", "--json", "without.rrul", "one.rrul"]);
+        end_of(command).stdout
+    };
+    let [with, without, other, damaged, damaged_without] =
+        ["out", "without", "other", "damaged", "damaged_without"].map(compared);
+    assert!(with.contains("loaded_delay_p50"), "{with}");
+    assert_eq!(with, without);
+    assert_eq!(with, other);
+    assert_ne!(damaged, with);
+    assert_eq!(damaged, damaged_without);
 }

@@ -55,45 +55,49 @@ fn close(what: &str, measured: i64, truth: i64, tolerance: i64) {
 
 #[test]
 fn a_clock_that_gains_200_ppm_and_steps_100_ms_under_load_moves_no_queue() {
-    if !rrul_lab::lab_available_for("a_clock_that_gains_200_ppm_and_steps_100_ms_under_load_moves_no_queue") {
-        return;
-    }
-    let link = Link::from_toml("clocks.toml", LINK).expect("a link file");
-    let clock = ClockDistortion { skew_ppb: 200_000, steps: STEPS };
-    let server = ServerOptions { clock, ..ServerOptions::default() };
-    let measured = measure_against(server, &link, PLAN, Families::Only(AddressFamily::Ipv4), "clocks");
-    let told = rrul_analysis::analyze(&measured.recording).one_way_delay;
-    let clocks = told.clocks.as_ref().expect("clocks");
-    assert_eq!(clocks.skew_uncertain, None);
-    eprintln!("skew {:.3} ppm, error {:?} ppm", clocks.skew_ppm, clocks.skew_error_ppm);
-    assert!((clocks.skew_ppm - 200.0).abs() < 10.0, "{} ppm", clocks.skew_ppm);
-    let changes: Vec<_> = clocks.segments.iter().flat_map(|segment| &segment.changes).collect();
-    assert_eq!(changes.iter().map(|change| change.what).collect::<Vec<_>>(), ["server_clock"], "{changes:?}");
-    close("step", changes[0].by_ns, 100 * MS, MS / 2);
-    let stepped = clocks.segments[1].from_ns.expect("an instant");
-    let load = measured.recording.phase(Phase::Load).expect("a load");
-    assert!((load.from.0..load.to.0).contains(&stepped), "at {stepped} ns");
+    rrul_lab::on_a_lab("a_clock_that_gains_200_ppm_and_steps_100_ms_under_load_moves_no_queue", || {
+        let link = Link::from_toml("clocks.toml", LINK).expect("a link file");
+        let clock = ClockDistortion { skew_ppb: 200_000, steps: STEPS };
+        let server = ServerOptions { clock, ..ServerOptions::default() };
+        let measured = measure_against(server, &link, PLAN, Families::Only(AddressFamily::Ipv4), "clocks");
+        let told = rrul_analysis::analyze(&measured.recording).one_way_delay;
+        let clocks = told.clocks.as_ref().expect("clocks");
+        assert_eq!(clocks.skew_uncertain, None);
+        eprintln!("skew {:.3} ppm, error {:?} ppm", clocks.skew_ppm, clocks.skew_error_ppm);
+        assert!((clocks.skew_ppm - 200.0).abs() < 10.0, "{} ppm", clocks.skew_ppm);
+        let changes: Vec<_> = clocks.segments.iter().flat_map(|segment| &segment.changes).collect();
+        assert_eq!(changes.iter().map(|change| change.what).collect::<Vec<_>>(), ["server_clock"], "{changes:?}");
+        close("step", changes[0].by_ns, 100 * MS, MS / 2);
+        let stepped = clocks.segments[1].from_ns.expect("an instant");
+        let load = measured.recording.phase(Phase::Load).expect("a load");
+        assert!((load.from.0..load.to.0).contains(&stepped), "at {stepped} ns");
 
-    let [idle, load] = [Phase::Idle, Phase::Load].map(|phase| window_of(&measured.recording, phase));
-    for direction in Direction::ALL {
-        let least = one_way_delays(&measured, direction, &idle)[0];
-        let truth = one_way_delays(&measured, direction, &load);
-        let delays = told.direction(direction);
-        let waited = delays.queueing_delay.load.expect("load");
-        for (name, percent, found) in [("P50", 50.0, waited.p50), ("P95", 95.0, waited.p95)] {
-            let truth = percentile(&truth, percent).expect("packets") - least;
-            let tolerance = MS.max(truth.cast_signed() / 20);
-            close(&format!("queueing {direction} {name}"), found.expect("a delay").0, truth.cast_signed(), tolerance);
+        let [idle, load] = [Phase::Idle, Phase::Load].map(|phase| window_of(&measured.recording, phase));
+        for direction in Direction::ALL {
+            let least = one_way_delays(&measured, direction, &idle)[0];
+            let truth = one_way_delays(&measured, direction, &load);
+            let delays = told.direction(direction);
+            let waited = delays.queueing_delay.load.expect("load");
+            for (name, percent, found) in [("P50", 50.0, waited.p50), ("P95", 95.0, waited.p95)] {
+                let truth = percentile(&truth, percent).expect("packets") - least;
+                let tolerance = MS.max(truth.cast_signed() / 20);
+                close(
+                    &format!("queueing {direction} {name}"),
+                    found.expect("a delay").0,
+                    truth.cast_signed(),
+                    tolerance,
+                );
+            }
+            // Half of what the two ways differ, and within the bound that is told.
+            let half = if direction == Direction::Up { -10 * MS } else { 10 * MS };
+            let absolute = delays.one_way_delay.idle.expect("idle").min.expect("a delay").0;
+            close(&format!("one way {direction}"), absolute - least.cast_signed(), half, MS / 2);
+            assert!(half.abs() < clocks.bound_ns, "the bound told is {} ns", clocks.bound_ns);
         }
-        // Half of what the two ways differ, and within the bound that is told.
-        let half = if direction == Direction::Up { -10 * MS } else { 10 * MS };
-        let absolute = delays.one_way_delay.idle.expect("idle").min.expect("a delay").0;
-        close(&format!("one way {direction}"), absolute - least.cast_signed(), half, MS / 2);
-        assert!(half.abs() < clocks.bound_ns, "the bound told is {} ns", clocks.bound_ns);
-    }
-    let up = told.up.queueing_delay.load.expect("load").p50.expect("a delay").0;
-    assert!(up > 60 * MS, "the link did queue: {up} ns");
-    let down = told.down.queueing_delay.load.expect("load").p95.expect("a delay").0;
-    assert!(down < 2 * MS, "nothing queued on the way down: {down} ns");
-    assert!(told.check.expect("a check").consistent, "{:?}", told.check);
+        let up = told.up.queueing_delay.load.expect("load").p50.expect("a delay").0;
+        assert!(up > 60 * MS, "the link did queue: {up} ns");
+        let down = told.down.queueing_delay.load.expect("load").p95.expect("a delay").0;
+        assert!(down < 2 * MS, "nothing queued on the way down: {down} ns");
+        assert!(told.check.expect("a check").consistent, "{:?}", told.check);
+    });
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use rrul_lab::{DirectionTruth, LabTime, Record, in_order};
+use rrul_lab::{DirectionTruth, LabTime, Record, in_order, percentile};
 use rrul_model::flow::Direction;
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
@@ -72,6 +72,16 @@ pub(crate) fn one_way_delays(measured: &Measured, direction: Direction, window: 
         .collect();
     delays.sort_unstable();
     delays
+}
+
+/// How late the link handed over the test packets of the idle line, the median, nanoseconds.
+pub(crate) fn idle_lateness(measured: &Measured, direction: Direction) -> u64 {
+    let window = window_of(&measured.recording, Phase::Idle);
+    let records = measured.truth.direction(direction).records();
+    let probes = records.filter(|record| record.protocol == UDP && window.contains(&record.arrival));
+    let mut late: Vec<u64> = probes.map(|record| u64::from(record.lateness)).collect();
+    late.sort_unstable();
+    percentile(&late, 50.0).expect("test packets")
 }
 
 fn by<'a>(records: impl Iterator<Item = &'a Record>, key: impl Fn(&Record) -> u16) -> BTreeMap<u16, Vec<Record>> {

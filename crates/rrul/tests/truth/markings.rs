@@ -119,14 +119,13 @@ macro_rules! markings {
     ($($name:ident: up $up:ident, down $down:ident;)*) => {$(
         #[test]
         fn $name() {
-            if !rrul_lab::lab_available_for(stringify!($name)) {
-                return;
-            }
-            let measured = over($up, $down);
-            let analysis = analyze(&measured.recording);
-            assert!(analysis.failed_flows.is_empty(), "{:?}", analysis.failed_flows);
-            is_right(&measured, &analysis, Direction::Up, $up);
-            is_right(&measured, &analysis, Direction::Down, $down);
+            rrul_lab::on_a_lab(stringify!($name), || {
+                let measured = over($up, $down);
+                let analysis = analyze(&measured.recording);
+                assert!(analysis.failed_flows.is_empty(), "{:?}", analysis.failed_flows);
+                is_right(&measured, &analysis, Direction::Up, $up);
+                is_right(&measured, &analysis, Direction::Down, $down);
+            });
         }
     )*};
 }
@@ -177,9 +176,6 @@ fn median_wait(measured: &Measured, direction: Direction, class: ServiceClass) -
 
 /// Strict priority acts on classes, in its direction; first in, first out does not, nor does a fair queue.
 fn strict_priority_is_found(name: &str, queues: [&str; 2], acting: Direction) {
-    if !rrul_lab::lab_available_for(name) {
-        return;
-    }
     let [up, down] = queues;
     let link = link(&format!("rate = \"8Mbit/s\"\nqueue = {up}"), &format!("rate = \"20Mbit/s\"\nqueue = {down}"));
     let measured = measure_over(&link, CLASSES, Families::Only(AddressFamily::Ipv4), name);
@@ -210,11 +206,11 @@ const PRIO: &str = "{ discipline = \"prio\", limit = \"100p\" }";
 #[test]
 fn strict_priority_up_is_acted_on_and_a_fifo_down_is_not() {
     let name = "strict_priority_up_is_acted_on_and_a_fifo_down_is_not";
-    strict_priority_is_found(name, [PRIO, PFIFO], Direction::Up);
+    rrul_lab::on_a_lab(name, || strict_priority_is_found(name, [PRIO, PFIFO], Direction::Up));
 }
 
 #[test]
 fn strict_priority_down_is_acted_on_and_a_fair_queue_up_is_not() {
     let name = "strict_priority_down_is_acted_on_and_a_fair_queue_up_is_not";
-    strict_priority_is_found(name, ["\"fq_codel\"", PRIO], Direction::Down);
+    rrul_lab::on_a_lab(name, || strict_priority_is_found(name, ["\"fq_codel\"", PRIO], Direction::Down));
 }

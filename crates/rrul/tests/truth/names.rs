@@ -9,7 +9,7 @@ use rrul_analysis::Analysis;
 use rrul_analysis::metrics::name_lookups::LookupStatistics;
 use rrul_engine::client::Families;
 use rrul_engine::server::ServerOptions;
-use rrul_lab::{Lab, Link, Record, lab_available_for};
+use rrul_lab::{Lab, Link, Record};
 use rrul_model::flow::Direction;
 use rrul_model::observation::{NameLookup, ObservationPoint};
 use rrul_model::units::Delay;
@@ -100,30 +100,29 @@ fn counts_are_the_links(measured: &Measured, analysis: &Analysis) {
 
 #[test]
 fn answers_that_the_link_delays_or_loses_move_the_figures_of_look_ups_and_no_others() {
-    if !lab_available_for("answers_that_the_link_delays_or_loses_move_the_figures_of_look_ups_and_no_others") {
-        return;
-    }
-    let (clean, analysis) = measure("");
-    counts_are_the_links(&clean, &analysis);
-    probes_are_untouched(&analysis);
-    for one in pooled(&analysis) {
-        let p50 = one.time.p50.expect("all are answered").milliseconds();
-        // The lab's threads, and those of both programs, take a moment to wake.
-        assert!((p50 - ROUND_TRIP).abs() < 1.0, "{p50} ms");
-    }
-    let (hit, analysis) = measure("loss = { every = 5 }\nreorder = { every = 1, extra_delay = \"30ms\" }");
-    counts_are_the_links(&hit, &analysis);
-    probes_are_untouched(&analysis);
-    let share = pooled(&analysis).map(|one| one.unanswered).sum::<u64>() as f64 / rows(&hit).len() as f64;
-    assert!((share - 0.2).abs() < 0.01, "{share} of the look-ups are without an answer");
-    for one in pooled(&analysis) {
-        let p50 = one.time.p50.expect("four in five are answered").milliseconds();
-        assert!((p50 - ROUND_TRIP - 30.0).abs() < 1.0, "{p50} ms");
-        assert_eq!(one.time.p90, None, "one in five is lost");
-    }
-    for row in rows(&hit).iter().filter(|row| row.reached == NameLookup::UNANSWERED) {
-        assert!((4990.0..5200.0).contains(&row.took.milliseconds()), "waited for {:?}", row.took);
-    }
+    rrul_lab::on_a_lab("answers_that_the_link_delays_or_loses_move_the_figures_of_look_ups_and_no_others", || {
+        let (clean, analysis) = measure("");
+        counts_are_the_links(&clean, &analysis);
+        probes_are_untouched(&analysis);
+        for one in pooled(&analysis) {
+            let p50 = one.time.p50.expect("all are answered").milliseconds();
+            // The lab's threads, and those of both programs, take a moment to wake.
+            assert!((p50 - ROUND_TRIP).abs() < 1.0, "{p50} ms");
+        }
+        let (hit, analysis) = measure("loss = { every = 5 }\nreorder = { every = 1, extra_delay = \"30ms\" }");
+        counts_are_the_links(&hit, &analysis);
+        probes_are_untouched(&analysis);
+        let share = pooled(&analysis).map(|one| one.unanswered).sum::<u64>() as f64 / rows(&hit).len() as f64;
+        assert!((share - 0.2).abs() < 0.01, "{share} of the look-ups are without an answer");
+        for one in pooled(&analysis) {
+            let p50 = one.time.p50.expect("four in five are answered").milliseconds();
+            assert!((p50 - ROUND_TRIP - 30.0).abs() < 1.0, "{p50} ms");
+            assert_eq!(one.time.p90, None, "one in five is lost");
+        }
+        for row in rows(&hit).iter().filter(|row| row.reached == NameLookup::UNANSWERED) {
+            assert!((4990.0..5200.0).contains(&row.took.milliseconds()), "waited for {:?}", row.took);
+        }
+    });
 }
 
 /// A resolver that never answers over IPv6, and over IPv4 says of every name that it has no such record.
@@ -146,10 +145,8 @@ fn resolvers(lab: &Lab, stop: &Arc<AtomicBool>) {
 
 #[test]
 fn a_resolver_that_never_answers_is_waited_for_and_the_test_goes_on() {
-    if !lab_available_for("a_resolver_that_never_answers_is_waited_for_and_the_test_goes_on") {
-        return;
-    }
-    let plan = r#"
+    rrul_lab::on_a_lab("a_resolver_that_never_answers_is_waited_for_and_the_test_goes_on", || {
+        let plan = r#"
 title = "resolvers"
 phases = { idle = "2s", after = "6s" }
 [flow.four]
@@ -170,22 +167,23 @@ resolver = "fd78::2"
 type = "udp_probe"
 component = "realtime"
 "#;
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopped = Arc::clone(&stop);
-    let beside = move |lab: &Lab| resolvers(lab, &stop);
-    let measured = measure_beside(ServerOptions::default(), &link(""), plan, Families::Both, "resolvers", beside);
-    stopped.store(true, Ordering::Relaxed);
-    let analysis = rrul_analysis::analyze(&measured.recording);
-    assert!(analysis.failed_flows.is_empty() && analysis.partial.is_none(), "{:?}", analysis.failed_flows);
-    for group in &analysis.name_lookups.groups {
-        let found = group.times.unloaded.expect("there were some");
-        // Every 500 ms of 2 s.
-        assert!((3..=4).contains(&found.time.n), "{:?}: {}", group.kind, found.time.n);
-        let expected = if group.kind.resolver == "fd78::2" { (0, found.time.n) } else { (found.time.n, 0) };
-        assert_eq!((found.answered, found.unanswered), expected, "{:?}", group.kind);
-    }
-    assert_eq!(analysis.name_lookups.groups.len(), 6);
-    let waited = rows(&measured).into_iter().filter(|row| row.reached == NameLookup::UNANSWERED);
-    let waited: Vec<Delay> = waited.map(|row| row.took).collect();
-    assert!(waited.iter().all(|took| (4990.0..5200.0).contains(&(took.0 as f64 / MILLISECOND))), "{waited:?}");
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let beside = move |lab: &Lab| resolvers(lab, &stop);
+        let measured = measure_beside(ServerOptions::default(), &link(""), plan, Families::Both, "resolvers", beside);
+        stopped.store(true, Ordering::Relaxed);
+        let analysis = rrul_analysis::analyze(&measured.recording);
+        assert!(analysis.failed_flows.is_empty() && analysis.partial.is_none(), "{:?}", analysis.failed_flows);
+        for group in &analysis.name_lookups.groups {
+            let found = group.times.unloaded.expect("there were some");
+            // Every 500 ms of 2 s.
+            assert!((3..=4).contains(&found.time.n), "{:?}: {}", group.kind, found.time.n);
+            let expected = if group.kind.resolver == "fd78::2" { (0, found.time.n) } else { (found.time.n, 0) };
+            assert_eq!((found.answered, found.unanswered), expected, "{:?}", group.kind);
+        }
+        assert_eq!(analysis.name_lookups.groups.len(), 6);
+        let waited = rows(&measured).into_iter().filter(|row| row.reached == NameLookup::UNANSWERED);
+        let waited: Vec<Delay> = waited.map(|row| row.took).collect();
+        assert!(waited.iter().all(|took| (4990.0..5200.0).contains(&(took.0 as f64 / MILLISECOND))), "{waited:?}");
+    });
 }

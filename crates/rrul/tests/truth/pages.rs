@@ -189,28 +189,25 @@ fn loads_are_whole(measured: &Measured, flow: &FlowSpec) {
 
 #[test]
 fn pages_bear_their_marking_and_are_what_passed_over_the_link() {
-    if !rrul_lab::lab_available_for("pages_bear_their_marking_and_are_what_passed_over_the_link") {
-        return;
-    }
-    let measured = measure_over(&link("", ""), PAGES, Families::Both, "pages");
-    let failed = rrul_analysis::analyze(&measured.recording).failed_flows;
-    assert!(failed.is_empty(), "{failed:?}");
-    assert_eq!(measured.recording.header.flows.len(), 8);
-    for flow in &measured.recording.header.flows {
-        every_packet_is_marked(&measured, flow);
-        octets_are_the_links(&measured, flow);
-        loads_are_whole(&measured, flow);
-    }
+    rrul_lab::on_a_lab("pages_bear_their_marking_and_are_what_passed_over_the_link", || {
+        let measured = measure_over(&link("", ""), PAGES, Families::Both, "pages");
+        let failed = rrul_analysis::analyze(&measured.recording).failed_flows;
+        assert!(failed.is_empty(), "{failed:?}");
+        assert_eq!(measured.recording.header.flows.len(), 8);
+        for flow in &measured.recording.header.flows {
+            every_packet_is_marked(&measured, flow);
+            octets_are_the_links(&measured, flow);
+            loads_are_whole(&measured, flow);
+        }
+    });
 }
 
 /// A path that does not carry UDP packets of more than 1200 octets, as those are with which QUIC begins.
 #[test]
 fn where_quic_does_not_pass_http2_takes_its_place() {
-    if !rrul_lab::lab_available_for("where_quic_does_not_pass_http2_takes_its_place") {
-        return;
-    }
-    let blocked = "only = { protocol = \"udp\", longer_than = 1200 }\nloss = \"100%\"";
-    let plan = r#"
+    rrul_lab::on_a_lab("where_quic_does_not_pass_http2_takes_its_place", || {
+        let blocked = "only = { protocol = \"udp\", longer_than = 1200 }\nloss = \"100%\"";
+        let plan = r#"
 title = "no QUIC"
 phases = { before = "12s" }
 [flow.page]
@@ -219,44 +216,45 @@ component = "web"
 class = "CS5"
 interval = "500ms"
 "#;
-    let measured = measure_over(&link(blocked, ""), plan, Families::Only(AddressFamily::Ipv4), "no QUIC");
-    let loads: Vec<PageLoad> = rows(&measured.recording, |tables| tables.page_load.rows().collect());
-    let first = loads.first().expect("a load");
-    let page = Page::named("rrul2025").expect("a page of the program");
-    let hosts = page.hosts.iter().filter(|host| host.protocol.code() == 30).count();
-    assert_eq!((first.outcome, usize::from(first.fallbacks)), (PageLoad::COMPLETE, hosts), "{first:?}");
-    let objects: Vec<WebObject> = rows(&measured.recording, |tables| tables.web_object.rows().collect());
-    assert!(objects.iter().all(|row| row.protocol != 30), "an object came over a QUIC that does not pass");
+        let measured = measure_over(&link(blocked, ""), plan, Families::Only(AddressFamily::Ipv4), "no QUIC");
+        let loads: Vec<PageLoad> = rows(&measured.recording, |tables| tables.page_load.rows().collect());
+        let first = loads.first().expect("a load");
+        let page = Page::named("rrul2025").expect("a page of the program");
+        let hosts = page.hosts.iter().filter(|host| host.protocol.code() == 30).count();
+        assert_eq!((first.outcome, usize::from(first.fallbacks)), (PageLoad::COMPLETE, hosts), "{first:?}");
+        let objects: Vec<WebObject> = rows(&measured.recording, |tables| tables.web_object.rows().collect());
+        assert!(objects.iter().all(|row| row.protocol != 30), "an object came over a QUIC that does not pass");
+    });
 }
 
 /// What a load that was cut off has asked for must not come while others are measured.
 #[test]
 fn nothing_comes_of_a_load_that_was_cut_off() {
-    if !rrul_lab::lab_available_for("nothing_comes_of_a_load_that_was_cut_off") {
-        return;
-    }
-    // The page takes 1.5 s over this link; its flow's window is over 0.7 s after the load begins.
-    let text = "# A link of the test\nrtt = \"18ms\"\n[up]\nrate = \"8Mbit/s\"\nqueue = \"fq_codel\"\n[down]\nrate = \"20Mbit/s\"\nqueue = \"fq_codel\"\n";
-    let link = Link::from_toml("slow.toml", text).expect("a link file");
-    for version in ["http1", "http2", "http3", "page"] {
-        // Another flow keeps the thread that loads pages busy until after the end of the first.
-        let plan = format!(
-            "title = \"cut off\"\nphases = {{ before = \"6s\" }}\n\
+    rrul_lab::on_a_lab("nothing_comes_of_a_load_that_was_cut_off", || {
+        // The page takes 1.5 s over this link; its flow's window is over 0.7 s after the load begins.
+        let text = "# A link of the test\nrtt = \"18ms\"\n[up]\nrate = \"8Mbit/s\"\nqueue = \"fq_codel\"\n[down]\nrate = \"20Mbit/s\"\nqueue = \"fq_codel\"\n";
+        let link = Link::from_toml("slow.toml", text).expect("a link file");
+        for version in ["http1", "http2", "http3", "page"] {
+            // Another flow keeps the thread that loads pages busy until after the end of the first.
+            let plan = format!(
+                "title = \"cut off\"\nphases = {{ before = \"6s\" }}\n\
              [flow.page]\ntype = \"web_page\"\ncomponent = \"web\"\nclass = \"CS5\"\n\
              interval = \"1s\"\nduration = \"1700ms\"\nversion = \"{version}\"\n\
              [flow.later]\ntype = \"web_page\"\ncomponent = \"web\"\nclass = \"CS1\"\n\
              interval = \"1s\"\nstart = \"4500ms\"\nversion = \"{version}\"\n"
-        );
-        let measured = measure_over(&link, &plan, Families::Only(AddressFamily::Ipv4), version);
-        let flow = &measured.recording.header.flows[0];
-        let loads: Vec<PageLoad> =
-            rows(&measured.recording, |tables| tables.page_load.rows().filter(|row| row.flow == flow.id).collect());
-        assert_eq!(loads.iter().map(|load| load.outcome).collect::<Vec<_>>(), [PageLoad::CUT], "{version}");
-        let of_page = |record: &&Record| record.tos_in & 0xfc == flow.class.octet() && record.length > 1000;
-        let down = || measured.truth.direction(Direction::Down).records().filter(of_page).map(|record| record.arrival);
-        let (first, last) = (down().min().expect("a packet"), down().max().expect("a packet"));
-        let lasted = last.since(first) as f64 * 1e-9;
-        eprintln!("{version}: packets of the page for {lasted:.2} s");
-        assert!((0.4..1.0).contains(&lasted), "{version}: packets of a load of 0.7 s for {lasted:.2} s");
-    }
+            );
+            let measured = measure_over(&link, &plan, Families::Only(AddressFamily::Ipv4), version);
+            let flow = &measured.recording.header.flows[0];
+            let loads: Vec<PageLoad> =
+                rows(&measured.recording, |tables| tables.page_load.rows().filter(|row| row.flow == flow.id).collect());
+            assert_eq!(loads.iter().map(|load| load.outcome).collect::<Vec<_>>(), [PageLoad::CUT], "{version}");
+            let of_page = |record: &&Record| record.tos_in & 0xfc == flow.class.octet() && record.length > 1000;
+            let down =
+                || measured.truth.direction(Direction::Down).records().filter(of_page).map(|record| record.arrival);
+            let (first, last) = (down().min().expect("a packet"), down().max().expect("a packet"));
+            let lasted = last.since(first) as f64 * 1e-9;
+            eprintln!("{version}: packets of the page for {lasted:.2} s");
+            assert!((0.4..1.0).contains(&lasted), "{version}: packets of a load of 0.7 s for {lasted:.2} s");
+        }
+    });
 }

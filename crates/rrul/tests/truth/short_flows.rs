@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rrul_analysis::Analysis;
 use rrul_engine::client::Families;
 use rrul_engine::server::ServerOptions;
-use rrul_lab::{ConnectionKey, Lab, Link, Record, lab_available_for};
+use rrul_lab::{ConnectionKey, Lab, Link, Record};
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::observation::{ObservationPoint, Transfer};
 use rrul_model::phase::Phase;
@@ -148,22 +148,20 @@ fn octets_are_the_logs(measured: &Measured, analysis: &Analysis) {
 
 #[test]
 fn short_flows_take_what_slow_start_takes_and_are_counted_octet_by_octet() {
-    if !lab_available_for("short_flows_take_what_slow_start_takes_and_are_counted_octet_by_octet") {
-        return;
-    }
-    // Of sizes that do not end with a flight: there one acknowledgement that is delayed decides about a round trip.
-    let (measured, analysis) = measure(200, 200, &plan("\"10kB\", \"80kB\", \"1MB\"", "1s"));
-    completion_is_that_of_slow_start(&analysis, [200, 200]);
-    every_connection_is_counted_and_marked(&measured);
-    octets_are_the_logs(&measured, &analysis);
+    rrul_lab::on_a_lab("short_flows_take_what_slow_start_takes_and_are_counted_octet_by_octet", || {
+        // Of sizes that do not end with a flight: there one acknowledgement that is delayed decides about a round trip.
+        let (measured, analysis) = measure(200, 200, &plan("\"10kB\", \"80kB\", \"1MB\"", "1s"));
+        completion_is_that_of_slow_start(&analysis, [200, 200]);
+        every_connection_is_counted_and_marked(&measured);
+        octets_are_the_logs(&measured, &analysis);
+    });
 }
 
 #[test]
 fn short_flows_that_a_slow_line_holds_up_take_as_long_as_that_takes() {
-    if !lab_available_for("short_flows_that_a_slow_line_holds_up_take_as_long_as_that_takes") {
-        return;
-    }
-    let (measured, analysis) = measure(20, 8, &plan("\"10kB\", \"100kB\"", "2s"));
-    completion_is_that_of_slow_start(&analysis, [20, 8]);
-    octets_are_the_logs(&measured, &analysis);
+    rrul_lab::on_a_lab("short_flows_that_a_slow_line_holds_up_take_as_long_as_that_takes", || {
+        let (measured, analysis) = measure(20, 8, &plan("\"10kB\", \"100kB\"", "2s"));
+        completion_is_that_of_slow_start(&analysis, [20, 8]);
+        octets_are_the_logs(&measured, &analysis);
+    });
 }

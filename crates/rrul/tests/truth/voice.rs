@@ -3,7 +3,7 @@
 use rrul_analysis::metrics::voip::{Voip, VoipFlow};
 use rrul_analysis::metrics::voip_quality::VoipQuality;
 use rrul_engine::client::Families;
-use rrul_lab::{Fate, LabTime, Link, Record, lab_available_for, percentile};
+use rrul_lab::{Fate, LabTime, Link, Record, percentile};
 use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
 
 use crate::link_log::on_the_links_clock;
@@ -69,40 +69,42 @@ fn phases(flow: &VoipFlow) -> impl Iterator<Item = &VoipQuality> {
 
 #[test]
 fn every_packet_lost_on_the_way_up_is_counted_and_none_on_the_way_down() {
-    if !lab_available_for("every_packet_lost_on_the_way_up_is_counted_and_none_on_the_way_down") {
-        return;
-    }
-    let link = "rtt = \"20ms\"\n[up]\nrate = \"50Mbit/s\"\nloss = \"1%\"\nonly = { protocol = \"udp\" }\n\
+    rrul_lab::on_a_lab("every_packet_lost_on_the_way_up_is_counted_and_none_on_the_way_down", || {
+        let link = "rtt = \"20ms\"\n[up]\nrate = \"50Mbit/s\"\nloss = \"1%\"\nonly = { protocol = \"udp\" }\n\
                 [down]\nrate = \"50Mbit/s\"\n";
-    let measured = measure(link, VOICE);
-    let voice = voice(&measured);
-    assert_eq!(voice.flows.len(), 2 * 3 * 2);
-    let mut lost_up = 0;
-    for flow in &voice.flows {
-        let spec = measured.recording.flow(flow.flow.id).expect("it is in the plan");
-        let total = |of: fn(&VoipQuality) -> u64| phases(flow).map(of).sum::<u64>();
-        let sent = records(&measured, spec).count() as u64;
-        let lost = records(&measured, spec).filter(|record| record.fate != Fate::Delivered).count() as u64;
-        eprintln!("{}: link {lost} of {sent} lost, measured {} of {}", spec.name, total(|q| q.lost), total(|q| q.sent));
-        assert_eq!((total(|q| q.sent), total(|q| q.lost)), (sent, lost), "{}: sent and lost", spec.name);
-        assert_eq!((total(|q| q.duplicates), total(|q| q.reordered)), (0, 0), "{}", spec.name);
-        // 11.5 s at 10 ms, less what a busy machine left out.
-        assert!((1000..=1150).contains(&sent), "{}: {sent} packets", spec.name);
-        match spec.direction {
-            Some(Direction::Up) => lost_up += lost,
-            _ => assert_eq!(lost, 0, "{}: the link loses nothing on the way down", spec.name),
+        let measured = measure(link, VOICE);
+        let voice = voice(&measured);
+        assert_eq!(voice.flows.len(), 2 * 3 * 2);
+        let mut lost_up = 0;
+        for flow in &voice.flows {
+            let spec = measured.recording.flow(flow.flow.id).expect("it is in the plan");
+            let total = |of: fn(&VoipQuality) -> u64| phases(flow).map(of).sum::<u64>();
+            let sent = records(&measured, spec).count() as u64;
+            let lost = records(&measured, spec).filter(|record| record.fate != Fate::Delivered).count() as u64;
+            eprintln!(
+                "{}: link {lost} of {sent} lost, measured {} of {}",
+                spec.name,
+                total(|q| q.lost),
+                total(|q| q.sent)
+            );
+            assert_eq!((total(|q| q.sent), total(|q| q.lost)), (sent, lost), "{}: sent and lost", spec.name);
+            assert_eq!((total(|q| q.duplicates), total(|q| q.reordered)), (0, 0), "{}", spec.name);
+            // 11.5 s at 10 ms, less what a busy machine left out.
+            assert!((1000..=1150).contains(&sent), "{}: {sent} packets", spec.name);
+            match spec.direction {
+                Some(Direction::Up) => lost_up += lost,
+                _ => assert_eq!(lost, 0, "{}: the link loses nothing on the way down", spec.name),
+            }
         }
-    }
-    // 1 % of some 6900: the seed settles how many.
-    assert!((40..100).contains(&lost_up), "{lost_up} lost on the way up");
+        // 1 % of some 6900: the seed settles how many.
+        assert!((40..100).contains(&lost_up), "{lost_up} lost on the way up");
+    });
 }
 
 #[test]
 fn a_bloated_line_spoils_calls_and_a_managed_one_does_not() {
-    if !lab_available_for("a_bloated_line_spoils_calls_and_a_managed_one_does_not") {
-        return;
-    }
-    let scores = ["{ discipline = \"pfifo\", limit = \"200p\" }", "\"fq_codel\""].map(|queue| {
+    rrul_lab::on_a_lab("a_bloated_line_spoils_calls_and_a_managed_one_does_not", || {
+        let scores = ["{ discipline = \"pfifo\", limit = \"200p\" }", "\"fq_codel\""].map(|queue| {
         let link = format!(
             "rtt = \"20ms\"\n[up]\nrate = \"10Mbit/s\"\nqueue = {queue}\n[down]\nrate = \"20Mbit/s\"\nqueue = {queue}\n"
         );
@@ -119,10 +121,11 @@ fn a_bloated_line_spoils_calls_and_a_managed_one_does_not() {
         let load = |class: &rrul_analysis::metrics::voip::VoipClass| class.load.expect("a load phase").mos_plc;
         voice.classes.iter().map(|class| load(class).expect("the clocks are matched")).collect::<Vec<f64>>()
     });
-    let [bloated, managed] = scores;
-    eprintln!("opinion scores under load: pfifo {bloated:?}, fq_codel {managed:?}");
-    assert!(managed.iter().all(|score| *score > 4.0), "fq_codel: {managed:?}");
-    assert!(bloated.iter().all(|score| *score < 3.0), "pfifo: {bloated:?}");
+        let [bloated, managed] = scores;
+        eprintln!("opinion scores under load: pfifo {bloated:?}, fq_codel {managed:?}");
+        assert!(managed.iter().all(|score| *score > 4.0), "fq_codel: {managed:?}");
+        assert!(bloated.iter().all(|score| *score < 3.0), "pfifo: {bloated:?}");
+    });
 }
 
 /// The queueing of this stream's packets under load against the link's own account of the same packets.
@@ -141,35 +144,39 @@ fn delay_is_the_links(measured: &Measured, spec: &FlowSpec, flow: &VoipFlow, win
 
 #[test]
 fn a_slow_line_is_recognised_and_its_streams_take_turns() {
-    if !lab_available_for("a_slow_line_is_recognised_and_its_streams_take_turns") {
-        return;
-    }
-    let plan = VOICE.replace("schedule = \"full\"\n", "").replace("2s", "600ms").replace("6s", "600ms");
-    // Megabits a second down and up, and what then is sent: probes and voice may take 5 % of it.
-    for (down, up, schedule_down, schedule_up) in
-        [(5, 1, "one", "one"), (20, 8, "full", "classes"), (100, 40, "full", "full")]
-    {
-        let link = format!("rtt = \"18ms\"\n[up]\nrate = \"{up}Mbit/s\"\n[down]\nrate = \"{down}Mbit/s\"\n");
-        let measured = measure(&link, &plan);
-        let line = measured.recording.header.line_rate.expect("the train came back");
-        for (direction, truth, schedule) in [(Direction::Down, down, schedule_down), (Direction::Up, up, schedule_up)] {
-            let told = line.of(direction).expect("both ways are told").megabits();
-            eprintln!("{direction}: link {truth} Mbit/s, train {told:.2} Mbit/s, {schedule}");
-            assert!((told / f64::from(truth) - 1.0).abs() < 0.1, "{direction}: {told:.2} instead of {truth} Mbit/s");
-            let flows = &measured.recording.header.flows;
-            let flows: Vec<&FlowSpec> =
-                flows.iter().filter(|flow| flow.flow_type == "voip" && flow.direction == Some(direction)).collect();
-            assert!(flows.iter().all(|flow| flow.parameters.text("schedule") == Some(schedule)), "{flows:?}");
-            // How many packets a second all streams of the direction send together: six streams, two, or one.
-            let sent: usize = flows.iter().map(|flow| records(&measured, flow).count()).sum();
-            let streams = match schedule {
-                "full" => 6,
-                "classes" => 2,
-                _ => 1,
-            };
-            let due = streams * 470;
-            // Each turn may hold a packet more, as its edges fall between two.
-            assert!((due * 8 / 10..=due + 24).contains(&sent), "{direction}: {sent} packets, {due} are due");
+    rrul_lab::on_a_lab("a_slow_line_is_recognised_and_its_streams_take_turns", || {
+        let plan = VOICE.replace("schedule = \"full\"\n", "").replace("2s", "600ms").replace("6s", "600ms");
+        // Megabits a second down and up, and what then is sent: probes and voice may take 5 % of it.
+        for (down, up, schedule_down, schedule_up) in
+            [(5, 1, "one", "one"), (20, 8, "full", "classes"), (100, 40, "full", "full")]
+        {
+            let link = format!("rtt = \"18ms\"\n[up]\nrate = \"{up}Mbit/s\"\n[down]\nrate = \"{down}Mbit/s\"\n");
+            let measured = measure(&link, &plan);
+            let line = measured.recording.header.line_rate.expect("the train came back");
+            for (direction, truth, schedule) in
+                [(Direction::Down, down, schedule_down), (Direction::Up, up, schedule_up)]
+            {
+                let told = line.of(direction).expect("both ways are told").megabits();
+                eprintln!("{direction}: link {truth} Mbit/s, train {told:.2} Mbit/s, {schedule}");
+                assert!(
+                    (told / f64::from(truth) - 1.0).abs() < 0.1,
+                    "{direction}: {told:.2} instead of {truth} Mbit/s"
+                );
+                let flows = &measured.recording.header.flows;
+                let flows: Vec<&FlowSpec> =
+                    flows.iter().filter(|flow| flow.flow_type == "voip" && flow.direction == Some(direction)).collect();
+                assert!(flows.iter().all(|flow| flow.parameters.text("schedule") == Some(schedule)), "{flows:?}");
+                // How many packets a second all streams of the direction send together: six streams, two, or one.
+                let sent: usize = flows.iter().map(|flow| records(&measured, flow).count()).sum();
+                let streams = match schedule {
+                    "full" => 6,
+                    "classes" => 2,
+                    _ => 1,
+                };
+                let due = streams * 470;
+                // Each turn may hold a packet more, as its edges fall between two.
+                assert!((due * 8 / 10..=due + 24).contains(&sent), "{direction}: {sent} packets, {due} are due");
+            }
         }
-    }
+    });
 }

@@ -19,6 +19,7 @@ mod markings;
 mod overview;
 mod page_ecdf;
 mod page_waterfall;
+mod path_hops;
 mod qq;
 mod share;
 mod side_by_side;
@@ -60,6 +61,7 @@ pub const CHARTS: &[&dyn Chart] = &[
     &qq::QuantileQuantile,
     &page_waterfall::PageWaterfall,
     &page_ecdf::PageEcdf,
+    &path_hops::PathHops,
 ];
 
 /// What a page that can be zoomed shows of each run over time, in its order.

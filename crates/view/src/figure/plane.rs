@@ -150,7 +150,7 @@ impl Figure<'_> {
         let apart = segments.iter().flat_map(|[from, to]| [(from.0, Some(from.1)), (to.0, Some(to.1)), (to.0, None)]);
         self.series.push(json!({
             "type": "line", "name": printable(name), "xAxisIndex": panel.0, "yAxisIndex": panel.0,
-            "data": points(&apart.collect::<Vec<_>>()), "symbol": "none", "z": stroke.height, "animation": false,
+            "data": points(&apart.collect::<Vec<_>>()), "symbol": "none", "showSymbol": false, "z": stroke.height, "animation": false,
             "color": stroke.colour, "emphasis": { "disabled": true }, "connectNulls": false,
             "lineStyle": { "color": stroke.colour, "width": stroke.width, "opacity": stroke.opacity, "cap": "butt" },
         }));

@@ -10,6 +10,7 @@ use super::lacking::lacking;
 use super::markup::Markup;
 use super::plot_part::heading;
 use crate::delay_panel::increase;
+use crate::path_lines;
 use crate::rate_panel::direction_word;
 use crate::score_lines;
 use crate::text::{quantile, unknown};
@@ -31,6 +32,9 @@ pub(crate) fn write(page: &mut Markup, run: &Analysis, header: &Header, level: u
         }
         for line in score_lines::lead(run).iter().filter(|line| Some(*line) != run.scores.in_words.as_ref()) {
             page.element("p", &[("class", "score")], &unbroken(line));
+        }
+        for line in path_lines::lead(run) {
+            page.element("p", &[("class", "score")], &unbroken(&line));
         }
         if verdict == Verdict::Valid {
             badge(page, run);

@@ -1,0 +1,182 @@
+//! Where the queue is that grows under load: in a host, between two hops, or where it cannot be told (spec: identify the
+//! bottleneck source).
+
+use rrul_model::flow::Direction;
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::metrics::path_hops::Hop;
+use crate::queue_side::{self, Side};
+
+/// A queue that adds less than this in the middle is none to look for.
+const WORTH_NAMING: Delay = Delay(5_000_000);
+
+/// The verdict of one trace on the queue of its direction.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bottleneck {
+    /// `none`: no queue to speak of; `host`: in the sender; `path`: between the two hops below; `unknown`.
+    pub place: &'static str,
+    /// Median wait on the path in this direction under load, nanoseconds.
+    pub queue_ns: Option<i64>,
+    /// Median wait in the sender's own queue under load, nanoseconds: hop 0.
+    pub host_queue_ns: Option<i64>,
+    /// The last hop that lies before the queue; 0 for the sender.
+    pub after_hop: Option<u8>,
+    /// The first that lies behind it.
+    pub before_hop: Option<u8>,
+    /// Of the hops from that one on whose answers tell, the share that lies behind the queue, too.
+    pub agreeing: Option<f64>,
+    /// The same as a sentence.
+    pub words: String,
+}
+
+/// What the verdict is made of.
+pub(crate) struct Evidence<'a> {
+    pub(crate) direction: Direction,
+    /// Median wait on the path; why it is not known.
+    pub(crate) queue: Result<Delay, String>,
+    /// Median wait in the sender's own queue.
+    pub(crate) host_queue: Option<Delay>,
+    /// Each hop's side, the far end's with them.
+    pub(crate) sides: &'a [(u8, Side)],
+    /// The far end's number.
+    pub(crate) last: u8,
+    pub(crate) hops: &'a [Hop],
+}
+
+impl Evidence<'_> {
+    pub(crate) fn verdict(&self) -> Bottleneck {
+        let mut verdict = Bottleneck {
+            place: "unknown",
+            queue_ns: self.queue.as_ref().ok().map(|queue| queue.0),
+            host_queue_ns: self.host_queue.map(|queue| queue.0),
+            after_hop: None,
+            before_hop: None,
+            agreeing: None,
+            words: String::new(),
+        };
+        let which = match self.direction {
+            Direction::Up => "upload",
+            Direction::Down => "download",
+        };
+        let own = self.host_queue.unwrap_or_default();
+        let on_path = self.queue.as_ref().copied().unwrap_or_default();
+        if own >= WORTH_NAMING && own >= on_path {
+            verdict.place = "host";
+            verdict.words = format!("{which} queue, {}, in {}", milliseconds(own), self.sender());
+            return verdict;
+        }
+        let queue = match &self.queue {
+            Err(reason) => {
+                verdict.words = format!("{which} queue: cannot tell where, because {reason}");
+                return verdict;
+            }
+            Ok(queue) if *queue < WORTH_NAMING => {
+                verdict.place = "none";
+                verdict.words = format!("no {which} queue to speak of: {}", milliseconds(*queue));
+                return verdict;
+            }
+            Ok(queue) => *queue,
+        };
+        match self.locate() {
+            Err(reason) => {
+                verdict.words = format!("{which} queue, {}: cannot tell where, because {reason}", milliseconds(queue));
+            }
+            Ok((after, before)) => {
+                let behind =
+                    |side: Side| self.sides.iter().filter(|(hop, its)| *hop >= before && *its == side).count() as f64;
+                let told = behind(Side::Behind) + behind(Side::Before);
+                verdict.place = "path";
+                (verdict.after_hop, verdict.before_hop) = (Some(after), Some(before));
+                verdict.agreeing = (told > 0.0).then(|| behind(Side::Behind) / told);
+                verdict.words = format!("{which} queue, {}, {}", milliseconds(queue), self.between(after, before));
+            }
+        }
+        verdict
+    }
+
+    fn locate(&self) -> Result<(u8, u8), String> {
+        let far_end = self.sides.iter().find(|(hop, _)| *hop == self.last).map(|(_, side)| *side);
+        match far_end {
+            None => return Err(format!("{} has not answered the trace", self.receiver())),
+            Some(Side::Before) => {
+                return Err("the packets of the trace did not wait in it: the queue treats flows apart".to_owned());
+            }
+            Some(Side::Unclear) => {
+                return Err(format!("what {} answers does not follow the queue closely enough", self.receiver()));
+            }
+            Some(Side::Behind) => {}
+        }
+        let (after, before) = queue_side::between(self.sides, self.last);
+        if after == 0 && before == self.last && self.last > 1 {
+            let answering = self.hops.iter().filter(|hop| !hop.far_end && hop.phases.load.answered > 0).count();
+            return Err(if answering == 0 {
+                "no router on the way answers".to_owned()
+            } else {
+                "what the routers on the way answer does not follow the queue, or follows both directions' alike"
+                    .to_owned()
+            });
+        }
+        Ok((after, before))
+    }
+
+    fn between(&self, after: u8, before: u8) -> String {
+        let place = format!("between {} and {}", self.node(after), self.node(before));
+        let unclear: Vec<u8> = (after + 1..before).collect();
+        let answers = |hop: &u8| self.hops.iter().any(|entry| entry.hop == *hop && entry.phases.load.answered > 0);
+        let (silent, of_one) = (!unclear.iter().any(answers), unclear.len() == 1);
+        let why = match (silent, of_one) {
+            (true, true) => "does not answer",
+            (true, false) => "do not answer",
+            (false, true) => "answers, which does not tell more",
+            (false, false) => "do not tell more",
+        };
+        match unclear[..] {
+            [] if before == self.last && after > 0 => format!("{place}: in the {} network", self.far_side()),
+            [] => place,
+            [one] => format!("{place} (hop {one} {why})"),
+            [first, .., last] => format!("{place} (hops {first} to {last} {why})"),
+        }
+    }
+
+    fn node(&self, number: u8) -> String {
+        if number == 0 {
+            return self.sender().to_owned();
+        }
+        if number == self.last {
+            return self.receiver().to_owned();
+        }
+        let address = self.hops.iter().find(|hop| hop.hop == number).and_then(|hop| hop.addresses.first());
+        let from = if self.direction == Direction::Down { " from the server" } else { "" };
+        match address {
+            Some(address) => format!("hop {number}{from} ({address})"),
+            None => format!("hop {number}{from}"),
+        }
+    }
+
+    fn sender(&self) -> &'static str {
+        match self.direction {
+            Direction::Up => "this host",
+            Direction::Down => "the server's host",
+        }
+    }
+
+    fn far_side(&self) -> &'static str {
+        match self.direction {
+            Direction::Up => "server's",
+            Direction::Down => "client's",
+        }
+    }
+
+    fn receiver(&self) -> &'static str {
+        match self.direction {
+            Direction::Up => "the server",
+            Direction::Down => "this host",
+        }
+    }
+}
+
+fn milliseconds(delay: Delay) -> String {
+    let value = delay.milliseconds();
+    if value < 10.0 { format!("{value:.1} ms") } else { format!("{value:.0} ms") }
+}

@@ -1,0 +1,162 @@
+//! The hops of a path: who answers from each, how often and after what time, idle and under load.
+
+use std::collections::BTreeMap;
+
+use rrul_model::phase::Phase;
+use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::analysis::DelayPoint;
+use crate::by_phase::ByPhase;
+use crate::metrics::path_packets::{FULL_HOP_LIMIT, Packet, Traced};
+use crate::queue_side::Side;
+use crate::statistics::percentile::{DelayStatistics, percentile};
+
+/// One hop: a router, or the far end.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Hop {
+    /// Counted from the sender, from 1.
+    pub hop: u8,
+    /// Whether it is the other end of the test.
+    pub far_end: bool,
+    /// Where its answers came from, the most frequent first; empty when nobody answered or addresses are not told.
+    pub addresses: Vec<String>,
+    /// Packets and answers by phase.
+    pub phases: ByPhase<HopAnswers>,
+    /// Median round trip under load less the 5th percentile of the idle line, nanoseconds; only what the same address has
+    /// answered in both.
+    pub queueing_ns: Option<i64>,
+    /// On which side of the queue of the trace's direction it lies: `before`, `behind`; `None` where its answers do not tell.
+    pub side: Option<&'static str>,
+    /// Round trips over time, by the client's clock; lost ones without a delay.
+    #[serde(skip)]
+    pub series: Vec<DelayPoint>,
+}
+
+/// Packets to one hop in one phase. Hosts on the way answer as often as they please: what is not answered is not lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct HopAnswers {
+    /// Packets sent.
+    pub sent: u64,
+    /// Of those, answered.
+    pub answered: u64,
+    /// Round trips of the answers.
+    pub round_trip: Option<DelayStatistics>,
+}
+
+impl Side {
+    /// The word used in data.
+    pub(crate) fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Before => Some("before"),
+            Self::Behind => Some("behind"),
+            Self::Unclear => None,
+        }
+    }
+}
+
+/// Packets by the hop that they were meant for; those for the far end bear the number behind the last router.
+pub(crate) struct ByHop<'a> {
+    pub(crate) hops: BTreeMap<u8, Vec<&'a Packet>>,
+    /// The far end's number.
+    pub(crate) last: u8,
+}
+
+impl<'a> ByHop<'a> {
+    /// `routers` lie between both ends.
+    pub(crate) fn of(traced: &'a Traced, routers: Option<u8>, plain: u8) -> Self {
+        // Where the far end has not told, whoever is the furthest that answered is the last that is known.
+        let furthest = || {
+            let answered = traced.packets.iter().filter(|packet| packet.answer.is_some_and(|one| !one.is_far_ends()));
+            answered.map(|packet| packet.hop_limit).filter(|limit| *limit < FULL_HOP_LIMIT).max().unwrap_or(0)
+        };
+        let last = routers.unwrap_or_else(furthest).saturating_add(1);
+        let mut hops: BTreeMap<u8, Vec<&Packet>> = BTreeMap::new();
+        for packet in traced.packets.iter().filter(|packet| packet.octet == plain && packet.length < 300) {
+            let from_far_end = packet.answer.is_some_and(|answer| answer.is_far_ends());
+            if from_far_end || packet.hop_limit >= FULL_HOP_LIMIT {
+                hops.entry(last).or_default().push(packet);
+            } else if packet.hop_limit < last {
+                hops.entry(packet.hop_limit).or_default().push(packet);
+            }
+        }
+        Self { hops, last }
+    }
+}
+
+/// What an idle round trip to an address takes: in the middle, and at least.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Baseline {
+    pub(crate) median: Delay,
+    pub(crate) p5: Delay,
+}
+
+/// The baselines of one hop by address: of the idle phase, or where it has not answered then, of the survey before it, of
+/// the time after the load.
+pub(crate) fn baselines(packets: &[&Packet], phase: impl Fn(TestTime) -> Option<Phase>) -> BTreeMap<u16, Baseline> {
+    let mut trips: BTreeMap<u16, [Vec<Delay>; 3]> = BTreeMap::new();
+    for packet in packets {
+        let Some(answer) = packet.answer else { continue };
+        let place = match phase(packet.at) {
+            Some(Phase::Idle) => 0,
+            Some(Phase::Before) => 1,
+            Some(Phase::After) => 2,
+            _ => continue,
+        };
+        trips.entry(answer.source).or_default()[place].push(answer.round_trip);
+    }
+    let baseline = |trips: [Vec<Delay>; 3]| {
+        let mut trips = trips.into_iter().find(|trips| !trips.is_empty())?;
+        trips.sort_unstable();
+        Some(Baseline { median: percentile(&trips, 0, 500)?, p5: percentile(&trips, 0, 50)? })
+    };
+    trips.into_iter().filter_map(|(source, trips)| Some((source, baseline(trips)?))).collect()
+}
+
+/// One hop from the packets that were meant for it.
+pub(crate) fn hop(
+    number: u8,
+    last: u8,
+    packets: &[&Packet],
+    traced: &Traced,
+    side: Side,
+    phase: impl Fn(TestTime) -> Option<Phase>,
+) -> Hop {
+    let phases = ByPhase::each(|wanted| {
+        let ours = || packets.iter().filter(|packet| phase(packet.at) == Some(wanted));
+        let trips: Vec<Delay> = ours().filter_map(|packet| Some(packet.answer?.round_trip)).collect();
+        let (sent, answered) = (ours().count() as u64, trips.len() as u64);
+        HopAnswers { sent, answered, round_trip: DelayStatistics::of(trips, 0) }
+    });
+    let mut seen: BTreeMap<u16, usize> = BTreeMap::new();
+    for answer in packets.iter().filter_map(|packet| packet.answer) {
+        *seen.entry(answer.source).or_default() += 1;
+    }
+    let mut seen: Vec<(u16, usize)> = seen.into_iter().collect();
+    seen.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let addresses = seen.iter().filter_map(|(source, _)| traced.addresses.get(source).cloned()).collect();
+    let series =
+        packets.iter().map(|packet| DelayPoint { at: packet.at, delay: packet.answer.map(|one| one.round_trip) });
+    Hop {
+        hop: number,
+        far_end: number == last,
+        addresses,
+        phases,
+        queueing_ns: queueing(packets, &phase),
+        side: side.word(),
+        series: series.collect(),
+    }
+}
+
+fn queueing(packets: &[&Packet], phase: &impl Fn(TestTime) -> Option<Phase>) -> Option<i64> {
+    let baselines = baselines(packets, phase);
+    let loaded = packets.iter().filter(|packet| phase(packet.at) == Some(Phase::Load));
+    let above = |packet: &&Packet| {
+        let answer = packet.answer?;
+        Some(answer.round_trip.0 - baselines.get(&answer.source)?.p5.0)
+    };
+    let mut above: Vec<i64> = loaded.filter_map(above).collect();
+    above.sort_unstable();
+    percentile(&above, 0, 500)
+}

@@ -1,0 +1,40 @@
+//! What the kernels at both ends said of the test's connections, brought together once for all that looks at it.
+
+use foldhash::{HashMap, HashMapExt};
+use rrul_model::flow::FlowId;
+use rrul_model::observation::{ObservationPoint, TcpInfo};
+use rrul_model::recording::Recording;
+use rrul_model::time::Window;
+
+/// Readings of `TCP_INFO` by end and connection.
+#[derive(Debug)]
+pub(crate) struct TcpReadings([HashMap<FlowId, Vec<TcpInfo>>; 2]);
+
+impl TcpReadings {
+    /// Those of a recording.
+    pub(crate) fn of(recording: &Recording) -> Self {
+        let gather = |point| {
+            let mut readings: HashMap<FlowId, Vec<TcpInfo>> = HashMap::new();
+            for row in recording.tables_of(point).flat_map(|tables| tables.tcp_info.rows()) {
+                readings.entry(row.flow).or_default().push(row);
+            }
+            for rows in readings.values_mut() {
+                rows.sort_by_key(|row| row.at);
+            }
+            readings
+        };
+        Self([ObservationPoint::Client, ObservationPoint::Server].map(gather))
+    }
+
+    /// Of one connection at one end, in the order of that host's time; empty when it was never read there.
+    pub(crate) fn at(&self, point: ObservationPoint, flow: FlowId) -> &[TcpInfo] {
+        self.0[point as usize].get(&flow).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Those of these readings that were taken within `window`.
+pub(crate) fn within(readings: &[TcpInfo], window: Window) -> &[TcpInfo] {
+    let from = readings.partition_point(|row| row.at < window.from);
+    let to = readings.partition_point(|row| row.at < window.to);
+    readings.get(from..to).unwrap_or_default()
+}

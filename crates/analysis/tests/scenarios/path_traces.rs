@@ -1,0 +1,185 @@
+//! Path traces whose truth is known by construction: two routers, the queue behind the first.
+
+use rrul_analysis::metrics::path_trace::PathTrace;
+use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
+use rrul_model::observation::{FlowEventKind, PathAnswer, PathProbe, PathQuote, ProbeStamped};
+use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
+
+use crate::builder::{Client, MS, SECOND, Scenario};
+
+/// EF with ECT(1).
+const MARKED: u8 = 0xb9;
+const FULL: u8 = 64;
+const EXCEEDED: u8 = 11;
+
+/// What both ways together wait at a moment: half of it each.
+fn waits(at: i64) -> i64 {
+    let into = at - 5 * SECOND;
+    if (0..10 * SECOND).contains(&into) { 60 * MS + into / 50 % (60 * MS) } else { 0 }
+}
+
+/// Who answers.
+#[derive(Clone, Copy, PartialEq)]
+enum Routers {
+    Both,
+    /// The second from another address since the middle of the load, and a longer way.
+    Changing,
+    None,
+}
+
+struct Trace<'a> {
+    scenario: &'a mut Scenario,
+    flow: FlowId,
+    sequence: u32,
+}
+
+impl Trace<'_> {
+    /// A packet, and after so long its answer; `None` for none.
+    fn packet(&mut self, at: i64, (hop_limit, octet, length): (u8, u8, u16), answer: Option<(i64, PathAnswer)>) -> u32 {
+        let (flow, sequence) = (self.flow, self.sequence);
+        self.sequence += 1;
+        let sent = TestTime(at);
+        self.scenario.observe(Client, at, PathProbe { flow, sequence, sent, hop_limit, octet, length });
+        if let Some((after, answer)) = answer {
+            let received = TestTime(at + after);
+            self.scenario.observe(Client, at, PathAnswer { flow, sequence, received, ..answer });
+        }
+        sequence
+    }
+
+    fn quote(&mut self, sequence: u32, at: i64, octet: u8) {
+        self.scenario.observe(Client, at, PathQuote { flow: self.flow, sequence, octet, hop_limit: 1 });
+    }
+}
+
+fn from(source: u16, kind: u8, left: u8) -> PathAnswer {
+    PathAnswer {
+        flow: FlowId(0),
+        sequence: 0,
+        received: TestTime(0),
+        source,
+        kind,
+        code: 0,
+        mtu: 0,
+        held: Delay(0),
+        left,
+    }
+}
+
+/// A trace up beside probes: hop 1 takes 2 ms, hop 2 takes 4 ms and what waits, the far end 20 ms and what waits.
+fn scenario(routers: Routers, waits: impl Fn(i64) -> i64) -> Scenario {
+    let mut scenario = Scenario::new();
+    let probe = scenario.udp_probe(AddressFamily::Ipv4);
+    scenario.probes(probe, |at| Some(20 * MS + waits(at)));
+    let family = AddressFamily::Ipv4;
+    let flow = scenario.flow("path_trace", Component::Analysis, Some(Direction::Up), family, Scenario::ALL);
+    for (number, address) in [(1, "192.0.2.1"), (2, "192.0.2.2"), (3, "192.0.2.99"), (4, "198.51.100.2")] {
+        scenario.event(Client, flow, SECOND, FlowEventKind::HopAddress, &format!("{number} {address}"));
+    }
+    scenario.event(Client, flow, 0, FlowEventKind::Uses, "quoted headers");
+    let mut trace = Trace { scenario: &mut scenario, flow, sequence: 0 };
+    for second in 0..20_i64 {
+        let at = second * SECOND + 100 * MS;
+        let octet = if second == 1 || second == 3 { MARKED } else { 0 };
+        let changed = routers == Routers::Changing && second >= 10;
+        let answers = routers != Routers::None;
+        let hop_1 = trace.packet(at, (1, octet, 120), answers.then_some((2 * MS, from(1, EXCEEDED, 0))));
+        let second_router = if changed { from(4, EXCEEDED, 0) } else { from(2, EXCEEDED, 0) };
+        let longer = if changed { 30 * MS } else { 0 };
+        let when = at + 300 * MS;
+        let hop_2 =
+            trace.packet(when, (2, octet, 121), answers.then_some((4 * MS + longer + waits(when), second_router)));
+        let when = at + 600 * MS;
+        let left = if changed { 61 } else { 62 };
+        let end = trace.packet(when, (FULL, octet, 122), Some((20 * MS + longer + waits(when), from(3, 0, left))));
+        if octet == MARKED {
+            trace.quote(hop_1, at, MARKED);
+            trace.quote(hop_2, at, 0x01);
+            trace.quote(end, at, 0x02);
+        }
+    }
+    scenario
+}
+
+fn only(scenario: &Scenario) -> PathTrace {
+    let traces = scenario.analyze().path_traces;
+    let [trace] = &traces[..] else { panic!("{} traces", traces.len()) };
+    trace.clone()
+}
+
+#[test]
+fn the_queue_lies_between_the_last_hop_that_does_not_show_it_and_the_first_that_does() {
+    let trace = only(&scenario(Routers::Both, waits));
+    let found = &trace.bottleneck;
+    assert_eq!((found.place, found.after_hop, found.before_hop), ("path", Some(1), Some(2)), "{}", found.words);
+    assert!(found.words.ends_with(" ms, between hop 1 (192.0.2.1) and hop 2 (192.0.2.2)"), "{}", found.words);
+    assert_eq!((trace.routers, trace.hops.len(), trace.strays), (Some(2), 3, 0));
+    let sides: Vec<_> = trace.hops.iter().map(|hop| (hop.hop, hop.far_end, hop.side)).collect();
+    assert_eq!(sides, [(1, false, Some("before")), (2, false, Some("behind")), (3, true, Some("behind"))]);
+    let idle = trace.hops[1].phases.idle;
+    assert_eq!((idle.sent, idle.answered, idle.round_trip.unwrap().p50), (3, 3, Some(Delay(4 * MS))));
+    assert_eq!(trace.hops[0].queueing_ns, Some(0));
+}
+
+#[test]
+fn who_rewrites_markings_shows_in_what_is_quoted_on_the_idle_line() {
+    let trace = only(&scenario(Routers::Both, waits));
+    let changes: Vec<_> = trace
+        .remarkings
+        .iter()
+        .map(|one| format!("{} {} {} {} {}", one.what, one.from, one.to, one.after_hop, one.seen_at_hop))
+        .collect();
+    assert_eq!(changes, ["dscp EF BE 1 2", "ecn ECT(1) ECT(0) 2 3"]);
+}
+
+#[test]
+fn without_a_queue_there_is_none_and_without_answers_it_cannot_be_told_where() {
+    let found = only(&scenario(Routers::Both, |_| 0)).bottleneck;
+    assert_eq!((found.place, found.after_hop), ("none", None), "{}", found.words);
+    let found = only(&scenario(Routers::None, waits)).bottleneck;
+    assert_eq!(found.place, "unknown", "{}", found.words);
+    assert!(found.words.contains("cannot tell where, because no router on the way answers"), "{}", found.words);
+}
+
+#[test]
+fn a_queue_within_the_sender_is_its_own() {
+    let mut scenario = scenario(Routers::Both, |_| 0);
+    let flow = scenario.recording.header.flows[0].id;
+    for sequence in 0..1000 {
+        let at = 10 * MS + i64::from(sequence) * 20 * MS;
+        let lay = if (5 * SECOND..15 * SECOND).contains(&at) { 8 * MS } else { 0 };
+        scenario.observe(Client, at, ProbeStamped { flow, sequence, sent: TestTime(at + lay) });
+    }
+    let found = only(&scenario).bottleneck;
+    assert_eq!((found.place, found.host_queue_ns), ("host", Some(8 * MS)), "{}", found.words);
+    assert_eq!(found.words, "upload queue, 8.0 ms, in this host");
+}
+
+#[test]
+fn a_route_that_changes_is_told_and_answers_of_its_routers_are_held_against_their_own_idle_time() {
+    let trace = only(&scenario(Routers::Changing, waits));
+    assert_eq!(trace.route_changes.len(), 1);
+    assert_eq!((trace.route_changes[0].at_ns, trace.route_changes[0].routers), (10 * SECOND + 700 * MS, 3));
+    let found = &trace.bottleneck;
+    let holds = found.after_hop.is_none_or(|hop| hop <= 1) && found.before_hop.is_none_or(|hop| hop >= 2);
+    assert!(holds, "{}", found.words);
+}
+
+#[test]
+fn answers_about_nothing_are_counted_and_change_nothing() {
+    let whole = scenario(Routers::Both, waits);
+    let mut disturbed = scenario(Routers::Both, waits);
+    let flow = disturbed.recording.header.flows[1].id;
+    for second in 0..20 {
+        let received = TestTime(second * SECOND + 900 * MS);
+        let stray = PathAnswer { flow, sequence: u32::MAX, received, ..from(2, EXCEEDED, 0) };
+        disturbed.observe(Client, received.0, stray);
+        // A second answer to a packet that was answered, an hour late and from elsewhere.
+        let late = PathAnswer { sequence: 0, received: TestTime(3_600 * SECOND), ..stray };
+        disturbed.observe(Client, received.0, late);
+    }
+    let (whole, disturbed) = (only(&whole), only(&disturbed));
+    assert_eq!(disturbed.strays, 40);
+    assert_eq!((disturbed.hops, disturbed.bottleneck), (whole.hops, whole.bottleneck));
+}

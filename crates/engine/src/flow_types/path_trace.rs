@@ -1,0 +1,125 @@
+//! Path trace: packets that expire at each router on the way, all the time, and what the routers answer (spec: the equivalent
+//! of tcptraceroute or mtr, continuously in both directions, to identify the bottleneck).
+//!
+//! Towards the server the client sends; towards the client the server does, to the address from which the client has greeted.
+
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
+use rrul_model::units::BitRate;
+use socket2::Socket;
+
+use super::{at_once, udp_probe};
+use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::path_tracing::{self, Mirror, Trace};
+use crate::socket::options;
+
+/// Routers answer about once a second (Linux: icmp_ratelimit).
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Packets in an interval at most: thirty hops, the far end, the search for the path MTU.
+const MOST_PACKETS: f64 = 32.0;
+/// As many as most paths have routers, the far end with them.
+const USUAL_PACKETS: f64 = 10.0;
+/// Octets of UDP payload of the middle one of them.
+const USUAL_PAYLOAD: u64 = 96;
+
+/// The flow type.
+#[derive(Debug)]
+pub struct PathTrace;
+
+/// Its name.
+pub(crate) const NAME: &str = "path_trace";
+
+/// The parameter that says what it may take of the line.
+pub(crate) const RATE: &str = "rate";
+
+/// How often every hop gets a packet, and what all of them together may take.
+pub(crate) fn pace(spec: &FlowSpec) -> (Duration, Option<BitRate>) {
+    (spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL), spec.parameters.rate(RATE))
+}
+
+impl FlowType for PathTrace {
+    fn words(&self) -> &'static FlowTypeWords {
+        &FlowTypeWords {
+            name: NAME,
+            about: "UDP packets that expire at each router on the way: where delay rises under load, where markings change",
+            directed: true,
+            parameters: &[
+                ParameterWord {
+                    name: "interval",
+                    kind: ParameterKind::Duration,
+                    about: "one packet to every hop in each; default 1s, least 200ms",
+                },
+                ParameterWord {
+                    name: RATE,
+                    kind: ParameterKind::Rate,
+                    about: "what its packets, and the answers to them, may take of either direction: on a slow line the \
+                        interval grows; default all traces together 1 % of the slower direction, as a short train of packets \
+                        tells it",
+                },
+            ],
+        }
+    }
+
+    fn server_part(&self) -> ServerPart {
+        ServerPart::PathTrace
+    }
+
+    fn packets_per_second(&self, spec: &FlowSpec) -> f64 {
+        MOST_PACKETS / pace(spec).0.as_secs_f64()
+    }
+
+    fn constant_rate(&self, spec: &FlowSpec) -> f64 {
+        let (interval, most) = pace(spec);
+        let rate = USUAL_PACKETS / interval.as_secs_f64() * udp_probe::packet_bits(spec, USUAL_PAYLOAD);
+        most.map_or(rate, |most| rate.min(most.0 as f64))
+    }
+
+    fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
+        let opened = at_once::open_all(specs, initiation, open);
+        if opened.is_empty() {
+            return Vec::new();
+        }
+        let flows: Vec<FlowSpec> = opened.iter().map(|(spec, _)| spec.clone()).collect();
+        let of_thread = initiation.clone();
+        let spawned = Builder::new().name("path_trace".to_owned()).spawn(move || run(opened, &of_thread));
+        match spawned {
+            Ok(thread) => vec![thread],
+            Err(error) => {
+                for spec in &flows {
+                    initiation.end.failed(spec, format!("cannot start a thread: {error}"));
+                }
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// A greeted socket that is told with what hop limit packets come.
+fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<Socket, String> {
+    let socket = udp_probe::open(spec, initiation)?;
+    options::receive_hop_limit(&socket, spec.family).map_err(|error| format!("no hop limits are told: {error}"))?;
+    Ok(socket)
+}
+
+fn run(opened: Vec<(FlowSpec, Socket)>, initiation: &Initiation) {
+    let end = Arc::clone(&initiation.end);
+    let Some(clock) = end.wait_for_begin() else { return };
+    let (mut traces, mut mirrors) = (Vec::new(), Vec::new());
+    for (spec, socket) in opened {
+        if spec.direction == Some(Direction::Down) {
+            let (flow, octet, until) = (spec.id, spec.class.octet(), spec.window.to);
+            mirrors.push(Mirror { flow, octet, token: initiation.token, socket, until });
+            continue;
+        }
+        match Trace::new(&spec, initiation.token, initiation.seed_for(&spec), pace(&spec), socket, || true) {
+            Ok(trace) => traces.push(trace),
+            Err(reason) => end.failed(&spec, reason),
+        }
+    }
+    path_tracing::run(&end, clock, traces, &mirrors);
+}

@@ -1,0 +1,113 @@
+//! Path traces: packets that expire on the way, and who says so. The loop that both ends run.
+//!
+//! What hosts on the way answer is read from the socket's error queue, which takes no privilege; with CAP_NET_RAW from a raw
+//! socket instead, which sees the header that is quoted, and packets of which a router quotes no more than the ports.
+
+mod mirror;
+mod trace;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rrul_model::flow::AddressFamily;
+use rrul_model::observation::FlowEventKind;
+
+use crate::clock::{RawTime, TestClock, WallClock};
+use crate::scheduling;
+use crate::socket::icmp::IcmpSocket;
+use crate::socket::wait::WaitSet;
+use crate::test_end::{PATIENCE, TestEnd};
+pub(crate) use mirror::Mirror;
+use trace::HopAnswer;
+pub(crate) use trace::Trace;
+
+/// Rows of one trace between two collections: 30 hops, each sent, stamped, answered and quoted, for a few seconds.
+const ROWS: usize = 1024;
+
+/// After the last packet answers are read for this long.
+const LINGERING: Duration = Duration::from_millis(300);
+
+/// How often a host that only answers greets: a NAT may close a way on which nothing has left for 30 s.
+const KEEPING_OPEN: Duration = Duration::from_secs(10);
+
+/// Sends these traces and answers those of the other end until their time is over. A thread of its own runs it.
+pub(crate) fn run(end: &TestEnd, clock: TestClock, mut traces: Vec<Trace>, mirrors: &[Mirror]) {
+    scheduling::prompt_timers();
+    let mut notebook = end.observer.notebook(ROWS * traces.len().max(1));
+    let mut icmp = hear_icmp(end, &mut traces);
+    let mut waiting = WaitSet::default();
+    for trace in &traces {
+        waiting.add_readable(trace);
+    }
+    for mirror in mirrors {
+        waiting.add_readable(&mirror.socket);
+    }
+    for icmp in &icmp {
+        waiting.add_readable(icmp);
+    }
+    let mut wall = WallClock::new();
+    let last = traces.iter().map(|trace| trace.until).chain(mirrors.iter().map(|mirror| mirror.until)).max();
+    let Some(last) = last.map(|last| last + LINGERING) else { return };
+    let mut next_greeting = clock.now() + KEEPING_OPEN;
+    while !end.is_stopped() && clock.now() < last {
+        let due = traces.iter().filter_map(Trace::due).min().unwrap_or(last);
+        let left = Duration::from_nanos(u64::try_from(due.since(clock.now()).0).unwrap_or(0));
+        // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
+        if waiting.wait(left.min(PATIENCE)).is_err() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        wall.refresh(RawTime::now());
+        for icmp in &mut icmp {
+            icmp.hear(|heard| {
+                let quote = &heard.error.quote;
+                let to = SocketAddr::new(quote.destination, quote.destination_port);
+                let Some(trace) = traces.iter_mut().find(|trace| trace.sends(quote.source_port, to)) else { return };
+                let answer = HopAnswer {
+                    source: heard.source,
+                    stamp: heard.stamp,
+                    kind: heard.error.kind,
+                    code: heard.error.code,
+                    mtu: heard.error.mtu,
+                    payload: quote.payload,
+                    header: Some((quote.payload_length, quote.octet, quote.hop_limit)),
+                };
+                trace.hop_answered(&answer, end, clock, &wall, &mut notebook);
+            });
+        }
+        for trace in &mut traces {
+            trace.read_socket(end, clock, &wall, &mut notebook);
+            trace.send_due(clock, &mut notebook);
+        }
+        for mirror in mirrors {
+            mirror.answer_all(clock, &wall);
+        }
+        if clock.now() >= next_greeting {
+            for mirror in mirrors {
+                mirror.greet();
+            }
+            next_greeting = clock.now() + KEEPING_OPEN;
+        }
+    }
+}
+
+/// Opens the raw sockets that these traces can use, where that is allowed, and notes what each goes by.
+fn hear_icmp(end: &TestEnd, traces: &mut [Trace]) -> Vec<IcmpSocket> {
+    let mut icmp = Vec::new();
+    for family in AddressFamily::ALL {
+        let mut ours = traces.iter_mut().filter(|trace| trace.family == family).peekable();
+        if ours.peek().is_none() {
+            continue;
+        }
+        let opened = IcmpSocket::open(family);
+        for trace in ours {
+            trace.heard = opened.is_ok();
+            let how = match &opened {
+                Ok(_) => "quoted headers".to_owned(),
+                Err(error) => format!("the error queue, without quoted headers: raw socket: {error}"),
+            };
+            end.event(trace.flow, FlowEventKind::Uses, how);
+        }
+        icmp.extend(opened);
+    }
+    icmp
+}

@@ -1,0 +1,57 @@
+//! The far end of a path trace: what reaches it is answered.
+
+use rrul_model::flow::FlowId;
+use rrul_model::time::TestTime;
+use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
+use rrul_proto::token::Token;
+use socket2::Socket;
+
+use crate::clock::{TestClock, WallClock};
+use crate::socket::datagram;
+
+/// The far end of a trace: this host answers.
+pub(crate) struct Mirror {
+    pub(crate) flow: FlowId,
+    pub(crate) octet: u8,
+    pub(crate) token: Token,
+    pub(crate) socket: Socket,
+    pub(crate) until: TestTime,
+}
+
+impl Mirror {
+    /// Answers every packet that is there.
+    pub(super) fn answer_all(&self, clock: TestClock, wall: &WallClock) {
+        let mut octets = [0; 2048];
+        while let Ok(Some(_)) = datagram::receive_aftermath(&self.socket) {}
+        while let Ok(Some(datagram)) = datagram::receive(&self.socket, &mut octets) {
+            let received = datagram.stamp.map_or_else(|| clock.now(), |stamp| clock.at(wall.raw(stamp)));
+            let kept = &octets[..datagram.length.min(octets.len())];
+            let Ok(packet) = TestPacket::read(kept) else { continue };
+            if (packet.kind, packet.flow, packet.token) != (Kind::Trace, self.flow.0, self.token) {
+                continue;
+            }
+            let reply = TestPacket {
+                kind: Kind::TraceReply,
+                octet_received: datagram.octet.unwrap_or(0),
+                reflector_count: u32::from(datagram.hop_limit.unwrap_or(0)),
+                t2: received.0,
+                t3: clock.now().0,
+                ..packet
+            };
+            // An answer is short, whatever the packet was: how much the way back carries is not what is asked.
+            if reply.write(&mut octets[..LEAST_OCTETS]).is_ok() {
+                let _ = datagram::send(&self.socket, &octets[..LEAST_OCTETS]);
+            }
+        }
+    }
+
+    /// Keeps the way open.
+    pub(super) fn greet(&self) {
+        let mut octets = [0; LEAST_OCTETS];
+        let greeting = TestPacket::request(Kind::Greeting, self.flow.0, self.octet, self.token, 0, 0);
+        if greeting.write(&mut octets).is_ok() {
+            // One that does not leave is as one that is lost: another will follow.
+            let _ = datagram::send(&self.socket, &octets);
+        }
+    }
+}

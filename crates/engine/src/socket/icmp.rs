@@ -1,0 +1,89 @@
+//! A raw socket that hears the ICMP messages of this host: what they quote of packets is not told to anybody else.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rrul_model::flow::AddressFamily;
+use rrul_proto::icmp_error::{self, IcmpError};
+use socket2::{Protocol, Socket, Type};
+
+use super::{datagram, options};
+
+/// ICMPv6 types 0 to 255, of which a set bit keeps one out (RFC 3542 §3.2); and its option, which libc does not name.
+const ICMP6_FILTER: libc::c_int = 1;
+/// Likewise for ICMP types 0 to 31, from linux/icmp.h.
+const ICMP_FILTER: libc::c_int = 1;
+
+/// Hears the messages of one family that quote packets.
+#[derive(Debug)]
+pub struct IcmpSocket {
+    socket: Socket,
+    family: AddressFamily,
+    octets: Box<[u8; 2048]>,
+}
+
+/// A message and what the kernel knows of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Heard<'a> {
+    /// Who sent it.
+    pub source: Option<IpAddr>,
+    /// The kernel's receive stamp, wall clock, nanoseconds.
+    pub stamp: Option<i64>,
+    /// What it says.
+    pub error: IcmpError<'a>,
+}
+
+impl AsFd for IcmpSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl IcmpSocket {
+    /// Takes CAP_NET_RAW.
+    ///
+    /// # Errors
+    /// As socket(2): most programs may not.
+    pub fn open(family: AddressFamily) -> io::Result<Self> {
+        let protocol = match family {
+            AddressFamily::Ipv4 => Protocol::ICMPV4,
+            AddressFamily::Ipv6 => Protocol::ICMPV6,
+        };
+        let socket = Socket::new(options::domain(family), Type::RAW, Some(protocol))?;
+        socket.set_nonblocking(true)?;
+        options::stamp_received(&socket)?;
+        match family {
+            AddressFamily::Ipv4 => {
+                let kept: u32 = 1 << 3 | 1 << 11 | 1 << 12;
+                options::set(&socket, libc::SOL_RAW, ICMP_FILTER, !kept)?;
+            }
+            AddressFamily::Ipv6 => {
+                let mut kept_out = [u32::MAX; 8];
+                kept_out[0] = !(1 << 1 | 1 << 2 | 1 << 3 | 1 << 4);
+                options::set(&socket, libc::IPPROTO_ICMPV6, ICMP6_FILTER, kept_out)?;
+            }
+        }
+        Ok(Self { socket, family, octets: Box::new([0; 2048]) })
+    }
+
+    /// Which family's.
+    pub fn family(&self) -> AddressFamily {
+        self.family
+    }
+
+    /// Hands over every message that has come and can be read.
+    pub fn hear(&mut self, mut take: impl FnMut(Heard<'_>)) {
+        while let Ok(Some(found)) = datagram::receive(&self.socket, &mut self.octets[..]) {
+            let octets = &self.octets[..found.length.min(self.octets.len())];
+            let error = match self.family {
+                AddressFamily::Ipv4 => icmp_error::read_ipv4(octets),
+                AddressFamily::Ipv6 => icmp_error::read_ipv6(octets),
+            };
+            let source = found.source.map(|source| source.ip()).filter(|ip| *ip != IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+            if let Some(error) = error {
+                take(Heard { source, stamp: found.stamp, error });
+            }
+        }
+    }
+}

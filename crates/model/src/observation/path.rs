@@ -1,0 +1,66 @@
+//! What is observed of path traces: packets that expire on the way, and who says so (spec: the equivalent of mtr).
+
+use serde::{Deserialize, Serialize};
+
+use super::columns::{Column, table};
+use crate::flow::FlowId;
+use crate::time::TestTime;
+use crate::units::Delay;
+
+table! {
+    /// A packet of a path trace handed to the kernel. Its kernel stamp stands in [`ProbeStamped`](super::ProbeStamped).
+    PathProbe in PathProbeTable {
+        /// The flow.
+        flow: FlowId,
+        /// Its number within the flow, from 0.
+        sequence: u32,
+        /// Stamp taken just before the send call.
+        sent: TestTime,
+        /// The TTL or hop limit that it was sent with: how many hops it may pass.
+        hop_limit: u8,
+        /// Traffic-class octet that it was sent with.
+        octet: u8,
+        /// Octets of the IP packet, which may not be fragmented.
+        length: u16,
+    }
+}
+
+table! {
+    /// A packet of a path trace was answered: by a host on the way with ICMP, or by the far end.
+    PathAnswer in PathAnswerTable {
+        /// The flow.
+        flow: FlowId,
+        /// Which packet.
+        sequence: u32,
+        /// The kernel's receive stamp, or the program's where the kernel gave none.
+        received: TestTime,
+        /// Number of the address that it came from; the flow's events tell the addresses. 0 where it is not known.
+        source: u16,
+        /// ICMP type; 0, which ICMP says of no UDP packet, for the far end's own answer.
+        kind: u8,
+        /// ICMP code.
+        code: u8,
+        /// The MTU that the message names, octets; 0 when it names none.
+        mtu: u32,
+        /// How long the far end held the packet; 0 of others.
+        held: Delay,
+        /// The TTL or hop limit with which the packet reached the far end; 0 where it is not known.
+        left: u8,
+    }
+}
+
+table! {
+    /// The header of a packet as an ICMP message quotes it: how it looked when it reached the host that answered.
+    ///
+    /// Only hosts that may open raw sockets (CAP_NET_RAW) see it.
+    PathQuote in PathQuoteTable {
+        /// The flow.
+        flow: FlowId,
+        /// Which packet.
+        sequence: u32,
+        /// Traffic-class octet.
+        octet: u8,
+        /// TTL or hop limit; more than 1 where a hop before did not count.
+        hop_limit: u8,
+    }
+}
