@@ -157,8 +157,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         host_series: host_series::host_series(recording, offset.as_ref()),
         ..described(recording)
     };
-    analysis.path_traces =
-        path_trace::path_traces(recording, &analysis.one_way_delay, offset.as_ref(), &analysis.hosts, &judgement);
+    analysis.path_traces = path_trace::path_traces(recording, &legs, offset.as_ref(), &analysis.hosts, &judgement);
     analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, scored_load, end - waiting_time);
     let packets = packets.as_slice();
     analysis.saturation = saturation::saturations(recording, &tcp, &analysis, &rates, packets);

@@ -43,6 +43,7 @@ pub mod metric_list;
 pub mod metric_word;
 pub mod metrics;
 mod queue_side;
+mod queue_waits;
 mod recorded_time;
 pub mod run_confidence;
 pub mod score;

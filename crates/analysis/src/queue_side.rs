@@ -4,39 +4,26 @@
 //! before the queue does not show it, one of a host behind it does, moment by moment. Which way the answer comes back is not
 //! known, so it may have waited in the other direction's queue, too, or not: that is left open for every host.
 
-/// Between which waits the truth lies, milliseconds: test packets tell those of moments before and after.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Span {
-    pub(crate) low: f64,
-    pub(crate) high: f64,
-}
+use crate::queue_waits::Span;
 
-impl Span {
-    fn middle(self) -> f64 {
-        f64::midpoint(self.low, self.high)
-    }
-}
-
-/// What one answer took, and what the queues held at that moment, milliseconds.
+/// What one answer took, and what the queues held on its way, milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Reading {
     /// Above what the same host's answers take on the idle line.
     pub(crate) excess: f64,
-    /// The wait in the queue of the trace's own direction as the packet was sent.
+    /// The wait in the queue of the trace's own direction for what was sent when the packet was.
     pub(crate) forward: Span,
-    /// The wait in the queue of the other direction as the answer found it: when the packet had not waited before it was
-    /// answered, and when it had.
-    pub(crate) back: [Span; 2],
+    /// The wait in the queue of the other direction for what arrived when the answer did.
+    pub(crate) back: Span,
 }
 
 impl Reading {
     /// By how much these waits fail to explain it: the forward queue's if it lies `behind`, the other's if it waited `back`.
     fn missed(&self, behind: bool, back: bool) -> f64 {
         let there = if behind { self.forward } else { Span::default() };
-        let returning = if back { self.back[usize::from(behind)] } else { Span::default() };
+        let returning = if back { self.back } else { Span::default() };
         let (low, high) = (there.low + returning.low, there.high + returning.high);
-        // What is little known would explain almost anything: that counts against it.
-        (low - self.excess).max(self.excess - high).max(0.0) + VAGUE * (high - low)
+        (low - self.excess).max(self.excess - high).max(0.0)
     }
 }
 
@@ -63,9 +50,6 @@ const UNEXPLAINED: f64 = 0.5;
 /// How much more likely the better explanation must be, as a logarithm: 400 to 1, where what it misses is distributed as
 /// Laplace has it.
 const MORE_LIKELY: f64 = 6.0;
-
-/// What of the width of a span counts as missed.
-const VAGUE: f64 = 0.4;
 
 /// What is missed by less than this is missed by chance, milliseconds: stamps and interpolation are no better.
 const NOISE: f64 = 0.5;
@@ -113,7 +97,7 @@ mod tests {
 
     fn reading_of(excess: f64, forward: f64, back: f64) -> Reading {
         let exact = |wait: f64| Span { low: wait, high: wait };
-        Reading { excess, forward: exact(forward), back: [exact(back); 2] }
+        Reading { excess, forward: exact(forward), back: exact(back) }
     }
 
     /// Queues as two competing loads make them: saw teeth of different lengths.

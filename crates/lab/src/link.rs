@@ -30,7 +30,7 @@ pub struct Reorder {
 /// One direction of a link.
 ///
 /// In this order a packet meets: loss, remarking, the policer, the queue, transmission at the rate, duplication, propagation with
-/// delay variation and reordering.
+/// delay variation and reordering. With routers, as much of the propagation comes before the queue as there are segments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkDirection {
     /// Bits of L3 (plus overhead) per second.
@@ -138,7 +138,7 @@ impl Link {
     pub fn hop_round_trip(&self, trace: Direction, hop: u8) -> Option<Duration> {
         self.hop_address(AddressFamily::Ipv4, hop)?;
         let (there, back) = (Way::new(self, trace), Way::new(self, trace.opposite()));
-        let there = there.travel(Course::EndsAt { hop, fate: Fate::Expired });
-        Some(Duration::from_nanos(there + back.travel(Course::AnswerOf { hop })))
+        let there = there.propagation(Course::EndsAt { hop, fate: Fate::Expired });
+        Some(Duration::from_nanos(there + back.propagation(Course::AnswerOf { hop })))
     }
 }

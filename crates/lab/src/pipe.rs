@@ -45,6 +45,15 @@ struct Slot {
     course: Course,
 }
 
+/// What comes to the queue, or passes it by.
+#[derive(Debug)]
+enum Coming {
+    /// A host's packet, in this place of the pool; and its flow.
+    Packet(u32, u64),
+    /// An answer out of the other direction's pipe.
+    Answer(RouterAnswer),
+}
+
 /// One direction of a link, at work.
 #[derive(Debug)]
 pub struct Pipe {
@@ -71,8 +80,8 @@ pub struct Pipe {
     part_way: usize,
     /// Answers for the other direction's pipe.
     answers: Vec<RouterAnswer>,
-    /// Answers from there, by when they leave their router and by the order in which they were told.
-    coming: BTreeMap<(LabTime, u64), RouterAnswer>,
+    /// What is on its way to the queue, by when it gets there and by the order in which it was told.
+    coming: BTreeMap<(LabTime, u64), Coming>,
     told: u64,
     /// Until when everything is decided.
     decided: LabTime,
@@ -104,7 +113,7 @@ impl Pipe {
             transmitter: Transmitter::new(&direction.rate, direction.burst, now),
             policer: policer(direction, now),
             link_free: now,
-            wire: Wire::new(direction, seed),
+            wire: Wire::new(direction, way.behind(Course::Through), seed),
             way,
             routers,
             pool: Vec::new(),
@@ -137,7 +146,7 @@ impl Pipe {
         self.remarker = Remarker::new(direction.dscp.clone(), direction.ecn.clone(), Random::new(self.seed, "ecn"));
         self.transmitter = Transmitter::new(&direction.rate, direction.burst, now);
         self.policer = policer(direction, now);
-        self.wire.set(direction, self.seed);
+        self.wire.set(direction, self.way.behind(Course::Through), self.seed);
         if self.spec != direction.queue {
             self.spec = direction.queue.clone();
             let waiting = self.queue.drain();
@@ -176,18 +185,26 @@ impl Pipe {
         }
         let slot = self.store(octets, record, impaired, course);
         lower_ttl(&mut self.pool[slot as usize].octets, self.way.forwarded(course));
-        if self.way.meets_queue(course) {
-            self.enqueue(slot, header.flow, now);
-            self.advance(now);
-        } else {
-            self.leave(slot, now);
+        match self.way.ahead(course) {
+            _ if !self.way.meets_queue(course) => self.leave(slot, now),
+            0 => {
+                self.enqueue(slot, header.flow, now);
+                self.advance(now);
+            }
+            ahead => self.comes(now, ahead, Coming::Packet(slot, header.flow)),
         }
     }
 
     /// Takes a router's answer out of the other direction's pipe. It comes when it is due, or at once if that is past.
     pub fn take_in(&mut self, answer: RouterAnswer) {
+        let ahead = self.way.ahead(Course::AnswerOf { hop: answer.hop });
+        self.comes(answer.due, ahead, Coming::Answer(answer));
+    }
+
+    /// Something leaves at `from` that comes to the queue so many nanoseconds later.
+    fn comes(&mut self, from: LabTime, ahead: u64, what: Coming) {
         self.told += 1;
-        self.coming.insert((answer.due, self.told), answer);
+        self.coming.insert((LabTime(from.0.saturating_add(ahead)), self.told), what);
     }
 
     /// What routers have answered, for [`Pipe::take_in`] of the other direction's pipe. To be asked for after each call
@@ -255,7 +272,7 @@ impl Pipe {
         }
     }
 
-    /// Begins every transmission and lets in every answer whose time has come by `now`, each at its own instant.
+    /// Begins every transmission and lets in everything whose time has come by `now`, each at its own instant.
     pub(crate) fn advance(&mut self, now: LabTime) {
         loop {
             match (self.next_start(), self.next_coming()) {
@@ -273,14 +290,18 @@ impl Pipe {
         self.decided = self.decided.max(now);
     }
 
-    /// Lets the first of the answers in. It meets the queue, but no impairment and no remarking.
+    /// Lets in what comes first. An answer meets the queue, but no impairment and no remarking.
     fn let_in(&mut self, now: LabTime) {
-        let Some((_, RouterAnswer { hop, due, octets })) = self.coming.pop_first() else { return };
+        let RouterAnswer { hop, due, octets } = match self.coming.pop_first() {
+            Some((_, Coming::Answer(answer))) => answer,
+            Some((_, Coming::Packet(slot, flow))) => return self.enqueue(slot, flow, now),
+            None => return,
+        };
         let header = Header::parse(&octets).expect("a router writes whole IP headers");
         let course = Course::AnswerOf { hop };
         let queues = self.way.meets_queue(course);
         // What meets no queue changes nothing for others, and so is not late when it is told late.
-        let arrival = if queues { now } else { due };
+        let arrival = if queues { LabTime(now.0.saturating_sub(self.way.ahead(course))).max(due) } else { due };
         let slot = self.store(&octets, Record::arrived(&header, octets.len(), arrival), false, course);
         if queues {
             self.enqueue(slot, header.flow, now);
@@ -314,7 +335,7 @@ impl Pipe {
             set_tos(&mut slot.octets, slot.record.tos_out);
         }
         let copy = (impaired && self.duplicate.hits()).then(|| self.duplicate_of(index));
-        let at = LabTime(departure.0.saturating_add(self.way.travel(course)));
+        let at = LabTime(departure.0.saturating_add(self.way.behind(course)));
         match course {
             Course::Through => {
                 self.pool[index as usize].record.reordered = self.wire.send(index, copy, departure, impaired);

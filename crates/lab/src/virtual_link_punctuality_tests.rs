@@ -90,10 +90,11 @@ fn a_pipe_that_is_asked_late_lets_an_answer_in_among_the_packets_of_its_time() {
     let description = link_with("", full, "hops = 1");
     let mut up = Pipe::of_link(&description, Direction::Up, 1, LabTime(0));
     let mut down = Pipe::of_link(&description, Direction::Down, 1, LabTime(0));
-    up.offer(&packet(AddressFamily::Ipv4, Direction::Up, PROBE, 1), LabTime(0));
+    let just_behind = LabTime(DOWN_DELAY / 2 - UP_DELAY / 2 + 1);
+    up.offer(&packet(AddressFamily::Ipv4, Direction::Up, PROBE, 1), just_behind);
     up.answers().into_iter().for_each(|answer| down.take_in(answer));
     for _ in 0..6 {
-        down.offer(&packet(AddressFamily::Ipv4, Direction::Down, 1500, 64), LabTime(UP_DELAY / 2 - 1));
+        down.offer(&packet(AddressFamily::Ipv4, Direction::Down, 1500, 64), LabTime(0));
     }
     let mut fates = Vec::new();
     down.poll(LabTime(UP_DELAY * 10), |outcome| {

@@ -57,7 +57,9 @@ impl Layout {
         let (there, back) = self.meets_queues(trace, hop);
         let sent = if there { busy_there + PROBE as u64 * octet[0] } else { 0 };
         let answered = sent + delay[0] * passed / segments;
-        let left = if back { answered.max(busy_back) + answer * octet[1] } else { answered };
+        // Those that keep the queue busy left the other host and come to it with what the router sends a little later.
+        let free = if busy_back > 0 { delay[1] * (segments - passed) / segments + busy_back } else { 0 };
+        let left = if back { answered.max(free) + answer * octet[1] } else { answered };
         left + delay[1] * passed / segments
     }
 }
@@ -112,14 +114,16 @@ fn a_full_queue_delays_the_answers_that_have_to_pass_it_and_no_other() {
         for full in Direction::ALL {
             let mut link = VirtualLink::new(&layout.link(), 1, LabTime(0));
             fill(&mut link, full, FILL[usize::from(full == Direction::Down)]);
-            link.offer(trace, probe, LabTime(0));
-            let busy = if full == Direction::Up { [BUSY, 0] } else { [0, BUSY] };
+            // By then what fills the queue has come to it.
+            let sent = DOWN_DELAY;
+            link.offer(trace, probe, LabTime(sent));
+            let busy = if full == Direction::Up { [BUSY - sent, 0] } else { [0, BUSY - sent] };
             let (idle, expected) =
                 (layout.expected(trace, family, hop, [0, 0]), layout.expected(trace, family, hop, busy));
             let (there, back) = layout.meets_queues(trace, hop);
             assert_eq!(expected > idle, if full == trace { there } else { back }, "the rule itself");
             let what = format!("{layout:?}, {trace} trace, {family}, hop {hop}, the queue {full} is full");
-            assert_eq!(answer(&mut link).delivery(), expected, "{what}");
+            assert_eq!(answer(&mut link).delivery() - sent, expected, "{what}");
         }
     });
 }
@@ -200,10 +204,10 @@ fn probes_and_answers_keep_to_no_order_and_leave_that_of_others_as_it_is() {
 
 #[test]
 fn an_answer_is_a_packet_among_others_in_the_queue_that_it_meets() {
-    let full = "queue = { discipline = \"pfifo\", limit = \"50p\" }";
+    let full = "queue = { discipline = \"pfifo\", limit = \"60p\" }";
     let mut link = VirtualLink::new(&link_with("", full, "hops = 2"), 1, LabTime(0));
-    // One of 80 is sent at once and 50 wait. The probes reach the second router after 7 ms, when there is room again.
-    fill(&mut link, Direction::Down, 80);
+    // One of 51 is sent at once, as it has come to the queue after two thirds of the way, and 50 wait.
+    fill(&mut link, Direction::Down, 51);
     link.offer(Direction::Up, &packet(AddressFamily::Ipv4, Direction::Up, PROBE, 2), LabTime(0));
     link.offer(Direction::Up, &packet(AddressFamily::Ipv4, Direction::Up, PROBE, 2), LabTime(0));
     let behind = LabTime(10 * MS);
@@ -216,7 +220,7 @@ fn an_answer_is_a_packet_among_others_in_the_queue_that_it_meets() {
     let arrived = 60 * UP_OCTET + UP_DELAY * 2 / 3;
     assert_eq!(answers.iter().map(|record| record.arrival.0).collect::<Vec<_>>(), [arrived, arrived + 60 * UP_OCTET]);
     let busy = 51 * 1500 * DOWN_OCTET;
-    assert_eq!(answers[0].queueing_delay, busy - arrived);
+    assert_eq!(answers[0].queueing_delay, busy + DOWN_DELAY / 3 - arrived);
     assert_eq!((answers[0].tos_in, answers[0].length, answers[0].protocol), (0xc0, 88, 1));
     let last = seen.iter().find(|seen| seen.record.family == AddressFamily::Ipv6).unwrap();
     assert_eq!(last.record.queueing_delay, busy + 2 * 88 * DOWN_OCTET - behind.0, "it waits for the answers before it");
@@ -226,11 +230,11 @@ fn an_answer_is_a_packet_among_others_in_the_queue_that_it_meets() {
 fn an_answer_that_finds_the_queue_full_is_lost_there() {
     let full = "queue = { discipline = \"pfifo\", limit = \"1p\" }";
     let mut link = VirtualLink::new(&link_with("", full, "hops = 2"), 1, LabTime(0));
-    link.offer(Direction::Up, &packet(AddressFamily::Ipv4, Direction::Up, PROBE, 1), LabTime(0));
-    let just_before = LabTime(UP_DELAY / 3 - 1);
     for _ in 0..2 {
-        link.offer(Direction::Down, &packet(AddressFamily::Ipv4, Direction::Down, 1500, 64), just_before);
+        link.offer(Direction::Down, &packet(AddressFamily::Ipv4, Direction::Down, 1500, 64), LabTime(0));
     }
+    let just_behind = LabTime(DOWN_DELAY * 2 / 3 - UP_DELAY / 3 + 1);
+    link.offer(Direction::Up, &packet(AddressFamily::Ipv4, Direction::Up, PROBE, 1), just_behind);
     let fates: Vec<_> = everything(&mut link).iter().map(|seen| (seen.direction, seen.record.fate)).collect();
     let (up, down) = (Direction::Up, Direction::Down);
     let expected = [(up, Fate::Expired), (down, Fate::Overflow), (down, Fate::Delivered), (down, Fate::Delivered)];

@@ -133,12 +133,26 @@ impl Way {
     }
 
     /// Nanoseconds of propagation. The direction's delay is spread evenly over the segments, one more than routers.
-    pub(crate) fn travel(&self, course: Course) -> u64 {
+    pub(crate) fn propagation(&self, course: Course) -> u64 {
         let segments = self.routers + 1;
         match course {
             Course::Through => self.delay,
             Course::EndsAt { hop, .. } => self.share(self.place(hop)),
             Course::AnswerOf { hop } => self.share(segments.saturating_sub(self.place(hop))),
+        }
+    }
+
+    /// Those of them behind the queue; all where it is not met.
+    pub(crate) fn behind(&self, course: Course) -> u64 {
+        self.propagation(course).saturating_sub(self.ahead(course))
+    }
+
+    /// Those up to the queue; none where it is not met.
+    pub(crate) fn ahead(&self, course: Course) -> u64 {
+        match course {
+            _ if !self.meets_queue(course) => 0,
+            Course::Through | Course::EndsAt { .. } => self.share(self.queue),
+            Course::AnswerOf { hop } => self.share(self.queue).saturating_sub(self.share(self.place(hop))),
         }
     }
 

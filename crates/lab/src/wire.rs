@@ -37,10 +37,11 @@ struct Held {
 }
 
 impl Wire {
-    pub(crate) fn new(direction: &LinkDirection, seed: u64) -> Self {
+    /// With so many nanoseconds of propagation.
+    pub(crate) fn new(direction: &LinkDirection, delay: u64, seed: u64) -> Self {
         let reorder = &direction.reorder;
         Self {
-            delay: nanoseconds(direction.delay),
+            delay,
             variation: nanoseconds(direction.delay_variation),
             random: Random::new(seed, "delay variation"),
             reordered: Selector::new(reorder.packets.clone(), Random::new(seed, "reorder")),
@@ -54,8 +55,8 @@ impl Wire {
     }
 
     /// Takes over new settings; what flies keeps its delivery time.
-    pub(crate) fn set(&mut self, direction: &LinkDirection, seed: u64) {
-        let fresh = Self::new(direction, seed);
+    pub(crate) fn set(&mut self, direction: &LinkDirection, delay: u64, seed: u64) {
+        let fresh = Self::new(direction, delay, seed);
         let flying = std::mem::take(&mut self.flying);
         let held = std::mem::take(&mut self.held);
         *self = Self { latest: self.latest, order: self.order, flying, held, ..fresh };
@@ -160,7 +161,7 @@ mod tests {
         let mut direction = LinkDirection::ideal();
         direction.delay = Duration::from_millis(10);
         change(&mut direction);
-        Wire::new(&direction, 1)
+        Wire::new(&direction, nanoseconds(direction.delay), 1)
     }
 
     /// Sends `count` packets a millisecond apart and gives the slots and times in ms of their arrival.
@@ -230,7 +231,7 @@ mod tests {
         wire.send(1, None, LabTime(0), true);
         let mut shorter = LinkDirection::ideal();
         shorter.delay = Duration::from_millis(1);
-        wire.set(&shorter, 1);
+        wire.set(&shorter, nanoseconds(shorter.delay), 1);
         wire.send(2, None, LabTime(1000), true);
         let arrivals: Vec<_> = std::iter::from_fn(|| wire.arrive(LabTime(u64::MAX))).collect();
         assert_eq!(arrivals, [(1, LabTime(10_000_000)), (2, LabTime(10_000_000))]);

@@ -83,18 +83,6 @@ impl Tally {
         assert!(self.wrong.is_empty(), "wrong verdicts:\n{}\n{self}", self.wrong.join("\n"));
     }
 
-    /// A link is named that is not the one in fewer than one of twenty runs.
-    #[track_caller]
-    pub(crate) fn assert_seldom_wrong(&self) {
-        let all: usize = self.totals().iter().sum();
-        assert!(
-            self.wrong.len() * 20 < all,
-            "{} of {all} are wrong:\n{}\n{self}",
-            self.wrong.len(),
-            self.wrong.join("\n")
-        );
-    }
-
     /// The link is named in 19 of 20 runs at least: of all together, and of each condition that has as many.
     #[track_caller]
     pub(crate) fn assert_nearly_always_right(&self) {
