@@ -14,6 +14,7 @@ use rrul_model::flow::Direction;
 use crate::icmp::Notice;
 use crate::link::{Link, LinkDirection};
 use crate::packet::{Header, lower_ttl, set_tos, ttl};
+use crate::pool::Pool;
 use crate::queue::{DropCause, DroppedPacket, Queue, QueueSpec, QueuedPacket};
 use crate::random::Random;
 use crate::rate_schedule::Transmitter;
@@ -33,16 +34,6 @@ pub enum Outcome<'a> {
     Delivered(&'a [u8], Record),
     /// It is gone.
     Lost(Record),
-}
-
-/// A packet while it is in the pipe.
-#[derive(Debug)]
-struct Slot {
-    octets: Vec<u8>,
-    record: Record,
-    /// Whether the impairments may hit it.
-    impaired: bool,
-    course: Course,
 }
 
 /// What comes to the queue, or passes it by.
@@ -72,8 +63,7 @@ pub struct Pipe {
     wire: Wire,
     way: Way,
     routers: Routers,
-    pool: Vec<Slot>,
-    vacant: Vec<u32>,
+    pool: Pool,
     dropped: Vec<DroppedPacket>,
     lost: Vec<Record>,
     /// How many of those that wait in the queue do not travel the whole way.
@@ -116,8 +106,7 @@ impl Pipe {
             wire: Wire::new(direction, way.behind(Course::Through), seed),
             way,
             routers,
-            pool: Vec::new(),
-            vacant: Vec::new(),
+            pool: Pool::default(),
             dropped: Vec::new(),
             lost: Vec::new(),
             part_way: 0,
@@ -183,8 +172,8 @@ impl Pipe {
                 return;
             }
         }
-        let slot = self.store(octets, record, impaired, course);
-        lower_ttl(&mut self.pool[slot as usize].octets, self.way.forwarded(course));
+        let slot = self.pool.take_in(octets, record, impaired, course);
+        lower_ttl(&mut self.pool[slot].octets, self.way.forwarded(course));
         match self.way.ahead(course) {
             _ if !self.way.meets_queue(course) => self.leave(slot, now),
             0 => {
@@ -214,7 +203,7 @@ impl Pipe {
     }
 
     fn enqueue(&mut self, index: u32, flow: u64, now: LabTime) {
-        let slot = &self.pool[index as usize];
+        let slot = &self.pool[index];
         let packet = QueuedPacket {
             slot: index,
             length: slot.octets.len() as u32,
@@ -265,10 +254,10 @@ impl Pipe {
             hand_out(Outcome::Lost(record));
         }
         while let Some((index, delivery)) = self.wire.arrive(now) {
-            let slot = &mut self.pool[index as usize];
+            let slot = &mut self.pool[index];
             slot.record.delivered(delivery);
             hand_out(Outcome::Delivered(&slot.octets, slot.record));
-            self.vacant.push(index);
+            self.pool.give_back(index);
         }
     }
 
@@ -302,7 +291,7 @@ impl Pipe {
         let queues = self.way.meets_queue(course);
         // What meets no queue changes nothing for others, and so is not late when it is told late.
         let arrival = if queues { LabTime(now.0.saturating_sub(self.way.ahead(course))).max(due) } else { due };
-        let slot = self.store(&octets, Record::arrived(&header, octets.len(), arrival), false, course);
+        let slot = self.pool.take_in(&octets, Record::arrived(&header, octets.len(), arrival), false, course);
         if queues {
             self.enqueue(slot, header.flow, now);
         } else {
@@ -313,7 +302,7 @@ impl Pipe {
     fn transmit(&mut self, packet: QueuedPacket, start: LabTime) {
         let departure = self.transmitter.finish(start, u64::from(packet.length) + self.overhead);
         self.link_free = departure;
-        let slot = &mut self.pool[packet.slot as usize];
+        let slot = &mut self.pool[packet.slot];
         slot.record.queueing_delay = start.since(packet.arrival);
         if packet.marked && slot.record.tos_out & 3 != 3 {
             slot.record.tos_out |= 3;
@@ -325,7 +314,7 @@ impl Pipe {
 
     /// Sends a packet on its way that has left the queue, or does not meet it.
     fn leave(&mut self, index: u32, departure: LabTime) {
-        let slot = &mut self.pool[index as usize];
+        let slot = &mut self.pool[index];
         let (course, impaired) = (slot.course, slot.impaired);
         slot.record.departed(departure);
         if impaired && self.way.remarking(course) == Remarking::BehindQueue {
@@ -334,16 +323,16 @@ impl Pipe {
         if slot.record.tos_out != slot.record.tos_in {
             set_tos(&mut slot.octets, slot.record.tos_out);
         }
-        let copy = (impaired && self.duplicate.hits()).then(|| self.duplicate_of(index));
+        let copy = (impaired && self.duplicate.hits()).then(|| self.pool.duplicate_of(index));
         let at = LabTime(departure.0.saturating_add(self.way.behind(course)));
         match course {
             Course::Through => {
-                self.pool[index as usize].record.reordered = self.wire.send(index, copy, departure, impaired);
+                self.pool[index].record.reordered = self.wire.send(index, copy, departure, impaired);
             }
             Course::AnswerOf { .. } => self.wire.send_apart(index, at),
             Course::EndsAt { hop, fate } => {
                 let held = self.wire.hold_apart(impaired);
-                self.pool[index as usize].record.reordered = held.is_some();
+                self.pool[index].record.reordered = held.is_some();
                 self.end(index, hop, fate, LabTime(at.0.saturating_add(held.unwrap_or(0))));
                 if let Some(copy) = copy {
                     self.end(copy, hop, fate, at);
@@ -354,7 +343,7 @@ impl Pipe {
 
     /// Ends a packet at a router, which it reaches at `at`, and keeps what that answers.
     fn end(&mut self, index: u32, hop: u8, fate: Fate, at: LabTime) {
-        let slot = &mut self.pool[index as usize];
+        let slot = &mut self.pool[index];
         slot.record.fate = fate;
         self.lost.push(slot.record);
         let notice = match fate {
@@ -363,46 +352,22 @@ impl Pipe {
         };
         let forwarded = self.way.forwarded(slot.course);
         self.answers.extend(self.routers.answer(hop, forwarded, notice, &slot.octets, at));
-        self.vacant.push(index);
+        self.pool.give_back(index);
     }
 
     /// Turns what the queue has dropped into records.
     fn settle_drops(&mut self) {
         for DroppedPacket { packet, cause, at } in self.dropped.drain(..) {
-            let mut record = self.pool[packet.slot as usize].record;
+            let mut record = self.pool[packet.slot].record;
             record.queueing_delay = at.since(packet.arrival);
             record.fate = match cause {
                 DropCause::Overflow => Fate::Overflow,
                 DropCause::Aqm => Fate::AqmDrop,
             };
             self.lost.push(record);
-            self.part_way -= usize::from(self.pool[packet.slot as usize].course != Course::Through);
-            self.vacant.push(packet.slot);
+            self.part_way -= usize::from(self.pool[packet.slot].course != Course::Through);
+            self.pool.give_back(packet.slot);
         }
-    }
-
-    /// Puts a packet into the pool, which grows only while more packets are in the pipe than ever before.
-    fn store(&mut self, octets: &[u8], record: Record, impaired: bool, course: Course) -> u32 {
-        let index = self.vacant.pop().unwrap_or_else(|| {
-            self.pool.push(Slot { octets: Vec::with_capacity(crate::queue::MTU), record, impaired, course });
-            self.pool.len() as u32 - 1
-        });
-        let slot = &mut self.pool[index as usize];
-        slot.octets.clear();
-        slot.octets.extend_from_slice(octets);
-        slot.record = record;
-        slot.impaired = impaired;
-        slot.course = course;
-        index
-    }
-
-    fn duplicate_of(&mut self, original: u32) -> u32 {
-        let slot = &mut self.pool[original as usize];
-        let (octets, mut record, course) = (std::mem::take(&mut slot.octets), slot.record, slot.course);
-        record.duplicate = true;
-        let copy = self.store(&octets, record, false, course);
-        self.pool[original as usize].octets = octets;
-        copy
     }
 }
 

@@ -39,6 +39,7 @@ pub mod page_loads;
 pub mod path_hops;
 pub mod path_marks;
 pub mod path_mtu;
+mod path_octets;
 mod path_packets;
 pub mod path_trace;
 pub(crate) mod processor_load;

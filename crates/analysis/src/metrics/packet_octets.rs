@@ -3,7 +3,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
-use rrul_model::observation::{Connection, ConnectionTotals, NameLookup, ObservationPoint};
+use rrul_model::observation::{Connection, ConnectionTotals, NameLookup, ObservationPoint, PathAnswer, PathProbe};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
@@ -12,7 +12,7 @@ use crate::join::ICMP_ECHO;
 use crate::metrics::start_spread::{receiver, sender};
 use crate::metrics::tcp_octets::{TIMESTAMPS, header_octets, ip_header_octets};
 use crate::metrics::traffic::{Basis, Packets, Part, Traffic};
-use crate::metrics::{connection_octets, lookup_octets, opened_octets};
+use crate::metrics::{connection_octets, lookup_octets, opened_octets, path_octets};
 use crate::statistics::counter::Counter;
 
 /// UDP header, and that of ICMP echo.
@@ -52,6 +52,8 @@ struct Seen {
     lookups: Vec<NameLookup>,
     /// What connections carried that come and go, as each end has counted.
     totals: [Vec<ConnectionTotals>; 2],
+    /// Packets of a path trace, and what was answered to them.
+    traced: (Vec<PathProbe>, Vec<PathAnswer>),
     /// Whether the packets that arrived at the server follow from the answers.
     told_by_answers: bool,
 }
@@ -92,6 +94,12 @@ impl Rows {
                 for row in tables.name_lookup.rows() {
                     seen.entry(row.flow).or_default().lookups.push(row);
                 }
+                for row in tables.path_probe.rows() {
+                    seen.entry(row.flow).or_default().traced.0.push(row);
+                }
+                for row in tables.path_answer.rows() {
+                    seen.entry(row.flow).or_default().traced.1.push(row);
+                }
                 for row in tables.connection_totals.rows() {
                     seen.entry(row.flow).or_default().totals[point as usize].push(row);
                 }
@@ -113,6 +121,12 @@ impl Rows {
         let Some(seen) = self.0.remove(&flow.id) else { return true };
         if !seen.attempts.is_empty() {
             connection_octets::count(flow, &seen.attempts, traffic);
+            return true;
+        }
+        if let (probes, answers) = &seen.traced
+            && !probes.is_empty()
+        {
+            path_octets::count(flow, probes, answers, traffic);
             return true;
         }
         // A page looks its hosts up as well.

@@ -183,3 +183,17 @@ fn answers_about_nothing_are_counted_and_change_nothing() {
     assert_eq!(disturbed.strays, 40);
     assert_eq!((disturbed.hops, disturbed.bottleneck), (whole.hops, whole.bottleneck));
 }
+
+#[test]
+fn the_octets_of_packets_and_of_answers_are_in_the_account_of_the_link() {
+    let assert_near = |routers: Routers, expected: [u64; 2]| {
+        let load = scenario(routers, waits).analyze().link_octets.load.expect("a load");
+        let found = [load.up, load.down].map(|direction| direction.all.parts_octets.survey);
+        // Between two packets a counter is a line, so that those beside the edges of the load count in part.
+        assert!(found.iter().zip(expected).all(|(found, expected)| found.abs_diff(expected) <= 15), "{found:?}");
+    };
+    // Ten rounds. A router quotes the whole packet behind headers of 28 octets, the far end answers with 80 behind as many.
+    assert_near(Routers::Both, [10 * (120 + 121 + 122), 10 * (148 + 149 + 108)]);
+    // What is not answered is not known to have come through.
+    assert_near(Routers::None, [10 * 122, 10 * 108]);
+}

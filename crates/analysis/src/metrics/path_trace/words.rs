@@ -9,10 +9,11 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     about: "One for each family and direction: UDP packets that expire at each router on the way, one a second, all through the \
         test, and what the routers answer. Addresses and ports stay the same, so that load balancers treat the packets alike. \
         Routers answer when they please, seldom more than once a second and not with priority: a hop that does not answer, or \
-        late, says nothing of what it forwards. Where the queue is follows from all hops together: what test packets waited \
-        in one direction is known at every moment (`one_way_delay`), and the answers of hosts behind the queue show that \
-        wait, those of hosts before it do not. The way back of an answer may add the other direction's wait or not; both are \
-        tried for every hop.",
+        late, says nothing of what it forwards. Where the queue is follows from all hops together: a packet leaves a queue \
+        behind the test packets that came to it earlier and ahead of those that came later, so that their waits \
+        (`one_way_delay`) bound its own, on its way out and, by when it arrives, on its way back. The answers of hosts behind \
+        the queue show that wait, those of hosts before it do not. The way back of an answer may add the other direction's \
+        wait or not; both are tried for every hop.",
     words: &[
         MetricWord {
             name: "flow, direction, family",
