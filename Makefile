@@ -45,9 +45,9 @@ check: tools web ## format, lints, documentation, licences and advisories of dep
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; else \
 		echo "skipped: licences and advisories of dependencies; get the tool by: cargo install cargo-deny --locked"; fi
 
-bench: tools web ## processor time and punctuality beside iperf3 and ping, and how long it takes to look at recordings
+bench: tools web ## processor time and punctuality beside iperf3 and ping, how long it takes to look at recordings, what traces cost
 	@scripts/tools bench
-	$(CARGO) bench -p rrul --bench peers --bench looking --bench screen
+	$(CARGO) bench -p rrul --bench peers --bench looking --bench screen --bench tracing
 
 gallery: build ## every chart, from experiments over virtual links: docs/gallery, 18 minutes
 	scripts/gallery

@@ -132,6 +132,7 @@ impl Evidence<'_> {
             (false, false) => "do not tell more",
         };
         match unclear[..] {
+            [] if self.last == 1 => format!("{place}, which are neighbours"),
             [] if before == self.last && after > 0 => format!("{place}: in the {} network", self.far_side()),
             [] => place,
             [one] => format!("{place} (hop {one} {why})"),
