@@ -11,16 +11,29 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    fn of(one: i64, other: i64) -> Self {
-        // In a queue that does not keep the order they may be the wrong way round.
-        let [low, high] = [one.min(other), one.max(other)].map(|wait| wait.max(0) as f64 / 1e6);
-        Self { low, high }
+    /// Of a wait of which nothing is known.
+    pub(crate) const UNKNOWN: Self = Self { low: 0.0, high: f64::INFINITY };
+
+    /// `None` where they are the wrong way round: that queue did not keep the order.
+    fn of(low: i64, high: i64) -> Option<Self> {
+        let [low, high] = [low, high].map(|wait| wait.max(0) as f64 / 1e6);
+        (low <= high + DISORDER).then_some(Self { low: low.min(high), high: high.max(low) })
     }
 
     pub(crate) fn middle(self) -> f64 {
         f64::midpoint(self.low, self.high)
     }
+
+    pub(crate) fn width(self) -> f64 {
+        self.high - self.low
+    }
 }
+
+/// What packets of different lengths may seem out of order by, milliseconds.
+const DISORDER: f64 = 0.5;
+
+/// No packet waits for longer than a minute, nanoseconds.
+const LONGEST: i64 = 60_000_000_000;
 
 /// A test packet that travelled the whole way: when it was sent, when it arrived, and how long it waited, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +52,9 @@ pub(crate) struct QueueWaits {
 
 impl QueueWaits {
     pub(crate) fn new(passages: impl IntoIterator<Item = Passage>) -> Self {
-        let mut by_sending: Vec<Passage> = passages.into_iter().collect();
+        // What a damaged file says beyond this is no wait.
+        let plausible = |one: &Passage| (0..=LONGEST).contains(&one.wait);
+        let mut by_sending: Vec<Passage> = passages.into_iter().filter(plausible).collect();
         by_sending.sort_unstable_by_key(|one| one.sent);
         let mut by_arrival = by_sending.clone();
         by_arrival.sort_unstable_by_key(|one| one.arrived);
@@ -59,14 +74,16 @@ impl QueueWaits {
     /// The wait of what is sent at `at`: it leaves the queue behind the last test packet before it and ahead of the next.
     pub(crate) fn of_sent(&self, at: i64) -> Option<Span> {
         let (before, after) = neighbours(&self.by_sending, at, |one| one.sent)?;
-        Some(Span::of(before.wait - (at - before.sent), after.wait + (after.sent - at)))
+        let (since, until) = (at.saturating_sub(before.sent), after.sent.saturating_sub(at));
+        Span::of(before.wait.saturating_sub(since), after.wait.saturating_add(until))
     }
 
     /// The wait of what arrives at `at`, wherever on the way it joined: it came to the queue behind the last test packet that
     /// arrived before it and ahead of the next.
     pub(crate) fn of_arrived(&self, at: i64) -> Option<Span> {
         let (before, after) = neighbours(&self.by_arrival, at, |one| one.arrived)?;
-        Some(Span::of(after.wait - (after.arrived - at), before.wait + (at - before.arrived)))
+        let (since, until) = (at.saturating_sub(before.arrived), after.arrived.saturating_sub(at));
+        Span::of(after.wait.saturating_sub(until), before.wait.saturating_add(since))
     }
 }
 
@@ -125,5 +142,18 @@ mod tests {
         assert_eq!(waits.of_sent(100 * MS), Some(Span { low: 0.0, high: 150.0 }));
         assert_eq!(waits.of_arrived(100 * MS), Some(Span { low: 0.0, high: 100.0 }));
         assert_eq!(waits.of_arrived(230 * MS), Some(Span { low: 30.0, high: 230.0 }));
+    }
+
+    #[test]
+    fn a_queue_that_keeps_no_order_tells_nothing_and_no_number_breaks_it() {
+        let passage = |sent: i64, wait: i64| Passage { sent, arrived: sent.saturating_add(wait), wait };
+        let waits = QueueWaits::new([passage(0, 90 * MS), passage(20 * MS, 10 * MS)]);
+        assert_eq!(waits.of_sent(10 * MS), None);
+        for extreme in [i64::MIN, -1, 0, 1, i64::MAX] {
+            let waits = QueueWaits::new([passage(extreme, 0), passage(0, extreme), passage(extreme, extreme)]);
+            for at in [i64::MIN, -1, 0, 1, i64::MAX] {
+                let _ = (waits.of_sent(at), waits.of_arrived(at));
+            }
+        }
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rrul_model::flow::AddressFamily;
 use rrul_model::observation::FlowEventKind;
+use rrul_proto::path_sweep::MOST_PACKETS;
 
 use crate::clock::{RawTime, TestClock, WallClock};
 use crate::scheduling;
@@ -21,8 +22,8 @@ pub(crate) use mirror::Mirror;
 use trace::HopAnswer;
 pub(crate) use trace::Trace;
 
-/// Rows of one trace between two collections: 30 hops, each sent, stamped, answered and quoted, for a few seconds.
-const ROWS: usize = 1024;
+/// Datagrams read from a socket in a row.
+const BATCH: usize = 64;
 
 /// After the last packet answers are read for this long.
 const LINGERING: Duration = Duration::from_millis(300);
@@ -33,8 +34,9 @@ const KEEPING_OPEN: Duration = Duration::from_secs(10);
 /// Sends these traces and answers those of the other end until their time is over. A thread of its own runs it.
 pub(crate) fn run(end: &TestEnd, clock: TestClock, mut traces: Vec<Trace>, mirrors: &[Mirror]) {
     scheduling::prompt_timers();
-    let mut notebook = end.observer.notebook(ROWS * traces.len().max(1));
+    let mut notebook = end.observer.notebook(rows_between_collections(&traces));
     let mut icmp = hear_icmp(end, &mut traces);
+    // Places: the traces, then the mirrors, then the raw sockets.
     let mut waiting = WaitSet::default();
     for trace in &traces {
         waiting.add_readable(trace);
@@ -57,7 +59,10 @@ pub(crate) fn run(end: &TestEnd, clock: TestClock, mut traces: Vec<Trace>, mirro
             std::thread::sleep(Duration::from_millis(1));
         }
         wall.refresh(RawTime::now());
-        for icmp in &mut icmp {
+        for (place, icmp) in (traces.len() + mirrors.len()..).zip(&mut icmp) {
+            if !waiting.ready(place) {
+                continue;
+            }
             icmp.hear(|heard| {
                 let quote = &heard.error.quote;
                 let to = SocketAddr::new(quote.destination, quote.destination_port);
@@ -74,12 +79,16 @@ pub(crate) fn run(end: &TestEnd, clock: TestClock, mut traces: Vec<Trace>, mirro
                 trace.hop_answered(&answer, end, clock, &wall, &mut notebook);
             });
         }
-        for trace in &mut traces {
-            trace.read_socket(end, clock, &wall, &mut notebook);
+        for (place, trace) in traces.iter_mut().enumerate() {
+            if waiting.ready(place) {
+                trace.read_socket(end, clock, &wall, &mut notebook);
+            }
             trace.send_due(clock, &mut notebook);
         }
-        for mirror in mirrors {
-            mirror.answer_all(clock, &wall);
+        for (place, mirror) in (traces.len()..).zip(mirrors) {
+            if waiting.ready(place) {
+                mirror.answer_all(clock, &wall);
+            }
         }
         if clock.now() >= next_greeting {
             for mirror in mirrors {
@@ -88,6 +97,15 @@ pub(crate) fn run(end: &TestEnd, clock: TestClock, mut traces: Vec<Trace>, mirro
             next_greeting = clock.now() + KEEPING_OPEN;
         }
     }
+}
+
+/// Room for what these traces note between two collections, and twice that: none of it may be lost.
+fn rows_between_collections(traces: &[Trace]) -> usize {
+    // Sent, stamped, answered, quoted.
+    const ROWS_A_PACKET: f64 = 4.0;
+    const SECONDS: f64 = 3.0;
+    let rounds: f64 = traces.iter().map(|trace| SECONDS / trace.interval.as_secs_f64().max(1e-3)).sum();
+    (rounds * f64::from(MOST_PACKETS) * ROWS_A_PACKET) as usize + 256
 }
 
 /// Opens the raw sockets that these traces can use, where that is allowed, and notes what each goes by.

@@ -73,6 +73,8 @@ pub struct Pipe {
     /// What is on its way to the queue, by when it gets there and by the order in which it was told.
     coming: BTreeMap<(LabTime, u64), Coming>,
     told: u64,
+    /// When the host's last packet gets there: none that left later is there earlier, whatever the link has become since.
+    latest: LabTime,
     /// Until when everything is decided.
     decided: LabTime,
 }
@@ -113,6 +115,7 @@ impl Pipe {
             answers: Vec::new(),
             coming: BTreeMap::new(),
             told: 0,
+            latest: now,
             decided: now,
         }
     }
@@ -176,24 +179,27 @@ impl Pipe {
         lower_ttl(&mut self.pool[slot].octets, self.way.forwarded(course));
         match self.way.ahead(course) {
             _ if !self.way.meets_queue(course) => self.leave(slot, now),
-            0 => {
+            0 if self.latest <= now => {
                 self.enqueue(slot, header.flow, now);
                 self.advance(now);
             }
-            ahead => self.comes(now, ahead, Coming::Packet(slot, header.flow)),
+            ahead => {
+                self.latest = self.latest.max(LabTime(now.0.saturating_add(ahead)));
+                self.comes(self.latest, Coming::Packet(slot, header.flow));
+            }
         }
     }
 
     /// Takes a router's answer out of the other direction's pipe. It comes when it is due, or at once if that is past.
     pub fn take_in(&mut self, answer: RouterAnswer) {
         let ahead = self.way.ahead(Course::AnswerOf { hop: answer.hop });
-        self.comes(answer.due, ahead, Coming::Answer(answer));
+        self.comes(LabTime(answer.due.0.saturating_add(ahead)), Coming::Answer(answer));
     }
 
-    /// Something leaves at `from` that comes to the queue so many nanoseconds later.
-    fn comes(&mut self, from: LabTime, ahead: u64, what: Coming) {
+    /// Something is on its way that comes to the queue then.
+    fn comes(&mut self, at: LabTime, what: Coming) {
         self.told += 1;
-        self.coming.insert((LabTime(from.0.saturating_add(ahead)), self.told), what);
+        self.coming.insert((at, self.told), what);
     }
 
     /// What routers have answered, for [`Pipe::take_in`] of the other direction's pipe. To be asked for after each call

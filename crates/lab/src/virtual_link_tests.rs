@@ -270,6 +270,27 @@ fn a_route_that_changes_while_the_link_runs_holds_for_what_comes_after() {
 }
 
 #[test]
+fn a_way_to_the_queue_that_becomes_shorter_lets_none_overtake() {
+    let description = |milliseconds: u64| {
+        let mut link = link("hops = 4\nup_queue_after = 4");
+        link.up.delay = std::time::Duration::from_millis(milliseconds);
+        link
+    };
+    let mut link = VirtualLink::new(&description(50), 1, LabTime(0));
+    let mut sent = Vec::new();
+    for step in 0..40u16 {
+        if step == 20 {
+            link.set(&description(5), LabTime(u64::from(step) * MS));
+        }
+        let packet = packet(AddressFamily::Ipv4, Direction::Up, usize::from(100 + step), 64);
+        sent.push(packet.len());
+        link.offer(Direction::Up, &packet, LabTime(u64::from(step) * MS));
+    }
+    let arrived: Vec<usize> = everything(&mut link).iter().map(|seen| seen.octets.len()).collect();
+    assert_eq!(arrived, sent);
+}
+
+#[test]
 fn a_wrong_header_checksum_stays_wrong() {
     let mut wrong = with_ttl(udp4(PROBE, 1, 0), 9);
     wrong[11] ^= 1;

@@ -62,7 +62,7 @@ impl Wire {
         *self = Self { latest: self.latest, order: self.order, flying, held, ..fresh };
     }
 
-    /// Propagation delay alone, the least that any packet takes.
+    /// Propagation delay alone, the least that any packet takes behind the queue.
     pub(crate) fn least_delay(&self) -> u64 {
         self.delay
     }

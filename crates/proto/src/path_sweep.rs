@@ -25,8 +25,11 @@ pub const FULL_HOP_LIMIT: u8 = 64;
 /// Answers are waited for this long: a bloated queue may hold several seconds.
 const WAITING: i64 = 10_000_000_000;
 
-/// Packets that may be waited for at a time.
-const PLACES: usize = 512;
+/// Packets of one round at most: one to every router, to the far end, and of the search for the path MTU.
+pub const MOST_PACKETS: u8 = MOST_HOPS + 2;
+
+/// However short its rounds are, a trace waits for no more packets than this at a time.
+const MOST_PLACES: usize = 1 << 16;
 
 /// Lengths that tell packets apart whose number a router does not quote.
 const LENGTHS: u32 = 32;
@@ -37,6 +40,9 @@ const MARKED_EVERY: u32 = 10;
 
 /// Bits of a packet, or of an answer that quotes it whole, with IPv6.
 const BITS: u64 = 200 * 8;
+
+/// What is overdue by no more than this is sent even where slots are shorter: no host wakes much more precisely under load.
+const LEAST_LATENESS: i64 = 5_000_000;
 
 /// While nobody has told how long the path is, each round goes this much further than the one before.
 const STRIDE: u8 = 3;
@@ -104,7 +110,7 @@ impl PathSweep {
             routers: None,
             reach: STRIDE,
             sequence: 0,
-            waiting: vec![None; PLACES],
+            waiting: vec![None; places(interval)],
             mtu: PathMtuSearch::default(),
         }
     }
@@ -125,9 +131,15 @@ impl PathSweep {
 
     /// From one round to the next.
     fn interval(&self) -> i64 {
-        let packets = u64::from(self.last_turn());
-        let least = |rate: BitRate| i64::try_from(packets * BITS * 1_000_000_000 / rate.0.max(1)).unwrap_or(i64::MAX);
+        // The few long ones of the search for the path MTU are not counted: rounds would become too few to know the idle line.
+        let bits = u64::from(self.last_turn()) * BITS;
+        let least = |rate: BitRate| i64::try_from(bits * 1_000_000_000 / rate.0.max(1)).unwrap_or(i64::MAX);
         nanoseconds(self.settings.interval).max(self.settings.rate.map_or(0, least))
+    }
+
+    /// How late a packet may leave: by a slot. Two that are later would leave closer together than they are meant to.
+    fn most_lateness(&self) -> i64 {
+        (self.interval() / i64::from(self.last_turn())).max(LEAST_LATENESS)
     }
 
     /// Routers of this round, then the far end, then one packet of the search for the path MTU.
@@ -141,23 +153,30 @@ impl PathSweep {
 
     /// The packet that is due at `now`, if one is; what was due long before is left out.
     pub fn send(&mut self, now: TestTime) -> Option<SweepPacket> {
+        self.send_granted(now, || true)
+    }
+
+    /// The same, asking before each packet: one that is not granted is left out and takes no number, so that nobody takes it
+    /// for lost.
+    pub fn send_granted(&mut self, now: TestTime, mut granted: impl FnMut() -> bool) -> Option<SweepPacket> {
         loop {
             let due = self.due().filter(|due| *due <= now)?;
             let (turn, last_router) = (self.turn, self.last_router());
-            let octet = self.octet();
+            let (octet, most_lateness) = (self.octet(), self.most_lateness());
             self.step();
             // A host that stalled does not make up for it: the packets would be a burst.
-            if now.since(due).0 > self.interval() {
+            if now.since(due).0 > most_lateness {
                 continue;
             }
             let payload = LEAST_OCTETS + (self.sequence % LENGTHS) as usize;
-            if turn <= last_router {
-                return Some(self.leaves(now, turn, octet, payload));
+            if turn <= last_router + 1 {
+                if !granted() {
+                    continue;
+                }
+                let hop_limit = if turn <= last_router { turn } else { FULL_HOP_LIMIT };
+                return Some(self.leaves(now, hop_limit, octet, payload));
             }
-            if turn == last_router + 1 {
-                return Some(self.leaves(now, FULL_HOP_LIMIT, octet, payload));
-            }
-            if let Some(length) = self.mtu.next(now) {
+            if let Some(length) = self.mtu.next(now).filter(|_| granted()) {
                 let payload = usize::from(length.saturating_sub(self.settings.headers)).max(LEAST_OCTETS);
                 let packet = self.leaves(now, FULL_HOP_LIMIT, self.settings.octet, payload);
                 self.mtu.sent(packet.sequence, length, now);
@@ -187,7 +206,7 @@ impl PathSweep {
     fn leaves(&mut self, now: TestTime, hop_limit: u8, octet: u8, payload: usize) -> SweepPacket {
         let packet = SweepPacket { sequence: self.sequence, hop_limit, octet, payload, sent: now };
         self.sequence = self.sequence.wrapping_add(1);
-        let place = packet.sequence as usize % PLACES;
+        let place = packet.sequence as usize % self.waiting.len();
         self.waiting[place] = Some(packet);
         packet
     }
@@ -199,7 +218,8 @@ impl PathSweep {
 
     /// The packet that an answer of `now` is about, by its number; each is answered once, and not after ten seconds.
     pub fn answered(&mut self, sequence: u32, now: TestTime) -> Option<SweepPacket> {
-        let place = &mut self.waiting[sequence as usize % PLACES];
+        let place = sequence as usize % self.waiting.len();
+        let place = &mut self.waiting[place];
         let packet = place.filter(|packet| packet.sequence == sequence && waits(packet, now))?;
         *place = None;
         Some(packet)
@@ -231,6 +251,13 @@ impl PathSweep {
     }
 }
 
+/// Packets that may be waited for at a time: all that rounds of this interval send meanwhile, so that none takes the place of
+/// one that may still be answered. Bounded, as the interval is anybody's choice.
+fn places(interval: i64) -> usize {
+    let rounds = WAITING / interval.max(1) + 2;
+    usize::try_from(rounds * i64::from(MOST_PACKETS)).map_or(MOST_PLACES, |places| places.min(MOST_PLACES))
+}
+
 fn waits(packet: &SweepPacket, now: TestTime) -> bool {
     (0..=WAITING).contains(&now.since(packet.sent).0)
 }
@@ -240,157 +267,4 @@ fn nanoseconds(duration: Duration) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND: i64 = 1_000_000_000;
-    const MS: i64 = 1_000_000;
-
-    fn sweep(marked: Option<u8>) -> PathSweep {
-        let settings = SweepSettings {
-            window: Window { from: TestTime(0), to: TestTime(20 * SECOND) },
-            interval: Duration::from_secs(1),
-            rate: None,
-            octet: 0,
-            marked,
-            headers: 28,
-        };
-        PathSweep::new(settings, 7)
-    }
-
-    /// Runs a whole sweep over a path of so many routers, at which each packet is answered after `delay`.
-    fn over(sweep: &mut PathSweep, routers: impl Fn(i64) -> u8, delay: i64, mtu: u16) -> Vec<SweepPacket> {
-        let (mut sent, mut answers): (Vec<SweepPacket>, Vec<(i64, SweepPacket)>) = (Vec::new(), Vec::new());
-        while let Some(due) = sweep.due() {
-            while let Some(place) = answers.iter().position(|(at, _)| *at <= due.0) {
-                let (at, packet) = answers.remove(place);
-                assert_eq!(sweep.answered(packet.sequence, TestTime(at)), Some(packet));
-                assert_eq!(sweep.answered(packet.sequence, TestTime(at)), None, "each is answered once");
-                let routers = routers(packet.sent.0);
-                if packet.hop_limit > routers {
-                    sweep.far_end(&packet, Some(packet.hop_limit - routers));
-                }
-            }
-            if let Some(packet) = sweep.send(due) {
-                sent.push(packet);
-                if sweep.length(&packet) <= mtu {
-                    answers.push((due.0 + delay, packet));
-                }
-            }
-        }
-        sent
-    }
-
-    #[test]
-    fn every_hop_gets_one_packet_a_second_and_none_is_sent_for_hops_that_are_not_there() {
-        let sent = over(&mut sweep(None), |_| 4, 20 * MS, 1500);
-        for second in 1..19 {
-            let limits: Vec<u8> = sent
-                .iter()
-                .filter(|packet| packet.payload < 200 && packet.sent.0 / SECOND == second)
-                .map(|packet| packet.hop_limit)
-                .collect();
-            let mut sorted = limits.clone();
-            sorted.sort_unstable();
-            assert_eq!(sorted, [1, 2, 3, 4, FULL_HOP_LIMIT], "second {second}: {limits:?}");
-        }
-    }
-
-    #[test]
-    fn a_slow_line_gets_packets_less_often() {
-        let mut sweep = sweep(None);
-        sweep.settings.rate = Some(BitRate(4_000));
-        let sent = over(&mut sweep, |_| 3, 20 * MS, 1500);
-        // Five packets a round, 200 octets each, at 500 octets a second.
-        let begins: Vec<i64> = sent.iter().filter(|packet| packet.hop_limit == 1).map(|packet| packet.sent.0).collect();
-        assert!(begins.windows(2).skip(1).all(|pair| pair[1] - pair[0] == 2 * SECOND), "{begins:?}");
-        sweep.settings.rate = Some(BitRate(0));
-        assert!(sweep.interval() > 0, "no rate at all is no reason to panic");
-    }
-
-    #[test]
-    fn a_route_that_changes_is_followed_from_the_next_round_on() {
-        let sent = over(&mut sweep(None), |at| if at < 10 * SECOND { 2 } else { 6 }, 20 * MS, 1500);
-        let furthest = |range: std::ops::Range<i64>| {
-            let within = sent.iter().filter(|packet| range.contains(&(packet.sent.0 / SECOND)));
-            within.map(|packet| packet.hop_limit).filter(|limit| *limit < FULL_HOP_LIMIT).max()
-        };
-        assert_eq!((furthest(2..10), furthest(12..20)), (Some(2), Some(6)));
-    }
-
-    #[test]
-    fn a_far_end_that_never_answers_is_searched_for_in_growing_circles_up_to_thirty_hops() {
-        let mut sweep = sweep(None);
-        let mut furthest = Vec::new();
-        while let Some(due) = sweep.due() {
-            if let Some(packet) = sweep.send(due).filter(|packet| packet.hop_limit < FULL_HOP_LIMIT) {
-                furthest.resize(1 + (due.0 / SECOND) as usize, 0);
-                let last = furthest.last_mut().unwrap();
-                *last = packet.hop_limit.max(*last);
-            }
-        }
-        assert_eq!((furthest[0], furthest[3], *furthest.last().unwrap()), (3, 12, MOST_HOPS));
-    }
-
-    #[test]
-    fn some_rounds_bear_the_second_marking() {
-        let sent = over(&mut sweep(Some(0xb9)), |_| 3, 20 * MS, 1500);
-        let marked: Vec<i64> =
-            sent.iter().filter(|packet| packet.octet == 0xb9).map(|packet| packet.sent.0 / SECOND).collect();
-        assert_eq!(marked.iter().filter(|second| **second == 1).count(), 4);
-        assert_eq!(marked.iter().filter(|second| **second == 3).count(), 4);
-        assert!((4..9).all(|second| !marked.contains(&second)));
-    }
-
-    #[test]
-    fn lengths_tell_packets_apart_and_what_is_in_doubt_is_nobodys() {
-        let mut sweep = sweep(None);
-        let mut sent = Vec::new();
-        while sent.len() < 40 {
-            let due = sweep.due().unwrap();
-            sent.extend(sweep.send(due));
-        }
-        let now = sent.last().unwrap().sent;
-        assert_eq!(sweep.answered_by_length(sent[20].payload, now), Some(sent[20]));
-        assert_eq!(sent[0].payload, sent[32].payload);
-        assert_eq!(sweep.answered_by_length(sent[0].payload, now), None, "two bear this length");
-        sweep.answered(0, now);
-        assert_eq!(sweep.answered_by_length(sent[32].payload, now), Some(sent[32]));
-        assert_eq!(sweep.answered_by_length(7, now), None);
-    }
-
-    #[test]
-    fn late_answers_and_foreign_numbers_are_nobodys() {
-        let mut sweep = sweep(None);
-        let packet = sweep.send(sweep.due().unwrap()).unwrap();
-        assert_eq!(sweep.answered(77, packet.sent), None);
-        assert_eq!(sweep.answered(packet.sequence, TestTime(packet.sent.0 - 1)), None, "before it was sent");
-        assert_eq!(sweep.answered(packet.sequence, TestTime(packet.sent.0 + WAITING + 1)), None);
-        assert_eq!(sweep.answered(packet.sequence, TestTime(packet.sent.0 + WAITING)), Some(packet));
-    }
-
-    #[test]
-    fn a_host_that_stalled_leaves_out_what_was_due() {
-        let mut sweep = sweep(None);
-        let first = sweep.send(TestTime(10 * SECOND)).unwrap();
-        assert!(first.sent == TestTime(10 * SECOND) && first.sequence == 0);
-        let mut more = 0;
-        while sweep.send(TestTime(10 * SECOND)).is_some() {
-            more += 1;
-        }
-        assert!(more < 2 * usize::from(MOST_HOPS), "{more} at once");
-    }
-
-    #[test]
-    fn the_path_mtu_is_found_within_a_few_seconds() {
-        let mut sweep = sweep(None);
-        let sent = over(&mut sweep, |_| 3, 20 * MS, 1420);
-        let long: Vec<(i64, u16)> = sent
-            .iter()
-            .filter(|packet| packet.payload > 200)
-            .map(|packet| (packet.sent.0 / SECOND, sweep.length(packet)))
-            .collect();
-        assert_eq!(long[0].1, 1500);
-        assert!(long.iter().any(|(_, length)| *length == 1420), "{long:?}");
-    }
-}
+mod tests;

@@ -37,6 +37,9 @@ use crate::token::Token;
 /// Octets of a test packet without padding; shorter ones are not answered.
 pub const LEAST_OCTETS: usize = 80;
 
+/// Octets of its beginning that tell which packet it is: to the end of the sequence.
+pub const NUMBERED_OCTETS: usize = 28;
+
 const MARK: [u8; 2] = *b"RR";
 const VERSION: u8 = 1;
 /// A sequence number that follow-ups use to say "none".
@@ -179,7 +182,7 @@ impl TestPacket {
     pub fn quoted_sequence(quoted: &[u8], flow: u16, token: &Token) -> Option<u32> {
         let begins = quoted.get(..24)?;
         let ours = begins[0..2] == MARK && begins[2] == VERSION && begins[4..6] == flow.to_be_bytes();
-        let sequence = <[u8; 4]>::try_from(quoted.get(24..28)?).ok()?;
+        let sequence = <[u8; 4]>::try_from(quoted.get(24..NUMBERED_OCTETS)?).ok()?;
         (ours && begins[8..24] == token.0).then(|| u32::from_be_bytes(sequence))
     }
 

@@ -138,13 +138,14 @@ fn remarking(change: &Remarking) -> String {
 
 fn path_mtu(mtu: &PathMtu) -> Option<String> {
     let failed = mtu.failed_octets?;
-    let passed =
-        mtu.passed_octets.map_or_else(|| "no long packet passes".to_owned(), |octets| format!("{octets} octets pass"));
     let by = match (&mtu.told_by, mtu.told_octets) {
         (Some(address), Some(octets)) => format!("; {address} says that no more than {octets} do"),
         (Some(address), None) => format!("; {address} says so"),
         (None, _) => "; nobody says so".to_owned(),
     };
     let hint = mtu.hint.map_or_else(String::new, |hint| format!(" ({hint}?)"));
-    Some(format!("{passed} whole, {failed} do not{by}{hint}"))
+    Some(match mtu.passed_octets {
+        Some(passed) => format!("{passed} octets pass whole, {failed} do not{by}{hint}"),
+        None => format!("{failed} octets do not pass whole{by}; what does was not found"),
+    })
 }

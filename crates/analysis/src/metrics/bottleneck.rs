@@ -24,7 +24,7 @@ pub struct Bottleneck {
     pub after_hop: Option<u8>,
     /// The first that lies behind it.
     pub before_hop: Option<u8>,
-    /// Of the hops from that one on whose answers tell, the share that lies behind the queue, too.
+    /// Of the routers whose answers tell, the share that agrees.
     pub agreeing: Option<f64>,
     /// The same as a sentence.
     pub words: String,
@@ -60,8 +60,8 @@ impl Evidence<'_> {
             Direction::Down => "download",
         };
         let own = self.host_queue.unwrap_or_default();
-        let on_path = self.queue.as_ref().copied().unwrap_or_default();
-        if own >= WORTH_NAMING && own >= on_path {
+        // Where the queue on the path is not known it may be the longer one.
+        if own >= WORTH_NAMING && self.queue.as_ref().is_ok_and(|on_path| own >= *on_path) {
             verdict.place = "host";
             verdict.words = format!("{which} queue, {}, in {}", milliseconds(own), self.sender());
             return verdict;
@@ -83,12 +83,9 @@ impl Evidence<'_> {
                 verdict.words = format!("{which} queue, {}: cannot tell where, because {reason}", milliseconds(queue));
             }
             Ok((after, before)) => {
-                let behind =
-                    |side: Side| self.sides.iter().filter(|(hop, its)| *hop >= before && *its == side).count() as f64;
-                let told = behind(Side::Behind) + behind(Side::Before);
                 verdict.place = "path";
                 (verdict.after_hop, verdict.before_hop) = (Some(after), Some(before));
-                verdict.agreeing = (told > 0.0).then(|| behind(Side::Behind) / told);
+                verdict.agreeing = queue_side::agreeing(self.sides, (after, before), self.last);
                 verdict.words = format!("{which} queue, {}, {}", milliseconds(queue), self.between(after, before));
             }
         }

@@ -20,24 +20,15 @@ pub(crate) fn count(flow: &FlowSpec, lookups: &[NameLookup], traffic: &mut Traff
             Direction::Up => (row.started, row.question_octets),
             Direction::Down => (TestTime(row.started.0.saturating_add(row.took.0)), row.answer_octets),
         };
-        let mut packets: Vec<(TestTime, u16)> = lookups.iter().map(packet).filter(|(_, octets)| *octets > 0).collect();
-        packets.sort_unstable();
-        let before = packets.first().map(|(at, _)| (TestTime(at.0.saturating_sub(1)), 0));
-        let summed = |of: &dyn Fn(u64) -> u64| {
-            let mut sum = 0_u64;
-            let totals = packets.iter().map(|(at, octets)| {
-                sum = sum.saturating_add(of(u64::from(*octets)));
-                (*at, sum)
-            });
-            Counter::new(before.into_iter().chain(totals).collect())
-        };
+        let packets = || lookups.iter().map(packet).filter(|(_, octets)| *octets > 0);
+        let whole = |(at, octets): (TestTime, u16)| (at, u64::from(octets) + ip_header_octets(flow.family) + HEADER);
         let counted = Packets {
             part: Part::of(flow),
             family: flow.family,
             direction,
             basis: Basis::Counted,
-            count: summed(&|_| 1),
-            octets: summed(&|octets| octets + ip_header_octets(flow.family) + HEADER),
+            count: Counter::of_arrivals(packets().map(|(at, _)| (at, 1))),
+            octets: Counter::of_arrivals(packets().map(whole)),
         };
         traffic.offered.push(counted.clone());
         traffic.carried.push(counted);

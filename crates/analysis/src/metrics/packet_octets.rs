@@ -183,8 +183,5 @@ impl Rows {
 
 /// How many of these there have been, over time.
 fn counted(times: &[TestTime]) -> Counter {
-    let mut times = times.to_vec();
-    times.sort_unstable();
-    let before = times.first().map(|first| (TestTime(first.0.saturating_sub(1)), 0));
-    Counter::new(before.into_iter().chain(times.into_iter().zip(1..)).collect())
+    Counter::of_arrivals(times.iter().map(|at| (*at, 1)))
 }

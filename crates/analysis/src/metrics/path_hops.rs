@@ -1,6 +1,7 @@
 //! The hops of a path: who answers from each, how often and after what time, idle and under load.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use rrul_model::phase::Phase;
 use rrul_model::time::TestTime;
@@ -9,7 +10,8 @@ use serde::Serialize;
 
 use crate::analysis::DelayPoint;
 use crate::by_phase::ByPhase;
-use crate::metrics::path_packets::{FULL_HOP_LIMIT, Packet, Traced};
+use crate::metrics::path_packets::{FULL_HOP_LIMIT, LONG, Packet, Traced};
+use crate::metrics::round_trip_delay::Judgement;
 use crate::queue_side::Side;
 use crate::statistics::percentile::{DelayStatistics, percentile};
 
@@ -73,7 +75,7 @@ impl<'a> ByHop<'a> {
         };
         let last = routers.unwrap_or_else(furthest).saturating_add(1);
         let mut hops: BTreeMap<u8, Vec<&Packet>> = BTreeMap::new();
-        for packet in traced.packets.iter().filter(|packet| packet.octet == plain && packet.length < 300) {
+        for packet in traced.packets.iter().filter(|packet| packet.octet == plain && packet.length < LONG) {
             let from_far_end = packet.answer.is_some_and(|answer| answer.is_far_ends());
             if from_far_end || packet.hop_limit >= FULL_HOP_LIMIT {
                 hops.entry(last).or_default().push(packet);
@@ -85,31 +87,44 @@ impl<'a> ByHop<'a> {
     }
 }
 
-/// What an idle round trip to an address takes: in the middle, and at least.
+/// What an idle round trip to an address takes: in the middle, and at least; and how many answers say so.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Baseline {
     pub(crate) median: Delay,
     pub(crate) p5: Delay,
+    pub(crate) n: usize,
 }
 
-/// The baselines of one hop by address: of the idle phase, or where it has not answered then, of the survey before it, of
-/// the time after the load.
-pub(crate) fn baselines(packets: &[&Packet], phase: impl Fn(TestTime) -> Option<Phase>) -> BTreeMap<u16, Baseline> {
+/// So many answers are enough of the idle phase alone.
+const ENOUGH: usize = 3;
+
+/// For so long after the load queues may still drain.
+const DRAINING: Duration = Duration::from_secs(2);
+
+/// The baselines of one hop by address: of the idle phase, and where it has hardly answered then, of the time after the load,
+/// of the survey before it as well.
+pub(crate) fn baselines(packets: &[&Packet], judgement: &Judgement<'_>) -> BTreeMap<u16, Baseline> {
+    let drained = judgement.window(Phase::After).map(|after| after.from + DRAINING);
     let mut trips: BTreeMap<u16, [Vec<Delay>; 3]> = BTreeMap::new();
     for packet in packets {
         let Some(answer) = packet.answer else { continue };
-        let place = match phase(packet.at) {
+        let place = match judgement.phase(packet.at) {
             Some(Phase::Idle) => 0,
-            Some(Phase::Before) => 1,
-            Some(Phase::After) => 2,
+            Some(Phase::After) if drained.is_some_and(|drained| packet.at >= drained) => 1,
+            Some(Phase::Before) => 2,
             _ => continue,
         };
         trips.entry(answer.source).or_default()[place].push(answer.round_trip);
     }
     let baseline = |trips: [Vec<Delay>; 3]| {
-        let mut trips = trips.into_iter().find(|trips| !trips.is_empty())?;
-        trips.sort_unstable();
-        Some(Baseline { median: percentile(&trips, 0, 500)?, p5: percentile(&trips, 0, 50)? })
+        let mut pooled: Vec<Delay> = Vec::new();
+        for more in trips {
+            if pooled.len() < ENOUGH {
+                pooled.extend(more);
+            }
+        }
+        pooled.sort_unstable();
+        Some(Baseline { median: percentile(&pooled, 0, 500)?, p5: percentile(&pooled, 0, 50)?, n: pooled.len() })
     };
     trips.into_iter().filter_map(|(source, trips)| Some((source, baseline(trips)?))).collect()
 }
@@ -121,8 +136,9 @@ pub(crate) fn hop(
     packets: &[&Packet],
     traced: &Traced,
     side: Side,
-    phase: impl Fn(TestTime) -> Option<Phase>,
+    judgement: &Judgement<'_>,
 ) -> Hop {
+    let phase = |at: TestTime| judgement.phase(at);
     let phases = ByPhase::each(|wanted| {
         let ours = || packets.iter().filter(|packet| phase(packet.at) == Some(wanted));
         let trips: Vec<Delay> = ours().filter_map(|packet| Some(packet.answer?.round_trip)).collect();
@@ -143,18 +159,18 @@ pub(crate) fn hop(
         far_end: number == last,
         addresses,
         phases,
-        queueing_ns: queueing(packets, &phase),
+        queueing_ns: queueing(packets, judgement),
         side: side.word(),
         series: series.collect(),
     }
 }
 
-fn queueing(packets: &[&Packet], phase: &impl Fn(TestTime) -> Option<Phase>) -> Option<i64> {
-    let baselines = baselines(packets, phase);
-    let loaded = packets.iter().filter(|packet| phase(packet.at) == Some(Phase::Load));
+fn queueing(packets: &[&Packet], judgement: &Judgement<'_>) -> Option<i64> {
+    let baselines = baselines(packets, judgement);
+    let loaded = packets.iter().filter(|packet| judgement.phase(packet.at) == Some(Phase::Load));
     let above = |packet: &&Packet| {
         let answer = packet.answer?;
-        Some(answer.round_trip.0 - baselines.get(&answer.source)?.p5.0)
+        Some(answer.round_trip.0.saturating_sub(baselines.get(&answer.source)?.p5.0))
     };
     let mut above: Vec<i64> = loaded.filter_map(above).collect();
     above.sort_unstable();

@@ -35,8 +35,7 @@ pub(crate) fn remarkings<'a>(packets: impl Iterator<Item = &'a Packet>, last: u8
     for (sent, hops) in seen {
         let (mut before, mut octet) = (0, sent);
         for (hop, octets) in hops {
-            // What most of its answers quote: a single CE is a queue's and no rewriting.
-            let Some((now, _)) = octets.into_iter().max_by_key(|(_, count)| *count) else { continue };
+            let Some(now) = mostly(&octets, octet) else { continue };
             let mut change = |what, from: u8, to: u8, word: fn(u8) -> String| {
                 let change = Remarking { what, from: word(from), to: word(to), after_hop: before, seen_at_hop: hop };
                 if from != to && !found.contains(&change) {
@@ -51,10 +50,43 @@ pub(crate) fn remarkings<'a>(packets: impl Iterator<Item = &'a Packet>, last: u8
     found
 }
 
+/// What most of a hop's answers quote, where the hop before saw `before`; of equals that.
+///
+/// A queue may have marked a packet with CE that says it understands (RFC 3168), which is no rewriting, unless it is done to
+/// each of several.
+fn mostly(octets: &BTreeMap<u8, usize>, before: u8) -> Option<u8> {
+    let marked = |octet: u8| octet & 3 == CE && ![0, CE].contains(&(before & 3));
+    let all = octets.iter().all(|(octet, _)| marked(*octet)) && octets.values().sum::<usize>() >= SEVERAL;
+    let counted = octets.iter().filter(|(octet, _)| all || !marked(**octet));
+    counted.max_by_key(|(octet, count)| (**count, **octet == before)).map(|(octet, _)| *octet)
+}
+
+/// Congestion experienced.
+const CE: u8 = 3;
+
+/// So many packets are not all marked on an idle line.
+const SEVERAL: usize = 3;
+
 fn dscp(code_point: u8) -> String {
     Dscp::new(code_point).map_or_else(String::new, |dscp| ServiceClass::of(dscp).to_string())
 }
 
 fn ecn(code_point: u8) -> String {
     ["Not-ECT", "ECT(1)", "ECT(0)", "CE"][usize::from(code_point & 3)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_packets_that_a_queue_has_marked_are_no_rewriting() {
+        let quoted = |octets: &[(u8, usize)]| mostly(&octets.iter().copied().collect(), 0xb9);
+        assert_eq!(quoted(&[(0xbb, 1)]), None);
+        assert_eq!(quoted(&[(0xb9, 1), (0xbb, 1)]), Some(0xb9));
+        assert_eq!(quoted(&[(0xb9, 1), (0xbb, 9)]), Some(0xb9));
+        assert_eq!(quoted(&[(0xbb, 3)]), Some(0xbb));
+        assert_eq!(quoted(&[(0xb9, 1), (0x01, 1)]), Some(0xb9), "of equals what it was");
+        assert_eq!(mostly(&[(3, 1)].into_iter().collect(), 0), Some(3), "no queue marks what does not understand it");
+    }
 }

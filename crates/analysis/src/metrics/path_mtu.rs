@@ -3,10 +3,13 @@
 use rrul_model::flow::AddressFamily;
 use serde::Serialize;
 
-use crate::metrics::path_packets::{FULL_HOP_LIMIT, Packet, Traced};
+use crate::metrics::path_packets::{FULL_HOP_LIMIT, LONG, Packet, Traced};
 
 /// The search begins with this: the MTU of Ethernet.
 const LARGEST: u16 = 1500;
+
+/// Unanswered packets of one length that are not lost by chance: as many as the search sends.
+const TRIES: usize = 2;
 
 /// What was found of the path MTU.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -25,7 +28,7 @@ pub struct PathMtu {
 
 /// What the long packets of a trace show.
 pub(crate) fn path_mtu(traced: &Traced, family: AddressFamily) -> Option<PathMtu> {
-    let long = || traced.packets.iter().filter(|packet| packet.length >= 300 && packet.hop_limit >= FULL_HOP_LIMIT);
+    let long = || traced.packets.iter().filter(|packet| packet.length >= LONG && packet.hop_limit >= FULL_HOP_LIMIT);
     let reached = |packet: &&Packet| packet.answer.is_some_and(|answer| answer.is_far_ends());
     let passed = long().filter(reached).map(|packet| packet.length).max();
     let too_big = |packet: &Packet| {
@@ -36,8 +39,10 @@ pub(crate) fn path_mtu(traced: &Traced, family: AddressFamily) -> Option<PathMtu
         };
         refused.then_some((answer.source, answer.mtu))
     };
-    // One that was lost by chance is shorter than one that got through.
-    let failed = long().filter(|packet| !reached(packet) && passed.is_none_or(|passed| packet.length > passed));
+    // What was lost by chance is shorter than one that got through, or was sent once and not again.
+    let longer = || long().filter(|packet| !reached(packet) && passed.is_none_or(|passed| packet.length > passed));
+    let times = |length: u16| longer().filter(|packet| packet.length == length).count();
+    let failed = longer().filter(|packet| too_big(packet).is_some() || times(packet.length) >= TRIES);
     let failed = failed.map(|packet| packet.length).min();
     passed.or(failed)?;
     let told = long().filter_map(too_big).next_back();
@@ -99,5 +104,8 @@ mod tests {
         let told = found(lost_once).unwrap();
         assert_eq!((told.passed_octets, told.failed_octets, told.hint), (Some(1500), None, None));
         assert_eq!(found(vec![packet(108, Some((0, 0, 0)))]), None, "no long packet was sent");
+        assert_eq!(found(vec![packet(1500, None)]), None, "one that was lost says nothing");
+        let told = found(vec![packet(1500, None), packet(1500, None)]).unwrap();
+        assert_eq!((told.passed_octets, told.failed_octets), (None, Some(1500)));
     }
 }

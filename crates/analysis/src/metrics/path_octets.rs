@@ -32,8 +32,8 @@ pub(crate) fn count(flow: &FlowSpec, probes: &[PathProbe], answers: &[PathAnswer
         family: flow.family,
         direction,
         basis,
-        count: summed(&octets, |_| 1),
-        octets: summed(&octets, |octets| octets),
+        count: Counter::of_arrivals(octets.iter().map(|(at, _)| (*at, 1))),
+        octets: Counter::of_arrivals(octets),
     };
     traffic.offered.push(packets(direction, Basis::Counted, probes.iter().map(sent).collect()));
     traffic.carried.push(packets(direction, Basis::Counted, probes.iter().filter(carried).map(sent).collect()));
@@ -44,16 +44,4 @@ pub(crate) fn count(flow: &FlowSpec, probes: &[PathProbe], answers: &[PathAnswer
     let answers = packets(direction.opposite(), Basis::Estimated, answers.iter().filter_map(back).collect());
     traffic.offered.push(answers.clone());
     traffic.carried.push(answers);
-}
-
-fn summed(packets: &[(TestTime, u64)], of: impl Fn(u64) -> u64) -> Counter {
-    let mut packets = packets.to_vec();
-    packets.sort_unstable();
-    let before = packets.first().map(|(at, _)| (TestTime(at.0.saturating_sub(1)), 0));
-    let mut sum = 0_u64;
-    let totals = packets.iter().map(|(at, octets)| {
-        sum = sum.saturating_add(of(*octets));
-        (*at, sum)
-    });
-    Counter::new(before.into_iter().chain(totals).collect())
 }

@@ -1,13 +1,17 @@
 //! The packets of a path trace, each with its answer: what the rows of both ends say, brought together.
 
 use foldhash::{HashMap, HashMapExt};
-use rrul_model::flow::{Direction, FlowSpec};
-use rrul_model::observation::{FlowEventKind, ObservationPoint, PathAnswer};
+use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
+use rrul_model::observation::{FlowEventKind, ObservationPoint, PathAnswer, PathProbe};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
+use crate::by_number::ByNumber;
 use crate::clock_offset::ClockOffset;
+
+/// A packet of so many octets is one of the search for the path MTU.
+pub(crate) const LONG: u16 = 300;
 
 /// The flow type whose packets these are.
 pub(crate) const PATH_TRACE: &str = "path_trace";
@@ -54,6 +58,14 @@ impl Answer {
     pub(crate) fn is_far_ends(&self) -> bool {
         self.kind == 0
     }
+
+    /// Whether a router says that it was the last that the packet's hop limit let it reach.
+    pub(crate) fn is_expiry(&self, family: AddressFamily) -> bool {
+        match family {
+            AddressFamily::Ipv4 => self.kind == 11,
+            AddressFamily::Ipv6 => self.kind == 3,
+        }
+    }
 }
 
 impl Packet {
@@ -85,69 +97,99 @@ pub(crate) fn sender(direction: Direction) -> ObservationPoint {
     }
 }
 
-/// The packets of one flow. Without `clock` the times of the server stay on its own.
-pub(crate) fn traced(
-    recording: &Recording,
-    flow: &FlowSpec,
-    direction: Direction,
-    clock: Option<&ClockOffset>,
-) -> Traced {
-    let point = sender(direction);
-    let at = |time: TestTime| match (point, clock) {
-        (ObservationPoint::Server, Some(clock)) => clock.client_time(time),
-        _ => time,
-    };
-    let mut traced = Traced::default();
-    let (mut stamps, mut answers, mut quotes) = (HashMap::new(), HashMap::new(), HashMap::new());
-    for tables in recording.tables_of(point) {
-        stamps
-            .extend(tables.probe_stamped.rows().filter(|row| row.flow == flow.id).map(|row| (row.sequence, row.sent)));
-        for row in tables.path_answer.rows().filter(|row| row.flow == flow.id) {
-            // A second answer to the same packet says nothing that the first has not.
-            if row.sequence == u32::MAX || answers.contains_key(&row.sequence) {
-                traced.strays += 1;
-            } else {
-                answers.insert(row.sequence, row);
-            }
-        }
-        let rows = tables.path_quote.rows().filter(|row| row.flow == flow.id);
-        quotes.extend(rows.map(|row| (row.sequence, (row.octet, row.hop_limit))));
-    }
-    for row in recording.tables_of(point).flat_map(|tables| tables.path_probe.rows()) {
-        if row.flow != flow.id {
-            continue;
-        }
-        let sent = stamps.get(&row.sequence).copied().unwrap_or(row.sent);
-        let answer = |answer: &PathAnswer| Answer {
-            at: at(answer.received),
-            round_trip: Delay(answer.received.since(sent).0.saturating_sub(answer.held.0)),
-            source: answer.source,
-            kind: answer.kind,
-            code: answer.code,
-            mtu: answer.mtu,
-            left: answer.left,
-        };
-        traced.packets.push(Packet {
-            at: at(sent),
-            hop_limit: row.hop_limit,
-            octet: row.octet,
-            length: row.length,
-            answer: answers.get(&row.sequence).map(answer).filter(|answer| answer.round_trip.0 >= 0),
-            quote: quotes.get(&row.sequence).copied(),
-        });
-    }
-    for (_, event) in recording.events().filter(|(from, event)| *from == point && event.flow == flow.id) {
-        match event.event {
-            FlowEventKind::HopAddress => {
-                if let Some((number, address)) = event.detail.split_once(' ')
-                    && let Ok(number) = number.parse()
-                {
-                    traced.addresses.insert(number, address.to_owned());
+/// What one trace has written down.
+#[derive(Default)]
+struct Rows {
+    probes: Vec<(u32, PathProbe)>,
+    stamps: Vec<(u32, TestTime)>,
+    answers: Vec<(u32, PathAnswer)>,
+    quotes: Vec<(u32, (u8, u8))>,
+    events: Vec<(FlowEventKind, String)>,
+}
+
+/// Every trace of a recording, by its flow.
+pub(crate) struct Traces(HashMap<FlowId, Rows>);
+
+impl Traces {
+    pub(crate) fn gather(recording: &Recording) -> Self {
+        let flows = recording.header.flows.iter().filter(|flow| flow.flow_type == PATH_TRACE);
+        let senders: HashMap<FlowId, ObservationPoint> =
+            flows.filter_map(|flow| Some((flow.id, sender(flow.direction?)))).collect();
+        let mut traces: HashMap<FlowId, Rows> = HashMap::new();
+        for point in [ObservationPoint::Client, ObservationPoint::Server] {
+            let ours = |flow: FlowId| senders.get(&flow) == Some(&point);
+            for tables in recording.tables_of(point) {
+                for row in tables.path_probe.rows().filter(|row| ours(row.flow)) {
+                    traces.entry(row.flow).or_default().probes.push((row.sequence, row));
+                }
+                for row in tables.probe_stamped.rows().filter(|row| ours(row.flow)) {
+                    traces.entry(row.flow).or_default().stamps.push((row.sequence, row.sent));
+                }
+                for row in tables.path_answer.rows().filter(|row| ours(row.flow)) {
+                    traces.entry(row.flow).or_default().answers.push((row.sequence, row));
+                }
+                for row in tables.path_quote.rows().filter(|row| ours(row.flow)) {
+                    traces.entry(row.flow).or_default().quotes.push((row.sequence, (row.octet, row.hop_limit)));
                 }
             }
-            FlowEventKind::Uses => traced.sees_quotes = event.detail == "quoted headers",
-            _ => {}
         }
+        for (from, event) in recording.events() {
+            if senders.get(&event.flow) == Some(&from) {
+                traces.entry(event.flow).or_default().events.push((event.event, event.detail.clone()));
+            }
+        }
+        Self(traces)
     }
-    traced
+
+    /// The packets of one flow, once. Without `clock` the times of the server stay on its own.
+    pub(crate) fn take(&mut self, flow: &FlowSpec, clock: Option<&ClockOffset>) -> Option<Traced> {
+        let (direction, rows) = (flow.direction?, self.0.remove(&flow.id)?);
+        let at = |time: TestTime| match (direction, clock) {
+            (Direction::Down, Some(clock)) => clock.client_time(time),
+            _ => time,
+        };
+        let mut traced = Traced::default();
+        let told = rows.answers.len();
+        let known = rows.answers.into_iter().filter(|(sequence, _)| *sequence != u32::MAX).collect();
+        // A second answer to the same packet says nothing that the first has not.
+        let (stamps, answers) = (ByNumber::first(rows.stamps), ByNumber::first(known));
+        let quotes = ByNumber::first(rows.quotes);
+        traced.strays = (told - answers.iter().count()) as u64;
+        for (sequence, row) in ByNumber::first(rows.probes).iter() {
+            // No packet leaves before it was sent: such a stamp is of another one.
+            let sent = stamps.get(sequence).copied().filter(|stamp| *stamp >= row.sent).unwrap_or(row.sent);
+            let answer = |answer: &PathAnswer| Answer {
+                at: at(answer.received),
+                round_trip: Delay(answer.received.since(sent).0.saturating_sub(answer.held.0.max(0))),
+                source: answer.source,
+                kind: answer.kind,
+                code: answer.code,
+                mtu: answer.mtu,
+                left: answer.left,
+            };
+            traced.packets.push(Packet {
+                at: at(sent),
+                hop_limit: row.hop_limit,
+                octet: row.octet,
+                length: row.length,
+                answer: answers.get(sequence).map(answer).filter(|answer| answer.round_trip.0 >= 0),
+                quote: quotes.get(sequence).copied(),
+            });
+        }
+        traced.packets.sort_by_key(|packet| packet.at);
+        for (kind, detail) in rows.events {
+            match kind {
+                FlowEventKind::HopAddress => {
+                    if let Some((number, address)) = detail.split_once(' ')
+                        && let Ok(number) = number.parse()
+                    {
+                        traced.addresses.insert(number, address.to_owned());
+                    }
+                }
+                FlowEventKind::Uses => traced.sees_quotes = detail == "quoted headers",
+                _ => {}
+            }
+        }
+        Some(traced)
+    }
 }

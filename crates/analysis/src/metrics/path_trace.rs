@@ -4,6 +4,7 @@
 mod words;
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
 use rrul_model::phase::Phase;
@@ -22,12 +23,15 @@ use crate::metrics::icmp_messages::in_words;
 use crate::metrics::path_hops::{self, ByHop, Hop};
 use crate::metrics::path_marks::{self, Remarking};
 use crate::metrics::path_mtu::{self, PathMtu};
-use crate::metrics::path_packets::{self, PATH_TRACE, Packet, Traced};
+use crate::metrics::path_packets::{self, Answer, PATH_TRACE, Packet, Traced, Traces};
 use crate::metrics::round_trip_delay::Judgement;
 use crate::queue_side::{self, Reading, Side};
 use crate::queue_waits::{Passage, QueueWaits, Span};
 use crate::statistics::percentile::percentile;
 pub(crate) use words::GROUP;
+
+/// Fewer answers on the idle line may all have been late.
+const FEWEST_IDLE: usize = 3;
 
 /// Everything about one trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -86,37 +90,35 @@ pub(crate) fn path_traces(
     hosts: &[HostHealth],
     judgement: &Judgement<'_>,
 ) -> Vec<PathTrace> {
-    let flows = recording.header.flows.iter().filter(|flow| flow.flow_type == PATH_TRACE);
-    let trace = |flow: &FlowSpec| {
+    let mut traces = Traces::gather(recording);
+    let segments = clock.map(ClockOffset::segments).unwrap_or_default();
+    let begins: Vec<TestTime> = segments.iter().filter_map(|segment| segment.from).collect();
+    let mut known: BTreeMap<(AddressFamily, u8, Direction), Rc<QueueWaits>> = BTreeMap::new();
+    let mut trace = |flow: &FlowSpec| {
+        // Of a foreign file in which flows share a number, the first has its rows.
+        let traced = traces.take(flow, clock).filter(|traced| !traced.packets.is_empty())?;
         let direction = flow.direction?;
-        let traced = path_packets::traced(recording, flow, direction, clock);
-        if traced.packets.is_empty() {
-            return None;
-        }
         let sender = path_packets::sender(direction);
         let host = hosts.iter().find(|host| host.host == sender);
         let own = host.and_then(|host| host.transmit_queueing).and_then(|queueing| queueing.p50);
-        let waits = |way| clock.map(|clock| queue_waits(legs, clock, flow, way)).unwrap_or_default();
-        let around = Surroundings {
-            own,
-            forward: waits(direction),
-            back: waits(direction.opposite()),
-            uncertain: clock.and_then(|clock| clock.uncertain()),
-            judgement,
+        let mut waits = |way: Direction| {
+            let found = || Rc::new(clock.map(|clock| queue_waits(legs, clock, flow, way)).unwrap_or_default());
+            Rc::clone(known.entry((flow.family, flow.class.octet(), way)).or_insert_with(found))
         };
+        let (forward, back) = (waits(direction), waits(direction.opposite()));
+        let uncertain = clock.and_then(ClockOffset::uncertain);
+        let around = Surroundings { own, forward, back, uncertain, begins: &begins, judgement };
         Some(path_trace(flow, direction, &traced, &around))
     };
-    flows.filter_map(trace).collect()
+    let flows = recording.header.flows.iter().filter(|flow| flow.flow_type == PATH_TRACE);
+    flows.filter_map(&mut trace).collect()
 }
 
-/// What is known of the queues of one direction: by the test packets that are most like this trace's, of its family, and of
-/// its class if there are any.
+/// What is known of the queues of one direction by test packets like this trace's: of its family and marking.
 fn queue_waits(legs: &[Leg<'_>], clock: &ClockOffset, flow: &FlowSpec, direction: Direction) -> QueueWaits {
-    let ours = |leg: &&Leg<'_>| leg.direction == direction && leg.flow.family == flow.family;
-    let mut alike: Vec<&Leg<'_>> = legs.iter().filter(ours).filter(|leg| leg.flow.class == flow.class).collect();
-    if alike.is_empty() {
-        alike.extend(legs.iter().find(ours));
-    }
+    let like = |leg: &&Leg<'_>| {
+        (leg.direction, leg.flow.family, leg.flow.class.octet()) == (direction, flow.family, flow.class.octet())
+    };
     let passage = |leg: &Leg<'_>, one: &Journey| {
         let received = one.received?;
         if clock.is_misstamped(direction, one.sent, one.received) {
@@ -125,20 +127,23 @@ fn queue_waits(legs: &[Leg<'_>], clock: &ClockOffset, flow: &FlowSpec, direction
         let wait = clock.queueing_delay(leg.flow, direction, one.sent, received)?.0.max(0);
         let crossing = clock.one_way_delay(direction, one.sent, received).0;
         Some(match direction {
-            Direction::Up => Passage { sent: one.sent.0, arrived: one.sent.0 + crossing, wait },
-            Direction::Down => Passage { sent: received.0 - crossing, arrived: received.0, wait },
+            Direction::Up => Passage { sent: one.sent.0, arrived: one.sent.0.saturating_add(crossing), wait },
+            Direction::Down => Passage { sent: received.0.saturating_sub(crossing), arrived: received.0, wait },
         })
     };
-    QueueWaits::new(alike.into_iter().flat_map(|leg| leg.journeys.iter().filter_map(move |one| passage(leg, one))))
+    let legs = legs.iter().filter(like);
+    QueueWaits::new(legs.flat_map(|leg| leg.journeys.iter().filter_map(move |one| passage(leg, one))))
 }
 
 /// What else is known.
 struct Surroundings<'a> {
     own: Option<Delay>,
-    forward: QueueWaits,
-    back: QueueWaits,
+    forward: Rc<QueueWaits>,
+    back: Rc<QueueWaits>,
     /// Why no wait in one direction alone can be told.
     uncertain: Option<&'a str>,
+    /// When a clock stepped or a route became longer: round trips before and behind do not compare.
+    begins: &'a [TestTime],
     judgement: &'a Judgement<'a>,
 }
 
@@ -146,14 +151,15 @@ fn path_trace(flow: &FlowSpec, direction: Direction, traced: &Traced, around: &S
     let phase = |at: TestTime| around.judgement.phase(at);
     let (routers, route_changes) = route(traced, phase);
     let by_hop = ByHop::of(traced, routers, flow.class.octet());
-    let sides: Vec<(u8, Side)> = by_hop.hops.iter().map(|(hop, packets)| (*hop, side(packets, around))).collect();
+    let side = |(hop, packets): (&u8, &Vec<&Packet>)| (*hop, around.side(packets, *hop == by_hop.last, flow.family));
+    let sides: Vec<(u8, Side)> = by_hop.hops.iter().map(side).collect();
     let side_of = |hop: u8| sides.iter().find(|(number, _)| *number == hop).map_or(Side::Unclear, |(_, side)| *side);
     let hop = |(number, packets): (&u8, &Vec<&Packet>)| {
-        path_hops::hop(*number, by_hop.last, packets, traced, side_of(*number), phase)
+        path_hops::hop(*number, by_hop.last, packets, traced, side_of(*number), around.judgement)
     };
     let hops: Vec<Hop> = by_hop.hops.iter().map(hop).collect();
     let queue = around.median_wait().ok_or_else(|| {
-        let unknown = "no test packets of its family tell how long the queue of one direction is";
+        let unknown = "no test packets of its family and marking tell how long the queue of one direction is";
         around.uncertain.unwrap_or(unknown).to_owned()
     });
     let evidence = Evidence { direction, queue, host_queue: around.own, sides: &sides, last: by_hop.last, hops: &hops };
@@ -190,22 +196,37 @@ fn route(traced: &Traced, phase: impl Fn(TestTime) -> Option<Phase>) -> (Option<
     (most(true).or_else(|| most(false)), changes.collect())
 }
 
-/// On which side of the queue a hop lies, by its answers under load.
-fn side(packets: &[&Packet], around: &Surroundings<'_>) -> Side {
-    let baselines = path_hops::baselines(packets, |at| around.judgement.phase(at));
-    let loaded = packets.iter().filter(|packet| around.load().is_some_and(|load| load.contains(packet.at)));
-    let reading = |packet: &&Packet| {
-        let answer = packet.answer?;
-        let baseline = baselines.get(&answer.source)?.median;
-        let forward = around.forward.of_sent(packet.at.0)?;
-        // Without test packets the other way nothing is known of its queue: taken for none.
-        let back = if around.back.is_empty() { Span::default() } else { around.back.of_arrived(answer.at.0)? };
-        Some(Reading { excess: (answer.round_trip.0 - baseline.0) as f64 / 1e6, forward, back })
-    };
-    queue_side::side(&loaded.filter_map(reading).collect::<Vec<_>>())
-}
-
 impl Surroundings<'_> {
+    /// On which side of the queue a hop lies, by its answers under load.
+    fn side(&self, packets: &[&Packet], far_end: bool, family: AddressFamily) -> Side {
+        // What others say of packets that were meant for this hop does not come from there.
+        let own = |answer: &Answer| if far_end { answer.is_far_ends() } else { answer.is_expiry(family) };
+        let ours = packets.iter().copied().filter(|packet| packet.answer.as_ref().is_some_and(own));
+        let ours: Vec<&Packet> = ours.collect();
+        let stretches = ours.chunk_by(|one, next| self.stretch(one.at) == self.stretch(next.at));
+        queue_side::side(&stretches.flat_map(|stretch| self.readings(stretch)).collect::<Vec<_>>())
+    }
+
+    /// What the answers of one host tell, of a stretch of time in which its round trips compare.
+    fn readings(&self, packets: &[&Packet]) -> Vec<Reading> {
+        let baselines = path_hops::baselines(packets, self.judgement);
+        let loaded = packets.iter().filter(|packet| self.load().is_some_and(|load| load.contains(packet.at)));
+        let reading = |packet: &&Packet| {
+            let answer = packet.answer?;
+            let baseline = baselines.get(&answer.source).filter(|baseline| baseline.n >= FEWEST_IDLE)?.median;
+            let forward = self.forward.of_sent(packet.at.0)?;
+            let back = if self.back.is_empty() { Span::UNKNOWN } else { self.back.of_arrived(answer.at.0)? };
+            let excess = answer.round_trip.0.saturating_sub(baseline.0) as f64 / 1e6;
+            Some(Reading { excess, forward, back })
+        };
+        loaded.filter_map(reading).collect()
+    }
+
+    /// Between which changes of the clocks and of the route a moment lies.
+    fn stretch(&self, at: TestTime) -> usize {
+        self.begins.partition_point(|begin| *begin <= at)
+    }
+
     /// All of the load, not what is scored alone: a queue that is growing tells as much.
     fn load(&self) -> Option<Window> {
         self.judgement.phases.iter().find(|entry| entry.phase == Phase::Load).map(|entry| entry.window)
@@ -221,13 +242,9 @@ impl Surroundings<'_> {
 }
 
 fn messages(traced: &Traced, family: AddressFamily) -> Vec<PathMessage> {
-    let expired = |kind: u8| match family {
-        AddressFamily::Ipv4 => kind == 11,
-        AddressFamily::Ipv6 => kind == 3,
-    };
     let mut counts: BTreeMap<(u8, u8, u16), u64> = BTreeMap::new();
     for answer in traced.packets.iter().filter_map(|packet| packet.answer) {
-        if !answer.is_far_ends() && !expired(answer.kind) {
+        if !answer.is_far_ends() && !answer.is_expiry(family) {
             *counts.entry((answer.kind, answer.code, answer.source)).or_default() += 1;
         }
     }

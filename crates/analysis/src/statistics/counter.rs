@@ -25,6 +25,19 @@ impl Counter {
         Self { readings }
     }
 
+    /// What has come by when so much came at each of these times: nothing before the first.
+    pub(crate) fn of_arrivals(arrivals: impl IntoIterator<Item = (TestTime, u64)>) -> Self {
+        let mut arrivals: Vec<(TestTime, u64)> = arrivals.into_iter().collect();
+        arrivals.sort_unstable();
+        let before = arrivals.first().map(|(at, _)| (TestTime(at.0.saturating_sub(1)), 0));
+        let mut sum = 0_u64;
+        let totals = arrivals.into_iter().map(|(at, more)| {
+            sum = sum.saturating_add(more);
+            (at, sum)
+        });
+        Self { readings: before.into_iter().chain(totals).collect() }
+    }
+
     /// The same counter, known to have been 0 at `at` where no reading is as early.
     pub(crate) fn starting_from_zero_at(mut self, at: TestTime) -> Self {
         if self.first().is_some_and(|(first, _)| at < first) {

@@ -1,12 +1,16 @@
 //! Path traces whose truth is known by construction: two routers, the queue behind the first.
 
+use proptest::collection::vec;
+use proptest::prelude::*;
 use rrul_analysis::metrics::path_trace::PathTrace;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
-use rrul_model::observation::{FlowEventKind, PathAnswer, PathProbe, PathQuote, ProbeStamped};
+use rrul_model::observation::{FlowEventKind, PathAnswer, PathProbe, PathQuote, ProbeStamped, Tables};
+use rrul_model::recording::Frame;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
-use crate::builder::{Client, MS, SECOND, Scenario};
+use crate::builder::{Client, MS, SECOND, Scenario, Server};
+use crate::robustness::observation;
 
 /// EF with ECT(1).
 const MARKED: u8 = 0xb9;
@@ -144,16 +148,32 @@ fn without_a_queue_there_is_none_and_without_answers_it_cannot_be_told_where() {
 
 #[test]
 fn a_queue_within_the_sender_is_its_own() {
-    let mut scenario = scenario(Routers::Both, |_| 0);
+    // Half of what is added is on the way down.
+    let added = |at: i64| if (5 * SECOND..15 * SECOND).contains(&at) { 16 * MS } else { 0 };
+    let mut scenario = scenario(Routers::Both, added);
     let flow = scenario.recording.header.flows[0].id;
     for sequence in 0..1000 {
         let at = 10 * MS + i64::from(sequence) * 20 * MS;
-        let lay = if (5 * SECOND..15 * SECOND).contains(&at) { 8 * MS } else { 0 };
+        let lay = added(at) / 2;
         scenario.observe(Client, at, ProbeStamped { flow, sequence, sent: TestTime(at + lay) });
     }
     let found = only(&scenario).bottleneck;
     assert_eq!((found.place, found.host_queue_ns), ("host", Some(8 * MS)), "{}", found.words);
     assert_eq!(found.words, "upload queue, 8.0 ms, in this host");
+}
+
+#[test]
+fn a_queue_within_the_sender_is_not_named_where_that_of_the_path_is_not_known() {
+    let mut scenario = scenario(Routers::Both, |_| 0);
+    let flow = scenario.recording.header.flows[0].id;
+    for sequence in 0..1000 {
+        let at = 10 * MS + i64::from(sequence) * 20 * MS;
+        // Left later, and was no later there: a clock changed unseen.
+        let lay = if (5 * SECOND..15 * SECOND).contains(&at) { 8 * MS } else { 0 };
+        scenario.observe(Client, at, ProbeStamped { flow, sequence, sent: TestTime(at + lay) });
+    }
+    let found = only(&scenario).bottleneck;
+    assert_eq!((found.place, found.host_queue_ns), ("unknown", Some(8 * MS)), "{}", found.words);
 }
 
 #[test]
@@ -196,4 +216,22 @@ fn the_octets_of_packets_and_of_answers_are_in_the_account_of_the_link() {
     assert_near(Routers::Both, [10 * (120 + 121 + 122), 10 * (148 + 149 + 108)]);
     // What is not answered is not known to have come through.
     assert_near(Routers::None, [10 * 122, 10 * 108]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Where the rest of a recording is sound, so that clocks and waits are known.
+    #[test]
+    fn single_rows_that_are_hostile_break_no_analysis(rows in vec((any::<bool>(), observation()), 1..30)) {
+        let mut recording = scenario(Routers::Both, waits).recording;
+        for (client, row) in rows {
+            let mut tables = Tables::default();
+            tables.push(row);
+            let point = if client { Client } else { Server };
+            recording.frames.push(Frame { point, number: 0, dropped: 0, tables, events: Vec::new() });
+        }
+        let traces = rrul_analysis::analyze(&recording).path_traces;
+        prop_assert!(traces.iter().all(|trace| !trace.bottleneck.words.is_empty()));
+    }
 }

@@ -8,8 +8,8 @@ use rrul_analysis::summary::Summary;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::{
     ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, IcmpMessage, Observation, OctetsReceived,
-    PacketReceived, ProbeReceived, ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, ReflectorWindow, ReplyStamped,
-    Tables, TcpInfo, Transaction,
+    PacketReceived, PathAnswer, PathProbe, PathQuote, ProbeReceived, ProbeSent, ProbeStamped, ProbesSkipped,
+    ProcessTime, ReflectorWindow, ReplyStamped, Tables, TcpInfo, Transaction,
 };
 use rrul_model::recording::{End, Frame, Recording};
 use rrul_model::time::{TestTime, Window};
@@ -30,12 +30,13 @@ fn time() -> impl Strategy<Value = TestTime> {
 }
 
 fn flow() -> impl Strategy<Value = FlowId> {
-    prop_oneof![8 => (0_u16..11).prop_map(FlowId), 1 => any::<u16>().prop_map(FlowId)]
+    prop_oneof![8 => (0_u16..14).prop_map(FlowId), 1 => any::<u16>().prop_map(FlowId)]
 }
 
-fn observation() -> impl Strategy<Value = Observation> {
+/// A row of any kind with any numbers.
+pub(crate) fn observation() -> impl Strategy<Value = Observation> {
     let numbers = (any_u64(), any_u64(), any_u64(), any_u64());
-    (0_u8..16, flow(), 0_u32..6, (time(), time(), time(), time()), numbers).prop_map(
+    (0_u8..19, flow(), 0_u32..6, (time(), time(), time(), time()), numbers).prop_map(
         |(kind, flow, sequence, (a, b, c, d), (w, x, y, z))| match kind {
             0 => OctetsReceived { flow, at: a, octets: ByteCount(w) }.into(),
             1 => {
@@ -93,6 +94,15 @@ fn observation() -> impl Strategy<Value = Observation> {
                 syn_retransmits: x as u8,
             }
             .into(),
+            16 => {
+                let (hop_limit, octet, length) = ((w % 70) as u8, x as u8, y as u16);
+                PathProbe { flow, sequence, sent: a, hop_limit, octet, length }.into()
+            }
+            17 => {
+                let (source, kind, code, mtu, left) = ((w % 4) as u16, (x % 12) as u8, y as u8, z as u32, y as u8);
+                PathAnswer { flow, sequence, received: a, source, kind, code, mtu, held: Delay(b.0), left }.into()
+            }
+            18 => PathQuote { flow, sequence, octet: w as u8, hop_limit: x as u8 }.into(),
             9 => ProcessTime { at: a, user: Delay(b.0), system: Delay(c.0) }.into(),
             _ => ClockSample { at: a, realtime: b.0 }.into(),
         },
@@ -108,8 +118,21 @@ fn event() -> impl Strategy<Value = FlowEvent> {
         FlowEventKind::Connected,
         FlowEventKind::CongestionControl,
         FlowEventKind::Marked,
+        FlowEventKind::HopAddress,
+        FlowEventKind::Uses,
     ];
-    let details = ["", "cubic", "bbr (cubic: no)", "unknown: no", "0", "184", "4294967296", "-1"];
+    let details = [
+        "quoted headers",
+        "1 192.0.2.1",
+        "",
+        "cubic",
+        "bbr (cubic: no)",
+        "unknown: no",
+        "0",
+        "184",
+        "4294967296",
+        "-1",
+    ];
     (flow(), time(), prop::sample::select(kinds.to_vec()), prop::sample::select(details.to_vec()))
         .prop_map(|(flow, at, event, detail)| FlowEvent { flow, at, event, detail: detail.to_owned() })
 }
@@ -130,7 +153,7 @@ fn frame() -> impl Strategy<Value = Frame> {
 
 fn recording() -> impl Strategy<Value = Recording> {
     let end = prop::option::of((time(), any::<bool>()));
-    let windows = prop::collection::vec((time(), time()), 9);
+    let windows = prop::collection::vec((time(), time()), 12);
     let phases = prop::option::of(prop::collection::vec((time(), time()), 3));
     (prop::collection::vec(frame(), 0..6), end, windows, phases, any_u64()).prop_map(
         |(frames, end, windows, phases, interval)| {
@@ -145,6 +168,9 @@ fn recording() -> impl Strategy<Value = Recording> {
                 ("bulk_tcp", Component::Load, Some(Direction::Up)),
                 ("bulk_tcp", Component::Load, Some(Direction::Down)),
                 ("bulk_tcp", Component::Load, Some(Direction::Down)),
+                ("voip", Component::Voip, Some(Direction::Down)),
+                ("path_trace", Component::Analysis, Some(Direction::Up)),
+                ("path_trace", Component::Analysis, Some(Direction::Down)),
             ];
             for ((kind, component, direction), (from, to)) in kinds.into_iter().zip(windows) {
                 scenario.flow(kind, component, direction, AddressFamily::Ipv4, Window { from, to });

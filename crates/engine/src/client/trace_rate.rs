@@ -9,6 +9,12 @@ use crate::flow_types::path_trace::{NAME, RATE};
 /// The part of the slower direction, one in so many.
 const PART: u64 = 100;
 
+/// What a direction is taken for whose rate nobody has told, bit/s: a line that slow must not be loaded by what measures it.
+const UNTOLD: BitRate = BitRate(1_000_000);
+
+/// What a direction is taken for that a train has passed in no time, bit/s.
+const BOUNDLESS: BitRate = BitRate(100_000_000_000);
+
 /// Whether how fast the line is decides over any of these flows.
 pub(super) fn depends_on_line(flows: &[FlowSpec]) -> bool {
     flows.iter().any(is_open)
@@ -21,11 +27,66 @@ fn is_open(flow: &FlowSpec) -> bool {
 
 /// Gives every trace its share. Each loads one direction with its packets and the other with the answers to them.
 pub(super) fn settle(flows: &mut [FlowSpec], line: Option<&LineRate>) {
-    let slower = Direction::ALL.into_iter().filter_map(|direction| line?.of(direction)).min();
+    let told = |direction| match direction {
+        Direction::Up => line?.up,
+        Direction::Down => line?.down,
+    };
+    let rate = |direction| told(direction).map_or(UNTOLD, |train| train.rate().unwrap_or(BOUNDLESS));
+    let BitRate(slower) = Direction::ALL.into_iter().map(rate).min().unwrap_or(UNTOLD);
     let traces = flows.iter().filter(|flow| flow.flow_type == NAME).count() as u64;
-    let Some(BitRate(slower)) = slower else { return };
     let share = (slower / PART / traces.max(1)).max(1);
     for flow in flows.iter_mut().filter(|flow| is_open(flow)) {
         flow.parameters.0.insert(RATE.to_owned(), Parameter::Text(format!("{share}bit/s")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rrul_model::flow::{AddressFamily, Component, FlowId, Parameters};
+    use rrul_model::line_rate::Dispersion;
+    use rrul_model::marking::ServiceClass;
+    use rrul_model::time::{TestTime, Window};
+    use rrul_model::units::ByteCount;
+
+    use super::*;
+
+    fn trace(direction: Direction) -> FlowSpec {
+        FlowSpec {
+            id: FlowId(0),
+            name: String::new(),
+            flow_type: NAME.to_owned(),
+            component: Component::Analysis,
+            direction: Some(direction),
+            family: AddressFamily::Ipv4,
+            class: ServiceClass::BE,
+            window: Window { from: TestTime(0), to: TestTime(60_000_000_000) },
+            parameters: Parameters::default(),
+        }
+    }
+
+    /// What each of two traces may take of a line of so many kbit/s.
+    fn share(up: Option<u64>, down: Option<u64>) -> Option<BitRate> {
+        let told = |kilobits: u64| Dispersion {
+            packets: 1,
+            octets: ByteCount(125),
+            took: Duration::from_nanos(1_000_000_000 / kilobits),
+        };
+        let mut flows = Direction::ALL.map(trace);
+        settle(&mut flows, Some(&LineRate { up: up.map(told), down: down.map(told) }));
+        assert_eq!(flows[0].parameters.rate(RATE), flows[1].parameters.rate(RATE));
+        flows[0].parameters.rate(RATE)
+    }
+
+    #[test]
+    fn a_direction_that_nobody_has_told_is_taken_for_slow() {
+        assert_eq!(share(Some(20_000), Some(8_000)), Some(BitRate(40_000)));
+        assert_eq!(share(Some(20_000), None), Some(BitRate(5_000)));
+        assert_eq!(share(None, Some(500)), Some(BitRate(2_500)));
+        assert_eq!(share(None, None), Some(BitRate(5_000)));
+        let mut flows = [trace(Direction::Up)];
+        settle(&mut flows, None);
+        assert_eq!(flows[0].parameters.rate(RATE), Some(BitRate(10_000)));
     }
 }

@@ -59,7 +59,7 @@ impl FlowType for PathTrace {
                     kind: ParameterKind::Rate,
                     about: "what its packets, and the answers to them, may take of either direction: on a slow line the \
                         interval grows; default all traces together 1 % of the slower direction, as a short train of packets \
-                        tells it",
+                        tells it, or of 1 Mbit/s where it tells none",
                 },
             ],
         }
@@ -113,7 +113,7 @@ fn run(opened: Vec<(FlowSpec, Socket)>, initiation: &Initiation) {
     for (spec, socket) in opened {
         if spec.direction == Some(Direction::Down) {
             let (flow, octet, until) = (spec.id, spec.class.octet(), spec.window.to);
-            mirrors.push(Mirror { flow, octet, token: initiation.token, socket, until });
+            mirrors.push(Mirror { flow, family: spec.family, octet, token: initiation.token, socket, until });
             continue;
         }
         match Trace::new(&spec, initiation.token, initiation.seed_for(&spec), pace(&spec), socket, || true) {

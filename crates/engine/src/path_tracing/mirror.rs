@@ -1,17 +1,19 @@
 //! The far end of a path trace: what reaches it is answered.
 
-use rrul_model::flow::FlowId;
+use rrul_model::flow::{AddressFamily, FlowId};
 use rrul_model::time::TestTime;
 use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use rrul_proto::token::Token;
 use socket2::Socket;
 
+use super::BATCH;
 use crate::clock::{TestClock, WallClock};
 use crate::socket::datagram;
 
 /// The far end of a trace: this host answers.
 pub(crate) struct Mirror {
     pub(crate) flow: FlowId,
+    pub(crate) family: AddressFamily,
     pub(crate) octet: u8,
     pub(crate) token: Token,
     pub(crate) socket: Socket,
@@ -19,11 +21,14 @@ pub(crate) struct Mirror {
 }
 
 impl Mirror {
-    /// Answers every packet that is there.
+    /// Answers the packets that are there, of a batch.
     pub(super) fn answer_all(&self, clock: TestClock, wall: &WallClock) {
         let mut octets = [0; 2048];
-        while let Ok(Some(_)) = datagram::receive_aftermath(&self.socket) {}
-        while let Ok(Some(datagram)) = datagram::receive(&self.socket, &mut octets) {
+        for _ in 0..BATCH {
+            let Ok(Some(_)) = datagram::receive_aftermath(&self.socket) else { break };
+        }
+        for _ in 0..BATCH {
+            let Ok(Some(datagram)) = datagram::receive(&self.socket, &mut octets) else { break };
             let received = datagram.stamp.map_or_else(|| clock.now(), |stamp| clock.at(wall.raw(stamp)));
             let kept = &octets[..datagram.length.min(octets.len())];
             let Ok(packet) = TestPacket::read(kept) else { continue };
@@ -38,9 +43,10 @@ impl Mirror {
                 t3: clock.now().0,
                 ..packet
             };
-            // An answer is short, whatever the packet was: how much the way back carries is not what is asked.
+            // An answer is short, whatever the packet was: how much the way back carries is not what is asked. It bears what
+            // the packet asked for, as the server's answers do: both ways are then tested in the same class.
             if reply.write(&mut octets[..LEAST_OCTETS]).is_ok() {
-                let _ = datagram::send(&self.socket, &octets[..LEAST_OCTETS]);
+                let _ = datagram::send_marked(&self.socket, &octets[..LEAST_OCTETS], packet.octet_sent, self.family);
             }
         }
     }

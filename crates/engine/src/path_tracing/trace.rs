@@ -9,11 +9,13 @@ use rrul_model::observation::{FlowEventKind, PathAnswer, PathProbe, PathQuote, P
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, Delay};
 use rrul_proto::path_sweep::{PathSweep, SweepPacket, SweepSettings};
-use rrul_proto::test_packet::{Kind, TestPacket};
+use rrul_proto::test_packet::{Kind, NUMBERED_OCTETS, TestPacket};
 use rrul_proto::token::Token;
 use socket2::Socket;
 
+use super::BATCH;
 use crate::clock::{TestClock, WallClock};
+use crate::environment::Privacy;
 use crate::observer::Notebook;
 use crate::socket::datagram::{self, Aftermath};
 use crate::socket::options;
@@ -39,6 +41,7 @@ pub(crate) struct Trace {
     local_port: u16,
     remote: SocketAddr,
     sweep: PathSweep,
+    pub(super) interval: Duration,
     numbers: TransmitNumbers<u32>,
     sources: Vec<IpAddr>,
     strays: u32,
@@ -46,6 +49,7 @@ pub(crate) struct Trace {
     pub(super) heard: bool,
     octets: Vec<u8>,
     grants: Box<dyn Fn() -> bool + Send>,
+    privacy: Privacy,
 }
 
 /// What a host on the way has said of a packet.
@@ -106,13 +110,20 @@ impl Trace {
             local_port: local.port(),
             remote,
             sweep: PathSweep::new(settings, seed),
+            interval,
             numbers: TransmitNumbers::default(),
             sources: Vec::new(),
             strays: 0,
             heard: false,
             octets: vec![0; 1500],
             grants: Box::new(grants),
+            privacy: Privacy::Open,
         })
+    }
+
+    /// The same, of a host that tells whom its packets meet, or does not.
+    pub(crate) fn telling(self, privacy: Privacy) -> Self {
+        Self { privacy, ..self }
     }
 
     /// When the next packet is due; `None` when all are sent.
@@ -127,10 +138,7 @@ impl Trace {
 
     /// Sends what is due.
     pub(super) fn send_due(&mut self, clock: TestClock, notebook: &mut Notebook<'_>) {
-        while let Some(packet) = self.sweep.send(clock.now()) {
-            if !(self.grants)() {
-                continue;
-            }
+        while let Some(packet) = self.sweep.send_granted(clock.now(), &self.grants) {
             let Some(octets) = self.octets.get_mut(..packet.payload) else { continue };
             let SweepPacket { sequence, hop_limit, octet, sent, .. } = packet;
             let request = TestPacket::request(Kind::Trace, self.flow.0, octet, self.token, sequence, sent.0);
@@ -174,7 +182,8 @@ impl Trace {
         self.numbers.restart();
     }
 
-    /// Reads stamps, the far end's answers and, unless a raw socket hears them, what hosts on the way say.
+    /// Reads stamps, the far end's answers and, unless a raw socket hears them, what hosts on the way say; of each a batch, so
+    /// that a flood cannot keep the thread from seeing that the test has ended.
     pub(super) fn read_socket(
         &mut self,
         end: &TestEnd,
@@ -183,7 +192,9 @@ impl Trace {
         notebook: &mut Notebook<'_>,
     ) {
         let mut octets = [0; 2048];
-        while let Ok(Some((aftermath, beside))) = datagram::receive_aftermath_with(&self.socket, &mut octets) {
+        for _ in 0..BATCH {
+            let found = datagram::receive_aftermath_with(&self.socket, &mut octets);
+            let Ok(Some((aftermath, beside))) = found else { break };
             match aftermath {
                 Aftermath::Left(stamp) => {
                     if let Some(&sequence) = self.numbers.find(stamp.number) {
@@ -206,7 +217,8 @@ impl Trace {
                 Aftermath::Icmp(_) => {}
             }
         }
-        while let Ok(Some(datagram)) = datagram::receive(&self.socket, &mut octets) {
+        for _ in 0..BATCH {
+            let Ok(Some(datagram)) = datagram::receive(&self.socket, &mut octets) else { break };
             let received = datagram.stamp.map_or_else(|| clock.now(), |stamp| clock.at(wall.raw(stamp)));
             let kept = &octets[..datagram.length.min(octets.len())];
             if let Ok(reply) = TestPacket::read(kept)
@@ -241,7 +253,10 @@ impl Trace {
         let number = TestPacket::quoted_sequence(answer.payload, self.flow.0, &self.token);
         let packet = match (number, answer.header) {
             (Some(number), _) => self.sweep.answered(number, received),
-            (None, Some((length, ..))) if answer.payload.is_empty() => self.sweep.answered_by_length(length, received),
+            // Too little is quoted to hold the number: the length has to tell.
+            (None, Some((length, ..))) if answer.payload.len() < NUMBERED_OCTETS => {
+                self.sweep.answered_by_length(length, received)
+            }
             _ => None,
         };
         let HopAnswer { kind, code, mtu, .. } = *answer;
@@ -263,7 +278,8 @@ impl Trace {
         }
     }
 
-    /// The number of an address, which is told when it is seen for the first time; 0 of those that are not known.
+    /// The number of an address, which is told when it is seen for the first time, with the address where that may be told; 0
+    /// of those that are not known.
     fn source(&mut self, address: Option<IpAddr>, end: &TestEnd) -> u16 {
         let Some(address) = address else { return 0 };
         let place = self.sources.iter().position(|known| *known == address).or_else(|| {
@@ -272,7 +288,11 @@ impl Trace {
             }
             self.sources.push(address);
             let number = self.sources.len();
-            end.event(self.flow, FlowEventKind::HopAddress, format!("{number} {address}"));
+            let told = match self.privacy {
+                Privacy::Open => format!("{number} {address}"),
+                Privacy::Strict => number.to_string(),
+            };
+            end.event(self.flow, FlowEventKind::HopAddress, told);
             Some(number - 1)
         });
         place.and_then(|place| u16::try_from(place + 1).ok()).unwrap_or(0)

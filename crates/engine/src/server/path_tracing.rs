@@ -11,13 +11,18 @@ use socket2::{Protocol, Socket, Type};
 
 use super::session::Session;
 use crate::clock::{RawTime, TestClock};
+use crate::environment::Privacy;
 use crate::flow_types::path_trace::pace;
 use crate::path_tracing::{self, Trace};
 use crate::socket::options;
 use crate::test_end::TestEnd;
 
+/// Traces that one session may have sent: each opens a socket of its own, and as many as a session may have flows would use
+/// up the server's descriptors.
+pub(super) const MOST_TRACES: usize = 8;
+
 /// Sends these flows until their end. A thread of its own runs it.
-pub(super) fn trace(session: &Arc<Session>, end: &TestEnd, clock: TestClock, specs: &[FlowSpec]) {
+pub(super) fn trace(session: &Arc<Session>, end: &TestEnd, clock: TestClock, specs: &[FlowSpec], privacy: Privacy) {
     let mut traces = Vec::new();
     for spec in specs {
         // What has not greeted gets nothing: the client has said why.
@@ -31,7 +36,7 @@ pub(super) fn trace(session: &Arc<Session>, end: &TestEnd, clock: TestClock, spe
         let trace = connected(spec, port, from, to)
             .and_then(|socket| Trace::new(spec, session.token(), seed, pace(spec), socket, grants));
         match trace {
-            Ok(trace) => traces.push(trace),
+            Ok(trace) => traces.push(trace.telling(privacy)),
             Err(reason) => end.failed(spec, reason),
         }
     }
@@ -40,14 +45,17 @@ pub(super) fn trace(session: &Arc<Session>, end: &TestEnd, clock: TestClock, spe
     }
 }
 
-/// A socket at the server's port that takes part in nothing but the conversation with this client.
+/// A socket at the server's port that takes part in nothing but the conversation with this client. Why there is none names no
+/// address: the client is told, and the server may be private.
 fn connected(spec: &FlowSpec, port: SocketAddr, from: Option<IpAddr>, to: SocketAddr) -> Result<Socket, String> {
-    let socket = beside(spec.family, port, to).map_err(|error| format!("no second socket at {port}: {error}"))?;
+    let socket =
+        beside(spec.family, port, to).map_err(|error| format!("no second socket at the server's port: {error}"))?;
     options::mark(&socket, spec.family, spec.class).map_err(|error| format!("marking is refused: {error}"))?;
     let local = socket.local_addr().ok().and_then(|local| local.as_socket()).map(|local| local.ip());
     match from {
         Some(from) if local != Some(from) => {
-            Err(format!("the way back to the client begins at another address of the server than {from}"))
+            Err("the way back to the client begins at another address of the server than its greeting came to"
+                .to_owned())
         }
         _ => Ok(socket),
     }

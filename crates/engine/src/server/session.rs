@@ -20,7 +20,7 @@ use super::datagram_port::{Departing, Sent};
 use super::host::Ways;
 use super::one_way::{self, OneWay};
 use super::pages::PageConnections;
-use super::path_tracing;
+use super::path_tracing::{self, MOST_TRACES};
 use super::reporting;
 use crate::clock::{RawTime, TestClock};
 use crate::control_link::{self, Compression, LinkError};
@@ -236,31 +236,36 @@ impl Session {
         let mut refused = Vec::new();
         let mut taken = HashMap::new();
         let mut left = f64::from(limits.packets_per_second);
+        let mut traces = 0;
+        let mut refuse = |spec: &FlowSpec, reason: String| refused.push(RefusedFlow { flow: spec.id, reason });
         for spec in flows {
-            match flow_types::named(&spec.flow_type) {
-                None => refused.push(RefusedFlow {
-                    flow: spec.id,
-                    reason: format!("this server knows no flow type \"{}\"; update it", spec.flow_type),
-                }),
-                Some(flow_type) => {
-                    let part = flow_type.server_part();
-                    if [ServerPart::OneWay, ServerPart::PathTrace].contains(&part) {
-                        left -= flow_type.packets_per_second(&spec);
-                        if left < 0.0 {
-                            let reason = "more packets a second than this server sends; raise its interval".to_owned();
-                            refused.push(RefusedFlow { flow: spec.id, reason });
-                            continue;
-                        }
-                        if spec.direction == Some(Direction::Down) {
-                            self.one_way.admit(spec.id);
-                        }
-                    }
-                    if [ServerPart::Reflector, ServerPart::OneWay, ServerPart::PathTrace].contains(&part) {
-                        self.reflector().admit(spec.id.0, flow_type.packets_per_second(&spec));
-                    }
-                    taken.insert(spec.id, (spec, flow_type));
+            let Some(flow_type) = flow_types::named(&spec.flow_type) else {
+                refuse(&spec, format!("this server knows no flow type \"{}\"; update it", spec.flow_type));
+                continue;
+            };
+            let part = flow_type.server_part();
+            let is_sent = spec.direction == Some(Direction::Down);
+            if part == ServerPart::PathTrace && is_sent {
+                traces += 1;
+                if traces > MOST_TRACES {
+                    refuse(&spec, format!("this server sends no more than {MOST_TRACES} path traces in a session"));
+                    continue;
                 }
             }
+            if [ServerPart::OneWay, ServerPart::PathTrace].contains(&part) {
+                left -= flow_type.packets_per_second(&spec);
+                if left < 0.0 {
+                    refuse(&spec, "more packets a second than this server sends; raise its interval".to_owned());
+                    continue;
+                }
+                if is_sent {
+                    self.one_way.admit(spec.id);
+                }
+            }
+            if [ServerPart::Reflector, ServerPart::OneWay, ServerPart::PathTrace].contains(&part) {
+                self.reflector().admit(spec.id.0, flow_type.packets_per_second(&spec));
+            }
+            taken.insert(spec.id, (spec, flow_type));
         }
         *self.test.lock().unwrap_or_else(PoisonError::into_inner) = Some(Test { flows: taken, end: Arc::clone(end) });
         refused
@@ -354,7 +359,7 @@ fn measure(
         }
         let to_trace = session.flows_to_send(ServerPart::PathTrace);
         if !to_trace.is_empty() {
-            scope.spawn(move || path_tracing::trace(session, end, clock, &to_trace));
+            scope.spawn(move || path_tracing::trace(session, end, clock, &to_trace, shared.options.privacy));
         }
         let reporter = scope.spawn(|| {
             reporting::report(&mut out, session, end, clock, origin)?;

@@ -15,6 +15,9 @@ const ICMP6_FILTER: libc::c_int = 1;
 /// Likewise for ICMP types 0 to 31, from linux/icmp.h.
 const ICMP_FILTER: libc::c_int = 1;
 
+/// Messages read in a row: a flood of them must not keep the thread from everything else.
+const BATCH: usize = 64;
+
 /// Hears the messages of one family that quote packets.
 #[derive(Debug)]
 pub struct IcmpSocket {
@@ -72,9 +75,10 @@ impl IcmpSocket {
         self.family
     }
 
-    /// Hands over every message that has come and can be read.
+    /// Hands over the messages that have come and can be read, of a batch; others make the socket readable again at once.
     pub fn hear(&mut self, mut take: impl FnMut(Heard<'_>)) {
-        while let Ok(Some(found)) = datagram::receive(&self.socket, &mut self.octets[..]) {
+        for _ in 0..BATCH {
+            let Ok(Some(found)) = datagram::receive(&self.socket, &mut self.octets[..]) else { break };
             let octets = &self.octets[..found.length.min(self.octets.len())];
             let error = match self.family {
                 AddressFamily::Ipv4 => icmp_error::read_ipv4(octets),

@@ -79,6 +79,7 @@ fn run(before: &[&str], path: &str) -> Figures {
     let output = Command::new(PROGRAM).arg("show").arg(folder.path().join("run.rrul")).arg("--json").output().unwrap();
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let number = |value: &Value| value.as_f64().unwrap();
+    assert!(summary["partial"].is_null() || summary["partial"] == false, "a run that did not come to its end");
     let lateness = &summary["send_lateness"];
     let processor = |host: &str| {
         let hosts = summary["processor"].as_array().unwrap();

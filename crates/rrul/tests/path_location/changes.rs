@@ -49,6 +49,7 @@ fn a_route_that_changes_under_load_is_told_and_misleads_nobody() {
     }
     println!("{tally}");
     tally.assert_never_wrong();
+    tally.assert_tells(80);
 }
 
 #[test]
@@ -69,4 +70,5 @@ fn a_router_that_falls_silent_under_load_misleads_nobody() {
     }
     println!("{tally}");
     tally.assert_never_wrong();
+    tally.assert_tells(80);
 }

@@ -44,6 +44,7 @@ fn what_routers_keep_to_themselves_is_left_open() {
         ("one garbage", |hop| format!("garbage = [{hop}]")),
     ]);
     tally.assert_never_wrong();
+    tally.assert_tells(60);
 }
 
 #[test]
@@ -58,6 +59,7 @@ fn routers_that_answer_late_or_seldom_mislead_nobody() {
         }),
     ]);
     tally.assert_never_wrong();
+    tally.assert_tells(80);
 }
 
 #[test]

@@ -30,5 +30,5 @@ fn between(random: &mut Random, from: i64, to: i64) -> i64 {
 /// The seeds of the runs of one condition: a few, or as many as `RRUL_PATH_SEEDS` says.
 fn seeds() -> std::ops::RangeInclusive<u64> {
     let asked = std::env::var("RRUL_PATH_SEEDS").ok();
-    1..=asked.map_or(4, |count| count.parse().expect("RRUL_PATH_SEEDS is a number"))
+    1..=asked.map_or(4, |count| count.parse().expect("RRUL_PATH_SEEDS is a number")).max(1)
 }

@@ -9,7 +9,7 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 use rrul_proto::icmp_error::IcmpError;
 use rrul_proto::path_sweep::{PathSweep, SweepPacket, SweepSettings};
-use rrul_proto::test_packet::{Kind, TestPacket};
+use rrul_proto::test_packet::{Kind, NUMBERED_OCTETS, TestPacket};
 
 use crate::notes::Notes;
 use crate::packets::{Udp, sender};
@@ -102,7 +102,7 @@ impl Trace {
         let IcmpError { kind, code, mtu, quote } = *error;
         let packet = match TestPacket::quoted_sequence(quote.payload, self.flow.0, &TOKEN) {
             Some(sequence) => self.sweep.answered(sequence, now),
-            None if quote.payload.is_empty() => self.sweep.answered_by_length(quote.payload_length, now),
+            None if quote.payload.len() < NUMBERED_OCTETS => self.sweep.answered_by_length(quote.payload_length, now),
             None => None,
         };
         if packet.is_none() {

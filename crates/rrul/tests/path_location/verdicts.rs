@@ -83,6 +83,14 @@ impl Tally {
         assert!(self.wrong.is_empty(), "wrong verdicts:\n{}\n{self}", self.wrong.join("\n"));
     }
 
+    /// The link, or a stretch of the path that it is on, is named in so many of a hundred runs at least.
+    #[track_caller]
+    pub(crate) fn assert_tells(&self, least: usize) {
+        let totals = self.totals();
+        let (told, all) = (totals[0] + totals[1], totals.iter().sum::<usize>());
+        assert!(all > 0 && told * 100 >= all * least, "{told} of {all} tell where it is\n{self}");
+    }
+
     /// The link is named in 19 of 20 runs at least: of all together, and of each condition that has as many.
     #[track_caller]
     pub(crate) fn assert_nearly_always_right(&self) {

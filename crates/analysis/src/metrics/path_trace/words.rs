@@ -48,7 +48,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         },
         MetricWord {
             name: "bottleneck.queue_ns",
-            about: "median wait under load of test packets of the same direction and family",
+            about: "median wait under load of test packets of the same direction, family and marking",
             unit: "ns",
             source: "",
         },
@@ -67,7 +67,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         },
         MetricWord {
             name: "bottleneck.agreeing",
-            about: "of the hops behind it whose answers tell, the share that shows the wait, too",
+            about: "of the routers whose answers tell, the share that agrees; the others answered late, or were late on the idle line",
             unit: "share",
             source: "",
         },
@@ -99,8 +99,10 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         MetricWord {
             name: "hops[].side",
             about: "`before` or `behind` the queue of the trace's direction; `null` where the answers do not tell: fewer than \
-                four, or one explanation misses more than three quarters of what the other misses, more than half of the \
-                wait, or is not 400 times as likely",
+                four, fewer than three on the idle line, or one explanation misses more than three quarters of what the other \
+                misses, or more than half of the wait, or is not 400 times as likely. For `behind` the wait must be known to \
+                within itself, and no more than a tenth of it be missed, or a quarter where the answers follow it better \
+                than they follow any constant lateness",
             unit: "",
             source: "",
         },
