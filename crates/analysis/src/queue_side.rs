@@ -59,8 +59,8 @@ const MORE_LIKELY: f64 = 6.0;
 /// What is missed by less than this is missed by chance, milliseconds: stamps are no better.
 const NOISE: f64 = 0.5;
 
-/// The side that these answers of one host tell.
-pub(crate) fn side(readings: &[Reading]) -> Side {
+/// The side that these answers of one host tell. The far end is `prompt`: what it took to answer is known and left out.
+pub(crate) fn side(readings: &[Reading], prompt: bool) -> Side {
     let Some(typical) = median(readings.iter().map(|one| one.forward.middle())).filter(|typical| *typical > 0.0) else {
         return Side::Unclear;
     };
@@ -80,7 +80,7 @@ pub(crate) fn side(readings: &[Reading]) -> Side {
     }
     match behind < before {
         false => Side::Before,
-        true if shows_the_wait(&telling, behind, wait) => Side::Behind,
+        true if prompt || shows_the_wait(&telling, behind, wait) => Side::Behind,
         true => Side::Unclear,
     }
 }
@@ -136,6 +136,10 @@ pub(crate) fn agreeing(sides: &[(u8, Side)], (after, before): (u8, u8), last: u8
 mod tests {
     use super::*;
 
+    fn side(readings: &[Reading]) -> Side {
+        super::side(readings, false)
+    }
+
     fn reading_of(excess: f64, forward: f64, back: f64) -> Reading {
         let exact = |wait: f64| Span { low: wait, high: wait };
         Reading { excess, forward: exact(forward), back: exact(back) }
@@ -190,6 +194,17 @@ mod tests {
             }
             assert_eq!(found(&queue), if wait > 20.0 { Side::Behind } else { Side::Unclear }, "queue of {wait} ms");
         }
+    }
+
+    #[test]
+    fn the_far_end_is_not_late_of_itself() {
+        let vague = |n: usize| Reading {
+            excess: 10.0 + (n % 3) as f64,
+            forward: Span { low: (n % 11) as f64, high: (n % 11 + 20) as f64 },
+            back: Span::default(),
+        };
+        let readings: Vec<Reading> = (0..30).map(vague).collect();
+        assert_eq!((super::side(&readings, true), super::side(&readings, false)), (Side::Behind, Side::Unclear));
     }
 
     #[test]

@@ -204,7 +204,7 @@ impl Surroundings<'_> {
         let ours = packets.iter().copied().filter(|packet| packet.answer.as_ref().is_some_and(own));
         let ours: Vec<&Packet> = ours.collect();
         let stretches = ours.chunk_by(|one, next| self.stretch(one.at) == self.stretch(next.at));
-        queue_side::side(&stretches.flat_map(|stretch| self.readings(stretch)).collect::<Vec<_>>())
+        queue_side::side(&stretches.flat_map(|stretch| self.readings(stretch)).collect::<Vec<_>>(), far_end)
     }
 
     /// What the answers of one host tell, of a stretch of time in which its round trips compare.

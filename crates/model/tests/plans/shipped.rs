@@ -83,7 +83,7 @@ fn shipped_plans_unfold_into_these_numbers_of_flows() {
         ("ping", (0, 4), (0, 8)),
         ("voip", (8, 15), (8, 22)),
         ("web", (8, 15), (16, 28)),
-        ("path", (8, 12), (8, 16)),
+        ("path", (8, 13), (8, 18)),
     ];
     for (name, one, two) in truth {
         let plan = plan(name, &[]);

@@ -20,6 +20,11 @@ each.direction = ["down", "up"]
 [flow.probe]
 type = "udp_probe"
 component = "realtime"
+[flow.voip]
+type = "voip"
+component = "voip"
+during = ["idle", "load", "after"]
+each.direction = ["down", "up"]
 [flow.path]
 type = "path_trace"
 component = "analysis"
