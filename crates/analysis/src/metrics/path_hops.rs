@@ -87,16 +87,20 @@ impl<'a> ByHop<'a> {
     }
 }
 
-/// What an idle round trip to an address takes: in the middle, and at least; and how many answers say so.
+/// What an idle round trip to an address takes: in the middle, and at least.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Baseline {
     pub(crate) median: Delay,
     pub(crate) p5: Delay,
-    pub(crate) n: usize,
+    /// Whether the answers that say so were hardly all late: there are several, or two that agree.
+    pub(crate) is_sure: bool,
 }
 
 /// So many answers are enough of the idle phase alone.
 const ENOUGH: usize = 3;
+
+/// Two that differ by no more agree.
+const AGREEING: Delay = Delay(1_000_000);
 
 /// For so long after the load queues may still drain.
 const DRAINING: Duration = Duration::from_secs(2);
@@ -124,7 +128,12 @@ pub(crate) fn baselines(packets: &[&Packet], judgement: &Judgement<'_>) -> BTree
             }
         }
         pooled.sort_unstable();
-        Some(Baseline { median: percentile(&pooled, 0, 500)?, p5: percentile(&pooled, 0, 50)?, n: pooled.len() })
+        let is_sure = match pooled[..] {
+            [] | [_] => false,
+            [one, other] => other - one <= AGREEING,
+            _ => true,
+        };
+        Some(Baseline { median: percentile(&pooled, 0, 500)?, p5: percentile(&pooled, 0, 50)?, is_sure })
     };
     trips.into_iter().filter_map(|(source, trips)| Some((source, baseline(trips)?))).collect()
 }

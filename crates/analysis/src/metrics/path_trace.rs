@@ -30,9 +30,6 @@ use crate::queue_waits::{Passage, QueueWaits, Span};
 use crate::statistics::percentile::percentile;
 pub(crate) use words::GROUP;
 
-/// Fewer answers on the idle line may all have been late.
-const FEWEST_IDLE: usize = 3;
-
 /// Everything about one trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathTrace {
@@ -213,7 +210,7 @@ impl Surroundings<'_> {
         let loaded = packets.iter().filter(|packet| self.load().is_some_and(|load| load.contains(packet.at)));
         let reading = |packet: &&Packet| {
             let answer = packet.answer?;
-            let baseline = baselines.get(&answer.source).filter(|baseline| baseline.n >= FEWEST_IDLE)?.median;
+            let baseline = baselines.get(&answer.source).filter(|baseline| baseline.is_sure)?.median;
             let forward = self.forward.of_sent(packet.at.0)?;
             let back = if self.back.is_empty() { Span::UNKNOWN } else { self.back.of_arrived(answer.at.0)? };
             let excess = answer.round_trip.0.saturating_sub(baseline.0) as f64 / 1e6;

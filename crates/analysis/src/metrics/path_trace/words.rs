@@ -99,8 +99,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         MetricWord {
             name: "hops[].side",
             about: "`before` or `behind` the queue of the trace's direction; `null` where the answers do not tell: fewer than \
-                four, fewer than three on the idle line, or one explanation misses more than three quarters of what the other \
-                misses, or more than half of the wait, or is not 400 times as likely. For `behind` the wait must be known to \
+                four, fewer than three on the idle line, or than two that agree, or one explanation misses more than three quarters of \
+                what the other misses, or more than half of the wait, or is not 400 times as likely. For `behind` the wait must be known to \
                 within itself, and no more than a tenth of it be missed, or a quarter where the answers follow it better \
                 than they follow any constant lateness",
             unit: "",
