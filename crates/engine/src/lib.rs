@@ -24,6 +24,7 @@ pub mod name_lookup;
 pub mod netlink;
 pub mod observer;
 mod one_way_sending;
+pub mod open_files;
 mod path_tracing;
 pub mod processor_time;
 pub mod sampler;

@@ -138,7 +138,8 @@ fn remarking(change: &Remarking) -> String {
 
 fn path_mtu(mtu: &PathMtu) -> Option<String> {
     let failed = mtu.failed_octets?;
-    let by = match (&mtu.told_by, mtu.told_octets) {
+    let by = match (mtu.told_by.as_deref(), mtu.told_octets) {
+        (Some("sender"), Some(octets)) => format!("; the sender's own link carries no more than {octets}"),
         (Some(address), Some(octets)) => format!("; {address} says that no more than {octets} do"),
         (Some(address), None) => format!("; {address} says so"),
         (None, _) => "; nobody says so".to_owned(),

@@ -11,6 +11,9 @@ const LARGEST: u16 = 1500;
 /// Unanswered packets of one length that are not lost by chance: as many as the search sends.
 const TRIES: usize = 2;
 
+/// Instead of an address, of the sending host.
+const SENDER: &str = "sender";
+
 /// What was found of the path MTU.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct PathMtu {
@@ -18,7 +21,7 @@ pub struct PathMtu {
     pub passed_octets: Option<u16>,
     /// The shortest that did not; `None` when all did.
     pub failed_octets: Option<u16>,
-    /// The address of the host that said so.
+    /// The address of the host that said so; "sender" when it is the sending host's own link that carries no more.
     pub told_by: Option<String>,
     /// The MTU that it named.
     pub told_octets: Option<u32>,
@@ -33,11 +36,12 @@ pub(crate) fn path_mtu(traced: &Traced, family: AddressFamily) -> Option<PathMtu
     let passed = long().filter(reached).map(|packet| packet.length).max();
     let too_big = |packet: &Packet| {
         let answer = packet.answer?;
-        let refused = match family {
-            AddressFamily::Ipv4 => (answer.kind, answer.code) == (3, 4),
-            AddressFamily::Ipv6 => answer.kind == 2,
-        };
-        refused.then_some((answer.source, answer.mtu))
+        let refused = answer.is_own_links()
+            || match family {
+                AddressFamily::Ipv4 => (answer.kind, answer.code) == (3, 4),
+                AddressFamily::Ipv6 => answer.kind == 2,
+            };
+        refused.then_some(answer)
     };
     // What was lost by chance is shorter than one that got through, or was sent once and not again.
     let longer = || long().filter(|packet| !reached(packet) && passed.is_none_or(|passed| packet.length > passed));
@@ -49,8 +53,11 @@ pub(crate) fn path_mtu(traced: &Traced, family: AddressFamily) -> Option<PathMtu
     Some(PathMtu {
         passed_octets: passed,
         failed_octets: failed,
-        told_by: told.and_then(|(source, _)| traced.addresses.get(&source).cloned()),
-        told_octets: told.map(|(_, mtu)| mtu).filter(|mtu| *mtu > 0),
+        told_by: told.and_then(|answer| {
+            let address = || traced.addresses.get(&answer.source).cloned();
+            if answer.is_own_links() { Some(SENDER.to_owned()) } else { address() }
+        }),
+        told_octets: told.map(|answer| answer.mtu).filter(|mtu| *mtu > 0),
         hint: passed.filter(|_| failed.is_some()).and_then(hint),
     })
 }
@@ -74,6 +81,7 @@ fn hint(mtu: u16) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::metrics::path_packets::Answer;
+    use rrul_model::observation::OWN_LINK;
     use rrul_model::time::TestTime;
     use rrul_model::units::Delay;
 
@@ -96,6 +104,14 @@ mod tests {
         assert_eq!((told.passed_octets, told.failed_octets), (Some(1420), Some(1500)));
         assert_eq!((told.told_by.as_deref(), told.told_octets), (Some("192.0.2.3"), Some(1420)));
         assert_eq!(told.hint, Some("a WireGuard tunnel"));
+    }
+
+    #[test]
+    fn the_senders_own_link_is_told_from_a_router() {
+        let refused = packet(1500, Some((OWN_LINK, 0, 1420)));
+        let told = found(vec![refused, packet(1420, Some((0, 0, 0)))]).unwrap();
+        assert_eq!((told.passed_octets, told.failed_octets), (Some(1420), Some(1500)));
+        assert_eq!((told.told_by.as_deref(), told.told_octets), (Some("sender"), Some(1420)));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The octets of path traces: packets, whose length is noted, and answers, whose length follows from it. They are counted as if
-//! all of the way were the line under test, and a packet as carried when it was answered.
+//! all of the way were the line under test, and a packet as carried when it was answered. What the sending host's own link refused
+//! has never left.
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
-use rrul_model::observation::{PathAnswer, PathProbe};
+use rrul_model::observation::{OWN_LINK, PathAnswer, PathProbe};
 use rrul_model::time::TestTime;
 
 use crate::metrics::tcp_octets::ip_header_octets;
@@ -21,7 +22,9 @@ const LONGEST_IPV6: u64 = 1280;
 /// Puts one trace into the traffic.
 pub(crate) fn count(flow: &FlowSpec, probes: &[PathProbe], answers: &[PathAnswer], traffic: &mut Traffic<'_>) {
     let Some(direction) = flow.direction else { return };
-    let lengths: HashMap<u32, u64> = probes.iter().map(|row| (row.sequence, u64::from(row.length))).collect();
+    let refused: HashSet<u32> = answers.iter().filter(|row| row.kind == OWN_LINK).map(|row| row.sequence).collect();
+    let probes = || probes.iter().filter(|row| !refused.contains(&row.sequence));
+    let lengths: HashMap<u32, u64> = probes().map(|row| (row.sequence, u64::from(row.length))).collect();
     let answered: HashMap<u32, TestTime> = answers.iter().map(|row| (row.sequence, row.received)).collect();
     let ip = ip_header_octets(flow.family);
     let longest = if flow.family == AddressFamily::Ipv4 { LONGEST_IPV4 } else { LONGEST_IPV6 };
@@ -35,8 +38,8 @@ pub(crate) fn count(flow: &FlowSpec, probes: &[PathProbe], answers: &[PathAnswer
         count: Counter::of_arrivals(octets.iter().map(|(at, _)| (*at, 1))),
         octets: Counter::of_arrivals(octets),
     };
-    traffic.offered.push(packets(direction, Basis::Counted, probes.iter().map(sent).collect()));
-    traffic.carried.push(packets(direction, Basis::Counted, probes.iter().filter(carried).map(sent).collect()));
+    traffic.offered.push(packets(direction, Basis::Counted, probes().map(sent).collect()));
+    traffic.carried.push(packets(direction, Basis::Counted, probes().filter(carried).map(sent).collect()));
     let back = |row: &PathAnswer| {
         let quoted = ip + HEADER + lengths.get(&row.sequence)?;
         Some((row.received, if row.kind == 0 { ip + HEADER + REPLY } else { quoted.min(longest) }))

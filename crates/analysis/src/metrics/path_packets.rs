@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
-use rrul_model::observation::{FlowEventKind, ObservationPoint, PathAnswer, PathProbe};
+use rrul_model::observation::{FlowEventKind, OWN_LINK, ObservationPoint, PathAnswer, PathProbe};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
@@ -45,7 +45,7 @@ pub(crate) struct Answer {
     pub(crate) round_trip: Delay,
     /// Number of the address that it came from.
     pub(crate) source: u16,
-    /// ICMP type; 0 of the far end's own answer.
+    /// ICMP type; 0 of the far end's own answer, [`OWN_LINK`] of none.
     pub(crate) kind: u8,
     pub(crate) code: u8,
     pub(crate) mtu: u32,
@@ -57,6 +57,11 @@ impl Answer {
     /// Whether the far end itself has answered.
     pub(crate) fn is_far_ends(&self) -> bool {
         self.kind == 0
+    }
+
+    /// Whether the packet has not left, as the sending host's own link carries none of its length.
+    pub(crate) fn is_own_links(&self) -> bool {
+        self.kind == OWN_LINK
     }
 
     /// Whether a router says that it was the last that the packet's hop limit let it reach.

@@ -241,7 +241,7 @@ impl Surroundings<'_> {
 fn messages(traced: &Traced, family: AddressFamily) -> Vec<PathMessage> {
     let mut counts: BTreeMap<(u8, u8, u16), u64> = BTreeMap::new();
     for answer in traced.packets.iter().filter_map(|packet| packet.answer) {
-        if !answer.is_far_ends() && !answer.is_expiry(family) {
+        if !answer.is_far_ends() && !answer.is_own_links() && !answer.is_expiry(family) {
             *counts.entry((answer.kind, answer.code, answer.source)).or_default() += 1;
         }
     }

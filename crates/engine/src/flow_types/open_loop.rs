@@ -168,6 +168,7 @@ impl ProbeFlow {
                     }
                 }
                 Aftermath::Icmp(report) => self.icmp.take(report, clock.now(), notebook),
+                Aftermath::Exceeds(_) => {}
             }
         }
         // An error here is what ICMP has said of an earlier packet (refused, unreachable): that packet shows as lost.

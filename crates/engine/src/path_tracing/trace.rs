@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, FlowId, FlowSpec};
-use rrul_model::observation::{FlowEventKind, PathAnswer, PathProbe, PathQuote, ProbeStamped};
+use rrul_model::observation::{FlowEventKind, OWN_LINK, PathAnswer, PathProbe, PathQuote, ProbeStamped};
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, Delay};
 use rrul_proto::path_sweep::{PathSweep, SweepPacket, SweepSettings};
@@ -48,6 +48,8 @@ pub(crate) struct Trace {
     /// Whether a raw socket hears what hosts on the way say.
     pub(super) heard: bool,
     octets: Vec<u8>,
+    /// What was longer than this host's own link carries; the kernel has yet to tell how much that is.
+    refused: Option<SweepPacket>,
     grants: Box<dyn Fn() -> bool + Send>,
     privacy: Privacy,
 }
@@ -116,6 +118,7 @@ impl Trace {
             strays: 0,
             heard: false,
             octets: vec![0; 1500],
+            refused: None,
             grants: Box::new(grants),
             privacy: Privacy::Open,
         })
@@ -169,8 +172,7 @@ impl Trace {
             Err(error) => {
                 self.restart_stamps();
                 if error.raw_os_error() == Some(libc::EMSGSIZE) {
-                    // Longer than this host's own link carries.
-                    self.sweep.too_big(packet, 0);
+                    self.refused = Some(*packet);
                 }
             }
         }
@@ -215,6 +217,11 @@ impl Trace {
                     self.hop_answered(&answer, end, clock, wall, notebook);
                 }
                 Aftermath::Icmp(_) => {}
+                Aftermath::Exceeds(mtu) => {
+                    if let Some(packet) = self.refused.take() {
+                        self.own_link_refused(&packet, mtu, clock.now(), notebook);
+                    }
+                }
             }
         }
         for _ in 0..BATCH {
@@ -227,6 +234,13 @@ impl Trace {
                 self.far_end_answered(&reply, received, end, notebook);
             }
         }
+    }
+
+    fn own_link_refused(&mut self, packet: &SweepPacket, mtu: u32, now: TestTime, notebook: &mut Notebook<'_>) {
+        self.sweep.too_big(packet, mtu);
+        let (flow, sequence) = (self.flow, packet.sequence);
+        let (kind, held) = (OWN_LINK, Delay(0));
+        notebook.note(PathAnswer { flow, sequence, received: now, source: 0, kind, code: 0, mtu, held, left: 0 });
     }
 
     fn far_end_answered(&mut self, reply: &TestPacket, received: TestTime, end: &TestEnd, notebook: &mut Notebook<'_>) {

@@ -3,7 +3,7 @@
 //! They leave from the server's own port, so that they take the way back that a NAT has opened, and through sockets of their
 //! own, connected to the client: what routers answer comes there, and the reflector is not disturbed.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 
 use rrul_model::flow::{AddressFamily, FlowSpec};
@@ -48,16 +48,25 @@ pub(super) fn trace(session: &Arc<Session>, end: &TestEnd, clock: TestClock, spe
 /// A socket at the server's port that takes part in nothing but the conversation with this client. Why there is none names no
 /// address: the client is told, and the server may be private.
 fn connected(spec: &FlowSpec, port: SocketAddr, from: Option<IpAddr>, to: SocketAddr) -> Result<Socket, String> {
-    let socket =
-        beside(spec.family, port, to).map_err(|error| format!("no second socket at the server's port: {error}"))?;
-    options::mark(&socket, spec.family, spec.class).map_err(|error| format!("marking is refused: {error}"))?;
+    let refused = |error| format!("no second socket at the server's port: {error}");
+    let mut socket = beside(spec.family, port, to).map_err(refused)?;
     let local = socket.local_addr().ok().and_then(|local| local.as_socket()).map(|local| local.ip());
-    match from {
-        Some(from) if local != Some(from) => {
-            Err("the way back to the client begins at another address of the server than its greeting came to"
-                .to_owned())
-        }
-        _ => Ok(socket),
+    if let Some(from) = from
+        && local != Some(from)
+    {
+        // This host would rather send from another of its addresses than from the one that the greeting came to, where the
+        // client's socket expects it.
+        socket = beside(spec.family, at(from, port.port(), to), to).map_err(refused)?;
+    }
+    options::mark(&socket, spec.family, spec.class).map_err(|error| format!("marking is refused: {error}"))?;
+    Ok(socket)
+}
+
+/// This address and port, on the interface through which `to` is reached where addresses are no more than that one's.
+fn at(address: IpAddr, port: u16, to: SocketAddr) -> SocketAddr {
+    match (address, to) {
+        (IpAddr::V6(address), SocketAddr::V6(to)) => SocketAddrV6::new(address, port, 0, to.scope_id()).into(),
+        _ => SocketAddr::new(address, port),
     }
 }
 
@@ -66,8 +75,8 @@ fn beside(family: AddressFamily, port: SocketAddr, to: SocketAddr) -> std::io::R
     if family == AddressFamily::Ipv6 {
         socket.set_only_v6(true)?;
     }
-    // At the same address as the reflector's, not at the client's view of it: between bind and connect the packets of others
-    // then still go to the first of the group.
+    // Where `port` is the reflector's own address, packets of others still go to the first of the group between bind and
+    // connect. At one address of those that a reflector of all has, what comes for it in these microseconds is lost.
     socket.set_reuse_port(true)?;
     socket.bind(&port.into())?;
     socket.connect(&to.into())?;

@@ -23,6 +23,8 @@ pub(super) struct Beside {
     pub(super) sent_number: Option<u32>,
     /// What ICMP said of a sent packet.
     pub(super) icmp: Option<IcmpReport>,
+    /// The MTU of this host's own link, which a packet that was to be sent exceeds, octets.
+    pub(super) own_mtu: Option<u32>,
 }
 
 /// An ICMP message about a packet sent, as the kernel tells it. The quoted packet is not told.
@@ -82,6 +84,9 @@ pub(super) fn read(header: &libc::msghdr) -> Beside {
                                 mtu: if error.ee_errno == libc::EMSGSIZE as u32 { error.ee_info } else { 0 },
                                 offender: address_at(offender),
                             });
+                        }
+                        libc::SO_EE_ORIGIN_LOCAL if error.ee_errno == libc::EMSGSIZE as u32 => {
+                            beside.own_mtu = Some(error.ee_info);
                         }
                         _ => {}
                     }

@@ -52,6 +52,8 @@ pub enum Aftermath {
     Left(TransmitStamp),
     /// ICMP has said something of one.
     Icmp(IcmpReport),
+    /// One has not left, as this host's own link carries no more octets than this.
+    Exceeds(u32),
 }
 
 /// Reads what the kernel tells of one packet sent, if there is something.
@@ -77,6 +79,9 @@ pub fn receive_aftermath_with(socket: &impl AsFd, octets: &mut [u8]) -> io::Resu
         if let Some(report) = beside.icmp {
             return Ok(Some((Aftermath::Icmp(report), quoted)));
         }
+        if let Some(mtu) = beside.own_mtu {
+            return Ok(Some((Aftermath::Exceeds(mtu), quoted)));
+        }
     }
 }
 
@@ -88,7 +93,7 @@ pub fn receive_transmit_stamp(socket: &impl AsFd) -> io::Result<Option<TransmitS
     loop {
         match receive_aftermath(socket)? {
             Some(Aftermath::Left(stamp)) => return Ok(Some(stamp)),
-            Some(Aftermath::Icmp(_)) => {}
+            Some(Aftermath::Icmp(_) | Aftermath::Exceeds(_)) => {}
             None => return Ok(None),
         }
     }
@@ -308,7 +313,7 @@ mod tests {
             wait::readable(&[&client], Duration::from_millis(100)).unwrap();
             match receive_aftermath(&client).unwrap() {
                 Some(Aftermath::Icmp(report)) => break report,
-                Some(Aftermath::Left(_)) => {}
+                Some(Aftermath::Left(_) | Aftermath::Exceeds(_)) => {}
                 None => assert!(std::time::Instant::now() < deadline, "the kernel does not tell of the refusal"),
             }
         };

@@ -25,7 +25,7 @@ pub use host::{
     SoftnetCount, SoftnetCountTable,
 };
 pub use name_lookup::{NameLookup, NameLookupTable};
-pub use path::{PathAnswer, PathAnswerTable, PathProbe, PathProbeTable, PathQuote, PathQuoteTable};
+pub use path::{OWN_LINK, PathAnswer, PathAnswerTable, PathProbe, PathProbeTable, PathQuote, PathQuoteTable};
 pub use probe::{
     EchoReceived, EchoReceivedTable, IcmpMessage, IcmpMessageTable, PacketMarked, PacketMarkedTable, PacketReceived,
     PacketReceivedTable, ProbeReceived, ProbeReceivedTable, ProbeSent, ProbeSentTable, ProbeStamped, ProbeStampedTable,

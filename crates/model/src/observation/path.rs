@@ -25,6 +25,9 @@ table! {
     }
 }
 
+/// [`PathAnswer::kind`] of a packet that has not left, as the sending host's own link carries none of its length.
+pub const OWN_LINK: u8 = 255;
+
 table! {
     /// A packet of a path trace was answered: by a host on the way with ICMP, or by the far end.
     PathAnswer in PathAnswerTable {
@@ -36,7 +39,7 @@ table! {
         received: TestTime,
         /// Number of the address that it came from; the flow's events tell the addresses. 0 where it is not known.
         source: u16,
-        /// ICMP type; 0, which ICMP says of no UDP packet, for the far end's own answer.
+        /// ICMP type; 0, which ICMP says of no UDP packet, for the far end's own answer, and [`OWN_LINK`] for none.
         kind: u8,
         /// ICMP code.
         code: u8,

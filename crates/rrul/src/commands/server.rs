@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::interruption;
 
 pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
+    rrul_engine::open_files::raise_limit();
     let limits = Limits { sessions: arguments.max_sessions, length: arguments.max_length, ..Limits::default() };
     // Before anybody is told that it listens: from then on it can be asked to stop.
     let stop = interruption::flag();

@@ -16,6 +16,7 @@ mod families;
 mod files;
 mod killed;
 mod lab;
+mod own_host;
 mod page_strangers;
 mod peer;
 mod plans;

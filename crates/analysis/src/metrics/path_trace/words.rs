@@ -6,8 +6,8 @@ use crate::metric_word::{MetricGroup, MetricWord};
 pub(crate) const GROUP: MetricGroup = MetricGroup {
     title: "Path traces",
     path: "path_traces[]",
-    about: "One for each family and direction: UDP packets that expire at each router on the way, one a second, all through the \
-        test, and what the routers answer. Addresses and ports stay the same, so that load balancers treat the packets alike. \
+    about: "One for each family and direction: UDP packets that expire at each router on the way, one a second to each, less often on \
+        a slow line, all through the test, and what the routers answer. Addresses and ports stay the same, so that load balancers treat the packets alike. \
         Routers answer when they please, seldom more than once a second and not with priority: a hop that does not answer, or \
         late, says nothing of what it forwards. Where the queue is follows from all hops together: a packet leaves a queue \
         behind the test packets that came to it earlier and ahead of those that came later, so that their waits \
@@ -121,7 +121,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         },
         MetricWord {
             name: "path_mtu.{told_by,told_octets,hint}",
-            about: "who said that a packet was too big, the MTU it named, and what links with that MTU mostly are",
+            about: "who said that a packet was too big, `sender` where it is the sending host's own link that carries no more; the \
+                MTU that was named; what links with that MTU mostly are",
             unit: "octets",
             source: "RFC 1191, RFC 8201",
         },
