@@ -5,7 +5,7 @@
 /// Raises the limit to as many as the administrator allows.
 ///
 /// Most systems begin with 1024, for the sake of programs that use select(2): fewer than the connections that a server
-/// grants. For programs that start no others: those would inherit it. Where it is refused everything stays as it was.
+/// grants take. For programs that start no others: those would inherit it. Where it is refused everything stays as it was.
 pub fn raise_limit() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes one rlimit, which is valid and outlives the call.

@@ -49,7 +49,8 @@ pub(crate) fn path_mtu(traced: &Traced, family: AddressFamily) -> Option<PathMtu
     let failed = longer().filter(|packet| too_big(packet).is_some() || times(packet.length) >= TRIES);
     let failed = failed.map(|packet| packet.length).min();
     passed.or(failed)?;
-    let told = long().filter_map(too_big).next_back();
+    // Who refused longer ones, and passed this one on, is not whom it failed at.
+    let told = longer().filter(|packet| Some(packet.length) == failed).filter_map(too_big).next_back();
     Some(PathMtu {
         passed_octets: passed,
         failed_octets: failed,
@@ -112,6 +113,15 @@ mod tests {
         let told = found(vec![refused, packet(1420, Some((0, 0, 0)))]).unwrap();
         assert_eq!((told.passed_octets, told.failed_octets), (Some(1420), Some(1500)));
         assert_eq!((told.told_by.as_deref(), told.told_octets), (Some("sender"), Some(1420)));
+    }
+
+    #[test]
+    fn who_refused_a_longer_packet_is_not_whom_a_shorter_one_failed_at() {
+        let refused = packet(1500, Some((OWN_LINK, 0, 1492)));
+        let [lost, passed] = [packet(1468, None), packet(1460, Some((0, 0, 0)))];
+        let told = found(vec![refused, packet(1492, None), packet(1492, None), lost, lost, passed]).unwrap();
+        assert_eq!((told.passed_octets, told.failed_octets), (Some(1460), Some(1468)));
+        assert_eq!((told.told_by, told.told_octets), (None, None));
     }
 
     #[test]

@@ -48,16 +48,18 @@ pub(super) fn trace(session: &Arc<Session>, end: &TestEnd, clock: TestClock, spe
 /// A socket at the server's port that takes part in nothing but the conversation with this client. Why there is none names no
 /// address: the client is told, and the server may be private.
 fn connected(spec: &FlowSpec, port: SocketAddr, from: Option<IpAddr>, to: SocketAddr) -> Result<Socket, String> {
-    let refused = |error| format!("no second socket at the server's port: {error}");
-    let mut socket = beside(spec.family, port, to).map_err(refused)?;
-    let local = socket.local_addr().ok().and_then(|local| local.as_socket()).map(|local| local.ip());
-    if let Some(from) = from
-        && local != Some(from)
-    {
-        // This host would rather send from another of its addresses than from the one that the greeting came to, where the
-        // client's socket expects it.
-        socket = beside(spec.family, at(from, port.port(), to), to).map_err(refused)?;
-    }
+    let refused = |error: std::io::Error| format!("no second socket at the server's port: {error}");
+    let first = beside(spec.family, port, to);
+    let local = |socket: &Socket| socket.local_addr().ok()?.as_socket().map(|local| local.ip());
+    let socket = match from {
+        // This host would rather send from another of its addresses, or from none, than from the one that the greeting came
+        // to, where the client's socket expects it.
+        Some(from) if first.as_ref().ok().and_then(local) != Some(from) => {
+            beside(spec.family, at(from, port.port(), to), to)
+        }
+        _ => first,
+    };
+    let socket = socket.map_err(refused)?;
     options::mark(&socket, spec.family, spec.class).map_err(|error| format!("marking is refused: {error}"))?;
     Ok(socket)
 }
@@ -76,7 +78,8 @@ fn beside(family: AddressFamily, port: SocketAddr, to: SocketAddr) -> std::io::R
         socket.set_only_v6(true)?;
     }
     // Where `port` is the reflector's own address, packets of others still go to the first of the group between bind and
-    // connect. At one address of those that a reflector of all has, what comes for it in these microseconds is lost.
+    // connect. At one address of those that a reflector of all has, what comes for it meanwhile is lost: mostly of
+    // microseconds, of more when this thread has to wait for a core.
     socket.set_reuse_port(true)?;
     socket.bind(&port.into())?;
     socket.connect(&to.into())?;

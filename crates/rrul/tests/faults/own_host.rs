@@ -12,7 +12,9 @@ use crate::verdict::{Verdict, recording};
 
 fn folder_with_trace() -> Folder {
     let folder = Folder::new();
-    let trace = "\n[flow.path]\ntype = \"path_trace\"\ncomponent = \"analysis\"\neach.direction = [\"down\", \"up\"]\n";
+    // A rate and an interval of its own: none is guessed from the line, and a test of 4 s has rounds enough.
+    let trace = "\n[flow.path]\ntype = \"path_trace\"\ncomponent = \"analysis\"\ninterval = \"200ms\"\n\
+        rate = \"1Mbit/s\"\neach.direction = [\"down\", \"up\"]\n";
     folder.write("short.toml", format!("{SHORT}{trace}"));
     folder
 }
