@@ -3,7 +3,7 @@
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::path_hops::{Hop, HopAnswers};
 use rrul_analysis::metrics::path_marks::Remarking;
-use rrul_analysis::metrics::path_mtu::PathMtu;
+use rrul_analysis::metrics::path_mtu::{PathMtu, SENDER};
 use rrul_analysis::metrics::path_trace::PathTrace;
 use rrul_model::flow::Direction;
 use rrul_model::units::Delay;
@@ -139,7 +139,7 @@ fn remarking(change: &Remarking) -> String {
 fn path_mtu(mtu: &PathMtu) -> Option<String> {
     let failed = mtu.failed_octets?;
     let by = match (mtu.told_by.as_deref(), mtu.told_octets) {
-        (Some("sender"), Some(octets)) => format!("; the sender's own link carries no more than {octets}"),
+        (Some(SENDER), Some(octets)) => format!("; the sender's own link carries no more than {octets}"),
         (Some(address), Some(octets)) => format!("; {address} says that no more than {octets} do"),
         (Some(address), None) => format!("; {address} says so"),
         (None, _) => "; nobody says so".to_owned(),

@@ -11,8 +11,8 @@ const LARGEST: u16 = 1500;
 /// Unanswered packets of one length that are not lost by chance: as many as the search sends.
 const TRIES: usize = 2;
 
-/// Instead of an address, of the sending host.
-const SENDER: &str = "sender";
+/// Stands in [`PathMtu::told_by`] instead of an address when it is the sending host itself.
+pub const SENDER: &str = "sender";
 
 /// What was found of the path MTU.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -21,7 +21,7 @@ pub struct PathMtu {
     pub passed_octets: Option<u16>,
     /// The shortest that did not; `None` when all did.
     pub failed_octets: Option<u16>,
-    /// The address of the host that said so; "sender" when it is the sending host's own link that carries no more.
+    /// The address of the host that said so, or [`SENDER`] when it is the sending host's own link that carries no more.
     pub told_by: Option<String>,
     /// The MTU that it named.
     pub told_octets: Option<u32>,

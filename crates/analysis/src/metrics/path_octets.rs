@@ -1,6 +1,6 @@
 //! The octets of path traces: packets, whose length is noted, and answers, whose length follows from it. They are counted as if
-//! all of the way were the line under test, and a packet as carried when it was answered. What the sending host's own link refused
-//! has never left.
+//! all of the way were the line under test, and a packet as carried when it was answered. What the sending host's own
+//! link refused has never left.
 
 use foldhash::{HashMap, HashSet};
 use rrul_model::flow::{AddressFamily, Direction, FlowSpec};

@@ -45,7 +45,7 @@ pub(crate) struct Answer {
     pub(crate) round_trip: Delay,
     /// Number of the address that it came from.
     pub(crate) source: u16,
-    /// ICMP type; 0 of the far end's own answer, [`OWN_LINK`] of none.
+    /// ICMP type; 0 of the far end's own answer, [`OWN_LINK`] of a packet that has not left.
     pub(crate) kind: u8,
     pub(crate) code: u8,
     pub(crate) mtu: u32,
@@ -59,7 +59,7 @@ impl Answer {
         self.kind == 0
     }
 
-    /// Whether the packet has not left, as the sending host's own link carries none of its length.
+    /// Whether the packet has not left, as it is longer than the sending host's own link carries.
     pub(crate) fn is_own_links(&self) -> bool {
         self.kind == OWN_LINK
     }

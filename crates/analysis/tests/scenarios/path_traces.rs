@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rrul_analysis::metrics::path_trace::PathTrace;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
-use rrul_model::observation::{FlowEventKind, PathAnswer, PathProbe, PathQuote, ProbeStamped, Tables};
+use rrul_model::observation::{FlowEventKind, OWN_LINK, PathAnswer, PathProbe, PathQuote, ProbeStamped, Tables};
 use rrul_model::recording::Frame;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
@@ -216,6 +216,21 @@ fn the_octets_of_packets_and_of_answers_are_in_the_account_of_the_link() {
     assert_near(Routers::Both, [10 * (120 + 121 + 122), 10 * (148 + 149 + 108)]);
     // What is not answered is not known to have come through.
     assert_near(Routers::None, [10 * 122, 10 * 108]);
+}
+
+#[test]
+fn what_the_senders_own_link_refused_was_on_no_link_and_is_no_message() {
+    let whole = scenario(Routers::Both, waits);
+    let mut refused = scenario(Routers::Both, waits);
+    let flow = refused.recording.header.flows.last().unwrap().id;
+    let own_link = PathAnswer { mtu: 1420, ..from(0, OWN_LINK, 0) };
+    Trace { scenario: &mut refused, flow, sequence: 1000 }.packet(8 * SECOND, (FULL, 0, 1500), Some((MS, own_link)));
+    let octets = |scenario: &Scenario| scenario.analyze().link_octets.load.expect("a load");
+    assert_eq!(octets(&refused), octets(&whole));
+    let (whole, refused) = (only(&whole), only(&refused));
+    let mtu = refused.path_mtu.expect("a long packet");
+    assert_eq!((mtu.failed_octets, mtu.told_octets), (Some(1500), Some(1420)));
+    assert_eq!((refused.hops, refused.messages, refused.strays), (whole.hops, whole.messages, whole.strays));
 }
 
 proptest! {

@@ -25,11 +25,11 @@ table! {
     }
 }
 
-/// [`PathAnswer::kind`] of a packet that has not left, as the sending host's own link carries none of its length.
+/// [`PathAnswer::kind`] of a packet that has not left, as it is longer than the sending host's own link carries.
 pub const OWN_LINK: u8 = 255;
 
 table! {
-    /// A packet of a path trace was answered: by a host on the way with ICMP, or by the far end.
+    /// A packet of a path trace was answered: by a host on the way with ICMP, or by the far end; or it has not left at all.
     PathAnswer in PathAnswerTable {
         /// The flow.
         flow: FlowId,
@@ -39,11 +39,12 @@ table! {
         received: TestTime,
         /// Number of the address that it came from; the flow's events tell the addresses. 0 where it is not known.
         source: u16,
-        /// ICMP type; 0, which ICMP says of no UDP packet, for the far end's own answer, and [`OWN_LINK`] for none.
+        /// ICMP type; 0, which ICMP says of no UDP packet, for the far end's own answer, and [`OWN_LINK`] where the packet
+        /// has not left.
         kind: u8,
         /// ICMP code.
         code: u8,
-        /// The MTU that the message names, octets; 0 when it names none.
+        /// The MTU that the message names, or that of this host's own link, octets; 0 when none is named.
         mtu: u32,
         /// How long the far end held the packet; 0 of others.
         held: Delay,

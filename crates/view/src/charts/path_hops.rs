@@ -60,8 +60,8 @@ impl Chart for PathHops {
             return Ok(page.finish());
         }
         page.footnote(
-            "Round trips to each hop, one packet a second, less often on a slow line. Pale: on the idle line; full: under load; each from the fastest answer \
-             to P90, with a point at the median. Routers answer when they please: what is not answered is not lost. Red: where \
+            "Round trips to each hop, one packet a second, less often on a slow line. Pale: on the idle line; full: under \
+             load; each from the fastest answer to P90, with a point at the median. Routers answer when they please: what is not answered is not lost. Red: where \
              the queue of the trace's direction lies, as test packets tell that travel the whole way.",
         );
         Ok(page.finish())

@@ -6,8 +6,9 @@ use crate::metric_word::{MetricGroup, MetricWord};
 pub(crate) const GROUP: MetricGroup = MetricGroup {
     title: "Path traces",
     path: "path_traces[]",
-    about: "One for each family and direction: UDP packets that expire at each router on the way, one a second to each, less often on \
-        a slow line, all through the test, and what the routers answer. Addresses and ports stay the same, so that load balancers treat the packets alike. \
+    about: "One for each family and direction: UDP packets that expire at each router on the way, one a second to each, less \
+        often on a slow line, all through the test, and what the routers answer. Addresses and ports stay the same, so that \
+        load balancers treat the packets alike. \
         Routers answer when they please, seldom more than once a second and not with priority: a hop that does not answer, or \
         late, says nothing of what it forwards. Where the queue is follows from all hops together: a packet leaves a queue \
         behind the test packets that came to it earlier and ahead of those that came later, so that their waits \
