@@ -235,6 +235,8 @@ pub struct PhaseDelays {
     pub load: Option<DelayStatistics>,
     /// Under load, in what is left out of that: ramp, burst, guard.
     pub unscored: Option<DelayStatistics>,
+    /// Under load, while pages, short flows and look-ups join it.
+    pub web: Option<DelayStatistics>,
     /// After the load.
     pub after: Option<DelayStatistics>,
 }
@@ -243,9 +245,10 @@ impl PhaseDelays {
     /// The statistics of one phase; none of the survey before the baseline.
     pub fn of(&self, phase: Phase) -> Option<&DelayStatistics> {
         match phase {
-            Phase::Before => None,
+            Phase::Survey => None,
             Phase::Idle => self.idle.as_ref(),
             Phase::Load => self.load.as_ref(),
+            Phase::Web => self.web.as_ref(),
             Phase::After => self.after.as_ref(),
         }
     }

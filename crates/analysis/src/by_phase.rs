@@ -3,7 +3,7 @@
 use rrul_model::phase::Phase;
 use serde::Serialize;
 
-/// Something of each phase; nothing of the survey before the baseline, which disturbs itself.
+/// Something of each phase; nothing of the survey, which disturbs itself, and of phase `web`, where pages do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ByPhase<T> {
     /// Idle baseline.
@@ -23,7 +23,7 @@ impl<T> ByPhase<T> {
     /// That of one phase.
     pub fn of(&self, phase: Phase) -> Option<&T> {
         match phase {
-            Phase::Before => None,
+            Phase::Survey | Phase::Web => None,
             Phase::Idle => Some(&self.idle),
             Phase::Load => Some(&self.load),
             Phase::After => Some(&self.after),

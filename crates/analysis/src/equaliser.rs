@@ -109,7 +109,7 @@ impl Equaliser {
     /// From the baseline to the end in windows of this length, or longer ones where there would be thousands; `None` without a baseline, or of a window of no length.
     pub fn of(analysis: &Analysis, cells: &[ScoreCell], window: Duration) -> Option<Self> {
         let idle = windows(analysis).0?;
-        let told = || analysis.phases.iter().filter(|entry| entry.phase != Phase::Before).map(|entry| entry.window);
+        let told = || analysis.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
         let span = Window { from: told().map(|w| w.from).min()?, to: told().map(|w| w.to).max()? };
         if window.is_zero() {
             return None;

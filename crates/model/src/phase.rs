@@ -1,4 +1,4 @@
-//! The phases of a test: before, idle, load, after.
+//! The phases of a test: survey, idle, load, web, after.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,31 +9,42 @@ use crate::time::Window;
 
 /// What the load is doing during a stretch of the test.
 ///
-/// The spec's run is 5 s idle, 60 s load, 5 s after. The last is never optional for one-way delay: a queue that
-/// stands and a clock that drifts look the same until the queue has drained.
+/// The spec's run is 5 s idle, 60 s load, 5 s after. The last is never optional for one-way delay: a standing queue and a
+/// drifting clock look the same until the queue has drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// The line is idle, and surveyed with what would disturb the baseline: marking sweeps, page loads, look-ups.
-    Before,
+    /// The idle line is surveyed with what would disturb the baseline: marking sweeps, page loads, look-ups.
+    ///
+    /// Recordings and plans before 0.2 call it `before`.
+    #[serde(alias = "before")]
+    Survey,
     /// Probes only: the baseline.
     Idle,
-    /// The load runs.
+    /// The load runs, with probes and voice beside it: the classic RRUL, from which rates, delay and loss are scored.
     Load,
+    /// The same load goes on; pages, short flows and look-ups join it and are scored.
+    Web,
     /// The load has ended, queues drain, the line is idle again.
     After,
 }
 
 impl Phase {
     /// All phases in the order in which they happen.
-    pub const ALL: [Self; 4] = [Self::Before, Self::Idle, Self::Load, Self::After];
+    pub const ALL: [Self; 5] = [Self::Survey, Self::Idle, Self::Load, Self::Web, Self::After];
+
+    /// Whether the load runs.
+    pub fn is_loaded(self) -> bool {
+        matches!(self, Self::Load | Self::Web)
+    }
 
     /// The name used in plans, recordings and summaries.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Before => "before",
+            Self::Survey => "survey",
             Self::Idle => "idle",
             Self::Load => "load",
+            Self::Web => "web",
             Self::After => "after",
         }
     }
@@ -51,7 +62,7 @@ impl FromStr for Phase {
         Self::ALL
             .into_iter()
             .find(|phase| phase.name() == text)
-            .ok_or_else(|| format!("unknown phase \"{text}\"; known: before, idle, load, after"))
+            .ok_or_else(|| format!("unknown phase \"{text}\"; known: {}", Self::ALL.map(Self::name).join(", ")))
     }
 }
 

@@ -101,7 +101,7 @@ mod tests {
             window: Window { from: TestTime(from * SECOND), to: TestTime(to * SECOND) },
         };
         vec![
-            phase(Phase::Before, 0, 6),
+            phase(Phase::Survey, 0, 6),
             phase(Phase::Idle, 6, 11),
             phase(Phase::Load, 11, 71),
             phase(Phase::After, 71, 76),

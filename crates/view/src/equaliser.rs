@@ -62,7 +62,7 @@ fn slow_place(told: &Equaliser, block: usize) -> usize {
 
 /// In windows so long that a row has no more bars than this.
 pub(crate) fn fitting(run: &Analysis, widest: u128) -> Option<Equaliser> {
-    let windows = run.phases.iter().filter(|entry| entry.phase != Phase::Before).map(|entry| entry.window);
+    let windows = run.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
     let length: u128 = windows.map(|window| window.length().as_nanos()).sum();
     let times = length.div_ceil(WINDOW.as_nanos() * widest).max(1);
     Equaliser::of(run, &ScoreCell::all(run), WINDOW.saturating_mul(u32::try_from(times).ok()?))

@@ -184,7 +184,7 @@ impl<'a> Page<'a> {
                 _ if to - from >= style.width(name) + 4.0 => (f64::midpoint(from, to), Align::Centre),
                 Phase::Idle => (to, Align::Right),
                 Phase::After => (from, Align::Left),
-                Phase::Load | Phase::Before => continue,
+                Phase::Load | Phase::Web | Phase::Survey => continue,
             };
             self.figure.text(x, y, name, TextStyle { align, ..style });
         }
@@ -205,7 +205,7 @@ impl<'a> Page<'a> {
 
     /// The page, cut off below what is on it.
     pub(crate) fn finish(mut self) -> Drawing {
-        let survey = self.phases.iter().find(|entry| entry.phase == Phase::Before);
+        let survey = self.phases.iter().find(|entry| entry.phase == Phase::Survey);
         let survey = survey.map(|entry| entry.window.to.seconds()).filter(|ended| *ended <= self.time.min);
         if let Some(ended) = survey.filter(|_| self.panels > 0) {
             self.footnote(&format!(
@@ -299,14 +299,14 @@ fn cut(text: &str, style: TextStyle, room: f64) -> String {
 
 /// The stretches without load, seconds.
 pub(crate) fn unloaded(phases: &[PhaseWindow]) -> Vec<(f64, f64)> {
-    let stretches = phases.iter().filter(|entry| entry.phase != Phase::Load);
+    let stretches = phases.iter().filter(|entry| !entry.phase.is_loaded());
     stretches.map(|entry| (entry.window.from.seconds(), entry.window.to.seconds())).collect()
 }
 
 /// The time axis that shows all of these runs from the idle baseline on. The survey before it, where there is one, takes
 /// nearly as long as the load, and leaves that less room.
 pub(crate) fn time_axis(runs: &[&Analysis]) -> Axis {
-    covering(runs, |phase| phase != Phase::Before)
+    covering(runs, |phase| phase != Phase::Survey)
 }
 
 /// The time axis that shows all of these runs: their phases and whatever was observed outside them.

@@ -12,7 +12,7 @@ use crate::sample::window;
 /// Loads that were begun before the load.
 pub(crate) fn idle_loads<'p>(run: &Analysis, page: &'p PageLoads) -> Vec<&'p Load> {
     let idle = |load: &&Load| {
-        let mut quiet = run.phases.iter().filter(|entry| matches!(entry.phase, Phase::Before | Phase::Idle));
+        let mut quiet = run.phases.iter().filter(|entry| matches!(entry.phase, Phase::Survey | Phase::Idle));
         quiet.any(|entry| entry.window.contains(load.started))
     };
     page.series.iter().filter(idle).collect()

@@ -143,7 +143,7 @@ fn phases(run: Option<&Analysis>) -> Vec<rrul_model::phase::PhaseWindow> {
 
 /// From the beginning of the idle baseline to the end, seconds: when packets were looked at. Nothing without phases.
 pub(crate) fn observed(run: &Analysis) -> (f64, f64) {
-    let told = || run.phases.iter().filter(|entry| entry.phase != Phase::Before).map(|entry| entry.window);
+    let told = || run.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
     let from = told().map(|window| window.from.seconds()).fold(f64::INFINITY, f64::min);
     let to = told().map(|window| window.to.seconds()).fold(f64::NEG_INFINITY, f64::max);
     (from, to)

@@ -257,7 +257,7 @@ fn phases_are_named_above_the_first_panel() {
 fn a_survey_before_the_idle_line_leaves_the_load_its_room_and_is_told() {
     let mut run = Made::fq_codel().analysis();
     let window = Window { from: TestTime(-20 * SECOND), to: run.phases[0].window.from };
-    run.phases.insert(0, PhaseWindow { phase: Phase::Before, window });
+    run.phases.insert(0, PhaseWindow { phase: Phase::Survey, window });
     let overview = drawn("overview", &[&run]);
     assert!(overview.says("The survey of the idle line until second 0 is not shown"), "{:?}", overview.words());
     assert!(!overview.words().contains(&"before"));

@@ -41,7 +41,7 @@ pub(super) fn idle_blocks(phases: &[PhaseWindow]) -> Vec<Window> {
     for entry in phases
         .iter()
         .take(Phase::ALL.len())
-        .filter(|entry| entry.phase != Phase::Load && entry.window.from < entry.window.to)
+        .filter(|entry| !entry.phase.is_loaded() && entry.window.from < entry.window.to)
     {
         match blocks.last_mut() {
             Some(last) if last.to == entry.window.from => last.to = entry.window.to,

@@ -53,32 +53,32 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             source: "",
         },
         MetricWord {
-            name: "{before,idle,load,after}.both.goodput_octets",
+            name: "{survey,idle,load,web,after}.both.goodput_octets",
             about: "data actually delivered: `goodput_octets` of both directions together. The phases are those of the plan; null \
                 for one that it does not have",
             unit: "octets",
             source: "spec, The RRUL Score",
         },
         MetricWord {
-            name: "{before,idle,load,after}.both.goodput_bps",
+            name: "{survey,idle,load,web,after}.both.goodput_bps",
             about: "their rate over the phase",
             unit: "bit/s",
             source: "spec (bidirectional bandwidth)",
         },
         MetricWord {
-            name: "{before,idle,load,after}.both.carried_octets",
+            name: "{survey,idle,load,web,after}.both.carried_octets",
             about: "`carried_octets` of both directions together",
             unit: "octets",
             source: "spec, Test Requirements",
         },
         MetricWord {
-            name: "{before,idle,load,after}.both.carried_bps",
+            name: "{survey,idle,load,web,after}.both.carried_bps",
             about: "their rate over the phase",
             unit: "bit/s",
             source: "",
         },
         MetricWord {
-            name: "{before,idle,load,after}.{down,up}.{all,ipv4,ipv6}",
+            name: "{survey,idle,load,web,after}.{down,up}.{all,ipv4,ipv6}",
             about: "the account of one direction: both families together and each alone; null for a family that is not under \
                 test",
             unit: "",
@@ -93,11 +93,13 @@ pub struct LinkOctets {
     /// The link layer that `link_layer_octets` are of; `None` when nobody has said what the line is.
     pub link_layer: Option<String>,
     /// The survey before the baseline.
-    pub before: Option<PhaseOctets>,
+    pub survey: Option<PhaseOctets>,
     /// The idle baseline.
     pub idle: Option<PhaseOctets>,
     /// Under load.
     pub load: Option<PhaseOctets>,
+    /// Under load, while pages, short flows and look-ups join it.
+    pub web: Option<PhaseOctets>,
     /// After the load.
     pub after: Option<PhaseOctets>,
     /// Flows that are in no figure, because nothing counted their packets.
@@ -122,9 +124,10 @@ impl LinkOctets {
     /// The account of one phase.
     pub fn of(&self, phase: Phase) -> Option<&PhaseOctets> {
         match phase {
-            Phase::Before => self.before.as_ref(),
+            Phase::Survey => self.survey.as_ref(),
             Phase::Idle => self.idle.as_ref(),
             Phase::Load => self.load.as_ref(),
+            Phase::Web => self.web.as_ref(),
             Phase::After => self.after.as_ref(),
         }
     }
@@ -198,9 +201,10 @@ pub(crate) fn link_octets(recording: &Recording, traffic: &Traffic<'_>, end: Tes
         };
         let phase = Some(PhaseOctets { down, up, both });
         match entry.phase {
-            Phase::Before => account.before = phase,
+            Phase::Survey => account.survey = phase,
             Phase::Idle => account.idle = phase,
             Phase::Load => account.load = phase,
+            Phase::Web => account.web = phase,
             Phase::After => account.after = phase,
         }
     }

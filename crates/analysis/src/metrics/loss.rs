@@ -71,8 +71,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 
 /// Packets and losses over all phases.
 pub(crate) fn of(delays: &PhaseDelays) -> Loss {
-    let PhaseDelays { idle, load, unscored, after } = delays;
-    [idle, load, unscored, after].into_iter().flatten().fold(Loss::default(), |loss, phase| Loss {
+    let PhaseDelays { idle, load, unscored, web, after } = delays;
+    [idle, load, unscored, web, after].into_iter().flatten().fold(Loss::default(), |loss, phase| Loss {
         sent: loss.sent.saturating_add(phase.n),
         lost: loss.lost.saturating_add(phase.lost),
     })

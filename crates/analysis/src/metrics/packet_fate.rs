@@ -155,10 +155,10 @@ pub struct DirectionFate {
 }
 
 impl DirectionFate {
-    /// The fate of the packets sent in one phase; none of the survey before the baseline.
+    /// The fate of the packets sent in one phase; none of the survey and of phase `web`.
     pub fn of(&self, phase: Phase) -> Option<&PacketFate> {
         match phase {
-            Phase::Before => None,
+            Phase::Survey | Phase::Web => None,
             Phase::Idle => self.idle.as_ref(),
             Phase::Load => self.load.as_ref(),
             Phase::After => self.after.as_ref(),
@@ -317,7 +317,7 @@ fn direction_fate(
     };
     let phase = |phase: Phase| within(judgement.window(phase)?);
     // The survey before the baseline disturbs itself.
-    let told = || judgement.phases.iter().filter(|entry| entry.phase != Phase::Before).map(|entry| entry.window);
+    let told = || judgement.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
     let (from, to) = (told().map(|window| window.from).min(), told().map(|window| window.to).max());
     let all = from.zip(to).and_then(|(from, to)| within(Window { from, to }));
     Some(DirectionFate {

@@ -31,7 +31,7 @@ pub struct FateTimes {
 
 /// The instants of all UDP probes of each direction, the survey before the baseline left out.
 pub(crate) fn packet_fate_series(attributed: &[Attributed<'_>], judgement: &Judgement<'_>) -> PacketFateSeries {
-    let told = || judgement.phases.iter().filter(|entry| entry.phase != Phase::Before).map(|entry| entry.window);
+    let told = || judgement.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
     let (from, to) = (told().map(|window| window.from).min(), told().map(|window| window.to).max());
     let window = from.zip(to).map(|(from, to)| Window { from, to });
     ByDirection::each(|direction| of_direction(attributed, direction, window?))

@@ -226,7 +226,7 @@ pub(crate) fn page_loads(recording: &Recording, scored: Option<Window>) -> Vec<P
     pages.retain(|page| !page.series.is_empty());
     let phase = |phase: Phase| recording.phase(phase);
     let idle =
-        |at: TestTime| [Phase::Before, Phase::Idle].into_iter().any(|name| phase(name).is_some_and(|w| w.contains(at)));
+        |at: TestTime| [Phase::Survey, Phase::Idle].into_iter().any(|name| phase(name).is_some_and(|w| w.contains(at)));
     let load = phase(Phase::Load);
     for page in &mut pages {
         page.series.sort_by_key(|load| load.started);

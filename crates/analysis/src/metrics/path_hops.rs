@@ -115,7 +115,7 @@ pub(crate) fn baselines(packets: &[&Packet], judgement: &Judgement<'_>) -> BTree
         let place = match judgement.phase(packet.at) {
             Some(Phase::Idle) => 0,
             Some(Phase::After) if drained.is_some_and(|drained| packet.at >= drained) => 1,
-            Some(Phase::Before) => 2,
+            Some(Phase::Survey) => 2,
             _ => continue,
         };
         trips.entry(answer.source).or_default()[place].push(answer.round_trip);

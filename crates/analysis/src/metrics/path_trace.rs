@@ -160,7 +160,7 @@ fn path_trace(flow: &FlowSpec, direction: Direction, traced: &Traced, around: &S
         around.uncertain.unwrap_or(unknown).to_owned()
     });
     let evidence = Evidence { direction, queue, host_queue: around.own, sides: &sides, last: by_hop.last, hops: &hops };
-    let idle = |packet: &&Packet| matches!(phase(packet.at), Some(Phase::Before | Phase::Idle));
+    let idle = |packet: &&Packet| matches!(phase(packet.at), Some(Phase::Survey | Phase::Idle));
     PathTrace {
         flow: flow.into(),
         direction,

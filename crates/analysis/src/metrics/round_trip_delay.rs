@@ -25,10 +25,10 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         Request-response flows never feed these numbers: they ask rarely while replies are slow.",
     words: &[
         MetricWord {
-            name: "idle, load, after",
+            name: "idle, load, web, after",
             about: "[statistics](#statistics-of-delays) of the packets *sent* in that phase, wherever their replies \
-                arrived; `load` is of the [scored window](#scored-window), and the survey before the baseline is in \
-                none",
+                arrived; `load` is of the [scored window](#scored-window); `web` is of the phase in which pages, short \
+                flows and look-ups join the load, and is not scored; the survey before the baseline is in none",
             unit: "",
             source: "spec, Test Flow",
         },
@@ -48,14 +48,14 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         MetricWord { name: "induced_p95_ns", about: "loaded 95th percentile less idle median", unit: "ns", source: "" },
         MetricWord { name: "families[].family", about: "`ipv4` or `ipv6`, each that was tested", unit: "", source: "" },
         MetricWord {
-            name: "families[].{idle,load,unscored,after}, families[].induced_p50_ns, families[].induced_p95_ns",
+            name: "families[].{idle,load,unscored,web,after}, families[].induced_p50_ns, families[].induced_p95_ns",
             about: "the same of the packets over this family",
             unit: "ns",
             source: "spec, Test Requirements",
         },
         MetricWord { name: "flows[].flow", about: "name of a probe flow", unit: "", source: "" },
         MetricWord {
-            name: "flows[].{idle,load,unscored,after}, flows[].induced_p50_ns, flows[].induced_p95_ns",
+            name: "flows[].{idle,load,unscored,web,after}, flows[].induced_p50_ns, flows[].induced_p95_ns",
             about: "the same of this flow alone",
             unit: "ns",
             source: "",
@@ -137,16 +137,17 @@ pub(crate) fn phase_delays<'p>(
     scored: Option<Window>,
     points: impl Iterator<Item = &'p DelayPoint>,
 ) -> PhaseDelays {
-    let [mut idle, mut load, mut unscored, mut after] = [(); 4].map(|()| (Vec::new(), 0));
+    let [mut idle, mut load, mut unscored, mut web, mut after] = [(); 5].map(|()| (Vec::new(), 0));
     for point in points {
         let phase = phases.iter().find(|entry| entry.window.contains(point.at)).map(|entry| entry.phase);
         let (answered, lost) = match phase {
             Some(Phase::Idle) => &mut idle,
             Some(Phase::Load) if scored.is_none_or(|scored| scored.contains(point.at)) => &mut load,
             Some(Phase::Load) => &mut unscored,
+            Some(Phase::Web) => &mut web,
             Some(Phase::After) => &mut after,
             // What is sent before the baseline is a survey, and disturbs itself.
-            Some(Phase::Before) | None => continue,
+            Some(Phase::Survey) | None => continue,
         };
         match point.delay {
             Some(delay) => answered.push(delay),
@@ -154,5 +155,5 @@ pub(crate) fn phase_delays<'p>(
         }
     }
     let of = |(answered, lost)| DelayStatistics::of(answered, lost);
-    PhaseDelays { idle: of(idle), load: of(load), unscored: of(unscored), after: of(after) }
+    PhaseDelays { idle: of(idle), load: of(load), unscored: of(unscored), web: of(web), after: of(after) }
 }

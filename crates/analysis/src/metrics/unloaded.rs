@@ -10,9 +10,9 @@ use serde::Serialize;
 /// The survey before the baseline counts as unloaded here: it is where these have their time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ByLoad<T> {
-    /// In the phases `before` and `idle`.
+    /// In the phases `survey` and `idle`.
     pub unloaded: Option<T>,
-    /// Under load.
+    /// Under load: in the phases `load` and `web`.
     pub load: Option<T>,
     /// After the load.
     pub after: Option<T>,
@@ -36,8 +36,8 @@ impl<T> ByLoad<T> {
             make(&chosen)
         };
         Self {
-            unloaded: within(&[Phase::Before, Phase::Idle]),
-            load: within(&[Phase::Load]),
+            unloaded: within(&[Phase::Survey, Phase::Idle]),
+            load: within(&[Phase::Load, Phase::Web]),
             after: within(&[Phase::After]),
         }
     }

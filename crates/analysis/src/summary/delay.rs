@@ -59,6 +59,8 @@ pub struct PhasesSummary {
     pub load: Option<DelaySummary>,
     /// Under load, outside of it.
     pub unscored: Option<DelaySummary>,
+    /// While pages, short flows and look-ups join the load.
+    pub web: Option<DelaySummary>,
     /// After the load.
     pub after: Option<DelaySummary>,
     /// Loaded median less idle median.
@@ -119,6 +121,7 @@ pub(super) fn phases(delays: &PhaseDelays) -> PhasesSummary {
         idle: delays.idle.as_ref().map(delay),
         load: delays.load.as_ref().map(delay),
         unscored: delays.unscored.as_ref().map(delay),
+        web: delays.web.as_ref().map(delay),
         after: delays.after.as_ref().map(delay),
         induced_p50_ns: nanoseconds(delays.induced_p50()),
         induced_p95_ns: nanoseconds(delays.induced_p95()),

@@ -86,7 +86,7 @@ fn the_survey_before_the_baseline_counts_as_unloaded() {
     let mut scenario = Scenario::new();
     let before = Window { from: TestTime(0), to: TestTime(2 * SECOND) };
     scenario.recording.header.phases[0].window.from = before.to;
-    scenario.recording.header.phases.insert(0, PhaseWindow { phase: Phase::Before, window: before });
+    scenario.recording.header.phases.insert(0, PhaseWindow { phase: Phase::Survey, window: before });
     let flow = lookup_flow(&mut scenario, IDLE, "server", "random");
     lookups(&mut scenario, flow, |at, _| {
         (NameLookup::ANSWERED, if before.contains(TestTime(at)) { 20 } else { 30 } * MS)

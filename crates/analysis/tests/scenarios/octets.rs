@@ -136,7 +136,7 @@ fn data_and_acknowledgements_are_counted_with_their_headers() {
     for phase in [octets.idle.as_ref().unwrap(), octets.after.as_ref().unwrap()] {
         assert_eq!((phase.both.carried_octets, phase.down.all.acknowledgement_share), (0, None));
     }
-    assert_eq!(octets.before, None);
+    assert_eq!(octets.survey, None);
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn plan_from(name: &str, document: &Node, flow_types: &[FlowTypeWords]) -> Resul
 }
 
 fn phases_from(node: &Node) -> Result<Vec<PhaseLength>, PlanError> {
-    known_keys(node, "phases", &["before", "idle", "load", "after"])?;
+    known_keys(node, "phases", &Phase::ALL.map(Phase::name))?;
     let mut phases = Vec::new();
     for phase in Phase::ALL {
         let length = optional(node, phase.name(), |length| duration(length, &format!("phases.{phase}")))?;

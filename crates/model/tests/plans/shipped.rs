@@ -121,7 +121,7 @@ fn rrul_is_a_survey_five_idle_sixty_of_load_and_five_after() {
     let plan = plan("rrul", &[]);
     let lengths: Vec<(Phase, u64)> =
         plan.phase_windows().iter().map(|entry| (entry.phase, entry.window.length().as_secs())).collect();
-    assert_eq!(lengths, [(Phase::Before, 45), (Phase::Idle, 5), (Phase::Load, 60), (Phase::After, 5)]);
+    assert_eq!(lengths, [(Phase::Survey, 45), (Phase::Idle, 5), (Phase::Load, 60), (Phase::After, 5)]);
     for flow in plan.flows(ONE) {
         let expected = match flow.flow_type.as_str() {
             "bulk_tcp" => (50.0, 110.0),

@@ -361,7 +361,7 @@ pub(crate) fn by_phase(packets: &[DelayPoint], phases: &[PhaseWindow]) -> PhaseD
         let lost = (inside.len() - answered.len()) as u64;
         DelayStatistics::of(answered, lost)
     };
-    PhaseDelays { idle: of(Phase::Idle), load: of(Phase::Load), unscored: None, after: of(Phase::After) }
+    PhaseDelays { idle: of(Phase::Idle), load: of(Phase::Load), unscored: None, web: None, after: of(Phase::After) }
 }
 
 /// A multiplicative generator (Park and Miller 1988): the same numbers on every machine.

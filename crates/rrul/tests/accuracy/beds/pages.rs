@@ -84,7 +84,7 @@ fn times(rows: &mut Rows, measured: &Measured) {
         let took: Vec<f64> = within.map(|load| load.took.0 as f64).collect();
         took.iter().sum::<f64>() / took.len() as f64
     };
-    let (before, scored) = (measured.recording.phase(Phase::Before).unwrap(), measured.analysis.scored.common.unwrap());
+    let (before, scored) = (measured.recording.phase(Phase::Survey).unwrap(), measured.analysis.scored.common.unwrap());
     // The longest chain has some twenty round trips of 18 ms, and thinks and waits for 150 ms; most of it beside the octets.
     let octets = 2_680_000.0 * 1.06 / LINE[0].1 * 1e3;
     let idle = mean(before) / 1e6;
