@@ -280,6 +280,8 @@ mod tests {
             phases: Vec::new(),
             sample_interval: Duration::ZERO,
             link_layer: None,
+            after_at_most: None,
+            overhead: None,
             entries: vec![entry],
         };
         let told: Vec<(String, String)> = settings(&plan).into_iter().collect();

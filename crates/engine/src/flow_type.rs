@@ -5,8 +5,11 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use rrul_model::flow::{FlowSpec, FlowTypeWords};
+use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords};
+use rrul_model::phase::{self, PhaseWindow};
+use rrul_model::time::TestTime;
 use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
@@ -28,6 +31,8 @@ pub struct Initiation {
     pub privacy: Privacy,
     /// Held by whoever loads a page, of whatever flow type: pages never load each other.
     pub page_turn: Arc<Mutex<()>>,
+    /// When each phase takes place.
+    pub phases: Vec<PhaseWindow>,
 }
 
 impl Initiation {
@@ -35,6 +40,11 @@ impl Initiation {
     pub fn page_turn(&self) -> MutexGuard<'_, ()> {
         // Nothing is behind the lock that a panic could have left half done.
         self.page_turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When what a flow has begun is given up and reset.
+    pub fn reset_at(&self, spec: &FlowSpec) -> TestTime {
+        phase::reset_at(&self.phases, spec.window)
     }
 
     /// The server's address in the family of this flow.
@@ -57,6 +67,67 @@ impl Initiation {
         let text = format!("{kind} {:?}", spec.parameters);
         text.bytes().fold(self.seed, |seed, octet| Random(seed ^ u64::from(octet)).next())
     }
+}
+
+/// What a flow sends, bits per second with IP headers, by direction.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Footprint {
+    /// Client to server.
+    pub up: f64,
+    /// Server to client.
+    pub down: f64,
+}
+
+impl Footprint {
+    /// The same both ways.
+    pub fn both(rate: f64) -> Self {
+        Self { up: rate, down: rate }
+    }
+
+    /// `forth` in this direction, and `back` against it.
+    pub fn towards(direction: Option<Direction>, forth: f64, back: f64) -> Self {
+        match direction {
+            Some(Direction::Up) => Self { up: forth, down: back },
+            Some(Direction::Down) | None => Self { up: back, down: forth },
+        }
+    }
+
+    /// That of one direction.
+    pub fn of(self, direction: Direction) -> f64 {
+        match direction {
+            Direction::Up => self.up,
+            Direction::Down => self.down,
+        }
+    }
+}
+
+/// How the footprint of a flow type can be made smaller on a slow line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pacing {
+    /// Not at all, or by a rule of its own.
+    Fixed,
+    /// By a longer interval: the footprint is in inverse proportion to it.
+    Interval {
+        /// The parameter.
+        parameter: &'static str,
+        /// Its default.
+        default: Duration,
+        /// Longer than this it would measure nothing of use.
+        longest: Duration,
+        /// How much sooner than probes it gives way: 1 as soon, 3 three times as much.
+        yields: f64,
+    },
+    /// By a longer least interval of a closed loop, which otherwise goes as fast as the round trip lets it.
+    ClosedLoop {
+        /// The parameter.
+        parameter: &'static str,
+        /// Its default.
+        default: Duration,
+        /// Longer than this it would measure nothing of use.
+        longest: Duration,
+    },
+    /// By sending in turns.
+    Turns,
 }
 
 /// How the server takes part in flows of a type.
@@ -110,10 +181,14 @@ pub trait FlowType: Sync {
         BTreeMap::new()
     }
 
-    /// Bits per second, IP headers included, of a flow that sends at a constant rate, in each direction in which it does;
-    /// 0 of others.
-    fn constant_rate(&self, _spec: &FlowSpec) -> f64 {
-        0.0
+    /// What a flow sends at most while it runs, beside the load: for the measurement budget. Nothing for bulk and pages.
+    fn footprint(&self, _spec: &FlowSpec) -> Footprint {
+        Footprint::default()
+    }
+
+    /// How the footprint of a flow can be made smaller.
+    fn pacing(&self) -> Pacing {
+        Pacing::Fixed
     }
 
     /// Sets up all flows of this type at the client, before T0, and starts their threads, which wait for T0.
@@ -138,8 +213,7 @@ mod tests {
     use rrul_model::flow::{AddressFamily, Component, FlowId, Parameter, Parameters};
     use rrul_model::marking::ServiceClass;
     use rrul_model::observation::ObservationPoint;
-    use rrul_model::time::{TestTime, Window};
-    use std::time::Duration;
+    use rrul_model::time::Window;
 
     #[test]
     fn flows_that_differ_in_their_time_alone_share_a_schedule() {
@@ -151,6 +225,7 @@ mod tests {
             seed: 7,
             privacy: Privacy::Strict,
             page_turn: Arc::default(),
+            phases: Vec::new(),
         };
         let flow = |id, name: &str, size: &str| FlowSpec {
             id: FlowId(id),

@@ -49,10 +49,11 @@ pub(crate) fn run(end: &TestEnd, clock: TestClock, mut traces: Vec<Trace>, mirro
     }
     let mut wall = WallClock::new();
     let last = traces.iter().map(|trace| trace.until).chain(mirrors.iter().map(|mirror| mirror.until)).max();
-    let Some(last) = last.map(|last| last + LINGERING) else { return };
+    let Some(last) = last else { return };
+    let last = || last.min(end.length()) + LINGERING;
     let mut next_greeting = clock.now() + KEEPING_OPEN;
-    while !end.is_stopped() && clock.now() < last {
-        let due = traces.iter().filter_map(Trace::due).min().unwrap_or(last);
+    while !end.is_stopped() && clock.now() < last() {
+        let due = traces.iter().filter_map(Trace::due).min().unwrap_or_else(last);
         let left = Duration::from_nanos(u64::try_from(due.since(clock.now()).0).unwrap_or(0));
         // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
         if waiting.wait(left.min(PATIENCE)).is_err() {

@@ -1,7 +1,7 @@
 //! One end of a test: what its threads share.
 
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -29,7 +29,8 @@ pub struct TestEnd {
     pub health: HostHealth,
     /// Where bulk senders wait for their start.
     pub start_line: StartLine,
-    length: TestTime,
+    /// Nanoseconds of test time.
+    length: AtomicI64,
     gate: Mutex<Option<Begun>>,
     opened: Condvar,
     ending: AtomicBool,
@@ -51,7 +52,7 @@ impl TestEnd {
             sampler: Sampler::new(sample_interval),
             health: HostHealth::default(),
             start_line: StartLine::default(),
-            length,
+            length: AtomicI64::new(length.0),
             gate: Mutex::new(None),
             opened: Condvar::new(),
             ending: AtomicBool::new(false),
@@ -67,7 +68,12 @@ impl TestEnd {
 
     /// When the last phase ends.
     pub fn length(&self) -> TestTime {
-        self.length
+        TestTime(self.length.load(Ordering::Relaxed))
+    }
+
+    /// The last phase ends earlier than it could: probes and traces send nothing that is due later.
+    pub fn shorten(&self, length: TestTime) {
+        self.length.fetch_min(length.0, Ordering::Relaxed);
     }
 
     /// T0 on the server's session clock, once it is agreed.

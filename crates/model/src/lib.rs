@@ -27,6 +27,7 @@ pub mod imported;
 pub mod line_rate;
 pub mod link_layer;
 pub mod marking;
+pub mod measurement_budget;
 pub mod observation;
 pub mod page;
 pub mod phase;

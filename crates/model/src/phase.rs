@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::Window;
+use crate::time::{TestTime, Window};
 
 /// What the load is doing during a stretch of the test.
 ///
@@ -64,6 +64,13 @@ impl FromStr for Phase {
             .find(|phase| phase.name() == text)
             .ok_or_else(|| format!("unknown phase \"{text}\"; known: {}", Self::ALL.map(Self::name).join(", ")))
     }
+}
+
+/// When what a flow has begun is given up and reset: at the end of the phase in which the flow ends. What the survey began
+/// must not be in the baseline, nor what ran under load in the time after it.
+pub fn reset_at(phases: &[PhaseWindow], flow: Window) -> TestTime {
+    let ends_within = |entry: &&PhaseWindow| entry.window.from < flow.to && flow.to <= entry.window.to;
+    phases.iter().find(ends_within).map_or(flow.to, |entry| entry.window.to)
 }
 
 /// One phase and when it takes place.

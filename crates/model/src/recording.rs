@@ -13,6 +13,7 @@ use crate::flow::{AddressFamily, FlowId, FlowSpec};
 use crate::frame_text;
 use crate::imported::Imported;
 use crate::line_rate::LineRate;
+use crate::measurement_budget::MeasurementBudget;
 use crate::observation::{FlowEvent, ObservationPoint, Tables};
 use crate::phase::{Phase, PhaseWindow};
 use crate::plan::TestPlan;
@@ -73,6 +74,10 @@ pub struct Header {
     /// How fast the line was before the test; `None` when nothing asked for it or no train came back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_rate: Option<LineRate>,
+    /// What all traffic but the load was to take of the line; `None` when the plan sets no limit or the rate of the line
+    /// is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<MeasurementBudget>,
     /// The client host.
     pub client: Environment,
     /// The server host.
@@ -133,6 +138,9 @@ pub struct End {
     /// Why it is not complete; `None` when it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
+    /// When phase `after` ended: before its longest, as the round trip was back at idle. `None` where it had a fixed length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases_ended: Option<TestTime>,
     /// The client host after the test; its state before stands in the header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Box<HostState>>,
@@ -256,7 +264,20 @@ impl Recording {
         if let Some(flow) = header.flows.iter().find(|flow| !numbers.insert(flow.id)) {
             return Err(RecordingError::SharedNumber(flow.id));
         }
-        Ok(Self { header, frames, end })
+        Ok(Self::new(header, frames, end))
+    }
+
+    /// A recording of these lines: phases and flows end when the test did, where phase `after` was not to last its longest.
+    pub fn new(mut header: Header, frames: Vec<Frame>, end: Option<End>) -> Self {
+        if let Some(ended) = end.as_ref().and_then(|end| end.phases_ended) {
+            for entry in header.phases.iter_mut().filter(|entry| entry.phase == Phase::After) {
+                entry.window.to = entry.window.to.min(ended).max(entry.window.from);
+            }
+            for flow in &mut header.flows {
+                flow.window.to = flow.window.to.min(ended).max(flow.window.from);
+            }
+        }
+        Self { header, frames, end }
     }
 
     /// The window of a phase; `None` when the plan does not have it.

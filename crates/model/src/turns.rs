@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::flow::{FlowSpec, Parameter};
 use crate::phase::PhaseWindow;
 use crate::time::{TestTime, Window};
-use crate::units::{format_duration, parse_duration};
+use crate::units::{Share, format_duration, parse_duration};
 
 /// The parameter of a flow that holds its turns: `6s-7500ms,11s-21s`. Without it a flow sends all through its window.
 pub const TURNS: &str = "turns";
@@ -30,17 +30,19 @@ pub fn turns_of(flow: &FlowSpec) -> Option<Vec<Window>> {
 }
 
 /// Gives these flows turns in every phase that they run in: those of group 0 first, then those of group 1, and so on
-/// until `groups`, in as many rounds as keep a turn within 10 s.
+/// until `groups`, in as many rounds as keep a turn within 10 s. Each sends during `share` of its turn, from its start.
 pub fn take_turns<'a>(
     flows: impl IntoIterator<Item = (&'a mut FlowSpec, usize)>,
     phases: &[PhaseWindow],
     groups: usize,
+    share: Share,
 ) {
     for (flow, group) in flows {
         let turns = phases.iter().filter(|phase| phase.window.overlaps(&flow.window)).flat_map(|phase| {
             let from = phase.window.from.max(flow.window.from);
             let to = phase.window.to.min(flow.window.to);
             turns_within(Window { from, to }, groups, group)
+                .map(|turn| Window { to: turn.from + turn.length().mul_f64(share.0.clamp(0.0, 1.0)), ..turn })
         });
         let text: Vec<String> = turns
             .map(|turn| {
@@ -110,7 +112,7 @@ mod tests {
 
     fn turns(groups: usize) -> Vec<Vec<Window>> {
         let mut flows: Vec<FlowSpec> = vec![flow(); groups];
-        take_turns(flows.iter_mut().enumerate().map(|(group, flow)| (flow, group)), &phases(), groups);
+        take_turns(flows.iter_mut().enumerate().map(|(group, flow)| (flow, group)), &phases(), groups, Share(1.0));
         flows.iter().map(|flow| turns_of(flow).unwrap()).collect()
     }
 

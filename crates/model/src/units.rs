@@ -15,6 +15,38 @@ pub struct UnitError {
     example: &'static str,
 }
 
+/// A part of a whole, 0 to 1; people write it as a percentage.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Share(pub f64);
+
+impl Share {
+    /// So many thousandths.
+    pub const fn from_per_mille(thousandths: u16) -> Self {
+        Self(thousandths as f64 / 1000.0)
+    }
+}
+
+impl fmt::Display for Share {
+    /// `5 %`, `0.5 %`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = (self.0 * 1e5).round() / 1e3;
+        write!(f, "{percent} %")
+    }
+}
+
+impl FromStr for Share {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        number
+            .filter(|percent| (0.0..=100.0).contains(percent))
+            .map(|percent| Self(percent / 100.0))
+            .ok_or_else(|| UnitError { text: text.to_owned(), what: "share", example: "5%" })
+    }
+}
+
 /// Octets: a count of bytes, always with the layer named by whoever holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

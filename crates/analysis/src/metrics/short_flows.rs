@@ -6,7 +6,7 @@ use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{ObservationPoint, Transfer};
-use rrul_model::phase::PhaseWindow;
+use rrul_model::phase::{PhaseWindow, reset_at};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
@@ -84,7 +84,8 @@ pub(crate) const TRANSFERS: MetricGroup = MetricGroup {
     ],
 };
 
-/// Those that were begun less than this before the end of listening count as a whole or not at all.
+/// Those that were begun less than this before the end of listening, or of the phase at whose end they are reset, count as a
+/// whole or not at all.
 const LATE: Duration = Duration::from_secs(5);
 
 /// The short flows of a test.
@@ -209,6 +210,7 @@ pub(crate) fn short_flows(recording: &Recording, phases: &[PhaseWindow], end: Te
         let mut own = rows.get(&spec.id).cloned().unwrap_or_default();
         own.sort_by_key(|row| row.sequence);
         own.dedup_by_key(|row| row.sequence);
+        let end = end.min(reset_at(&recording.header.phases, spec.window));
         let late = |row: &Transfer| row.started + LATE > end;
         let cut = |row: &Transfer| [Transfer::UNANSWERED, Transfer::CONNECTED].contains(&row.reached);
         if own.iter().any(|row| late(row) && cut(row)) {

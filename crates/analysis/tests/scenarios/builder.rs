@@ -46,6 +46,8 @@ impl Scenario {
             phases: vec![length(Phase::Idle, 5), length(Phase::Load, 10), length(Phase::After, 5)],
             sample_interval: Duration::from_millis(100),
             link_layer: None,
+            after_at_most: None,
+            overhead: None,
             entries: Vec::new(),
         };
         let header = Header {
@@ -61,6 +63,7 @@ impl Scenario {
             server_addresses: Vec::new(),
             clocks: Clocks::default(),
             line_rate: None,
+            budget: None,
             client: Environment::default(),
             server: Environment::default(),
             imported: None,

@@ -16,7 +16,7 @@ pub struct Kept {
 impl Kept {
     /// The recording; `None` when the test has not begun.
     pub fn recording(self) -> Option<Recording> {
-        Some(Recording { header: self.header?, frames: self.frames, end: self.end })
+        Some(Recording::new(self.header?, self.frames, self.end))
     }
 }
 

@@ -16,6 +16,7 @@ use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
 use super::Audience;
+use super::drain_watch::DrainWatch;
 use super::talking::{ANSWER_TIME, say};
 use crate::clock::TestClock;
 use crate::control_link::{self, Compression, LinkError};
@@ -50,6 +51,8 @@ enum FromServer {
 pub(super) struct Ending {
     /// Why it is not complete; `None` when it is.
     pub(super) partial: Option<String>,
+    /// When the phases ended, where that was before the last one's longest time.
+    pub(super) phases_ended: Option<TestTime>,
     /// The server host after the test, if it told.
     pub(super) server: Option<Box<HostState>>,
 }
@@ -62,6 +65,7 @@ pub(super) fn measure(
     audience: &mut dyn Audience,
     stop: &AtomicBool,
     flows: &[JoinHandle<()>],
+    watch: Option<DrainWatch>,
 ) -> Ending {
     let (tell, told) = channel();
     let listening = control.try_clone();
@@ -74,14 +78,25 @@ pub(super) fn measure(
             Ok(stream) => drop(scope.spawn(move || listen_to_server(stream, end, clock, &tell))),
             Err(error) => drop(tell.send(FromServer::Gone(error.into()))),
         }
-        let mut leader = Leader { control: &mut control, end, clock, audience, stop, told: &told, flows, server: None };
+        let mut leader = Leader {
+            control: &mut control,
+            end,
+            clock,
+            audience,
+            stop,
+            told: &told,
+            flows,
+            watch,
+            phases_ended: None,
+            server: None,
+        };
         let partial = leader.lead();
-        let server = leader.server;
+        let (phases_ended, server) = (leader.phases_ended, leader.server);
         end.sampler.finish(end, FlowId::CONTROL);
         end.stop();
         // Ends the listening thread, too.
         let _ = control.shutdown(std::net::Shutdown::Both);
-        Ending { partial, server }
+        Ending { partial, phases_ended, server }
     })
 }
 
@@ -122,6 +137,10 @@ struct Leader<'a> {
     stop: &'a AtomicBool,
     told: &'a Receiver<FromServer>,
     flows: &'a [JoinHandle<()>],
+    /// Sees when the line is idle again, until it is.
+    watch: Option<DrainWatch>,
+    /// When phase `after` was ended before its longest time.
+    phases_ended: Option<TestTime>,
     /// The server host after the test, once it has told.
     server: Option<Box<HostState>>,
 }
@@ -129,7 +148,6 @@ struct Leader<'a> {
 impl Leader<'_> {
     /// Hands on frames of both ends until all is there, the user stops, or the server is gone.
     fn lead(&mut self) -> Option<String> {
-        let length = self.end.length();
         let mut next_frame = TestTime::ZERO + FRAME_INTERVAL;
         let mut partial: Option<String> = None;
         let mut finished = false;
@@ -154,7 +172,9 @@ impl Leader<'_> {
             if now >= next_frame {
                 self.hand_on();
                 next_frame = now + FRAME_INTERVAL;
+                self.end_when_drained(now);
             }
+            let length = self.end.length();
             if self.stop.load(Ordering::Relaxed) && partial.is_none() {
                 partial = Some(format!("stopped by the user at {now}"));
                 // The server ends the streams; what that does to them here is no failure.
@@ -188,7 +208,19 @@ impl Leader<'_> {
 
     fn hand_on(&mut self) {
         for frame in self.end.observer.collect(self.clock) {
+            if let Some(watch) = &mut self.watch {
+                watch.read(&frame);
+            }
             self.audience.frame(frame);
+        }
+    }
+
+    /// Ends phase `after` once the line is as idle as before the load.
+    fn end_when_drained(&mut self, now: TestTime) {
+        if now < self.end.length() && self.watch.as_mut().is_some_and(|watch| watch.is_drained(now)) {
+            self.watch = None;
+            self.end.shorten(now);
+            self.phases_ended = Some(now);
         }
     }
 }

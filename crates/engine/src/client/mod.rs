@@ -1,7 +1,9 @@
 //! The client: leads a test from its plan to its last frame.
 
+mod budget;
 mod connecting;
 mod discreet;
+mod drain_watch;
 mod hosts;
 mod kept;
 mod leading;
@@ -10,7 +12,6 @@ mod matching_clocks;
 mod server_names;
 mod talking;
 mod trace_rate;
-mod voice_schedule;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, FlowSpec, Parameters};
 use rrul_model::observation::ObservationPoint;
+use rrul_model::phase::Phase;
 use rrul_model::plan::TestPlan;
 use rrul_model::recording::{AbsentFamily, Clocks, End, FORMAT, Frame, Header};
 use rrul_model::time::TestTime;
@@ -34,6 +36,7 @@ use crate::flow_type::Initiation;
 use crate::flow_types;
 use crate::test_end::TestEnd;
 use connecting::Connected;
+use drain_watch::DrainWatch;
 use hosts::Hosts;
 pub use kept::Kept;
 use leading::Ending;
@@ -146,13 +149,13 @@ fn run_for(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::of(address.ip())).collect();
     let mut flows = flow_types::with_settled(options.plan.flows(&families));
     let line_rate = match proven.first() {
-        Some(server) if voice_schedule::depends_on_line(&flows) || trace_rate::depends_on_line(&flows) => {
+        Some(server) if budget::depends_on_line(&flows) || trace_rate::depends_on_line(&flows) => {
             line_rate::estimate(*server, token, stop)
         }
         _ => None,
     };
     trace_rate::settle(&mut flows, line_rate.as_ref());
-    voice_schedule::settle(&mut flows, line_rate.as_ref(), &options.plan.phase_windows());
+    let budget = budget::settle(&mut flows, line_rate.as_ref(), &options.plan.phase_windows(), options.plan.overhead);
     let flows = flows;
     let lost = |source| {
         if stop.load(Ordering::Relaxed) {
@@ -233,6 +236,7 @@ fn run_for(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
         server_name: told(options.privacy, options.server.clone()),
         server_addresses: told(options.privacy, proven.iter().map(SocketAddr::ip).collect()),
         line_rate,
+        budget,
         clocks: Clocks { client_origin: clock.origin.0, exchange_round_trip: matched.round_trip },
         client,
         server,
@@ -242,7 +246,12 @@ fn run_for(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     audience.header(&header);
     say(&mut control, &ClientMessage::Begin { origin: server_origin }).map_err(lost)?;
     end.begin(clock, server_origin);
-    let Ending { partial, server } = leading::measure(control, &end, clock, audience, stop, &threads);
+    let watch = options.plan.after_at_most.and_then(|_| {
+        let least = options.plan.phases.iter().find(|entry| entry.phase == Phase::After)?.length;
+        DrainWatch::new(&options.plan.phase_windows(), least)
+    });
+    let Ending { partial, phases_ended, server } =
+        leading::measure(control, &end, clock, audience, stop, &threads, watch);
     for thread in threads {
         // A thread that panicked has said so, and its flow shows no data.
         let _ = thread.join();
@@ -250,7 +259,7 @@ fn run_for(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     end.observer.collect(clock).into_iter().for_each(|frame| audience.frame(frame));
     let at = clock.now();
     let (client, server) = hosts.after(server);
-    audience.end(&End { at, partial, client, server });
+    audience.end(&End { at, partial, phases_ended, client, server });
     Ok(())
 }
 
@@ -318,6 +327,7 @@ fn initiate(
         seed: Random(options.seed).next(),
         privacy: options.privacy,
         page_turn: Arc::default(),
+        phases: options.plan.phase_windows(),
     };
     let mut threads = Vec::new();
     for flow_type in flow_types::FLOW_TYPES {

@@ -18,10 +18,10 @@ use rrul_proto::send_schedule::SendSchedule;
 use rrul_proto::session_name::SessionName;
 use rrul_proto::token::Token;
 
-use super::{WAITING, at_once};
+use super::{WAITING, at_once, udp_probe};
 use crate::clock::{RawTime, TestClock, WallClock};
 use crate::environment::Privacy;
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::name_lookup::{Lookup, Resolver, Which, random_label};
 use crate::observer::Notebook;
 use crate::scheduling;
@@ -86,6 +86,17 @@ impl FlowType for DnsLookup {
         if resolver_of(spec) == "server" { 2.0 / interval_of(spec).as_secs_f64() } else { 0.0 }
     }
 
+    fn footprint(&self, spec: &FlowSpec) -> Footprint {
+        let questions = 2.0 / interval_of(spec).as_secs_f64();
+        let bits = |octets| udp_probe::packet_bits(spec, octets);
+        Footprint { up: questions * bits(USUAL_QUESTION), down: questions * bits(USUAL_ANSWER) }
+    }
+
+    fn pacing(&self) -> Pacing {
+        let longest = Duration::from_secs(4);
+        Pacing::Interval { parameter: "interval", default: DEFAULT_INTERVAL, longest, yields: 1.0 }
+    }
+
     fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
         BTreeMap::from([("resolver", resolver_of(spec).to_owned()), ("names", names_of(spec).to_owned())])
     }
@@ -106,6 +117,10 @@ fn resolver_of(spec: &FlowSpec) -> &str {
 fn names_of(spec: &FlowSpec) -> &str {
     spec.parameters.text("names").unwrap_or(if resolver_of(spec) == "server" { "random" } else { "cached" })
 }
+
+/// Octets of UDP payload of a question for a name of the server's own, and of its answer.
+const USUAL_QUESTION: u64 = 105;
+const USUAL_ANSWER: u64 = 125;
 
 /// Which names are asked for.
 #[derive(Debug)]

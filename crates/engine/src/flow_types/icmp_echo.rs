@@ -17,9 +17,9 @@ use rrul_proto::send_schedule::{Random, SendSchedule};
 use rrul_proto::session_sender::Arrival;
 use socket2::{Protocol, Socket, Type};
 
-use super::at_once;
 use super::open_loop::{self, ProbeFlow, Prober};
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use super::{at_once, udp_probe};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::socket::options;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(200);
@@ -57,6 +57,17 @@ impl FlowType for IcmpEcho {
 
     fn server_part(&self) -> ServerPart {
         ServerPart::Nothing
+    }
+
+    fn footprint(&self, spec: &FlowSpec) -> Footprint {
+        let rate = spec.parameters.duration("interval", DEFAULT_INTERVAL).as_secs_f64().recip();
+        // An ICMP header is as long as a UDP header.
+        Footprint::both(rate * udp_probe::packet_bits(spec, length_of(spec) as u64))
+    }
+
+    fn pacing(&self) -> Pacing {
+        let longest = Duration::from_secs(1);
+        Pacing::Interval { parameter: "interval", default: DEFAULT_INTERVAL, longest, yields: 1.0 }
     }
 
     fn length(&self, spec: &FlowSpec) -> Option<usize> {

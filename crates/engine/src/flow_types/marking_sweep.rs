@@ -17,12 +17,15 @@ use rrul_proto::session_sender::{Arrival, Identity, SessionSender};
 use super::at_once;
 use super::open_loop::{self, ProbeFlow, Prober};
 use super::udp_probe::{open, packet_for};
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(20);
 const DEFAULT_REPEATS: u32 = 5;
 /// From so many packets on, a loss that ECN causes is told from chance with fair confidence.
 const DEFAULT_ECN_PACKETS: u32 = 200;
+
+/// The name in plans.
+pub(crate) const NAME: &str = "marking_sweep";
 
 /// The flow type.
 #[derive(Debug)]
@@ -31,7 +34,7 @@ pub struct MarkingSweep;
 impl FlowType for MarkingSweep {
     fn words(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
-            name: "marking_sweep",
+            name: NAME,
             about: "UDP packets of all 64 code points and the four ECN values, returned alike: which markings survive",
             directed: false,
             parameters: &[
@@ -65,6 +68,17 @@ impl FlowType for MarkingSweep {
 
     fn packets_per_second(&self, spec: &FlowSpec) -> f64 {
         spec.parameters.duration("interval", DEFAULT_INTERVAL).as_secs_f64().recip()
+    }
+
+    fn footprint(&self, spec: &FlowSpec) -> Footprint {
+        Footprint::both(
+            self.packets_per_second(spec) * super::udp_probe::packet_bits(spec, packet_for(spec).len() as u64),
+        )
+    }
+
+    fn pacing(&self) -> Pacing {
+        let longest = Duration::from_millis(500);
+        Pacing::Interval { parameter: "interval", default: DEFAULT_INTERVAL, longest, yields: 1.0 }
     }
 
     fn length(&self, spec: &FlowSpec) -> Option<usize> {

@@ -112,11 +112,11 @@ impl ProbeFlow {
         Self { flow, interval, socket, packet, prober, numbers, unanswered, icmp }
     }
 
-    /// Sends every packet that is due.
-    fn send_due(&mut self, clock: TestClock, notebook: &mut Notebook<'_>) {
+    /// Sends every packet that is due before `length`.
+    fn send_due(&mut self, clock: TestClock, length: TestTime, notebook: &mut Notebook<'_>) {
         while let Some(due) = self.prober.due() {
             let now = clock.now();
-            if due > now {
+            if due > now || due >= length {
                 return;
             }
             if now.since(due).0 > i64::try_from(self.interval.as_nanos()).unwrap_or(i64::MAX) {
@@ -240,7 +240,7 @@ fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
     }
     while !end.is_stopped() {
         let now = clock.now();
-        let due = flows.iter().filter_map(|flow| flow.prober.due()).min();
+        let due = flows.iter().filter_map(|flow| flow.prober.due()).min().filter(|due| *due < end.length());
         if due.is_none() && !flows.iter().any(|flow| flow.unanswered.any(now)) {
             break;
         }
@@ -263,7 +263,7 @@ fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
             }
         }
         for flow in &mut flows {
-            flow.send_due(clock, &mut notebook);
+            flow.send_due(clock, end.length(), &mut notebook);
         }
     }
     for flow in &mut flows {

@@ -12,7 +12,7 @@ use rrul_model::units::BitRate;
 use socket2::Socket;
 
 use super::{at_once, udp_probe};
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, ServerPart};
 use crate::path_tracing::{self, Mirror, Trace};
 use crate::socket::options;
 
@@ -73,10 +73,10 @@ impl FlowType for PathTrace {
         MOST_PACKETS / pace(spec).0.as_secs_f64()
     }
 
-    fn constant_rate(&self, spec: &FlowSpec) -> f64 {
+    fn footprint(&self, spec: &FlowSpec) -> Footprint {
         let (interval, most) = pace(spec);
         let rate = USUAL_PACKETS / interval.as_secs_f64() * udp_probe::packet_bits(spec, USUAL_PAYLOAD);
-        most.map_or(rate, |most| rate.min(most.0 as f64))
+        Footprint::both(most.map_or(rate, |most| rate.min(most.0 as f64)))
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {

@@ -25,14 +25,20 @@ use super::{WAITING, at_once, stream_opening};
 use crate::clock::TestClock;
 use crate::connection_totals::Opened;
 use crate::control_link::read_exact_until;
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::observer::Notebook;
 use crate::socket::{options, stream, wait::WaitSet};
 use crate::test_end::{PATIENCE, TestEnd};
 use crate::{scheduling, tcp_info};
 
+/// The name in plans.
+pub(crate) const NAME: &str = "short_flow";
+
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(2);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
+
+/// What headers, and acknowledgements in the other direction, add to the octets carried.
+const HEADERS_SHARE: f64 = 0.04;
 
 const DEFAULT_OCTETS: u64 = 100_000;
 const MOST_OCTETS: u64 = 100_000_000;
@@ -59,7 +65,7 @@ pub struct ShortFlow;
 impl FlowType for ShortFlow {
     fn words(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
-            name: "short_flow",
+            name: NAME,
             about: "now and then a new TCP connection that carries a given number of octets: time to complete, rate",
             directed: true,
             parameters: &[
@@ -90,12 +96,23 @@ impl FlowType for ShortFlow {
         interval_of(spec).as_secs_f64().recip()
     }
 
+    fn footprint(&self, spec: &FlowSpec) -> Footprint {
+        let forth = (size_of(spec) * 8) as f64 * (1.0 + HEADERS_SHARE);
+        let rate = self.connections_per_second(spec);
+        Footprint::towards(spec.direction, forth * rate, forth * rate * HEADERS_SHARE)
+    }
+
+    fn pacing(&self) -> Pacing {
+        let longest = Duration::from_secs(60);
+        Pacing::Interval { parameter: "interval", default: DEFAULT_INTERVAL, longest, yields: 1.0 }
+    }
+
     fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
         BTreeMap::from([("size", format!("{}B", size_of(spec)))])
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        at_once::spawn_one("short_flow", specs, initiation, Opener::new, run)
+        at_once::spawn_one(NAME, specs, initiation, Opener::new, run)
     }
 
     fn serve_connection(&self, spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &TestEnd) {
@@ -123,6 +140,11 @@ impl FlowType for ShortFlow {
 
 fn interval_of(spec: &FlowSpec) -> Duration {
     spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
+}
+
+/// Octets of one transfer of this flow; `None` of another type.
+pub(crate) fn size(spec: &FlowSpec) -> Option<ByteCount> {
+    (spec.flow_type == NAME).then(|| ByteCount(size_of(spec)))
 }
 
 fn size_of(spec: &FlowSpec) -> u64 {
@@ -228,6 +250,8 @@ struct Opener {
     interval: Duration,
     sequence: u32,
     pending: Vec<Attempt>,
+    /// When what is not complete is given up.
+    reset_at: TestTime,
 }
 
 impl Opener {
@@ -244,11 +268,17 @@ impl Opener {
             interval,
             sequence: 0,
             pending: Vec::with_capacity(MOST_AT_ONCE),
+            reset_at: initiation.reset_at(spec),
         };
         // Whether this host marks such sockets, and what congestion control it has, shows before the test.
         let socket = opener.socket().map_err(|error| format!("cannot set up a connection: {error}"))?;
         stream_opening::prepare(&socket, spec, &initiation.end)?;
         Ok(opener)
+    }
+
+    /// When each transfer that goes on is given up.
+    fn given_up(&self) -> impl Iterator<Item = TestTime> {
+        self.pending.iter().map(|attempt| self.reset_at.min(attempt.started() + LONGEST))
     }
 
     fn socket(&self) -> io::Result<Socket> {
@@ -312,11 +342,11 @@ fn run(end: &TestEnd, clock: TestClock, mut openers: Vec<Opener>) {
     loop {
         let now = clock.now();
         let due = openers.iter_mut().filter_map(Opener::due).min();
-        let mut started = openers.iter().flat_map(|opener| &opener.pending).map(Attempt::started).peekable();
-        if end.is_stopped() || now >= last || due.is_none() && started.peek().is_none() {
+        let mut given_up = openers.iter().flat_map(Opener::given_up).peekable();
+        if end.is_stopped() || now >= last || due.is_none() && given_up.peek().is_none() {
             break;
         }
-        let until = started.map(|started| started + LONGEST).chain(due).min().unwrap_or(last);
+        let until = given_up.chain(due).min().unwrap_or(last);
         waiting.clear();
         for attempt in openers.iter().flat_map(|opener| &opener.pending) {
             attempt.wait_in(&mut waiting);
@@ -335,7 +365,9 @@ fn run(end: &TestEnd, clock: TestClock, mut openers: Vec<Opener>) {
                 let ended =
                     if waiting.ready(begin + place) { attempt.proceed(clock, &random, &mut room) } else { None };
                 let now = clock.now();
-                let ended = ended.or_else(|| (now >= attempt.started() + LONGEST).then(|| attempt.given_up(now)));
+                let ended = ended.or_else(|| {
+                    (now >= opener.reset_at.min(attempt.started() + LONGEST)).then(|| attempt.given_up(now))
+                });
                 if let Some(row) = ended {
                     opener.close(place, row, now, &mut notebook);
                 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use rrul_model::flow::{Direction, FlowSpec};
+use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_proto::opening::{ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
 use socket2::{Protocol, Socket, Type};
@@ -20,6 +20,15 @@ const OPENING_TIME: Duration = Duration::from_secs(10);
 
 /// The congestion control of load unless the plan says otherwise.
 pub(super) const CONGESTION_CONTROL: &str = "cubic";
+
+/// Bits of a TCP segment with so many octets of data, on the IP layer, with timestamps.
+pub(super) fn segment_bits(spec: &FlowSpec, octets: u64) -> f64 {
+    let headers = match spec.family {
+        AddressFamily::Ipv4 => 20 + 32,
+        AddressFamily::Ipv6 => 40 + 32,
+    };
+    ((octets + headers) * 8) as f64
+}
 
 /// The end that sends a flow of this direction.
 pub(super) fn sender_of(direction: Direction) -> ObservationPoint {

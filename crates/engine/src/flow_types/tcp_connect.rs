@@ -12,14 +12,14 @@ use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::observation::{Connection, FlowEventKind, ProbesSkipped};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
-use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose};
+use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose, SERVER_OCTETS};
 use rrul_proto::send_schedule::SendSchedule;
 use socket2::{Protocol, Socket, Type};
 
 use super::connection_attempt::{Attempt, Which};
-use super::{WAITING, at_once};
+use super::{WAITING, at_once, stream_opening};
 use crate::clock::TestClock;
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::observer::Notebook;
 use crate::scheduling;
 use crate::socket::{options, wait::WaitSet};
@@ -58,6 +58,19 @@ impl FlowType for TcpConnect {
 
     fn connections_per_second(&self, spec: &FlowSpec) -> f64 {
         interval_of(spec).as_secs_f64().recip()
+    }
+
+    fn footprint(&self, spec: &FlowSpec) -> Footprint {
+        // SYN, two acknowledgements, the opening, the reset; SYN of the server, two acknowledgements, the answer.
+        let up = 5.0 * stream_opening::segment_bits(spec, 0) + (CLIENT_OCTETS * 8) as f64;
+        let down = 4.0 * stream_opening::segment_bits(spec, 0) + (SERVER_OCTETS * 8) as f64;
+        let rate = self.connections_per_second(spec);
+        Footprint { up: up * rate, down: down * rate }
+    }
+
+    fn pacing(&self) -> Pacing {
+        let longest = Duration::from_secs(4);
+        Pacing::Interval { parameter: "interval", default: DEFAULT_INTERVAL, longest, yields: 1.0 }
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {

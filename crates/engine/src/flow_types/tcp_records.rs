@@ -18,7 +18,7 @@ use rrul_proto::send_schedule::{Random, SendSchedule};
 
 use super::{WAITING, at_once, stream_opening};
 use crate::clock::TestClock;
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::observer::Notebook;
 use crate::scheduling;
 use crate::socket::wait;
@@ -75,6 +75,17 @@ impl FlowType for TcpRecords {
 
     fn server_part(&self) -> ServerPart {
         ServerPart::Stream
+    }
+
+    fn footprint(&self, spec: &FlowSpec) -> Footprint {
+        let rate = interval_of(spec).as_secs_f64().recip();
+        let forth = stream_opening::segment_bits(spec, length_of(spec) as u64);
+        Footprint::towards(spec.direction, forth * rate, stream_opening::segment_bits(spec, 0) * rate)
+    }
+
+    fn pacing(&self) -> Pacing {
+        let longest = Duration::from_secs(1);
+        Pacing::Interval { parameter: "interval", default: DEFAULT_INTERVAL, longest, yields: 2.0 }
     }
 
     fn length(&self, spec: &FlowSpec) -> Option<usize> {

@@ -6,18 +6,22 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::observation::{FlowEventKind, Transaction};
 use rrul_model::units::ByteCount;
 
-use super::udp_rr::{DEFAULT_MIN_INTERVAL, ROWS};
+use super::udp_rr::{DEFAULT_MIN_INTERVAL, LONGEST_MIN_INTERVAL, ROWS};
 use super::{at_once, stream_opening};
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::socket::stream;
 use crate::test_end::{PATIENCE, TestEnd};
 
 const MOST_OCTETS: u64 = 64 * 1024;
+
+/// How long a kernel waits for something to acknowledge with.
+const DELAYED_ACK: Duration = Duration::from_millis(40);
 
 /// The flow type.
 #[derive(Debug)]
@@ -51,6 +55,18 @@ impl FlowType for TcpRr {
 
     fn server_part(&self) -> ServerPart {
         ServerPart::Stream
+    }
+
+    fn footprint(&self, spec: &FlowSpec) -> Footprint {
+        let interval = spec.parameters.duration("min_interval", DEFAULT_MIN_INTERVAL);
+        // Request and response acknowledge each other; one that comes later than an acknowledgement may wait follows one.
+        let segments = if interval < DELAYED_ACK { 1.0 } else { 2.0 };
+        let bits = segments * stream_opening::segment_bits(spec, 0) + (length_of(spec) * 8) as f64;
+        Footprint::both(bits / interval.as_secs_f64())
+    }
+
+    fn pacing(&self) -> Pacing {
+        Pacing::ClosedLoop { parameter: "min_interval", default: DEFAULT_MIN_INTERVAL, longest: LONGEST_MIN_INTERVAL }
     }
 
     fn length(&self, spec: &FlowSpec) -> Option<usize> {

@@ -19,7 +19,7 @@ use socket2::{Protocol, Socket, Type};
 use super::at_once;
 use super::open_loop::{self, ProbeFlow, Prober};
 use crate::clock::RawTime;
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::socket::{datagram, options, wait};
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(20);
@@ -66,8 +66,14 @@ impl FlowType for UdpProbe {
         Some(packet_for(spec).len())
     }
 
-    fn constant_rate(&self, spec: &FlowSpec) -> f64 {
-        self.packets_per_second(spec) * packet_bits(spec, packet_for(spec).len() as u64)
+    fn footprint(&self, spec: &FlowSpec) -> Footprint {
+        Footprint::both(self.packets_per_second(spec) * packet_bits(spec, packet_for(spec).len() as u64))
+    }
+
+    fn pacing(&self) -> Pacing {
+        // Six flows that each send four packets a second still sample a queue every 42 ms.
+        let longest = Duration::from_millis(250);
+        Pacing::Interval { parameter: "interval", default: DEFAULT_INTERVAL, longest, yields: 1.0 }
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {

@@ -14,13 +14,15 @@ use socket2::Socket;
 use super::icmp_watch::IcmpWatch;
 use super::{at_once, udp_probe};
 use crate::clock::RawTime;
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::socket::control_message::IcmpReport;
 use crate::socket::datagram::Aftermath;
 use crate::socket::{datagram, wait};
 use crate::test_end::{PATIENCE, TestEnd};
 
 pub(super) const DEFAULT_MIN_INTERVAL: Duration = Duration::from_millis(1);
+/// Longer than this the measurement budget does not make it.
+pub(super) const LONGEST_MIN_INTERVAL: Duration = Duration::from_secs(1);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Transactions between two collections.
 pub(super) const ROWS: usize = 1 << 13;
@@ -61,6 +63,16 @@ impl FlowType for UdpRr {
 
     fn packets_per_second(&self, spec: &FlowSpec) -> f64 {
         spec.parameters.duration("min_interval", DEFAULT_MIN_INTERVAL).as_secs_f64().recip()
+    }
+
+    fn footprint(&self, spec: &FlowSpec) -> Footprint {
+        Footprint::both(
+            self.packets_per_second(spec) * udp_probe::packet_bits(spec, udp_probe::packet_for(spec).len() as u64),
+        )
+    }
+
+    fn pacing(&self) -> Pacing {
+        Pacing::ClosedLoop { parameter: "min_interval", default: DEFAULT_MIN_INTERVAL, longest: LONGEST_MIN_INTERVAL }
     }
 
     fn length(&self, spec: &FlowSpec) -> Option<usize> {

@@ -18,7 +18,7 @@ use socket2::Socket;
 
 use super::{WAITING, at_once, udp_probe};
 use crate::clock::{RawTime, TestClock, WallClock};
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::observer::Notebook;
 use crate::one_way_sending::{self, OneWayFlow, Outlet};
 use crate::socket::transmit_numbers::TransmitNumbers;
@@ -51,8 +51,8 @@ const PARAMETERS: &[ParameterWord] = &[
     ParameterWord {
         name: SCHEDULE,
         kind: ParameterKind::Choice(&[AUTO, FULL, CLASSES, ONE]),
-        about: "full: all streams at once; classes, one: one class, one stream after another; default auto: what keeps \
-            test packets and voice within 5 % of the line, as a short train of packets tells its rate",
+        about: "full: all streams at once; classes, one: one class, one stream after another; default auto: what the \
+            measurement budget leaves for voice",
     },
     ParameterWord {
         name: TURNS,
@@ -87,8 +87,13 @@ impl FlowType for Voip {
         Some(one_way_sending::length(spec))
     }
 
-    fn constant_rate(&self, spec: &FlowSpec) -> f64 {
-        self.packets_per_second(spec) * udp_probe::packet_bits(spec, one_way_sending::length(spec) as u64)
+    fn footprint(&self, spec: &FlowSpec) -> Footprint {
+        let rate = self.packets_per_second(spec) * udp_probe::packet_bits(spec, one_way_sending::length(spec) as u64);
+        Footprint::towards(spec.direction, rate, 0.0)
+    }
+
+    fn pacing(&self) -> Pacing {
+        Pacing::Turns
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {

@@ -73,7 +73,7 @@ pub(super) fn recording(mut document: Document) -> Result<Recording, FlentError>
         frame(ObservationPoint::Server, observed.server, observed.server_events),
     ];
     let at = phases.end.max(last) + WAITED;
-    Ok(Recording { header, frames, end: Some(End { at, partial: None, client: None, server: None }) })
+    Ok(Recording { header, frames, end: Some(End { at, ..End::default() }) })
 }
 
 /// `Flent 2.3.0`.
@@ -283,6 +283,8 @@ fn header(
         phases: phases.lengths(),
         sample_interval: Duration::from_secs_f64(step),
         link_layer: None,
+        after_at_most: None,
+        overhead: None,
         entries: Vec::new(),
     };
     Header {
@@ -298,6 +300,7 @@ fn header(
         server_name: server,
         clocks: Clocks::default(),
         line_rate: None,
+        budget: None,
         client: host::client(metadata, &imported.tool),
         server: Environment::default(),
         imported: Some(imported),

@@ -18,6 +18,7 @@ use crate::flow::{AddressFamily, Component, Direction, Parameters};
 use crate::marking::ServiceClass;
 use crate::phase::{Phase, PhaseWindow};
 use crate::time::{TestTime, Window};
+use crate::units::Share;
 
 /// What is wrong with a plan, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,8 +40,15 @@ pub struct TestPlan {
     /// The version of the spec's workload that it stands for (`RRUL2013`); results of different ones do not compare.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub spec: String,
-    /// The phases and how long each is, in order.
+    /// The phases and how long each is, in order. Phase `after` may last until [`after_at_most`](Self::after_at_most).
     pub phases: Vec<PhaseLength>,
+    /// How long phase `after` lasts at most: it ends as soon as the round trip is back at what it was on the idle line.
+    /// `None`: it takes the length that it has among the phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_at_most: Option<Duration>,
+    /// The share of each direction that all traffic but the load may take; `None` sets no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overhead: Option<Share>,
     /// How often counters are read while the test runs.
     pub sample_interval: Duration,
     /// The link layer of the line under test, as [`LinkLayer`](crate::link_layer::LinkLayer) reads it; `None` when nobody
@@ -99,7 +107,8 @@ impl TestPlan {
         let mut from = TestTime::ZERO;
         let mut windows = Vec::new();
         for PhaseLength { phase, length } in &self.phases {
-            let to = from + *length;
+            let longest = self.after_at_most.filter(|_| *phase == Phase::After);
+            let to = from + longest.map_or(*length, |longest| longest.max(*length));
             if from < to {
                 windows.push(PhaseWindow { phase: *phase, window: Window { from, to } });
             }
@@ -108,8 +117,13 @@ impl TestPlan {
         windows
     }
 
-    /// How long the whole test takes.
+    /// How long the whole test takes, and at most where phase `after` may be extended.
     pub fn length(&self) -> Duration {
+        self.phase_windows().iter().map(|entry| entry.window.length()).sum()
+    }
+
+    /// How long the whole test takes when the round trip is back at idle at once.
+    pub fn usual_length(&self) -> Duration {
         self.phases.iter().map(|entry| entry.length).sum()
     }
 }

@@ -6,14 +6,14 @@ use std::time::Duration;
 use crate::flow::{FlowTypeWords, Parameters};
 use crate::link_layer::LinkLayer;
 use crate::phase::Phase;
-use crate::units::parse_duration;
+use crate::units::{Share, parse_duration};
 
 use super::document::{Node, Value, nest, parse, parse_setting};
 use super::parameter::parameter;
 use super::{FlowEntry, PhaseLength, PlanError, TestPlan};
 
 const TOP_KEYS: &[&str] =
-    &["title", "spec", "extends", "phases", "sample_interval", "link_layer", "parameters", "flow"];
+    &["title", "spec", "extends", "phases", "sample_interval", "link_layer", "overhead", "parameters", "flow"];
 const FLOW_KEYS: &[&str] = &[
     "type",
     "component",
@@ -88,7 +88,7 @@ fn targets(document: &Node, path: Vec<String>, value: &Node) -> Result<Vec<Vec<S
         known_flow(document, label, value, &path.join("."))?;
     }
     let [name] = path.as_slice() else { return Ok(vec![path]) };
-    if Phase::from_str(name).is_ok() {
+    if Phase::from_str(name).is_ok() || name == AFTER_AT_MOST {
         return Ok(vec![vec!["phases".to_owned(), name.clone()]]);
     }
     if let Some(parameter) = document.get("parameters").and_then(|parameters| parameters.get(name)) {
@@ -145,6 +145,8 @@ fn plan_from(name: &str, document: &Node, flow_types: &[FlowTypeWords]) -> Resul
         title: text_of(title, "title")?.to_owned(),
         spec: optional(document, "spec", |node| Ok(text_of(node, "spec")?.to_owned()))?.unwrap_or_default(),
         phases: phases_from(phases)?,
+        after_at_most: optional(phases, AFTER_AT_MOST, |length| duration(length, "phases.after_at_most"))?,
+        overhead: optional(document, "overhead", overhead)?.unwrap_or(Some(DEFAULT_OVERHEAD)),
         sample_interval: optional(document, "sample_interval", |node| duration(node, "sample_interval"))?
             .unwrap_or(DEFAULT_SAMPLE_INTERVAL),
         link_layer: optional(document, "link_layer", |node| {
@@ -167,11 +169,39 @@ fn plan_from(name: &str, document: &Node, flow_types: &[FlowTypeWords]) -> Resul
     Ok(plan)
 }
 
+/// The key of the longest that phase `after` may last.
+const AFTER_AT_MOST: &str = "after_at_most";
+
+/// What everything but the load may take of a direction where the plan says nothing: the figure of the IETF's
+/// responsiveness draft.
+const DEFAULT_OVERHEAD: Share = Share::from_per_mille(50);
+
+/// `overhead = "5%"`, or `"none"` for no limit.
+fn overhead(node: &Node) -> Result<Option<Share>, PlanError> {
+    let text = quantity_of(node, "overhead", "5%")?;
+    if text == "none" {
+        return Ok(None);
+    }
+    let share: Share = text.parse().map_err(|error| node.error("overhead", error))?;
+    if (Share::from_per_mille(1)..=Share::from_per_mille(500)).contains(&share) {
+        return Ok(Some(share));
+    }
+    Err(node.error("overhead", "must lie between 0.1% and 50%, or be \"none\""))
+}
+
 fn phases_from(node: &Node) -> Result<Vec<PhaseLength>, PlanError> {
-    known_keys(node, "phases", &Phase::ALL.map(Phase::name))?;
+    let names: Vec<&str> = Phase::ALL.into_iter().map(Phase::name).chain(["before", AFTER_AT_MOST]).collect();
+    known_keys(node, "phases", &names)?;
+    if let (Some(old), Some(_)) = (node.get("before"), node.get("survey")) {
+        return Err(old.error("phases.before", "is the old name of survey; leave it out"));
+    }
     let mut phases = Vec::new();
     for phase in Phase::ALL {
-        let length = optional(node, phase.name(), |length| duration(length, &format!("phases.{phase}")))?;
+        let read = |name| optional(node, name, |length| duration(length, &format!("phases.{name}")));
+        let mut length = read(phase.name())?;
+        if phase == Phase::Survey && length.is_none() {
+            length = read("before")?;
+        }
         phases.push(PhaseLength { phase, length: length.unwrap_or_default() });
     }
     let total: Duration = phases.iter().map(|phase| phase.length).sum();

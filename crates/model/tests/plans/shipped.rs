@@ -117,21 +117,24 @@ fn rrul_loads_each_direction_with_one_stream_of_each_class_and_family() {
 }
 
 #[test]
-fn rrul_is_a_survey_five_idle_sixty_of_load_and_five_after() {
+fn rrul_is_a_survey_five_idle_sixty_of_load_then_pages_and_up_to_twenty_after() {
     let plan = plan("rrul", &[]);
     let lengths: Vec<(Phase, u64)> =
         plan.phase_windows().iter().map(|entry| (entry.phase, entry.window.length().as_secs())).collect();
-    assert_eq!(lengths, [(Phase::Survey, 45), (Phase::Idle, 5), (Phase::Load, 60), (Phase::After, 5)]);
+    assert_eq!(lengths, [(Phase::Survey, 30), (Phase::Idle, 5), (Phase::Load, 60), (Phase::Web, 25), (Phase::After, 20)]);
+    assert_eq!(plan.usual_length().as_secs(), 125);
     for flow in plan.flows(ONE) {
         let expected = match flow.flow_type.as_str() {
-            "bulk_tcp" => (50.0, 110.0),
-            "udp_rr" | "tcp_rr" | "voip" => (45.0, 115.0),
-            _ if flow.name.ends_with("_load") => (50.0, 110.0),
-            "marking_sweep" => (0.0, 45.0),
+            "bulk_tcp" => (35.0, 120.0),
+            // Nothing else runs beside the load that is scored, and nothing but probes and traces after it.
+            "udp_rr" | "tcp_rr" | "voip" | "tcp_records" => (30.0, 95.0),
+            "tcp_connect" => (30.0, 120.0),
+            _ if flow.name.ends_with("_load") => (95.0, 120.0),
+            "marking_sweep" => (0.0, 30.0),
             // One after the other, so that neither measures the other on the idle line.
-            "dns_lookup" | "short_flow" => (0.0, 12.0),
-            "web_page" => (12.0, 44.0),
-            _ => (0.0, 115.0),
+            "dns_lookup" | "short_flow" => (0.0, 8.0),
+            "web_page" => (8.0, 29.0),
+            _ => (0.0, 140.0),
         };
         assert_eq!((flow.window.from.seconds(), flow.window.to.seconds()), expected, "{}", flow.name);
     }
@@ -160,8 +163,8 @@ fn the_script_starts_best_effort_a_second_after_background_and_ends_both_togethe
         let bulk = of_type(&flows, "bulk_tcp");
         assert_eq!(bulk.len(), 8, "the script runs eight streams with one family as with two");
         for flow in bulk {
-            let start = if flow.class == ServiceClass::BK { 50.0 } else { 51.0 };
-            assert_eq!((flow.window.from.seconds(), flow.window.to.seconds()), (start, 110.0), "{}", flow.name);
+            let start = if flow.class == ServiceClass::BK { 35.0 } else { 36.0 };
+            assert_eq!((flow.window.from.seconds(), flow.window.to.seconds()), (start, 120.0), "{}", flow.name);
         }
     }
     assert!(plan.flows(ONE).iter().any(|flow| flow.name == "bulk_tcp/BK/up/ipv4#2"));

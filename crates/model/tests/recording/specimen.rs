@@ -32,6 +32,7 @@ pub(crate) fn recording() -> Recording {
         end: Some(End {
             at: TestTime(70 * SECOND),
             partial: Some("stopped by the user".into()),
+            phases_ended: None,
             client: Some(Box::new(HostState { load_average: vec![97, 45, 10], ..HostState::default() })),
             server: Some(Box::new(HostState { interfaces_left_out: 7, ..HostState::default() })),
         }),
@@ -86,6 +87,7 @@ fn header() -> Header {
         server_name: "server.example".into(),
         server_addresses: vec!["192.0.2.7".parse().unwrap()],
         clocks: Clocks { client_origin: 123_456_789_012_345, exchange_round_trip: 412_000 },
+        budget: None,
         line_rate: Some(LineRate {
             up: Some(Dispersion { packets: 19, octets: ByteCount(1228), took: Duration::from_micros(23_332) }),
             down: None,
@@ -105,6 +107,8 @@ fn plan(interval: Parameters) -> TestPlan {
         phases: vec![seconds(Phase::Idle, 5), seconds(Phase::Load, 60), seconds(Phase::After, 5)],
         sample_interval: Duration::from_millis(100),
         link_layer: Some("docsis".to_owned()),
+        after_at_most: None,
+        overhead: None,
         entries: vec![
             FlowEntry {
                 label: "bulk".into(),

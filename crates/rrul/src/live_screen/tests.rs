@@ -55,6 +55,8 @@ fn header(families: &[AddressFamily]) -> Header {
         phases: vec![length(Phase::Idle, 5), length(Phase::Load, 60), length(Phase::After, 5)],
         sample_interval: Duration::from_millis(100),
         link_layer: None,
+        after_at_most: None,
+        overhead: None,
         entries: Vec::new(),
     };
     let mut flows: Vec<FlowSpec> = Vec::new();
@@ -82,6 +84,7 @@ fn header(families: &[AddressFamily]) -> Header {
         server_addresses: Vec::new(),
         clocks: Clocks::default(),
         line_rate: None,
+        budget: None,
         client: Environment::default(),
         server: Environment::default(),
         imported: None,

@@ -34,6 +34,8 @@ impl Notes {
                 .collect(),
             sample_interval: Duration::from_millis(100),
             link_layer: None,
+            after_at_most: None,
+            overhead: None,
             entries: Vec::new(),
         };
         let header = Header {
@@ -49,6 +51,7 @@ impl Notes {
             server_addresses: Vec::new(),
             clocks: Clocks::default(),
             line_rate: None,
+            budget: None,
             client: Environment::default(),
             server: Environment::default(),
             imported: None,

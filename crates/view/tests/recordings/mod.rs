@@ -16,6 +16,8 @@ pub(crate) fn recording(run: &Analysis) -> Recording {
         phases: Vec::new(),
         sample_interval: std::time::Duration::from_millis(100),
         link_layer: None,
+        after_at_most: None,
+        overhead: None,
         entries: Vec::new(),
     };
     let header = Header {
@@ -31,6 +33,7 @@ pub(crate) fn recording(run: &Analysis) -> Recording {
         server_addresses: Vec::new(),
         clocks: Clocks::default(),
         line_rate: None,
+        budget: None,
         client: Environment { host: run.title.clone(), cores: 4, ..Environment::default() },
         server: Environment::default(),
         imported: None,

@@ -1,0 +1,290 @@
+//! The measurement budget: sets intervals, exchanges and voice so that all traffic but the load stays within its share of
+//! each direction of the line.
+//!
+//! What measures a line must not be what fills it: on the plan's own terms the flows of `rrul` over both families send
+//! more than 1.5 Mbit/s each way. In this order the share is given to the control connection and the path traces, whose
+//! rates follow from elsewhere; to exchanges, a fifth of it at most; to voice, what it asks for or a third; and the rest
+//! to everything that sends at an interval, which is stretched for all by one factor. Short flows and look-ups that run
+//! beside pages are bounded in the same way.
+
+mod streams;
+mod voice;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rrul_model::flow::{Component, Direction, FlowSpec, Parameter};
+use rrul_model::line_rate::LineRate;
+use rrul_model::measurement_budget::{BudgetChange, DirectionBudget, MeasurementBudget, ceiling};
+use rrul_model::phase::{Phase, PhaseWindow};
+use rrul_model::units::{BitRate, Share, format_duration};
+
+use crate::flow_type::{Footprint, Pacing};
+use crate::flow_types::{self, marking_sweep, short_flow};
+
+/// What is aimed at, of the ceiling: an estimate of the line's rate is off by a few per cent, and so are footprints.
+const AIM: f64 = 0.85;
+
+/// What exchanges may take of it, and voice where not everything fits.
+const EXCHANGES: f64 = 0.2;
+const VOICE: f64 = 0.33;
+
+/// What short flows may take of a direction while pages are loaded, and marking sweeps of the idle line.
+const BESIDE_PAGES: f64 = 0.1;
+const SURVEY: f64 = 0.25;
+
+/// A short flow of a size that the idle line does not carry in this time is left out.
+const SHORT: Duration = Duration::from_secs(3);
+
+/// What the server's frames take of the download, bit/s: beside the host's state, the counters of each stream, and the
+/// stamps of each test packet and voice packet that reached the server.
+const FRAMES: f64 = 15_000.0;
+const FRAMES_PER_STREAM: f64 = 3_000.0;
+const FRAMES_PER_PACKET: f64 = 40.0;
+
+/// Whether the rate of the line decides over any of these flows.
+pub(super) fn depends_on_line(flows: &[FlowSpec]) -> bool {
+    flows.iter().any(|flow| pacing(flow) != Pacing::Fixed)
+}
+
+fn pacing(flow: &FlowSpec) -> Pacing {
+    flow_types::named(&flow.flow_type).map_or(Pacing::Fixed, |kind| kind.pacing())
+}
+
+fn footprint(flow: &FlowSpec) -> Footprint {
+    flow_types::named(&flow.flow_type).map_or_else(Footprint::default, |kind| kind.footprint(flow))
+}
+
+/// Fits these flows into `share` of each direction whose rate is known, and says what that changed. Without a share, or
+/// a known rate, they stay as the plan has them.
+pub(super) fn settle(
+    flows: &mut Vec<FlowSpec>,
+    line: Option<&LineRate>,
+    phases: &[PhaseWindow],
+    share: Option<Share>,
+) -> Option<MeasurementBudget> {
+    let share = share.filter(|_| line.is_some_and(|line| Direction::ALL.iter().any(|way| line.of(*way).is_some())));
+    let (Some(line), Some(share)) = (line, share) else {
+        voice::settle(flows, phases, |_| f64::INFINITY);
+        return None;
+    };
+    let planned = flows.clone();
+    let scored = scored_flows(&planned, phases);
+    let rate = |way| line.of(way).map(|rate| rate.0 as f64);
+    let sum = |flows: &[FlowSpec], way| -> f64 {
+        control(flows, way)
+            + flows.iter().filter(|flow| scored.contains(&flow.id)).map(|flow| footprint(flow).of(way)).sum::<f64>()
+    };
+    let allowed = |way| line.of(way).map_or(f64::INFINITY, |rate| AIM * ceiling(share, rate).0 * rate.0 as f64);
+
+    let mut changes = streams::settle(flows, line);
+    leave_out_large_transfers(flows, line, &mut changes);
+    slow_exchanges(flows, &scored, allowed);
+    let of_voice = |flows: &[FlowSpec], way| -> f64 {
+        flows.iter().filter(|flow| pacing(flow) == Pacing::Turns).map(|flow| footprint(flow).of(way)).sum()
+    };
+    let for_voice = |way| {
+        let voice = of_voice(flows, way);
+        let others = sum(flows, way) - voice;
+        (allowed(way) - others).max(VOICE * allowed(way)).min(voice)
+    };
+    let voice = [Direction::Up, Direction::Down].map(|way| (way, for_voice(way)));
+    let for_voice = |way| voice.iter().find(|(other, _)| *other == way).map_or(0.0, |(_, rate)| *rate);
+    stretch(flows, &scored, |flows, way| sum(flows, way) - of_voice(flows, way) + for_voice(way), allowed);
+    voice::settle(flows, phases, for_voice);
+    let surveyed = |flow: &FlowSpec| {
+        phases.iter().any(|entry| entry.phase == Phase::Survey && entry.window.overlaps(&flow.window))
+    };
+    for flow_type in [short_flow::NAME, marking_sweep::NAME] {
+        let most = |share| move |way| share * rate(way).unwrap_or(f64::INFINITY);
+        bound(flows, |flow| flow.flow_type == flow_type && surveyed(flow), most(SURVEY));
+        bound(flows, |flow| flow.flow_type == flow_type && !surveyed(flow), most(BESIDE_PAGES));
+    }
+    changes.extend(changed(&planned, flows));
+
+    let direction = |way| {
+        let line = line.of(way)?;
+        let voiceless = sum(flows, way) - of_voice(flows, way);
+        Some(DirectionBudget {
+            line,
+            ceiling: ceiling(share, line),
+            planned: BitRate(sum(&planned, way) as u64),
+            expected: BitRate((voiceless + for_voice(way)) as u64),
+        })
+    };
+    Some(MeasurementBudget { up: direction(Direction::Up), down: direction(Direction::Down), changes })
+}
+
+/// The flows that are neither load nor pages and run beside the load, or on the idle line where nothing loads.
+fn scored_flows(flows: &[FlowSpec], phases: &[PhaseWindow]) -> BTreeSet<rrul_model::flow::FlowId> {
+    let of = |wanted: Phase| phases.iter().find(|entry| entry.phase == wanted).map(|entry| entry.window);
+    let Some(window) = of(Phase::Load).or_else(|| of(Phase::Idle)) else { return BTreeSet::new() };
+    let measures = |flow: &&FlowSpec| !matches!(flow.component, Component::Load | Component::Web);
+    flows.iter().filter(measures).filter(|flow| flow.window.overlaps(&window)).map(|flow| flow.id).collect()
+}
+
+/// What the control connection carries: the server's frames come down, and little more than acknowledgements goes up.
+fn control(flows: &[FlowSpec], way: Direction) -> f64 {
+    let streams = flows.iter().filter(|flow| flow.component == Component::Load).count() as f64;
+    let packets = |flow: &FlowSpec| match pacing(flow) {
+        Pacing::Interval { .. } | Pacing::Turns => {
+            flow_types::named(&flow.flow_type).map_or(0.0, |kind| kind.packets_per_second(flow))
+        }
+        _ => 0.0,
+    };
+    let up =
+        flows.iter().filter(|flow| flow.direction != Some(Direction::Down) && flow.component != Component::Analysis);
+    let down = FRAMES + FRAMES_PER_STREAM * streams + FRAMES_PER_PACKET * up.map(packets).sum::<f64>();
+    match way {
+        Direction::Down => down,
+        Direction::Up => down / 20.0,
+    }
+}
+
+/// Leaves out short flows of sizes that take the idle line too long.
+fn leave_out_large_transfers(flows: &mut Vec<FlowSpec>, line: &LineRate, changes: &mut Vec<BudgetChange>) {
+    let too_large = |flow: &FlowSpec| {
+        let size = short_flow::size(flow)?;
+        let rate = line.of(flow.direction?)?;
+        (rate.time_for(size)? > SHORT).then_some(size)
+    };
+    for flow in flows.iter() {
+        let Some(size) = too_large(flow) else { continue };
+        let direction = flow.direction.map_or("", Direction::name);
+        let change = BudgetChange {
+            flow_type: flow.flow_type.clone(),
+            parameter: "size".to_owned(),
+            planned: format!("{}B {direction}", size.0),
+            used: String::new(),
+        };
+        if !changes.contains(&change) {
+            changes.push(change);
+        }
+    }
+    flows.retain(|flow| too_large(flow).is_none());
+}
+
+/// Gives exchanges their part: each of them the same.
+fn slow_exchanges(
+    flows: &mut [FlowSpec],
+    scored: &BTreeSet<rrul_model::flow::FlowId>,
+    allowed: impl Fn(Direction) -> f64,
+) {
+    let closed = |flow: &FlowSpec| matches!(pacing(flow), Pacing::ClosedLoop { .. });
+    let count = flows.iter().filter(|flow| closed(flow) && scored.contains(&flow.id)).count().max(1) as f64;
+    for flow in flows.iter_mut() {
+        let Pacing::ClosedLoop { parameter, default, longest } = pacing(flow) else { continue };
+        let present = flow.parameters.duration(parameter, default);
+        // Longer intervals may cost more for each exchange, once acknowledgements travel alone.
+        for _ in 0..2 {
+            let over = Direction::ALL.map(|way| footprint(flow).of(way) / (EXCHANGES * allowed(way) / count));
+            let over = over.into_iter().fold(0.0, f64::max);
+            if over > 1.0 {
+                let interval = flow.parameters.duration(parameter, default).mul_f64(over.min(1e6));
+                set_interval(flow, parameter, interval.clamp(present, longest.max(present)));
+            }
+        }
+    }
+}
+
+/// Makes the intervals of all flows that have one longer by one factor, until everything fits.
+fn stretch(
+    flows: &mut [FlowSpec],
+    scored: &BTreeSet<rrul_model::flow::FlowId>,
+    sum: impl Fn(&[FlowSpec], Direction) -> f64,
+    allowed: impl Fn(Direction) -> f64,
+) {
+    let stretched = |factor: f64| -> Vec<FlowSpec> {
+        let of = |flow: &FlowSpec| {
+            let mut flow = flow.clone();
+            // What is surveyed on the idle line has a bound of its own.
+            if let (Pacing::Interval { parameter, default, longest, yields }, true) =
+                (pacing(&flow), scored.contains(&flow.id))
+            {
+                let present = flow.parameters.duration(parameter, default);
+                let interval = present.mul_f64(1.0 + (factor - 1.0) * yields);
+                if factor > 1.0 {
+                    set_interval(&mut flow, parameter, interval.clamp(present, longest.max(present)));
+                }
+            }
+            flow
+        };
+        flows.iter().map(of).collect()
+    };
+    let fits = |flows: &[FlowSpec]| Direction::ALL.into_iter().all(|way| sum(flows, way) <= allowed(way));
+    if fits(flows) {
+        return;
+    }
+    // Beyond this every interval is as long as it may be.
+    let (mut low, mut high) = (1.0_f64, 100.0_f64);
+    for _ in 0..40 {
+        let middle = f64::midpoint(low, high);
+        if fits(&stretched(middle)) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    let settled = stretched(high);
+    flows.clone_from_slice(&settled);
+}
+
+/// Makes the intervals of some flows longer, so that those of one window together stay below a rate.
+fn bound(flows: &mut [FlowSpec], ours: impl Fn(&FlowSpec) -> bool, most: impl Fn(Direction) -> f64) {
+    let windows: BTreeSet<_> =
+        flows.iter().filter(|flow| ours(flow)).map(|flow| (flow.window.from, flow.window.to)).collect();
+    for (from, to) in windows {
+        let together = |flow: &FlowSpec| ours(flow) && (flow.window.from, flow.window.to) == (from, to);
+        let over = Direction::ALL.map(|way| {
+            let sum: f64 = flows.iter().filter(|flow| together(flow)).map(|flow| footprint(flow).of(way)).sum();
+            sum / most(way)
+        });
+        let over = over.into_iter().fold(0.0, f64::max);
+        if over <= 1.0 {
+            continue;
+        }
+        for flow in flows.iter_mut().filter(|flow| together(flow)) {
+            if let Pacing::Interval { parameter, default, longest, .. } = pacing(flow) {
+                let present = flow.parameters.duration(parameter, default);
+                set_interval(flow, parameter, present.mul_f64(over).clamp(present, longest.max(present)));
+            }
+        }
+    }
+}
+
+/// To a whole millisecond: people read it.
+fn set_interval(flow: &mut FlowSpec, parameter: &str, interval: Duration) {
+    let whole = Duration::from_millis(u64::try_from(interval.as_micros().div_ceil(1000)).unwrap_or(u64::MAX));
+    flow.parameters.0.insert(parameter.to_owned(), Parameter::Text(format_duration(whole)));
+}
+
+/// Which intervals and schedules are not those of the plan; once for all flows of a type that were treated alike.
+fn changed(planned: &[FlowSpec], flows: &[FlowSpec]) -> Vec<BudgetChange> {
+    let mut changes = Vec::new();
+    for flow in flows {
+        let Some(before) = planned.iter().find(|before| before.id == flow.id) else { continue };
+        let (parameter, default) = match pacing(flow) {
+            Pacing::Interval { parameter, default, .. } | Pacing::ClosedLoop { parameter, default, .. } => {
+                (parameter, format_duration(default))
+            }
+            Pacing::Turns => (flow_types::voip::SCHEDULE, flow_types::voip::FULL.to_owned()),
+            Pacing::Fixed => continue,
+        };
+        let of = |flow: &FlowSpec| {
+            flow.parameters
+                .text(parameter)
+                .filter(|text| *text != flow_types::voip::AUTO)
+                .map_or_else(|| default.clone(), str::to_owned)
+        };
+        let change = BudgetChange {
+            flow_type: flow.flow_type.clone(),
+            parameter: parameter.to_owned(),
+            planned: of(before),
+            used: of(flow),
+        };
+        if change.planned != change.used && !changes.contains(&change) {
+            changes.push(change);
+        }
+    }
+    changes
+}
