@@ -92,6 +92,12 @@ impl Footprint {
         }
     }
 
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { up: self.up + other.up, down: self.down + other.down }
+    }
+
     /// That of one direction.
     pub fn of(self, direction: Direction) -> f64 {
         match direction {

@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn slow_directions_have_a_higher_ceiling() {
         let share = Share::from_per_mille(50);
-        let of = |rate| (ceiling(share, BitRate(rate)).0 * 1000.0).round();
-        assert_eq!([of(5_000_000), of(4_999_999), of(1_000_000), of(999_999)], [50.0, 100.0, 100.0, 150.0]);
+        let of = |rate| (ceiling(share, BitRate(rate)).0 * 1000.0).round() as u32;
+        assert_eq!([of(5_000_000), of(4_999_999), of(1_000_000), of(999_999)], [50, 100, 100, 150]);
     }
 }

@@ -20,7 +20,10 @@ use crate::plan::TestPlan;
 use crate::time::{TestTime, Window};
 
 /// The name and version of the format, in every header.
-pub const FORMAT: &str = "rrul-recording/1";
+pub const FORMAT: &str = "rrul-recording/2";
+
+/// The format before it, which is read all the same: it knows no phase `web`, and calls the survey `before`.
+pub const FORMER_FORMAT: &str = "rrul-recording/1";
 
 /// Why a recording cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +40,7 @@ pub enum RecordingError {
     #[error("no header: this is no rrul recording, or nothing was recorded")]
     NoHeader,
     /// Written by a later rrul.
-    #[error("recording format \"{0}\" is unknown here, this rrul reads {FORMAT}; update rrul")]
+    #[error("recording format \"{0}\" is unknown here, this rrul reads {FORMER_FORMAT} and {FORMAT}; update rrul")]
     UnknownFormat(String),
     /// What was observed of one could be of the other.
     #[error("two flows have the number {0}: this is no recording that rrul has written")]
@@ -239,7 +242,7 @@ impl Recording {
             }
             if header.is_none() {
                 let format: Format = serde_json::from_str(line).map_err(|_| RecordingError::NoHeader)?;
-                if format.header.format != FORMAT {
+                if ![FORMAT, FORMER_FORMAT].contains(&format.header.format.as_str()) {
                     return Err(RecordingError::UnknownFormat(format.header.format));
                 }
             }

@@ -3,31 +3,33 @@
 //!
 //! What measures a line must not be what fills it: on the plan's own terms the flows of `rrul` over both families send
 //! more than 1.5 Mbit/s each way. In this order the share is given to the control connection and the path traces, whose
-//! rates follow from elsewhere; to exchanges, a fifth of it at most; to voice, what it asks for or a third; and the rest
+//! rates follow from elsewhere; of what they leave, to exchanges a fifth at most; to voice what it asks for or a third; the rest
 //! to everything that sends at an interval, which is stretched for all by one factor. Short flows and look-ups that run
 //! beside pages are bounded in the same way.
 
 mod streams;
+#[cfg(test)]
+mod tests;
 mod voice;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use rrul_model::flow::{Component, Direction, FlowSpec, Parameter};
+use rrul_model::flow::{Component, Direction, FlowId, FlowSpec, Parameter};
 use rrul_model::line_rate::LineRate;
 use rrul_model::measurement_budget::{BudgetChange, DirectionBudget, MeasurementBudget, ceiling};
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::units::{BitRate, Share, format_duration};
 
-use crate::flow_type::{Footprint, Pacing};
+use crate::flow_type::{FlowType, Footprint, Pacing};
 use crate::flow_types::{self, marking_sweep, short_flow};
 
 /// What is aimed at, of the ceiling: an estimate of the line's rate is off by a few per cent, and so are footprints.
 const AIM: f64 = 0.85;
 
-/// What exchanges may take of it, and voice where not everything fits.
+/// What exchanges may take of what the control connection and the path traces leave, and voice where not everything fits.
 const EXCHANGES: f64 = 0.2;
-const VOICE: f64 = 0.33;
+const VOICE: f64 = 0.35;
 
 /// What short flows may take of a direction while pages are loaded, and marking sweeps of the idle line.
 const BESIDE_PAGES: f64 = 0.1;
@@ -37,10 +39,11 @@ const SURVEY: f64 = 0.25;
 const SHORT: Duration = Duration::from_secs(3);
 
 /// What the server's frames take of the download, bit/s: beside the host's state, the counters of each stream, and the
-/// stamps of each test packet and voice packet that reached the server.
+/// stamps of each test packet that reached the server; for voice from the client, a part of what it sends.
 const FRAMES: f64 = 15_000.0;
 const FRAMES_PER_STREAM: f64 = 3_000.0;
 const FRAMES_PER_PACKET: f64 = 40.0;
+const FRAMES_OF_VOICE: f64 = 0.04;
 
 /// Whether the rate of the line decides over any of these flows.
 pub(super) fn depends_on_line(flows: &[FlowSpec]) -> bool {
@@ -48,7 +51,7 @@ pub(super) fn depends_on_line(flows: &[FlowSpec]) -> bool {
 }
 
 fn pacing(flow: &FlowSpec) -> Pacing {
-    flow_types::named(&flow.flow_type).map_or(Pacing::Fixed, |kind| kind.pacing())
+    flow_types::named(&flow.flow_type).map_or(Pacing::Fixed, FlowType::pacing)
 }
 
 fn footprint(flow: &FlowSpec) -> Footprint {
@@ -79,18 +82,29 @@ pub(super) fn settle(
 
     let mut changes = streams::settle(flows, line);
     leave_out_large_transfers(flows, line, &mut changes);
-    slow_exchanges(flows, &scored, allowed);
     let of_voice = |flows: &[FlowSpec], way| -> f64 {
         flows.iter().filter(|flow| pacing(flow) == Pacing::Turns).map(|flow| footprint(flow).of(way)).sum()
     };
+    let reports = |voice_up: f64, way| if way == Direction::Down { FRAMES_OF_VOICE * voice_up } else { 0.0 };
+    let whole = |flows: &[FlowSpec], way| sum(flows, way) + reports(of_voice(flows, Direction::Up), way);
+    let fixed = flows.iter().filter(|flow| pacing(flow) == Pacing::Fixed && scored.contains(&flow.id));
+    let fixed = fixed.map(footprint).fold(Footprint::default(), Footprint::and);
+    // Of a direction that these fill already the others still get a little.
+    let left = Direction::ALL.map(|way| (way, allowed(way) - reports_of_streams(flows, way) - fixed.of(way)));
+    let free = |way| left.iter().find(|(other, _)| *other == way).map_or(0.0, |(_, left)| left.max(0.1 * allowed(way)));
+    if Direction::ALL.into_iter().any(|way| whole(flows, way) > allowed(way)) {
+        slow_exchanges(flows, &scored, |way| EXCHANGES * free(way));
+    }
     let for_voice = |way| {
         let voice = of_voice(flows, way);
-        let others = sum(flows, way) - voice;
-        (allowed(way) - others).max(VOICE * allowed(way)).min(voice)
+        let others = whole(flows, way) - voice;
+        (allowed(way) - others).max(VOICE * free(way)).min(voice)
     };
-    let voice = [Direction::Up, Direction::Down].map(|way| (way, for_voice(way)));
-    let for_voice = |way| voice.iter().find(|(other, _)| *other == way).map_or(0.0, |(_, rate)| *rate);
-    stretch(flows, &scored, |flows, way| sum(flows, way) - of_voice(flows, way) + for_voice(way), allowed);
+    let (voice_up, voice_down) = (for_voice(Direction::Up), for_voice(Direction::Down));
+    let for_voice = |way| if way == Direction::Up { voice_up } else { voice_down };
+    let with_voice =
+        |flows: &[FlowSpec], way| sum(flows, way) - of_voice(flows, way) + for_voice(way) + reports(voice_up, way);
+    stretch(flows, &scored, with_voice, allowed);
     voice::settle(flows, phases, for_voice);
     let surveyed = |flow: &FlowSpec| {
         phases.iter().any(|entry| entry.phase == Phase::Survey && entry.window.overlaps(&flow.window))
@@ -104,37 +118,43 @@ pub(super) fn settle(
 
     let direction = |way| {
         let line = line.of(way)?;
-        let voiceless = sum(flows, way) - of_voice(flows, way);
         Some(DirectionBudget {
             line,
             ceiling: ceiling(share, line),
-            planned: BitRate(sum(&planned, way) as u64),
-            expected: BitRate((voiceless + for_voice(way)) as u64),
+            planned: BitRate(whole(&planned, way) as u64),
+            expected: BitRate(with_voice(flows, way) as u64),
         })
     };
     Some(MeasurementBudget { up: direction(Direction::Up), down: direction(Direction::Down), changes })
 }
 
 /// The flows that are neither load nor pages and run beside the load, or on the idle line where nothing loads.
-fn scored_flows(flows: &[FlowSpec], phases: &[PhaseWindow]) -> BTreeSet<rrul_model::flow::FlowId> {
+fn scored_flows(flows: &[FlowSpec], phases: &[PhaseWindow]) -> BTreeSet<FlowId> {
     let of = |wanted: Phase| phases.iter().find(|entry| entry.phase == wanted).map(|entry| entry.window);
     let Some(window) = of(Phase::Load).or_else(|| of(Phase::Idle)) else { return BTreeSet::new() };
     let measures = |flow: &&FlowSpec| !matches!(flow.component, Component::Load | Component::Web);
     flows.iter().filter(measures).filter(|flow| flow.window.overlaps(&window)).map(|flow| flow.id).collect()
 }
 
-/// What the control connection carries: the server's frames come down, and little more than acknowledgements goes up.
-fn control(flows: &[FlowSpec], way: Direction) -> f64 {
+/// What the control connection carries of the counters of streams: the server's frames come down, and little more than
+/// acknowledgements goes up.
+fn reports_of_streams(flows: &[FlowSpec], way: Direction) -> f64 {
     let streams = flows.iter().filter(|flow| flow.component == Component::Load).count() as f64;
+    carried(FRAMES + FRAMES_PER_STREAM * streams, way)
+}
+
+/// All that the control connection carries, but for reports of voice.
+fn control(flows: &[FlowSpec], way: Direction) -> f64 {
     let packets = |flow: &FlowSpec| match pacing(flow) {
-        Pacing::Interval { .. } | Pacing::Turns => {
-            flow_types::named(&flow.flow_type).map_or(0.0, |kind| kind.packets_per_second(flow))
-        }
+        Pacing::Interval { .. } => flow_types::named(&flow.flow_type).map_or(0.0, |kind| kind.packets_per_second(flow)),
         _ => 0.0,
     };
-    let up =
-        flows.iter().filter(|flow| flow.direction != Some(Direction::Down) && flow.component != Component::Analysis);
-    let down = FRAMES + FRAMES_PER_STREAM * streams + FRAMES_PER_PACKET * up.map(packets).sum::<f64>();
+    let reported = flows.iter().filter(|flow| flow.direction != Some(Direction::Down));
+    let packets: f64 = reported.filter(|flow| flow.component != Component::Analysis).map(packets).sum();
+    reports_of_streams(flows, way) + carried(FRAMES_PER_PACKET * packets, way)
+}
+
+fn carried(down: f64, way: Direction) -> f64 {
     match way {
         Direction::Down => down,
         Direction::Up => down / 20.0,
@@ -165,11 +185,7 @@ fn leave_out_large_transfers(flows: &mut Vec<FlowSpec>, line: &LineRate, changes
 }
 
 /// Gives exchanges their part: each of them the same.
-fn slow_exchanges(
-    flows: &mut [FlowSpec],
-    scored: &BTreeSet<rrul_model::flow::FlowId>,
-    allowed: impl Fn(Direction) -> f64,
-) {
+fn slow_exchanges(flows: &mut [FlowSpec], scored: &BTreeSet<FlowId>, allowed: impl Fn(Direction) -> f64) {
     let closed = |flow: &FlowSpec| matches!(pacing(flow), Pacing::ClosedLoop { .. });
     let count = flows.iter().filter(|flow| closed(flow) && scored.contains(&flow.id)).count().max(1) as f64;
     for flow in flows.iter_mut() {
@@ -177,7 +193,7 @@ fn slow_exchanges(
         let present = flow.parameters.duration(parameter, default);
         // Longer intervals may cost more for each exchange, once acknowledgements travel alone.
         for _ in 0..2 {
-            let over = Direction::ALL.map(|way| footprint(flow).of(way) / (EXCHANGES * allowed(way) / count));
+            let over = Direction::ALL.map(|way| footprint(flow).of(way) * count / allowed(way));
             let over = over.into_iter().fold(0.0, f64::max);
             if over > 1.0 {
                 let interval = flow.parameters.duration(parameter, default).mul_f64(over.min(1e6));
@@ -190,7 +206,7 @@ fn slow_exchanges(
 /// Makes the intervals of all flows that have one longer by one factor, until everything fits.
 fn stretch(
     flows: &mut [FlowSpec],
-    scored: &BTreeSet<rrul_model::flow::FlowId>,
+    scored: &BTreeSet<FlowId>,
     sum: impl Fn(&[FlowSpec], Direction) -> f64,
     allowed: impl Fn(Direction) -> f64,
 ) {

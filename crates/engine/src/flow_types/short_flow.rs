@@ -103,7 +103,7 @@ impl FlowType for ShortFlow {
     }
 
     fn pacing(&self) -> Pacing {
-        let longest = Duration::from_secs(60);
+        let longest = Duration::from_mins(1);
         Pacing::Interval { parameter: "interval", default: DEFAULT_INTERVAL, longest, yields: 1.0 }
     }
 

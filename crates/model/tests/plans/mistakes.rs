@@ -76,7 +76,11 @@ fn a_missing_key_is_named() {
 fn an_unknown_word_is_named_with_the_known_ones() {
     assert_complaint(&with_flow("class = \"EE\"\n"), "x.toml:6", &["flow.a.class", "unknown class \"EE\"; known: BE"]);
     assert_complaint(&with_flow("family = \"ipv5\"\n"), "x.toml:6", &["unknown family \"ipv5\"", "ipv4, ipv6"]);
-    assert_complaint(&with_flow("during = [\"lode\"]\n"), "x.toml:6", &["unknown phase \"lode\"", "survey, idle, load, web, after"]);
+    assert_complaint(
+        &with_flow("during = [\"lode\"]\n"),
+        "x.toml:6",
+        &["unknown phase \"lode\"", "survey, idle, load, web, after"],
+    );
     let top = "title = \"t\"\nphases = { load = \"1s\" }\n[flow.a]\n";
     assert_complaint(&format!("{top}type = \"udp\"\n"), "x.toml:4", &["unknown flow type \"udp\"", "udp_probe"]);
     let unknown_part = format!("{top}type = \"udp_probe\"\ncomponent = \"lode\"\n");

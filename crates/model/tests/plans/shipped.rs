@@ -121,7 +121,10 @@ fn rrul_is_a_survey_five_idle_sixty_of_load_then_pages_and_up_to_twenty_after() 
     let plan = plan("rrul", &[]);
     let lengths: Vec<(Phase, u64)> =
         plan.phase_windows().iter().map(|entry| (entry.phase, entry.window.length().as_secs())).collect();
-    assert_eq!(lengths, [(Phase::Survey, 30), (Phase::Idle, 5), (Phase::Load, 60), (Phase::Web, 25), (Phase::After, 20)]);
+    assert_eq!(
+        lengths,
+        [(Phase::Survey, 30), (Phase::Idle, 5), (Phase::Load, 60), (Phase::Web, 25), (Phase::After, 20)]
+    );
     assert_eq!(plan.usual_length().as_secs(), 125);
     for flow in plan.flows(ONE) {
         let expected = match flow.flow_type.as_str() {

@@ -128,7 +128,7 @@ fn plan(interval: Parameters) -> TestPlan {
                 label: "probe".into(),
                 flow_type: "udp_probe".into(),
                 component: Component::Realtime,
-                during: Phase::ALL.to_vec(),
+                during: vec![Phase::Survey, Phase::Idle, Phase::Load, Phase::After],
                 start: Duration::ZERO,
                 duration: None,
                 directions: vec![],
