@@ -24,6 +24,7 @@ use crate::metrics::host_series::HostSeries;
 use crate::metrics::icmp_messages::IcmpMessages;
 use crate::metrics::link_octets::LinkOctets;
 use crate::metrics::marking_path::Markings;
+use crate::metrics::measurement_overhead::MeasurementOverhead;
 use crate::metrics::name_lookups::NameLookups;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
@@ -162,6 +163,8 @@ pub struct Analysis {
     pub class_treatment: ClassTreatment,
     /// Every octet on the link.
     pub link_octets: LinkOctets,
+    /// What the measurement took of the line, and what it was allowed.
+    pub measurement_overhead: MeasurementOverhead,
     /// How both hosts fared: what they dropped themselves, what lay in their own queues.
     pub hosts: Vec<HostHealth>,
     /// The way of each direction and family, hop by hop, and where its queue is.

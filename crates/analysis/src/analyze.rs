@@ -27,10 +27,10 @@ use crate::metrics::steadiness;
 use crate::metrics::traffic::Traffic;
 use crate::metrics::{
     browser_load, class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput,
-    host_health, host_series, icmp_messages, link_octets, loss, marking_path, marking_tally, name_lookups,
-    one_way_delay, packet_fate, packet_fate_series, page_loads, path_trace, processor_load, send_lateness, sharing,
-    short_flows, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, tcp_series,
-    transactions, voip,
+    host_health, host_series, icmp_messages, link_octets, loss, marking_path, marking_tally, measurement_overhead,
+    name_lookups, one_way_delay, packet_fate, packet_fate_series, page_loads, path_trace, processor_load,
+    send_lateness, sharing, short_flows, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss,
+    tcp_round_trip, tcp_series, transactions, voip,
 };
 use crate::recorded_time;
 use crate::score::{Distance, Scores};
@@ -152,6 +152,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         page_loads: page_loads::page_loads(recording, scored_window),
         markings: marking_path::markings(&tallies, &legs),
         ecn: ecn::ecn(&tallies, load, if imported { Vec::new() } else { tcp_ecn::tcp_ecn(recording, &tcp, load) }),
+        measurement_overhead: measurement_overhead::measurement_overhead(recording, &link_octets),
         link_octets,
         hosts: host_health::hosts(recording, &tcp),
         host_series: host_series::host_series(recording, offset.as_ref()),

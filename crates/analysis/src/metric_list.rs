@@ -8,11 +8,11 @@ use std::fmt::Write;
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::{
     browser_load, burst, class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization,
-    goodput, host_health, host_interface, host_route, icmp_messages, link_octets, loss, marking_path, name_lookups,
-    octet_account, one_way_delay, packet_fate, page_load_statistics, page_loads, path_trace, processor_load, recovery,
-    reordering, round_trip_delay, saturation, scored_window, send_lateness, sharing, short_flows, start_slew,
-    start_spread, steadiness, stream_delay, stream_limits, tcp_loss, tcp_round_trip, transactions, voip, voip_quality,
-    voip_schedule,
+    goodput, host_health, host_interface, host_route, icmp_messages, link_octets, loss, marking_path,
+    measurement_overhead, name_lookups, octet_account, one_way_delay, packet_fate, page_load_statistics, page_loads,
+    path_trace, processor_load, recovery, reordering, round_trip_delay, saturation, scored_window, send_lateness,
+    sharing, short_flows, start_slew, start_spread, steadiness, stream_delay, stream_limits, tcp_loss, tcp_round_trip,
+    transactions, voip, voip_quality, voip_schedule,
 };
 use crate::scores::{aim, bufferbloat, composite, optimum, penalty, qoo, responsiveness, voip_mos, web};
 use crate::statistics::{jain_index, loss_runs, percentile};
@@ -43,6 +43,7 @@ pub const METRICS: &[MetricGroup] = &[
     goodput::GROUP,
     link_octets::GROUP,
     octet_account::GROUP,
+    measurement_overhead::GROUP,
     round_trip_delay::GROUP,
     one_way_delay::GROUP,
     delay_variation::ROUND_TRIPS,

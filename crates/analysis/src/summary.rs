@@ -30,6 +30,7 @@ use crate::metrics::host_health::HostHealth;
 use crate::metrics::icmp_messages::IcmpMessages;
 use crate::metrics::link_octets::LinkOctets;
 use crate::metrics::marking_path::Markings;
+use crate::metrics::measurement_overhead::MeasurementOverhead;
 use crate::metrics::name_lookups::NameLookups;
 use crate::metrics::one_way_delay::OneWayDelay;
 use crate::metrics::packet_fate::PacketFates;
@@ -126,6 +127,8 @@ pub struct Summary {
     pub browser: Option<BrowserLoad>,
     /// Every octet on the link.
     pub link_octets: LinkOctets,
+    /// What the measurement took of the line, and what it was allowed.
+    pub measurement_overhead: MeasurementOverhead,
     /// Flows that failed.
     pub failed_flows: Vec<FailedFlowSummary>,
     /// Flows that the test can do without and that are absent.
@@ -304,6 +307,7 @@ impl From<&Analysis> for Summary {
             processor: processor(analysis),
             browser: analysis.browser,
             link_octets: analysis.link_octets.clone(),
+            measurement_overhead: analysis.measurement_overhead.clone(),
             failed_flows: failed(&analysis.failed_flows),
             absent_flows: failed(&analysis.absent_flows),
             voip: analysis.voip.clone(),

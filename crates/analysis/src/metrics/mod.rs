@@ -25,6 +25,7 @@ pub(crate) mod lookup_octets;
 pub(crate) mod loss;
 pub mod marking_path;
 pub mod marking_tally;
+pub mod measurement_overhead;
 pub mod name_lookups;
 pub mod octet_account;
 pub(crate) mod octet_ledger;

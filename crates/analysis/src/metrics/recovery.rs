@@ -75,9 +75,12 @@ pub(crate) fn recovery(recording: &Recording, analysis: &Analysis, packets: &[De
     let idle = analysis.round_trip_delay.idle.and_then(|idle| idle.p95);
     let loaded = analysis.scored.common.is_some();
     let back = after.zip(idle).filter(|_| loaded).and_then(|(after, idle)| back(after, idle, packets));
+    let ended =
+        recording.header.phases.iter().filter(|entry| entry.phase.is_loaded()).map(|entry| entry.window.to).max();
     let drain = |direction| {
         let goodput = analysis.goodput(direction);
-        drain(analysis.scored.of(direction)?.to, &goodput.sum_series, goodput.sum.0, end)
+        analysis.scored.of(direction)?;
+        drain(ended?, &goodput.sum_series, goodput.sum.0, end)
     };
     Recovery { recovery_ns: back, drain: Drain { down_ns: drain(Direction::Down), up_ns: drain(Direction::Up) } }
 }
