@@ -137,7 +137,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         start_spread: start_spread::start_spread(recording),
         start_slew,
         connections: connections::connections(recording, &phases, end),
-        name_lookups: name_lookups::name_lookups(recording, &phases, end),
+        name_lookups: name_lookups::name_lookups(recording, &phases),
         short_flows: short_flows::short_flows(recording, &phases, end),
         stream_delay,
         sharing,
