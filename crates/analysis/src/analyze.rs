@@ -32,6 +32,7 @@ use crate::metrics::{
     short_flows, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, tcp_series,
     transactions, voip,
 };
+use crate::probe_pool::pooled;
 use crate::recorded_time;
 use crate::score::{Distance, Scores};
 use crate::tcp_readings::TcpReadings;
@@ -210,7 +211,7 @@ impl<'a> RoundTrips<'a> {
 
     /// The flows whose packets are pooled.
     fn pooled(&self) -> impl Iterator<Item = &DelayFlow> {
-        let pooled: HashSet<FlowId> = join::pooled(&self.probes).map(|entry| entry.flow.id).collect();
+        let pooled: HashSet<FlowId> = pooled(&self.probes).into_iter().map(|entry| entry.flow.id).collect();
         self.flows.iter().filter(move |entry| pooled.contains(&entry.flow.id))
     }
 
