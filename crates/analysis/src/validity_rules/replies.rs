@@ -8,9 +8,9 @@ use crate::join::UDP_PROBE;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule};
 
-/// How recordings before 0.2, which have no event of their own for it, begin the reason of a flow whose greeting over UDP was
+/// How recordings of format 1, which have no event of their own for it, begin the reason of a flow whose greeting over UDP was
 /// not answered.
-const UNANSWERED_BEFORE_0_2: &str = "no answer over UDP";
+const UNANSWERED_IN_FORMAT_1: &str = "no answer over UDP";
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[NO_REPLIES, UDP_BLOCKED], judge };
@@ -69,7 +69,7 @@ fn is_silent(evidence: &Evidence<'_>, family: AddressFamily) -> Option<bool> {
     let sent: u64 = flows.iter().map(|entry| entry.loss.sent).sum();
     let lost: u64 = flows.iter().map(|entry| entry.loss.lost).sum();
     let unanswered = evidence.recording.events().any(|(_, event)| {
-        let old = event.event == FlowEventKind::Failed && event.detail.starts_with(UNANSWERED_BEFORE_0_2);
+        let old = event.event == FlowEventKind::Failed && event.detail.starts_with(UNANSWERED_IN_FORMAT_1);
         let flow = (event.event == FlowEventKind::Unanswered || old).then(|| evidence.recording.flow(event.flow));
         flow.flatten().is_some_and(|flow| flow.flow_type == UDP_PROBE && flow.family == family)
     });

@@ -280,7 +280,7 @@ fn without_any_reply_the_run_is_invalid() {
 #[test]
 fn udp_that_is_met_with_silence_is_told_from_a_line_that_carries_nothing() {
     // No greeting over IPv6 was answered, those over IPv4 were. The words of the failure decide nothing, but in recordings
-    // before 0.2, which have no other sign.
+    // of format 1, which have no other sign.
     let sentence = "no answer over UDP from the server; does a firewall let UDP port 7785 through?";
     for events in [
         &[(FlowEventKind::Unanswered, ""), (FlowEventKind::Failed, "silence")][..],

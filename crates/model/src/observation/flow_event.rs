@@ -32,7 +32,7 @@ pub enum FlowEventKind {
     LoadFailed,
     /// No greeting of the flow over UDP was answered, so nothing says that the path carries its packets; `Failed` follows.
     ///
-    /// Recordings before 0.2 have only `Failed`, with a sentence.
+    /// Recordings of format 1 have only `Failed`, with a sentence.
     Unanswered,
     /// The sender stopped as planned.
     Stopped,
