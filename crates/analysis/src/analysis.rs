@@ -90,7 +90,7 @@ pub struct Analysis {
     pub up: DirectionGoodput,
     /// Goodput of the load, server to client.
     pub down: DirectionGoodput,
-    /// Round-trip delay of all UDP probe flows together, of every class and family.
+    /// Round-trip delay of the pooled probes: UDP of best effort and expedited forwarding (see [`crate::probe_pool`]).
     /// Of all ICMP echo flows where no UDP probe was sent at all.
     pub round_trip_delay: PhaseDelays,
     /// The same of the packets of each family that was tested.

@@ -32,6 +32,7 @@ use crate::metrics::{
     send_lateness, sharing, short_flows, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss,
     tcp_round_trip, tcp_series, transactions, voip,
 };
+use crate::probe_pool::pooled;
 use crate::recorded_time;
 use crate::score::{Distance, Scores};
 use crate::tcp_readings::TcpReadings;
@@ -137,7 +138,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         start_spread: start_spread::start_spread(recording),
         start_slew,
         connections: connections::connections(recording, &phases, end),
-        name_lookups: name_lookups::name_lookups(recording, &phases, end),
+        name_lookups: name_lookups::name_lookups(recording, &phases),
         short_flows: short_flows::short_flows(recording, &phases, end),
         stream_delay,
         sharing,
@@ -211,7 +212,7 @@ impl<'a> RoundTrips<'a> {
 
     /// The flows whose packets are pooled.
     fn pooled(&self) -> impl Iterator<Item = &DelayFlow> {
-        let pooled: HashSet<FlowId> = join::pooled(&self.probes).map(|entry| entry.flow.id).collect();
+        let pooled: HashSet<FlowId> = pooled(&self.probes).into_iter().map(|entry| entry.flow.id).collect();
         self.flows.iter().filter(move |entry| pooled.contains(&entry.flow.id))
     }
 

@@ -25,6 +25,7 @@ use self::finding::Finding;
 use self::group::{Group, GroupKey, interleaved};
 use self::metric::ComparedMetric;
 use self::run::ComparedRun;
+use self::workload::StreamTotals;
 use crate::statistics::holm;
 
 /// The name and version of the form. Members may be added within a version; none changes its meaning or goes.
@@ -43,8 +44,20 @@ pub struct Comparison {
     pub conflicts: Vec<String>,
     /// What else should be known of them together, each in words.
     pub notes: Vec<String>,
+    /// Runs whose numbers of bulk streams differ from those of the first; a note says the same in words.
+    pub unequal_streams: Vec<UnequalStreams>,
     /// Each other group against the reference.
     pub pairs: Vec<Pair>,
+}
+
+/// A run whose number of bulk streams is not that of the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct UnequalStreams {
+    /// Its place in the list of runs.
+    pub run: usize,
+    /// Streams of the first run, and of this one.
+    #[serde(flatten)]
+    pub streams: StreamTotals,
 }
 
 /// One group against the reference.
@@ -79,7 +92,12 @@ impl Comparison {
         let reference = groups.first().map(|group| group.of(&runs)).unwrap_or_default();
         let pair = |(index, group): (usize, &Group)| Pair::of(index, &reference, &group.of(&runs));
         let pairs = groups.iter().enumerate().skip(1).map(pair).collect();
-        Self { format: FORMAT, groups, conflicts, notes, pairs, runs }
+        let unequal = |(run, other): (usize, &ComparedRun)| {
+            let streams = runs.first()?.workload.stream_totals(&other.workload)?;
+            Some(UnequalStreams { run, streams })
+        };
+        let unequal_streams = runs.iter().enumerate().skip(1).filter_map(unequal).collect();
+        Self { format: FORMAT, groups, conflicts, notes, unequal_streams, pairs, runs }
     }
 
     /// Whether something speaks against it: a run is doubtful or not complete, or the runs did not do the same.

@@ -145,7 +145,7 @@ pub(crate) fn compared(recording: &Recording, digest: &Digest) -> Option<Analysi
     analysis.sharing = sharing::sharing(recording, &tcp, |direction| analysis.goodput(direction), scored_of);
     let (phases, end) = (analysis.scored.phases(&recording.header.phases), recorded_time::end(recording));
     analysis.connections = connections::connections(recording, &phases, end);
-    analysis.name_lookups = name_lookups::name_lookups(recording, &phases, end);
+    analysis.name_lookups = name_lookups::name_lookups(recording, &phases);
     analysis.page_loads = page_loads::page_loads(recording, analysis.scored.common);
     Some(analysis)
 }

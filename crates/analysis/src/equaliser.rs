@@ -178,7 +178,7 @@ fn web(analysis: &Analysis, window: Window) -> Option<f64> {
         let unloaded = mean(page.unloaded.as_ref()?.baseline()?)?;
         let begun = page.begun_within(window);
         let facts: Vec<_> = begun.iter().map(|load| (load.outcome, load.took, load.cap)).collect();
-        kept(unloaded, mean(&counted(&facts).0)?)
+        kept(unloaded, mean(&counted(&facts))?)
     };
     let shares: Vec<f64> = scored_pages(analysis).iter().filter_map(page).collect();
     mean(&shares).map(|share| PART * share)

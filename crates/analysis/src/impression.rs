@@ -44,7 +44,7 @@ pub enum Fault {
 pub struct Impression {
     /// Page load time under load over that on the idle line.
     pub slowdown: Option<f64>,
-    /// Whether it would be more, had loads that were cut off had the time.
+    /// Whether that is only a lower bound, as loads were cut off.
     pub at_least: bool,
     /// Whether no page at all came to its end under load.
     pub no_page: bool,
@@ -80,11 +80,12 @@ impl Impression {
         let calls = analysis.voip.iter().flat_map(|voip| &voip.flows).filter(|entry| counts(entry.flow.class));
         let worst_idle = calls.filter_map(|entry| entry.idle?.mos_plc);
         Self {
-            slowdown: scores.web.as_ref().map(|_| ()).and_then(|()| {
-                let factors: Vec<f64> = pages.iter().filter_map(|page| page.slowdown).collect();
+            slowdown: {
+                let factor = |page: &&PageLoads| page.slowdown.or(page.slowdown_at_least);
+                let factors: Vec<f64> = pages.iter().filter_map(factor).collect();
                 crate::statistics::bootstrap::mean(&factors)
-            }),
-            at_least: scores.web.as_ref().is_some_and(|web| web.at_most),
+            },
+            at_least: scores.web.is_none(),
             // One that was cut off by the end of the test might have come to its end.
             no_page: loaded().next().is_some()
                 && loaded().all(|loaded| loaded.complete == 0 && loaded.failed + loaded.capped > 0),
@@ -123,6 +124,8 @@ impl Impression {
         let slowdown = self.slowdown.filter(|slowdown| slowdown.is_finite())?;
         let over = if self.at_least { "over " } else { "" };
         Some(match slowdown {
+            // A lower bound that is small is no praise.
+            s if s < SLOWER && self.at_least => return None,
             s if s < SLOWER => "pages load about as fast as ever".to_owned(),
             s if s < 9.95 => format!("pages take {over}{s:.1} times as long"),
             s => format!("pages take {over}{s:.0} times as long"),

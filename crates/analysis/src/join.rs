@@ -10,6 +10,7 @@ use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
 use crate::by_number::ByNumber;
+use crate::probe_pool::{PROBE_TYPES, pooled};
 use crate::statistics::percentile::percentiles;
 
 /// Flow type of the isochronous UDP probes.
@@ -121,14 +122,11 @@ impl Rows {
     }
 }
 
-/// Flow types whose delays are told, the first of them that was sent pooled.
-const DELAY_TYPES: [&str; 3] = [UDP_PROBE, ICMP_ECHO, EXCHANGE_MEAN];
-
 /// The packets of every UDP probe and ICMP echo flow of the plan, in its order; empty for a flow that sent none.
 ///
 /// Of an imported recording also the means of exchanges, each as one packet.
 pub(crate) fn probe_flows(recording: &Recording) -> Vec<ProbeFlow<'_>> {
-    let flows = || recording.header.flows.iter().filter(|flow| DELAY_TYPES.contains(&&*flow.flow_type));
+    let flows = || recording.header.flows.iter().filter(|flow| PROBE_TYPES.contains(&&*flow.flow_type));
     let mut gathered: HashMap<FlowId, Rows> = flows().map(|flow| (flow.id, Rows::default())).collect();
     // Only the client sends test packets.
     for tables in recording.tables_of(ObservationPoint::Client) {
@@ -176,20 +174,13 @@ fn gather(gathered: &mut HashMap<FlowId, Rows>, tables: &Tables) {
     }
 }
 
-/// The flows whose packets are pooled: all UDP probes, or all ICMP echo where no UDP probe was sent at all. Means of
-/// exchanges only where there is nothing else: they sample good moments more often than bad ones.
-pub(crate) fn pooled<'f, 'a>(flows: &'f [ProbeFlow<'a>]) -> impl Iterator<Item = &'f ProbeFlow<'a>> {
-    let sent = |kind: &&str| flows.iter().any(|entry| entry.flow.flow_type == *kind && !entry.probes.is_empty());
-    let chosen = DELAY_TYPES.into_iter().find(sent).unwrap_or(ICMP_ECHO);
-    flows.iter().filter(move |entry| entry.flow.flow_type == chosen)
-}
-
 /// How long a packet is waited for: 3 s, or 10 idle median round trips where that is longer.
 ///
 /// The median is of the pooled packets that were sent while `idle` and answered, however late: what is lost
 /// cannot be known before the waiting time is.
 pub(crate) fn waiting_time(flows: &[ProbeFlow<'_>], idle: impl Fn(TestTime) -> bool) -> Duration {
     let mut delays: Vec<Delay> = pooled(flows)
+        .into_iter()
         .flat_map(|entry| &entry.probes)
         .filter(|probe| idle(probe.sent))
         .filter_map(Probe::round_trip_delay)

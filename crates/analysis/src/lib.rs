@@ -42,6 +42,7 @@ pub mod live;
 pub mod metric_list;
 pub mod metric_word;
 pub mod metrics;
+pub mod probe_pool;
 mod queue_side;
 mod queue_waits;
 mod recorded_time;

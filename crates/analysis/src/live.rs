@@ -53,7 +53,7 @@ pub struct Live {
     octets: BTreeMap<FlowId, VecDeque<(TestTime, u64)>>,
     arrivals: Arrivals,
     waiting: Waiting,
-    answered: VecDeque<(TestTime, Delay)>,
+    answered: VecDeque<Answer>,
     client: Option<TestTime>,
     server: Option<TestTime>,
 }
@@ -61,7 +61,7 @@ pub struct Live {
 impl Live {
     /// A view on the test that begins with this header.
     ///
-    /// Delay is that of the UDP probes, or of ICMP echo when the plan has none.
+    /// Delay is that of the probes that are pooled, by what was sent so far: see [`crate::probe_pool`].
     pub fn new(header: &Header) -> Self {
         Self {
             octets: BTreeMap::new(),
@@ -85,7 +85,7 @@ impl Live {
         }
         if frame.point == ObservationPoint::Client {
             let (_, answers) = self.waiting.take_in(&frame.tables);
-            self.answered.extend(answers.into_iter().map(|Answer { received, delay, .. }| (received, delay)));
+            self.answered.extend(answers);
         }
         self.forget();
     }
@@ -104,7 +104,7 @@ impl Live {
             }
         }
         let Some(now) = self.client else { return };
-        self.answered.retain(|(received, _)| *received >= now - KEPT);
+        self.answered.retain(|answer| answer.received >= now - KEPT);
         self.waiting.give_up(now - KEPT);
     }
 
@@ -117,8 +117,9 @@ impl Live {
         let mut snapshot =
             LiveSnapshot { up: rate(Direction::Up), down: rate(Direction::Down), ..LiveSnapshot::default() };
         if let Some(second) = self.client.map(last_full_second) {
-            let inside = self.answered.iter().filter(|(received, _)| second.contains(*received));
-            let mut delays: Vec<Delay> = inside.map(|(_, delay)| *delay).collect();
+            let inside = self.answered.iter().filter(|answer| second.contains(answer.received));
+            let pooled = inside.filter(|answer| self.waiting.is_pooled(answer.flow));
+            let mut delays: Vec<Delay> = pooled.map(|answer| answer.delay).collect();
             delays.sort_unstable();
             snapshot.delay = percentile(&delays, 0, 500);
             let given_up = self.waiting.sent().filter(|sent| second.contains(sent.given_up()));

@@ -11,14 +11,13 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 
 use crate::analysis::{Analysis, DelayPoint};
+use crate::probe_pool::pooled;
 use crate::statistics::autocorrelation::memory;
 use crate::statistics::block_bootstrap::{BlockBootstrap, ConfidenceInterval, block_length};
 use crate::statistics::time_bins::TimeBins;
 
 /// Steps in which the memory of delays is looked at.
 const STEP: Duration = Duration::from_millis(100);
-/// The flow type of echo requests.
-const ICMP_ECHO: &str = "icmp_echo";
 
 /// 95 % intervals of figures under load; `None` where there is no such figure, or too little of it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -72,9 +71,8 @@ fn rate(run: &Analysis, direction: Direction) -> Option<ConfidenceInterval> {
 
 fn delays(run: &Analysis) -> [Option<ConfidenceInterval>; 2] {
     let Some(window) = loaded(run, run.scored.common) else { return [None; 2] };
-    let udp = run.delay_flows.iter().any(|entry| entry.flow.flow_type != ICMP_ECHO && !entry.series.is_empty());
-    let pooled = || run.delay_flows.iter().filter(|entry| (entry.flow.flow_type == ICMP_ECHO) != udp);
-    let packets = || pooled().flat_map(|entry| &entry.series).filter(|packet| window.contains(packet.at));
+    let pooled = pooled(&run.delay_flows);
+    let packets = || pooled.iter().flat_map(|entry| &entry.series).filter(|packet| window.contains(packet.at));
     if packets().next().is_none() {
         return [None; 2];
     }

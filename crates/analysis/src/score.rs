@@ -30,7 +30,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     path: "scores",
     about: "What the figures amount to. [scores.md](scores.md) has formula, source and an example of each. What was not \
         measured is null or named as missing, and never counted as good. All are of the \
-        [scored window](#scored-window) against the idle baseline; they deserve as much trust as `validity` says.",
+        [scored window](#scored-window), pages of phase web, against the idle baseline; they deserve as much trust as `validity` says.",
     words: &[
         MetricWord::new(
             "withheld",
@@ -43,6 +43,12 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             "web_missing[]",
             "pages that the web score is without, each with the reason; the score is null where it is without all of them",
             "",
+            "",
+        ),
+        MetricWord::new(
+            "web_at_most",
+            "where no web score is given: the highest that page loads which were cut off or failed allow; null where they allow any",
+            "0 to 100",
             "",
         ),
         MetricWord::new(
@@ -97,6 +103,8 @@ pub struct Scores {
     pub web: Option<WebScore>,
     /// Pages that it is without, each with the reason.
     pub web_missing: Vec<String>,
+    /// The highest score that page loads allow, where there is none.
+    pub web_at_most: Option<u8>,
     /// Five parts of twenty points; `None` when nothing of it was measured.
     pub composite: Option<Composite>,
     /// Bad behaviour, in points that are not subtracted.
@@ -132,6 +140,7 @@ impl Scores {
             composite: composite::of(analysis, web.as_ref(), &cells),
             web,
             web_missing: web::missing(analysis),
+            web_at_most: web::at_most(analysis),
             penalty: penalty::of(analysis),
             optimum: optimum::of(analysis, &cells),
             bufferbloat: bufferbloat::of(analysis),

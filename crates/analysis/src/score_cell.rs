@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::analysis::{Analysis, DelayPoint, FlowLabel};
 use crate::join::UDP_PROBE;
+use crate::probe_pool::is_headline;
 use crate::statistics::percentile::percentile;
 
 /// The packets and connections of one class and family in one direction.
@@ -163,9 +164,9 @@ fn part<T>(series: &[T], window: Window, at: impl Fn(&T) -> TestTime) -> &[T] {
     series.get(from..to).unwrap_or_default()
 }
 
-/// Best effort and expedited forwarding.
+/// Whether scores count a class, as headlines do.
 pub(crate) fn counts(class: ServiceClass) -> bool {
-    class == ServiceClass::BE || class == ServiceClass::EF
+    is_headline(class)
 }
 
 /// The 95th percentile of nanoseconds in milliseconds, what is missing taken for infinite; `None` of nothing.

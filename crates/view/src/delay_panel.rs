@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::{DelayFlow, DelayPoint, Loss, PhaseDelays};
+use rrul_analysis::probe_pool::pooled;
 use rrul_model::flow::AddressFamily;
 use rrul_model::units::Delay;
 
@@ -11,7 +12,7 @@ use crate::axis::{Axis, Unit, readable_top, tick_words};
 use crate::bins::{Bins, DelayBin};
 use crate::figure::{Align, Dash, Fill, Line, Scale, TextStyle};
 use crate::font::Weight;
-use crate::label::{Naming, is_icmp, names, pooled};
+use crate::label::{Naming, is_icmp, names};
 use crate::page::{PITCH, Page, PanelPlan, SIDE_LEFT, SIDE_RIGHT};
 use crate::words;
 
@@ -37,8 +38,7 @@ pub(crate) fn nanoseconds(delay: Delay) -> f64 {
 
 /// The packets of those flows that the analysis pools as "all probes".
 pub(crate) fn pooled_packets(run: &Analysis) -> impl Iterator<Item = &DelayPoint> {
-    let chosen = pooled(&run.delay_flows);
-    run.delay_flows.iter().zip(chosen).filter(|(_, chosen)| *chosen).flat_map(|(flow, _)| &flow.series)
+    pooled(&run.delay_flows).into_iter().flat_map(|flow| &flow.series)
 }
 
 /// The medians of bins, in a unit.

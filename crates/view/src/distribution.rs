@@ -1,6 +1,7 @@
 //! The panel of distributions of round-trip delay: idle dashed and loaded solid, of each class or of each run.
 
 use rrul_analysis::Analysis;
+use rrul_analysis::probe_pool::of_one_kind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::Phase;
 
@@ -8,7 +9,6 @@ use crate::axis::{Axis, Unit};
 use crate::chart::Drawing;
 use crate::figure::{Align, Dash, Frame, Line, Scale, Side, Step, TextStyle, Ticks};
 use crate::font::Weight;
-use crate::label::pooled;
 use crate::page::{BESIDE_LEFT, PITCH, PLANE_WIDTH, Page, PlanePlan, SIDE_RIGHT};
 use crate::run_colours::{colour_words, run_colours};
 use crate::run_heading::{headed, short_names};
@@ -108,8 +108,8 @@ pub(crate) fn draw(runs: &[&Analysis], theme: &Theme, look: Look) -> Drawing {
 
 /// All probes, and where there are several classes, each of them.
 fn of_classes(run: &Analysis, theme: &Theme) -> Vec<Entry> {
-    let chosen = pooled(&run.delay_flows);
-    let flows = || run.delay_flows.iter().zip(&chosen).filter(|(_, chosen)| **chosen).map(|(flow, _)| flow);
+    let chosen = of_one_kind(&run.delay_flows);
+    let flows = || chosen.iter();
     let mut classes: Vec<ServiceClass> = flows().map(|flow| flow.flow.class).collect();
     classes.sort_by_key(|class| std::cmp::Reverse(class.dscp()));
     classes.dedup();

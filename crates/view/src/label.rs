@@ -1,6 +1,6 @@
 //! Short names of flows for legends and tables.
 
-use rrul_analysis::analysis::{DelayFlow, FlowLabel};
+use rrul_analysis::analysis::FlowLabel;
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
 
@@ -87,16 +87,8 @@ pub(crate) fn is_icmp(flow: &FlowLabel) -> bool {
     flow.flow_type == "icmp_echo"
 }
 
-/// Which delay flows belong to "all probes": UDP, or ICMP echo where no UDP probe was sent, as the analysis pools them.
-pub(crate) fn pooled(flows: &[DelayFlow]) -> Vec<bool> {
-    let sent = |kind: &&str| flows.iter().any(|entry| entry.flow.flow_type == *kind && !entry.series.is_empty());
-    let chosen = ["udp_probe", "icmp_echo", "exchange_mean"].into_iter().find(sent).unwrap_or("icmp_echo");
-    flows.iter().map(|entry| entry.flow.flow_type == chosen).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use rrul_analysis::analysis::{DelayPoint, Loss, PhaseDelays, Skipped};
     use rrul_model::flow::{Component, FlowId};
     use rrul_model::time::TestTime;
 
@@ -134,18 +126,5 @@ mod tests {
         };
         let (reno, bbr) = (with("reno"), with("bbr"));
         assert_eq!(names(&[&reno, &bbr, &bbr], Naming::Streams), ["BE reno", "BE bbr #1", "BE bbr #2"]);
-    }
-
-    #[test]
-    fn echo_requests_are_pooled_only_when_there_is_nothing_else() {
-        let entry = |flow_type, sent: usize| DelayFlow {
-            flow: flow(flow_type, ServiceClass::BE, AddressFamily::Ipv4),
-            delays: PhaseDelays::default(),
-            loss: Loss::default(),
-            skipped: Skipped::default(),
-            series: vec![DelayPoint { at: TestTime::ZERO, delay: None }; sent],
-        };
-        assert_eq!(pooled(&[entry("udp_probe", 1), entry("icmp_echo", 1)]), [true, false]);
-        assert_eq!(pooled(&[entry("udp_probe", 0), entry("icmp_echo", 1)]), [false, true]);
     }
 }

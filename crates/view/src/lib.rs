@@ -50,7 +50,6 @@ mod page_lines;
 mod path_lines;
 mod pdf;
 mod png;
-mod product_limit;
 mod rate_panel;
 mod run_colours;
 mod run_heading;

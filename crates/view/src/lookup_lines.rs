@@ -112,7 +112,7 @@ mod tests {
     fn look_ups_are_told_by_resolver_names_record_and_family() {
         let statistics = |time: DelayStatistics| {
             let (answered, unanswered) = (time.n - time.lost, time.lost);
-            Some(LookupStatistics { time, answered, unanswered, refused: 0, impossible: 0 })
+            Some(LookupStatistics { time, answered, unanswered, cut_short: 0, refused: 0, impossible: 0 })
         };
         let group = |resolver: &str, names: &str, family, record| LookupGroup {
             kind: LookupKind {
@@ -154,6 +154,7 @@ mod tests {
                 completion,
                 rate_p50_bps: Some(BitRate(rate)),
                 rate_p5_bps: None,
+                cut_short: 0,
                 retried: 0,
                 unanswered: 0,
                 broken: completion.lost,

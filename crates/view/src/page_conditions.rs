@@ -7,8 +7,6 @@ use rrul_model::flow::AddressFamily;
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::Phase;
 
-use crate::sample::window;
-
 /// Loads that were begun before the load.
 pub(crate) fn idle_loads<'p>(run: &Analysis, page: &'p PageLoads) -> Vec<&'p Load> {
     let idle = |load: &&Load| {
@@ -18,14 +16,9 @@ pub(crate) fn idle_loads<'p>(run: &Analysis, page: &'p PageLoads) -> Vec<&'p Loa
     page.series.iter().filter(idle).collect()
 }
 
-/// Loads that were begun in the scored window; where none was, in all of the load phase.
+/// The loads under load that count, as the analysis chooses them.
 pub(crate) fn busy_loads<'p>(run: &Analysis, page: &'p PageLoads) -> Vec<&'p Load> {
-    let scored = window(run, Phase::Load).map(|window| page.begun_within(window)).unwrap_or_default();
-    if !scored.is_empty() {
-        return scored;
-    }
-    let whole = run.phases.iter().find(|entry| entry.phase == Phase::Load);
-    whole.map(|entry| page.begun_within(entry.window)).unwrap_or_default()
+    page.under_load(&run.phases, run.scored.common).0
 }
 
 /// The short name of a page and how it was loaded: `rrul2025 h2 IPv4`.

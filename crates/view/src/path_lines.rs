@@ -39,7 +39,7 @@ pub(crate) fn told(run: &Analysis) -> Told {
 
 /// Where the queues were found, for who reads nothing else; what could not be told stands with the table.
 pub(crate) fn lead(run: &Analysis) -> Vec<String> {
-    let found = verdicts(run).into_iter().filter(|(trace, _)| ["path", "host"].contains(&trace.bottleneck.place));
+    let found = verdicts(run).into_iter().filter(|(trace, _)| trace.bottleneck.place.is_known());
     found.map(|(_, words)| format!("Bottleneck: {words}.")).collect()
 }
 

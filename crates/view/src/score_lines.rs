@@ -23,7 +23,10 @@ pub(crate) fn lead(run: &Analysis) -> Vec<String> {
         (None, Some(_)) if scores.web_missing.is_empty() => {
             lines.push("RRUL score: not measured, as no page was loaded idle and under load.".to_owned());
         }
-        (None, Some(_)) => lines.push(format!("RRUL score: not measured. {}.", scores.web_missing.join("; "))),
+        (None, Some(_)) => {
+            let at_most = scores.web_at_most.map_or_else(String::new, |highest| format!(", at most {highest} of 100"));
+            lines.push(format!("RRUL score: not measured{at_most}. {}.", scores.web_missing.join("; ")));
+        }
         (None, None) => {}
     }
     if scores.web.is_some() && !scores.web_missing.is_empty() {
@@ -38,11 +41,10 @@ fn headline(web: &WebScore) -> String {
         (Some(low), Some(high)) if low.round() < high.round() => format!(" (95 %: {low:.0} to {high:.0})"),
         _ => String::new(),
     };
-    let (at_most, over) = if web.at_most { ("at most ", "over ") } else { ("", "") };
     let times = match web.pages.as_slice() {
         [page] => {
             let [idle, loaded] = [page.unloaded_mean_ns, page.loaded_mean_ns].map(seconds);
-            format!(": a page takes {idle} idle and {over}{loaded} under load")
+            format!(": a page takes {idle} idle and {loaded} under load")
         }
         pages => format!(": how much of their speed pages keep under load, mean of {}", pages.len()),
     };
@@ -51,7 +53,7 @@ fn headline(web: &WebScore) -> String {
         1 => "; 1 load never ended well".to_owned(),
         failures => format!("; {failures} loads never ended well"),
     };
-    format!("RRUL score {at_most}{} of 100{interval}{times}{failures}.", web.score)
+    format!("RRUL score {} of 100{interval}{times}{failures}.", web.score)
 }
 
 /// A page's time as people say it.

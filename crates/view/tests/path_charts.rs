@@ -10,7 +10,7 @@ use planes::{THEME, across, drawn, run};
 use read_back::Stroke;
 use rrul_analysis::Analysis;
 use rrul_analysis::by_phase::ByPhase;
-use rrul_analysis::metrics::bottleneck::Bottleneck;
+use rrul_analysis::metrics::bottleneck::{Bottleneck, BottleneckPlace};
 use rrul_analysis::metrics::path_hops::{Hop, HopAnswers};
 use rrul_analysis::metrics::path_trace::PathTrace;
 use rrul_analysis::statistics::percentile::DelayStatistics;
@@ -42,7 +42,7 @@ fn hop(number: u8, far_end: bool, idle: &[i64], load: &[i64]) -> Hop {
 
 fn traced() -> Analysis {
     let bottleneck = Bottleneck {
-        place: "path",
+        place: BottleneckPlace::Path,
         queue_ns: Some(80_000_000),
         host_queue_ns: None,
         after_hop: Some(1),

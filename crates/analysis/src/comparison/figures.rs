@@ -13,8 +13,8 @@ use rrul_model::units::Delay;
 
 use super::compared_scores::ComparedScores;
 use super::metric::ComparedMetric;
-use crate::analysis::{Analysis, DelayFlow};
-use crate::join::UDP_PROBE;
+use crate::analysis::Analysis;
+use crate::probe_pool::pooled;
 use crate::scores::web::{kept, scored_pages};
 use crate::statistics::autocorrelation::{memory, memory_of_delays};
 use crate::statistics::block_bootstrap::{BlockBootstrap, block_length, widening};
@@ -76,12 +76,6 @@ pub(crate) fn figures(analysis: &Analysis, scores: &ComparedScores, seed: u64) -
     found.figures
 }
 
-/// The probes that round-trip delay is of.
-pub(crate) fn pooled(analysis: &Analysis) -> impl Iterator<Item = &DelayFlow> {
-    let udp = analysis.delay_flows.iter().any(|entry| entry.flow.flow_type == UDP_PROBE && !entry.series.is_empty());
-    analysis.delay_flows.iter().filter(move |entry| !udp || entry.flow.flow_type == UDP_PROBE)
-}
-
 /// A stretch of a run, ready to be resampled.
 struct Cut {
     blocks: BlockBootstrap,
@@ -116,7 +110,9 @@ impl Found<'_> {
     }
 
     fn packets(&self) -> impl Iterator<Item = (TestTime, Option<Delay>)> {
-        pooled(self.analysis).flat_map(|entry| entry.series.iter().map(|point| (point.at, point.delay)))
+        pooled(&self.analysis.delay_flows)
+            .into_iter()
+            .flat_map(|entry| entry.series.iter().map(|point| (point.at, point.delay)))
     }
 
     fn load(&self) -> Option<Window> {

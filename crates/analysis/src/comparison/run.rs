@@ -4,10 +4,11 @@ use rrul_model::recording::Recording;
 use serde::Serialize;
 
 use super::compared_scores::ComparedScores;
-use super::figures::{Figures, figures, pooled};
+use super::figures::{Figures, figures};
 use super::workload::Workload;
 use crate::analysis::Analysis;
 use crate::digest::{self, Digest};
+use crate::probe_pool::of_one_kind;
 use crate::validity::{Reason, Severity, Verdict};
 
 /// One run: who it is, whether it can be trusted, and its figures. Its packets are gone.
@@ -95,7 +96,7 @@ fn fingerprint(analysis: &Analysis) -> u64 {
         }
     };
     analysis.created.bytes().for_each(|octet| take(u64::from(octet)));
-    for point in pooled(analysis).flat_map(|entry| &entry.series) {
+    for point in of_one_kind(&analysis.delay_flows).into_iter().flat_map(|entry| &entry.series) {
         take(point.at.0.cast_unsigned());
         take(point.delay.map_or(u64::MAX, |delay| delay.0.cast_unsigned()));
     }

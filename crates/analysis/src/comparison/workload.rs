@@ -34,6 +34,15 @@ pub struct Workload {
     pub streams_up: u64,
 }
 
+/// Numbers of bulk streams in each direction, of the first run and of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct StreamTotals {
+    /// Server to client.
+    pub down: [u64; 2],
+    /// Client to server.
+    pub up: [u64; 2],
+}
+
 impl Workload {
     /// What this recording did.
     pub fn of(recording: &Recording) -> Self {
@@ -97,9 +106,21 @@ impl Workload {
         differ("families", families(&self.families), families(&other.families));
         let seconds = |ms: u64| format!("{} s", ms as f64 / 1e3);
         differ("length of the load", seconds(self.load_ms), seconds(other.load_ms));
-        differ("streams down", self.streams_down.to_string(), other.streams_down.to_string());
-        differ("streams up", self.streams_up.to_string(), other.streams_up.to_string());
+        if let Some(StreamTotals { down, up }) = self.stream_totals(other) {
+            found.push(format!(
+                "bulk streams: {} down and {} up against {} down and {} up; the load differs, so goodput per stream and \
+                 queueing do not compare like for like",
+                down[0], up[0], down[1], up[1]
+            ));
+        }
         found
+    }
+
+    /// Returns the numbers of bulk streams of both where they differ in a direction, as of one family against two.
+    pub fn stream_totals(&self, other: &Self) -> Option<StreamTotals> {
+        let totals =
+            StreamTotals { down: [self.streams_down, other.streams_down], up: [self.streams_up, other.streams_up] };
+        [totals.down, totals.up].iter().any(|[one, other]| one != other).then_some(totals)
     }
 }
 
@@ -143,8 +164,20 @@ mod tests {
     fn what_may_be_meant_is_remarked_upon() {
         let one = workload();
         let other = Workload { families: vec![AddressFamily::Ipv6], load_ms: 12_500, streams_up: 4, ..workload() };
-        let remarks =
-            ["families: ipv4 against ipv6", "length of the load: 60 s against 12.5 s", "streams up: 0 against 4"];
-        assert_eq!(one.remarks(&other), remarks);
+        let remarks = ["families: ipv4 against ipv6", "length of the load: 60 s against 12.5 s"];
+        let found = one.remarks(&other);
+        assert_eq!((&found[..2], found.len()), (&remarks.map(str::to_owned)[..], 3));
+    }
+
+    #[test]
+    fn different_numbers_of_bulk_streams_are_one_remark_and_data() {
+        let one = Workload { streams_down: 4, streams_up: 4, ..workload() };
+        let two = Workload { streams_down: 8, streams_up: 8, ..workload() };
+        assert_eq!(one.stream_totals(&two), Some(StreamTotals { down: [4, 8], up: [4, 8] }));
+        let [remark] = &one.remarks(&two)[..] else { panic!("{:?}", one.remarks(&two)) };
+        assert!(remark.starts_with("bulk streams: 4 down and 4 up against 8 down and 8 up;"), "{remark}");
+        let up = Workload { streams_up: 1, ..one.clone() };
+        assert_eq!(one.stream_totals(&up).map(|totals| totals.up), Some([4, 1]));
+        assert_eq!(one.stream_totals(&one), None);
     }
 }

@@ -1,6 +1,6 @@
 //! A test second by second, as far as it has come: what a screen shows while it runs.
 
-use foldhash::{HashMap, HashMapExt};
+use foldhash::{HashMap, HashMapExt, HashSet};
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{CpuTime, ObservationPoint};
@@ -79,10 +79,10 @@ impl Course {
             rates[index].streams += 1;
             place.insert(flow.id, index);
         }
-        let mut kinds: Vec<(ServiceClass, AddressFamily)> = Vec::new();
+        let mut kinds: Vec<(&str, ServiceClass, AddressFamily)> = Vec::new();
         let mut cell_of = HashMap::new();
         for flow in probes(header) {
-            let kind = (flow.class, flow.family);
+            let kind = (&*flow.flow_type, flow.class, flow.family);
             let index = kinds.iter().position(|found| *found == kind).unwrap_or_else(|| {
                 kinds.push(kind);
                 kinds.len() - 1
@@ -97,7 +97,7 @@ impl Course {
             rates,
             waiting: Waiting::new(header),
             cell_of,
-            cells: kinds.into_iter().map(|(class, family)| DelayCell::new(class, family)).collect(),
+            cells: kinds.into_iter().map(|(_, class, family)| DelayCell::new(class, family)).collect(),
             idle: header.phases.iter().find(|entry| entry.phase == Phase::Idle).map(|entry| entry.window),
             most: usize::try_from(end.saturating_add(AFTER_THE_END).min(MOST_SECONDS)).unwrap_or(0),
             hosts: [Host::default(), Host::default()],
@@ -179,9 +179,10 @@ impl Course {
         (0..full).map(|second| rate(octets(second))).collect()
     }
 
-    /// The probes of each class and family, in the order of the plan.
-    pub fn cells(&self) -> &[DelayCell] {
-        &self.cells
+    /// The probes of each class and family, in the order of the plan: of one kind, by what was sent so far.
+    pub fn cells(&self) -> Vec<&DelayCell> {
+        let shown: HashSet<usize> = self.waiting.shown().filter_map(|flow| self.cell_of.get(&flow).copied()).collect();
+        self.cells.iter().enumerate().filter(|(index, _)| shown.contains(index)).map(|(_, cell)| cell).collect()
     }
 
     /// Share of the latest second that the busiest core of a host was busy, 0 to 1; `None` when it is not known.

@@ -2,18 +2,42 @@
 
 use foldhash::{HashMap, HashMapExt, HashSet};
 use rrul_model::flow::{FlowId, FlowSpec};
+use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{ProbeReceived, Tables};
 use rrul_model::recording::Header;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
-use crate::join::{ICMP_ECHO, SHORTEST_WAITING_TIME, UDP_PROBE};
+use crate::join::SHORTEST_WAITING_TIME;
+use crate::probe_pool::{PROBE_TYPES, ProbeSample, of_one_kind, pooled};
 
-/// The flows whose delay is shown: the UDP probes, or ICMP echo when the plan has none.
+/// The flows of the plan that probe, of every kind and class.
 pub(super) fn probes(header: &Header) -> impl Iterator<Item = &FlowSpec> {
-    let udp = header.flows.iter().any(|flow| flow.flow_type == UDP_PROBE);
-    let chosen = if udp { UDP_PROBE } else { ICMP_ECHO };
-    header.flows.iter().filter(move |flow| flow.flow_type == chosen)
+    header.flows.iter().filter(|flow| PROBE_TYPES.contains(&&*flow.flow_type))
+}
+
+/// A flow that probes.
+#[derive(Debug, Clone)]
+struct Prober {
+    flow: FlowId,
+    flow_type: String,
+    class: ServiceClass,
+    /// Whether any of its probes was sent so far.
+    sent: bool,
+}
+
+impl ProbeSample for Prober {
+    fn flow_type(&self) -> &str {
+        &self.flow_type
+    }
+
+    fn class(&self) -> ServiceClass {
+        self.class
+    }
+
+    fn was_sent(&self) -> bool {
+        self.sent
+    }
 }
 
 /// When a probe was sent.
@@ -48,20 +72,38 @@ pub(super) struct Answer {
 /// Joins replies with the probes that they answer.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
-    flows: HashSet<FlowId>,
+    flows: Vec<Prober>,
     sent: HashMap<(FlowId, u32), Sent>,
 }
 
 impl Waiting {
     /// For the probes of a test.
     pub(super) fn new(header: &Header) -> Self {
-        Self { flows: probes(header).map(|flow| flow.id).collect(), sent: HashMap::new() }
+        let prober = |flow: &FlowSpec| Prober {
+            flow: flow.id,
+            flow_type: flow.flow_type.clone(),
+            class: flow.class,
+            sent: false,
+        };
+        Self { flows: probes(header).map(prober).collect(), sent: HashMap::new() }
+    }
+
+    /// Whether the probes of this flow are pooled into headline figures, by what was sent so far.
+    pub(super) fn is_pooled(&self, flow: FlowId) -> bool {
+        pooled(&self.flows).iter().any(|prober| prober.flow == flow)
+    }
+
+    /// The flows of the kind of probes that is shown, by what was sent so far.
+    pub(super) fn shown(&self) -> impl Iterator<Item = FlowId> {
+        of_one_kind(&self.flows).into_iter().map(|prober| prober.flow)
     }
 
     /// Takes in what the client observed: the probes that it sent, and those of all that have been answered.
     pub(super) fn take_in(&mut self, tables: &Tables) -> (Vec<(FlowId, Sent)>, Vec<Answer>) {
         let mut sent = Vec::new();
-        for row in tables.probe_sent.rows().filter(|row| self.flows.contains(&row.flow)) {
+        for row in tables.probe_sent.rows() {
+            let Some(prober) = self.flows.iter_mut().find(|prober| prober.flow == row.flow) else { continue };
+            prober.sent = true;
             let one = Sent { noted: row.sent, left: row.sent };
             self.sent.insert((row.flow, row.sequence), one);
             sent.push((row.flow, one));
@@ -89,9 +131,10 @@ impl Waiting {
         Some(Answer { flow, sent, received, delay: received.since(sent.left) - held })
     }
 
-    /// Those that still wait.
+    /// Those that still wait, of the flows that are pooled.
     pub(super) fn sent(&self) -> impl Iterator<Item = &Sent> {
-        self.sent.values()
+        let pooled: HashSet<FlowId> = pooled(&self.flows).iter().map(|prober| prober.flow).collect();
+        self.sent.iter().filter(move |((flow, _), _)| pooled.contains(flow)).map(|(_, sent)| sent)
     }
 
     /// Forgets those that were given up before this, and says which.

@@ -11,11 +11,32 @@ use crate::queue_side::{self, Side};
 /// A queue that adds less than this in the middle is none to look for.
 const WORTH_NAMING: Delay = Delay(5_000_000);
 
+/// Where the queue is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BottleneckPlace {
+    /// No queue to speak of.
+    None,
+    /// In the sender.
+    Host,
+    /// On the path, between two hops.
+    Path,
+    /// It cannot be told where.
+    Unknown,
+}
+
+impl BottleneckPlace {
+    /// Returns whether a queue was found and located.
+    pub fn is_known(self) -> bool {
+        matches!(self, Self::Host | Self::Path)
+    }
+}
+
 /// The verdict of one trace on the queue of its direction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bottleneck {
-    /// `none`: no queue to speak of; `host`: in the sender; `path`: between the two hops below; `unknown`.
-    pub place: &'static str,
+    /// Where the queue is; for [`BottleneckPlace::Path`] between the two hops below.
+    pub place: BottleneckPlace,
     /// Median wait on the path in this direction under load, nanoseconds.
     pub queue_ns: Option<i64>,
     /// Median wait in the sender's own queue under load, nanoseconds: hop 0.
@@ -47,7 +68,7 @@ pub(crate) struct Evidence<'a> {
 impl Evidence<'_> {
     pub(crate) fn verdict(&self) -> Bottleneck {
         let mut verdict = Bottleneck {
-            place: "unknown",
+            place: BottleneckPlace::Unknown,
             queue_ns: self.queue.as_ref().ok().map(|queue| queue.0),
             host_queue_ns: self.host_queue.map(|queue| queue.0),
             after_hop: None,
@@ -62,7 +83,7 @@ impl Evidence<'_> {
         let own = self.host_queue.unwrap_or_default();
         // Where the queue on the path is not known it may be the longer one.
         if own >= WORTH_NAMING && self.queue.as_ref().is_ok_and(|on_path| own >= *on_path) {
-            verdict.place = "host";
+            verdict.place = BottleneckPlace::Host;
             verdict.words = format!("{which} queue, {}, in {}", milliseconds(own), self.sender());
             return verdict;
         }
@@ -72,7 +93,7 @@ impl Evidence<'_> {
                 return verdict;
             }
             Ok(queue) if *queue < WORTH_NAMING => {
-                verdict.place = "none";
+                verdict.place = BottleneckPlace::None;
                 verdict.words = format!("no {which} queue to speak of: {}", milliseconds(*queue));
                 return verdict;
             }
@@ -83,7 +104,7 @@ impl Evidence<'_> {
                 verdict.words = format!("{which} queue, {}: cannot tell where, because {reason}", milliseconds(queue));
             }
             Ok((after, before)) => {
-                verdict.place = "path";
+                verdict.place = BottleneckPlace::Path;
                 (verdict.after_hop, verdict.before_hop) = (Some(after), Some(before));
                 verdict.agreeing = queue_side::agreeing(self.sides, (after, before), self.last);
                 verdict.words = format!("{which} queue, {}, {}", milliseconds(queue), self.between(after, before));

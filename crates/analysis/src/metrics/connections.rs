@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::analysis::FlowLabel;
 use crate::join::{SHORTEST_WAITING_TIME, TCP_CONNECT};
 use crate::metric_word::{MetricGroup, MetricWord};
+use crate::probe_pool::HeadlineClasses;
 use crate::statistics::percentile::DelayStatistics;
 
 /// Longer than this a handshake takes only when a SYN or its answer was lost (RFC 6298: first timeout 1 s).
@@ -29,7 +30,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     words: &[
         MetricWord::new(
             "idle, load, after",
-            "[all attempts](#attempts-at-connections) that were begun in that phase, `load` in the [scored window](#scored-window)",
+            "[attempts](#attempts-at-connections) of best effort and expedited forwarding (of every class where neither was made) \
+             that were begun in that phase, `load` in the [scored window](#scored-window)",
             "",
             "spec, Variables Under Test",
         ),
@@ -76,7 +78,7 @@ pub(crate) const ATTEMPTS: MetricGroup = MetricGroup {
 /// The new connections of a test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Connections {
-    /// All of them.
+    /// Those of best effort and expedited forwarding; of every class where neither was made.
     #[serde(flatten)]
     pub pooled: ConnectionPhases,
     /// Those of each class.
@@ -208,7 +210,10 @@ pub(crate) fn connections(recording: &Recording, phases: &[PhaseWindow], end: Te
         }
         flows.push((flow.into(), own));
     }
-    let pooled = by_phase(phases, &flows.iter().flat_map(|(_, rows)| rows));
+    let sent = flows.iter().filter(|(_, rows)| !rows.is_empty());
+    let classes = HeadlineClasses::among(sent.map(|(flow, _)| flow.class));
+    let pooled =
+        by_phase(phases, &flows.iter().filter(|(flow, _)| classes.contains(flow.class)).flat_map(|(_, rows)| rows));
     let class = |class| {
         let of_class = flows.iter().filter(|(flow, _)| flow.class == class).flat_map(|(_, rows)| rows);
         ClassConnections { class, phases: by_phase(phases, &of_class) }

@@ -49,8 +49,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         },
         MetricWord {
             name: "{up,down}.{idle,load,after,all}",
-            about: "[fate](#fate-of-packets-by-direction) of the packets of all UDP probe flows together; `all` is from the \
-                baseline to the end",
+            about: "[fate](#fate-of-packets-by-direction) of the packets of the pooled UDP probe flows together, best effort \
+                and expedited forwarding as of [round-trip delay](#round-trip-delay); `all` is from the baseline to the end",
             unit: "",
             source: "spec, Variables under Test",
         },

@@ -6,7 +6,7 @@ use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{NameLookup, ObservationPoint};
 use rrul_model::phase::PhaseWindow;
 use rrul_model::recording::Recording;
-use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
 use serde::Serialize;
 
 use crate::analysis::FlowLabel;
@@ -27,8 +27,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     words: &[
         MetricWord::new(
             "{groups,flows}[].{unloaded,load,after}",
-            "[look-ups](#look-ups-in-one-phase) that were begun before the load (phases `before` and `idle`), in the scored \
-             window, after the load; `null` without any",
+            "[look-ups](#look-ups-in-one-phase) that were begun before the load (phases `survey` and `idle`), under load (in \
+             phase `web`; where none was, in the scored window), after the load; `null` without any",
             "",
             "spec, Variables Under Test",
         ),
@@ -49,19 +49,20 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 pub(crate) const LOOKUPS: MetricGroup = MetricGroup {
     title: "Look-ups in one phase",
     path: "#lookups",
-    about: "A look-up is given up after 5 s: nothing more is known of its time than that it is longer. Of those that were begun \
-        in the last 5 s before listening ended, all of a flow count when each came to an end of its own, and none \
-        otherwise.",
+    about: "A look-up is given up after 5 s and then unanswered. One whose wait was ended sooner is cut off (censored): \
+        percentiles are of the product-limit estimate (Kaplan and Meier 1958), in which it counts as under way until then.",
     words: &[
         MetricWord::new(
             "time",
             "[statistics](#statistics-of-delays) of the time from the question to the answer, at the client; look-ups that \
-             were not answered, refused or impossible count as infinitely late (`lost`)",
+             were not answered, refused or impossible count as infinitely late (`lost`); those that were cut off are in `n` and not \
+             in `lost`",
             "ns",
             "",
         ),
         MetricWord::new("answered", "with the record, or that there is no such name or record", "count", "RFC 1035"),
         MetricWord::new("unanswered", "given up without an answer", "count", ""),
+        MetricWord::new("cut_short", "still waited for when the wait was ended before 5 s", "count", ""),
         MetricWord::new("refused", "answered with any response code but 0 and 3", "count", "RFC 1035"),
         MetricWord::new(
             "impossible",
@@ -73,7 +74,7 @@ pub(crate) const LOOKUPS: MetricGroup = MetricGroup {
 };
 
 /// Longer than this no look-up is waited for.
-const LONGEST: std::time::Duration = std::time::Duration::from_secs(5);
+const LONGEST: Delay = Delay(5_000_000_000);
 
 /// The look-ups of a test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -157,6 +158,8 @@ pub struct LookupStatistics {
     pub answered: u64,
     /// Given up.
     pub unanswered: u64,
+    /// Still waited for when the wait was ended sooner.
+    pub cut_short: u64,
     /// The resolver cannot or will not.
     pub refused: u64,
     /// Could not be sent.
@@ -168,14 +171,19 @@ impl LookupStatistics {
         let count = |reached: u8| rows.iter().filter(|row| row.reached == reached).count() as u64;
         let answered: Vec<_> =
             rows.iter().filter(|row| row.reached == NameLookup::ANSWERED).map(|row| row.took).collect();
-        let missing = (rows.len() - answered.len()) as u64;
-        let (unanswered, refused) = (count(NameLookup::UNANSWERED), count(NameLookup::REFUSED));
+        let given_up = |row: &&&NameLookup| row.took >= LONGEST;
+        let waited = || rows.iter().filter(|row| row.reached == NameLookup::UNANSWERED);
+        let unanswered = waited().filter(given_up).count() as u64;
+        let cut_off: Vec<Delay> = waited().filter(|row| !given_up(row)).map(|row| row.took).collect();
+        let missing = (rows.len() - answered.len() - cut_off.len()) as u64;
+        let refused = count(NameLookup::REFUSED);
         Some(Self {
             answered: answered.len() as u64,
             unanswered,
+            cut_short: cut_off.len() as u64,
             refused,
             impossible: missing - unanswered - refused,
-            time: DelayStatistics::of(answered, missing)?,
+            time: DelayStatistics::with_cut_off(answered, missing, &cut_off)?,
         })
     }
 }
@@ -195,7 +203,7 @@ impl Own<'_> {
 }
 
 /// The look-ups of the plan's flows of that type; `phases` has the scored window in place of the load.
-pub(crate) fn name_lookups(recording: &Recording, phases: &[PhaseWindow], end: TestTime) -> NameLookups {
+pub(crate) fn name_lookups(recording: &Recording, phases: &[PhaseWindow]) -> NameLookups {
     let mut rows: HashMap<FlowId, Vec<NameLookup>> = HashMap::new();
     for row in recording.tables_of(ObservationPoint::Client).flat_map(|tables| tables.name_lookup.rows()) {
         rows.entry(row.flow).or_default().push(row);
@@ -209,10 +217,6 @@ pub(crate) fn name_lookups(recording: &Recording, phases: &[PhaseWindow], end: T
             let mut own = rows.remove(&spec.id).unwrap_or_default();
             own.sort_by_key(|row| (row.sequence, row.record));
             own.dedup_by_key(|row| (row.sequence, row.record));
-            let late = |row: &NameLookup| row.started + LONGEST > end;
-            if own.iter().any(|row| late(row) && row.reached == NameLookup::UNANSWERED) {
-                own.retain(|row| !late(row));
-            }
             Own { spec, rows: own }
         })
         .collect();

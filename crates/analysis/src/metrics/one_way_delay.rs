@@ -20,6 +20,7 @@ use crate::join::UDP_PROBE;
 use crate::leg::{Journey, Leg};
 use crate::metrics::delay_variation::{DelayVariation, Singleton};
 use crate::metrics::round_trip_delay::Judgement;
+use crate::probe_pool::HeadlineClasses;
 use crate::statistics::percentile::percentiles;
 pub(crate) use words::GROUP;
 
@@ -33,16 +34,16 @@ pub struct OneWayDelay {
     pub clocks: Option<Clocks>,
     /// Whether both directions' queueing adds up to that of the round trip; `None` when queueing is not known.
     pub check: Option<Check>,
-    /// Client to server, all UDP probes together.
+    /// Client to server, the pooled UDP probes together.
     pub up: DirectionDelay,
-    /// Server to client, all UDP probes together.
+    /// Server to client, the pooled UDP probes together.
     pub down: DirectionDelay,
     /// Each UDP probe flow in each direction.
     pub legs: Vec<LegDelay>,
 }
 
 impl OneWayDelay {
-    /// All UDP probes of one direction together.
+    /// The pooled UDP probes of one direction together: best effort and expedited forwarding.
     pub fn direction(&self, direction: Direction) -> &DirectionDelay {
         match direction {
             Direction::Up => &self.up,
@@ -154,8 +155,9 @@ pub(crate) fn one_way_delay(
     let Some(clock) = clock else { return OneWayDelay::default() };
     let probes: Vec<&Leg<'_>> = legs.iter().filter(|leg| leg.flow.flow_type == UDP_PROBE).collect();
     let told: Vec<LegDelay> = probes.iter().map(|leg| leg_delay(leg, clock, judgement, told_until)).collect();
+    let classes = HeadlineClasses::among(told.iter().filter(|leg| !leg.series.is_empty()).map(|leg| leg.flow.class));
     let pooled = ByDirection::each(|direction| {
-        let ours = || told.iter().filter(move |leg| leg.direction == direction);
+        let ours = || told.iter().filter(|leg| leg.direction == direction && classes.contains(leg.flow.class));
         DirectionDelay {
             queueing_delay: judgement.phase_delays(ours().flat_map(|leg| &leg.queueing_series)),
             one_way_delay: judgement.phase_delays(ours().flat_map(|leg| &leg.series)),

@@ -15,6 +15,7 @@ use crate::join::UDP_PROBE;
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::reordering::{Displacement, Reordering};
 use crate::metrics::round_trip_delay::Judgement;
+use crate::probe_pool::HeadlineClasses;
 use crate::statistics::autocorrelation::memory;
 use crate::statistics::block_bootstrap::{BlockBootstrap, ConfidenceInterval, block_length};
 use crate::statistics::loss_runs::{LossRuns, LossRunsSummary};
@@ -110,16 +111,16 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 /// The fate of the packets of some flows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct PacketFates {
-    /// All UDP probe flows together, client to server.
+    /// The pooled UDP probe flows together, client to server.
     pub up: Option<DirectionFate>,
-    /// All UDP probe flows together, server to client.
+    /// The pooled UDP probe flows together, server to client.
     pub down: Option<DirectionFate>,
     /// Each flow of UDP probes and of exchanges over UDP.
     pub flows: Vec<FlowFate>,
 }
 
 impl PacketFates {
-    /// All UDP probe flows together in one direction; `None` when no packet was sent.
+    /// The pooled UDP probe flows together in one direction, best effort and expedited forwarding; `None` when no packet was sent.
     pub fn pooled(&self, direction: Direction) -> Option<&DirectionFate> {
         match direction {
             Direction::Up => self.up.as_ref(),
@@ -289,10 +290,18 @@ fn is_lost(fate: Fate) -> bool {
     matches!(fate, Fate::Lost | Fate::Late)
 }
 
+/// Returns the flows of UDP probes that are pooled: those of the classes of headlines.
+pub(crate) fn pooled_probes<'f, 'a>(attributed: &'f [Attributed<'a>]) -> Vec<&'f Attributed<'a>> {
+    let probes = || attributed.iter().filter(|entry| entry.flow.flow_type == UDP_PROBE);
+    let sent = probes().filter(|entry| Direction::ALL.iter().any(|way| !entry.ways.of(*way).packets.is_empty()));
+    let classes = HeadlineClasses::among(sent.map(|entry| entry.flow.class));
+    probes().filter(|entry| classes.contains(entry.flow.class)).collect()
+}
+
 /// The fate of the packets of these flows, pooled and each.
 pub(crate) fn packet_fates(attributed: &[Attributed<'_>], judgement: &Judgement<'_>, round_trip: Delay) -> PacketFates {
     let of = |flows: &[&Attributed<'_>], direction| direction_fate(flows, direction, judgement, round_trip);
-    let probes: Vec<&Attributed<'_>> = attributed.iter().filter(|entry| entry.flow.flow_type == UDP_PROBE).collect();
+    let probes = pooled_probes(attributed);
     let flow = |entry: &Attributed<'_>| {
         let both = ByDirection::each(|direction| of(&[entry], direction));
         Some(FlowFate { flow: entry.flow.into(), up: both.up?, down: both.down? })

@@ -6,13 +6,13 @@ use rrul_model::time::{TestTime, Window};
 
 use crate::attribution::{Attributed, Fate};
 use crate::by_direction::ByDirection;
-use crate::join::UDP_PROBE;
+use crate::metrics::packet_fate::pooled_probes;
 use crate::metrics::round_trip_delay::Judgement;
 
 /// Of each direction; `None` without UDP probes.
 pub type PacketFateSeries = ByDirection<Option<FateTimes>>;
 
-/// Instants at which packets of one direction left the client, of all UDP probes together, in the order of time.
+/// Instants at which packets of one direction left the client, of the pooled UDP probes together, in the order of time.
 ///
 /// There are as many as [`crate::metrics::packet_fate`] counts over all phases.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,7 +29,7 @@ pub struct FateTimes {
     pub reordered: Option<Vec<TestTime>>,
 }
 
-/// The instants of all UDP probes of each direction, the survey before the baseline left out.
+/// The instants of the pooled UDP probes of each direction, the survey before the baseline left out.
 pub(crate) fn packet_fate_series(attributed: &[Attributed<'_>], judgement: &Judgement<'_>) -> PacketFateSeries {
     let told = || judgement.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
     let (from, to) = (told().map(|window| window.from).min(), told().map(|window| window.to).max());
@@ -38,8 +38,7 @@ pub(crate) fn packet_fate_series(attributed: &[Attributed<'_>], judgement: &Judg
 }
 
 fn of_direction(attributed: &[Attributed<'_>], direction: Direction, window: Window) -> Option<FateTimes> {
-    let flows = attributed.iter().filter(|entry| entry.flow.flow_type == UDP_PROBE);
-    let ways: Vec<_> = flows.map(|entry| entry.ways.of(direction)).collect();
+    let ways: Vec<_> = pooled_probes(attributed).into_iter().map(|entry| entry.ways.of(direction)).collect();
     if ways.is_empty() {
         return None;
     }

@@ -9,22 +9,25 @@ use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::page_load::{Arrival, Load, LoadOutcome, LoadParts};
 use crate::statistics::bootstrap::{interval_of_mean, mean, standard_deviation};
 use crate::statistics::percentile::percentile;
+use crate::statistics::product_limit::{Observed, expected_times, product_limit, quantile};
 
 /// The words for the loads of one condition.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
     title: "Loads of a page",
     path: "#loads",
-    about: "Of the loads that were *begun* idle or under load. A load that was given up at its cap (30 s unless its flow says \
-        otherwise) and one that failed both count as the cap in means, and as infinitely late in percentiles. One that \
-        was cut off by the end of its flow says only that it would have taken longer: it counts with the time that it had \
-        taken when that is above the mean of the others, and is left out when it is not. One whose browser broke is no \
-        fault of the network and is left out. All are counted.",
+    about: "Of the loads that were *begun* idle or under load, complete or not. A load that was given up at its cap (30 s unless \
+        its flow says otherwise) and one that failed both count as the cap in means, and never end in percentiles. One that was \
+        still under way when its flow, the idle line or the load ended is cut off (censored): it would have taken longer. It \
+        counts with the mean of what took longer than it had, by the product-limit estimate (Kaplan and Meier 1958); where \
+        the longest was cut off, the rest is taken to end at the rate at which loads ended once the quickest had, at the cap at \
+        the latest (Epstein and Sobel 1954). Without any load that ended nothing is estimated. A load whose browser broke is no fault of the network \
+        and is left out.",
     words: &[
-        MetricWord::new("n", "loads that count", "count", "spec, Web Component"),
+        MetricWord::new("n", "loads that count: all but broken ones", "count", "spec, Web Component"),
         MetricWord::new("complete, failed, capped", "of those, complete, failed, given up at the cap", "count", ""),
         MetricWord::new(
             "cut_short, broken",
-            "loads cut off by the end of their flow, and loads whose browser broke, whether they count or not",
+            "loads still under way at the end of their flow, of the idle line or of the load; loads whose browser broke",
             "count",
             "",
         ),
@@ -37,16 +40,16 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         ),
         MetricWord::new(
             "samples[].at_ns, samples[].took_ns, samples[].outcome",
-            "every load: when it began in test time, how long it took, and `complete`, `failed`, `capped`, `cut_short` or \
+            "every load: when it began in test time, how long it took or until it was cut off, and `complete`, `failed`, `capped`, `cut_short` or \
              `broken`",
             "ns",
             "spec, Web Component",
         ),
         MetricWord::new(
             "mean_ns, sd_ns",
-            "mean and standard deviation (n - 1) of page load time",
+            "mean and standard deviation (n - 1) of page load time; null when no load ended",
             "ns",
-            "spec, Web Component",
+            "spec, Web Component; Kaplan and Meier 1958",
         ),
         MetricWord::new(
             "mean_ci95_low_ns, mean_ci95_high_ns",
@@ -56,9 +59,10 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         ),
         MetricWord::new(
             "p50_ns, p95_ns",
-            "median and 95th percentile by nearest rank; null when that load never ended well",
+            "median and 95th percentile of the product-limit estimate, by nearest rank where no load was cut off; null when that \
+             load was not seen to be complete",
             "ns",
-            "",
+            "Kaplan and Meier 1958",
         ),
         MetricWord::new(
             "first_byte",
@@ -133,7 +137,7 @@ pub struct LoadStatistics {
     pub failed: u64,
     /// Of those, given up at the cap.
     pub capped: u64,
-    /// Cut off by the end of their flow.
+    /// Still under way at the end of their flow, of the idle line or of the load.
     pub cut_short: u64,
     /// Broken at this host.
     pub broken: u64,
@@ -149,7 +153,7 @@ pub struct LoadStatistics {
     pub mean_ci95_low_ns: Option<i64>,
     /// Upper end.
     pub mean_ci95_high_ns: Option<i64>,
-    /// Median; `None` when it falls on a load that never ended well.
+    /// Median; `None` when it falls on a load that was not seen to be complete.
     pub p50_ns: Option<i64>,
     /// 95th percentile.
     pub p95_ns: Option<i64>,
@@ -183,7 +187,7 @@ pub struct LoadStatistics {
     pub dom_content_loaded: Option<Spread>,
     /// HTTP/3 connections that could not be had.
     pub fallbacks: u64,
-    /// The times that means are of, seconds, failures at their cap.
+    /// The times that means are of, seconds: see [`counted`].
     #[serde(skip)]
     pub counted: Vec<f64>,
     /// Those of complete loads alone, seconds.
@@ -235,32 +239,34 @@ impl Spread {
     }
 }
 
-/// The times that some loads count with, seconds, and how many count as never having ended well.
+/// Returns the times that some loads count with, seconds: outcome, time taken and cap of each. Their mean is that of the
+/// product-limit estimate.
 ///
-/// Failures and loads at their cap count as the cap. A load that was cut off counts with what it had taken when that is
-/// above the mean of all others: then to leave it out would flatter the line.
-pub fn counted(loads: &[(LoadOutcome, Delay, Delay)]) -> (Vec<f64>, u64) {
+/// Failures and loads at their cap count as the cap, loads that were cut off as the mean of what took longer than they had.
+/// Empty when no load ended: of loads that were all cut off nothing can be estimated.
+pub fn counted(loads: &[(LoadOutcome, Delay, Delay)]) -> Vec<f64> {
     let seconds = |delay: Delay| delay.0 as f64 / 1e9;
-    let mut times = Vec::new();
-    let mut never = 0;
+    let (mut taken, mut cut_off) = (Vec::new(), Vec::new());
     for (outcome, took, cap) in loads {
         match outcome {
-            LoadOutcome::Complete => times.push(seconds(*took)),
-            LoadOutcome::Failed | LoadOutcome::Capped => {
-                times.push(seconds((*cap).max(*took)));
-                never += 1;
-            }
-            LoadOutcome::CutShort | LoadOutcome::Broken => {}
+            LoadOutcome::Complete => taken.push(seconds(*took)),
+            LoadOutcome::Failed | LoadOutcome::Capped => taken.push(seconds((*cap).max(*took))),
+            LoadOutcome::CutShort => cut_off.push(seconds(*took)),
+            LoadOutcome::Broken => {}
         }
     }
-    let whole = mean(&times);
-    for (_, took, _) in loads.iter().filter(|(outcome, ..)| *outcome == LoadOutcome::CutShort) {
-        if whole.is_none_or(|mean| seconds(*took) > mean) {
-            times.push(seconds(*took));
-            never += 1;
-        }
+    let limit = loads.iter().map(|(.., cap)| seconds(*cap)).fold(0.0, f64::max);
+    expected_times(&taken, &cut_off, limit).unwrap_or_default()
+}
+
+/// Returns outcome, time and cap of a load in the condition in which it began, which lasts `until`: one that was complete
+/// only later is cut off there.
+pub(crate) fn outcome_within(load: &Load, until: Option<TestTime>) -> (LoadOutcome, Delay, Delay) {
+    let ended = TestTime(load.started.0.saturating_add(load.took.0));
+    match until.filter(|until| load.outcome == LoadOutcome::Complete && ended > *until) {
+        Some(until) => (LoadOutcome::CutShort, until.since(load.started), load.cap),
+        None => (load.outcome, load.took, load.cap),
     }
-    (times, never)
 }
 
 impl LoadStatistics {
@@ -277,23 +283,25 @@ impl LoadStatistics {
         mean(&self.whole).map(|seconds| (seconds * 1e9).round() as i64)
     }
 
-    /// Whether loads that were cut off are among those that count.
-    pub fn counts_cut_short(&self) -> bool {
-        self.n > self.complete + self.failed + self.capped
-    }
-
-    /// Of these loads; `None` of none.
-    pub(crate) fn of(loads: &[&Load]) -> Option<Self> {
+    /// Of these loads, in a condition that lasts `until`; `None` of none.
+    pub(crate) fn of(loads: &[&Load], until: Option<TestTime>) -> Option<Self> {
         if loads.is_empty() {
             return None;
         }
-        let facts: Vec<_> = loads.iter().map(|load| (load.outcome, load.took, load.cap)).collect();
-        let (times, never) = counted(&facts);
-        let count = |outcome| loads.iter().filter(|load| load.outcome == outcome).count() as u64;
+        let facts: Vec<_> = loads.iter().map(|load| outcome_within(load, until)).collect();
+        let times = counted(&facts);
+        let count = |wanted| facts.iter().filter(|(outcome, ..)| *outcome == wanted).count() as u64;
         let nanoseconds = |seconds: Option<f64>| seconds.map(|seconds| (seconds * 1e9).round() as i64);
-        let mut ended: Vec<i64> =
-            loads.iter().filter(|load| load.outcome == LoadOutcome::Complete).map(|load| load.took.0).collect();
-        ended.sort_unstable();
+        let complete = facts.iter().filter(|(outcome, ..)| *outcome == LoadOutcome::Complete);
+        let mut whole: Vec<f64> = complete.map(|(_, took, _)| took.0 as f64 / 1e9).collect();
+        whole.sort_unstable_by(f64::total_cmp);
+        let observed = facts.iter().filter_map(|(outcome, took, _)| match outcome {
+            LoadOutcome::Complete => Some(Observed::Took(took.0 as f64)),
+            LoadOutcome::CutShort => Some(Observed::Longer(took.0 as f64)),
+            LoadOutcome::Failed | LoadOutcome::Capped => Some(Observed::Never),
+            LoadOutcome::Broken => None,
+        });
+        let curve = product_limit(&observed.collect::<Vec<_>>());
         let interval = interval_of_mean(&times);
         let part =
             |part: fn(&LoadParts) -> Option<Delay>| Spread::of(loads.iter().filter_map(|load| part(&load.parts)), 0);
@@ -311,7 +319,7 @@ impl LoadStatistics {
             Spread::of(told.filter(|time| *time != WebObject::NONE), 0)
         };
         Some(Self {
-            n: times.len() as u64,
+            n: facts.len() as u64 - count(LoadOutcome::Broken),
             complete: count(LoadOutcome::Complete),
             failed: count(LoadOutcome::Failed),
             capped: count(LoadOutcome::Capped),
@@ -320,14 +328,19 @@ impl LoadStatistics {
             failed_objects: loads.iter().flat_map(|load| &load.objects).filter(failed).count() as u64,
             samples: loads
                 .iter()
-                .map(|load| LoadSample { at_ns: load.started, took_ns: load.took.0, outcome: load.outcome })
+                .zip(&facts)
+                .map(|(load, (outcome, took, _))| LoadSample {
+                    at_ns: load.started,
+                    took_ns: took.0,
+                    outcome: *outcome,
+                })
                 .collect(),
             mean_ns: nanoseconds(mean(&times)),
             sd_ns: nanoseconds(standard_deviation(&times)),
             mean_ci95_low_ns: nanoseconds(interval.map(|interval| interval.low)),
             mean_ci95_high_ns: nanoseconds(interval.map(|interval| interval.high)),
-            p50_ns: percentile(&ended, never, 500),
-            p95_ns: percentile(&ended, never, 950),
+            p50_ns: quantile(&curve, 500).map(|time| time as i64),
+            p95_ns: quantile(&curve, 950).map(|time| time as i64),
             first_byte: arrival(|parts| parts.first_byte),
             critical: arrival(|parts| parts.critical),
             hero: arrival(|parts| parts.hero),
@@ -344,7 +357,7 @@ impl LoadStatistics {
             dom_content_loaded: timing(|timing| timing.dom_content_loaded),
             fallbacks: loads.iter().map(|load| u64::from(load.fallbacks)).sum(),
             counted: times,
-            whole: ended.iter().map(|took| *took as f64 / 1e9).collect(),
+            whole,
         })
     }
 }

@@ -7,15 +7,16 @@ use rrul_model::flow::{AddressFamily, FlowId, FlowSpec, Parameter};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{BrowserTiming, FlowEvent, FlowEventKind, ObservationPoint, PageLoad, WebObject};
 use rrul_model::page::Page;
-use rrul_model::phase::Phase;
+use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 use serde::Serialize;
 
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::metrics::page_load::{CAP, Load, object_took};
+use crate::metrics::page_load::{CAP, Load, LoadOutcome, object_took};
 use crate::metrics::page_load_statistics::{LoadStatistics, Spread};
+use crate::metrics::unloaded::loaded_phases;
 use crate::statistics::bootstrap::{interval, mean};
 
 /// Flow type of the synthetic page.
@@ -32,8 +33,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     path: "page_loads[]",
     about: "Time to load a page, cold every time, on the idle line and under load (spec, Web Component). One entry for each \
         page, way of loading it, service class and address family: the same page loaded before and under load by two \
-        flows of the plan is one entry. Unloaded are loads begun in the phases before and idle; loaded are those begun in \
-        the [scored window](#scored-window), or where none was, in all of the load phase.",
+        flows of the plan is one entry. Unloaded are loads begun in the phases survey and idle. Loaded are those begun in phase \
+        web; where none was, in the [scored window](#scored-window); where none was either, in all of the load phase.",
     words: &[
         MetricWord::new(
             "type, page, version, class, family",
@@ -52,7 +53,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         ),
         MetricWord::new(
             "whole_load",
-            "no load was begun in the scored window, so those of the whole load phase stand under `loaded`",
+            "no load was begun in phase web or the scored window, so `loaded` is of the whole load phase",
             "",
             "",
         ),
@@ -68,6 +69,13 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
              loads failed on the idle line than came to their end",
             "factor",
             "spec, Web Component",
+        ),
+        MetricWord::new(
+            "slowdown_at_least",
+            "a lower bound where every load under load was cut off: the mean time after which they were, over the idle mean; \
+             null below 1, which would say nothing",
+            "factor",
+            "",
         ),
         MetricWord::new(
             "slowdown_ci95_low, slowdown_ci95_high",
@@ -120,7 +128,9 @@ pub struct PageLoads {
     pub skipped: u64,
     /// Loaded over unloaded mean.
     pub slowdown: Option<f64>,
-    /// Lower end of its 95 % interval.
+    /// A lower bound of the slowdown where every load under load was cut off.
+    pub slowdown_at_least: Option<f64>,
+    /// Lower end of the slowdown's 95 % interval.
     pub slowdown_ci95_low: Option<f64>,
     /// Upper end.
     pub slowdown_ci95_high: Option<f64>,
@@ -142,6 +152,22 @@ impl PageLoads {
     /// The loads begun in this window.
     pub fn begun_within(&self, window: Window) -> Vec<&Load> {
         self.series.iter().filter(|load| window.contains(load.started)).collect()
+    }
+
+    /// The loads begun under load that count: in phase `web`, where none was in the part of `load` that is `scored`, where none
+    /// was either in all of `load`. And whether it is the last.
+    pub fn under_load(&self, phases: &[PhaseWindow], scored: Option<Window>) -> (Vec<&Load>, bool) {
+        let phase = |wanted| phases.iter().find(|entry| entry.phase == wanted).map(|entry| entry.window);
+        let begun = |window: Option<Window>| window.map(|window| self.begun_within(window)).unwrap_or_default();
+        for window in [phase(Phase::Web), scored] {
+            let loads = begun(window);
+            if !loads.is_empty() {
+                return (loads, false);
+            }
+        }
+        let loads = begun(phase(Phase::Load));
+        let whole_load = !loads.is_empty() && scored.is_some();
+        (loads, whole_load)
     }
 }
 
@@ -227,10 +253,9 @@ pub(crate) fn page_loads(recording: &Recording, scored: Option<Window>) -> Vec<P
     let phase = |phase: Phase| recording.phase(phase);
     let idle =
         |at: TestTime| [Phase::Survey, Phase::Idle].into_iter().any(|name| phase(name).is_some_and(|w| w.contains(at)));
-    let load = phase(Phase::Load);
     for page in &mut pages {
         page.series.sort_by_key(|load| load.started);
-        page.tell(idle, load, scored);
+        page.tell(idle, &recording.header.phases, scored);
     }
     pages
 }
@@ -254,6 +279,7 @@ fn empty(flow: &FlowSpec) -> PageLoads {
         whole_load: false,
         skipped: 0,
         slowdown: None,
+        slowdown_at_least: None,
         slowdown_ci95_low: None,
         slowdown_ci95_high: None,
         failures: Vec::new(),
@@ -320,17 +346,12 @@ fn answers<'a>(requests: &(impl Iterator<Item = &'a WebObject> + Clone)) -> Opti
 }
 
 impl PageLoads {
-    fn tell(&mut self, idle: impl Fn(TestTime) -> bool, load: Option<Window>, scored: Option<Window>) {
-        let within = |window: Option<Window>| -> Vec<&Load> {
-            window.map(|window| self.begun_within(window)).unwrap_or_default()
-        };
+    fn tell(&mut self, idle: impl Fn(TestTime) -> bool, phases: &[PhaseWindow], scored: Option<Window>) {
+        let under_load = loaded_phases(phases);
         let unloaded: Vec<&Load> = self.series.iter().filter(|load| idle(load.started)).collect();
-        let (loaded, whole_load) = match within(scored) {
-            begun if begun.is_empty() => (within(load), true),
-            begun => (begun, false),
-        };
-        let whole_load = whole_load && !loaded.is_empty() && scored.is_some();
-        let (unloaded, loaded) = (LoadStatistics::of(&unloaded), LoadStatistics::of(&loaded));
+        let (loaded, whole_load) = self.under_load(phases, scored);
+        let unloaded = LoadStatistics::of(&unloaded, under_load.map(|window| window.from));
+        let loaded = LoadStatistics::of(&loaded, under_load.map(|window| window.to));
         let quiet = unloaded.as_ref().and_then(LoadStatistics::baseline).unwrap_or_default();
         let busy = loaded.as_ref().map_or(&[][..], |loaded| &loaded.counted);
         let factor = |busy: &[f64], quiet: &[f64]| Some(mean(busy)? / mean(quiet).filter(|mean| *mean > 0.0)?);
@@ -338,8 +359,10 @@ impl PageLoads {
         let refreshed = |wanted: &dyn Fn(TestTime) -> bool| {
             answers(&self.series.iter().flat_map(|load| &load.refreshes).filter(|object| wanted(object.wanted)))
         };
-        let under_load = |at: TestTime| scored.or(load).is_some_and(|window| window.contains(at));
-        let refreshes = Refreshes { unloaded: refreshed(&|at| idle(at)), loaded: refreshed(&under_load) };
+        let phase = |wanted| phases.iter().find(|entry| entry.phase == wanted).map(|entry| entry.window);
+        let counted = phase(Phase::Web).or(scored).or_else(|| phase(Phase::Load));
+        let counts = |at: TestTime| counted.is_some_and(|window| window.contains(at));
+        let refreshes = Refreshes { unloaded: refreshed(&|at| idle(at)), loaded: refreshed(&counts) };
         let codes: BTreeSet<u8> =
             self.series.iter().flat_map(|load| &load.objects).map(|object| object.protocol).collect();
         self.protocols = codes.into_iter().filter_map(protocol_name).collect();
@@ -350,6 +373,11 @@ impl PageLoads {
             }
         }
         self.slowdown = factor(busy, quiet);
+        self.slowdown_at_least = loaded.as_ref().filter(|_| busy.is_empty()).and_then(|loaded| {
+            let cut_off = loaded.samples.iter().filter(|load| load.outcome == LoadOutcome::CutShort);
+            let waited: Vec<f64> = cut_off.map(|load| load.took_ns as f64 / 1e9).collect();
+            factor(&waited, quiet).filter(|factor| *factor >= 1.0)
+        });
         self.slowdown_ci95_low = confidence.map(|interval| interval.low);
         self.slowdown_ci95_high = confidence.map(|interval| interval.high);
         (self.unloaded, self.loaded, self.whole_load, self.refreshes) = (unloaded, loaded, whole_load, refreshes);

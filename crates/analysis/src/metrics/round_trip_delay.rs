@@ -20,8 +20,10 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         kernel stamps where the kernel gave them, else stamps that the program took next to the call. A kernel's \
         transmit stamp is taken when the packet goes to the device, so waiting in the sending host's own queue before \
         that is not in the delay. Delay of ICMP echo is received - sent.\n\n\
-        The numbers outside `families` and `flows` pool the packets of *all UDP probe flows*, of every class and family: one sample of \
-        packets, not a mean of percentiles. When no UDP probe was sent at all, they pool ICMP echo.\n\n\
+        The numbers outside `flows` *pool* the packets of the UDP probe flows of best effort and expedited forwarding: one sample \
+        of packets, not a mean of percentiles. Background (CS1, LE) is meant to yield and is under `flows` only; where neither \
+        best effort nor expedited forwarding was probed, every class is pooled. When no UDP probe was sent at all, ICMP \
+        echo is pooled, and in imported files without either the means of exchanges; kinds are never mixed.\n\n\
         Request-response flows never feed these numbers: they ask rarely while replies are slow.",
     words: &[
         MetricWord {

@@ -8,15 +8,16 @@ use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{ObservationPoint, Transfer};
 use rrul_model::phase::{PhaseWindow, reset_at};
 use rrul_model::recording::Recording;
-use rrul_model::time::TestTime;
+use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, ByteCount, Delay};
 use serde::Serialize;
 
 use crate::analysis::FlowLabel;
 use crate::join::SHORT_FLOW;
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::metrics::unloaded::ByLoad;
-use crate::statistics::percentile::{DelayStatistics, percentile};
+use crate::metrics::unloaded::{ByLoad, loaded_phases};
+use crate::statistics::percentile::DelayStatistics;
+use crate::statistics::product_limit::{Observed, product_limit, quantile};
 
 /// The words for these numbers.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -27,8 +28,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     words: &[
         MetricWord::new(
             "{groups,flows}[].{unloaded,load,after}",
-            "[transfers](#transfers-in-one-phase) that were begun before the load (phases `before` and `idle`), in the \
-             scored window, after the load; `null` without any",
+            "[transfers](#transfers-in-one-phase) that were begun before the load (phases `survey` and `idle`), under load (in \
+             phase `web`; where none was, in the scored window), after the load; `null` without any",
             "",
             "spec, Variables Under Test",
         ),
@@ -53,14 +54,15 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 pub(crate) const TRANSFERS: MetricGroup = MetricGroup {
     title: "Transfers in one phase",
     path: "#transfers",
-    about: "A transfer is given up after 30 s, and all that go on when listening ends. Of those that were begun in the last \
-        5 s before that, all of a flow count when each came to an end of its own, and none otherwise.",
+    about: "A transfer is given up after 30 s. One that was still under way when the load or the test ended is cut off \
+        (censored): it would have taken longer. Percentiles are of the product-limit estimate (Kaplan and Meier 1958), in which \
+        it counts as under way until then.",
     words: &[
         MetricWord::new(
             "completion",
             "[statistics](#statistics-of-delays) of the time from `connect` until the client knows that the receiver has \
-             every octet: at the last octet of a download, at the confirmation of an upload. Transfers that were not \
-             completed count as infinitely late (`lost`)",
+             every octet: at the last octet of a download, at the confirmation of an upload. Transfers that failed count as \
+             infinitely late (`lost`); those that were cut off are in `n` and not in `lost`",
             "ns",
             "",
         ),
@@ -79,14 +81,16 @@ pub(crate) const TRANSFERS: MetricGroup = MetricGroup {
         MetricWord::new("retried", "transfers of which a SYN was sent again, by the client's kernel", "count", ""),
         MetricWord::new("unanswered", "given up without a handshake", "count", ""),
         MetricWord::new("broken", "connected, and broken or given up before the last octet", "count", ""),
+        MetricWord::new("cut_short", "still under way at the end of the load or of the test", "count", ""),
         MetricWord::new("refused", "refused: reset, or the server said it takes no more", "count", ""),
         MetricWord::new("impossible", "that the client's host or the network called impossible", "count", ""),
     ],
 };
 
-/// Those that were begun less than this before the end of listening, or of the phase at whose end they are reset, count as a
-/// whole or not at all.
-const LATE: Duration = Duration::from_secs(5);
+/// When a transfer is given up.
+const LONGEST: Delay = Delay(30_000_000_000);
+/// What broke less than this before its flow was stopped was cut off by that.
+const STOPPING: Duration = Duration::from_millis(500);
 
 /// The short flows of a test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -145,6 +149,8 @@ pub struct TransferStatistics {
     pub rate_p50_bps: Option<BitRate>,
     /// The same of the slowest of twenty.
     pub rate_p5_bps: Option<BitRate>,
+    /// Still under way at the end of the load or of the test.
+    pub cut_short: u64,
     /// Of which a SYN was sent again.
     pub retried: u64,
     /// Given up without a handshake.
@@ -158,22 +164,33 @@ pub struct TransferStatistics {
 }
 
 impl TransferStatistics {
-    fn of(rows: &[&Transfer]) -> Option<Self> {
-        let count = |wanted: &dyn Fn(&Transfer) -> bool| rows.iter().filter(|row| wanted(row)).count() as u64;
-        let reached = |how: u8| count(&|row: &Transfer| row.reached == how);
-        let completed = || rows.iter().filter(|row| row.reached == Transfer::COMPLETE);
+    /// Of these transfers, each with the time after which it was cut off.
+    fn of(all: &[&(Transfer, Option<Delay>)]) -> Option<Self> {
+        let whole = || all.iter().filter(|(_, cut_off)| cut_off.is_none()).map(|(row, _)| row);
+        let reached = |how: u8| whole().filter(|row| row.reached == how).count() as u64;
+        let completed = || whole().filter(|row| row.reached == Transfer::COMPLETE);
         let (complete, unanswered) = (reached(Transfer::COMPLETE), reached(Transfer::UNANSWERED));
         let (broken, refused) = (reached(Transfer::CONNECTED), reached(Transfer::REFUSED));
-        let missing = rows.len() as u64 - complete;
+        let missing = whole().count() as u64 - complete;
+        let cut_off: Vec<Delay> = all.iter().filter_map(|(_, cut_off)| *cut_off).collect();
         // Of each transfer its own size: those of one flow are alike, but nothing says so.
-        let mut pace: Vec<_> = completed().map(|row| Pace { took: row.took, octets: row.octets }).collect();
-        pace.sort_unstable_by(|one, other| one.slowness().total_cmp(&other.slowness()));
-        let rate = |per_mille| percentile(&pace, missing, per_mille).and_then(Pace::rate);
+        let pace: Vec<Pace> = completed().map(|row| Pace { took: row.took, octets: row.octets }).collect();
+        let took = pace.iter().map(|pace| Observed::Took(pace.slowness()));
+        let longer = all.iter().filter_map(|(row, cut_off)| {
+            Some(Observed::Longer(Pace { took: (*cut_off)?, octets: row.octets }.slowness()))
+        });
+        let never = std::iter::repeat_n(Observed::Never, usize::try_from(missing).ok()?);
+        let curve = product_limit(&took.chain(longer).chain(never).collect::<Vec<_>>());
+        let rate = |per_mille| {
+            let slowness = quantile(&curve, per_mille)?;
+            pace.iter().find(|pace| pace.slowness().total_cmp(&slowness).is_eq())?.rate()
+        };
         Some(Self {
-            completion: DelayStatistics::of(completed().map(|row| row.took).collect(), missing)?,
+            completion: DelayStatistics::with_cut_off(completed().map(|row| row.took).collect(), missing, &cut_off)?,
             rate_p50_bps: rate(500),
             rate_p5_bps: rate(950),
-            retried: count(&|row| row.syn_retransmits > 0),
+            cut_short: cut_off.len() as u64,
+            retried: all.iter().filter(|(row, _)| row.syn_retransmits > 0).count() as u64,
             unanswered,
             broken,
             refused,
@@ -200,30 +217,44 @@ impl Pace {
     }
 }
 
+/// Returns after how long a transfer was cut off: by the end of the load if it began under load, else when its flow was stopped.
+/// `None` when it came to an end of its own before.
+fn cut_off(row: &Transfer, under_load: Option<Window>, stopped: TestTime) -> Option<Delay> {
+    let ended = row.started + Duration::from_nanos(row.took.0.max(0).cast_unsigned());
+    let until = under_load.filter(|load| load.contains(row.started)).map(|load| load.to);
+    let outlasts = |until: TestTime| ended > until;
+    let given_up = row.took >= LONGEST;
+    let cut = match row.reached {
+        Transfer::COMPLETE => until.is_some_and(outlasts),
+        Transfer::UNANSWERED => !given_up,
+        Transfer::CONNECTED => !given_up && (until.is_some_and(outlasts) || outlasts(stopped - STOPPING)),
+        _ => false,
+    };
+    cut.then(|| until.map_or(row.took, |until| row.took.min(until.since(row.started))))
+}
+
 /// The transfers of the plan's flows of that type; `phases` has the scored window in place of the load.
 pub(crate) fn short_flows(recording: &Recording, phases: &[PhaseWindow], end: TestTime) -> ShortFlows {
     let mut rows: HashMap<FlowId, Vec<Transfer>> = HashMap::new();
     for row in recording.tables_of(ObservationPoint::Client).flat_map(|tables| tables.transfer.rows()) {
         rows.entry(row.flow).or_default().push(row);
     }
-    let own = |spec: &FlowSpec| {
+    let header = &recording.header;
+    let under_load = loaded_phases(&header.phases);
+    let own = |spec: &FlowSpec| -> Vec<(Transfer, Option<Delay>)> {
         let mut own = rows.get(&spec.id).cloned().unwrap_or_default();
         own.sort_by_key(|row| row.sequence);
         own.dedup_by_key(|row| row.sequence);
-        let end = end.min(reset_at(&recording.header.phases, spec.window));
-        let late = |row: &Transfer| row.started + LATE > end;
-        let cut = |row: &Transfer| [Transfer::UNANSWERED, Transfer::CONNECTED].contains(&row.reached);
-        if own.iter().any(|row| late(row) && cut(row)) {
-            own.retain(|row| !late(row));
-        }
-        own
+        let stopped = end.min(reset_at(&header.phases, spec.window));
+        own.into_iter().map(|row| (row, cut_off(&row, under_load, stopped))).collect()
     };
-    let specs = || recording.header.flows.iter().filter(|flow| flow.flow_type == SHORT_FLOW);
-    let flows: Vec<(&FlowSpec, Vec<Transfer>)> = specs().map(|spec| (spec, own(spec))).collect();
-    let by_load = |rows: &[&Transfer]| ByLoad::of(phases, rows, |row| row.started, TransferStatistics::of);
+    let specs = || header.flows.iter().filter(|flow| flow.flow_type == SHORT_FLOW);
+    let flows: Vec<(&FlowSpec, Vec<(Transfer, Option<Delay>)>)> = specs().map(|spec| (spec, own(spec))).collect();
+    let by_load =
+        |rows: &[&(Transfer, Option<Delay>)]| ByLoad::of(phases, rows, |(row, _)| row.started, TransferStatistics::of);
     let ratio = |transfers: &ByLoad<TransferStatistics>| transfers.ratio(|statistics| statistics.completion.p50);
     let mut found = ShortFlows::default();
-    let mut kinds: Vec<(TransferKind, Vec<&Transfer>)> = Vec::new();
+    let mut kinds: Vec<(TransferKind, Vec<&(Transfer, Option<Delay>)>)> = Vec::new();
     for (spec, rows) in &flows {
         let transfers = by_load(&rows.iter().collect::<Vec<_>>());
         let loaded_over_unloaded = ratio(&transfers);

@@ -59,6 +59,12 @@ pub(crate) const PHASES: MetricGroup = MetricGroup {
             "spec, Test Flow",
         ),
         MetricWord::new("unscored", "the same of what was sent in the load phase outside of that window", "", ""),
+        MetricWord::new(
+            "web",
+            "the same of phase `web`, in which pages, short flows and look-ups join the load; not scored",
+            "",
+            "",
+        ),
         MetricWord::new("induced_p50_ns", "loaded median less idle median: what the load adds", "ns", ""),
         MetricWord::new("induced_p95_ns", "loaded 95th percentile less idle median", "ns", ""),
     ],

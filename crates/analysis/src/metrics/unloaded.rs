@@ -1,7 +1,7 @@
 //! What is done idle and again under load, on the same schedule: page loads, look-ups, short flows.
 
 use rrul_model::phase::{Phase, PhaseWindow};
-use rrul_model::time::TestTime;
+use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 use serde::Serialize;
 
@@ -12,10 +12,16 @@ use serde::Serialize;
 pub struct ByLoad<T> {
     /// In the phases `survey` and `idle`.
     pub unloaded: Option<T>,
-    /// Under load: in the phases `load` and `web`.
+    /// Under load: in phase `web`, or where nothing began in it in the scored part of `load`.
     pub load: Option<T>,
     /// After the load.
     pub after: Option<T>,
+}
+
+/// From the first to the last instant of load, the phases `load` and `web` together; `None` when nothing was loaded.
+pub(crate) fn loaded_phases(phases: &[PhaseWindow]) -> Option<Window> {
+    let loaded = || phases.iter().filter(|entry| entry.phase.is_loaded()).map(|entry| entry.window);
+    Some(Window { from: loaded().map(|window| window.from).min()?, to: loaded().map(|window| window.to).max()? })
 }
 
 impl<T> ByLoad<T> {
@@ -37,7 +43,7 @@ impl<T> ByLoad<T> {
         };
         Self {
             unloaded: within(&[Phase::Survey, Phase::Idle]),
-            load: within(&[Phase::Load, Phase::Web]),
+            load: within(&[Phase::Web]).or_else(|| within(&[Phase::Load])),
             after: within(&[Phase::After]),
         }
     }

@@ -21,6 +21,7 @@
 
 use rrul_model::observation::WebObject;
 use rrul_model::page::{HttpVersion, Page};
+use rrul_model::phase::Phase;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 use serde::Serialize;
@@ -150,7 +151,10 @@ pub(crate) fn of(analysis: &Analysis) -> Option<Responsiveness> {
     let pages = analysis.page_loads.iter().filter(|page| !page.in_browser() && counts(page.class));
     let loads = pages.filter(|page| speaks_tls(page)).flat_map(|page| &page.series);
     let objects = loads.flat_map(|load| load.objects.iter().map(move |object| (load.outcome, object)));
-    let within = objects.filter(|(_, object)| load.contains(object.wanted));
+    // Pages join the load in phase web.
+    let web = analysis.phases.iter().find(|entry| entry.phase == Phase::Web).map(|entry| entry.window);
+    let loaded = |at| load.contains(at) || web.is_some_and(|web| web.contains(at));
+    let within = objects.filter(|(_, object)| loaded(object.wanted));
     let tls_f: Vec<f64> = within.filter_map(|(outcome, object)| handshake(outcome, object)).collect();
     Responsiveness::new(&tcp_f, &tls_f, &http_f, &http_l)
 }

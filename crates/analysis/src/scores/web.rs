@@ -5,8 +5,13 @@
 //! is the mean of the share that each keeps; background (CS1, LE) is meant to wait and is not among them. Synthetic pages
 //! count; those of a browser count where there are no others. Missing when no page was loaded in one of the conditions.
 //!
-//! U is of complete loads alone, L of all, failures at their cap: what fails on the idle line as well says nothing of the load,
-//! and would make it look good. A page of which more loads failed than came to their end on the idle line is not scored.
+//! U is of complete loads alone, L of all loads begun under load, failures at their cap, loads that were cut off by the
+//! product-limit estimate: what fails on the idle line as well says nothing of the load, and would make it look good. A page of
+//! which more loads failed than came to their end on the idle line is not scored.
+//!
+//! The score is an estimate and never only a bound. It is missing when no page load was complete under load, and when of one
+//! of the pages every load was cut off after at least the idle mean: then only an upper bound is known. A page whose loads were
+//! all cut off sooner says nothing and is left out.
 
 use rrul_model::flow::AddressFamily;
 use rrul_model::marking::ServiceClass;
@@ -32,8 +37,8 @@ pub const WORD: ScoreWord = ScoreWord {
 pub(crate) const GROUP: MetricGroup = MetricGroup {
     title: "Web score",
     path: "scores.web",
-    about: "The specification's main score. Null without pages on the idle line and under load, and where most \
-        loads failed on the idle line already: `web_missing` says so.",
+    about: "The specification's main score. Null without pages on the idle line and under load, where most loads failed on the \
+        idle line already, and without a complete load under load: `web_missing` says so.",
     words: &[
         MetricWord::new(
             "score",
@@ -50,7 +55,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         ),
         MetricWord::new(
             "of_medians",
-            "the same of median page load times; null when a median falls on a load that never ended well",
+            "the same of median page load times; null when a median falls on a load that was not seen to be complete",
             "0 to 100",
             "",
         ),
@@ -61,12 +66,12 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             "",
         ),
         MetricWord::new(
-            "at_most",
-            "loads that were cut off by the end of their flow count with what they had taken: had they had the time, the score \
-             would be lower",
-            "",
-            "",
+            "cut_short",
+            "loads under load that were cut off; they count by the product-limit estimate",
+            "count",
+            "Kaplan and Meier 1958",
         ),
+        MetricWord::new("at_most", "always false: a score is no upper bound. For that see `web_at_most`", "", ""),
         MetricWord::new("pages[].page, pages[].class, pages[].family", "what it is the mean over", "", ""),
         MetricWord::new("pages[].score", "the score of that page alone", "0 to 100", ""),
         MetricWord::new(
@@ -91,7 +96,9 @@ pub struct WebScore {
     pub of_medians: Option<u8>,
     /// Loads that never ended well.
     pub failures: u64,
-    /// Whether it would be lower, had loads that were cut off had the time.
+    /// Loads under load that were cut off.
+    pub cut_short: u64,
+    /// Always false, for readers of the form: an upper bound is no score.
     pub at_most: bool,
     /// What it is the mean over.
     pub pages: Vec<PageScore>,
@@ -149,7 +156,7 @@ struct Scored<'a> {
 }
 
 impl<'a> Scored<'a> {
-    /// Of a page, or why it has no score.
+    /// Of a page, or why nothing of it can be scored.
     fn of(page: &'a PageLoads) -> Result<Self, String> {
         let begun = |statistics: &'a Option<LoadStatistics>| statistics.as_ref().filter(|loads| loads.n > 0);
         let idle = begun(&page.unloaded).ok_or("no load of it on the idle line")?;
@@ -158,11 +165,30 @@ impl<'a> Scored<'a> {
             0 => "no load of it on the idle line came to its end".to_owned(),
             failed => format!("{failed} of {} loads on the idle line failed or were given up", failed + idle.complete),
         })?;
+        if busy.counted.is_empty() && page.slowdown_at_least.is_none() {
+            return Err("its loads under load were cut off before the idle mean had passed".to_owned());
+        }
         Ok(Self { page, quiet, idle, busy })
     }
 
+    /// Every page of which anything is known.
+    fn all(analysis: &'a Analysis) -> Vec<Self> {
+        scored_pages(analysis).into_iter().filter_map(|page| Self::of(page).ok()).collect()
+    }
+
+    /// Whether all that is known of it is a bound.
+    fn is_only_bounded(&self) -> bool {
+        self.busy.counted.is_empty()
+    }
+
+    /// The share of its speed that it keeps; `None` where that is only bounded.
     fn kept(&self) -> Option<f64> {
         kept(mean(self.quiet)?, mean(&self.busy.counted)?)
+    }
+
+    /// The share that it keeps at most.
+    fn kept_at_most(&self) -> Option<f64> {
+        self.kept().or_else(|| kept(1.0, self.page.slowdown_at_least?))
     }
 
     fn kept_of_medians(&self) -> Option<f64> {
@@ -183,19 +209,40 @@ impl<'a> Scored<'a> {
     }
 }
 
+/// Whether these pages give a score: a load was complete under load, and of none only a bound is known.
+fn are_scored(pages: &[Scored<'_>]) -> bool {
+    pages.iter().any(|page| page.busy.complete > 0) && !pages.iter().any(Scored::is_only_bounded)
+}
+
 /// The pages that should be scored and are not, each with the reason.
 pub(crate) fn missing(analysis: &Analysis) -> Vec<String> {
+    let withheld = !are_scored(&Scored::all(analysis));
     let reason = |page: &PageLoads| {
-        let reason = Scored::of(page).err()?;
+        let reason = match Scored::of(page) {
+            Err(reason) => reason,
+            Ok(scored) if withheld && scored.busy.complete == 0 => {
+                format!("none of {} loads under load was complete", scored.busy.n)
+            }
+            Ok(_) => return None,
+        };
         Some(format!("{}, {}, {}: {reason}", page.page, page.class, page.family))
     };
     scored_pages(analysis).into_iter().filter_map(reason).collect()
 }
 
+/// The highest score that the loads allow, where there is no score; `None` where they allow any.
+pub(crate) fn at_most(analysis: &Analysis) -> Option<u8> {
+    let pages = Scored::all(analysis);
+    let shares: Vec<f64> = pages.iter().filter_map(Scored::kept_at_most).collect();
+    let highest = mean(&shares).filter(|_| !are_scored(&pages))?;
+    Some((100.0 * highest).ceil().min(100.0) as u8).filter(|highest| *highest < 100)
+}
+
 /// From an analysis.
 pub(crate) fn of(analysis: &Analysis) -> Option<WebScore> {
-    let pages: Vec<Scored> = scored_pages(analysis).into_iter().filter_map(|page| Scored::of(page).ok()).collect();
-    let kept_of_all = mean(&pages.iter().filter_map(Scored::kept).collect::<Vec<_>>())?;
+    let pages = Scored::all(analysis);
+    let kept_of_all =
+        mean(&pages.iter().filter_map(Scored::kept).collect::<Vec<_>>()).filter(|_| are_scored(&pages))?;
     let samples: Vec<&[f64]> = pages.iter().flat_map(|page| [page.quiet, &*page.busy.counted]).collect();
     let confidence = interval(&samples, |drawn| {
         let shares: Vec<f64> =
@@ -210,7 +257,8 @@ pub(crate) fn of(analysis: &Analysis) -> Option<WebScore> {
         ci95_high: confidence.map(|interval| 100.0 * interval.high),
         of_medians: medians.and_then(|medians| mean(&medians)).map(score),
         failures: pages.iter().map(|page| failures(page.idle) + failures(page.busy)).sum(),
-        at_most: pages.iter().any(|page| page.busy.counts_cut_short()),
+        cut_short: pages.iter().map(|page| page.busy.cut_short).sum(),
+        at_most: false,
         pages: pages.iter().filter_map(Scored::told).collect(),
         kept: kept_of_all,
     })

@@ -14,5 +14,6 @@ pub(crate) mod mann_whitney;
 pub(crate) mod median;
 pub mod median_interval;
 pub mod percentile;
+pub mod product_limit;
 pub(crate) mod proportion;
 pub(crate) mod time_bins;

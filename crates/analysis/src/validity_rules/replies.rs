@@ -1,14 +1,16 @@
 //! Some test packet was answered, in every family.
 
 use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::observation::FlowEventKind;
 
 use crate::analysis::FlowLabel;
 use crate::join::UDP_PROBE;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule};
 
-/// What the reason of a flow says whose greeting over UDP was not answered.
-const UNHEARD: &str = "no answer over UDP";
+/// How recordings of format 1, which have no event of their own for it, begin the reason of a flow whose greeting over UDP was
+/// not answered.
+const UNANSWERED_IN_FORMAT_1: &str = "no answer over UDP";
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[NO_REPLIES, UDP_BLOCKED], judge };
@@ -66,9 +68,12 @@ fn is_silent(evidence: &Evidence<'_>, family: AddressFamily) -> Option<bool> {
     let flows: Vec<_> = evidence.analysis.delay_flows.iter().filter(|entry| ours(&entry.flow)).collect();
     let sent: u64 = flows.iter().map(|entry| entry.loss.sent).sum();
     let lost: u64 = flows.iter().map(|entry| entry.loss.lost).sum();
-    let failed = evidence.analysis.failed_flows.iter().filter(|failed| ours(&failed.flow));
-    let unheard = failed.filter(|failed| failed.reason.contains(UNHEARD)).count();
-    (sent > 0 || unheard > 0).then_some(sent == lost)
+    let unanswered = evidence.recording.events().any(|(_, event)| {
+        let old = event.event == FlowEventKind::Failed && event.detail.starts_with(UNANSWERED_IN_FORMAT_1);
+        let flow = (event.event == FlowEventKind::Unanswered || old).then(|| evidence.recording.flow(event.flow));
+        flow.flatten().is_some_and(|flow| flow.flow_type == UDP_PROBE && flow.family == family)
+    });
+    (sent > 0 || unanswered).then_some(sent == lost)
 }
 
 fn blocked(severity: Severity, how: &str) -> Reason {

@@ -10,7 +10,7 @@ use rrul_model::observation::{
     CpuTime, FlowEvent, FlowEventKind, Observation, ObservationPoint, OctetsReceived, ProbeReceived, ProbeSent, Tables,
     TcpInfo,
 };
-use rrul_model::phase::Phase;
+use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::plan::{PhaseLength, TestPlan};
 use rrul_model::recording::{Clocks, End, FORMAT, Frame, Header, Recording};
 use rrul_model::time::{TestTime, Window};
@@ -75,6 +75,20 @@ impl Scenario {
         scenario.processor(Client, |_| (10, 0));
         scenario.processor(Server, |_| (10, 0));
         scenario
+    }
+
+    /// Gives the last 8 of 13 s of load to phase `web`.
+    pub(crate) fn web_phase(&mut self) {
+        let phase = |phase, from: i64, to: i64| PhaseWindow {
+            phase,
+            window: Window { from: TestTime(from * SECOND), to: TestTime(to * SECOND) },
+        };
+        self.recording.header.phases = vec![
+            phase(Phase::Idle, 0, 5),
+            phase(Phase::Load, 5, 10),
+            phase(Phase::Web, 10, 18),
+            phase(Phase::After, 18, 20),
+        ];
     }
 
     /// A probe flow and one stream each way over a line of 20 Mbit/s down and 8 Mbit/s up, 20 ms away.

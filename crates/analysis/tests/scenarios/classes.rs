@@ -14,7 +14,7 @@ use crate::builder::{CLOCK_OFFSET, Client, HELD, MS, SECOND, Scenario, Server};
 const BASE: i64 = 10 * MS;
 
 /// How long a packet sent at a time waits in a queue; `None` when it is lost.
-type Wait<'a> = &'a dyn Fn(i64) -> Option<i64>;
+pub(crate) type Wait<'a> = &'a dyn Fn(i64) -> Option<i64>;
 
 /// A wait around this many milliseconds while the load runs, which saws and flickers; nothing else.
 fn queue(milliseconds: i64) -> impl Fn(i64) -> Option<i64> {
@@ -29,7 +29,13 @@ fn queue(milliseconds: i64) -> impl Fn(i64) -> Option<i64> {
 }
 
 /// A flow of probes, one packet each 20 ms.
-fn probes(scenario: &mut Scenario, class: ServiceClass, family: AddressFamily, up: Wait<'_>, down: Wait<'_>) {
+pub(crate) fn probes(
+    scenario: &mut Scenario,
+    class: ServiceClass,
+    family: AddressFamily,
+    up: Wait<'_>,
+    down: Wait<'_>,
+) {
     let flow = scenario.udp_probe(family);
     scenario.recording.header.flows.last_mut().unwrap().class = class;
     let octet = class.octet();

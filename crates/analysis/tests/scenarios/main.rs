@@ -12,6 +12,7 @@ mod delay;
 mod digest;
 mod estimated_octets;
 mod goodput;
+mod headlines;
 mod hosts;
 mod icmp_messages;
 mod live;

@@ -116,7 +116,7 @@ fn resolvers_and_names_are_kept_apart() {
 }
 
 #[test]
-fn look_ups_that_were_still_waited_for_at_the_end_leave_no_bias() {
+fn look_ups_that_were_still_waited_for_at_the_end_are_cut_off_and_leave_no_bias() {
     let mut scenario = Scenario::new();
     scenario.recording.end =
         Some(End { at: TestTime(12 * SECOND), partial: Some("stopped".to_owned()), ..End::default() });
@@ -126,8 +126,37 @@ fn look_ups_that_were_still_waited_for_at_the_end_leave_no_bias() {
         _ => (NameLookup::ANSWERED, 20 * MS),
     });
     let load = scenario.analyze().name_lookups.groups[0].times.load.unwrap();
-    // From 5 s to 7 s.
-    assert_eq!((load.time.n, load.time.lost), (20, 0));
+    // From 5 s to 15 s, those from 11 s on cut off. Ten of them had waited longer than any answer took.
+    assert_eq!((load.time.n, load.time.lost, load.cut_short, load.answered), (100, 0, 40, 60));
+    assert_eq!((load.unanswered, load.time.p50, load.time.p95), (0, ms(20), None));
+}
+
+#[test]
+fn short_flows_are_scored_over_all_that_began_in_phase_web() {
+    let mut scenario = Scenario::new();
+    scenario.web_phase();
+    let window = Window { from: TestTime(5 * SECOND), to: TestTime(18 * SECOND) };
+    let flow = short_flow(&mut scenario, window, Direction::Up, "10kB");
+    // In phase load they would be quick. In the last 2 s of the load they are still under way when it ends: stopped there, or
+    // complete when nothing loads the line any more.
+    transfers(&mut scenario, flow, 10_000, |at| match at {
+        at if at < 10 * SECOND => (Transfer::COMPLETE, 10 * MS),
+        at if at < 16 * SECOND => (Transfer::COMPLETE, SECOND),
+        at if at < 17 * SECOND => (Transfer::CONNECTED, 18 * SECOND - at + MS),
+        at => (Transfer::COMPLETE, 18 * SECOND - at + 100 * MS),
+    });
+    let found = scenario.analyze().short_flows.groups[0].transfers.load.unwrap();
+    assert_eq!((found.completion.n, found.completion.lost, found.cut_short, found.broken), (80, 0, 20, 0));
+    assert_eq!((found.completion.min, found.completion.p50), (ms(1000), ms(1000)));
+    assert_eq!(found.rate_p50_bps, Some(BitRate(80_000)));
+    // One that broke before the load ended is a failure all the same.
+    let flow = short_flow(&mut scenario, window, Direction::Down, "10kB");
+    transfers(&mut scenario, flow, 10_000, |at| {
+        if at < 14 * SECOND { (Transfer::CONNECTED, SECOND) } else { (Transfer::COMPLETE, SECOND) }
+    });
+    let found = scenario.analyze().short_flows.groups[1].transfers.load.unwrap();
+    assert_eq!((found.completion.n, found.completion.lost, found.broken), (80, 40, 40));
+    assert_eq!(found.cut_short, 9, "begun in the last second");
 }
 
 #[test]

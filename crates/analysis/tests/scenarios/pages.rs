@@ -1,5 +1,6 @@
 //! Pages whose every object's times are known, and what the analysis and the web score make of them.
 
+use proptest::prelude::*;
 use rrul_analysis::metrics::page_load::LoadOutcome;
 use rrul_analysis::metrics::page_loads::PageLoads;
 use rrul_model::flow::{AddressFamily, Component, FlowId, Parameter};
@@ -113,8 +114,9 @@ fn loads_that_fail_count_as_their_cap_and_those_of_a_broken_browser_not_at_all()
     let busy = analysis.page_loads[0].loaded.as_ref().unwrap();
     assert_eq!((busy.n, busy.complete, busy.failed, busy.capped, busy.broken), (2, 0, 1, 1, 1));
     assert_eq!((busy.mean_ns, busy.p50_ns), (Some(30 * SECOND), None));
-    let web = analysis.scores.web.as_ref().unwrap();
-    assert_eq!((web.score, web.of_medians, web.failures), (3, None, 2));
+    // Without a complete load there is no score, only what it would be at most: 1 s over 30 s.
+    assert_eq!((&analysis.scores.web, analysis.scores.web_at_most), (&None, Some(4)));
+    assert_eq!(analysis.scores.web_missing, ["rrul2025, BE, ipv4: none of 2 loads under load was complete"]);
     assert_eq!(analysis.scores.in_words.unwrap(), "While the line is full, no page loads to its end.");
 }
 
@@ -155,7 +157,7 @@ fn a_page_that_never_loads_has_no_score_and_the_reason_is_said() {
 }
 
 #[test]
-fn a_load_that_was_cut_off_counts_only_when_leaving_it_out_would_flatter() {
+fn a_load_that_was_cut_off_counts_by_the_product_limit_estimate() {
     let outcome = |took: i64| {
         let mut scenario = Scenario::new();
         let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
@@ -167,15 +169,130 @@ fn a_load_that_was_cut_off_counts_only_when_leaving_it_out_would_flatter() {
         assert_eq!((busy.complete, busy.capped, busy.cut_short), (3, 0, 1));
         (busy.n, busy.mean_ns)
     };
-    assert_eq!(outcome(1900 * MS), (3, Some(2 * SECOND)), "it would have taken longer, which says nothing");
-    assert_eq!(outcome(6 * SECOND), (4, Some(3 * SECOND)), "it took longer than the mean already");
+    // Masses 1/4 at 1 s, 3/8 at 2 and 3 s.
+    assert_eq!(outcome(1900 * MS), (4, Some(2125 * MS)), "it would have taken as long as those that took longer");
+    assert_eq!(outcome(100 * MS), (4, Some(2 * SECOND)), "it says nothing");
+    // Beyond the longest the rest ends at a constant rate.
+    let beyond = outcome(6 * SECOND).1.unwrap();
+    assert!((3 * SECOND..5 * SECOND).contains(&beyond), "{beyond}");
+}
+
+#[test]
+fn loads_that_were_all_cut_off_give_a_bound_or_nothing_and_never_a_score() {
+    let scores = |cut_off: &[i64]| {
+        let mut scenario = Scenario::new();
+        let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+        scenario.loads(flow, 0, SECOND, &[1000]);
+        for (load, took) in (1..).zip(cut_off) {
+            scenario.load(flow, load, 8 * SECOND, *took, PageLoad::CUT);
+        }
+        let probe = scenario.udp_probe(AddressFamily::Ipv4);
+        scenario.probes(probe, |_| Some(20 * MS));
+        scenario.analyze().scores
+    };
+    let bounded = scores(&[6 * SECOND]);
+    assert_eq!((&bounded.web, bounded.web_at_most), (&None, Some(17)));
+    assert!(bounded.in_words.unwrap().contains("pages take over 6.0 times as long"));
+    assert_eq!(bounded.web_missing, ["rrul2025, BE, ipv4: none of 1 loads under load was complete"]);
+    assert!(bounded.composite.unwrap().missing.contains(&"web"));
+    // A tenth of the idle mean: nothing is known, and nothing is praised.
+    let nothing = scores(&[100 * MS]);
+    assert_eq!((&nothing.web, nothing.web_at_most), (&None, None));
+    assert!(!nothing.in_words.unwrap().contains("page"));
+    assert!(nothing.web_missing[0].contains("cut off before the idle mean"), "{:?}", nothing.web_missing);
+    let small = scores(&[1100 * MS]);
+    assert_eq!((&small.web, small.web_at_most), (&None, Some(91)));
+    assert!(!small.in_words.unwrap().contains("page"), "a lower bound of 1.1 is no praise");
+}
+
+#[test]
+fn a_page_with_only_a_bound_withholds_the_score_of_the_others() {
     let mut scenario = Scenario::new();
-    let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
-    scenario.loads(flow, 0, SECOND, &[1000]);
-    scenario.load(flow, 1, 8 * SECOND, 6 * SECOND, PageLoad::CUT);
+    for (family, outcome) in [(AddressFamily::Ipv4, PageLoad::COMPLETE), (AddressFamily::Ipv6, PageLoad::CUT)] {
+        let flow = scenario.page(ServiceClass::BE, family);
+        scenario.load(flow, 0, SECOND, SECOND, PageLoad::COMPLETE);
+        let took = if outcome == PageLoad::CUT { 5 * SECOND } else { SECOND };
+        scenario.load(flow, 1, 8 * SECOND, took, outcome);
+    }
     let scores = scenario.analyze().scores;
-    assert!(scores.web.as_ref().is_some_and(|web| web.score == 17 && web.at_most));
-    assert_eq!(scores.in_words.unwrap(), "While the line is full, pages take over 6.0 times as long.");
+    // The mean of 1 and at most a fifth.
+    assert_eq!((&scores.web, scores.web_at_most), (&None, Some(60)));
+    assert_eq!(scores.web_missing, ["rrul2025, BE, ipv6: none of 1 loads under load was complete"]);
+}
+
+#[test]
+fn pages_are_scored_over_the_loads_that_began_in_phase_web() {
+    let mut scenario = Scenario::new();
+    scenario.web_phase();
+    let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+    scenario.load(flow, 0, SECOND, SECOND, PageLoad::COMPLETE);
+    // In phase load, not scored; in phase web, scored; begun in web and complete when the load is over: cut off after 2 s.
+    scenario.load(flow, 1, 6 * SECOND, SECOND, PageLoad::COMPLETE);
+    scenario.load(flow, 2, 11 * SECOND, 4 * SECOND, PageLoad::COMPLETE);
+    scenario.load(flow, 3, 16 * SECOND, 3 * SECOND, PageLoad::COMPLETE);
+    let analysis = scenario.analyze();
+    let busy = analysis.page_loads[0].loaded.as_ref().unwrap();
+    assert_eq!((busy.n, busy.complete, busy.cut_short, busy.mean_ns), (2, 1, 1, Some(4 * SECOND)));
+    assert_eq!(busy.samples[1].took_ns, 2 * SECOND);
+    let web = analysis.scores.web.unwrap();
+    assert_eq!((web.score, web.cut_short, web.at_most), (25, 1, false));
+    assert!(!analysis.page_loads[0].whole_load);
+}
+
+/// What a link does to pages: idle seconds of one, how many times as long it takes under load, factors of single loads, when
+/// the test is stopped, and how long the pause between loads is.
+fn link() -> impl Strategy<Value = (f64, f64, Vec<f64>, f64, f64)> {
+    (0.05..1.2_f64, 0.9..25.0_f64, prop::collection::vec(0.8..1.2_f64, 400), 10.02..18.0_f64, 0.05..1.0_f64)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn a_line_on_which_pages_take_twice_as_long_never_scores_eighty_and_none_scores_without_a_complete_page(
+        (idle, slowdown, factors, stopped, pause) in link(), is_stopped in any::<bool>()
+    ) {
+        let mut scenario = Scenario::new();
+        scenario.web_phase();
+        let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
+        let end = if is_stopped { stopped } else { 18.0 };
+        let nanoseconds = |seconds: f64| (seconds * 1e9).round() as i64;
+        let (mut number, mut complete) = (0, 0);
+        let (mut quiet, mut busy) = (Vec::new(), Vec::new());
+        for (from, until, slowdown, times) in [(0.0, 4.9, 1.0, &mut quiet), (10.0, end, slowdown, &mut busy)] {
+            let mut at = from;
+            while at < until {
+                let takes = idle * slowdown * factors[number as usize];
+                let cut_off = at + takes > until;
+                let (took, outcome) =
+                    if cut_off { (until - at, PageLoad::CUT) } else { (takes, PageLoad::COMPLETE) };
+                scenario.load(flow, number, nanoseconds(at), nanoseconds(took), outcome);
+                if from > 0.0 {
+                    complete += u32::from(!cut_off);
+                    times.push(takes);
+                } else if !cut_off {
+                    times.push(takes);
+                }
+                number += 1;
+                at += took + pause;
+            }
+        }
+        let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
+        let truth = mean(&busy) / mean(&quiet);
+        let scores = scenario.analyze().scores;
+        let score = scores.web.as_ref().map(|web| web.score);
+        prop_assert_eq!(score.is_some(), complete > 0, "{} complete, {:?}", complete, score);
+        if truth >= 2.0 {
+            prop_assert!(score.is_none_or(|score| score < 80), "{:?} for {} times as long", score, truth);
+        }
+        if let Some(highest) = scores.web_at_most {
+            prop_assert!(f64::from(highest) >= 100.0 / truth, "at most {} for {} times as long", highest, truth);
+            prop_assert!(score.is_none());
+        }
+        // Nor is a good line slandered.
+        if truth <= 1.05 {
+            prop_assert!(score.is_none_or(|score| score >= 75), "{:?} for {} times as long", score, truth);
+        }
+    }
 }
 
 #[test]

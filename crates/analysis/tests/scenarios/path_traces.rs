@@ -2,6 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use rrul_analysis::metrics::bottleneck::BottleneckPlace;
 use rrul_analysis::metrics::path_trace::PathTrace;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::{FlowEventKind, OWN_LINK, PathAnswer, PathProbe, PathQuote, ProbeStamped, Tables};
@@ -116,7 +117,12 @@ fn only(scenario: &Scenario) -> PathTrace {
 fn the_queue_lies_between_the_last_hop_that_does_not_show_it_and_the_first_that_does() {
     let trace = only(&scenario(Routers::Both, waits));
     let found = &trace.bottleneck;
-    assert_eq!((found.place, found.after_hop, found.before_hop), ("path", Some(1), Some(2)), "{}", found.words);
+    assert_eq!(
+        (found.place, found.after_hop, found.before_hop),
+        (BottleneckPlace::Path, Some(1), Some(2)),
+        "{}",
+        found.words
+    );
     assert!(found.words.ends_with(" ms, between hop 1 (192.0.2.1) and hop 2 (192.0.2.2)"), "{}", found.words);
     assert_eq!((trace.routers, trace.hops.len(), trace.strays), (Some(2), 3, 0));
     let sides: Vec<_> = trace.hops.iter().map(|hop| (hop.hop, hop.far_end, hop.side)).collect();
@@ -140,9 +146,9 @@ fn who_rewrites_markings_shows_in_what_is_quoted_on_the_idle_line() {
 #[test]
 fn without_a_queue_there_is_none_and_without_answers_it_cannot_be_told_where() {
     let found = only(&scenario(Routers::Both, |_| 0)).bottleneck;
-    assert_eq!((found.place, found.after_hop), ("none", None), "{}", found.words);
+    assert_eq!((found.place, found.after_hop), (BottleneckPlace::None, None), "{}", found.words);
     let found = only(&scenario(Routers::None, waits)).bottleneck;
-    assert_eq!(found.place, "unknown", "{}", found.words);
+    assert_eq!(found.place, BottleneckPlace::Unknown, "{}", found.words);
     assert!(found.words.contains("cannot tell where, because no router on the way answers"), "{}", found.words);
 }
 
@@ -158,7 +164,7 @@ fn a_queue_within_the_sender_is_its_own() {
         scenario.observe(Client, at, ProbeStamped { flow, sequence, sent: TestTime(at + lay) });
     }
     let found = only(&scenario).bottleneck;
-    assert_eq!((found.place, found.host_queue_ns), ("host", Some(8 * MS)), "{}", found.words);
+    assert_eq!((found.place, found.host_queue_ns), (BottleneckPlace::Host, Some(8 * MS)), "{}", found.words);
     assert_eq!(found.words, "upload queue, 8.0 ms, in this host");
 }
 
@@ -173,7 +179,7 @@ fn a_queue_within_the_sender_is_not_named_where_that_of_the_path_is_not_known() 
         scenario.observe(Client, at, ProbeStamped { flow, sequence, sent: TestTime(at + lay) });
     }
     let found = only(&scenario).bottleneck;
-    assert_eq!((found.place, found.host_queue_ns), ("unknown", Some(8 * MS)), "{}", found.words);
+    assert_eq!((found.place, found.host_queue_ns), (BottleneckPlace::Unknown, Some(8 * MS)), "{}", found.words);
 }
 
 #[test]

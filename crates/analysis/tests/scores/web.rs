@@ -106,7 +106,7 @@ proptest! {
         let loads = |took: &[i64]| -> Vec<(LoadOutcome, Delay, Delay)> {
             took.iter().map(|ms| (LoadOutcome::Complete, Delay(ms * 1_000_000), Delay(30_000_000_000))).collect()
         };
-        let mean = |took: &[i64]| { let times = counted(&loads(took)).0; times.iter().sum::<f64>() / times.len() as f64 };
+        let mean = |took: &[i64]| { let times = counted(&loads(took)); times.iter().sum::<f64>() / times.len() as f64 };
         let mut longer = took.clone();
         let which = which % took.len();
         longer[which] += more;
@@ -114,7 +114,7 @@ proptest! {
         // A failure is never better than any load that came to its end.
         let mut failed = loads(&took);
         failed[which].0 = LoadOutcome::Failed;
-        let times = counted(&failed).0;
+        let times = counted(&failed);
         prop_assert!(times.iter().sum::<f64>() / times.len() as f64 >= mean(&took) - 1e-12);
     }
 }

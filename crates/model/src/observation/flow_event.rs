@@ -30,6 +30,10 @@ pub enum FlowEventKind {
     Resource,
     /// One load of a page failed, or what loads pages broke down; the detail is the load and why. The flow goes on.
     LoadFailed,
+    /// No greeting of the flow over UDP was answered, so nothing says that the path carries its packets; `Failed` follows.
+    ///
+    /// Recordings of format 1 have only `Failed`, with a sentence.
+    Unanswered,
     /// The sender stopped as planned.
     Stopped,
     /// The flow could not be set up or ended early; the detail says why. The rest of the test goes on.

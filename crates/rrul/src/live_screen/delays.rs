@@ -49,7 +49,7 @@ fn chart<'a>(state: &'a State, palette: &Palette) -> Chart<'a> {
     let lost =
         |second: &usize| cells.iter().any(|cell| cell.seconds().get(*second).is_some_and(|found| found.lost > 0));
     Chart {
-        series: cells.iter().map(series).collect(),
+        series: cells.iter().copied().map(series).collect(),
         losses: (0..seconds).filter(lost).collect(),
         length: state.length(),
         phases: &state.phases,

@@ -1,5 +1,6 @@
 //! A direction without load has no queue to look for, and the other's is found all the same.
 
+use rrul_analysis::metrics::bottleneck::BottleneckPlace;
 use rrul_model::flow::Direction;
 
 use crate::run::Bed;
@@ -21,7 +22,7 @@ fn a_direction_without_load_has_no_bottleneck() {
                 tally.count(condition, trace, &[Place::of(loaded, hop, hops)], &what);
             } else {
                 let found = &trace.bottleneck;
-                assert_eq!(found.place, "none", "{what}, {}: {}", trace.direction, found.words);
+                assert_eq!(found.place, BottleneckPlace::None, "{what}, {}: {}", trace.direction, found.words);
             }
         }
     }

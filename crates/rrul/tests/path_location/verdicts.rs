@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use rrul_analysis::metrics::bottleneck::BottleneckPlace;
 use rrul_analysis::metrics::path_trace::PathTrace;
 use rrul_model::flow::Direction;
 
@@ -39,7 +40,7 @@ impl Verdict {
     fn of(trace: &PathTrace, truth: &[Place]) -> Self {
         let found = &trace.bottleneck;
         match (found.place, found.after_hop, found.before_hop) {
-            ("path", Some(after), Some(before)) => {
+            (BottleneckPlace::Path, Some(after), Some(before)) => {
                 let holds = |place: &Place| after <= place.after && place.before <= before;
                 match (truth.contains(&Place { after, before }), truth.iter().any(holds)) {
                     (true, _) => Self::Right,
@@ -47,7 +48,7 @@ impl Verdict {
                     (false, false) => Self::Wrong,
                 }
             }
-            ("unknown", ..) => Self::Unknown,
+            (BottleneckPlace::Unknown, ..) => Self::Unknown,
             _ => Self::Wrong,
         }
     }

@@ -1,5 +1,6 @@
 //! Path traces over links with routers: what is said of every hop, and where the queues are, held against the link.
 
+use rrul_analysis::metrics::bottleneck::BottleneckPlace;
 use rrul_analysis::metrics::path_hops::Hop;
 use rrul_analysis::metrics::path_trace::PathTrace;
 use rrul_analysis::{Analysis, analyze};
@@ -72,8 +73,10 @@ fn never_elsewhere(trace: &PathTrace, which: &str) {
     let found = &trace.bottleneck;
     let (after, before) = place(trace);
     let holds = match found.place {
-        "path" => found.after_hop.is_some_and(|hop| hop <= after) && found.before_hop.is_some_and(|hop| hop >= before),
-        other => other == "unknown",
+        BottleneckPlace::Path => {
+            found.after_hop.is_some_and(|hop| hop <= after) && found.before_hop.is_some_and(|hop| hop >= before)
+        }
+        other => other == BottleneckPlace::Unknown,
     };
     assert!(holds, "{which}: {} {}: {}", trace.family, trace.direction, found.words);
 }

@@ -3,6 +3,7 @@
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::{DelayPoint, FlowLabel, PhaseDelays};
 use rrul_analysis::metrics::one_way_delay::LegDelay;
+use rrul_analysis::probe_pool::of_one_kind;
 use rrul_model::flow::Direction;
 use rrul_model::units::Delay;
 
@@ -13,7 +14,7 @@ use crate::delay_panel::{increase, loss_strokes, nanoseconds, pooled_packets};
 use crate::error::ViewError;
 use crate::figure::{Dash, Fill};
 use crate::flow_look::flow_looks;
-use crate::label::{Naming, pooled};
+use crate::label::Naming;
 use crate::theme::Theme;
 use crate::time_chart::{self, Scene, Shown};
 use crate::time_panel::{Area, Quantity, TimeLine, TimePanel};
@@ -123,9 +124,10 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
 
 /// The round trips of those flows that are pooled.
 pub(super) fn round_trip(run: &Analysis, scene: &Scene<'_>, bins: &Bins) -> TimePanel {
-    let chosen = pooled(&run.delay_flows);
-    let flows = run.delay_flows.iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(flow, _)| flow);
-    let flows: Vec<Flow<'_>> = flows.map(|flow| (&flow.flow, flow.series.as_slice(), &flow.delays)).collect();
+    let flows: Vec<Flow<'_>> = of_one_kind(&run.delay_flows)
+        .into_iter()
+        .map(|flow| (&flow.flow, flow.series.as_slice(), &flow.delays))
+        .collect();
     let mut panel = panel(ROUND_TRIP, &flows, scene, bins, pooled_packets(run));
     panel.headline = Some(("increase under load, median".to_owned(), increase(&run.round_trip_delay)));
     panel

@@ -2,6 +2,7 @@
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::page_load::{Load, LoadOutcome};
+use rrul_analysis::statistics::product_limit::{Observed, product_limit};
 use rrul_model::units::Delay;
 
 use crate::axis::{Axis, Unit};
@@ -12,7 +13,6 @@ use crate::figure::{Align, Dash, Line, Scale, Side, Step, TextStyle, Ticks};
 use crate::font::Weight;
 use crate::page::{BESIDE_LEFT, PITCH, PLANE_WIDTH, Page, PlanePlan, SIDE_RIGHT, fitted};
 use crate::page_conditions::{busy_loads, idle_loads, page_name};
-use crate::product_limit::{Observed, product_limit};
 use crate::run_colours::{colour_words, run_colours};
 use crate::run_heading::headed;
 use crate::sample::{Reach, Sample, delay_side};

@@ -80,7 +80,7 @@ fn of_phase(statistics: Option<&DelayStatistics>, pick: fn(&DelayStatistics) -> 
 
 fn score(run: &Analysis) -> String {
     let web = run.scores.web.as_ref();
-    web.map_or_else(unknown, |web| if web.at_most { format!("at most {}", web.score) } else { web.score.to_string() })
+    web.map_or_else(unknown, |web| web.score.to_string())
 }
 
 fn composite(run: &Analysis) -> String {

@@ -93,8 +93,7 @@ fn tiles(page: &mut Markup, run: &Analysis) {
     let delays = &run.round_trip_delay;
     let mut told: Vec<(String, String, String)> = Vec::new();
     if let Some(web) = &run.scores.web {
-        let at_most = if web.at_most { "at most " } else { "" };
-        told.push(("RRUL score".to_owned(), format!("{at_most}{} of 100", web.score), String::new()));
+        told.push(("RRUL score".to_owned(), format!("{} of 100", web.score), String::new()));
     }
     if !run.delay_flows.is_empty() {
         let idle = delays.idle.as_ref().map_or_else(unknown, |statistics| quantile(statistics.p50));

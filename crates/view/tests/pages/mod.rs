@@ -51,6 +51,7 @@ fn page(idle: &[i64], loaded: &[i64]) -> PageLoads {
         whole_load: false,
         skipped: 0,
         slowdown: Some(mean(loaded) / mean(idle)),
+        slowdown_at_least: None,
         slowdown_ci95_low: None,
         slowdown_ci95_high: None,
         failures: Vec::new(),

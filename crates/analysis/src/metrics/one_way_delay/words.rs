@@ -110,7 +110,8 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         },
         MetricWord {
             name: "{up,down}.{queueing_delay,one_way_delay}",
-            about: "of all UDP probes in that direction, [by phase](#delay-by-phase)",
+            about: "of the UDP probes of best effort and expedited forwarding in that direction (of all classes where neither was sent), \
+                [by phase](#delay-by-phase)",
             unit: "",
             source: "RFC 7679; spec, Variables Under Test",
         },
