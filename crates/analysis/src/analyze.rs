@@ -152,7 +152,11 @@ pub fn analyze(recording: &Recording) -> Analysis {
         voip,
         page_loads: page_loads::page_loads(recording, scored_window),
         markings: marking_path::markings(&tallies, &legs),
-        ecn: ecn::ecn(&tallies, load, if imported { Vec::new() } else { tcp_ecn::tcp_ecn(recording, &tcp, load) }),
+        ecn: ecn::ecn(
+            &tallies,
+            recording.loaded().unwrap_or(load),
+            if imported { Vec::new() } else { tcp_ecn::tcp_ecn(recording, &tcp, load) },
+        ),
         measurement_overhead: measurement_overhead::measurement_overhead(recording, &link_octets),
         link_octets,
         hosts: host_health::hosts(recording, &tcp),

@@ -130,7 +130,7 @@ fn the_server_tells_of_every_test_packet_that_arrived() {
 fn a_marking_sweep_bears_every_octet_there_and_back() {
     let text = r#"
 title = "a sweep"
-phases = { before = "1500ms" }
+phases = { survey = "1500ms" }
 [flow.sweep]
 type = "marking_sweep"
 component = "analysis"

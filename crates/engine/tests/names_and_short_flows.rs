@@ -17,13 +17,13 @@ use rrul_proto::token::Token;
 const PLAN: &str = r#"
 title = "names and short flows"
 [phases]
-before = "1s"
+survey = "1s"
 idle = "200ms"
 load = "1s"
 [flow.dns]
 type = "dns_lookup"
 component = "realtime"
-during = ["before"]
+during = ["survey"]
 interval = "100ms"
 class = "EF"
 [flow.dns_load]
@@ -35,7 +35,7 @@ class = "EF"
 [flow.short]
 type = "short_flow"
 component = "realtime"
-during = ["before"]
+during = ["survey"]
 each.direction = ["up", "down"]
 each.size = ["1B", "10kB", "1MB"]
 interval = "300ms"

@@ -58,10 +58,12 @@ impl fmt::Display for Phase {
 
 impl FromStr for Phase {
     type Err = String;
+
+    /// Also reads `before`, the survey's name in older plans.
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL
             .into_iter()
-            .find(|phase| phase.name() == text)
+            .find(|phase| phase.name() == text || text == "before" && *phase == Self::Survey)
             .ok_or_else(|| format!("unknown phase \"{text}\"; known: {}", Self::ALL.map(Self::name).join(", ")))
     }
 }

@@ -288,6 +288,13 @@ impl Recording {
         self.header.phases.iter().find(|entry| entry.phase == phase).map(|entry| entry.window)
     }
 
+    /// From the beginning to the end of the load, phase `web` included; `None` when the plan has no load.
+    pub fn loaded(&self) -> Option<Window> {
+        let phases = || self.header.phases.iter().filter(|entry| entry.phase.is_loaded()).map(|entry| entry.window);
+        let (from, to) = (phases().map(|window| window.from).min()?, phases().map(|window| window.to).max()?);
+        Some(Window { from, to })
+    }
+
     /// The frames of one observation point.
     pub fn frames_of(&self, point: ObservationPoint) -> impl Iterator<Item = &Frame> {
         self.frames.iter().filter(move |frame| frame.point == point)

@@ -238,7 +238,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
     about: "Which code point (DSCP) packets of each code point arrive with, for each direction and family. Each direction is \
             tested by itself: the server answers a test packet with the marking that was asked for, whatever arrived. The \
             evidence is a marking sweep, which sends all 64 code points among each other, or where the plan has none, the \
-            packets of the other UDP flows, which are of a few classes. The idle line (phases before, idle, after) and the \
+            packets of the other UDP flows, which are of a few classes. The idle line (phases survey, idle, after) and the \
             load are judged apart. A code point is judged when two of its packets arrived; nine tenths must arrive alike. \
             It is `dropped` when more of its packets are lost than of unmarked ones by a difference that chance brings \
             once in 100 000 times (Fisher's exact test). That needs the reflector's own notes of what arrived, without \

@@ -6,7 +6,6 @@ use std::time::Duration;
 use foldhash::{HashMap, HashSet, HashSetExt};
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::marking::{Ecn, Marking};
-use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use serde::Serialize;
@@ -75,7 +74,7 @@ pub(crate) fn tallies(
             Evidence::Flows => {}
         }
         for journey in decided(leg, end - waiting_time) {
-            let loaded = recording.phase(Phase::Load).is_some_and(|load| load.contains(journey.sent));
+            let loaded = recording.loaded().is_some_and(|load| load.contains(journey.sent));
             let tally = tallies.entry((path.0, path.1, loaded)).or_insert_with(|| Tally {
                 direction: path.0,
                 family: path.1,

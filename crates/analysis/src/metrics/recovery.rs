@@ -75,8 +75,7 @@ pub(crate) fn recovery(recording: &Recording, analysis: &Analysis, packets: &[De
     let idle = analysis.round_trip_delay.idle.and_then(|idle| idle.p95);
     let loaded = analysis.scored.common.is_some();
     let back = after.zip(idle).filter(|_| loaded).and_then(|(after, idle)| back(after, idle, packets));
-    let ended =
-        recording.header.phases.iter().filter(|entry| entry.phase.is_loaded()).map(|entry| entry.window.to).max();
+    let ended = recording.loaded().map(|loaded| loaded.to);
     let drain = |direction| {
         let goodput = analysis.goodput(direction);
         analysis.scored.of(direction)?;

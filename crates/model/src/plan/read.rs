@@ -88,8 +88,9 @@ fn targets(document: &Node, path: Vec<String>, value: &Node) -> Result<Vec<Vec<S
         known_flow(document, label, value, &path.join("."))?;
     }
     let [name] = path.as_slice() else { return Ok(vec![path]) };
-    if Phase::from_str(name).is_ok() || name == AFTER_AT_MOST {
-        return Ok(vec![vec!["phases".to_owned(), name.clone()]]);
+    let phase = Phase::from_str(name).ok().map(Phase::name);
+    if let Some(key) = phase.or_else(|| (name == AFTER_AT_MOST).then_some(AFTER_AT_MOST)) {
+        return Ok(vec![vec!["phases".to_owned(), key.to_owned()]]);
     }
     if let Some(parameter) = document.get("parameters").and_then(|parameters| parameters.get(name)) {
         let key = format!("parameters.{name}");

@@ -23,7 +23,7 @@ const UDP: u8 = 17;
 /// A sweep on an idle line and nothing else.
 const SWEEP: &str = r#"
 title = "which markings survive"
-phases = { before = "2600ms" }
+phases = { survey = "2600ms" }
 [flow.sweep]
 type = "marking_sweep"
 component = "analysis"

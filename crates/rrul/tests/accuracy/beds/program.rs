@@ -21,7 +21,7 @@ pub(crate) const UNPRIVILEGED: Bed = Bed {
     quick: false,
     run: |rows| {
         let plan = "title = \"everything for a short time\"\nextends = \"rrul\"\n\
-            phases = { before = \"6s\", idle = \"3s\", load = \"12s\", after = \"4s\" }\n";
+            phases = { survey = \"6s\", idle = \"3s\", load = \"12s\", after = \"4s\" }\n";
         let allowed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
         let summary = Wire::up("20mbit").unprivileged().measure(plan);
         let list = |name: &str| summary[name].as_array().map_or(usize::MAX, Vec::len);
