@@ -23,7 +23,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
         let text = format!(
             "{} of {} streams of the {} began with a slow-start threshold that the kernel of the {} had cached from earlier \
              connections (least: {least} segments): they fill the queue later; run `ip tcp_metrics flush` there, or set \
-             net.ipv4.tcp_no_metrics_save=1",
+             net.ipv4.tcp_no_ssthresh_metrics_save=1",
             cached().count(),
             streams.len(),
             way(direction),
