@@ -10,6 +10,7 @@ use rrul_model::recording::AbsentFamily;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
+use crate::by_direction::ByDirection;
 use crate::competition::ClientClock;
 pub use crate::flow_label::FlowLabel;
 use crate::metrics::browser_load::BrowserLoad;
@@ -18,6 +19,7 @@ use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::connections::Connections;
 use crate::metrics::delay_variation::RoundTripVariation;
 use crate::metrics::ecn::EcnReport;
+use crate::metrics::exchange_delay::ExchangeDelay;
 use crate::metrics::global_synchronization::GlobalSynchronization;
 use crate::metrics::host_health::HostHealth;
 use crate::metrics::host_series::HostSeries;
@@ -332,6 +334,8 @@ pub struct TransactionFlow {
     pub flow: FlowLabel,
     /// By phase: transactions answered, not answered in time, and answered per second.
     pub phases: Vec<TransactionPhase>,
+    /// Delay in each direction; `None` in older recordings, and where the clocks are not known.
+    pub delays: Option<ByDirection<ExchangeDelay>>,
 }
 
 /// Transactions of one flow in one phase.

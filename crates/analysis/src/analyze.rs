@@ -17,6 +17,7 @@ use crate::competition::ClientClock;
 use crate::join::ProbeFlow;
 use crate::leg::Legs;
 use crate::metrics::burst::{self, Bursts};
+use crate::metrics::exchange_delay::ExchangeDelays;
 use crate::metrics::link_octets::LinkOctets;
 use crate::metrics::rate_series::LoadRate;
 use crate::metrics::recovery;
@@ -134,7 +135,11 @@ pub fn analyze(recording: &Recording) -> Analysis {
         round_trip_variation: delay_variation::of_round_trips(probes, &judgement),
         tcp_round_trip: tcp_round_trip::tcp_round_trip(recording, &tcp, offset.as_ref()),
         tcp_series: tcp_series::tcp_series(recording, &tcp, offset.as_ref()),
-        transaction_flows: transactions::transactions(recording, end),
+        transaction_flows: transactions::transactions(
+            recording,
+            end,
+            &ExchangeDelays::gather(recording, offset.as_ref(), &judgement),
+        ),
         start_spread: start_spread::start_spread(recording),
         start_slew,
         connections: connections::connections(recording, &phases, end),

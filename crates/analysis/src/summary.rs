@@ -19,12 +19,14 @@ use self::delay::{delay, delay_families, delay_flows, nanoseconds, phases};
 use crate::analysis::{
     Analysis, DirectionGoodput, FailedFlow, FlowLabel, GoodputFlow, Loss, ProcessorLoad, TransactionFlow,
 };
+use crate::by_direction::ByDirection;
 use crate::metrics::browser_load::BrowserLoad;
 use crate::metrics::burst::Bursts;
 use crate::metrics::class_treatment::ClassTreatment;
 use crate::metrics::connections::Connections;
 use crate::metrics::delay_variation::RoundTripVariation;
 use crate::metrics::ecn::EcnReport;
+use crate::metrics::exchange_delay::ExchangeDelay;
 use crate::metrics::global_synchronization::GlobalSynchronization;
 use crate::metrics::host_health::HostHealth;
 use crate::metrics::icmp_messages::IcmpMessages;
@@ -213,6 +215,10 @@ pub struct TransactionsSummary {
     pub load: Option<TransactionPhaseSummary>,
     /// After the load.
     pub after: Option<TransactionPhaseSummary>,
+    /// Delays of requests; `None` without stamps.
+    pub up: Option<ExchangeDelay>,
+    /// Delays of responses.
+    pub down: Option<ExchangeDelay>,
 }
 
 /// Transactions of one flow in one phase.
@@ -351,7 +357,15 @@ fn transactions(analysis: &Analysis) -> Vec<TransactionsSummary> {
             Some(TransactionPhaseSummary { answered, unanswered, per_second })
         };
         let name = entry.flow.name.clone();
-        TransactionsSummary { flow: name, idle: of(Phase::Idle), load: of(Phase::Load), after: of(Phase::After) }
+        let ByDirection { up, down } = ByDirection::each(|way| Some(entry.delays.as_ref()?.of(way).clone()));
+        TransactionsSummary {
+            flow: name,
+            idle: of(Phase::Idle),
+            load: of(Phase::Load),
+            after: of(Phase::After),
+            up,
+            down,
+        }
     };
     analysis.transaction_flows.iter().map(flow).collect()
 }

@@ -193,6 +193,38 @@ fn closed_loop_flows_report_transactions() {
 }
 
 #[test]
+fn exchanges_are_stamped_at_both_ends_in_each_direction() {
+    let server = server();
+    let recording = record(&options(&server, plan(EVERYTHING))).unwrap();
+    let tables = || recording.tables_of(ObservationPoint::Client);
+    // Both ends read one clock here, but place T0 by an exchange of messages.
+    let apart = recording.header.clocks.exchange_round_trip;
+    for flow in recording.header.flows.iter().filter(|flow| flow.flow_type.ends_with("_rr")) {
+        let rows = tables().flat_map(|tables| tables.transaction.rows());
+        let answered: Vec<_> = rows.filter(|row| row.flow == flow.id && row.answered == 1).collect();
+        let rows = tables().flat_map(|tables| tables.transaction_stamped.rows());
+        let stamped: Vec<_> = rows.filter(|row| row.flow == flow.id).collect();
+        assert_eq!(stamped.len(), answered.len(), "{}: stamped of those answered", flow.name);
+        for (stamps, row) in stamped.iter().zip(&answered) {
+            assert_eq!(stamps.sequence, row.sequence);
+            let within = stamps.sent >= row.started && stamps.received.since(row.started) <= row.took;
+            assert!(within, "{stamps:?} {row:?}");
+            let held = stamps.server_sent.since(stamps.server_received).0;
+            let round_trip = stamps.received.since(stamps.sent).0 - held;
+            assert!(held >= 0 && round_trip > 0, "{}: {stamps:?}", flow.name);
+            for (sent, received) in [(stamps.sent, stamps.server_received), (stamps.server_sent, stamps.received)] {
+                let delay = received.since(sent).0;
+                assert!((-apart..=round_trip + apart).contains(&delay), "{}: {delay} ns of {stamps:?}", flow.name);
+            }
+        }
+        if flow.flow_type == "udp_rr" {
+            let late = stamped.iter().zip(&answered).filter(|(stamps, row)| stamps.sent > row.started).count();
+            assert!(late * 10 > stamped.len() * 9, "{}: the kernel stamped {late} of {}", flow.name, stamped.len());
+        }
+    }
+}
+
+#[test]
 fn every_tcp_connection_of_a_test_has_its_segments_counted_at_both_ends() {
     let server = server();
     let recording = record(&options(&server, plan(EVERYTHING))).unwrap();

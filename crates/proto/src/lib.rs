@@ -2,6 +2,7 @@
 
 pub mod arrival_log;
 pub mod control;
+pub mod exchange_stamps;
 pub mod icmp_error;
 pub mod limits;
 pub mod name_question;

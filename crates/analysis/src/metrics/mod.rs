@@ -12,6 +12,7 @@ pub(crate) mod connection_octets;
 pub mod connections;
 pub mod delay_variation;
 pub mod ecn;
+pub(crate) mod exchange_delay;
 pub(crate) mod failed_flows;
 pub mod global_synchronization;
 pub(crate) mod goodput;

@@ -51,6 +51,13 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             "tcpi_delivery_rate_app_limited",
         ),
         MetricWord::new("streams[].flow", "which", "", ""),
+        MetricWord::new(
+            "streams[].initial_slow_start_threshold",
+            "slow-start threshold that the stream began with, which the kernel had cached of earlier connections to the same \
+                host; null when it began without one, as new connections do",
+            "segments",
+            "tcpi_snd_ssthresh",
+        ),
     ],
 };
 
@@ -106,6 +113,9 @@ pub struct StreamLimit {
     /// What held it back.
     #[serde(flatten)]
     pub limits: Limits,
+    /// Slow-start threshold that it began with, segments: cached by the kernel from earlier connections to the same host.
+    /// `None` without one, and where no reading was taken before it sent.
+    pub initial_slow_start_threshold: Option<u32>,
     /// Its sender's TCP over time, of the whole test.
     #[serde(skip)]
     pub series: Vec<TcpPoint>,
@@ -207,9 +217,21 @@ fn of_direction(recording: &Recording, tcp: &TcpReadings, direction: Direction, 
             sums.add(times);
         }
         let limits = times.map_or_else(Limits::default, |times| times.limits());
-        streams.push(StreamLimit { flow: flow.into(), limits, series: rows.iter().map(point).collect() });
+        let initial_slow_start_threshold =
+            rows.first().filter(|row| !has_sent(row) && recording.header.imported.is_none()).and_then(threshold);
+        let series = rows.iter().map(point).collect();
+        streams.push(StreamLimit { flow: flow.into(), limits, initial_slow_start_threshold, series });
     }
     DirectionLimits { pooled: sums.limits(), streams }
+}
+
+/// Whether a stream had sent more than what opens it.
+fn has_sent(row: &TcpInfo) -> bool {
+    row.bytes_sent >= u64::from(row.snd_mss)
+}
+
+fn threshold(row: &TcpInfo) -> Option<u32> {
+    Some(row.snd_ssthresh).filter(|threshold| (1..NO_THRESHOLD).contains(threshold))
 }
 
 fn point(row: &TcpInfo) -> TcpPoint {

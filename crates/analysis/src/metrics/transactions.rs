@@ -9,6 +9,7 @@ use rrul_model::time::{TestTime, Window};
 use crate::analysis::{TransactionFlow, TransactionPhase};
 use crate::join::{DNS_LOOKUP, EXCHANGE_MEAN, ICMP_ECHO, SHORT_FLOW, TCP_CONNECT, TCP_RECORDS, UDP_PROBE};
 use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::exchange_delay::ExchangeDelays;
 
 /// The words for these numbers.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -34,6 +35,30 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             unit: "1/s",
             source: "",
         },
+        MetricWord {
+            name: "up.queueing_delay, down.queueing_delay",
+            about: "how much longer a request (`up`) or a response (`down`) took than the fastest of its flow on the idle \
+                line, [by phase](#delay-by-phase) in which the exchange began, answered exchanges only. Stamps of the kernels \
+                over UDP; of the programs over TCP, where it includes waits behind lost segments. Offset and drift of the \
+                clocks are those of the UDP probes. The phases are `null` where the drift is uncertain, or no exchange \
+                crossed the idle line; `up` and `down` are `null` without stamps or UDP probes. A closed loop samples good moments \
+                more often than bad ones: these percentiles lie below those of `one_way_delay` and feed no headline",
+            unit: "ns",
+            source: "spec, Realtime Component",
+        },
+        MetricWord {
+            name: "up.one_way_delay, down.one_way_delay",
+            about: "the same from sending to arrival, as if the smallest round trip of the UDP probes were the same both \
+                ways: off by up to `one_way_delay.clocks.bound_ns`",
+            unit: "ns",
+            source: "RFC 7679",
+        },
+        MetricWord {
+            name: "up.delay_variation.{idle,load,after}, down.delay_variation.{idle,load,after}",
+            about: "[variation](#delay-variation) of the one-way delay of requests and of responses",
+            unit: "",
+            source: "RFC 5481",
+        },
     ],
 };
 
@@ -42,7 +67,7 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 /// A transaction belongs to the phase in which its request was sent. Rates are over the time that the flow had in the
 /// phase before the recording ended at `end`. Their durations feed no percentile: a closed loop asks rarely while
 /// replies are slow, and so samples good moments more often than bad ones.
-pub(crate) fn transactions(recording: &Recording, end: TestTime) -> Vec<TransactionFlow> {
+pub(crate) fn transactions(recording: &Recording, end: TestTime, delays: &ExchangeDelays<'_>) -> Vec<TransactionFlow> {
     let mut rows: HashMap<FlowId, Vec<Transaction>> = HashMap::new();
     for row in recording.tables_of(ObservationPoint::Client).flat_map(|tables| tables.transaction.rows()) {
         rows.entry(row.flow).or_default().push(row);
@@ -67,7 +92,7 @@ pub(crate) fn transactions(recording: &Recording, end: TestTime) -> Vec<Transact
                 let per_second = if length > 0.0 { answered as f64 / length } else { 0.0 };
                 TransactionPhase { phase: entry.phase, answered, unanswered, per_second }
             });
-            TransactionFlow { flow: flow.into(), phases: phases.collect() }
+            TransactionFlow { flow: flow.into(), phases: phases.collect(), delays: delays.delays(flow) }
         })
         .collect()
 }

@@ -3,6 +3,7 @@
 mod acknowledgements;
 mod baseline;
 mod browser;
+mod cached_metrics;
 mod distance;
 mod flows;
 mod host_drops;
@@ -37,4 +38,5 @@ pub(crate) const RULES: &[ValidityRule] = &[
     in_force::RULE,
     voice::RULE,
     acknowledgements::RULE,
+    cached_metrics::RULE,
 ];

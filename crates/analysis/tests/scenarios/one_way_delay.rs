@@ -2,13 +2,16 @@
 
 use proptest::prelude::*;
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::DelayPoint;
-use rrul_model::flow::{AddressFamily, Direction};
-use rrul_model::observation::{ClockSample, PacketReceivedTable, ProbeReceivedTable};
+use rrul_analysis::analysis::{DelayPoint, PhaseDelays};
+use rrul_analysis::statistics::percentile::DelayStatistics;
+use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
+use rrul_model::observation::{
+    ClockSample, PacketReceivedTable, ProbeReceivedTable, Transaction, TransactionStamped, TransactionStampedTable,
+};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
-use crate::builder::{Client, MS, SECOND, Server};
+use crate::builder::{Client, HELD, MS, SECOND, Scenario, Server};
 use crate::two_clocks::{Clock, Run, TwoClocks};
 
 const SKEWS: [f64; 9] = [0.0, 50.0, -50.0, 100.0, 200.0, -200.0, 350.0, 500.0, -500.0];
@@ -67,6 +70,88 @@ fn a_queue_on_the_way_down_is_found_there() {
     let down = analysis.one_way_delay.down.queueing_delay.load.unwrap().p50.unwrap();
     assert!(up < Delay(MS) && (down - Delay(150 * MS)).0.abs() < MS, "{up} up, {down} down");
     assert!(run.queueing_error(&analysis, 950) < MS);
+}
+
+/// Exchanges one after the other over both ways of a line, stamped by two clocks. Messages take `longer` than test packets.
+fn exchanges(run: &mut Run, flow_type: &str, line: &TwoClocks, longer: i64) -> FlowId {
+    let flow = run.scenario.flow(flow_type, Component::Realtime, None, AddressFamily::Ipv4, Scenario::ALL);
+    let client = |at| TestTime(line.client.reads(at));
+    let cross = |way, at: i64| at + (line.base)(way, at) + (line.queue)(way, at) + longer;
+    let (mut at, mut sequence) = (0, 0);
+    while at < line.phases.iter().sum::<i64>() * SECOND {
+        let arrived = cross(Direction::Up, at);
+        let returned = cross(Direction::Down, arrived + HELD);
+        let [server_received, server_sent] = [arrived, arrived + HELD].map(|at| TestTime(run.server(at)));
+        let (sent, received) = (client(at), client(returned));
+        let row = TransactionStamped { flow, sequence, sent, server_received, server_sent, received };
+        run.scenario.observe(Client, at, row);
+        let took = received.since(sent);
+        run.scenario.observe(Client, at, Transaction { flow, sequence, started: sent, took, answered: 1 });
+        (at, sequence) = (returned, sequence + 1);
+    }
+    flow
+}
+
+#[test]
+fn exchanges_have_their_delay_in_each_direction_and_feed_no_headline() {
+    // 100 ms are added on the way up alone, by a queue that stands all through the load.
+    let queue: fn(Direction, i64) -> i64 = |direction, at| {
+        if direction == Direction::Up && (5 * SECOND..65 * SECOND).contains(&at) { 100 * MS } else { 0 }
+    };
+    // A server's clock that drifts; one that steps under load; a route that becomes longer under load.
+    let longer_up: fn(Direction, i64) -> i64 =
+        |way, at| if way == Direction::Down { 10 * MS } else { 30 * MS + i64::from(at > 30 * SECOND) * 15 * MS };
+    let lines = [
+        TwoClocks { server: server(200.0, &[]), queue, ..TwoClocks::default() },
+        TwoClocks { server: server(-50.0, &[(35 * SECOND, 100 * MS)]), queue, ..TwoClocks::default() },
+        TwoClocks { server: server(50.0, &[]), queue, base: longer_up, ..TwoClocks::default() },
+    ];
+    for (index, line) in lines.iter().enumerate() {
+        let mut run = line.run();
+        let without = run.analyze();
+        let flows = [exchanges(&mut run, "udp_rr", line, 0), exchanges(&mut run, "tcp_rr", line, 2 * MS)];
+        let analysis = run.analyze();
+        certain(&analysis);
+        for flow in flows {
+            let entry = analysis.transaction_flows.iter().find(|entry| entry.flow.id == flow).unwrap();
+            let delays = entry.delays.as_ref().expect("stamped");
+            let median = |way, phase: fn(&PhaseDelays) -> Option<DelayStatistics>| {
+                phase(&delays.of(way).delays.queueing_delay).expect("exchanges").p50.unwrap().0
+            };
+            for (way, truth) in [(Direction::Up, 100 * MS), (Direction::Down, 0)] {
+                let (idle, load) = (median(way, |of| of.idle), median(way, |of| of.load));
+                assert!((load - truth).abs() < MS / 2, "line {index}, {way}: {load} ns under load");
+                assert!(idle.abs() < MS / 2, "line {index}, {way}: {idle} ns idle");
+            }
+        }
+        assert_eq!(analysis.round_trip_delay, without.round_trip_delay);
+        assert_eq!(analysis.one_way_delay, without.one_way_delay);
+        assert_eq!(analysis.scores, without.scores);
+    }
+}
+
+#[test]
+fn exchanges_without_stamps_or_idle_exchanges_have_no_queueing_delay() {
+    let line = TwoClocks::default();
+    let mut run = line.run();
+    let flow = exchanges(&mut run, "udp_rr", &line, 0);
+    let delays = |run: &Run| {
+        let flows = run.analyze().transaction_flows;
+        flows.into_iter().find(|entry| entry.flow.id == flow).unwrap().delays
+    };
+    let keep = |run: &mut Run, kept: fn(&TransactionStamped) -> bool| {
+        for frame in &mut run.scenario.recording.frames {
+            let rows: Vec<_> = frame.tables.transaction_stamped.rows().filter(kept).collect();
+            frame.tables.transaction_stamped = TransactionStampedTable::default();
+            rows.into_iter().for_each(|row| frame.tables.push(row.into()));
+        }
+    };
+    keep(&mut run, |row| (6 * SECOND..64 * SECOND).contains(&row.sent.0));
+    let loaded_only = delays(&run).expect("stamped");
+    assert_eq!(loaded_only.up.delays.queueing_delay.load, None);
+    assert!(loaded_only.up.delays.one_way_delay.load.is_some());
+    keep(&mut run, |_| false);
+    assert_eq!(delays(&run), None);
 }
 
 #[test]

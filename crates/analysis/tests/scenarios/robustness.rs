@@ -9,7 +9,7 @@ use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::{
     ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, IcmpMessage, Observation, OctetsReceived,
     PacketReceived, PathAnswer, PathProbe, PathQuote, ProbeReceived, ProbeSent, ProbeStamped, ProbesSkipped,
-    ProcessTime, ReflectorWindow, ReplyStamped, Tables, TcpInfo, Transaction,
+    ProcessTime, ReflectorWindow, ReplyStamped, Tables, TcpInfo, Transaction, TransactionStamped,
 };
 use rrul_model::recording::{End, Frame, Recording};
 use rrul_model::time::{TestTime, Window};
@@ -103,6 +103,9 @@ pub(crate) fn observation() -> impl Strategy<Value = Observation> {
                 PathAnswer { flow, sequence, received: a, source, kind, code, mtu, held: Delay(b.0), left }.into()
             }
             18 => PathQuote { flow, sequence, octet: w as u8, hop_limit: x as u8 }.into(),
+            19 => {
+                TransactionStamped { flow, sequence, sent: a, server_received: b, server_sent: c, received: d }.into()
+            }
             9 => ProcessTime { at: a, user: Delay(b.0), system: Delay(c.0) }.into(),
             _ => ClockSample { at: a, realtime: b.0 }.into(),
         },

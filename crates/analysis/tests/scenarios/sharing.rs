@@ -1,7 +1,9 @@
 //! Sharing, global synchronisation and limits of streams whose rates and windows are known.
 
+use rrul_analysis::Analysis;
 use rrul_analysis::metrics::global_synchronization::Synchronized;
 use rrul_analysis::metrics::sharing::DirectionSharing;
+use rrul_analysis::validity::Severity;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::TcpInfo;
@@ -318,4 +320,34 @@ fn limits_are_told_as_parts_of_the_time_between_the_first_and_the_last_reading()
     let points: Vec<_> =
         series.iter().map(|p| (p.congestion_window, p.slow_start_threshold, p.retransmitted)).collect();
     assert_eq!(points, [(33, None, 4), (33, Some(20), 4), (33, Some(20), 4)]);
+}
+
+#[test]
+fn a_threshold_that_the_kernel_had_cached_is_reported_and_takes_nothing_from_the_verdict() {
+    let run = |initial: u32, bytes_sent: u64| {
+        let mut scenario = Scenario::healthy();
+        let up = scenario.recording.header.flows.iter().find(|flow| flow.direction == Some(Direction::Up)).unwrap().id;
+        for (at, snd_ssthresh, bytes_sent) in [(4_900, initial, bytes_sent), (9_000, 120, 1_000_000)] {
+            let at = at * MS;
+            scenario.observe(Client, at, TcpInfo { snd_mss: 1448, snd_ssthresh, bytes_sent, ..tcp_info(up, at) });
+        }
+        scenario.analyze()
+    };
+    let of = |analysis: &Analysis| analysis.stream_limits.up.streams[0].initial_slow_start_threshold;
+    let told = |analysis: &Analysis| {
+        let reasons = analysis.validity.reasons.iter();
+        reasons.filter(|reason| reason.code == "cached_tcp_metrics").map(|reason| reason.severity).collect::<Vec<_>>()
+    };
+    let without = run(0x7fff_ffff, 28);
+    assert_eq!((of(&without), told(&without)), (None, vec![]));
+    let cached = run(29, 28);
+    assert_eq!((of(&cached), told(&cached)), (Some(29), vec![Severity::Info]));
+    assert_eq!(cached.validity.verdict, without.validity.verdict);
+    let text = &cached.validity.reasons.iter().find(|reason| reason.code == "cached_tcp_metrics").unwrap().text;
+    assert!(
+        text.starts_with("1 of 1 streams") && text.contains("least: 29 segments") && text.contains("client"),
+        "{text}"
+    );
+    // First read when it had left slow start by itself: nothing is known of its beginning.
+    assert_eq!(of(&run(29, 50_000)), None);
 }

@@ -5,12 +5,13 @@ use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
     Connection, FlowEventKind, PacketReceived, PageLoad, ProbeSent, ProbesSkipped, TcpInfo, Transaction,
+    TransactionStamped,
 };
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use serde_json::{Map, Value, json};
 
-use crate::builder::{Client, MS, SECOND, Scenario, Server, tcp_info};
+use crate::builder::{CLOCK_OFFSET, Client, MS, SECOND, Scenario, Server, tcp_info};
 use crate::{hosts, pages};
 
 fn schema() -> Value {
@@ -96,6 +97,10 @@ fn full() -> Scenario {
         SECOND,
         Transaction { flow, sequence: 0, started: TestTime(SECOND), took: Delay(MS), answered: 1 },
     );
+    let [sent, received] = [SECOND, SECOND + MS].map(TestTime);
+    let [server_received, server_sent] = [SECOND + MS / 2, SECOND + MS / 2].map(|at| TestTime(at + CLOCK_OFFSET));
+    let stamped = TransactionStamped { flow, sequence: 0, sent, server_received, server_sent, received };
+    scenario.observe(Client, SECOND, stamped);
     scenario.event(Client, flow, 9 * SECOND, FlowEventKind::Failed, "the server closed the connection");
     let voice = scenario.voip(Direction::Down, AddressFamily::Ipv4);
     scenario.voice(voice, |_, number| (number % 50 > 1).then_some(20 * MS));

@@ -1,6 +1,7 @@
-//! TCP request-response: one octet there, one octet back, on one connection (spec: Realtime Component).
+//! TCP request-response: a few octets there, as many back, on one connection (spec: Realtime Component).
 //!
-//! Closed loop. It counts transactions; a lost segment shows as one long transaction, as TCP repairs it.
+//! Closed loop. It counts transactions; a lost segment shows as one long transaction, as TCP repairs it. The response
+//! carries the server's stamps. They are the programs' own: TCP gives no stamp of the kernel that belongs to a message.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -9,8 +10,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
-use rrul_model::observation::{FlowEventKind, Transaction};
+use rrul_model::observation::{FlowEventKind, Transaction, TransactionStamped};
+use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
+use rrul_proto::exchange_stamps::{ExchangeStamps, STAMP_OCTETS};
 
 use super::udp_rr::{DEFAULT_MIN_INTERVAL, LONGEST_MIN_INTERVAL, ROWS};
 use super::{at_once, stream_opening};
@@ -37,7 +40,7 @@ impl FlowType for TcpRr {
                 ParameterWord {
                     name: "length",
                     kind: ParameterKind::Size,
-                    about: "of request and of response; default 1B, most 64KiB",
+                    about: "of request and of response; default 16B, which the server's stamps take; most 64KiB",
                 },
                 ParameterWord {
                     name: "min_interval",
@@ -101,7 +104,7 @@ impl FlowType for TcpRr {
 }
 
 fn length_of(spec: &FlowSpec) -> usize {
-    spec.parameters.size("length", ByteCount(1)).0.clamp(1, MOST_OCTETS) as usize
+    spec.parameters.size("length", ByteCount(STAMP_OCTETS as u64)).0.clamp(1, MOST_OCTETS) as usize
 }
 
 fn request(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()> {
@@ -116,12 +119,19 @@ fn request(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()>
         if next >= spec.window.to || !end.sleep_until(clock, next) {
             break;
         }
+        ExchangeStamps::clear(&mut octets);
         let started = clock.now();
         let answered = write_all(stream, &octets, over)? && read_all(stream, &mut octets, over)?;
-        let took = clock.now().since(started);
+        let received = clock.now();
+        let took = received.since(started);
         // One that the end of the window cut short was neither answered nor given up.
         if answered || !over() {
             notebook.note(Transaction { flow: spec.id, sequence, started, took, answered: u8::from(answered) });
+        }
+        if let Some(stamps) = ExchangeStamps::read(&octets).filter(|_| answered) {
+            let [server_received, server_sent] = [stamps.received, stamps.sent].map(TestTime);
+            let (flow, sent) = (spec.id, started);
+            notebook.note(TransactionStamped { flow, sequence, sent, server_received, server_sent, received });
         }
         next = (started + min_interval).max(clock.now());
     }
@@ -130,9 +140,16 @@ fn request(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()>
 
 fn echo(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()> {
     stream::prepare(stream, PATIENCE)?;
+    let Some(clock) = end.wait_for_begin() else { return Ok(()) };
     let over = || end.is_stopped();
     let mut octets = vec![0; length_of(spec)];
-    while read_all(stream, &mut octets, over)? && write_all(stream, &octets, over)? {}
+    while read_all(stream, &mut octets, over)? {
+        let received = clock.now().0;
+        ExchangeStamps { received, sent: clock.now().0 }.write(&mut octets);
+        if !write_all(stream, &octets, over)? {
+            break;
+        }
+    }
     Ok(())
 }
 

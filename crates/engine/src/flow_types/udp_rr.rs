@@ -1,23 +1,25 @@
 //! UDP request-response: the next request leaves when the response is there (spec: Realtime Component).
 //!
-//! Closed loop, as fast as the round trip allows. It counts transactions; percentiles of delay come from `udp_probe`.
+//! Closed loop, as fast as the round trip allows. It counts transactions; percentiles of delay come from `udp_probe`. Each
+//! exchange keeps the stamps of both ends, so that its delay is known in each direction.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
-use rrul_model::observation::Transaction;
+use rrul_model::observation::{Transaction, TransactionStamped};
+use rrul_model::time::TestTime;
 use rrul_proto::test_packet::{Kind, TestPacket};
 use socket2::Socket;
 
 use super::icmp_watch::IcmpWatch;
 use super::{at_once, udp_probe};
-use crate::clock::RawTime;
+use crate::clock::{RawTime, TestClock, WallClock};
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
-use crate::socket::control_message::IcmpReport;
+use crate::observer::Notebook;
 use crate::socket::datagram::Aftermath;
-use crate::socket::{datagram, wait};
+use crate::socket::{datagram, options, wait};
 use crate::test_end::{PATIENCE, TestEnd};
 
 pub(super) const DEFAULT_MIN_INTERVAL: Duration = Duration::from_millis(1);
@@ -87,11 +89,22 @@ impl FlowType for UdpRr {
 
 fn exchange(spec: &FlowSpec, socket: &Socket, initiation: &Initiation) {
     let end: &Arc<TestEnd> = &initiation.end;
-    let Some(clock) = end.wait_for_begin() else { return };
+    let Some((clock, server_origin)) = end.wait_for_begin().zip(end.server_origin()) else { return };
     let min_interval = spec.parameters.duration("min_interval", DEFAULT_MIN_INTERVAL);
     let timeout = spec.parameters.duration("timeout", DEFAULT_TIMEOUT);
     let mut notebook = end.observer.notebook(ROWS);
-    let mut icmp = IcmpWatch::new(spec.id, socket);
+    let mut exchanger = Exchanger {
+        end,
+        socket,
+        clock,
+        server_origin,
+        wall: WallClock::new(),
+        icmp: IcmpWatch::new(spec.id, socket),
+        departures: 0,
+        left: None,
+        stamped: None,
+    };
+    exchanger.restart_stamps();
     let mut octets = udp_probe::packet_for(spec);
     let mut next = spec.window.from;
     for sequence in 0.. {
@@ -101,53 +114,139 @@ fn exchange(spec: &FlowSpec, socket: &Socket, initiation: &Initiation) {
         let started = clock.now();
         let request =
             TestPacket::request(Kind::Test, spec.id.0, spec.class.octet(), initiation.token, sequence, started.0);
-        let sent = request.write(&mut octets).is_ok() && datagram::send(socket, &octets).is_ok();
+        let sent = request.write(&mut octets).is_ok() && exchanger.send(&octets);
         let deadline = RawTime::now().plus(timeout.as_nanos() as i64);
-        let mut told = |report| icmp.take(report, clock.now(), &mut notebook);
-        let answered = sent && answered(end, socket, &mut octets, &request, deadline, &mut told);
-        if !answered && end.is_stopped() {
+        let answer = if sent { exchanger.answer(&mut octets, &request, deadline, &mut notebook) } else { None };
+        if answer.is_none() && end.is_stopped() {
             break;
         }
         let took = clock.now().since(started);
-        notebook.note(Transaction { flow: spec.id, sequence, started, took, answered: u8::from(answered) });
+        notebook.note(Transaction { flow: spec.id, sequence, started, took, answered: u8::from(answer.is_some()) });
+        if let Some(answer) = answer {
+            exchanger.stamp(spec, started, &answer, &mut notebook);
+        }
         // An unanswered request that could not even be sent must not spin.
         next = (started + min_interval).max(if sent { clock.now() } else { started + timeout });
     }
-    icmp.finish(clock.now(), &mut notebook);
+    if let Some(last) = exchanger.stamped {
+        notebook.note(last);
+    }
+    exchanger.icmp.finish(clock.now(), &mut notebook);
 }
 
-/// Waits for the response to this request, and hands on what ICMP says meanwhile.
-fn answered(
-    end: &TestEnd,
-    socket: &Socket,
-    octets: &mut [u8],
-    request: &TestPacket,
-    deadline: RawTime,
-    told: &mut dyn FnMut(IcmpReport),
-) -> bool {
-    while let Ok(left) = u64::try_from(deadline.since(RawTime::now())) {
-        if end.is_stopped() {
-            return false;
+/// A response and when it came.
+struct Answer {
+    packet: TestPacket,
+    received: TestTime,
+}
+
+/// One end of one flow of exchanges.
+struct Exchanger<'a> {
+    end: &'a TestEnd,
+    socket: &'a Socket,
+    clock: TestClock,
+    /// T0 on the server's session clock.
+    server_origin: i64,
+    wall: WallClock,
+    icmp: IcmpWatch,
+    /// Requests that the kernel has numbered since stamps were asked for.
+    departures: u32,
+    /// The kernel's stamp of the latest request.
+    left: Option<TestTime>,
+    /// The latest exchange, which waits for the response after it: that one carries the kernel's stamp of this one.
+    stamped: Option<TransactionStamped>,
+}
+
+impl Exchanger<'_> {
+    /// Has the kernel number what is sent from 0.
+    fn restart_stamps(&mut self) {
+        // Where this fails there are no stamps, and the program's own are used.
+        let _ = options::stamp(self.socket);
+        self.departures = 0;
+    }
+
+    /// Sends a request; whether it left.
+    fn send(&mut self, octets: &[u8]) -> bool {
+        self.left = None;
+        if datagram::send(self.socket, octets).is_ok() {
+            self.departures = self.departures.wrapping_add(1);
+            return true;
         }
-        let _ = wait::readable(&[socket], Duration::from_nanos(left).min(PATIENCE));
-        while let Ok(Some(aftermath)) = datagram::receive_aftermath(socket) {
-            if let Aftermath::Icmp(report) = aftermath {
-                told(report);
-            }
-        }
-        match datagram::receive(socket, octets) {
-            Ok(Some(reply)) => {
-                let kept = &octets[..reply.length.min(octets.len())];
-                let identity = |packet: &TestPacket| (packet.flow, packet.token, packet.sequence);
-                let ours = |packet: TestPacket| packet.kind == Kind::Reply && identity(&packet) == identity(request);
-                if TestPacket::read(kept).is_ok_and(ours) {
-                    return true;
+        // The kernel may or may not have counted the attempt.
+        self.restart_stamps();
+        false
+    }
+
+    /// Reads what the kernel says of packets sent.
+    fn read_aftermath(&mut self, notebook: &mut Notebook<'_>) {
+        while let Ok(Some(aftermath)) = datagram::receive_aftermath(self.socket) {
+            match aftermath {
+                Aftermath::Left(stamp) if stamp.number == self.departures.wrapping_sub(1) => {
+                    self.left = Some(self.clock.at(self.wall.raw(stamp.stamp)));
                 }
+                Aftermath::Icmp(report) => self.icmp.take(report, self.clock.now(), notebook),
+                Aftermath::Left(_) | Aftermath::Exceeds(_) => {}
             }
-            Ok(None) => {}
-            // Refused or unreachable: there is nobody to wait for.
-            Err(_) => return false,
         }
     }
-    false
+
+    /// Waits for the response to this request, and notes what ICMP says meanwhile.
+    fn answer(
+        &mut self,
+        octets: &mut [u8],
+        request: &TestPacket,
+        deadline: RawTime,
+        notebook: &mut Notebook<'_>,
+    ) -> Option<Answer> {
+        while let Ok(left) = u64::try_from(deadline.since(RawTime::now())) {
+            if self.end.is_stopped() {
+                return None;
+            }
+            let _ = wait::readable(&[self.socket], Duration::from_nanos(left).min(PATIENCE));
+            self.wall.refresh(RawTime::now());
+            self.read_aftermath(notebook);
+            match datagram::receive(self.socket, octets) {
+                Ok(Some(reply)) => {
+                    let read = self.clock.now();
+                    let kept = &octets[..reply.length.min(octets.len())];
+                    let identity = |packet: &TestPacket| (packet.flow, packet.token, packet.sequence);
+                    let ours =
+                        |packet: &TestPacket| packet.kind == Kind::Reply && identity(packet) == identity(request);
+                    if let Some(packet) = TestPacket::read(kept).ok().filter(ours) {
+                        // A request leaves before its response comes, but perhaps not before it was looked for.
+                        self.read_aftermath(notebook);
+                        let received = reply.stamp.map_or(read, |stamp| self.clock.at(self.wall.raw(stamp)));
+                        return Some(Answer { packet, received });
+                    }
+                }
+                Ok(None) => {}
+                // Refused or unreachable: there is nobody to wait for.
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+
+    /// Notes the exchange before this one, of which all stamps are known now, and keeps this one.
+    fn stamp(&mut self, spec: &FlowSpec, started: TestTime, answer: &Answer, notebook: &mut Notebook<'_>) {
+        let server_time = |stamp: i64| TestTime(stamp.saturating_sub(self.server_origin));
+        let Answer { packet, received } = answer;
+        if let Some(mut before) = self.stamped.take() {
+            let news = packet.follow_up.filter(|news| news.sequence == before.sequence);
+            // A stamp from before the server's own belongs to another copy.
+            if let Some(stamp) = news.map(|news| server_time(news.sent)).filter(|stamp| *stamp >= before.server_sent) {
+                before.server_sent = stamp;
+            }
+            notebook.note(before);
+        }
+        self.stamped = Some(TransactionStamped {
+            flow: spec.id,
+            sequence: packet.sequence,
+            // No packet leaves before it is sent: such a stamp is of another one.
+            sent: self.left.filter(|left| *left >= started).unwrap_or(started),
+            server_received: server_time(packet.t2),
+            server_sent: server_time(packet.t3),
+            received: *received,
+        });
+    }
 }

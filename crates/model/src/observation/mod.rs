@@ -33,7 +33,7 @@ pub use probe::{
 };
 pub use stream::{
     Connection, ConnectionTable, OctetsReceived, OctetsReceivedTable, TcpInfo, TcpInfoTable, Transaction,
-    TransactionTable,
+    TransactionStamped, TransactionStampedTable, TransactionTable,
 };
 pub use transfer::{ConnectionTotals, ConnectionTotalsTable, Transfer, TransferTable};
 pub use web::{
@@ -84,6 +84,7 @@ about_flows!(
     PathAnswer,
     PathQuote,
     Transaction,
+    TransactionStamped,
     Connection,
     NameLookup,
     Transfer,
@@ -207,6 +208,8 @@ observations! {
     path_quote: PathQuote in PathQuoteTable,
     /// Request-response transactions.
     transaction: Transaction in TransactionTable,
+    /// Their stamps at both ends.
+    transaction_stamped: TransactionStamped in TransactionStampedTable,
     /// New connections.
     connection: Connection in ConnectionTable,
     /// Look-ups of names.

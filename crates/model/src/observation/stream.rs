@@ -135,6 +135,27 @@ table! {
 }
 
 table! {
+    /// The four stamps of an exchange that was answered: when its request and its response left and arrived.
+    ///
+    /// Over UDP stamps of the kernels, or of the programs where a kernel gave none; over TCP the programs' own. Closed
+    /// loop, as [`Transaction`] is: percentiles of these are not those of the path.
+    TransactionStamped in TransactionStampedTable {
+        /// The flow.
+        flow: FlowId,
+        /// Number of its [`Transaction`] within the flow.
+        sequence: u32,
+        /// When the request left the client.
+        sent: TestTime,
+        /// When the request reached the server, on the server's clock.
+        server_received: TestTime,
+        /// When the response left the server, on the server's clock.
+        server_sent: TestTime,
+        /// When the response reached the client.
+        received: TestTime,
+    }
+}
+
+table! {
     /// One attempt at a new TCP connection, of a flow that opens one after another.
     Connection in ConnectionTable {
         /// The flow.

@@ -2,7 +2,7 @@
 
 use rrul_model::environment::HostState;
 use rrul_model::flow::FlowId;
-use rrul_model::observation::{ObservationPoint, Tables};
+use rrul_model::observation::{ObservationPoint, Tables, TransactionStampedTable};
 use rrul_model::phase::Phase;
 use rrul_model::recording::{FORMER_FORMAT, Recording, RecordingError};
 
@@ -19,6 +19,8 @@ fn a_file_of_format_1_reads_as_what_was_recorded() {
     let read = Recording::from_lines(V1).unwrap_or_else(|error| panic!("tests/data/v1.jsonl: {error}"));
     let mut specimen = specimen::recording();
     FORMER_FORMAT.clone_into(&mut specimen.header.format);
+    // Format 1 had no stamps of exchanges.
+    specimen.frames[0].tables.transaction_stamped = TransactionStampedTable::default();
     assert!(read == specimen, "tests/data/v1.jsonl does not read as what was recorded");
     assert_eq!(Recording::from_lines(V2).unwrap(), specimen::recording());
     assert_eq!(read.header.title, "Täht's cable modem");
@@ -41,6 +43,15 @@ fn a_file_that_says_less_of_its_hosts_reads_too() {
     assert_eq!(read.frames, specimen::recording().frames);
     assert_eq!((read.header.client.cores, &read.header.client.state), (2, &HostState::default()));
     assert_eq!(read.end.unwrap().host(ObservationPoint::Server), None);
+}
+
+#[test]
+fn exchanges_of_a_file_without_their_stamps_are_read() {
+    let mut lines: Vec<serde_json::Value> = V2.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines[1]["frame"]["tables"].as_object_mut().unwrap().remove("transaction_stamped").unwrap();
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let tables = &Recording::from_lines(&lines.join("\n")).unwrap().frames[0].tables;
+    assert_eq!((tables.transaction.len(), tables.transaction_stamped.len()), (3, 0));
 }
 
 #[test]

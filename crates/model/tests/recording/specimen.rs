@@ -11,7 +11,7 @@ use rrul_model::observation::{
     CgroupThrottle, ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, IcmpMessage,
     InterfaceCount, ObservationPoint, OctetsReceived, PacketMarked, PacketReceived, PathAnswer, PathProbe, PathQuote,
     ProbeReceived, ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, QueueCount, ReflectorWindow, ReplyStamped,
-    SocketDrops, SoftnetCount, Tables, TcpInfo, Transaction,
+    SocketDrops, SoftnetCount, Tables, TcpInfo, Transaction, TransactionStamped,
 };
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::plan::{FlowEntry, PhaseLength, TestPlan};
@@ -166,6 +166,15 @@ fn client_frame() -> Frame {
         tables.push(EchoReceived { flow: PROBE, sequence: n, received: later(18_000_000), read: at }.into());
         let took = Delay(18_000_000 + i64::from(n));
         tables.push(Transaction { flow: PROBE, sequence: n, started: at, took, answered: u8::from(n != 1) }.into());
+        let stamped = TransactionStamped {
+            flow: PROBE,
+            sequence: n,
+            sent: later(11_000),
+            server_received: later(9_200_000),
+            server_sent: later(9_231_000),
+            received: later(18_000_000),
+        };
+        tables.push(stamped.into());
         let mtu = 1280 * n;
         tables.push(IcmpMessage { flow: PROBE, at, kind: 3, code: n as u8, from_server: 1, mtu, count: 9 }.into());
         tables.push(ReflectorWindow { flow: PROBE, sequence: n, highest: n, window: (2 << n) - 1 }.into());
@@ -318,7 +327,7 @@ fn tcp_info(at: TestTime, n: u64) -> TcpInfo {
 }
 
 /// The names and numbers of rows of all tables; a table that is added must be added here.
-pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 32] {
+pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 33] {
     let Tables {
         octets_received,
         tcp_info,
@@ -336,6 +345,7 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 32] {
         path_answer,
         path_quote,
         transaction,
+        transaction_stamped,
         connection,
         name_lookup,
         transfer,
@@ -370,6 +380,7 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 32] {
         ("path_answer", path_answer.len()),
         ("path_quote", path_quote.len()),
         ("transaction", transaction.len()),
+        ("transaction_stamped", transaction_stamped.len()),
         ("connection", connection.len()),
         ("name_lookup", name_lookup.len()),
         ("transfer", transfer.len()),

@@ -263,6 +263,7 @@ impl Made {
                     phase(Phase::Load, load, self.load_seconds as f64),
                     phase(Phase::After, idle, 5.0),
                 ],
+                delays: None,
             })
             .collect()
     }

@@ -1,0 +1,35 @@
+//! Whether the kernels shaped the load by what they had cached of earlier connections to the same host.
+
+use rrul_model::flow::Direction;
+
+use crate::metrics::start_spread::sender;
+use crate::validity::{Reason, ReasonWord, Severity};
+use crate::validity_rule::{Evidence, ValidityRule, host, way};
+
+/// The rule.
+pub(crate) const RULE: ValidityRule = ValidityRule { words: &[CACHED_TCP_METRICS], judge };
+
+const CACHED_TCP_METRICS: ReasonWord = ReasonWord {
+    code: "cached_tcp_metrics",
+    severities: &[Severity::Info],
+    when: "streams of the load began with a slow-start threshold that the sender's kernel had cached of earlier connections",
+};
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+    let reason = |direction: Direction| {
+        let streams = &evidence.analysis.stream_limits.of(direction).streams;
+        let cached = || streams.iter().filter_map(|stream| stream.initial_slow_start_threshold);
+        let least = cached().min()?;
+        let text = format!(
+            "{} of {} streams of the {} began with a slow-start threshold that the kernel of the {} had cached from earlier \
+             connections (least: {least} segments): they fill the queue later; run `ip tcp_metrics flush` there, or set \
+             net.ipv4.tcp_no_ssthresh_metrics_save=1",
+            cached().count(),
+            streams.len(),
+            way(direction),
+            host(sender(direction)),
+        );
+        Some(CACHED_TCP_METRICS.reason(Severity::Info, text))
+    };
+    Direction::ALL.into_iter().filter_map(reason).collect()
+}
