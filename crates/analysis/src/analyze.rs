@@ -86,7 +86,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     });
 
     let Legs { flows: legs, sweeps } = leg::legs(recording);
-    let offset = ClockOffset::estimate(recording, &legs);
+    let offset = ClockOffset::estimate(recording, &legs, ByDirection::each(|way| link_octets.rates(way)));
 
     let tallies =
         if imported { Vec::new() } else { marking_tally::tallies(recording, &sweeps, &legs, end, waiting_time) };

@@ -10,12 +10,16 @@
 //! - not how the smallest round trip splits: half and half is assumed, and every absolute one-way delay is off by up to
 //!   half of it ([`ClockOffset::bound`]).
 //!
-//! Clocks that step and routes that change split the test into segments (`stretch.rs`, `locate.rs`). Where the drift cannot
-//! be known, [`ClockOffset::uncertain`] says why; then nothing is told of queueing by direction.
+//! Clocks that step and routes that change split the test into segments (`stretch.rs`, `locate.rs`). A floor that is higher
+//! after the load is a queue that has not drained, unless something beside it shows a route change (`route_change.rs`).
+//! Then the drift is bounded instead of measured (`bounded.rs`). [`ClockOffset::unknown`] gives the reason where the error is
+//! not small beside the queueing delay of a direction.
 
+mod bounded;
 mod estimate;
 mod locate;
 mod part;
+mod route_change;
 mod stretch;
 mod tracks;
 
@@ -26,11 +30,15 @@ use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 
+use crate::analysis::RatePoint;
 use crate::by_direction::ByDirection;
 use crate::leg::Leg;
 use crate::wall_clock::Steps;
 use locate::Place;
 use tracks::Tracks;
+
+/// What drift may add to delays over the test without being known, nanoseconds.
+pub(crate) const ALLOWED_ERROR: f64 = 2_000_000.0;
 
 /// The server's clock less the client's.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +50,10 @@ pub struct ClockOffset {
     slope_error: Option<f64>,
     floor_spread: Option<f64>,
     uncertain: Option<String>,
+    /// Why the queueing delay of one direction alone is unknown.
+    unknown: ByDirection<Option<String>>,
+    /// By how much drift may shift queueing delays by the end of the load, nanoseconds.
+    drift_error: Option<f64>,
     /// The kind of each flow's packets.
     kinds: HashMap<FlowId, usize>,
     segments: Vec<Segment>,
@@ -108,17 +120,37 @@ impl ClockOffset {
     /// From the packets of UDP flows in both directions; `None` unless some arrived either way.
     ///
     /// O(n log n) in the number of packets.
-    pub(crate) fn estimate(recording: &Recording, legs: &[Leg<'_>]) -> Option<Self> {
+    ///
+    /// `carried` is the rate of the link over time.
+    pub(crate) fn estimate(
+        recording: &Recording,
+        legs: &[Leg<'_>],
+        carried: ByDirection<&[RatePoint]>,
+    ) -> Option<Self> {
         let points = [ObservationPoint::Client, ObservationPoint::Server];
         let wall_clocks = points.map(|point| Steps::of(recording, point));
         let tracks = Tracks::of(legs, &wall_clocks)?;
-        Some(estimate::estimate(recording, &tracks))
+        Some(estimate::estimate(recording, &tracks, carried))
     }
 
-    /// Why the drift of one clock against the other is not known well enough to tell queueing by direction; `None` when
-    /// it is.
+    /// Returns why the queueing delay is unknown in both directions; `None` when it is known in one of them.
     pub fn uncertain(&self) -> Option<&str> {
         self.uncertain.as_deref()
+    }
+
+    /// Returns why the queueing delay of this direction is unknown; `None` when it is known.
+    pub fn unknown(&self, direction: Direction) -> Option<&str> {
+        self.uncertain().or(self.unknown.of(direction).as_deref())
+    }
+
+    /// By how much drift may shift queueing delays by the end of the load; `None` when nothing bounds it.
+    pub fn drift_error(&self) -> Option<Delay> {
+        self.drift_error.map(nanoseconds)
+    }
+
+    /// Whether drift may add more than [`ALLOWED_ERROR`] to delays over the test.
+    pub(crate) fn is_drift_uncertain(&self) -> bool {
+        self.uncertain.is_some() || self.drift_error.is_none_or(|error| error > ALLOWED_ERROR)
     }
 
     /// By how much the offset, and every absolute one-way delay with it, may be off: half the smallest round trip. Where
@@ -192,7 +224,7 @@ impl ClockOffset {
         sent: TestTime,
         received: TestTime,
     ) -> Option<Delay> {
-        if self.uncertain.is_some() {
+        if self.unknown(direction).is_some() {
             return None;
         }
         let (server, client) = stamps(direction, sent, received);

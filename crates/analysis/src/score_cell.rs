@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::analysis::{Analysis, DelayPoint, FlowLabel};
 use crate::join::UDP_PROBE;
+use crate::metrics::one_way_delay::Clocks;
 use crate::probe_pool::is_headline;
 use crate::statistics::percentile::percentile;
 
@@ -107,7 +108,7 @@ impl ScoreCell {
         let legs = || both().filter(|leg| leg.direction == direction);
         // Of a packet whose way of loss is not known, both ways are to blame: neither is taken for good.
         let told = legs().next().is_some() && both().all(|leg| leg.unattributed == 0);
-        let drifting = analysis.one_way_delay.clocks.as_ref().is_none_or(|clocks| clocks.skew_uncertain.is_some());
+        let drifting = analysis.one_way_delay.clocks.as_ref().is_none_or(Clocks::is_drift_uncertain);
         let ways: Vec<DelayPoint> =
             if told { legs().flat_map(|leg| leg.series.iter().copied()).collect() } else { delays.clone() };
         let mut packets: Vec<(TestTime, bool)> = ways.iter().map(|point| (point.at, point.delay.is_none())).collect();

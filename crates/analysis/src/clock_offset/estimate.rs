@@ -2,23 +2,23 @@
 
 use rrul_model::flow::Direction;
 use rrul_model::observation::ObservationPoint;
-use rrul_model::phase::Phase;
+use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
+use super::bounded::{self, Later};
 use super::locate;
 use super::part::{Drift, Part, drift};
+use super::route_change::Evidence;
 use super::stretch::{self, LEAST_STEP};
-use super::tracks::Tracks;
-use super::{Begin, Change, ClockOffset, Segment, nanoseconds};
+use super::tracks::{Packet, Tracks};
+use super::{ALLOWED_ERROR, Begin, Change, ClockOffset, Segment, nanoseconds};
+use crate::analysis::RatePoint;
 use crate::by_direction::ByDirection;
 use crate::statistics::percentile::percentile;
 
 /// No two clocks of working hosts drift apart faster.
 const FASTEST_DRIFT: f64 = 1e-3;
-
-/// What drift may add over the whole test without being known, nanoseconds.
-const ALLOWED_ERROR: f64 = 2_000_000.0;
 
 /// Packets may be faster than all of the idle line by this much, nanoseconds: an idle host sleeps deeper.
 const FASTER_THAN_IDLE: f64 = 1_000_000.0;
@@ -26,11 +26,19 @@ const FASTER_THAN_IDLE: f64 = 1_000_000.0;
 /// How often they may be faster by more.
 const FASTER_SHARE: f64 = 0.01;
 
-/// The offset that these packets show.
-pub(super) fn estimate(recording: &Recording, tracks: &Tracks) -> ClockOffset {
+/// A queueing delay is given when drift may shift it by at most this part of the loaded median.
+const SMALL: f64 = 0.1;
+
+/// The offset that these packets show. `carried` is the rate of the link over time.
+pub(super) fn estimate(
+    recording: &Recording,
+    tracks: &Tracks,
+    carried: ByDirection<&[RatePoint]>,
+) -> ClockOffset {
     let phases = &recording.header.phases;
     let blocks = stretch::idle_blocks(phases);
-    let mut parts: Vec<Part> = stretch::stretches(tracks, &blocks)
+    let load = loaded(phases);
+    let mut parts: Vec<Part> = stretch::stretches(tracks, &blocks, load.map(|load| load.from))
         .into_iter()
         .map(|stretch| Part::of(tracks, vec![stretch]))
         .filter(Part::is_anchor)
@@ -40,34 +48,52 @@ pub(super) fn estimate(recording: &Recording, tracks: &Tracks) -> ClockOffset {
         doubts.push("too few packets crossed the idle line".to_owned());
         parts.push(Part::of_all(tracks));
     }
-    let anchored = |load: &Window| {
-        let stretches = || parts.iter().flat_map(|part| &part.stretches);
-        (stretches().any(|one| one.to <= load.from), stretches().any(|one| one.from >= load.to))
+    let evidence = load.map(|load| Evidence::gather(recording, carried, load, tracks.reference));
+    let undrained = load.and_then(|load| {
+        let behind = parts.iter().position(|part| part.span().from >= load.to).unwrap_or(parts.len());
+        if !parts[..behind].iter().any(|part| part.span().to <= load.from) {
+            doubts.push("no idle stretch before the load tells drift from queues".to_owned());
+            return None;
+        }
+        if behind == parts.len() {
+            return Some(("no idle stretch after the load", Vec::new()));
+        }
+        let evidence = evidence.as_ref()?;
+        stands(tracks, &parts[..behind], &parts[behind..], evidence)
+            .then(|| ("the queues had not drained when the test ended", parts.split_off(behind)))
+    });
+    let span = {
+        let from = phases.first().map_or(TestTime::ZERO, |entry| entry.window.from);
+        phases.last().map_or(0, |entry| entry.window.to.since(from).0) as f64
     };
-    for load in phases.iter().filter(|entry| entry.phase == Phase::Load).map(|entry| entry.window) {
-        match anchored(&load) {
-            (_, false) => doubts.push("no idle stretch after the load tells drift from queues".to_owned()),
-            (false, _) => doubts.push("no idle stretch before the load tells drift from queues".to_owned()),
-            _ => {}
+    let first = drift(&parts);
+    let (parts, steps) = join(tracks, parts, first, evidence.as_ref(), &mut doubts);
+    let mut drift = drift(&parts);
+    let mut reach = span;
+    if let (Some((_, later)), Some(load), Some(base)) = (&undrained, load, parts.last()) {
+        let spread = floor_spread(tracks, &parts, drift.map_or(0.0, |drift| drift.slope)).unwrap_or(0.0);
+        let bounds = [
+            Later { windows: vec![load], faster: FASTER_THAN_IDLE },
+            Later::idle(later.iter().flat_map(|part: &Part| part.stretches.clone()).collect()),
+        ];
+        drift = bounded::drift(tracks, base, drift, spread, &bounds, FASTEST_DRIFT);
+        reach = load.to.since(base.middle()).0 as f64;
+        if drift.is_none() {
+            doubts.push("delays under load lie below those of the idle line; a clock or a route changed unseen".to_owned());
+        }
+        if tracks.wall_clocks.iter().any(|steps| steps.count() > 0) {
+            doubts.push("a wall clock stepped, and no drained idle stretch shows whether its host's clock did".to_owned());
         }
     }
-    let first = drift(&parts);
-    let (parts, steps) = join(tracks, parts, first, &mut doubts);
-    let drift = drift(&parts);
     let slope = drift.map_or(0.0, |drift| drift.slope.clamp(-FASTEST_DRIFT, FASTEST_DRIFT));
-    let from = phases.first().map_or(TestTime::ZERO, |entry| entry.window.from);
-    let span = phases.last().map_or(0, |entry| entry.window.to.since(from).0) as f64;
-    let error = drift.map(|drift| drift.error);
-    match error {
+    match drift {
         None => doubts.push("too few packets crossed the idle line".to_owned()),
-        Some(error) if error * span > ALLOWED_ERROR => {
-            doubts.push("the idle line is too unsteady to tell how the clocks drift".to_owned());
-        }
         Some(_) if slope.abs() >= FASTEST_DRIFT => {
             doubts.push("the clocks seem to drift apart faster than clocks do".to_owned());
         }
         Some(_) => {}
     }
+    let error = drift.map(|drift| drift.error);
     let segments = segments(tracks, &parts, steps, slope);
     let mut offset = ClockOffset {
         clock_steps: ClockOffset::clock_steps(&segments, &tracks.wall_clocks),
@@ -76,19 +102,80 @@ pub(super) fn estimate(recording: &Recording, tracks: &Tracks) -> ClockOffset {
         slope_error: error,
         floor_spread: floor_spread(tracks, &parts, slope),
         uncertain: None,
+        unknown: ByDirection::default(),
+        drift_error: error.map(|error| error * reach),
         kinds: tracks.kind_of.clone(),
         segments,
         wall_clocks: tracks.wall_clocks.clone(),
     };
-    if doubts.is_empty() && is_contradicted(&offset, tracks) {
+    let tolerance = FASTER_THAN_IDLE + undrained.as_ref().and(offset.drift_error).unwrap_or(0.0);
+    if doubts.is_empty() && is_contradicted(&offset, tracks, tolerance) {
         doubts.push("delays under load lie below those of the idle line; a clock or a route changed unseen".to_owned());
     }
-    if let (false, Some(error)) = (doubts.is_empty(), error) {
+    if let (true, Some(error)) = (!doubts.is_empty() || offset.is_drift_uncertain(), error) {
         // What drift may add by the end.
         offset.segments.iter_mut().for_each(|segment| segment.bound += error * span);
     }
     offset.uncertain = doubts.into_iter().next();
+    if offset.uncertain.is_none() {
+        let cause = undrained.map_or("the idle line is too unsteady to tell how the clocks drift", |(cause, _)| cause);
+        offset.unknown = unknown(&offset, tracks, phases, cause);
+        if let ByDirection { up: Some(up), down: Some(_) } = &offset.unknown {
+            offset.uncertain = Some(up.clone());
+        }
+    }
     offset
+}
+
+/// From the beginning of the first phase under load to the end of the last; `None` without any.
+fn loaded(phases: &[PhaseWindow]) -> Option<Window> {
+    let mut loaded = phases.iter().filter(|entry| entry.phase.is_loaded()).map(|entry| entry.window);
+    let first = loaded.next()?;
+    Some(Window { from: first.from, to: loaded.last().map_or(first.to, |last| last.to) })
+}
+
+/// Whether some queue still stood in all of the idle stretches after the load.
+fn stands(tracks: &Tracks, before: &[Part], after: &[Part], evidence: &Evidence<'_>) -> bool {
+    let Some((base, last)) = before.last().zip(after.last()) else { return false };
+    let slope = drift(before).map_or(0.0, |drift| drift.slope);
+    let round_trip = |part: &Part, kind| {
+        let levels = part.levels(kind, slope);
+        Some(levels.up? + levels.down?)
+    };
+    (0..tracks.kinds.len()).any(|kind| {
+        let least = after.iter().filter_map(|part| round_trip(part, kind)).min_by(f64::total_cmp);
+        let Some((idle, least)) = round_trip(base, kind).zip(least) else { return false };
+        let by = least - idle;
+        by >= LEAST_STEP && !evidence.shows_change(tracks, kind, slope, base, last, by)
+    })
+}
+
+/// Why the queueing delay of a direction is unknown: drift may shift it by more than is small beside it.
+fn unknown(
+    offset: &ClockOffset,
+    tracks: &Tracks,
+    phases: &[PhaseWindow],
+    cause: &str,
+) -> ByDirection<Option<String>> {
+    let error = offset.drift_error.unwrap_or(f64::INFINITY);
+    let loads: Vec<Window> =
+        phases.iter().filter(|entry| entry.phase == Phase::Load).map(|entry| entry.window).collect();
+    ByDirection::each(|direction| {
+        if error <= ALLOWED_ERROR {
+            return None;
+        }
+        let mut waits = Vec::new();
+        for track in tracks.all().filter(|track| track.direction == direction) {
+            let inside = |packet: &&Packet| loads.iter().any(|load| load.contains(TestTime(packet.client)));
+            let packets = track.packets.iter().filter(inside);
+            waits.extend(packets.filter_map(|p| offset.above_level(track.kind, direction, p.server, p.client)));
+        }
+        waits.sort_unstable_by(f64::total_cmp);
+        let median = percentile(&waits, 0, 500).unwrap_or(0.0);
+        (error > SMALL * median).then(|| {
+            format!("{cause}, and until then the clocks may have drifted apart by {}", nanoseconds(error))
+        })
+    })
 }
 
 /// What separates two parts.
@@ -111,12 +198,18 @@ impl Step {
 }
 
 /// Joins parts between which nothing stepped; gives the others with what is between them.
-fn join(tracks: &Tracks, parts: Vec<Part>, drift: Option<Drift>, doubts: &mut Vec<String>) -> (Vec<Part>, Vec<Step>) {
+fn join(
+    tracks: &Tracks,
+    parts: Vec<Part>,
+    drift: Option<Drift>,
+    evidence: Option<&Evidence<'_>>,
+    doubts: &mut Vec<String>,
+) -> (Vec<Part>, Vec<Step>) {
     let mut groups: Vec<Vec<Window>> = Vec::new();
     let mut steps = Vec::new();
     let mut before: Option<&Part> = None;
     for part in &parts {
-        match before.and_then(|before| step(tracks, before, part, drift, doubts)) {
+        match before.and_then(|before| step(tracks, before, part, drift, evidence, doubts)) {
             None if before.is_some() => {
                 if let Some(group) = groups.last_mut() {
                     group.extend(&part.stretches);
@@ -136,7 +229,14 @@ fn join(tracks: &Tracks, parts: Vec<Part>, drift: Option<Drift>, doubts: &mut Ve
 }
 
 /// What stepped between two stretches of the idle line; `None` when nothing did.
-fn step(tracks: &Tracks, before: &Part, after: &Part, drift: Option<Drift>, doubts: &mut Vec<String>) -> Option<Step> {
+fn step(
+    tracks: &Tracks,
+    before: &Part,
+    after: &Part,
+    drift: Option<Drift>,
+    evidence: Option<&Evidence<'_>>,
+    doubts: &mut Vec<String>,
+) -> Option<Step> {
     let (slope, error) = drift.map_or((0.0, 0.0), |drift| (drift.slope, drift.error));
     let apart = after.middle().since(before.middle()).0 as f64;
     let least = LEAST_STEP.max(5.0 * error * apart);
@@ -153,8 +253,15 @@ fn step(tracks: &Tracks, before: &Part, after: &Part, drift: Option<Drift>, doub
             continue;
         }
         // A route that changed is as quiet as before. A queue that stands is not.
-        let higher = if path > 0.0 { after } else { before };
-        if higher.spread_at_end(tracks, kind, slope) > path.abs() / 8.0 {
+        let across_load = evidence.filter(|evidence| evidence.is_across(before, after));
+        let changed = match across_load {
+            Some(evidence) if path > 0.0 => evidence.shows_change(tracks, kind, slope, before, after, path),
+            _ => {
+                let higher = if path > 0.0 { after } else { before };
+                higher.spread_at_end(tracks, kind, slope) <= path.abs() / 8.0
+            }
+        };
+        if !changed {
             doubts.push(if path > 0.0 {
                 "the queues had not drained when the test ended".to_owned()
             } else {
@@ -285,16 +392,16 @@ fn floor_spread(tracks: &Tracks, parts: &[Part], slope: f64) -> Option<f64> {
 }
 
 /// Whether more than a few packets of some kind and direction were faster than the line allows.
-fn is_contradicted(offset: &ClockOffset, tracks: &Tracks) -> bool {
+fn is_contradicted(offset: &ClockOffset, tracks: &Tracks, tolerance: f64) -> bool {
     let mut counts = vec![ByDirection::<(usize, usize)>::default(); tracks.kinds.len()];
     for track in tracks.all() {
         let (all, faster) = counts[track.kind].of_mut(track.direction);
         *all += track.packets.len();
         let above = |packet| {
-            let super::tracks::Packet { server, client, .. } = packet;
+            let Packet { server, client, .. } = packet;
             offset.above_level(track.kind, track.direction, server, client)
         };
-        *faster += track.packets.iter().filter_map(|packet| above(*packet)).filter(|q| *q < -FASTER_THAN_IDLE).count();
+        *faster += track.packets.iter().filter_map(|packet| above(*packet)).filter(|q| *q < -tolerance).count();
     }
     let too_many = |(all, faster): (usize, usize)| faster as f64 > all as f64 * FASTER_SHARE;
     counts.iter().any(|of| too_many(of.up) || too_many(of.down))

@@ -51,13 +51,15 @@ pub(super) fn idle_blocks(phases: &[PhaseWindow]) -> Vec<Window> {
     blocks
 }
 
-/// The parts of these idle blocks in which the level of delays did not step.
-pub(super) fn stretches(tracks: &Tracks, blocks: &[Window]) -> Vec<Window> {
+/// The parts of these idle blocks in which the level of delays did not step. The load began at `loaded`.
+pub(super) fn stretches(tracks: &Tracks, blocks: &[Window], loaded: Option<TestTime>) -> Vec<Window> {
     let mut found = Vec::new();
-    for block in blocks {
+    for (index, block) in blocks.iter().enumerate() {
         let margin = MARGIN.min(block.length() / 4);
         let mut from = block.from + margin;
-        for (step, around) in steps_within(tracks, *block) {
+        // Behind a load, a floor that falls is a queue that drains, and one that rises is a queue that fills.
+        let after_load = index > 0 || loaded.is_some_and(|loaded| loaded <= block.from);
+        for (step, around) in steps_within(tracks, *block, !after_load) {
             found.push(Window { from, to: step - around });
             from = step + around;
         }
@@ -67,8 +69,9 @@ pub(super) fn stretches(tracks: &Tracks, blocks: &[Window]) -> Vec<Window> {
     found
 }
 
-/// Steps of the level within a block, in order: when, and how far around it nothing is to be believed.
-fn steps_within(tracks: &Tracks, block: Window) -> Vec<(TestTime, Duration)> {
+/// Steps of the level within a block, in order: when, and how far around it nothing is to be believed. Those of `routes` only
+/// where asked for.
+fn steps_within(tracks: &Tracks, block: Window, routes: bool) -> Vec<(TestTime, Duration)> {
     let bin = Duration::from_nanos(BIN.cast_unsigned());
     let mut candidates: Vec<(f64, usize, Duration)> = Vec::new();
     for kind in 0..tracks.kinds.len() {
@@ -82,7 +85,7 @@ fn steps_within(tracks: &Tracks, block: Window) -> Vec<(TestTime, Duration)> {
         for at in 0..up.len() {
             let [up, down] = [&up, &down].map(|bins| rise(bins, at, gap));
             let (Some(up), Some(down)) = (up, down) else { continue };
-            if let Some(strength) = step_of(up, down) {
+            if let Some(strength) = step_of(up, down, routes) {
                 candidates.push((strength, at, bin * (gap as u32 + 1)));
             }
         }
@@ -110,14 +113,14 @@ struct Rise {
 ///
 /// A clock that steps adds to the one direction what it takes from the other. A route that changes shows in one direction
 /// alone, and delays are level before and after, as no queue is for long.
-fn step_of(up: Rise, down: Rise) -> Option<f64> {
+fn step_of(up: Rise, down: Rise, routes: bool) -> Option<f64> {
     let clock = (up.by - down.by) / 2.0;
     let path = up.by + down.by;
     if clock.abs() >= LEAST_STEP && path.abs() <= clock.abs() / 4.0 {
         return Some(clock.abs());
     }
     let level = up.spread.max(down.spread) <= path.abs() / 8.0;
-    (path.abs() >= LEAST_STEP && level).then_some(path.abs())
+    (routes && path.abs() >= LEAST_STEP && level).then_some(path.abs())
 }
 
 /// From the bins before `at` to those after, with `gap` bins around it left out.

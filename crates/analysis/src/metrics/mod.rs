@@ -42,7 +42,7 @@ pub mod path_hops;
 pub mod path_marks;
 pub mod path_mtu;
 mod path_octets;
-mod path_packets;
+pub(crate) mod path_packets;
 pub mod path_trace;
 pub(crate) mod processor_load;
 pub(crate) mod rate_series;

@@ -15,7 +15,7 @@ use crate::analysis::{DelayPoint, FlowLabel, PhaseDelays};
 use crate::by_direction::ByDirection;
 use crate::by_number::ByNumber;
 use crate::by_phase::ByPhase;
-use crate::clock_offset::{Change, ClockOffset, SegmentTold};
+use crate::clock_offset::{ALLOWED_ERROR, Change, ClockOffset, SegmentTold};
 use crate::join::UDP_PROBE;
 use crate::leg::{Journey, Leg};
 use crate::metrics::delay_variation::{DelayVariation, Singleton};
@@ -55,8 +55,12 @@ impl OneWayDelay {
 /// The two hosts' clocks against each other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Clocks {
-    /// Why the drift is not known well enough to tell queueing by direction; `None` when it is.
+    /// Why the queueing delay is unknown in both directions; `None` when it is known in one of them.
     pub skew_uncertain: Option<String>,
+    /// Why the queueing delay of a direction is unknown; `None` when it is known.
+    pub queueing_unknown: ByDirection<Option<String>>,
+    /// By how much drift may shift queueing delays by the end of the load; `None` when nothing bounds it.
+    pub queueing_error_ns: Option<i64>,
     /// How much the server's clock gains on the client's, in a million.
     pub skew_ppm: f64,
     /// Standard deviation of what quarters of the packets say of it.
@@ -69,6 +73,13 @@ pub struct Clocks {
     pub segments: Vec<ClockSegment>,
     /// How often the wall clock of either host stepped.
     pub wall_clock_steps: u64,
+}
+
+impl Clocks {
+    /// Whether drift may add more than 2 ms to delays by direction.
+    pub fn is_drift_uncertain(&self) -> bool {
+        self.skew_uncertain.is_some() || self.queueing_error_ns.is_none_or(|error| error as f64 > ALLOWED_ERROR)
+    }
 }
 
 /// A stretch in which neither clock stepped and no route changed.
@@ -189,7 +200,7 @@ fn leg_delay(leg: &Leg<'_>, clock: &ClockOffset, judgement: &Judgement<'_>, told
         }
         let delay = delay.filter(|delay| *delay <= Delay::from(judgement.waiting_time));
         singletons.push(Singleton { sequence: one.sequence, sent: at, delay });
-        if clock.uncertain().is_none() {
+        if clock.unknown(leg.direction).is_none() {
             let wait = one
                 .received
                 .filter(|_| delay.is_some())
@@ -204,7 +215,7 @@ fn leg_delay(leg: &Leg<'_>, clock: &ClockOffset, judgement: &Judgement<'_>, told
             singletons.iter().filter(|one| judgement.phase(one.sent) == Some(phase)).copied().collect();
         let variation = DelayVariation::of(&sample);
         // Drift adds up over a phase, and not between neighbours.
-        if clock.uncertain().is_some() { variation.map(DelayVariation::without_pdv) } else { variation }
+        if clock.is_drift_uncertain() { variation.map(DelayVariation::without_pdv) } else { variation }
     });
     LegDelay {
         flow: leg.flow.into(),
@@ -253,6 +264,8 @@ fn clocks(clock: &ClockOffset) -> Clocks {
     };
     Clocks {
         skew_uncertain: clock.uncertain().map(str::to_owned),
+        queueing_unknown: ByDirection::each(|direction| clock.unknown(direction).map(str::to_owned)),
+        queueing_error_ns: clock.drift_error().map(|error| error.0),
         skew_ppm: clock.skew_ppm(),
         skew_error_ppm: clock.skew_error_ppm(),
         floor_spread_ns: clock.floor_spread().map(|spread| spread.0),

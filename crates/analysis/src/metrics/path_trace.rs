@@ -103,7 +103,7 @@ pub(crate) fn path_traces(
             Rc::clone(known.entry((flow.family, flow.class.octet(), way)).or_insert_with(found))
         };
         let (forward, back) = (waits(direction), waits(direction.opposite()));
-        let uncertain = clock.and_then(ClockOffset::uncertain);
+        let uncertain = clock.and_then(|clock| clock.unknown(direction));
         let around = Surroundings { own, forward, back, uncertain, begins: &begins, judgement };
         Some(path_trace(flow, direction, &traced, &around))
     };

@@ -7,7 +7,8 @@ use rrul_model::environment::Environment;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameters};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
-    CpuTime, FlowEvent, FlowEventKind, Observation, ObservationPoint, OctetsReceived, ProbeReceived, ProbeSent, Tables,
+    CpuTime, FlowEvent, FlowEventKind, Observation, ObservationPoint, OctetsReceived, PathAnswer, PathProbe,
+    ProbeReceived, ProbeSent, Tables,
     TcpInfo,
 };
 use rrul_model::phase::{Phase, PhaseWindow};
@@ -135,6 +136,36 @@ impl Scenario {
 
     pub(crate) fn bulk(&mut self, direction: Direction) -> FlowId {
         self.flow("bulk_tcp", Component::Load, Some(direction), AddressFamily::Ipv4, Self::LOAD)
+    }
+
+    /// A stream of the load from one second to another.
+    pub(crate) fn bulk_within(&mut self, direction: Direction, from: i64, to: i64) -> FlowId {
+        let window = Window { from: TestTime(from * SECOND), to: TestTime(to * SECOND) };
+        self.flow("bulk_tcp", Component::Load, Some(direction), AddressFamily::Ipv4, window)
+    }
+
+    /// A path trace of the client.
+    pub(crate) fn path_trace(&mut self, direction: Direction) -> FlowId {
+        self.flow("path_trace", Component::Analysis, Some(direction), AddressFamily::Ipv4, Self::ALL)
+    }
+
+    /// A packet of a trace that expires at the second hop, where `host` answers it.
+    pub(crate) fn hop_answered(&mut self, flow: FlowId, second: i64, host: u16) {
+        let (sequence, at) = (u32::try_from(second).unwrap(), second * SECOND + 30 * MS);
+        let probe = PathProbe { flow, sequence, sent: TestTime(at), hop_limit: 2, octet: 0, length: 60 };
+        self.observe(Client, at, probe);
+        let answer = PathAnswer {
+            flow,
+            sequence,
+            received: TestTime(at + 4 * MS),
+            source: host,
+            kind: 11,
+            code: 0,
+            mtu: 0,
+            held: Delay(0),
+            left: 0,
+        };
+        self.observe(Client, at, answer);
     }
 
     /// Puts a row into the frame of the second in which it was observed.

@@ -205,6 +205,8 @@ impl Made {
         OneWayDelay {
             clocks: Some(Clocks {
                 skew_uncertain: None,
+                queueing_unknown: ByDirection::default(),
+                queueing_error_ns: Some(12_000),
                 skew_ppm: 12.5,
                 skew_error_ppm: Some(0.02),
                 floor_spread_ns: Some(60_000),

@@ -15,15 +15,32 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         half and half, which two hosts cannot know: it is off by up to `clocks.bound_ns`, all packets of a direction \
         alike.\n\n\
         Where a clock stepped or a route changed by 2 ms or more, the test is split there and each part has a line of its \
-        own. A route that changed and a queue that stands, both under load only, cannot be told apart.",
+        own. A floor that rises under load or after it is a queue, unless other hops answer path traces, or the line is as \
+        quiet after the load as before it and carries at most half of its loaded rate: then the route changed. A route that \
+        changed and a queue that stands, both under load only, cannot be told apart.",
     words: &[
         MetricWord {
             name: "clocks.skew_uncertain",
-            about: "why the drift is not known well enough: no idle stretch after the load or before it, queues that had \
-                not drained, too few packets, too unsteady a line, or delays that contradict the line. Then no queueing \
-                delay is told, one-way delay has the drift in it, and only the round trip is to be believed. `null` when \
-                the drift is known",
+            about: "why the queueing delay is unknown in both directions: no idle stretch before the load, too few packets, \
+                too unsteady a line, queues that had not drained, or delays that contradict the line. Then one-way delay has \
+                the drift in it, and only the round trip is reliable. `null` when it is known in one direction or both",
             unit: "",
+            source: "",
+        },
+        MetricWord {
+            name: "clocks.queueing_unknown.{up,down}",
+            about: "why the queueing delay of the direction is unknown: `clocks.queueing_error_ns` is above 2 ms and above 10 % \
+                of the loaded median. `null` when it is known",
+            unit: "",
+            source: "",
+        },
+        MetricWord {
+            name: "clocks.queueing_error_ns",
+            about: "by how much drift may shift queueing delays by the end of the load: the error of the skew times the time. \
+                Where no drained idle stretch follows the load, the skew lies in an interval: what the idle line before the \
+                load gives, at most 100 ppm unless that line shows more, and such that no later packet is faster than the \
+                idle line. `null` when nothing bounds it",
+            unit: "ns",
             source: "",
         },
         MetricWord {
