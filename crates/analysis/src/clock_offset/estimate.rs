@@ -30,11 +30,7 @@ const FASTER_SHARE: f64 = 0.01;
 const SMALL: f64 = 0.1;
 
 /// The offset that these packets show. `carried` is the rate of the link over time.
-pub(super) fn estimate(
-    recording: &Recording,
-    tracks: &Tracks,
-    carried: ByDirection<&[RatePoint]>,
-) -> ClockOffset {
+pub(super) fn estimate(recording: &Recording, tracks: &Tracks, carried: ByDirection<&[RatePoint]>) -> ClockOffset {
     let phases = &recording.header.phases;
     let blocks = stretch::idle_blocks(phases);
     let load = loaded(phases);
@@ -79,10 +75,14 @@ pub(super) fn estimate(
         drift = bounded::drift(tracks, base, drift, spread, &bounds, FASTEST_DRIFT);
         reach = load.to.since(base.middle()).0 as f64;
         if drift.is_none() {
-            doubts.push("delays under load lie below those of the idle line; a clock or a route changed unseen".to_owned());
+            doubts.push(
+                "delays under load lie below those of the idle line; a clock or a route changed unseen".to_owned(),
+            );
         }
         if tracks.wall_clocks.iter().any(|steps| steps.count() > 0) {
-            doubts.push("a wall clock stepped, and no drained idle stretch shows whether its host's clock did".to_owned());
+            doubts.push(
+                "a wall clock stepped, and no drained idle stretch shows whether its host's clock did".to_owned(),
+            );
         }
     }
     let slope = drift.map_or(0.0, |drift| drift.slope.clamp(-FASTEST_DRIFT, FASTEST_DRIFT));
@@ -151,12 +151,7 @@ fn stands(tracks: &Tracks, before: &[Part], after: &[Part], evidence: &Evidence<
 }
 
 /// Why the queueing delay of a direction is unknown: drift may shift it by more than is small beside it.
-fn unknown(
-    offset: &ClockOffset,
-    tracks: &Tracks,
-    phases: &[PhaseWindow],
-    cause: &str,
-) -> ByDirection<Option<String>> {
+fn unknown(offset: &ClockOffset, tracks: &Tracks, phases: &[PhaseWindow], cause: &str) -> ByDirection<Option<String>> {
     let error = offset.drift_error.unwrap_or(f64::INFINITY);
     let loads: Vec<Window> =
         phases.iter().filter(|entry| entry.phase == Phase::Load).map(|entry| entry.window).collect();
@@ -172,9 +167,8 @@ fn unknown(
         }
         waits.sort_unstable_by(f64::total_cmp);
         let median = percentile(&waits, 0, 500).unwrap_or(0.0);
-        (error > SMALL * median).then(|| {
-            format!("{cause}, and until then the clocks may have drifted apart by {}", nanoseconds(error))
-        })
+        (error > SMALL * median)
+            .then(|| format!("{cause}, and until then the clocks may have drifted apart by {}", nanoseconds(error)))
     })
 }
 

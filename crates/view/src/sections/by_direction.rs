@@ -17,6 +17,11 @@ pub(super) fn told(run: &Analysis) -> Told {
     let told = &run.one_way_delay;
     let Some(clocks) = &told.clocks else { return Told::default() };
     let mut below: Vec<String> = clocks.skew_uncertain.iter().map(|why| format!("  not known: {why}")).collect();
+    if clocks.skew_uncertain.is_none() {
+        let unknown = |direction| Some((direction, clocks.queueing_unknown.of(direction).as_ref()?));
+        let line = |(direction, why): (Direction, &String)| format!("  {} unknown: {why}", direction_word(direction));
+        below.extend(Direction::ALL.into_iter().filter_map(unknown).map(line));
+    }
     below.extend(notes(told, clocks));
     let table = if clocks.skew_uncertain.is_none() { table(told) } else { Table::default() };
     Told { table, below, ..Told::default() }

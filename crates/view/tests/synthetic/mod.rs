@@ -8,6 +8,7 @@ use rrul_analysis::analysis::{
     DelayFlow, DelayPoint, DirectionGoodput, FlowLabel, GoodputFlow, Loss, PhaseDelays, ProcessorLoad, RatePoint,
     Skipped, TransactionFlow, TransactionPhase,
 };
+use rrul_analysis::by_direction::ByDirection;
 use rrul_analysis::metrics::connections::Connections;
 use rrul_analysis::metrics::global_synchronization::GlobalSynchronization;
 use rrul_analysis::metrics::one_way_delay::{Clocks, DirectionDelay, OneWayDelay};
