@@ -23,6 +23,7 @@ pub mod host_series;
 pub mod icmp_messages;
 pub mod link_octets;
 pub(crate) mod lookup_octets;
+mod loose_octets;
 pub(crate) mod loss;
 pub mod marking_path;
 pub mod marking_tally;

@@ -11,7 +11,7 @@ use rrul_model::time::TestTime;
 
 use crate::metrics::start_spread::{receiver, sender};
 use crate::metrics::tcp_octets::{TIMESTAMPS, TIMESTAMPS_IN_USE, header_octets, ip_header_octets};
-use crate::metrics::traffic::{Basis, Packets, Part, Traffic};
+use crate::metrics::traffic::{Basis, Loose, Packets, Part, Traffic};
 use crate::statistics::counter::Counter;
 
 /// Options of a SYN segment beside timestamps: maximum segment size, SACK permitted, window scale.
@@ -113,6 +113,16 @@ pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffi
             count: spread(pieces, |piece| piece.count),
             octets: spread(pieces, |piece| piece.octets),
         };
+        let stretches = counted.iter().chain(&estimated).flat_map(|piece| {
+            let loose = |share: &Share| Loose {
+                direction,
+                from: share.from,
+                to: share.to,
+                octets: piece.octets as f64 * share.part,
+            };
+            piece.shape.iter().map(loose).collect::<Vec<Loose>>()
+        });
+        traffic.loose.extend(stretches);
         traffic.carried.push(packets(Basis::Counted, &counted));
         if !estimated.is_empty() {
             traffic.carried.push(packets(Basis::Estimated, &estimated));

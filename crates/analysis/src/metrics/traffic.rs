@@ -11,7 +11,7 @@ use rrul_model::units::ByteCount;
 
 use crate::analysis::RatePoint;
 use crate::join::{DNS_LOOKUP, ICMP_ECHO, SHORT_FLOW, TCP_CONNECT, TCP_RECORDS, UDP_PROBE};
-use crate::metrics::{packet_octets, tcp_octets};
+use crate::metrics::{loose_octets, packet_octets, tcp_octets};
 use crate::statistics::counter::Counter;
 use crate::statistics::time_bins::TimeBins;
 use crate::tcp_readings::TcpReadings;
@@ -101,11 +101,22 @@ pub(crate) struct Connection {
     pub(crate) from: TestTime,
 }
 
+/// Octets that are known to have arrived between two readings, and not when in between. `carried` has them evenly spread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Loose {
+    pub(crate) direction: Direction,
+    pub(crate) from: TestTime,
+    pub(crate) to: TestTime,
+    pub(crate) octets: f64,
+}
+
 /// Every packet of a test that can be counted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Traffic<'a> {
     /// As they arrived: what the link carried.
     pub(crate) carried: Vec<Packets>,
+    /// Those of them whose time is known least.
+    pub(crate) loose: Vec<Loose>,
     /// As they were handed to the sender's network.
     pub(crate) offered: Vec<Packets>,
     /// The load's streams.
@@ -164,6 +175,9 @@ impl<'a> Traffic<'a> {
     }
 
     /// What the link carried in one direction over time, IP layer, on a grid aligned to the beginning of the test.
+    ///
+    /// Octets whose time is known only between two readings are placed where the rest leaves most room
+    /// (`loose_octets.rs`): no interval shows more than the link's rate for want of readings.
     pub(crate) fn rates(&self, direction: Direction, window: Window, interval: Duration) -> Vec<RatePoint> {
         let bins = TimeBins::covering(window, interval);
         let mut totals = vec![0.0; bins.len() + 1];
@@ -172,9 +186,12 @@ impl<'a> Traffic<'a> {
                 *total += octets;
             }
         }
+        let spread: Vec<f64> = totals.windows(2).map(|pair| (pair[1] - pair[0]).max(0.0)).collect();
+        let loose = self.loose.iter().filter(|loose| loose.direction == direction);
+        let placed = loose_octets::place(&bins, spread, loose.copied());
         let point = |index: usize| {
             let (at, over) = bins.bin(index)?;
-            let octets = (totals[index + 1] - totals[index]).max(0.0).round() as u64;
+            let octets = placed[index].max(0.0).round() as u64;
             Some(RatePoint { at, over, rate: ByteCount(octets).per(over) })
         };
         (0..bins.len()).filter_map(point).collect()
