@@ -39,7 +39,8 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Validity {
 fn confidence(analysis: &Analysis) -> Option<Confidence> {
     let loaded = || Direction::ALL.into_iter().filter_map(|direction| analysis.saturation.of(direction));
     loaded().next()?;
-    let saturated = loaded().all(|direction| direction.saturated == Some(true));
+    // A direction whose acknowledgements are late is as loaded as this line can be in both at once.
+    let saturated = loaded().all(|found| found.saturated == Some(true) || found.ack_starvation.is_some());
     Some(match (saturated, analysis.stationarity.whole()) {
         (true, Some(true)) => Confidence::High,
         (true, _) => Confidence::Medium,
@@ -69,6 +70,14 @@ pub(crate) fn host(point: ObservationPoint) -> &'static str {
     match point {
         ObservationPoint::Client => "client",
         ObservationPoint::Server => "server",
+    }
+}
+
+/// A direction that begins a sentence.
+pub(crate) fn direction_word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Up => "Upload",
+        Direction::Down => "Download",
     }
 }
 

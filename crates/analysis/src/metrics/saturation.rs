@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rrul_model::flow::{Component, Direction, FlowSpec};
 use rrul_model::observation::{ObservationPoint, TcpInfo};
+use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
@@ -49,6 +50,22 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
             about: "part of the load's whole seconds that lie in such a stretch",
             unit: "share",
             source: "",
+        },
+        MetricWord {
+            name: "ack_starvation.queueing_delay_ns, ack_starvation.idle_round_trips",
+            about: "median queueing delay of the other direction under load, and as a multiple of the idle round trip. \
+                `ack_starvation` is `null` unless the direction was not saturated, no host held its senders back for over 5 % \
+                of the time, and the acknowledgements of its load waited in the other direction's queue for 20 ms and an idle \
+                round trip or longer: then that queue is the cause",
+            unit: "ns, ratio",
+            source: "RFC 3449 section 2",
+        },
+        MetricWord {
+            name: "ack_starvation.acknowledgements_per_second, ack_starvation.missing_share",
+            about: "acknowledgements of this direction's load that arrived in a second of the load, and the share that did not; \
+                `null` when they were not counted",
+            unit: "1/s, share",
+            source: "RFC 3449 section 2",
         },
         MetricWord {
             name: "evidence[]",
@@ -105,6 +122,52 @@ pub struct Saturation {
     pub share: Option<f64>,
     /// By what it showed.
     pub evidence: Vec<Evidence>,
+    /// Late acknowledgements that kept it from being full.
+    pub ack_starvation: Option<AckStarvation>,
+}
+
+/// A direction whose senders wait for acknowledgements that stand in the queue of the other direction.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct AckStarvation {
+    /// Median queueing delay of the other direction under load.
+    pub queueing_delay_ns: i64,
+    /// That over the idle round trip.
+    pub idle_round_trips: f64,
+    /// Acknowledgements that arrived in a second of the load; `None` when they were not counted.
+    pub acknowledgements_per_second: Option<f64>,
+    /// Share of the acknowledgements that did not arrive; `None` when they were not counted.
+    pub missing_share: Option<f64>,
+}
+
+/// A queue that is as long as the idle round trip halves what a window of TCP carries, and is at least this.
+const LATE: Delay = Delay(20_000_000);
+/// The part of the time that a host may hold senders back without being the cause.
+const HOST_LIMITED: f64 = 0.05;
+
+impl AckStarvation {
+    /// Of a direction that is known not to be full although its senders were held by the network alone.
+    fn of(analysis: &Analysis, found: &Saturations, direction: Direction) -> Option<Self> {
+        found.of(direction).filter(|this| this.saturated == Some(false))?;
+        let limits = &analysis.stream_limits.of(direction).pooled;
+        let held = [limits.rwnd_limited, limits.sndbuf_limited, limits.idle, limits.app_limited];
+        if limits.rwnd_limited.is_none() || held.iter().flatten().any(|share| *share > HOST_LIMITED) {
+            return None;
+        }
+        let idle = analysis.round_trip_delay.idle?.p50?;
+        let queueing = analysis.one_way_delay.direction(direction.opposite()).queueing_delay.load?.p50?;
+        if queueing < idle.max(LATE) {
+            return None;
+        }
+        // Those of this direction's load travel the other way.
+        let load = analysis.phases.iter().find(|entry| entry.phase == Phase::Load)?.window.length().as_secs_f64();
+        let counted = analysis.link_octets.load.as_ref().and_then(|load| load.of(direction).all.acknowledgements);
+        Some(Self {
+            queueing_delay_ns: queueing.0,
+            idle_round_trips: queueing.0 as f64 / idle.0.max(1) as f64,
+            acknowledgements_per_second: counted.filter(|_| load > 0.0).map(|acks| acks.received as f64 / load),
+            missing_share: counted.and_then(|acks| acks.thinning),
+        })
+    }
 }
 
 /// What shows that packets met a bottleneck.
@@ -131,12 +194,35 @@ pub(crate) fn saturations(
 ) -> Saturations {
     let of = |direction| {
         let rate = rates.of(direction).as_ref()?;
-        let alone = Direction::ALL.into_iter().all(|way| way == direction || rates.of(way).is_none());
-        let queueing = queueing(analysis, direction).or_else(|| alone.then(|| above_idle(analysis, packets))?);
+        let queueing = queueing_or_above_idle(analysis, rates, direction, packets);
         let kernel = Kernel::gather(recording, tcp, direction);
         Some(Saturation::of(&kernel, rate, queueing.as_deref(), slowest_interface(recording)))
     };
-    Saturations { down: of(Direction::Down), up: of(Direction::Up) }
+    let mut found = Saturations { down: of(Direction::Down), up: of(Direction::Up) };
+    let starved = ByDirection::each(|direction| AckStarvation::of(analysis, &found, direction));
+    for (saturation, starved) in [(&mut found.down, starved.down), (&mut found.up, starved.up)] {
+        if let Some(saturation) = saturation {
+            saturation.ack_starvation = starved;
+        }
+    }
+    found
+}
+
+/// How long packets waited in this direction, by the time they were sent; of the round trip where only this direction was
+/// loaded and the delay by direction is unknown.
+pub(crate) fn queueing_or_above_idle(
+    analysis: &Analysis,
+    rates: &ByDirection<Option<LoadRate>>,
+    direction: Direction,
+    packets: &[DelayPoint],
+) -> Option<Vec<(TestTime, Delay)>> {
+    let alone = rates.of(direction.opposite()).is_none();
+    queueing(analysis, direction).or_else(|| alone.then(|| above_idle(analysis, packets))?)
+}
+
+/// The shortest wait that shows a bottleneck at this rate.
+pub(crate) fn least_queueing(rate: f64) -> Delay {
+    Delay((PACKETS * PACKET_BITS / rate.max(1.0) * 1e9) as i64).max(LEAST_QUEUEING)
 }
 
 /// Bits per second of the slowest interface on the way out of either host, as drivers say; `None` when none says so.
@@ -224,8 +310,7 @@ fn evidence(
         delays.sort_unstable();
         percentile(&delays, 0, 500)
     });
-    let packets = Delay((PACKETS * PACKET_BITS / rate.max(1.0) * 1e9) as i64);
-    if waited.is_some_and(|delay| delay >= packets.max(LEAST_QUEUEING)) {
+    if waited.is_some_and(|delay| delay >= least_queueing(rate)) {
         found.push(Evidence::Queueing);
     }
     if Kernel::grew(&kernel.marked, window) {

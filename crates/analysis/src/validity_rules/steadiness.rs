@@ -5,7 +5,7 @@ use rrul_model::units::{BitRate, Delay};
 
 use crate::analysis::Analysis;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, way};
+use crate::validity_rule::{Evidence, ValidityRule, direction_word, way};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule =
@@ -46,12 +46,17 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
 
 fn rate(analysis: &Analysis, direction: Direction) -> Option<Reason> {
     let rate = analysis.stationarity.of(direction).filter(|rate| rate.stationary == Some(false))?;
-    let [first, second] =
-        [rate.first_half_bps?, rate.second_half_bps?].map(|bits| BitRate(bits.max(0).cast_unsigned()));
+    let rate_of = |bits: i64| BitRate(bits.max(0).cast_unsigned());
+    let (first, second) = (rate.first_half_bps?, rate.second_half_bps?);
+    let what = match rate.change {
+        Some(change) => {
+            format!("{} before {} and {} after it", BitRate(change.before_bps), change.at_ns, BitRate(change.after_bps))
+        }
+        None => format!("{} in the first half of the scored window, {} in the second", rate_of(first), rate_of(second)),
+    };
     let text = format!(
-        "the rate of the {} did not stay: {first} in the first half of what is scored and {second} in the second, so its \
-         figures are of no line that there was; look at the chart, and test again when nothing else uses the line",
-        way(direction)
+        "{} rate was not stationary: {what}. Check the chart; rerun when the line is otherwise idle.",
+        direction_word(direction)
     );
     Some(RATE_UNSTEADY.reason(Severity::Doubt, text))
 }

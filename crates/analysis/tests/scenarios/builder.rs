@@ -8,8 +8,7 @@ use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Pa
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
     CpuTime, FlowEvent, FlowEventKind, Observation, ObservationPoint, OctetsReceived, PathAnswer, PathProbe,
-    ProbeReceived, ProbeSent, Tables,
-    TcpInfo,
+    ProbeReceived, ProbeSent, Tables, TcpInfo,
 };
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::plan::{PhaseLength, TestPlan};
@@ -189,8 +188,13 @@ impl Scenario {
 
     /// The reply to a packet sent at `sent` after a round-trip delay, the time in the reflector not counted.
     pub(crate) fn received(&mut self, flow: FlowId, sequence: u32, sent: i64, delay: i64) {
-        let received = sent + delay + HELD;
-        let reflector_received = TestTime(sent + delay / 2 + CLOCK_OFFSET);
+        self.received_by_way(flow, sequence, sent, (delay / 2, delay - delay / 2));
+    }
+
+    /// The same with the delay of each way.
+    pub(crate) fn received_by_way(&mut self, flow: FlowId, sequence: u32, sent: i64, (up, down): (i64, i64)) {
+        let received = sent + up + down + HELD;
+        let reflector_received = TestTime(sent + up + CLOCK_OFFSET);
         let row = ProbeReceived {
             flow,
             sequence,
