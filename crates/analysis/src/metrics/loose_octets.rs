@@ -116,7 +116,9 @@ mod tests {
         let all = [loose(0, 30, 90.0), loose(10, 20, 60.0), loose(0, 20, 60.0), loose(5, 30, 30.0)];
         let mut spread = vec![0.0; 3];
         for one in &all {
-            even(&bins(3), one).iter().for_each(|share| spread[share.bin] += share.octets);
+            for share in even(&bins(3), one) {
+                spread[share.bin] += share.octets;
+            }
         }
         let placed = place(&bins(3), spread, all.into_iter());
         assert!((placed.iter().sum::<f64>() - 240.0).abs() < 1e-6);
