@@ -131,7 +131,7 @@ pub(super) fn estimate(recording: &Recording, tracks: &Tracks, carried: ByDirect
 fn loaded(phases: &[PhaseWindow]) -> Option<Window> {
     let mut loaded = phases.iter().filter(|entry| entry.phase.is_loaded()).map(|entry| entry.window);
     let first = loaded.next()?;
-    Some(Window { from: first.from, to: loaded.last().map_or(first.to, |last| last.to) })
+    Some(Window { from: first.from, to: loaded.next_back().map_or(first.to, |last| last.to) })
 }
 
 /// Whether some queue still stood in all of the idle stretches after the load.
