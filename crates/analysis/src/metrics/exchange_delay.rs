@@ -67,7 +67,7 @@ impl<'a> ExchangeDelays<'a> {
                 let ours = singletons.iter().filter(|one| self.judgement.phase(one.sent) == Some(phase));
                 let variation = DelayVariation::of(&ours.copied().collect::<Vec<_>>());
                 // Drift adds up over a phase, and not between neighbours.
-                if clock.uncertain().is_some() { variation.map(DelayVariation::without_pdv) } else { variation }
+                if clock.is_drift_uncertain() { variation.map(DelayVariation::without_pdv) } else { variation }
             });
             let one_way: Vec<DelayPoint> =
                 singletons.iter().map(|one| DelayPoint { at: one.sent, delay: one.delay }).collect();
