@@ -90,7 +90,6 @@ pub(crate) fn is_icmp(flow: &FlowLabel) -> bool {
 #[cfg(test)]
 mod tests {
     use rrul_model::flow::{Component, FlowId};
-    use rrul_model::time::TestTime;
 
     use super::*;
 

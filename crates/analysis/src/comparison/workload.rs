@@ -106,11 +106,10 @@ impl Workload {
         differ("families", families(&self.families), families(&other.families));
         let seconds = |ms: u64| format!("{} s", ms as f64 / 1e3);
         differ("length of the load", seconds(self.load_ms), seconds(other.load_ms));
-        if let Some(StreamTotals { down, up }) = self.stream_totals(other) {
+        if let Some(StreamTotals { down: [down, other_down], up: [up, other_up] }) = self.stream_totals(other) {
             found.push(format!(
-                "bulk streams: {} down and {} up against {} down and {} up; the load differs, so goodput per stream and \
-                 queueing do not compare like for like",
-                down[0], up[0], down[1], up[1]
+                "bulk streams: {down} down and {up} up against {other_down} down and {other_up} up; the load differs, so \
+                 goodput per stream and queueing do not compare like for like"
             ));
         }
         found

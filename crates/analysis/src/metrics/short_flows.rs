@@ -164,21 +164,20 @@ pub struct TransferStatistics {
 }
 
 impl TransferStatistics {
-    /// Of these transfers, each with the time after which it was cut off.
-    fn of(all: &[&(Transfer, Option<Delay>)]) -> Option<Self> {
-        let whole = || all.iter().filter(|(_, cut_off)| cut_off.is_none()).map(|(row, _)| row);
+    fn of(all: &[&Followed]) -> Option<Self> {
+        let whole = || all.iter().filter(|one| one.cut_off.is_none()).map(|one| &one.row);
         let reached = |how: u8| whole().filter(|row| row.reached == how).count() as u64;
         let completed = || whole().filter(|row| row.reached == Transfer::COMPLETE);
         let (complete, unanswered) = (reached(Transfer::COMPLETE), reached(Transfer::UNANSWERED));
         let (broken, refused) = (reached(Transfer::CONNECTED), reached(Transfer::REFUSED));
         let missing = whole().count() as u64 - complete;
-        let cut_off: Vec<Delay> = all.iter().filter_map(|(_, cut_off)| *cut_off).collect();
+        let cut_off: Vec<Delay> = all.iter().filter_map(|one| one.cut_off).collect();
         // Of each transfer its own size: those of one flow are alike, but nothing says so.
         let pace: Vec<Pace> = completed().map(|row| Pace { took: row.took, octets: row.octets }).collect();
         let took = pace.iter().map(|pace| Observed::Took(pace.slowness()));
-        let longer = all.iter().filter_map(|(row, cut_off)| {
-            Some(Observed::Longer(Pace { took: (*cut_off)?, octets: row.octets }.slowness()))
-        });
+        let longer = all
+            .iter()
+            .filter_map(|one| Some(Observed::Longer(Pace { took: one.cut_off?, octets: one.row.octets }.slowness())));
         let never = std::iter::repeat_n(Observed::Never, usize::try_from(missing).ok()?);
         let curve = product_limit(&took.chain(longer).chain(never).collect::<Vec<_>>());
         let rate = |per_mille| {
@@ -190,7 +189,7 @@ impl TransferStatistics {
             rate_p50_bps: rate(500),
             rate_p5_bps: rate(950),
             cut_short: cut_off.len() as u64,
-            retried: all.iter().filter(|(row, _)| row.syn_retransmits > 0).count() as u64,
+            retried: all.iter().filter(|one| one.row.syn_retransmits > 0).count() as u64,
             unanswered,
             broken,
             refused,
@@ -217,6 +216,13 @@ impl Pace {
     }
 }
 
+/// A transfer and the time after which it was cut off, if it was.
+#[derive(Debug, Clone, Copy)]
+struct Followed {
+    row: Transfer,
+    cut_off: Option<Delay>,
+}
+
 /// Returns after how long a transfer was cut off: by the end of the load if it began under load, else when its flow was stopped.
 /// `None` when it came to an end of its own before.
 fn cut_off(row: &Transfer, under_load: Option<Window>, stopped: TestTime) -> Option<Delay> {
@@ -241,20 +247,19 @@ pub(crate) fn short_flows(recording: &Recording, phases: &[PhaseWindow], end: Te
     }
     let header = &recording.header;
     let under_load = loaded_phases(&header.phases);
-    let own = |spec: &FlowSpec| -> Vec<(Transfer, Option<Delay>)> {
+    let own = |spec: &FlowSpec| -> Vec<Followed> {
         let mut own = rows.get(&spec.id).cloned().unwrap_or_default();
         own.sort_by_key(|row| row.sequence);
         own.dedup_by_key(|row| row.sequence);
         let stopped = end.min(reset_at(&header.phases, spec.window));
-        own.into_iter().map(|row| (row, cut_off(&row, under_load, stopped))).collect()
+        own.into_iter().map(|row| Followed { row, cut_off: cut_off(&row, under_load, stopped) }).collect()
     };
     let specs = || header.flows.iter().filter(|flow| flow.flow_type == SHORT_FLOW);
-    let flows: Vec<(&FlowSpec, Vec<(Transfer, Option<Delay>)>)> = specs().map(|spec| (spec, own(spec))).collect();
-    let by_load =
-        |rows: &[&(Transfer, Option<Delay>)]| ByLoad::of(phases, rows, |(row, _)| row.started, TransferStatistics::of);
+    let flows: Vec<(&FlowSpec, Vec<Followed>)> = specs().map(|spec| (spec, own(spec))).collect();
+    let by_load = |rows: &[&Followed]| ByLoad::of(phases, rows, |one| one.row.started, TransferStatistics::of);
     let ratio = |transfers: &ByLoad<TransferStatistics>| transfers.ratio(|statistics| statistics.completion.p50);
     let mut found = ShortFlows::default();
-    let mut kinds: Vec<(TransferKind, Vec<&(Transfer, Option<Delay>)>)> = Vec::new();
+    let mut kinds: Vec<(TransferKind, Vec<&Followed>)> = Vec::new();
     for (spec, rows) in &flows {
         let transfers = by_load(&rows.iter().collect::<Vec<_>>());
         let loaded_over_unloaded = ratio(&transfers);

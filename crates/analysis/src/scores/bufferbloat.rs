@@ -17,6 +17,7 @@ use crate::analysis::{Analysis, DelayPoint};
 use crate::by_direction::ByDirection;
 use crate::join::UDP_PROBE;
 use crate::metric_word::{MetricGroup, MetricWord};
+use crate::probe_pool::HeadlineClasses;
 use crate::score::ScoreWord;
 use crate::scores::composite::windows;
 use crate::statistics::bootstrap::mean;
@@ -33,7 +34,7 @@ pub const WORD: ScoreWord = ScoreWord {
 pub(crate) const GROUP: MetricGroup = MetricGroup {
     title: "Bufferbloat letter",
     path: "scores.bufferbloat",
-    about: "Of the probes of best effort, or of all where there is none. Null without probes on the idle line and under load.",
+    about: "Of the probes of best effort; without any, of expedited forwarding; without either, of all. Null without probes on the idle line and under load.",
     words: &[
         MetricWord::new(
             "letter",
@@ -223,7 +224,8 @@ pub(crate) fn of(analysis: &Analysis) -> Option<Bufferbloat> {
     let (Some(idle), Some(load)) = windows(analysis) else { return None };
     let probes = analysis.delay_flows.iter().filter(|entry| entry.flow.flow_type == UDP_PROBE);
     let best_effort = probes.clone().any(|entry| entry.flow.class == ServiceClass::BE);
-    let ours = |class: ServiceClass| !best_effort || class == ServiceClass::BE;
+    let headline = HeadlineClasses::among(probes.clone().map(|entry| entry.flow.class));
+    let ours = |class| if best_effort { class == ServiceClass::BE } else { headline.contains(class) };
     let within = |series: &[&[DelayPoint]], window: Window| -> Vec<Option<f64>> {
         let points = series.iter().copied().flatten().filter(|point| window.contains(point.at));
         points.map(|point| point.delay.map(Delay::milliseconds)).collect()

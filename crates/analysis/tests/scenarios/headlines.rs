@@ -76,7 +76,9 @@ fn everywhere(recording: &Recording) -> [i64; 4] {
     let mut live = Live::new(&recording.header);
     let mut frames: Vec<&Frame> = recording.frames.iter().filter(|frame| frame.number < 12).collect();
     frames.sort_by_key(|frame| frame.number);
-    frames.into_iter().for_each(|frame| live.push(frame));
+    for frame in frames {
+        live.push(frame);
+    }
     assert!((interval.high - interval.low).abs() < 1.0, "{interval:?}");
     [of_analysis, interval.low as i64, figure as i64, live.snapshot().delay.unwrap().0].map(|time| time / MS)
 }

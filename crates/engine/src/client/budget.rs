@@ -109,11 +109,11 @@ pub(super) fn settle(
     let surveyed = |flow: &FlowSpec| {
         phases.iter().any(|entry| entry.phase == Phase::Survey && entry.window.overlaps(&flow.window))
     };
-    for flow_type in [short_flow::NAME, marking_sweep::NAME] {
-        let most = |share| move |way| share * rate(way).unwrap_or(f64::INFINITY);
-        bound(flows, |flow| flow.flow_type == flow_type && surveyed(flow), most(SURVEY));
-        bound(flows, |flow| flow.flow_type == flow_type && !surveyed(flow), most(BESIDE_PAGES));
-    }
+    let most = |share| move |way| share * rate(way).unwrap_or(f64::INFINITY);
+    // Idle and loaded alike: what is compared follows one schedule.
+    bound(flows, |flow| flow.flow_type == short_flow::NAME, most(BESIDE_PAGES));
+    bound(flows, |flow| flow.flow_type == marking_sweep::NAME && surveyed(flow), most(SURVEY));
+    bound(flows, |flow| flow.flow_type == marking_sweep::NAME && !surveyed(flow), most(BESIDE_PAGES));
     changes.extend(changed(&planned, flows));
 
     let direction = |way| {
@@ -210,12 +210,14 @@ fn stretch(
     sum: impl Fn(&[FlowSpec], Direction) -> f64,
     allowed: impl Fn(Direction) -> f64,
 ) {
+    // What runs idle and again under load follows one schedule, so both are stretched.
+    let kind = |flow: &FlowSpec| flow.name.split('@').next().unwrap_or_default().to_owned();
+    let kinds: BTreeSet<String> = flows.iter().filter(|flow| scored.contains(&flow.id)).map(kind).collect();
     let stretched = |factor: f64| -> Vec<FlowSpec> {
         let of = |flow: &FlowSpec| {
             let mut flow = flow.clone();
-            // What is surveyed on the idle line has a bound of its own.
             if let (Pacing::Interval { parameter, default, longest, yields }, true) =
-                (pacing(&flow), scored.contains(&flow.id))
+                (pacing(&flow), kinds.contains(&kind(&flow)))
             {
                 let present = flow.parameters.duration(parameter, default);
                 let interval = present.mul_f64(1.0 + (factor - 1.0) * yields);
@@ -245,25 +247,23 @@ fn stretch(
     flows.clone_from_slice(&settled);
 }
 
-/// Makes the intervals of some flows longer, so that those of one window together stay below a rate.
+/// Makes the intervals of some flows longer by one factor, so that those of each window together stay below a rate.
 fn bound(flows: &mut [FlowSpec], ours: impl Fn(&FlowSpec) -> bool, most: impl Fn(Direction) -> f64) {
     let windows: BTreeSet<_> =
         flows.iter().filter(|flow| ours(flow)).map(|flow| (flow.window.from, flow.window.to)).collect();
-    for (from, to) in windows {
-        let together = |flow: &FlowSpec| ours(flow) && (flow.window.from, flow.window.to) == (from, to);
-        let over = Direction::ALL.map(|way| {
-            let sum: f64 = flows.iter().filter(|flow| together(flow)).map(|flow| footprint(flow).of(way)).sum();
-            sum / most(way)
-        });
-        let over = over.into_iter().fold(0.0, f64::max);
-        if over <= 1.0 {
-            continue;
-        }
-        for flow in flows.iter_mut().filter(|flow| together(flow)) {
-            if let Pacing::Interval { parameter, default, longest, .. } = pacing(flow) {
-                let present = flow.parameters.duration(parameter, default);
-                set_interval(flow, parameter, present.mul_f64(over).clamp(present, longest.max(present)));
-            }
+    let over = windows.into_iter().flat_map(|window| {
+        let together = flows.iter().filter(|flow| ours(flow) && (flow.window.from, flow.window.to) == window);
+        let sum = together.map(footprint).fold(Footprint::default(), Footprint::and);
+        Direction::ALL.map(|way| sum.of(way) / most(way))
+    });
+    let over = over.fold(0.0, f64::max);
+    if over <= 1.0 {
+        return;
+    }
+    for flow in flows.iter_mut().filter(|flow| ours(flow)) {
+        if let Pacing::Interval { parameter, default, longest, .. } = pacing(flow) {
+            let present = flow.parameters.duration(parameter, default);
+            set_interval(flow, parameter, present.mul_f64(over).clamp(present, longest.max(present)));
         }
     }
 }
