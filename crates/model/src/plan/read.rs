@@ -88,7 +88,9 @@ fn targets(document: &Node, path: Vec<String>, value: &Node) -> Result<Vec<Vec<S
         known_flow(document, label, value, &path.join("."))?;
     }
     let [name] = path.as_slice() else { return Ok(vec![path]) };
-    let phase = Phase::from_str(name).ok().map(Phase::name);
+    // `web=0s` is the length of a phase, `web=false` the plan's short name for its pages.
+    let is_switch = matches!(value.value, Value::Flag(_));
+    let phase = Phase::from_str(name).ok().map(Phase::name).filter(|_| !is_switch);
     if let Some(key) = phase.or_else(|| (name == AFTER_AT_MOST).then_some(AFTER_AT_MOST)) {
         return Ok(vec![vec!["phases".to_owned(), key.to_owned()]]);
     }

@@ -43,6 +43,18 @@ fn settings_change_phases_short_names_and_full_keys() {
 }
 
 #[test]
+fn web_is_a_phase_by_its_length_and_the_pages_by_a_switch() {
+    let without_pages = plan("rrul", &["web=false"]);
+    assert!(of_type(&without_pages.flows(ONE), "web_page").is_empty());
+    assert_eq!(without_pages.usual_length(), plan("rrul", &[]).usual_length());
+    let without_phase = plan("rrul", &["web=0s"]);
+    assert_eq!(without_phase.usual_length(), Duration::from_secs(100));
+    assert!(
+        without_phase.flows(ONE).iter().all(|flow| flow.flow_type != "bulk_tcp" || flow.window.to.seconds() <= 95.0)
+    );
+}
+
+#[test]
 fn later_settings_win() {
     assert_eq!(plan("ping", &["idle=20s", "idle=30s"]).length(), Duration::from_secs(30));
 }
