@@ -12,6 +12,7 @@ const ROUNDS: usize = 5;
 
 const PLAN: &str = r#"
 title = "four streams each way, nothing else"
+overhead = "none"
 phases = { load = "6s" }
 [flow.bulk]
 type = "bulk_tcp"

@@ -7,6 +7,7 @@ use crate::bed::{Bed, SERVER_ADDRESS};
 
 const PLAN: &str = r#"
 title = "probes in three classes beside four streams each way"
+overhead = "none"
 phases = { idle = "6s", load = "8s", after = "1s" }
 [flow.bulk]
 type = "bulk_tcp"

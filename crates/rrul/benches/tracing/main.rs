@@ -45,6 +45,7 @@ down_queue_after = 3
 
 const SECONDS: f64 = 15.0;
 const PLAN: &str = "title = \"traces, or none\"
+overhead = \"none\"
 phases = { idle = \"3s\", load = \"10s\", after = \"2s\" }
 [parameters]
 path = [\"flow.path.enabled\"]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// A plan of these phases and flows. Each flow is its type and what else is to be said of it; streams of the load run
 /// during the load, all else all the time unless it says otherwise.
 pub(crate) fn plan(phases: &str, flows: &[(&str, &str)]) -> String {
-    let mut text = format!("title = \"a bed\"\nphases = {{ {phases} }}\n");
+    let mut text = format!("title = \"a bed\"\noverhead = \"none\"\nphases = {{ {phases} }}\n");
     for (number, (flow_type, more)) in flows.iter().enumerate() {
         let component = match *flow_type {
             "bulk_tcp" => "load\"\nduring = [\"load\"]\n",

@@ -30,6 +30,7 @@ queue = { discipline = "pfifo", limit = "100p" }
 
 const PLAN: &str = r#"
 title = "two streams up and probes in three classes"
+overhead = "none"
 phases = { idle = "3s", load = "10s", after = "3500ms" }
 [flow.bulk]
 type = "bulk_tcp"

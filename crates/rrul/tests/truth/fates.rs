@@ -19,6 +19,7 @@ const UDP: u8 = 17;
 /// Each flow of a family has a class of its own, by which its packets are known in the link's log.
 const EVERYTHING: &str = r#"
 title = "probes over a link that loses, doubles and reorders"
+overhead = "none"
 phases = { idle = "2s", load = "5s", after = "2s" }
 [flow.probe]
 type = "udp_probe"
@@ -36,6 +37,7 @@ timeout = "200ms"
 /// Hundred packets a second, so that an outage of a second is longer than a window.
 const ONE_PROBE: &str = r#"
 title = "one probe over a link that goes away twice"
+overhead = "none"
 phases = { idle = "2s", load = "5s", after = "2s" }
 [flow.probe]
 type = "udp_probe"

@@ -23,6 +23,7 @@ const UDP: u8 = 17;
 /// A sweep on an idle line and nothing else.
 const SWEEP: &str = r#"
 title = "which markings survive"
+overhead = "none"
 phases = { survey = "2600ms" }
 [flow.sweep]
 type = "marking_sweep"
@@ -141,6 +142,7 @@ markings! {
 
 const CLASSES: &str = r#"
 title = "three classes beside each other"
+overhead = "none"
 phases = { idle = "2s", load = "14s", after = "3500ms" }
 [flow.bulk]
 type = "bulk_tcp"

@@ -27,6 +27,7 @@ const ROUND_TRIP: f64 = 20.0;
 /// Look-ups in a class of their own beside probes, and time for the last of them to be waited for.
 const PLAN: &str = r#"
 title = "names"
+overhead = "none"
 phases = { idle = "6s", after = "6s" }
 [flow.dns]
 type = "dns_lookup"
@@ -148,6 +149,7 @@ fn a_resolver_that_never_answers_is_waited_for_and_the_test_goes_on() {
     rrul_lab::on_a_lab("a_resolver_that_never_answers_is_waited_for_and_the_test_goes_on", || {
         let plan = r#"
 title = "resolvers"
+overhead = "none"
 phases = { idle = "2s", after = "6s" }
 [flow.four]
 type = "dns_lookup"

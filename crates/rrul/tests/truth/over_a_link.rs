@@ -62,6 +62,7 @@ pub(crate) struct Measured {
 
 const PLAN: &str = r#"
 title = "four streams each way and probes in three classes"
+overhead = "none"
 phases = { idle = "2s", load = "10s", after = "3500ms" }
 [flow.bulk]
 type = "bulk_tcp"

@@ -26,6 +26,7 @@ const LIMIT: i64 = 50;
 /// Many streams: the kernel lets each have but two or three packets in the host's own queue (TCP small queues).
 const PLAN: &str = r#"
 title = "an upload that the client shapes itself"
+overhead = "none"
 phases = { idle = "2s", load = "6s", after = "3s" }
 [flow.bulk]
 type = "bulk_tcp"

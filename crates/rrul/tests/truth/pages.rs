@@ -18,6 +18,7 @@ const TCP: u8 = 6;
 /// Pages over every version of HTTP, each in a class of its own.
 const PAGES: &str = r#"
 title = "pages"
+overhead = "none"
 phases = { survey = "19s" }
 [flow.plain]
 type = "web_page"
@@ -209,6 +210,7 @@ fn where_quic_does_not_pass_http2_takes_its_place() {
         let blocked = "only = { protocol = \"udp\", longer_than = 1200 }\nloss = \"100%\"";
         let plan = r#"
 title = "no QUIC"
+overhead = "none"
 phases = { survey = "12s" }
 [flow.page]
 type = "web_page"
@@ -237,7 +239,7 @@ fn nothing_comes_of_a_load_that_was_cut_off() {
         for version in ["http1", "http2", "http3", "page"] {
             // Another flow keeps the thread that loads pages busy until after the end of the first.
             let plan = format!(
-                "title = \"cut off\"\nphases = {{ survey = \"6s\" }}\n\
+                "title = \"cut off\"\noverhead = \"none\"\nphases = {{ survey = \"6s\" }}\n\
              [flow.page]\ntype = \"web_page\"\ncomponent = \"web\"\nclass = \"CS5\"\n\
              interval = \"1s\"\nduration = \"1700ms\"\nversion = \"{version}\"\n\
              [flow.later]\ntype = \"web_page\"\ncomponent = \"web\"\nclass = \"CS1\"\n\

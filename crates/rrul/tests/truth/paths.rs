@@ -12,6 +12,7 @@ use crate::over_a_link::{Measured, measure_over};
 
 const PLAN: &str = r#"
 title = "traces beside two streams each way"
+overhead = "none"
 phases = { idle = "5s", load = "12s", after = "3500ms" }
 [flow.bulk]
 type = "bulk_tcp"

@@ -28,7 +28,7 @@ const HEADS: [u64; 2] = [32, 8];
 /// Short flows in a class of their own beside probes; so few that they hardly meet.
 fn plan(idle: &str, sizes: &str, interval: &str) -> String {
     format!(
-        "title = \"short flows\"\nphases = {{ idle = \"{idle}\", after = \"2s\" }}\n\
+        "title = \"short flows\"\noverhead = \"none\"\nphases = {{ idle = \"{idle}\", after = \"2s\" }}\n\
          [flow.short]\ntype = \"short_flow\"\ncomponent = \"realtime\"\nduring = [\"idle\"]\nclass = \"AF31\"\n\
          each.direction = [\"down\", \"up\"]\neach.size = [{sizes}]\ninterval = \"{interval}\"\n\
          [flow.probe]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\ninterval = \"100ms\"\n"
