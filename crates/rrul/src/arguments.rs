@@ -35,7 +35,7 @@ pub(crate) enum Command {
     Demo(DemoArguments),
     /// Virtual links for experiments
     Lab(LabArguments),
-    /// Say again what a recording holds
+    /// Print the summary of a recording
     Show(ShowArguments),
     /// Say which of several recordings is better, by how much, and how sure that is
     Compare(CompareArguments),
@@ -175,6 +175,13 @@ pub(crate) struct ShowArguments {
     /// What the line puts around IP packets, from `rrul list link-layers` [default: as the recording says]
     #[arg(long, value_name = "LAYER")]
     pub(crate) link_layer: Option<LinkLayer>,
+    /// Print everything, in sections
+    #[arg(long, conflicts_with_all = ["json", "equaliser"])]
+    pub(crate) full: bool,
+    /// Print one section of the full summary: validity, scores, pages, delay, loss, rate, voice, sharing, connect, dns,
+    /// short-flows, stream-delay, link, transactions, markings, path, measurement, hosts; repeatable
+    #[arg(long = "section", value_name = "NAME", conflicts_with_all = ["full", "json", "equaliser"])]
+    pub(crate) sections: Vec<String>,
     /// As JSON, by docs/summary.schema.json
     #[arg(long)]
     pub(crate) json: bool,

@@ -266,7 +266,7 @@ impl<'a> Figure<'a> {
     }
 
     /// Shades stretches of the horizontal axis behind everything.
-    pub(crate) fn shade(&mut self, panel: PanelIndex, stretches: &[(f64, f64)]) {
+    pub(crate) fn shade(&mut self, panel: PanelIndex, stretches: &[(f64, f64)], colour: &str) {
         if stretches.is_empty() {
             return;
         }
@@ -274,7 +274,7 @@ impl<'a> Figure<'a> {
             stretches.iter().map(|(from, to)| json!([{ "xAxis": number(*from) }, { "xAxis": number(*to) }])).collect();
         self.series.push(json!({
             "type": "line", "xAxisIndex": panel.0, "yAxisIndex": panel.0, "data": [], "silent": true, "animation": false,
-            "markArea": { "silent": true, "animation": false, "itemStyle": { "color": self.theme.idle_shade }, "data": areas },
+            "markArea": { "silent": true, "animation": false, "itemStyle": { "color": colour }, "data": areas },
         }));
     }
 

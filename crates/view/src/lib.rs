@@ -5,7 +5,8 @@
 //! computes no number that it puts into words; bins and ranges of axes are the limit.
 //!
 //! - [`charts::CHARTS`]: the charts that there are; [`chart::Chart`] says what one is
-//! - [`text`]: summaries for a terminal
+//! - [`short_summary()`]: the summary of a run on one screen of a terminal
+//! - [`text`]: everything about a run for a terminal, in sections
 //! - [`comparison`]: runs against each other for a terminal
 //! - [`equaliser`]: scores over time for a terminal
 //! - [`grouping`]: runs taken together by what is known of them
@@ -41,6 +42,7 @@ mod figure;
 mod flow_look;
 mod font;
 mod label;
+mod link_panel;
 mod lookup_lines;
 mod marking_words;
 mod octet_lines;
@@ -56,6 +58,7 @@ mod run_heading;
 mod sample;
 mod score_lines;
 mod sections;
+mod short_summary;
 mod statistics_words;
 mod stream_lines;
 mod table;
@@ -75,7 +78,9 @@ pub use error::ViewError;
 pub use grouping::Grouping;
 pub use pdf::pdf;
 pub use png::png;
-pub use text::{Style, text_summary};
+pub use sections::Topic;
+pub use short_summary::short_summary;
+pub use text::{Style, text_sections, text_summary};
 pub use theme::Theme;
 
 /// The chart of this name; `None` when there is no such chart.

@@ -35,10 +35,8 @@ pub(crate) const PITCH: f64 = 17.0;
 /// Height of the line of phase names above the first panel, pixels.
 const PHASE_NAMES: f64 = 17.0;
 
-/// Most lines that a title, and each warning, may take.
+/// Most lines that a title may take.
 const TITLE_LINES: usize = 2;
-/// Most warnings on a chart; the summary has all.
-const WARNINGS: usize = 5;
 /// About so many ticks on the time axis.
 const TIME_TICKS: u32 = 10;
 
@@ -111,20 +109,12 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Lines that nobody may overlook.
-    pub(crate) fn warnings(&mut self, lines: &[String]) {
+    /// The line of doubts below the title, which nobody may overlook; the summary has the reasons.
+    pub(crate) fn doubts(&mut self, text: Option<&str>) {
+        let Some(text) = text else { return };
         let style = TextStyle::left(12.5, Weight::SemiBold, self.theme.alarm);
-        for text in lines.iter().take(WARNINGS) {
-            for line in wrapped(text, style, TITLE_LINES) {
-                self.figure.text(MARGIN, self.y, &line, style);
-                self.y += 18.0;
-            }
-        }
-        if lines.len() > WARNINGS {
-            let text = format!("and {} more; `rrul show` lists them all", lines.len() - WARNINGS);
-            self.figure.text(MARGIN, self.y, &text, style);
-            self.y += 18.0;
-        }
+        self.figure.text(MARGIN, self.y, &cut(text, style, SIDE_RIGHT - MARGIN), style);
+        self.y += 18.0;
     }
 
     /// Adds a panel below what there is; gives its place and the top of the column beside it.
@@ -137,7 +127,7 @@ impl<'a> Page<'a> {
         self.y += 26.0 + lanes + if first { PHASE_NAMES } else { 0.0 };
         let frame = Frame { left: PANEL_LEFT, top: self.y, width: PANEL_WIDTH, height: plan.height };
         let index = self.figure.panel(frame, &self.time, &plan.axis, plan.scale, plan.last);
-        self.figure.shade(index, &unloaded(&self.phases));
+        self.shade_phases(index, &self.phases.clone());
         if first {
             self.name_phases(frame, frame.top - lanes - PHASE_NAMES);
         }
@@ -146,6 +136,12 @@ impl<'a> Page<'a> {
             self.name_time(frame.top + frame.height);
         }
         (index, frame)
+    }
+
+    /// Shades the phases without load, and in another color phase `web`.
+    fn shade_phases(&mut self, panel: PanelIndex, phases: &[PhaseWindow]) {
+        self.figure.shade(panel, &unloaded(phases), self.theme.idle_shade);
+        self.figure.shade(panel, &stretches(phases, |phase| phase == Phase::Web), self.theme.web_shade);
     }
 
     /// Writes below the lowest panels what their horizontal axis is.
@@ -299,8 +295,13 @@ fn cut(text: &str, style: TextStyle, room: f64) -> String {
 
 /// The stretches without load, seconds.
 pub(crate) fn unloaded(phases: &[PhaseWindow]) -> Vec<(f64, f64)> {
-    let stretches = phases.iter().filter(|entry| !entry.phase.is_loaded());
-    stretches.map(|entry| (entry.window.from.seconds(), entry.window.to.seconds())).collect()
+    stretches(phases, |phase| !phase.is_loaded())
+}
+
+/// When these phases took place, seconds.
+fn stretches(phases: &[PhaseWindow], chosen: impl Fn(Phase) -> bool) -> Vec<(f64, f64)> {
+    let chosen = phases.iter().filter(|entry| chosen(entry.phase));
+    chosen.map(|entry| (entry.window.from.seconds(), entry.window.to.seconds())).collect()
 }
 
 /// The time axis that shows all of these runs from the idle baseline on. The survey before it, where there is one, takes

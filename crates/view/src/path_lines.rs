@@ -1,6 +1,7 @@
 //! The path hop by hop, and where the queues are, for people.
 
 use rrul_analysis::Analysis;
+use rrul_analysis::metrics::bottleneck::BottleneckPlace;
 use rrul_analysis::metrics::path_hops::{Hop, HopAnswers};
 use rrul_analysis::metrics::path_marks::Remarking;
 use rrul_analysis::metrics::path_mtu::{PathMtu, SENDER};
@@ -39,8 +40,27 @@ pub(crate) fn told(run: &Analysis) -> Told {
 
 /// Where the queues were found, for who reads nothing else; what could not be told stands with the table.
 pub(crate) fn lead(run: &Analysis) -> Vec<String> {
-    let found = verdicts(run).into_iter().filter(|(trace, _)| trace.bottleneck.place.is_known());
+    let found = verdicts(run).into_iter().filter(|(trace, _)| is_located(trace));
     found.map(|(_, words)| format!("Bottleneck: {words}.")).collect()
+}
+
+/// Whether the queue of the trace's direction was found.
+pub(crate) fn is_located(trace: &PathTrace) -> bool {
+    trace.bottleneck.place.is_known()
+}
+
+/// Whether that queue is in the sender.
+pub(crate) fn is_in_host(trace: &PathTrace) -> bool {
+    trace.bottleneck.place == BottleneckPlace::Host
+}
+
+/// Whether two traces have the same verdict.
+pub(crate) fn same_place(one: &PathTrace, other: &PathTrace) -> bool {
+    let place = |trace: &PathTrace| {
+        let bottleneck = &trace.bottleneck;
+        (bottleneck.place, bottleneck.after_hop, bottleneck.before_hop)
+    };
+    place(one) == place(other)
 }
 
 /// The verdicts on where queues are: one for each direction where the families agree, else one for each family.
@@ -48,13 +68,9 @@ fn verdicts(run: &Analysis) -> Vec<(&PathTrace, String)> {
     let mut lines = Vec::new();
     for direction in Direction::ALL {
         let ours: Vec<&PathTrace> = run.path_traces.iter().filter(|trace| trace.direction == direction).collect();
-        let place = |trace: &PathTrace| {
-            let bottleneck = &trace.bottleneck;
-            (bottleneck.place, bottleneck.after_hop, bottleneck.before_hop)
-        };
         let words = |trace: &PathTrace| trace.bottleneck.words.clone();
         match ours[..] {
-            [first, ref rest @ ..] if rest.iter().all(|other| place(other) == place(first)) => {
+            [first, ref rest @ ..] if rest.iter().all(|other| same_place(other, first)) => {
                 lines.push((first, words(first)));
             }
             _ => lines

@@ -7,6 +7,7 @@ use rrul_model::units::BitRate;
 use crate::axis::{Axis, Unit, readable_top, tick_words};
 use crate::bins::Bins;
 use crate::figure::{Align, Dash, Line, Scale, TextStyle};
+use crate::flow_look::flow_colours;
 use crate::font::Weight;
 use crate::label::{Naming, names};
 use crate::page::{PITCH, Page, PanelPlan, SIDE_LEFT, SIDE_RIGHT};
@@ -82,9 +83,9 @@ pub(crate) fn draw(page: &mut Page<'_>, direction: Direction, run: &Analysis, la
     let scaled = |points: Vec<(f64, Option<f64>)>| {
         points.into_iter().map(|(at, rate)| (at, rate.map(|rate| rate / unit.size))).collect()
     };
-    for ((flow, name), points) in flows.iter().zip(&named).zip(lines) {
+    let colours = flow_colours(&labels, page.theme);
+    for (((flow, name), colour), points) in flows.iter().zip(&named).zip(colours).zip(lines) {
         let dash = if both_families && flow.flow.family == AddressFamily::Ipv6 { Dash::Dashed } else { Dash::Solid };
-        let colour = page.theme.class(flow.flow.class);
         let width = if flows.len() > ONE_COLUMN { 1.0 } else { 1.3 };
         page.figure.line(panel, &Line { name, points: scaled(points), colour, width, dash, height: 3 });
     }

@@ -16,15 +16,13 @@ pub(crate) fn headed<'a>(theme: &'a Theme, runs: &[&Analysis]) -> Page<'a> {
     if let [run] = runs {
         let mut page = Page::timeless(theme, words::title(run));
         page.subtitle(&words::circumstances(run));
-        page.warnings(&words::warnings(run));
+        page.doubts(words::doubts(runs, &[words::title(run)]).as_deref());
         return page;
     }
     let names = words::run_names(runs);
     let title = if names.len() <= NAMED { names.join(" and ") } else { words::counted(names.len(), "run") };
     let mut page = Page::timeless(theme, title);
-    let of_run = |(run, name)| words::warnings(run).into_iter().map(move |warning| format!("{name}: {warning}"));
-    let warnings: Vec<String> = runs.iter().zip(&names).flat_map(|(run, name)| of_run((*run, name))).collect();
-    page.warnings(&warnings);
+    page.doubts(words::doubts(runs, &names).as_deref());
     page
 }
 

@@ -26,7 +26,7 @@ use crate::text::{quantile, unknown};
 use crate::voice_table;
 use crate::words::{self, added};
 
-/// A section of the summary.
+/// A section of the full summary.
 #[derive(Debug, Clone)]
 pub(crate) struct Section {
     /// What it is about.
@@ -35,29 +35,135 @@ pub(crate) struct Section {
     pub(crate) told: Told,
 }
 
+/// What sections are about, for people who ask for some of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Topic {
+    /// Verdict, reasons and notes.
+    Validity,
+    /// Scores.
+    Scores,
+    /// Page load times.
+    Pages,
+    /// Round-trip delay, and queueing delay by direction.
+    Delay,
+    /// Lost packets by direction.
+    Loss,
+    /// Goodput of the load.
+    Rate,
+    /// Voice calls.
+    Voice,
+    /// How streams share the line.
+    Sharing,
+    /// New connections.
+    Connect,
+    /// DNS lookups.
+    Dns,
+    /// Flow completion times over new connections.
+    ShortFlows,
+    /// In-stream delay.
+    StreamDelay,
+    /// Link utilization by traffic type.
+    Link,
+    /// Transactions per second.
+    Transactions,
+    /// DSCP and ECN on the path.
+    Markings,
+    /// The path hop by hop.
+    Path,
+    /// How the measurement itself went.
+    Measurement,
+    /// Both hosts.
+    Hosts,
+}
+
+impl Topic {
+    /// Every topic, in the order of the full summary.
+    pub const ALL: [Self; 18] = [
+        Self::Validity,
+        Self::Scores,
+        Self::Pages,
+        Self::Delay,
+        Self::Loss,
+        Self::Rate,
+        Self::Voice,
+        Self::Sharing,
+        Self::Connect,
+        Self::Dns,
+        Self::ShortFlows,
+        Self::StreamDelay,
+        Self::Link,
+        Self::Transactions,
+        Self::Markings,
+        Self::Path,
+        Self::Measurement,
+        Self::Hosts,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Validity => "validity",
+            Self::Scores => "scores",
+            Self::Pages => "pages",
+            Self::Delay => "delay",
+            Self::Loss => "loss",
+            Self::Rate => "rate",
+            Self::Voice => "voice",
+            Self::Sharing => "sharing",
+            Self::Connect => "connect",
+            Self::Dns => "dns",
+            Self::ShortFlows => "short-flows",
+            Self::StreamDelay => "stream-delay",
+            Self::Link => "link",
+            Self::Transactions => "transactions",
+            Self::Markings => "markings",
+            Self::Path => "path",
+            Self::Measurement => "measurement",
+            Self::Hosts => "hosts",
+        }
+    }
+
+    /// The topic of this name; `None` when no topic has it.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|topic| topic.name() == name)
+    }
+}
+
 /// Every section in which something is said, in the order of the summary.
 pub(crate) fn sections(run: &Analysis) -> Vec<Section> {
-    let all = [
-        (score_lines::HEADING, score_lines::told(&run.scores)),
-        (page_lines::HEADING, page_lines::told(run)),
-        ("Round-trip delay of all probes", delays(run)),
-        ("Round-trip delay of each probe flow", flow_delays(run)),
-        (fate_lines::HEADING, fate_lines::told(run)),
-        ("Wait in queues by direction", by_direction::told(run)),
-        ("Goodput under load", goodput(run)),
-        (voice_table::HEADING, run.voip.as_ref().map(voice_table::told).unwrap_or_default()),
-        ("Sharing under load: Jain's index, 1 is even", stream_lines::sharing(run)),
-        ("Time to connect, new TCP connections", stream_lines::connections(run)),
-        ("Look-ups of names (DNS), from question to answer", lookup_lines::lookups(run)),
-        ("Short flows, each over a new connection, until complete", lookup_lines::short_flows(run)),
-        ("Stream delay, from write to read within a TCP stream", stream_lines::stream_delay(run)),
-        ("On the link under load, IP packets", octet_lines::told(run)),
-        ("Transactions per second, one at a time", transactions(run)),
-        ("Markings on the path", markings(run)),
-        (path_lines::HEADING, path_lines::told(run)),
-        ("The measurement itself", measurement(run)),
-        ("Hosts", Told { below: host_lines::lines(run), ..Told::default() }),
-    ];
+    Topic::ALL.into_iter().flat_map(|topic| sections_about(run, topic)).collect()
+}
+
+/// The sections about one topic in which something is said.
+pub(crate) fn sections_about(run: &Analysis, topic: Topic) -> Vec<Section> {
+    let all = match topic {
+        Topic::Validity => Vec::new(),
+        Topic::Scores => vec![(score_lines::HEADING, score_lines::told(&run.scores))],
+        Topic::Pages => vec![(page_lines::HEADING, page_lines::told(run))],
+        Topic::Delay => vec![
+            ("Round-trip delay of all probes", delays(run)),
+            ("Round-trip delay of each probe flow", flow_delays(run)),
+            ("Wait in queues by direction", by_direction::told(run)),
+        ],
+        Topic::Loss => vec![(fate_lines::HEADING, fate_lines::told(run))],
+        Topic::Rate => vec![("Goodput under load", goodput(run))],
+        Topic::Voice => vec![(voice_table::HEADING, run.voip.as_ref().map(voice_table::told).unwrap_or_default())],
+        Topic::Sharing => vec![("Sharing under load: Jain's index, 1 is even", stream_lines::sharing(run))],
+        Topic::Connect => vec![("Time to connect, new TCP connections", stream_lines::connections(run))],
+        Topic::Dns => vec![("Look-ups of names (DNS), from question to answer", lookup_lines::lookups(run))],
+        Topic::ShortFlows => {
+            vec![("Short flows, each over a new connection, until complete", lookup_lines::short_flows(run))]
+        }
+        Topic::StreamDelay => {
+            vec![("Stream delay, from write to read within a TCP stream", stream_lines::stream_delay(run))]
+        }
+        Topic::Link => vec![("On the link under load, IP packets", octet_lines::told(run))],
+        Topic::Transactions => vec![("Transactions per second, one at a time", transactions(run))],
+        Topic::Markings => vec![("Markings on the path", markings(run))],
+        Topic::Path => vec![(path_lines::HEADING, path_lines::told(run))],
+        Topic::Measurement => vec![("The measurement itself", measurement(run))],
+        Topic::Hosts => vec![("Hosts", Told { below: host_lines::lines(run), ..Told::default() })],
+    };
     all.into_iter().filter(|(_, told)| !told.is_empty()).map(|(heading, told)| Section { heading, told }).collect()
 }
 

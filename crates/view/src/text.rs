@@ -6,7 +6,7 @@ use rrul_model::units::Delay;
 
 use crate::path_lines;
 use crate::score_lines;
-use crate::sections::sections;
+use crate::sections::{Section, Topic, sections, sections_about};
 use crate::text_scored;
 use crate::words;
 
@@ -44,17 +44,43 @@ impl Style {
     }
 }
 
-/// The summary of a run.
+/// Everything about a run, in sections.
 ///
 /// Percentiles that fall on a lost packet read "lost": a lost packet counts as infinitely late, it is never left out.
 /// What a run does not have is not in its summary. Ends in a newline.
 pub fn text_summary(run: &Analysis, style: Style) -> String {
     let mut lines = head(run, style);
     for section in sections(run) {
-        lines.extend([String::new(), style.heading(section.heading)]);
-        lines.extend(section.told.lines().iter().map(|line| printable(line)));
+        lines.push(String::new());
+        lines.extend(section_lines(&section, style));
     }
     finished(&lines)
+}
+
+/// Chosen sections of the same, in the order of the full summary. Ends in a newline.
+///
+/// A topic of which the run has nothing is named with the reason that it has nothing to show.
+pub fn text_sections(run: &Analysis, topics: &[Topic], style: Style) -> String {
+    let mut lines = vec![style.heading(&printable(&words::title(run))), printable(&words::circumstances(run))];
+    for topic in Topic::ALL.into_iter().filter(|topic| topics.contains(topic)) {
+        let sections = sections_about(run, topic);
+        if topic == Topic::Validity {
+            lines.extend([String::new(), style.heading("Validity")]);
+            lines.extend(validity_lines(run, style).into_iter().map(|line| format!("  {line}")));
+        } else if sections.is_empty() {
+            lines.extend([String::new(), format!("{}: this recording has no such measurements.", topic.name())]);
+        }
+        for section in sections {
+            lines.push(String::new());
+            lines.extend(section_lines(&section, style));
+        }
+    }
+    finished(&lines)
+}
+
+fn section_lines(section: &Section, style: Style) -> Vec<String> {
+    let told = section.told.lines();
+    std::iter::once(style.heading(section.heading)).chain(told.iter().map(|line| printable(line))).collect()
 }
 
 pub(crate) fn finished(lines: &[String]) -> String {
@@ -65,6 +91,13 @@ fn head(run: &Analysis, style: Style) -> Vec<String> {
     let mut lines = vec![style.heading(&printable(&words::title(run))), printable(&words::circumstances(run))];
     lines.extend(score_lines::lead(run).iter().map(|line| style.heading(&printable(line))));
     lines.extend(path_lines::lead(run).iter().map(|line| printable(line)));
+    lines.extend(validity_lines(run, style));
+    lines
+}
+
+/// The verdict with every reason and note.
+fn validity_lines(run: &Analysis, style: Style) -> Vec<String> {
+    let mut lines = Vec::new();
     if run.validity.verdict == Verdict::Valid {
         lines.push("Valid: nothing speaks against these numbers.".to_owned());
     }

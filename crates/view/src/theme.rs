@@ -20,6 +20,8 @@ pub struct Theme {
     pub grid: &'static str,
     /// Behind the phases without load.
     pub idle_shade: &'static str,
+    /// Behind the phase in which pages and short flows join the load.
+    pub web_shade: &'static str,
     /// The range from the lowest to the highest packet.
     pub range: &'static str,
     /// Losses, and words of doubt.
@@ -34,6 +36,8 @@ pub struct Theme {
     pub expedited: &'static str,
     /// Assured forwarding and the remaining class selectors.
     pub other_class: &'static str,
+    /// Streams of one class that the plan sets apart. They differ in lightness too, for print without color.
+    pub variants: [&'static str; 5],
     /// Whole runs in a comparison, in the order in which they are given.
     pub runs: [&'static str; 4],
 }
@@ -47,6 +51,7 @@ impl Theme {
         axis: "#8b95a3",
         grid: "#e7eaee",
         idle_shade: "#f3f5f8",
+        web_shade: "#fdf3dc",
         range: "#c9d1db",
         alarm: "#c8102e",
         best_effort: "#2f6fde",
@@ -54,6 +59,7 @@ impl Theme {
         signaling: "#e58a1f",
         expedited: "#a3216f",
         other_class: "#8a7a66",
+        variants: ["#5a1fa8", "#d1660a", "#56b4b0", "#0a7285", "#e6c63c"],
         runs: ["#e58a1f", "#2f6fde", "#a3216f", "#3aa981"],
     };
 
@@ -65,6 +71,7 @@ impl Theme {
         axis: "#6b7684",
         grid: "#29313a",
         idle_shade: "#1a2129",
+        web_shade: "#2b2517",
         range: "#4a5664",
         alarm: "#ff5a5f",
         best_effort: "#5b9bff",
@@ -72,6 +79,7 @@ impl Theme {
         signaling: "#f2a33c",
         expedited: "#d64fa0",
         other_class: "#b8a68c",
+        variants: ["#7a4ad0", "#e0862c", "#74d3a8", "#1c8fa5", "#f2dc6a"],
         runs: ["#f2a33c", "#5b9bff", "#d64fa0", "#46c79a"],
     };
 
@@ -89,6 +97,11 @@ impl Theme {
             44..=46 => self.expedited,
             _ => self.other_class,
         }
+    }
+
+    /// The color of the stream with this place among those that the plan sets apart; `None` beyond the last.
+    pub fn variant(&self, index: usize) -> Option<&'static str> {
+        self.variants.get(index).copied()
     }
 
     /// The colour of a whole run, by its place among those compared; they repeat after the fourth.
@@ -179,6 +192,22 @@ mod tests {
     fn the_runs_of_a_comparison_differ_for_every_viewer() {
         for (_, theme) in Theme::NAMED {
             assert_apart(&theme.runs, 20.0);
+        }
+    }
+
+    #[test]
+    fn streams_that_the_plan_sets_apart_differ_for_every_viewer_and_in_gray() {
+        for (_, theme) in Theme::NAMED {
+            let mut colours = theme.variants.to_vec();
+            colours.extend([theme.ink, theme.background]);
+            assert_apart(&colours, 20.0);
+            let lightness = |colour: &str| lab(linear(colour))[0];
+            for (index, a) in colours.iter().enumerate() {
+                for b in colours[index + 1..].iter().filter(|_| index < theme.variants.len()) {
+                    let apart = (lightness(a) - lightness(b)).abs();
+                    assert!(apart >= 8.0, "{a} and {b} are only {apart:.1} apart in gray");
+                }
+            }
         }
     }
 

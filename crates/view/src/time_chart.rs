@@ -127,14 +127,8 @@ pub(crate) fn title(runs: &[&Analysis], names: &[String]) -> String {
 pub(crate) fn introduce(page: &mut Page<'_>, runs: &[&Analysis], names: &[String]) {
     if let &[run] = runs {
         page.subtitle(&words::circumstances(run));
-        page.warnings(&words::warnings(run));
-        return;
     }
-    let warnings = runs
-        .iter()
-        .zip(names)
-        .flat_map(|(run, name)| words::warnings(run).into_iter().map(move |warning| format!("{name}: {warning}")));
-    page.warnings(&warnings.collect::<Vec<_>>());
+    page.doubts(words::doubts(runs, names).as_deref());
 }
 
 fn phases(run: Option<&Analysis>) -> Vec<rrul_model::phase::PhaseWindow> {

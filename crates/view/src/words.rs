@@ -4,6 +4,7 @@ use rrul_analysis::Analysis;
 use rrul_analysis::analysis::Loss;
 use rrul_analysis::validity::{Confidence, Reason, Severity, Verdict};
 use rrul_model::flow::AddressFamily;
+use rrul_model::marking::ServiceClass;
 use rrul_model::units::Delay;
 
 /// The title of a run: the user's, or what was done to whom.
@@ -80,6 +81,28 @@ pub(crate) fn warnings(run: &Analysis) -> Vec<String> {
     warning_words(&run.validity.reasons)
 }
 
+/// The doubts about these runs, counted, in one line for a chart; `None` when all are valid.
+pub(crate) fn doubts(runs: &[&Analysis], names: &[String]) -> Option<String> {
+    let reasons = |run: &Analysis| warnings(run).len();
+    counted_doubts(runs, names, reasons)
+}
+
+/// The same where not every reason counts.
+pub(crate) fn counted_doubts(
+    runs: &[&Analysis],
+    names: &[String],
+    reasons: impl Fn(&Analysis) -> usize,
+) -> Option<String> {
+    let told = |(run, name): (&&Analysis, &String)| {
+        let count = reasons(run);
+        let verdict = verdict_word(run.validity.verdict);
+        let said = format!("{verdict} ({})", counted(count, "reason"));
+        (count > 0).then(|| if runs.len() > 1 { format!("{name}: {}", said.to_lowercase()) } else { said })
+    };
+    let told: Vec<String> = runs.iter().zip(names).filter_map(told).collect();
+    (!told.is_empty()).then(|| format!("{}; see summary", told.join("; ")))
+}
+
 /// Those of these reasons that speak against the numbers, one line each.
 pub(crate) fn warning_words(reasons: &[Reason]) -> Vec<String> {
     let reasons = reasons.iter().filter_map(|reason| {
@@ -100,6 +123,11 @@ pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
         Verdict::Doubtful => "Doubtful",
         Verdict::Invalid => "Invalid",
     }
+}
+
+/// Whether a class is background, which is meant to yield: CS1 and LE (RFC 3662, RFC 8622).
+pub(crate) fn is_background(class: ServiceClass) -> bool {
+    matches!(class.dscp().value(), 1 | 8)
 }
 
 /// Losses in words: `12 of 14 003 lost (0.09 %)`.

@@ -233,11 +233,13 @@ fn doubts_stand_on_the_chart_in_red() {
     );
     let picture = drawn("overview", &[&run]);
     assert!(!picture.says("ipv6 was not tested"), "what is no doubt stands in the summary alone");
-    for warning in ["Doubtful: the server is 120 ms away", "Invalid: no upload"] {
-        let text =
-            picture.texts.iter().find(|text| text.words == warning).unwrap_or_else(|| panic!("{:?}", picture.words()));
-        assert_eq!(text.colour, THEME.alarm);
-    }
+    let doubts: Vec<&str> =
+        picture.texts.iter().filter(|text| text.colour == THEME.alarm).map(|text| text.words.as_str()).collect();
+    assert_eq!(doubts, ["Invalid (2 reasons); see summary"], "one line, counted");
+    let two = drawn("comparison", &[&run, &run]);
+    let line =
+        "netperf.example.net (A): invalid (2 reasons); netperf.example.net (B): invalid (2 reasons); see summary";
+    assert!(two.says(line), "{:?}", two.words());
 }
 
 #[test]

@@ -25,8 +25,9 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, Delay};
 use rrul_view::charts::CHARTS;
 use rrul_view::svg::{Renderer, with_renderer};
-use rrul_view::{Chart, Style, Theme, ViewError, text_comparison, text_summary};
+use rrul_view::{Chart, Style, Theme, ViewError, short_summary, text_comparison, text_summary};
 use synthetic::{by_phase, delay_flow, direction_goodput, goodput_flow, label, nothing};
+use unicode_width::UnicodeWidthStr;
 
 /// Times from the usual to the edge of what fits.
 fn time() -> impl Strategy<Value = TestTime> {
@@ -190,7 +191,9 @@ fn extreme_runs_are_drawn_and_told_and_told_without_a_word_that_is_no_number() {
             }
             let run = |file, analysis| ComparedRun::new(file, Workload::default(), analysis);
             let comparison = Comparison::new(vec![run("a", &first), run("b", &second)], None);
-            for text in [text_summary(&first, Style::Plain), text_comparison(&comparison, Style::Plain)] {
+            let short = short_summary(&first, &first.title, Style::Plain);
+            prop_assert!(short.lines().count() <= 24 && short.lines().all(|line| line.width() <= 80), "{}", short);
+            for text in [text_summary(&first, Style::Plain), short, text_comparison(&comparison, Style::Plain)] {
                 prop_assert!(!text.contains("NaN") && !text.chars().any(|c| c.is_control() && c != '\n'), "{}", text);
             }
             Ok(())

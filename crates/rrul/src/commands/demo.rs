@@ -24,7 +24,7 @@ use crate::arguments::DemoArguments;
 use crate::commands::lab::{link_named, make_possible, server_in};
 use crate::commands::plot::{Look, draw, write};
 use crate::commands::run::{outcome, seed_from};
-use crate::commands::show::{print_summary, style};
+use crate::commands::show::{UNNAMED, print_summary, style};
 use crate::failure::Failure;
 use crate::measurement::{Measurement, measure};
 use crate::progress::{Manner, Progress};
@@ -46,7 +46,7 @@ pub(crate) fn execute(arguments: &DemoArguments) -> Result<Outcome, Failure> {
         println!("\n{}: {}\n", link.name, link.about);
         let measurement = over(link, &plan, &folder.join(&link.name), &stop)?;
         let Measurement { recording, analysis, path } = measurement;
-        print_summary(&analysis);
+        print_summary(&analysis, path.as_deref().unwrap_or(Path::new(UNNAMED)));
         let written = path?;
         compared.push(ComparedRun::of(&written.to_string_lossy(), &recording, &analysis));
         results.push(Measured { recording, analysis, path: written });

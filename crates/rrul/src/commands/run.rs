@@ -1,5 +1,6 @@
 //! `rrul run HOST`: run a test, record it, say what it found.
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use rrul_analysis::Analysis;
@@ -45,10 +46,8 @@ pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
     let manner = if arguments.plain { Manner::Plain } else { Manner::Screen };
     let measurement = measure(&options, writer, Progress::new(label, manner), &stop)?;
     let analysis = measurement.analysis;
-    show::print_summary(&analysis);
-    let written = measurement.path?;
-    println!("\nrecording: {}", written.display());
-    println!("chart:     rrul plot {} -o {}", written.display(), written.with_extension("png").display());
+    show::print_summary(&analysis, measurement.path.as_deref().unwrap_or(Path::new(show::UNNAMED)));
+    measurement.path?;
     Ok(outcome(&analysis))
 }
 

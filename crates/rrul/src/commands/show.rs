@@ -1,12 +1,13 @@
-//! `rrul show FILE`: what a recording holds, for people or as JSON.
+//! `rrul show FILE`: the summary of a recording, for people or as JSON.
 
 use std::io::IsTerminal;
+use std::path::Path;
 
 use rrul_analysis::score::{Distance, Scores};
 use rrul_analysis::summary::Summary;
 use rrul_analysis::{Analysis, analyze};
-use rrul_view::text::{Style, text_summary};
-use rrul_view::text_equaliser;
+use rrul_view::text::{Style, text_sections, text_summary};
+use rrul_view::{Topic, short_summary, text_equaliser};
 
 use crate::Outcome;
 use crate::arguments::ShowArguments;
@@ -15,6 +16,7 @@ use crate::failure::Failure;
 use crate::store;
 
 pub(crate) fn execute(arguments: &ShowArguments) -> Result<Outcome, Failure> {
+    let topics = arguments.sections.iter().map(|name| topic(name)).collect::<Result<Vec<_>, _>>()?;
     let mut recording = store::read(&arguments.file)?;
     if let Some(layer) = &arguments.link_layer {
         recording.header.plan.link_layer = Some(layer.to_string());
@@ -28,15 +30,30 @@ pub(crate) fn execute(arguments: &ShowArguments) -> Result<Outcome, Failure> {
         println!("{}", json.map_err(|error| Failure::Other(error.to_string()))?);
     } else if arguments.equaliser {
         print!("{}", text_equaliser(&analysis, style()));
+    } else if !topics.is_empty() {
+        print!("{}", text_sections(&analysis, &topics, style()));
+    } else if arguments.full {
+        print!("{}", text_summary(&analysis, style()));
     } else {
-        print_summary(&analysis);
+        print_summary(&analysis, &arguments.file);
     }
     Ok(outcome(&analysis))
 }
 
-/// Prints the summary to stdout.
-pub(crate) fn print_summary(analysis: &Analysis) {
-    print!("{}", text_summary(analysis, style()));
+/// Stands for a recording that could not be written to its end.
+pub(crate) const UNNAMED: &str = "FILE";
+
+/// The topic of this name.
+fn topic(name: &str) -> Result<Topic, Failure> {
+    Topic::named(name).ok_or_else(|| {
+        let known: Vec<&str> = Topic::ALL.into_iter().map(Topic::name).collect();
+        Failure::Other(format!("--section: unknown section \"{name}\"; use one of {}", known.join(", ")))
+    })
+}
+
+/// Prints the short summary of a run recorded in this file to stdout.
+pub(crate) fn print_summary(analysis: &Analysis, file: &Path) {
+    print!("{}", short_summary(analysis, &file.to_string_lossy(), style()));
 }
 
 /// Colours only for people who look at a terminal and have not declined them (no-color.org).

@@ -49,7 +49,7 @@ fn every_combination_is_run_and_the_settings_are_compared() {
     assert_eq!(order.lines().collect::<Vec<_>>(), ["1s", "over", "2s", "over", "2s", "over", "1s", "over"]);
     for (name, seconds) in [("1s-1.rrul", 1), ("2s-1.rrul", 2), ("1s-2.rrul", 1), ("2s-2.rrul", 2)] {
         assert_load_of(&folder, name, seconds);
-        assert!(std::fs::read_to_string(result(&folder, name).with_extension("log")).unwrap().contains("recording: "));
+        assert!(std::fs::read_to_string(result(&folder, name).with_extension("log")).unwrap().contains("rrul report "));
     }
     assert!(ended.stdout.contains("load 1s (2 runs)"), "{ended:#?}");
     let page = std::fs::read_to_string(result(&folder, "report.html")).unwrap();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::program::{Folder, Server, end_of, run_short, skipped};
+use crate::program::{Folder, Server, end_of, run_short, shown_in_full, skipped};
 use crate::quota::Group;
 use crate::verdict::{Verdict, recording};
 
@@ -49,5 +49,6 @@ fn a_client_with_a_quota_of_processor_time_says_how_much_it_was_held_back() {
     let share = hosts[0]["throttled_share"].as_f64().unwrap_or_else(|| panic!("{hosts:#}"));
     assert!(share > 0.25, "throttled in {share} of its periods: {ended:#?}");
     assert!(hosts[1]["throttled_share"].is_null(), "the server has no quota");
-    assert!(ended.stdout.contains("client: out of processor time in "), "{}", ended.stdout);
+    let shown = shown_in_full(&path).stdout;
+    assert!(shown.contains("client: out of processor time in "), "{shown}");
 }

@@ -78,7 +78,7 @@ fn a_full_disk_keeps_what_fits_and_costs_no_result() {
     );
     let ended = end_of(on_a_disk_of("32k", &disk, &script));
     assert_eq!(ended.code, Some(2), "the result could not be kept: {ended:#?}");
-    assert!(ended.stdout.contains("Goodput under load"), "the summary is said all the same: {ended:#?}");
+    assert!(ended.stdout.contains("Under load (BE, EF)"), "the summary is said all the same: {ended:#?}");
     let complaints: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("rrul: ")).collect();
     let [first, last] = complaints[..] else { panic!("one line during the test and one after: {ended:#?}") };
     assert!(first.contains("out.rrul.part: ") && first.contains("No space left"), "{first}");

@@ -49,7 +49,7 @@ fn run(lab: &Lab, folder: &Folder, server: &Server, name: &str, more: &[&str]) -
     let ended = end_of(program_in(lab.client(), &named(CLIENT_NAME, &command)));
     let path = folder.file(&format!("{name}.rrul"));
     let show = |more: &[&str]| end_of(rrul(folder, &[&["show", path.to_str().unwrap()], more].concat())).stdout;
-    let printed = [ended.stdout, show(&[]), show(&["--json"])].concat();
+    let printed = [ended.stdout, show(&[]), show(&["--full"]), show(&["--json"])].concat();
     (text(&path), printed)
 }
 

@@ -208,6 +208,13 @@ impl Ended {
     }
 }
 
+/// Everything that `rrul show --full` prints of a recording.
+pub(crate) fn shown_in_full(path: &Path) -> Ended {
+    let mut command = Command::new(PROGRAM);
+    command.arg("show").arg("--full").arg(path);
+    end_of(command)
+}
+
 /// Runs a command to its end.
 pub(crate) fn end_of(command: Command) -> Ended {
     Running::start(command).end()

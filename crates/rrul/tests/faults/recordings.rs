@@ -7,7 +7,7 @@ use std::process::Command;
 use rrul_model::observation::ObservationPoint;
 use serde_json::Value;
 
-use crate::program::{Ended, Folder, PROGRAM, Server, end_of, run_short};
+use crate::program::{Ended, Folder, PROGRAM, Server, end_of, run_short, shown_in_full};
 use crate::verdict::{Verdict, recording};
 
 fn show(path: &Path) -> Ended {
@@ -25,7 +25,7 @@ fn assert_shown_or_explained(path: &Path) -> bool {
         return false;
     }
     assert!(matches!(shown.code, Some(0 | 1)) && shown.stderr.is_empty(), "{shown:#?}");
-    assert!(shown.stdout.contains("plan short to "), "{shown:#?}");
+    assert!(shown.stdout.contains("short to "), "{shown:#?}");
     true
 }
 
@@ -102,6 +102,28 @@ fn first_format() -> PathBuf {
 }
 
 #[test]
+fn show_is_one_screen_and_sections_are_chosen_by_name() {
+    let text = fs::read_to_string(first_format()).unwrap();
+    let frames = text.split_inclusive('\n').flat_map(|line| zstd::bulk::compress(line.as_bytes(), 3).unwrap());
+    let folder = Folder::new();
+    folder.write("v1.rrul", frames.collect::<Vec<u8>>());
+    let path = folder.file("v1.rrul");
+    let short = show(&path).stdout;
+    assert!(short.lines().count() <= 24 && short.lines().all(|line| line.chars().count() <= 80), "{short}");
+    let section = |names: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.arg("show").arg(&path);
+        command.args(names.iter().flat_map(|name| ["--section", name]));
+        end_of(command)
+    };
+    let some = section(&["rate", "delay"]).stdout;
+    let place = |heading: &str| some.find(heading).unwrap_or_else(|| panic!("no {heading} in {some}"));
+    assert!(place("\nRound-trip delay of all probes\n") < place("\nGoodput under load\n"), "as in the full summary");
+    assert!(!some.contains("The measurement itself"), "{some}");
+    section(&["rates"]).complains(&["--section: unknown section \"rates\"; use one of validity, ", " rate, "]);
+}
+
+#[test]
 fn what_is_no_recording_is_called_that() {
     let folder = Folder::new();
     folder.write("text.rrul", "plain text, and some more of it");
@@ -121,7 +143,7 @@ fn a_recording_of_the_first_format_is_still_shown() {
     let frames = text.split_inclusive('\n').flat_map(|line| zstd::bulk::compress(line.as_bytes(), 3).unwrap());
     let folder = Folder::new();
     folder.write("v1.rrul", frames.collect::<Vec<u8>>());
-    let shown = show(&folder.file("v1.rrul"));
+    let shown = shown_in_full(&folder.file("v1.rrul"));
     assert_eq!((shown.code, shown.stderr.as_str()), (Some(1), ""), "{shown:#?}");
     for words in ["Täht's cable modem", "plan specimen to server.example", "ipv6 was not tested: no address"] {
         assert!(shown.stdout.contains(words), "no \"{words}\" in: {}", shown.stdout);

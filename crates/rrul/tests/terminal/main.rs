@@ -44,12 +44,14 @@ fn a_run_at_80_by_24_draws_and_leaves_its_summary_in_the_scroll_back() {
     assert_whole_screen(&run.terminal, 80, 24);
     let ended = run.end();
     run.terminal.assert_sane();
-    run.terminal.wait_for("recording: out.rrul");
+    run.terminal.wait_for("rrul report out.rrul");
     let said = run.terminal.said();
     assert!(matches!(ended.code(), Some(0 | 1)), "{said}");
     assert!(said.starts_with("short: 4 flows over ipv4, 6 s"), "{said}");
-    assert!(said.contains("Goodput under load") && !said.contains("Equaliser"), "{said}");
+    assert!(said.contains("Under load (BE, EF)") && !said.contains("Equaliser"), "{said}");
     assert!(run.recording().exists());
+    let screen = run.terminal.emulator.lock().unwrap().screen().contents();
+    assert!(screen.contains("short to ") && screen.contains("rrul report out.rrul"), "all on one screen: {screen}");
 }
 
 #[test]
@@ -198,7 +200,7 @@ fn in_the_background_there_is_no_screen() {
     let by = ["sh", "-mc", "\"$@\" & wait", "sh"];
     let mut run = Run::start_by(&by, Terminal::new(80, 24), "1s", &[], &[]);
     run.end();
-    run.terminal.wait_for("recording: out.rrul");
+    run.terminal.wait_for("rrul report out.rrul");
     run.terminal.assert_sane();
     let written = String::from_utf8_lossy(&run.terminal.written.lock().unwrap()).into_owned();
     assert!(!written.contains("\x1b[?1049h") && written.contains("short: load "), "{written}");
@@ -230,7 +232,7 @@ fn plain_lines_when_asked_for_and_where_braille_cannot_be_shown() {
     for (arguments, variables, overwrites) in cases {
         let mut run = Run::start(Terminal::new(80, 24), "1s", arguments, variables);
         run.end();
-        run.terminal.wait_for("recording: out.rrul");
+        run.terminal.wait_for("rrul report out.rrul");
         run.terminal.assert_sane();
         let written = String::from_utf8_lossy(&run.terminal.written.lock().unwrap()).into_owned();
         let case = format!("{arguments:?} {variables:?}: {written}");

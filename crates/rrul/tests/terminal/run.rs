@@ -95,12 +95,12 @@ impl Run {
         assert_eq!(status.code(), Some(1), "{}", self.terminal.said());
         self.terminal.assert_sane();
         let deadline = Instant::now() + HANGS;
-        while !self.terminal.said().contains("recording: out.rrul") {
+        while !self.terminal.said().contains("rrul report out.rrul") {
             assert!(Instant::now() < deadline, "no summary: {}", self.terminal.said());
             std::thread::sleep(Duration::from_millis(10));
         }
         let said = self.terminal.said();
-        assert!(said.contains("stopped by the user") && said.contains("Goodput under load"), "{said}");
+        assert!(said.contains("stopped by the user") && said.contains("Under load (BE, EF)"), "{said}");
         assert!(self.recording().exists());
     }
 }

@@ -59,7 +59,7 @@ impl Chart for Competition {
         let ends = [(first, 0), (second, met.offset.0)].map(|(run, shift)| span(run, shift));
         let time = Axis::between(ends[0].0.min(ends[1].0), ends[0].1.max(ends[1].1), TICKS);
         let mut page = Page::new(theme, title, time, first.phases.clone());
-        page.warnings(&warnings([first, second], &names));
+        page.doubts(doubts([first, second], &names).as_deref());
         page.statement(&statement(&met));
         let mut panels = Vec::new();
         let mut widths = Vec::new();
@@ -94,14 +94,13 @@ fn told_apart(names: &[String]) -> (String, Vec<String>) {
     (parts[0][..common].join(", "), parts.iter().map(|part| part[common..].join(", ")).collect())
 }
 
-/// What speaks against each run, but for what the other did to its rate: that is what is looked at.
-fn warnings(runs: [&Analysis; 2], names: &[String]) -> Vec<String> {
-    let of = |(run, name): (&Analysis, &String)| {
+/// What speaks against each run, counted, but for what the other did to its rate: that is what is looked at.
+fn doubts(runs: [&Analysis; 2], names: &[String]) -> Option<String> {
+    let count = |run: &Analysis| {
         let reasons = run.validity.reasons.iter().filter(|reason| !OF_THE_OTHER.contains(&reason.code));
-        let words = words::warning_words(&reasons.cloned().collect::<Vec<_>>());
-        words.into_iter().map(|words| format!("{name}: {words}")).collect::<Vec<_>>()
+        words::warning_words(&reasons.cloned().collect::<Vec<_>>()).len()
     };
-    runs.into_iter().zip(names).flat_map(of).collect()
+    words::counted_doubts(&runs, names, count)
 }
 
 fn sentence(text: &str) -> String {

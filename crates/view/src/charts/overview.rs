@@ -8,7 +8,8 @@ use crate::chart::{Chart, Drawing};
 use crate::error::ViewError;
 use crate::page::{Page, time_axis};
 use crate::theme::Theme;
-use crate::{delay_panel, rate_panel, words};
+use crate::time_panel::shared_top;
+use crate::{delay_panel, link_panel, rate_panel, words};
 
 /// The chart that tells the whole run at a glance.
 pub(crate) struct Overview;
@@ -30,7 +31,7 @@ impl Chart for Overview {
         };
         let mut page = Page::new(theme, words::title(run), time_axis(runs), run.phases.clone());
         page.subtitle(&words::circumstances(run));
-        page.warnings(&words::warnings(run));
+        page.doubts(words::doubts(runs, &words::run_names(runs)).as_deref());
 
         let directions: Vec<Direction> =
             Direction::ALL.into_iter().filter(|direction| !run.goodput(*direction).flows.is_empty()).collect();
@@ -38,7 +39,11 @@ impl Chart for Overview {
         let mut widths = Vec::new();
         for (index, direction) in directions.iter().enumerate() {
             let last = !probes && index + 1 == directions.len();
-            widths.push(rate_panel::draw(&mut page, *direction, run, last));
+            let everything = link_panel::panel(run, *direction, &page.time, theme);
+            widths.push(rate_panel::draw(&mut page, *direction, run, last && everything.is_none()));
+            if let Some(panel) = everything {
+                panel.draw(&mut page, shared_top(std::iter::once(&panel)), last);
+            }
         }
         if probes {
             widths.push(delay_panel::draw(&mut page, run, delay_panel::HEIGHT, true));

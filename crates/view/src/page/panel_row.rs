@@ -2,7 +2,7 @@
 
 use rrul_model::phase::PhaseWindow;
 
-use super::{PANEL_LEFT, PANEL_WIDTH, Page, PanelPlan, TIME_TICKS, cut, unloaded};
+use super::{PANEL_LEFT, PANEL_WIDTH, Page, PanelPlan, TIME_TICKS, cut};
 use crate::axis::{Axis, nice_step};
 use crate::figure::{Frame, LANE, PanelIndex, TextStyle};
 use crate::font::Weight;
@@ -55,7 +55,7 @@ impl Page<'_> {
             if number > 0 {
                 self.figure.without_values(index);
             }
-            self.figure.shade(index, &unloaded(phases));
+            self.shade_phases(index, phases);
             placed.push((index, frame));
         }
         self.y = top + plan.height.max(plan.side_height);

@@ -1,0 +1,110 @@
+//! What to do about it, in one line, from the numbers.
+
+use rrul_analysis::Analysis;
+use rrul_analysis::scores::bufferbloat::Letter;
+use rrul_analysis::validity::{Confidence, Severity, Verdict};
+use rrul_model::flow::Direction;
+use rrul_model::units::{BitRate, Delay};
+
+use super::figures::{Added, DirectionFigures, Figures};
+use super::grades::is_loaded;
+use super::layout::{COLUMNS, printable, width};
+use super::notes::LOSSY;
+use crate::path_lines::is_in_host;
+use crate::rate_panel::direction_word;
+
+/// Part of the rate on the link that a shaper is set to at first: guides to SQM begin at 95 %.
+const SHAPED: f64 = 0.95;
+/// The worst letter that asks for nothing.
+const GOOD: Letter = Letter::A;
+
+pub(super) fn line(run: &Analysis, figures: &Figures) -> String {
+    if run.validity.verdict == Verdict::Invalid {
+        return rerun(run);
+    }
+    if !is_loaded(run) {
+        return "To measure latency under load: rrul run HOST --plan quick".to_owned();
+    }
+    let bloated: Vec<Direction> =
+        [Direction::Down, Direction::Up].into_iter().filter(|direction| is_bloated(figures, *direction)).collect();
+    match bloated.as_slice() {
+        [one] => fix_one(run, figures, *one),
+        [_, ..] => fix_both(figures),
+        [] if !knows_directions(figures) && figures.round_trip.is_some_and(is_long) => {
+            "The line is bloated: enable SQM (cake) on the router, for both directions.".to_owned()
+        }
+        [] => no_bloat(run, figures),
+    }
+}
+
+/// Whether what a direction adds gets a letter worse than [`GOOD`].
+fn is_bloated(figures: &Figures, direction: Direction) -> bool {
+    figures.direction(direction).added.is_some_and(is_long)
+}
+
+fn is_long(added: Added) -> bool {
+    let milliseconds = added.p50.map_or(f64::INFINITY, Delay::milliseconds);
+    Letter::of(milliseconds).is_some_and(|letter| letter > GOOD)
+}
+
+fn knows_directions(figures: &Figures) -> bool {
+    figures.up.added.is_some() && figures.down.added.is_some()
+}
+
+fn fix_one(run: &Analysis, figures: &Figures, direction: Direction) -> String {
+    let word = direction_word(direction);
+    if run.path_traces.iter().any(|trace| trace.direction == direction && is_in_host(trace)) {
+        let host = if direction == Direction::Up { "this host" } else { "the server" };
+        return format!("{word} queues in {host}: set fq_codel or cake on its interface (tc qdisc).");
+    }
+    let Some(rate) = shaped(figures, direction) else {
+        return format!("{word} is bloated: enable SQM (cake) on the router for it.");
+    };
+    let lower = word.to_lowercase();
+    format!("{word} is bloated: enable SQM (cake), shape {lower} below {rate}.")
+}
+
+fn fix_both(figures: &Figures) -> String {
+    match (shaped(figures, Direction::Down), shaped(figures, Direction::Up)) {
+        (Some(down), Some(up)) => {
+            format!("Both directions are bloated: SQM (cake) below {down} down, {up} up.")
+        }
+        _ => "Both directions are bloated: enable SQM (cake) on the router.".to_owned(),
+    }
+}
+
+/// The rate to shape a direction to: from what the link carried, or else what was delivered.
+fn shaped(figures: &Figures, direction: Direction) -> Option<BitRate> {
+    let DirectionFigures { carried, delivered, .. } = *figures.direction(direction);
+    let carried = carried.map(|rate| BitRate((rate.0 as f64 * SHAPED) as u64));
+    carried.or(delivered).filter(|rate| rate.0 > 0)
+}
+
+fn no_bloat(run: &Analysis, figures: &Figures) -> String {
+    let lossy = |direction: &Direction| figures.direction(*direction).lost.is_some_and(|lost| lost.least >= LOSSY);
+    let lossy: Vec<String> =
+        Direction::ALL.into_iter().filter(lossy).map(|d| direction_word(d).to_lowercase()).collect();
+    if !lossy.is_empty() {
+        return format!("Loss without bloat ({}): check radio, cable and policing.", lossy.join(" and "));
+    }
+    match (figures.round_trip, run.validity.confidence) {
+        (None, _) => "No latency verdict: use a plan with probes, idle and under load.".to_owned(),
+        (Some(_), Some(Confidence::Low)) => {
+            "No bloat seen, but the line is not known to have been full: use a longer load.".to_owned()
+        }
+        (Some(_), _) => "Nothing to fix: latency stays low under load.".to_owned(),
+    }
+}
+
+/// What the heaviest reason says is to be done: its last clause.
+fn rerun(run: &Analysis) -> String {
+    let reason = run.validity.reasons.iter().find(|reason| reason.severity == Severity::Invalid);
+    let text = reason.map(|reason| printable(&reason.text)).unwrap_or_default();
+    let clauses = [text.rfind("; "), text.rfind(". ")];
+    let remedy = clauses.into_iter().flatten().max().and_then(|at| text.get(at + 2..)).unwrap_or_default();
+    let line = format!("To get a valid run: {}.", remedy.trim_end_matches('.'));
+    if remedy.is_empty() || width(&line) > COLUMNS {
+        return "To get a valid run: remove the causes below, then repeat the test.".to_owned();
+    }
+    line
+}

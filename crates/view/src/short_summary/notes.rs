@@ -1,0 +1,91 @@
+//! At most three notes: what speaks against the numbers first, then findings, then what is worth knowing.
+
+use rrul_analysis::Analysis;
+use rrul_analysis::validity::Severity;
+use rrul_model::flow::Direction;
+
+use super::figures::{DirectionFigures, Figures, lost_words};
+use super::layout::{COLUMNS, condensed, printable};
+use crate::rate_panel::direction_word;
+use crate::words;
+
+/// Most notes.
+const NOTES: usize = 3;
+/// Most lines of one.
+const NOTE_LINES: usize = 2;
+/// Loss that is heard and seen.
+pub(super) const LOSSY: f64 = 0.01;
+
+/// How much a note weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Weight {
+    /// It speaks against the numbers.
+    Doubt,
+    /// It does not.
+    Remark,
+}
+
+/// The notes within so many lines, and a line that counts the others.
+pub(super) fn lines(run: &Analysis, figures: &Figures, room: usize) -> Vec<(Weight, String)> {
+    let notes = notes(run, figures);
+    // A blank line stands before them.
+    let room = room.saturating_sub(1);
+    let (mut lines, mut told) = (Vec::new(), 0);
+    for (weight, text) in notes.iter().take(NOTES) {
+        let others = notes.len() - told - 1;
+        let waiting = others.min(NOTES - told - 1);
+        let reserved = waiting + usize::from(others > waiting);
+        let left = room.saturating_sub(lines.len() + reserved).min(NOTE_LINES);
+        if left == 0 {
+            break;
+        }
+        lines.extend(condensed(text, left, COLUMNS).into_iter().map(|line| (*weight, line)));
+        told += 1;
+    }
+    let hidden = notes.len() - told;
+    if hidden > 0 {
+        lines.push((Weight::Remark, format!("{}: rrul show FILE --full", words::counted(hidden, "more note"))));
+    }
+    lines
+}
+
+fn notes(run: &Analysis, figures: &Figures) -> Vec<(Weight, String)> {
+    let of = |severity: Severity, weight: Weight, word: &'static str| {
+        let reasons = run.validity.reasons.iter().filter(move |reason| reason.severity == severity);
+        reasons.map(move |reason| (weight, format!("{word}: {}", printable(&reason.text))))
+    };
+    let mut notes: Vec<(Weight, String)> = of(Severity::Invalid, Weight::Doubt, "Invalid").collect();
+    notes.extend(of(Severity::Doubt, Weight::Doubt, "Doubtful"));
+    notes.extend(findings(run, figures).into_iter().map(|text| (Weight::Remark, printable(&text))));
+    notes.extend(of(Severity::Info, Weight::Remark, "Note"));
+    notes
+}
+
+fn findings(run: &Analysis, figures: &Figures) -> Vec<String> {
+    let mut findings = Vec::new();
+    findings.extend(background(run, figures));
+    let clocks = run.one_way_delay.clocks.as_ref();
+    if let Some(why) = clocks.and_then(|clocks| clocks.skew_uncertain.as_ref()) {
+        findings.push(format!("Queueing delay by direction is unknown: {why}"));
+    }
+    findings
+}
+
+/// That background is starved or lost while the classes that count are not.
+fn background(run: &Analysis, figures: &Figures) -> Option<String> {
+    let yields = |direction: Direction| {
+        let DirectionFigures { lost, background_lost, .. } = *figures.direction(direction);
+        if lost.is_some_and(|lost| lost.least >= LOSSY) {
+            return None;
+        }
+        let word = direction_word(direction).to_lowercase();
+        if let Some(lost) = background_lost.filter(|lost| lost.least >= LOSSY) {
+            return Some(format!("{word} loses {} of its probes", lost_words(lost)));
+        }
+        let treatment = run.class_treatment.directions.iter().find(|entry| entry.direction == direction)?;
+        let starved = treatment.background.filter(|background| background.starved)?;
+        Some(format!("{word} starved {} of the time", words::percent(starved.starved_share)))
+    };
+    let told: Vec<String> = [Direction::Down, Direction::Up].into_iter().filter_map(yields).collect();
+    (!told.is_empty()).then(|| format!("Background yields, as it should ({}).", told.join(", ")))
+}
