@@ -32,7 +32,10 @@ fn plan(seconds: u32) -> String {
     let probe = "[flow.probe]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\ninterval = \"100ms\"\n";
     let browser = flow("browser", "browser_page", &format!("interval = \"3s\"\nduration = \"{seconds}s\""));
     let page = flow("page", "web_page", &format!("interval = \"1s\"\nstart = \"{seconds}s\""));
-    format!("title = \"a bed\"\noverhead = \"none\"\nphases = {{ idle = \"{}s\" }}\n{probe}{browser}{page}", 2 * seconds)
+    format!(
+        "title = \"a bed\"\noverhead = \"none\"\nphases = {{ idle = \"{}s\" }}\n{probe}{browser}{page}",
+        2 * seconds
+    )
 }
 
 /// The median time of complete loads by flows of this type, in seconds.
