@@ -168,6 +168,7 @@ pub(crate) struct DemoArguments {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct ShowArguments {
     /// The recording
     #[arg(value_name = "FILE")]

@@ -28,7 +28,7 @@ fn drawn(name: &str, run: &Analysis) -> Picture {
 /// With 20 Mbit/s on the link down all the time.
 fn with_web() -> (Analysis, Window) {
     let mut run = Made::fq_codel().analysis();
-    let load = run.phases.iter().position(|entry| entry.phase == Phase::Load).unwrap();
+    let load = run.phases.iter().position(|entry| entry.phase == Phase::Load).expect("a loaded run");
     let web = Window { from: TestTime(WEB * SECOND), to: run.phases[load].window.to };
     run.phases[load].window.to = web.from;
     run.phases.insert(load + 1, PhaseWindow { phase: Phase::Web, window: web });

@@ -222,10 +222,8 @@ fn all() -> Vec<Analysis> {
     let partial = Analysis { partial: Some("stopped by the user at 31.200 s".to_owned()), ..invalid() };
     let one_way = Analysis { down: DirectionGoodput::default(), ..bloated() };
     let mut runs = vec![bloated(), managed(), invalid(), probes_only(), partial, one_way, nothing(), both.analysis()];
-    runs.extend([
-        Analysis::default(),
-        pages::scored(Made { base_ms: 120.0, ..Made::fq_codel() }.analysis(), &[9], &[9]),
-    ]);
+    runs.push(Analysis::default());
+    runs.push(pages::scored(Made { base_ms: 120.0, ..Made::fq_codel() }.analysis(), &[9], &[9]));
     for run in runs.clone() {
         let title = "ein sehr langer Titel 日本語の長い題名 ".repeat(9);
         let server_name = "a-very-long-label.".repeat(12);
