@@ -143,7 +143,9 @@ fn exchanges_without_stamps_or_idle_exchanges_have_no_queueing_delay() {
         for frame in &mut run.scenario.recording.frames {
             let rows: Vec<_> = frame.tables.transaction_stamped.rows().filter(kept).collect();
             frame.tables.transaction_stamped = TransactionStampedTable::default();
-            rows.into_iter().for_each(|row| frame.tables.push(row.into()));
+            for row in rows {
+                frame.tables.push(row.into());
+            }
         }
     };
     keep(&mut run, |row| (6 * SECOND..64 * SECOND).contains(&row.sent.0));
