@@ -146,9 +146,10 @@ fn delay_is_the_links(measured: &Measured, spec: &FlowSpec, flow: &VoipFlow, win
 fn a_slow_line_is_recognised_and_its_streams_take_turns() {
     rrul_lab::on_a_lab("a_slow_line_is_recognised_and_its_streams_take_turns", || {
         let plan = VOICE.replace("schedule = \"full\"\n", "").replace("2s", "600ms").replace("6s", "600ms");
-        // Megabits a second down and up, and what then is sent: probes and voice may take 5 % of it.
+        // Megabits a second down and up, and what then is sent: everything but the load may take 5 % of it, 10 % below
+        // 5 Mbit/s. Two probe flows are on their way, too, so that 2 Mbit/s do not bear even one stream all the time.
         for (down, up, schedule_down, schedule_up) in
-            [(5, 1, "one", "one"), (20, 8, "full", "classes"), (100, 40, "full", "full")]
+            [(4, 2, "classes", "one"), (20, 8, "full", "classes"), (100, 40, "full", "full")]
         {
             let link = format!("rtt = \"18ms\"\n[up]\nrate = \"{up}Mbit/s\"\n[down]\nrate = \"{down}Mbit/s\"\n");
             let measured = measure(&link, &plan);
@@ -174,8 +175,9 @@ fn a_slow_line_is_recognised_and_its_streams_take_turns() {
                     _ => 1,
                 };
                 let due = streams * 470;
-                // Each turn may hold a packet more, as its edges fall between two.
-                assert!((due * 8 / 10..=due + 24).contains(&sent), "{direction}: {sent} packets, {due} are due");
+                // Each turn may hold a packet more, as its edges fall between two; alone a stream makes pauses.
+                let due = if streams == 1 { due * 5 / 10..=due * 8 / 10 } else { due * 8 / 10..=due + 24 };
+                assert!(due.contains(&sent), "{direction}: {sent} packets, {due:?} are due");
             }
         }
     });
