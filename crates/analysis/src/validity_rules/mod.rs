@@ -10,6 +10,7 @@ mod host_drops;
 mod imported;
 mod in_force;
 mod load;
+mod measurement_budget;
 mod processors;
 mod punctuality;
 mod recording;
@@ -39,4 +40,5 @@ pub(crate) const RULES: &[ValidityRule] = &[
     voice::RULE,
     acknowledgements::RULE,
     cached_metrics::RULE,
+    measurement_budget::RULE,
 ];
