@@ -292,3 +292,13 @@ fn sections_are_printed_by_name_and_all_of_them_are_the_full_summary() {
     }
     assert_eq!(Topic::named("foo"), None);
 }
+
+#[test]
+fn a_missing_score_says_why_and_names_no_page() {
+    let mut run = bloated();
+    run.scores.web = None;
+    run.scores.web_at_most = Some(14);
+    run.scores.web_missing = vec!["rrul2025, BE, ipv4: none of 5 loads under load was complete".to_owned()];
+    let line = "RRUL score   none, at most 14 of 100: none of 5 loads under load was complete";
+    assert!(summary(&run).lines().any(|found| found == line), "{}", summary(&run));
+}

@@ -51,9 +51,17 @@ fn score(run: &Analysis) -> String {
         (None, None) => {
             let at_most =
                 run.scores.web_at_most.map_or_else(String::new, |highest| format!(", at most {highest} of 100"));
-            format!("none{at_most}: {}", run.scores.web_missing.join("; "))
+            format!("none{at_most}: {}", reasons(&run.scores.web_missing))
         }
     }
+}
+
+/// Why pages have no score, without the names of the pages: the full summary has those.
+fn reasons(missing: &[String]) -> String {
+    let mut reasons: Vec<&str> =
+        missing.iter().map(|entry| entry.split_once(": ").map_or(entry.as_str(), |(_, reason)| reason)).collect();
+    reasons.dedup();
+    reasons.join("; ")
 }
 
 fn web_score(web: &WebScore) -> String {
