@@ -149,7 +149,10 @@ fn run_for(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::of(address.ip())).collect();
     let mut flows = flow_types::with_settled(options.plan.flows(&families));
     let line_rate = match proven.first() {
-        Some(server) if budget::depends_on_line(&flows) || trace_rate::depends_on_line(&flows) => {
+        Some(server)
+            if options.plan.overhead.is_some() && budget::depends_on_line(&flows)
+                || trace_rate::depends_on_line(&flows) =>
+        {
             line_rate::estimate(*server, token, stop)
         }
         _ => None,

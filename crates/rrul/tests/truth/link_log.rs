@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rrul_lab::{DirectionTruth, LabTime, Record, in_order, percentile};
 use rrul_model::flow::Direction;
+use rrul_model::marking::ServiceClass;
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::Window;
@@ -25,6 +26,11 @@ pub(crate) fn on_the_links_clock(recording: &Recording, window: Window) -> Range
     lab(window.from.0)..lab(window.to.0)
 }
 
+/// Whether the packet counts in pooled figures: those of background do not.
+fn is_pooled(record: &Record) -> bool {
+    record.tos_in != ServiceClass::BK.octet()
+}
+
 /// Test packets and their replies, matched.
 pub(crate) struct Probes(Vec<Option<u64>>);
 
@@ -34,7 +40,7 @@ impl Probes {
     /// A flow's packets stay in order on this link, and the server answers each that arrives, in order: the n-th reply
     /// to enter the link belongs to the n-th packet to leave it.
     pub(crate) fn sent_in(measured: &Measured, window: &Range<LabTime>) -> Self {
-        let is_probe = |record: &&Record| record.protocol == UDP;
+        let is_probe = |record: &&Record| record.protocol == UDP && is_pooled(record);
         let mut replies: HashMap<u16, std::vec::IntoIter<Record>> = HashMap::new();
         for (port, records) in by(measured.truth.down.records().filter(is_probe), |record| record.destination_port) {
             replies.insert(port, records.into_iter());
@@ -65,7 +71,8 @@ impl Probes {
 /// What the link did to each test packet of one direction that entered it in this window, nanoseconds from when it
 /// entered to when it was delivered, ascending; a loss counts as the longest.
 pub(crate) fn one_way_delays(measured: &Measured, direction: Direction, window: &Range<LabTime>) -> Vec<u64> {
-    let probes = measured.truth.direction(direction).records().filter(|record| record.protocol == UDP);
+    let probes =
+        measured.truth.direction(direction).records().filter(|record| record.protocol == UDP && is_pooled(record));
     let mut delays: Vec<u64> = probes
         .filter(|record| window.contains(&record.arrival))
         .map(|record| record.delivery().map_or(u64::MAX, |delivery| delivery.0 - record.arrival.0))
