@@ -149,7 +149,7 @@ fn a_slow_line_is_recognised_and_its_streams_take_turns() {
         // Megabits a second down and up, and what then is sent: everything but the load may take 5 % of it, 10 % below
         // 5 Mbit/s. Two probe flows are on their way, too, so that 2 Mbit/s do not bear even one stream all the time.
         for (down, up, schedule_down, schedule_up) in
-            [(4, 2, "classes", "one"), (20, 8, "full", "classes"), (100, 40, "full", "full")]
+            [(10, 2, "classes", "one"), (20, 8, "full", "classes"), (100, 40, "full", "full")]
         {
             let link = format!("rtt = \"18ms\"\n[up]\nrate = \"{up}Mbit/s\"\n[down]\nrate = \"{down}Mbit/s\"\n");
             let measured = measure(&link, &plan);
