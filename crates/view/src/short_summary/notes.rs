@@ -1,4 +1,4 @@
-//! At most three notes: what speaks against the numbers first, then findings, then what is worth knowing.
+//! At most three notes: validity issues first, then findings, then what is worth knowing.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::validity::Severity;
@@ -19,7 +19,7 @@ pub(super) const LOSSY: f64 = 0.01;
 /// How much a note weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
-    /// It speaks against the numbers.
+    /// A validity issue.
     Doubt,
     /// It does not.
     Remark,
