@@ -63,7 +63,10 @@ pub fn analyze(recording: &Recording) -> Analysis {
     };
     let rates = ByDirection::each(|direction| {
         let load = if direction == Direction::Up { &up } else { &down };
-        load.window().map(|window| LoadRate::new(window, link_octets.rates(direction), &load.series))
+        load.window().map(|window| {
+            let packets = link_octets.packets.of(direction);
+            LoadRate::new(window, link_octets.rates(direction), packets, &load.series)
+        })
     });
     let history = |direction| rates.of(direction).as_ref().map(|rate: &LoadRate| burst::rate_history(&rate.steps()));
     let bursts = Bursts { down: history(Direction::Down), up: history(Direction::Up) };

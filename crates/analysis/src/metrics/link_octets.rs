@@ -12,6 +12,7 @@ use rrul_model::units::ByteCount;
 use serde::Serialize;
 
 use crate::analysis::{FlowLabel, RatePoint};
+use crate::by_direction::ByDirection;
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::octet_account::Account;
 use crate::metrics::octet_ledger::Ledger;
@@ -110,6 +111,9 @@ pub struct LinkOctets {
     /// What the link carried over time, server to client.
     #[serde(skip)]
     pub down_rates: Vec<RatePoint>,
+    /// Packets that the link carried over time, on the grid of the rates.
+    #[serde(skip)]
+    pub(crate) packets: ByDirection<Vec<f64>>,
 }
 
 impl LinkOctets {
@@ -216,5 +220,6 @@ pub(crate) fn link_octets(recording: &Recording, traffic: &Traffic<'_>, end: Tes
     };
     account.up_rates = traffic.rates(Direction::Up, whole, RATE_INTERVAL);
     account.down_rates = traffic.rates(Direction::Down, whole, RATE_INTERVAL);
+    account.packets = ByDirection::each(|direction| traffic.packets(direction, whole, RATE_INTERVAL));
     account
 }

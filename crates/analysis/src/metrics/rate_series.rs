@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rrul_model::time::{TestTime, Window};
+use rrul_model::units::BitRate;
 
 use crate::analysis::RatePoint;
 use crate::statistics::counter::Counter;
@@ -61,19 +62,36 @@ pub(crate) struct LoadRate {
     /// When it was to load.
     pub(crate) window: Window,
     points: Vec<RatePoint>,
+    /// Packets carried in each of the points; empty where they are unknown.
+    packets: Vec<f64>,
 }
 
 impl LoadRate {
     /// By what the link carried in all, acknowledgements of the other direction included, as those use the line too; where
     /// nothing of that is known, by what the receivers were handed.
-    pub(crate) fn new(window: Window, carried: &[RatePoint], goodput: &[RatePoint]) -> Self {
+    pub(crate) fn new(window: Window, carried: &[RatePoint], packets: &[f64], goodput: &[RatePoint]) -> Self {
         let known = carried.iter().any(|point| window.contains(point.at) && point.rate.0 > 0);
-        Self { window, points: if known { carried } else { goodput }.to_vec() }
+        if known {
+            Self { window, points: carried.to_vec(), packets: packets.to_vec() }
+        } else {
+            Self { window, points: goodput.to_vec(), packets: Vec::new() }
+        }
     }
 
     /// In steps of [`STEP`].
     pub(crate) fn steps(&self) -> RateSeries {
         self.in_steps_of(STEP)
+    }
+
+    /// In steps of [`STEP`], on a link that adds `framing` octets to each packet.
+    pub(crate) fn framed_steps(&self, framing: u32) -> RateSeries {
+        let framed = self.points.iter().zip(&self.packets).map(|(point, packets)| {
+            let bits = packets * f64::from(framing) * 8.0;
+            let rate = BitRate(point.rate.0 + (bits / point.over.as_secs_f64()).round() as u64);
+            RatePoint { rate, ..*point }
+        });
+        let framed: Vec<RatePoint> = framed.collect();
+        RateSeries::in_steps_of(STEP, self.window, if framed.is_empty() { &self.points } else { &framed })
     }
 
     /// In steps of this length.
@@ -85,7 +103,6 @@ impl LoadRate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rrul_model::units::BitRate;
 
     #[test]
     fn rates_are_brought_onto_the_grid_without_loss() {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::analysis::{Analysis, DelayPoint};
 use crate::by_direction::ByDirection;
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::metrics::burst::{RateChange, RateHistory};
+use crate::metrics::burst::{RateChange, RateHistory, rate_history};
 use crate::metrics::rate_series::{LoadRate, RateSeries, STEP};
 use crate::metrics::saturation::{least_queueing, queueing_or_above_idle};
 use crate::statistics::autocorrelation::memory;
@@ -32,8 +32,9 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         packets waited shows the rate of the line; one without a queue only shows what senders gave, which TCP's own sawtooth \
         changes on any line. So where both halves have 1.5 s or more of steps with a queue, only these are judged, and a \
         change of 10 % between stretches of 2 s or more is a rate change. Where one half has no queue and the lower rate, \
-        `stationary` is `null`. Where probes meet no queue at all (flow queueing) or queueing delay is unknown, all steps \
-        are judged, and [rate changes](#bursts-and-changes-of-rate) count.\n\n\
+        `stationary` is `null`. A link has a constant rate of frames, not of IP packets: a rate that is constant with 14, 24 or 44 \
+        octets of framing added to each packet is stationary. Where probes meet no queue at all (flow queueing) or queueing \
+        delay is unknown, all steps are judged, and [rate changes](#bursts-and-changes-of-rate) count.\n\n\
         Blocks are as long as 1 s, 4 loaded median round trips, or twice the integrated autocorrelation time, whichever is \
         longest, so that their medians are nearly independent. `null` is unknown: a window of less than 4 s.",
     words: &[
@@ -98,6 +99,11 @@ const ROUND_TRIPS: f64 = 4.0;
 const MEMORIES: f64 = 2.0;
 /// Shortest window that is judged.
 const SHORTEST: Duration = Duration::from_secs(4);
+/// Octets that links put around each packet: Ethernet, with preamble and gap, DSL with ATM.
+///
+/// A link has a constant rate of frames, and one of IP packets only while these are of one size. An upload that
+/// carries the acknowledgements of a faster download has a tenth less of it, once these come, by Ethernet's headers alone.
+const FRAMINGS: [u32; 3] = [14, 24, 44];
 /// Relative difference of levels that is none.
 const MARGIN: f64 = 0.10;
 /// Difference of delays that is none.
@@ -203,7 +209,15 @@ pub(crate) fn stationarity(
         let (scored, rate) = (analysis.scored.of(direction)?, rates.of(direction).as_ref()?);
         let queueing = queueing_or_above_idle(analysis, rates, direction, packets);
         let queueing = queueing.as_deref();
-        Some(RateStationarity::of(scored, &rate.steps(), analysis.bursts.of(direction)?, round_trip, queueing))
+        let history = analysis.bursts.of(direction)?;
+        let bare = RateStationarity::of(scored, &rate.steps(), history, round_trip, queueing);
+        let constant = |framing: &u32| {
+            let steps = rate.framed_steps(*framing);
+            let history = rate_history(&steps);
+            RateStationarity::of(scored, &steps, &history, round_trip, queueing).stationary == Some(true)
+        };
+        let stationary = bare.stationary.map(|stationary| stationary || FRAMINGS.iter().any(constant));
+        Some(RateStationarity { stationary, change: bare.change.filter(|_| stationary != Some(true)), ..bare })
     };
     let delays: Vec<_> = packets.iter().filter_map(|packet| Some((packet.at, packet.delay?))).collect();
     let delay = analysis.scored.common.filter(|_| !delays.is_empty());

@@ -180,13 +180,7 @@ impl<'a> Traffic<'a> {
     /// (`loose_octets.rs`): no interval shows more than the link's rate for want of readings.
     pub(crate) fn rates(&self, direction: Direction, window: Window, interval: Duration) -> Vec<RatePoint> {
         let bins = TimeBins::covering(window, interval);
-        let mut totals = vec![0.0; bins.len() + 1];
-        for packets in self.carried.iter().filter(|packets| packets.direction == direction) {
-            for (total, octets) in totals.iter_mut().zip(packets.octets.at_each(bins.edges())) {
-                *total += octets;
-            }
-        }
-        let spread: Vec<f64> = totals.windows(2).map(|pair| (pair[1] - pair[0]).max(0.0)).collect();
+        let spread = self.growth_in_each(direction, &bins, |packets| &packets.octets);
         let loose = self.loose.iter().filter(|loose| loose.direction == direction);
         let placed = loose_octets::place(&bins, spread, loose.copied());
         let point = |index: usize| {
@@ -195,5 +189,21 @@ impl<'a> Traffic<'a> {
             Some(RatePoint { at, over, rate: ByteCount(octets).per(over) })
         };
         (0..bins.len()).filter_map(point).collect()
+    }
+
+    /// Packets that the link carried in one direction over time, on the grid of [`Traffic::rates`].
+    pub(crate) fn packets(&self, direction: Direction, window: Window, interval: Duration) -> Vec<f64> {
+        self.growth_in_each(direction, &TimeBins::covering(window, interval), |packets| &packets.count)
+    }
+
+    /// By how much a counter of everything carried in one direction grows in each bin.
+    fn growth_in_each(&self, direction: Direction, bins: &TimeBins, counter: fn(&Packets) -> &Counter) -> Vec<f64> {
+        let mut totals = vec![0.0; bins.len() + 1];
+        for packets in self.carried.iter().filter(|packets| packets.direction == direction) {
+            for (total, count) in totals.iter_mut().zip(counter(packets).at_each(bins.edges())) {
+                *total += count;
+            }
+        }
+        totals.windows(2).map(|pair| (pair[1] - pair[0]).max(0.0)).collect()
     }
 }

@@ -226,3 +226,50 @@ fn a_download_that_is_held_for_another_reason_stays_doubtful() {
         assert!(analysis.validity.reasons.iter().any(|reason| reason.code == "not_saturated"));
     }
 }
+
+/// An upload of these frames a second over Ethernet, of which so many are acknowledgements of a download, in either half.
+fn beside_acknowledgements(bits: [f64; 2], acknowledgements: [f64; 2]) -> Analysis {
+    let mut scenario = crate::bursts::with_load(30);
+    let down = stream(&mut scenario, Direction::Down, |after| crate::bursts::at_rate(4, after));
+    let up = stream(&mut scenario, Direction::Up, |after| crate::bursts::at_rate(1, after));
+    let (mut data, mut acks) = (0.0, 0.0);
+    for step in 0..=150_u64 {
+        let at = 5 * SECOND + 200 * MS * step.cast_signed();
+        let half = usize::from(step > 75);
+        if step > 0 {
+            acks += acknowledgements[half] / 5.0;
+            data += (bits[half] / 8.0 - acknowledgements[half] * 66.0) / 1514.0 / 5.0;
+        }
+        let (data, acks) = (data as u32, acks as u32);
+        let bare = |flow| TcpInfo { options: 1, busy_time: step * 200_000, ..tcp_info(flow, at) };
+        scenario.observe(
+            Server,
+            at,
+            TcpInfo { segs_in: acks, segs_out: 2 * acks, data_segs_out: 2 * acks, ..bare(down) },
+        );
+        scenario.observe(
+            Client,
+            at,
+            TcpInfo { segs_out: acks, segs_in: 2 * acks, data_segs_in: 2 * acks, ..bare(down) },
+        );
+        let octets = u64::from(data) * 1448;
+        scenario.observe(Client, at, TcpInfo { segs_out: data, data_segs_out: data, bytes_sent: octets, ..bare(up) });
+        scenario.observe(Server, at, TcpInfo { segs_in: data, data_segs_in: data, bytes_received: octets, ..bare(up) });
+    }
+    scenario.analyze()
+}
+
+#[test]
+fn a_change_of_packet_sizes_is_no_change_of_the_line() {
+    let up = |bits, acknowledgements| beside_acknowledgements(bits, acknowledgements).stationarity.up.unwrap();
+    let steady = up([1e6, 1e6], [100.0, 1150.0]);
+    let (first, second) = (steady.first_half_bps.unwrap() as f64, steady.second_half_bps.unwrap() as f64);
+    assert!(second < 0.9 * first, "the rate of IP packets differs by more than the margin: {first} and {second}");
+    assert_eq!(steady.stationary, Some(true), "{steady:?}");
+    assert_eq!(steady.change, None);
+    for bits in [[1e6, 0.8e6], [0.8e6, 1e6]] {
+        for acknowledgements in [[100.0, 100.0], [100.0, 200.0]] {
+            assert_eq!(up(bits, acknowledgements).stationary, Some(false), "{bits:?} {acknowledgements:?}");
+        }
+    }
+}
