@@ -253,7 +253,7 @@ fn settings(plan: &TestPlan) -> BTreeMap<String, String> {
 fn partial(recording: &Recording) -> Option<String> {
     match &recording.end {
         Some(end) => end.partial.clone(),
-        None => Some("the recording breaks off: rrul was stopped by force, or the disk was full".to_owned()),
+        None => Some("the file is cut off, because rrul was killed or the disk was full".to_owned()),
     }
 }
 

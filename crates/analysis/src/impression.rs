@@ -1,7 +1,6 @@
-//! What a person would feel on the loaded line, in one sentence, by rules from the numbers.
+//! What a user notices on the loaded line, in one sentence, by rules from the figures.
 //!
-//! First the thing that most people wait for, pages; then the wait in queues, by direction; then what is lost, and calls.
-//! It says what was measured and no more: what is not known is not in it.
+//! Pages come first, then added latency by direction, then loss and voice calls. What is not known is left out.
 
 use rrul_model::flow::Direction;
 use serde::Serialize;
@@ -14,18 +13,18 @@ use crate::score_cell::counts;
 
 /// From here on a page is noticeably slower.
 const SLOWER: f64 = 1.3;
-/// A wait that most people begin to notice in what they do, milliseconds: ITU-T G.114 has conversations suffer from 150 ms, of
-/// which the path itself has a good part.
+/// Added latency that most users notice, milliseconds: by ITU-T G.114 conversations suffer from 150 ms, part of which is the
+/// path's own.
 const NOTICED_MS: f64 = 30.0;
-/// A direction waits as well when its wait is at least this part of the other's.
+/// The other direction is named too when it adds at least this share of the larger latency.
 const AS_WELL: f64 = 0.5;
-/// Loss that is heard and seen.
+/// Loss that users notice.
 const LOSSY: f64 = 0.01;
 /// Many users are dissatisfied (G.107 annex B), and nearly all are.
 const MANY_DISSATISFIED: f64 = 3.6;
 const NEARLY_ALL_DISSATISFIED: f64 = 2.6;
 
-/// Which direction is to blame.
+/// The direction that adds the latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fault {
@@ -35,7 +34,7 @@ pub enum Fault {
     Down,
     /// Both.
     Both,
-    /// Neither: packets hardly wait.
+    /// Neither: added latency is below [`NOTICED_MS`].
     None,
 }
 
@@ -114,47 +113,39 @@ impl Impression {
         let clauses: Vec<String> =
             [self.pages(), self.waits(), self.losses(), self.calls()].into_iter().flatten().collect();
         let known = self.pages().or_else(|| self.waits()).is_some();
-        known.then(|| format!("While the line is full, {}.", clauses.join("; ")))
+        known.then(|| format!("Under load: {}.", clauses.join("; ")))
     }
 
     fn pages(&self) -> Option<String> {
         if self.no_page {
-            return Some("no page loads to its end".to_owned());
+            return Some("no page loads completely".to_owned());
         }
         let slowdown = self.slowdown.filter(|slowdown| slowdown.is_finite())?;
         let over = if self.at_least { "over " } else { "" };
         Some(match slowdown {
             // A lower bound that is small is no praise.
             s if s < SLOWER && self.at_least => return None,
-            s if s < SLOWER => "pages load about as fast as ever".to_owned(),
+            s if s < SLOWER => "pages load about as fast as idle".to_owned(),
             s if s < 9.95 => format!("pages take {over}{s:.1} times as long"),
             s => format!("pages take {over}{s:.0} times as long"),
         })
     }
 
     fn waits(&self) -> Option<String> {
-        let wait = |ms: f64| {
-            if ms.is_infinite() { "are mostly lost".to_owned() } else { format!("wait {}", milliseconds(ms)) }
-        };
         let Some(fault) = self.fault() else {
-            let added = self.round_trip_ms?;
-            return Some(match added {
+            return Some(match self.round_trip_ms? {
                 ms if ms.is_infinite() => "most packets are lost".to_owned(),
-                ms if ms < NOTICED_MS => format!("packets hardly wait ({} at the median)", milliseconds(ms)),
-                ms => format!("packets wait {} in queues", milliseconds(ms)),
+                ms if ms < NOTICED_MS => format!("median latency {}, good", added(ms)),
+                ms => format!("median latency {}", added(ms)),
             });
         };
         let (up, down) = (self.wait_ms.up?, self.wait_ms.down?);
         Some(match fault {
-            Fault::Up => format!("packets {} in the upload queue", wait(up)),
-            Fault::Down => format!("packets {} in the download queue", wait(down)),
-            Fault::Both if up >= down => {
-                format!("packets {} in the upload queue and {} in the download queue", wait(up), bare(down))
-            }
-            Fault::Both => {
-                format!("packets {} in the download queue and {} in the upload queue", wait(down), bare(up))
-            }
-            Fault::None => format!("packets hardly wait ({} at the median)", milliseconds(up.max(down))),
+            Fault::Up => format!("upload latency {}", added(up)),
+            Fault::Down => format!("download latency {}", added(down)),
+            Fault::Both if up >= down => format!("upload latency {}, download {}", added(up), added(down)),
+            Fault::Both => format!("download latency {}, upload {}", added(down), added(up)),
+            Fault::None => format!("median latency {}, good", added(up.max(down))),
         })
     }
 
@@ -162,11 +153,9 @@ impl Impression {
         let lossy = |direction| (*self.loss.of(direction)).filter(|loss| *loss >= LOSSY);
         let percent = |loss: f64| format!("{:.0} %", 100.0 * loss);
         match (lossy(Direction::Up), lossy(Direction::Down)) {
-            (Some(up), Some(down)) => {
-                Some(format!("{} are lost on the way up and {} on the way down", percent(up), percent(down)))
-            }
-            (Some(up), None) => Some(format!("{} are lost on the way up", percent(up))),
-            (None, Some(down)) => Some(format!("{} are lost on the way down", percent(down))),
+            (Some(up), Some(down)) => Some(format!("upload loss {}, download loss {}", percent(up), percent(down))),
+            (Some(up), None) => Some(format!("upload loss {}", percent(up))),
+            (None, Some(down)) => Some(format!("download loss {}", percent(down))),
             (None, None) => None,
         }
     }
@@ -175,22 +164,19 @@ impl Impression {
         let (loaded, idle) = self.call.filter(|(_, idle)| *idle >= MANY_DISSATISFIED)?;
         let _ = idle;
         match loaded {
-            score if score < NEARLY_ALL_DISSATISFIED => Some("calls are hard to understand".to_owned()),
-            score if score < MANY_DISSATISFIED => Some("calls suffer".to_owned()),
+            score if score < NEARLY_ALL_DISSATISFIED => Some("voice calls bad".to_owned()),
+            score if score < MANY_DISSATISFIED => Some("voice calls poor".to_owned()),
             _ => None,
         }
     }
 }
 
-fn bare(ms: f64) -> String {
-    if ms.is_infinite() { "are mostly lost".to_owned() } else { milliseconds(ms) }
-}
-
-/// Milliseconds as people say them.
-fn milliseconds(ms: f64) -> String {
+/// Added latency with its sign.
+fn added(ms: f64) -> String {
     match ms.max(0.0) {
-        ms if ms < 1.0 => "under 1 ms".to_owned(),
-        ms if ms < 995.0 => format!("{ms:.0} ms"),
-        ms => format!("{:.1} s", ms / 1000.0),
+        ms if ms.is_infinite() => "unknown (most packets lost)".to_owned(),
+        ms if ms < 1.0 => "+0 ms".to_owned(),
+        ms if ms < 995.0 => format!("+{ms:.0} ms"),
+        ms => format!("+{:.1} s", ms / 1000.0),
     }
 }

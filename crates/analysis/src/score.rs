@@ -23,25 +23,26 @@ use crate::scores::responsiveness::Responsiveness;
 use crate::scores::voip_mos::VoipMos;
 use crate::scores::web::WebScore;
 use crate::scores::{aim, bufferbloat, composite, optimum, penalty, qoo, responsiveness, voip_mos, web};
+use crate::validity_rule::family_word;
 
 /// The words for what stands above the scores.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
     title: "Scores",
     path: "scores",
-    about: "What the figures amount to. [scores.md](scores.md) has formula, source and an example of each. What was not \
-        measured is null or named as missing, and never counted as good. All are of the \
-        [scored window](#scored-window), pages of phase web, against the idle baseline; they deserve as much trust as `validity` says.",
+    about: "[scores.md](scores.md) has the formula, the source and an example of each. What was not \
+        measured is null or named as missing, and never counted as good. All are from the \
+        [scored window](#scored-window), pages from phase web, against the idle baseline; trust them as far as `validity` allows.",
     words: &[
         MetricWord::new(
             "withheld",
-            "why nothing is scored: the server is farther away than the specification allows; null when all is. \
-             `rrul show --score-anyway` scores it nevertheless",
+            "why nothing is scored: the server is farther away than the specification allows; null when all is scored. \
+             `rrul show --score-anyway` scores anyway",
             "",
             "spec, Test Requirements",
         ),
         MetricWord::new(
             "web_missing[]",
-            "pages that the web score is without, each with the reason; the score is null where it is without all of them",
+            "pages missing from the web score, each with the reason; the score is null when all are missing",
             "",
             "",
         ),
@@ -53,13 +54,13 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         ),
         MetricWord::new(
             "in_words",
-            "one sentence on what a person would feel, and where; null when too little is known",
+            "one sentence on what a user notices, and in which direction; null when too little is known",
             "",
             "",
         ),
         MetricWord::new(
             "fault",
-            "the direction whose queue is to blame: `up`, `down`, `both`, or `none` when packets hardly wait; null when not known",
+            "the direction that adds the latency: `up`, `down`, `both`, or `none` below 30 ms; null when not known",
             "",
             "",
         ),
@@ -164,7 +165,7 @@ pub(crate) fn nearest(analysis: &Analysis, family: AddressFamily) -> Option<Dela
 fn too_far(analysis: &Analysis) -> Option<String> {
     let mut far = AddressFamily::ALL.into_iter().filter_map(|family| {
         let distance = nearest(analysis, family).filter(|distance| *distance > FARTHEST_SERVER)?;
-        Some(format!("the server is {distance} away over {family}, farther than {FARTHEST_SERVER}"))
+        Some(format!("the server is {distance} away over {} (limit {FARTHEST_SERVER})", family_word(family)))
     });
     far.next()
 }

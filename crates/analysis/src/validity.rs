@@ -9,11 +9,10 @@ use crate::validity_rules::RULES;
 pub(crate) const GROUP: MetricGroup = MetricGroup {
     title: "Validity",
     path: "validity",
-    about: "A run may go well and its numbers still say little about the network: the hosts were short of processor \
-        time, the line was never full, something else used it. What speaks against the numbers is said in words, and in \
-        codes for programs.\n\n\
+    about: "A run can complete and its figures still say little about the network: the hosts lacked CPU time, the line was \
+        never saturated, other traffic used it. Each reason has a sentence for people and a code for programs.\n\n\
         Lateness alone never makes a recording invalid: delay is measured from when a packet really left, so lateness \
-        spoils the even spacing of the sample and not its values.",
+        changes the spacing of the sample and not its values.",
     words: &[
         MetricWord {
             name: "verdict",
@@ -23,20 +22,25 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
         },
         MetricWord {
             name: "confidence",
-            about: "how well figures under load stand for the loaded line: `high` when every direction that was loaded was \
-                [saturated](#saturation) and all is [stationary](#stationarity), `medium` when saturated only, `low` when not \
-                known to be saturated, or invalid; `null` when nothing was to load",
+            about: "how well figures under load represent the loaded line: `high` when every loaded direction was \
+                [saturated](#saturation) and everything [stationary](#stationarity), `medium` when saturated only, `low` when \
+                not known to be saturated, or invalid; `null` when the plan has no load",
             unit: "",
             source: "draft-ietf-ippm-responsiveness",
         },
-        MetricWord { name: "reasons[].code", about: "stable name of a reason; all stand below", unit: "", source: "" },
+        MetricWord { name: "reasons[].code", about: "stable name of a reason, listed below", unit: "", source: "" },
         MetricWord {
             name: "reasons[].severity",
-            about: "`info` takes nothing from the verdict, `doubt` makes it doubtful, `invalid` invalid",
+            about: "`info` does not change the verdict, `doubt` makes it doubtful, `invalid` invalid",
             unit: "",
             source: "",
         },
-        MetricWord { name: "reasons[].text", about: "what it is and what can be done", unit: "", source: "" },
+        MetricWord {
+            name: "reasons[].text",
+            about: "two sentences at most: what happened, with its figure and limit; what to do",
+            unit: "",
+            source: "",
+        },
     ],
 };
 
@@ -44,24 +48,24 @@ pub(crate) const GROUP: MetricGroup = MetricGroup {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Nothing speaks against the numbers.
+    /// No validity issues found.
     #[default]
     Valid,
-    /// The numbers may be off; the reasons say which and why.
+    /// The figures may be wrong; the reasons say which and why.
     Doubtful,
-    /// The numbers say nothing about the network.
+    /// The figures say nothing about the network.
     Invalid,
 }
 
-/// How well figures under load stand for the loaded line.
+/// How well figures under load represent the loaded line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
-    /// A direction that was to be full is not known to have been.
+    /// A loaded direction is not known to have been saturated.
     Low,
-    /// The line was full, and its rate or delay did not stay, or is not known to have.
+    /// The line was saturated, but its rate or delay is not known to have been stationary.
     Medium,
-    /// The line was full, and rate and delay stayed what they were.
+    /// The line was saturated, and its rate and delay were stationary.
     High,
 }
 
@@ -69,7 +73,7 @@ pub enum Confidence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing; takes nothing from the numbers.
+    /// Does not change the verdict.
     Info,
     /// Makes the recording doubtful.
     Doubt,
@@ -95,11 +99,11 @@ pub struct ReasonWord {
     pub code: &'static str,
     /// How much it may weigh, the heaviest first.
     pub severities: &'static [Severity],
-    /// When it is said.
+    /// When it is given.
     pub when: &'static str,
 }
 
-/// Every reason that there is, in the order of docs/metrics.md.
+/// Returns every reason, in the order of docs/metrics.md.
 pub fn reason_words() -> impl Iterator<Item = &'static ReasonWord> {
     RULES.iter().flat_map(|rule| rule.words)
 }
@@ -111,8 +115,29 @@ pub struct Reason {
     pub code: &'static str,
     /// How much it weighs.
     pub severity: Severity,
-    /// What it is, for people, with what can be done.
+    /// What happened, with its figure and limit, and what to do: two sentences at most.
     pub text: String,
+}
+
+impl Reason {
+    /// Returns the first sentence: what happened, complete in itself.
+    pub fn headline(&self) -> &str {
+        self.sentences().0
+    }
+
+    /// Returns the rest: what follows from it and what to do; empty where the headline is all.
+    pub fn detail(&self) -> &str {
+        self.sentences().1
+    }
+
+    /// The first sentence ends at the first period or question mark that an uppercase letter follows.
+    fn sentences(&self) -> (&str, &str) {
+        let text = self.text.trim();
+        let ends = text.match_indices(['.', '?']).map(|(at, _)| at + 1);
+        let mut splits = ends.map(|end| text.split_at(end)).filter(|(_, rest)| rest.starts_with(' '));
+        let split = splits.find(|(_, rest)| rest.trim_start().starts_with(char::is_uppercase));
+        split.map_or((text, ""), |(first, rest)| (first, rest.trim_start()))
+    }
 }
 
 /// Whether the numbers deserve trust.

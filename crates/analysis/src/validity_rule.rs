@@ -1,9 +1,9 @@
 //! What a rule of validity is: it looks at a recording and its numbers, and says what speaks against them.
 
-use rrul_model::flow::Direction;
+use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
-use rrul_model::units::Delay;
+use rrul_model::units::{Delay, Share};
 
 use crate::analysis::Analysis;
 use crate::validity::{Confidence, Reason, ReasonWord, Severity, Validity};
@@ -73,7 +73,7 @@ pub(crate) fn host(point: ObservationPoint) -> &'static str {
     }
 }
 
-/// A direction that begins a sentence.
+/// A direction as the subject of a sentence.
 pub(crate) fn direction_word(direction: Direction) -> &'static str {
     match direction {
         Direction::Up => "Upload",
@@ -82,9 +82,34 @@ pub(crate) fn direction_word(direction: Direction) -> &'static str {
 }
 
 /// A direction in a sentence.
-pub(crate) fn way(direction: Direction) -> &'static str {
+pub(crate) fn direction_name(direction: Direction) -> &'static str {
     match direction {
-        Direction::Up => "load from client to server",
-        Direction::Down => "load from server to client",
+        Direction::Up => "upload",
+        Direction::Down => "download",
     }
+}
+
+/// A family in a sentence.
+pub(crate) fn family_word(family: AddressFamily) -> &'static str {
+    match family {
+        AddressFamily::Ipv4 => "IPv4",
+        AddressFamily::Ipv6 => "IPv6",
+    }
+}
+
+/// `text` as one sentence: with its period.
+pub(crate) fn sentence(text: &str) -> String {
+    let text = text.trim_end();
+    if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}
+
+/// A share with its limit: `12 %, limit 5 %`.
+pub(crate) fn share_and_limit(share: f64, limit: f64) -> String {
+    // As many decimals as the limit needs.
+    let decimals = match limit {
+        limit if limit < 0.01 => 2,
+        limit if limit < 0.02 => 1,
+        _ => 0,
+    };
+    format!("{:.decimals$} %, limit {}", share * 100.0, Share(limit))
 }

@@ -61,7 +61,7 @@ fn delays(root: &Section<'_>, up: &Section<'_>, down: &Section<'_>) -> Result<(D
     let given = |section: &Section<'_>| section.get("delay").map(|entry| entry.duration()).transpose();
     let rest = |entry: Option<Entry<'_>>, rtt: Duration, given: Duration| {
         let entry = entry.expect("the delay was read from it");
-        rtt.checked_sub(given).ok_or_else(|| entry.fail("longer than rtt; it must leave something for the other way"))
+        rtt.checked_sub(given).ok_or_else(|| entry.fail("longer than rtt; use a delay of at most rtt"))
     };
     match (rtt, given(up)?, given(down)?) {
         (None, Some(up), Some(down)) => Ok((up, down)),
@@ -70,10 +70,14 @@ fn delays(root: &Section<'_>, up: &Section<'_>, down: &Section<'_>) -> Result<(D
         (Some(rtt), None, Some(given)) => Ok((rest(down.get("delay"), rtt, given)?, given)),
         (Some(_), Some(_), Some(_)) => {
             let rtt = root.get("rtt").expect("it was read");
-            Err(rtt.fail("both directions have a delay of their own; leave out rtt or one of them"))
+            Err(rtt.fail("rtt conflicts with the delays of both directions; remove rtt or one delay"))
         }
-        (None, None, _) => Err(up.fail("no delay; give it here, or rtt at the top of the file, like rtt = \"18ms\"")),
-        (None, _, None) => Err(down.fail("no delay; give it here, or rtt at the top of the file, like rtt = \"18ms\"")),
+        (None, None, _) => {
+            Err(up.fail("missing delay; set delay here, or rtt at the top of the file, like rtt = \"18ms\""))
+        }
+        (None, _, None) => {
+            Err(down.fail("missing delay; set delay here, or rtt at the top of the file, like rtt = \"18ms\""))
+        }
     }
 }
 
@@ -84,7 +88,7 @@ fn direction(section: &Section<'_>, delay: Duration) -> Result<LinkDirection, Er
     if let Some(entry) = section.get("burst") {
         settings.burst = Some(burst(&entry)?);
         if !settings.rate.is_constant() {
-            return Err(entry.fail("a burst needs one constant rate"));
+            return Err(entry.fail("a burst needs one constant rate; remove the rate steps or the burst"));
         }
     }
     if let Some(entry) = section.get("overhead") {
@@ -202,7 +206,7 @@ fn segment(entry: &Entry<'_>) -> Result<Segment, Error> {
     let found = Segment::ALL.iter().find(|(name, _)| entry.as_text() == Some(name));
     found
         .map(|(_, segment)| *segment)
-        .ok_or_else(|| entry.fail("unknown kind of segment; known: \"syn\", \"syn_ack\", \"ack\", \"data\""))
+        .ok_or_else(|| entry.fail("unknown segment type; known: \"syn\", \"syn_ack\", \"ack\", \"data\""))
 }
 
 fn protocol_number(entry: &Entry<'_>) -> Result<u8, Error> {

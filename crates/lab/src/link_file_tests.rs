@@ -108,10 +108,10 @@ fn a_filter_narrows_the_impairments() {
 #[test]
 fn complaints_name_file_line_key_and_what_would_be_right() {
     for (lines, expected) in [
-        ("rate = \"20MB/s\"", "links/x.toml:6: up.rate: \"20MB/s\" is no bit rate; write it like"),
+        ("rate = \"20MB/s\"", "links/x.toml:6: up.rate: \"20MB/s\" is not a valid bit rate; write it like"),
         ("rate = 20", "links/x.toml:6: up.rate: integer found; write \"20Mbit/s\""),
         ("rate = \"0Mbit/s\"", "links/x.toml:6: up.rate: a rate must be more than zero"),
-        ("delay = \"1ms\"", "links/x.toml:5: up.rate: missing; write it like rate = \"20Mbit/s\""),
+        ("delay = \"1ms\"", "links/x.toml:5: up.rate: missing; write rate = \"20Mbit/s\""),
         ("rate = \"1Mbit/s\"\nlimt = 3", "links/x.toml:7: up.limt: unknown key; known here: rate, burst, overhead,"),
         (
             "rate = \"1Mbit/s\"\nqueue = \"red\"",
@@ -125,7 +125,7 @@ fn complaints_name_file_line_key_and_what_would_be_right() {
             "rate = \"1Mbit/s\"\nqueue = { discipline = \"pfifo\", limit = \"9kB\" }",
             "links/x.toml:7: up.queue: this queue counts packets; write its limit like \"1000p\"",
         ),
-        ("rate = \"1Mbit/s\"\nloss = \"101%\"", "up.loss: no probability; write it like \"1%\""),
+        ("rate = \"1Mbit/s\"\nloss = \"101%\"", "up.loss: not a probability; write a share"),
         ("rate = \"1Mbit/s\"\nloss = {}", "up.loss: give exactly one of probability, every, packets"),
         ("rate = \"1Mbit/s\"\ndelay = \"19ms\"", "links/x.toml:7: up.delay: longer than rtt"),
         ("rate = \"1Mbit/s\"\ndscp = { EE = \"CS1\" }", "links/x.toml:7: up.dscp.EE: unknown"),

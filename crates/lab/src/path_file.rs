@@ -57,7 +57,7 @@ pub(crate) fn parse(entry: &Entry<'_>) -> Result<Path, Error> {
         path.reply_path = match entry.as_text() {
             Some("same") => ReplyPath::Same,
             Some("other") => ReplyPath::Other,
-            _ => return Err(entry.fail("unknown way of answers; known: \"same\", \"other\"")),
+            _ => return Err(entry.fail("unknown reply path; known: \"same\", \"other\"")),
         };
     }
     if let Some(entry) = section.get("addresses") {
@@ -85,7 +85,7 @@ fn times(
         let one = entry.section(&format!("{{ hop = 2, {time} = \"30ms\" }}"), &["hop", time])?;
         let hop = one.require("hop", "2")?.integer(routers.clone())?;
         if times.insert(hop as u8, one.require(time, "\"30ms\"")?.duration()?).is_some() {
-            return Err(entry.fail(format!("router {hop} stands here twice")));
+            return Err(entry.fail(format!("router {hop} is listed twice")));
         }
     }
     Ok(times)

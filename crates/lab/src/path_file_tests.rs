@@ -47,28 +47,28 @@ fn everything_about_a_router_can_be_said() {
 #[test]
 fn complaints_are_one_line_with_file_line_key_and_what_would_be_right() {
     for (lines, expected) in [
-        ("", "links/x.toml:6: path.hops: missing; write it like hops = 4"),
-        ("hops = 0", "links/x.toml:7: path.hops: no whole number from 1 to 30"),
-        ("hops = 31", "links/x.toml:7: path.hops: no whole number from 1 to 30"),
+        ("", "links/x.toml:6: path.hops: missing; write hops = 4"),
+        ("hops = 0", "links/x.toml:7: path.hops: not a whole number from 1 to 30"),
+        ("hops = 31", "links/x.toml:7: path.hops: not a whole number from 1 to 30"),
         ("hops = 4\nhop = 2", "links/x.toml:8: path.hop: unknown key; known here: hops, up_queue_after,"),
-        ("hops = 4\nup_queue_after = 5", "links/x.toml:8: path.up_queue_after: no whole number from 1 to 4"),
-        ("hops = 4\ndown_queue_after = 0", "links/x.toml:8: path.down_queue_after: no whole number from 1 to 4"),
-        ("hops = 4\nremark_up_at = 5", "links/x.toml:8: path.remark_up_at: no whole number from 1 to 4"),
+        ("hops = 4\nup_queue_after = 5", "links/x.toml:8: path.up_queue_after: not a whole number from 1 to 4"),
+        ("hops = 4\ndown_queue_after = 0", "links/x.toml:8: path.down_queue_after: not a whole number from 1 to 4"),
+        ("hops = 4\nremark_up_at = 5", "links/x.toml:8: path.remark_up_at: not a whole number from 1 to 4"),
         ("hops = 4\nsilent = 3", "links/x.toml:8: path.silent: integer found; write a list, [...]"),
-        ("hops = 4\nsilent = [3, 5]", "links/x.toml:8: path.silent: no whole number from 1 to 4"),
-        ("hops = 4\ngarbage = [\"2\"]", "links/x.toml:8: path.garbage: no whole number from 1 to 4"),
-        ("hops = 4\nslow = [{ hop = 2 }]", "links/x.toml:8: path.slow.up_to: missing; write it like up_to = \"30ms\""),
+        ("hops = 4\nsilent = [3, 5]", "links/x.toml:8: path.silent: not a whole number from 1 to 4"),
+        ("hops = 4\ngarbage = [\"2\"]", "links/x.toml:8: path.garbage: not a whole number from 1 to 4"),
+        ("hops = 4\nslow = [{ hop = 2 }]", "links/x.toml:8: path.slow.up_to: missing; write up_to = \"30ms\""),
         ("hops = 4\nslow = [2]", "links/x.toml:8: path.slow: integer found; write { hop = 2, up_to = \"30ms\" }"),
         (
             "hops = 4\nrate_limited = [{ hop = 2, every = \"1s\" }, { hop = 2, every = \"2s\" }]",
-            "links/x.toml:8: path.rate_limited: router 2 stands here twice",
+            "links/x.toml:8: path.rate_limited: router 2 is listed twice",
         ),
         ("hops = 4\nrate_limited = [{ hop = 2, every = 1 }]", "links/x.toml:8: path.rate_limited.every: integer found"),
         ("hops = 4\nmtu = 1400", "links/x.toml:8: path.mtu: integer found; write { hop = 3, octets = 1400 }"),
-        ("hops = 4\nmtu = { hop = 3, octets = 1279 }", "path.mtu.octets: no whole number from 1280 to 1500"),
-        ("hops = 4\nmtu = { hop = 5, octets = 1400 }", "path.mtu.hop: no whole number from 1 to 4"),
-        ("hops = 4\nreply_path = \"far\"", "path.reply_path: unknown way of answers; known: \"same\", \"other\""),
-        ("hops = 4\naddresses = 156", "links/x.toml:8: path.addresses: no whole number from 0 to 155"),
+        ("hops = 4\nmtu = { hop = 3, octets = 1279 }", "path.mtu.octets: not a whole number from 1280 to 1500"),
+        ("hops = 4\nmtu = { hop = 5, octets = 1400 }", "path.mtu.hop: not a whole number from 1 to 4"),
+        ("hops = 4\nreply_path = \"far\"", "path.reply_path: unknown reply path; known: \"same\", \"other\""),
+        ("hops = 4\naddresses = 156", "links/x.toml:8: path.addresses: not a whole number from 0 to 155"),
     ] {
         let said = parsed(lines).unwrap_err().to_string();
         assert!(said.contains(expected), "for {lines:?}\n     said: {said}\n expected: {expected}");

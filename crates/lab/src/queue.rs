@@ -85,7 +85,7 @@ impl std::str::FromStr for Limit {
         match (packets, text.parse::<ByteCount>()) {
             (Some(Ok(packets)), _) if packets > 0 => Ok(Self::Packets(packets)),
             (None, Ok(octets)) if octets.0 > 0 => Ok(Self::Octets(octets)),
-            _ => Err(format!("\"{text}\" is no queue limit; write it like \"1000p\" (packets) or \"256kB\"")),
+            _ => Err(format!("\"{text}\" is not a queue limit; write it like \"1000p\" (packets) or \"256kB\"")),
         }
     }
 }

@@ -80,9 +80,8 @@ impl<'a> Section<'a> {
 
     /// What stands at `key`, which must be there; `example` shows how to write it.
     pub(crate) fn require(&self, key: &str, example: &str) -> Result<Entry<'a>, Error> {
-        self.get(key).ok_or_else(|| {
-            self.source.error(&self.span, &self.full(key), format!("missing; write it like {key} = {example}"))
-        })
+        self.get(key)
+            .ok_or_else(|| self.source.error(&self.span, &self.full(key), format!("missing; write {key} = {example}")))
     }
 
     /// A complaint about the section as a whole.
@@ -134,14 +133,14 @@ impl<'a> Entry<'a> {
     pub(crate) fn probability(&self) -> Result<f64, Error> {
         let number = self.as_text().and_then(|text| text.strip_suffix('%')?.trim().parse::<f64>().ok());
         let share = number.filter(|percent| (0.0..=100.0).contains(percent)).map(|percent| percent / 100.0);
-        share.ok_or_else(|| self.fail("no probability; write it like \"1%\", 0% to 100%"))
+        share.ok_or_else(|| self.fail("not a probability; write a share from \"0%\" to \"100%\""))
     }
 
     pub(crate) fn integer(&self, range: std::ops::RangeInclusive<u64>) -> Result<u64, Error> {
         let number = self.value.get_ref().as_integer().and_then(|integer| integer.as_str().parse::<u64>().ok());
         number
             .filter(|number| range.contains(number))
-            .ok_or_else(|| self.fail(format!("no whole number from {} to {}", range.start(), range.end())))
+            .ok_or_else(|| self.fail(format!("not a whole number from {} to {}", range.start(), range.end())))
     }
 
     pub(crate) fn flag(&self) -> Result<bool, Error> {

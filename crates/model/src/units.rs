@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a quantity could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\" is no {what}; write it like {example}")]
+#[error("\"{text}\" is not a valid {what}; write it like {example}")]
 pub struct UnitError {
     text: String,
     what: &'static str,
@@ -205,7 +205,7 @@ impl fmt::Display for Delay {
 
 /// Reads a length of time as people write it: `5s`, `20ms`, `1.5 s`, `150us`, `2min`.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
-    let error = || UnitError { text: text.to_owned(), what: "length of time", example: "\"5s\", \"20ms\" or \"2min\"" };
+    let error = || UnitError { text: text.to_owned(), what: "duration", example: "\"5s\", \"20ms\" or \"2min\"" };
     let (number, unit) = split_number(text).ok_or_else(error)?;
     let nanoseconds = number
         * match unit {

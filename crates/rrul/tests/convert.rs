@@ -118,7 +118,7 @@ fn a_file_of_flent_is_shown_and_drawn_like_a_recording() {
     let added = summary["round_trip_delay"]["induced_p50_ns"].as_i64();
     assert!(added.is_none_or(|added| (added - 50_000_000).abs() < 1_000_000), "{added:?}");
     let text = folder.says(&["show", "x.flent.gz", "--full"]);
-    assert!(text.contains("sender's count, socket buffers included"), "{text}");
+    assert!(text.contains("at the sender, socket buffers included"), "{text}");
     folder.says(&["plot", "x.flent.gz", "-o", "x.svg"]);
     assert!(folder.text("x.svg").contains("<svg"));
 }

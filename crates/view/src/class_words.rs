@@ -1,4 +1,4 @@
-//! Whether the path acts on service classes, in a few lines for people.
+//! How the path treats service classes, in a few lines for people.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::class_difference::{ClassDifference, DelayDifference};
@@ -8,7 +8,7 @@ use rrul_model::units::Delay;
 
 use crate::words;
 
-/// A name and what is to be said, for each direction; empty for a run that compares no classes.
+/// Returns a name and a text for each direction; empty for a run that compares no classes.
 pub(crate) fn class_lines(run: &Analysis) -> Vec<(String, String)> {
     let line = |treatment: &DirectionTreatment| {
         let text = said(treatment);
@@ -23,11 +23,11 @@ fn said(treatment: &DirectionTreatment) -> String {
     let mut said = Vec::new();
     if acted_on.is_empty() && judged().next().is_some() {
         let names: Vec<String> = judged().map(|class| class.class.to_string()).collect();
-        said.push(format!("not acted upon: {} fare as BE does", names.join(" and ")));
+        said.push(format!("no difference: {} treated like BE", names.join(" and ")));
     }
     said.extend(acted_on.iter().map(|class| difference(class, treatment.delay_of)));
     if let Some(host) = &treatment.own_queue {
-        said.push(format!("this may be the sending host's own doing ({host})"));
+        said.push(format!("possibly by a queue of the sending host ({host})"));
     }
     if let Some(background) = treatment.background.filter(|background| background.starved) {
         said.push(format!("background starved {} of the time", words::percent(background.starved_share)));
@@ -44,11 +44,11 @@ fn said(treatment: &DirectionTreatment) -> String {
     said.join("; ")
 }
 
-/// `EF waits 12 ms less than BE (10 to 14)`.
+/// `EF queueing delay 12 ms below BE (10 to 14)`.
 fn difference(class: &ClassDifference, delay_of: DelayOf) -> String {
-    let does = match delay_of {
-        DelayOf::Queueing => "waits",
-        DelayOf::RoundTrip => "takes",
+    let what = match delay_of {
+        DelayOf::Queueing => "queueing delay",
+        DelayOf::RoundTrip => "round-trip delay",
     };
     let significant = |delay: &&DelayDifference| match (delay.low_ns, delay.high_ns) {
         (Some(low), Some(high)) => low > 0 || high < 0,
@@ -60,14 +60,14 @@ fn difference(class: &ClassDifference, delay_of: DelayOf) -> String {
         let (difference, low, high) = (difference_ns?, low_ns?, high_ns?);
         let size = |value: i64| Delay(value.abs()).to_string();
         let (least, most) = if difference < 0 { (high, low) } else { (low, high) };
-        let word = if difference < 0 { "less" } else { "more" };
+        let word = if difference < 0 { "below" } else { "above" };
         let range = format!("{} to {}", size(least), size(most));
-        Some(format!("{} {does} {} {word} than BE{at} ({range})", class.class, size(difference)))
+        Some(format!("{} {what} {} {word} BE{at} ({range})", class.class, size(difference)))
     });
     delay.unwrap_or_else(|| match class.loss.difference {
         Some(loss) if loss > 0.0 => format!("{} loses {} more than BE", class.class, words::percent(loss)),
         Some(loss) => format!("{} loses {} less than BE", class.class, words::percent(-loss)),
-        None => format!("{} fares unlike BE", class.class),
+        None => format!("{} treated differently from BE", class.class),
     })
 }
 
@@ -112,8 +112,7 @@ mod tests {
             class(ServiceClass::CS5, false, [0, -1, 1]),
         ];
         let text = said(&treatment(classes));
-        let truth =
-            "EF waits 12.0 ms less than BE (10.0 ms to 14.0 ms); BK waits 30.0 ms more than BE (20.0 ms to 41.0 ms)";
+        let truth = "EF queueing delay 12.0 ms below BE (10.0 ms to 14.0 ms); BK queueing delay 30.0 ms above BE (20.0 ms to 41.0 ms)";
         assert_eq!(text, truth);
     }
 
@@ -123,7 +122,7 @@ mod tests {
         let mut treatment = treatment(classes);
         treatment.background = Some(BackgroundShare { share: 0.01, starved_share: 0.4, starved: true });
         treatment.expedited = Some(ExpeditedShare { share: 0.97, verdict: ExpeditedVerdict::Dominates });
-        let truth = "not acted upon: EF and BK fare as BE does; background starved 40 % of the time; \
+        let truth = "no difference: EF and BK treated like BE; background starved 40 % of the time; \
                      EF takes 97 % of the rate, nearly all";
         assert_eq!(said(&treatment), truth);
     }

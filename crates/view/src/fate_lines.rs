@@ -1,4 +1,4 @@
-//! What became of test packets on either way, and what ICMP said of them, in a few lines for people.
+//! Loss of test packets by direction, and ICMP messages about them, in a few lines for people.
 
 use rrul_analysis::metrics::icmp_messages::Sender;
 use rrul_analysis::metrics::packet_fate::{DirectionFate, PacketFate};
@@ -12,10 +12,10 @@ use crate::words;
 /// What stands above the lines.
 pub(crate) const HEADING: &str = "Packets of the UDP probes lost, by direction";
 
-/// A line for each direction, and below them what is out of the ordinary. Empty for a run that tells nothing of it.
+/// Returns a line for each direction and remarks below; empty for a run without such records.
 pub(crate) fn told(run: &Analysis) -> Told {
     let mut table = Table::default();
-    table.row(["", "idle", "loaded", "after", "in all"]);
+    table.row(["", "idle", "loaded", "after", "total"]);
     let mut remarks = Vec::new();
     let ways = Direction::ALL.map(|direction| (direction, run.packet_fates.pooled(direction)));
     for (direction, fate) in ways.into_iter().filter_map(|(direction, fate)| Some((direction, fate?))) {
@@ -30,7 +30,7 @@ pub(crate) fn told(run: &Analysis) -> Told {
     below.extend(run.icmp_messages.iter().map(|messages| {
         let sender = match messages.sender {
             Sender::Server => "the server",
-            Sender::Path => "a host on the way",
+            Sender::Path => "a host on the path",
         };
         let (name, message) = (&messages.flow.name, &messages.message);
         format!("  ICMP from {sender} of {name}: {message}, {}", words::counted(messages.count as usize, "message"))
@@ -48,27 +48,27 @@ fn share(fate: Option<&PacketFate>) -> String {
     }
 }
 
-/// What is out of the ordinary in one direction, if anything is.
+/// Bursts, late packets, duplicates and reordering in one direction, if any.
 fn remark(fate: &DirectionFate) -> Option<String> {
     let all = fate.all?;
     let mut said = Vec::new();
     if let Some(runs) = all.loss_runs.filter(|runs| runs.longest_burst > 1) {
-        said.push(format!("up to {} lost in a row", words::count(runs.longest_burst)));
+        said.push(format!("longest loss burst {}", words::count(runs.longest_burst)));
     }
     if all.late > 0 {
-        said.push(format!("{} of the lost came late", words::count(all.late)));
+        said.push(format!("{} counted as lost because late", words::count(all.late)));
     }
     if let Some(copies) = all.duplicated.filter(|copies| *copies > 0) {
-        said.push(format!("{} further copies arrived", words::count(copies)));
+        said.push(format!("{} duplicates", words::count(copies)));
     }
     if let Some(reordering) = all.reordering.filter(|reordering| reordering.reordered > 0) {
-        said.push(format!("{} overtaken by later ones", words::count(reordering.reordered)));
+        said.push(format!("{} reordered", words::count(reordering.reordered)));
     }
     if all.unattributed > 0 {
-        said.push(format!("{} were lost on one way or the other", words::count(all.unattributed)));
+        said.push(format!("loss direction of {} unknown", words::count(all.unattributed)));
     }
     if fate.evidence == Evidence::Window && (all.lost > 0 || all.unattributed > 0) {
-        said.push("the server's own count is not whole".to_owned());
+        said.push("server records incomplete".to_owned());
     }
     (!said.is_empty()).then(|| said.join("; "))
 }
@@ -121,10 +121,10 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "        idle  loaded  after  in all",
-                "  down   0 %     0 %      –     0 %",
-                "  up     0 %   1.2 %      –   1.2 %",
-                "  up: up to 12 lost in a row; 2 of the lost came late; 9 further copies arrived; 4 overtaken by later ones",
+                "        idle  loaded  after  total",
+                "  down   0 %     0 %      –    0 %",
+                "  up     0 %   1.2 %      –  1.2 %",
+                "  up: longest loss burst 12; 2 counted as lost because late; 9 duplicates; 4 reordered",
             ]
         );
     }
@@ -135,6 +135,6 @@ mod tests {
         let window = DirectionFate { evidence: Evidence::Window, ..direction(&open) };
         let lines = told(&run(None, Some(&window))).lines();
         assert!(lines[1].contains("1.3 % to 5.0 %"), "{lines:?}");
-        assert_eq!(lines[2], "  down: 37 were lost on one way or the other; the server's own count is not whole");
+        assert_eq!(lines[2], "  down: loss direction of 37 unknown; server records incomplete");
     }
 }

@@ -1,4 +1,4 @@
-//! What is worth knowing of the two hosts, in lines for people. Most runs have nothing of the kind.
+//! Problems and limits of the two hosts, in lines for people. Most runs have none.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::host_health::HostHealth;
@@ -9,10 +9,10 @@ use rrul_model::units::{BitRate, Delay};
 
 use crate::words::{count, family_name, percent};
 
-/// Test packets that lie longer than this in their own host's queue were measured with a queue that is not the line's.
+/// Local queueing delay from which on it is reported.
 const OWN_QUEUE: Delay = Delay(1_000_000);
 
-/// One line for each thing worth knowing.
+/// Returns one line for each.
 pub(crate) fn lines(run: &Analysis) -> Vec<String> {
     run.hosts.iter().flat_map(|host| of(host).into_iter().map(|line| format!("  {}: {line}", name(host)))).collect()
 }
@@ -31,11 +31,11 @@ fn name(host: &HostHealth) -> &'static str {
 fn of(host: &HostHealth) -> Vec<String> {
     let mut lines = ways(host);
     if let Some(share) = host.throttled_share.filter(|share| *share > 0.0) {
-        lines.push(format!("out of processor time in {} of its periods (control group)", percent(share)));
+        lines.push(format!("throttled by its CPU quota in {} of periods (control group)", percent(share)));
     }
     if let Some(dropped) = host.softnet_dropped.filter(|dropped| *dropped > 0) {
         let dropped = counted(dropped, "packet");
-        lines.push(format!("dropped {dropped} that its cores had no room for (net.core.netdev_max_backlog)"));
+        lines.push(format!("dropped {dropped} at a full CPU backlog (net.core.netdev_max_backlog)"));
     }
     for socket in host.sockets.iter().filter(|socket| socket.dropped > 0) {
         let share = socket.dropped_share.map_or_else(String::new, |share| format!(" ({})", percent(share)));
@@ -44,24 +44,27 @@ fn of(host: &HostHealth) -> Vec<String> {
         lines.push(format!("dropped {dropped}{whose}{share} at a full socket buffer (net.core.rmem_max)"));
     }
     if let Some(dropped) = host.listen_drops.filter(|dropped| *dropped > 0) {
-        lines.push(format!("turned away {} for want of room: they look lost", counted(dropped, "connection attempt")));
+        lines.push(format!(
+            "dropped {} at a full listen queue (net.core.somaxconn)",
+            counted(dropped, "connection attempt")
+        ));
     }
     lines.extend(host.interfaces.iter().flat_map(interface));
     let queueing = host.transmit_queueing.as_ref().and_then(|statistics| statistics.p95);
     if let Some(p95) = queueing.filter(|p95| *p95 >= OWN_QUEUE) {
-        lines.push(format!("test packets lay in its own queue under load, P95 {p95}, which no delay above has in it"));
+        lines.push(format!("local queueing delay of test packets under load: P95 {p95}, not part of delays above"));
     }
     lines
 }
 
-/// What the way begins with, where that is no plain wire.
+/// The first link of the route, where it is no plain wire.
 fn ways(host: &HostHealth) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for route in &host.routes {
         let interface = host.interfaces.iter().find(|interface| interface.interface == route.interface);
         let name = interface.map_or_else(|| format!("interface {}", route.interface), |found| found.name.clone());
         lines.extend(route.wireless.as_ref().map(|link| format!("{name} is wireless{}", radio(link))));
-        lines.extend(route.half_duplex.filter(|half| *half).map(|_| format!("{name} carries one direction at a time")));
+        lines.extend(route.half_duplex.filter(|half| *half).map(|_| format!("{name} is half duplex")));
         lines.extend(smaller_packets(route));
     }
     lines.dedup();
@@ -69,14 +72,14 @@ fn ways(host: &HostHealth) -> Vec<String> {
 }
 
 fn radio(link: &WirelessLink) -> String {
-    let rate = |rate: Option<u64>, way: &str| rate.map(|rate| format!("{way} at {}", BitRate(rate)));
+    let rate = |rate: Option<u64>, way: &str| rate.map(|rate| format!("{way} {}", BitRate(rate)));
     let said = [
         link.frequency_mhz.map(|frequency| format!("{frequency} MHz")),
         link.signal_dbm.map(|signal| format!("{signal} dBm")),
-        rate(link.transmit_bps, "sends"),
-        rate(link.receive_bps, "receives"),
-        link.retried_share.map(|share| format!("{} repeated", percent(share))),
-        link.failed.filter(|failed| *failed > 0).map(|failed| format!("{} given up", counted(failed, "packet"))),
+        rate(link.transmit_bps, "transmit"),
+        rate(link.receive_bps, "receive"),
+        link.retried_share.map(|share| format!("{} retransmitted", percent(share))),
+        link.failed.filter(|failed| *failed > 0).map(|failed| format!("{} failed", counted(failed, "packet"))),
     ];
     let said: Vec<String> = said.into_iter().flatten().collect();
     if said.is_empty() { String::new() } else { format!(": {}", said.join(", ")) }
@@ -84,15 +87,17 @@ fn radio(link: &WirelessLink) -> String {
 
 fn smaller_packets(route: &HostRoute) -> Option<String> {
     let (mtu, hint) = route.mtu_octets.zip(route.encapsulation_hint)?;
-    Some(format!("packets over {} hold at most {mtu} octets, as with {hint}", family_name(route.family)))
+    Some(format!("{} MTU {mtu} bytes, typical of {hint}", family_name(route.family)))
 }
 
 fn interface(interface: &HostInterface) -> Vec<String> {
     let name = &interface.name;
     let mut lines = Vec::new();
-    for (dropped, what) in [(interface.received_dropped, "received"), (interface.sent_dropped, "to be sent")] {
+    for (dropped, what) in
+        [(interface.received_dropped, "incoming packet"), (interface.sent_dropped, "outgoing packet")]
+    {
         if let Some(dropped) = dropped.filter(|dropped| *dropped > 0) {
-            lines.push(format!("{name} dropped {} {what} under load", counted(dropped, "packet")));
+            lines.push(format!("{name} dropped {} under load", counted(dropped, what)));
         }
     }
     for queue in &interface.queue_disciplines {
@@ -102,7 +107,7 @@ fn interface(interface: &HostInterface) -> Vec<String> {
             .filter_map(|(packets, verb)| Some(format!("{verb} {}", count(packets.filter(|packets| *packets > 0)?))))
             .collect();
         if !did.is_empty() {
-            lines.push(format!("{} before {name} {} packets: a queue of its own", queue.kind, did.join(" and ")));
+            lines.push(format!("{} on {name} {} packets: a local queue", queue.kind, did.join(" and ")));
         }
     }
     lines
@@ -202,15 +207,15 @@ mod tests {
         server.sockets[0] = HostSocket { flow: None, dropped: 8, dropped_share: Some(0.04) };
         server.listen_drops = Some(1);
         let expected = [
-            "  client: wlan0 is wireless: 5210 MHz, -61 dBm, sends at 867 Mbit/s, 25 % repeated",
-            "  client: packets over IPv6 hold at most 1480 octets, as with 6in4",
-            "  client: wlan0 dropped 1 packet to be sent under load",
-            "  client: fq_codel before wlan0 marked 21 packets: a queue of its own",
-            "  client: test packets lay in its own queue under load, P95 3.2 ms, which no delay above has in it",
-            "  server: out of processor time in 80 % of its periods (control group)",
-            "  server: dropped 12\u{a0}345 packets that its cores had no room for (net.core.netdev_max_backlog)",
+            "  client: wlan0 is wireless: 5210 MHz, -61 dBm, transmit 867 Mbit/s, 25 % retransmitted",
+            "  client: IPv6 MTU 1480 bytes, typical of 6in4",
+            "  client: wlan0 dropped 1 outgoing packet under load",
+            "  client: fq_codel on wlan0 marked 21 packets: a local queue",
+            "  client: local queueing delay of test packets under load: P95 3.2 ms, not part of delays above",
+            "  server: throttled by its CPU quota in 80 % of periods (control group)",
+            "  server: dropped 12\u{a0}345 packets at a full CPU backlog (net.core.netdev_max_backlog)",
             "  server: dropped 8 test packets (4.0 %) at a full socket buffer (net.core.rmem_max)",
-            "  server: turned away 1 connection attempt for want of room: they look lost",
+            "  server: dropped 1 connection attempt at a full listen queue (net.core.somaxconn)",
         ];
         assert_eq!(said(vec![client, server]), expected);
     }

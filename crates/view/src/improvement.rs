@@ -4,7 +4,7 @@ use rrul_analysis::analysis::PhaseDelays;
 use rrul_analysis::comparison::difference::{Bound, Factor};
 use rrul_model::units::Delay;
 
-/// Induced delay below this cannot be told from none: timer and scheduling noise of ordinary hosts.
+/// Added delay below this is not measurable: timer and scheduling noise of ordinary hosts.
 const FLOOR: Delay = Delay(100_000); // 0.1 ms
 
 /// Ratios closer to one than this are called the same.
@@ -15,17 +15,17 @@ const SAME: f64 = 1.1;
 pub enum Improvement {
     /// Not known: no idle or loaded median, or one of them is a loss.
     Unknown,
-    /// Neither adds delay that could be told from none.
+    /// Neither adds measurable delay.
     BothNone,
     /// Both add the same, within a tenth.
     Same,
     /// The second adds this many times less.
     Less(f64),
-    /// The second adds nothing that could be told from none, so less by more than this factor.
+    /// The second adds no measurable delay, so less by more than this factor.
     LessThanMeasurable(f64),
     /// The second adds this many times more.
     More(f64),
-    /// The first adds nothing that could be told from none, so the second adds more by more than this factor.
+    /// The first adds no measurable delay, so the second adds more by more than this factor.
     MoreThanMeasurable(f64),
 }
 
@@ -59,8 +59,8 @@ impl Improvement {
     /// The comparison as the end of a sentence: `105x less`.
     pub fn words(self) -> String {
         match self {
-            Self::Unknown => "no comparison, because a median is missing or falls on a lost packet".to_owned(),
-            Self::BothNone => "neither adds delay that can be told from none".to_owned(),
+            Self::Unknown => "not compared, a median is missing or falls on a lost packet".to_owned(),
+            Self::BothNone => "neither adds measurable delay".to_owned(),
             Self::Same => "about the same".to_owned(),
             Self::Less(factor) => format!("{} less", times(factor)),
             Self::LessThanMeasurable(factor) => format!("over {} less", times(factor.floor().max(1.0))),
@@ -145,7 +145,7 @@ mod tests {
         let words = improvement_sentence(["a", "b"], [&delays(10_000, None), &delays(10_000, Some(20_000))]);
         assert_eq!(
             words,
-            "a: added delay unknown, b adds 10.0 ms: no comparison, because a median is missing or falls on a lost packet"
+            "a: added delay unknown, b adds 10.0 ms: not compared, a median is missing or falls on a lost packet"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What the path makes of markings, in a few lines for people.
+//! How the path treats markings, in a few lines for people.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::code_point::{CodePoint, CodePointVerdict};
@@ -13,7 +13,7 @@ use crate::{class_words, words};
 /// Code points that are named one by one.
 const NAMED: usize = 4;
 
-/// A name and what is to be said: service classes, ECN, ECN of TCP. Empty for a run that tells nothing of markings.
+/// Returns names and texts: service classes, ECN, ECN of TCP. Empty for a run without marking measurements.
 pub(crate) fn marking_lines(run: &Analysis) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     for direction in Direction::ALL {
@@ -66,7 +66,7 @@ fn path(path: &MarkingPath) -> String {
             format!("{}; under load {}", phase(idle), phase(load))
         }
         (Some(one), _) | (None, Some(one)) => phase(one),
-        (None, None) => "unknown, too little arrived".to_owned(),
+        (None, None) => "unknown: too few packets arrived".to_owned(),
     }
 }
 
@@ -88,7 +88,7 @@ fn phase(phase: &MarkingPhase) -> String {
             }
             format!("{}; {} of {known} preserved", words.join(", "), phase.preserved)
         }
-        PathVerdict::Unknown => "unknown, too little arrived".to_owned(),
+        PathVerdict::Unknown => "unknown: too few packets arrived".to_owned(),
     }
 }
 
@@ -97,8 +97,8 @@ fn code_point(point: &CodePoint) -> String {
     match (point.verdict, point.arrives_as) {
         (CodePointVerdict::Dropped, _) => format!("{class} dropped"),
         (CodePointVerdict::Bleached, _) => format!("{class} bleached to 0"),
-        (CodePointVerdict::Remarked, Some(to)) => format!("{class} becomes {}", class_name(to)),
-        _ => format!("{class} now this, now that"),
+        (CodePointVerdict::Remarked, Some(to)) => format!("{class} remarked to {}", class_name(to)),
+        _ => format!("{class} inconsistent"),
     }
 }
 
@@ -109,7 +109,7 @@ fn class_name(dscp: u8) -> String {
 fn ecn(path: &EcnPath) -> String {
     let Some(phase) = path.idle.or(path.load) else { return "unknown".to_owned() };
     let mut said = vec![match (phase.ect0.verdict, phase.ect1.verdict) {
-        (EcnVerdict::Pass, EcnVerdict::Pass) => "passes".to_owned(),
+        (EcnVerdict::Pass, EcnVerdict::Pass) => "preserved".to_owned(),
         (EcnVerdict::Cleared, EcnVerdict::Cleared) => "cleared".to_owned(),
         (ect0, ect1) => format!("ECT(0) {}, ECT(1) {}", value(ect0, &phase.ect0), value(ect1, &phase.ect1)),
     }];
@@ -130,21 +130,21 @@ fn ecn(path: &EcnPath) -> String {
 
 fn value(verdict: EcnVerdict, value: &EcnValue) -> String {
     match verdict {
-        EcnVerdict::Pass => "passes".to_owned(),
+        EcnVerdict::Pass => "preserved".to_owned(),
         EcnVerdict::Unknown => "unknown".to_owned(),
         EcnVerdict::MarkedIdle => {
             format!("marked CE on the idle line ({})", words::percent(value.marked_share.unwrap_or_default()))
         }
-        EcnVerdict::ToEct0 => "becomes ECT(0)".to_owned(),
-        EcnVerdict::ToEct1 => "becomes ECT(1)".to_owned(),
-        EcnVerdict::ToCe => "becomes CE".to_owned(),
-        EcnVerdict::Mixed => "now this, now that".to_owned(),
+        EcnVerdict::ToEct0 => "remarked to ECT(0)".to_owned(),
+        EcnVerdict::ToEct1 => "remarked to ECT(1)".to_owned(),
+        EcnVerdict::ToCe => "remarked to CE".to_owned(),
+        EcnVerdict::Mixed => "inconsistent".to_owned(),
         EcnVerdict::Cleared => "cleared".to_owned(),
         EcnVerdict::Dropped => "dropped".to_owned(),
     }
 }
 
-/// The streams that negotiated ECN, and what of it arrived; nothing when none did.
+/// The streams that negotiated ECN, and what arrived; nothing when none did.
 fn tcp_ecn(streams: &[TcpEcn]) -> Option<String> {
     let negotiated: Vec<&TcpEcn> = streams.iter().filter(|stream| stream.negotiated == Some(true)).collect();
     if negotiated.is_empty() {
@@ -153,7 +153,7 @@ fn tcp_ecn(streams: &[TcpEcn]) -> Option<String> {
     let mut said = vec![format!("negotiated by {} of {}", negotiated.len(), words::counted(streams.len(), "stream"))];
     let bleached = negotiated.iter().filter(|stream| stream.bleached == Some(true)).count();
     if bleached > 0 {
-        said.push(format!("of {bleached} every mark was cleared on the way"));
+        said.push(format!("cleared on the path for {bleached}"));
     }
     let sum = |of: fn(&TcpEcn) -> Option<u64>| -> Option<u64> {
         negotiated.iter().filter_map(|stream| of(stream)).reduce(u64::saturating_add)
@@ -162,7 +162,7 @@ fn tcp_ecn(streams: &[TcpEcn]) -> Option<String> {
     let all =
         [sum(|stream| stream.ect0_octets), sum(|stream| stream.ect1_octets), ce].into_iter().flatten().sum::<u64>();
     if let Some(ce) = ce.filter(|_| all > 0) {
-        said.push(format!("{} of their octets marked CE", words::percent(ce as f64 / all as f64)));
+        said.push(format!("{} of their bytes marked CE", words::percent(ce as f64 / all as f64)));
     }
     Some(said.join("; "))
 }
@@ -254,8 +254,8 @@ mod tests {
         let mut path =
             marking_path(Direction::Up, AddressFamily::Ipv4, marking_phase(PathVerdict::Preserved, Vec::new()));
         path.load = Some(marking_phase(PathVerdict::Altered, altered));
-        let truth = "preserved (64 of 64 code points); under load EF becomes BK, CS6 dropped, AF41 bleached to 0, \
-                     DSCP17 now this, now that, 1 more altered; 59 of 64 preserved";
+        let truth = "preserved (64 of 64 code points); under load EF remarked to BK, CS6 dropped, AF41 bleached to 0, \
+                     DSCP17 inconsistent, 1 more altered; 59 of 64 preserved";
         assert_eq!(said(vec![path])[0].1, truth);
     }
 
@@ -290,10 +290,10 @@ mod tests {
             load,
         };
         let passes = phase(EcnVerdict::Pass, EcnVerdict::Pass, 0);
-        assert_eq!(ecn(&path(passes, None)), "passes");
+        assert_eq!(ecn(&path(passes, None)), "preserved");
         let marked = phase(EcnVerdict::Pass, EcnVerdict::Pass, 24);
-        assert_eq!(ecn(&path(passes, Some(marked))), "passes; marked CE under load: ECT(1) 12 %");
+        assert_eq!(ecn(&path(passes, Some(marked))), "preserved; marked CE under load: ECT(1) 12 %");
         let hidden = phase(EcnVerdict::Pass, EcnVerdict::ToEct0, 0);
-        assert_eq!(ecn(&path(hidden, None)), "ECT(0) passes, ECT(1) becomes ECT(0)");
+        assert_eq!(ecn(&path(hidden, None)), "ECT(0) preserved, ECT(1) remarked to ECT(0)");
     }
 }

@@ -1,4 +1,4 @@
-//! What the link carried under load, and what that was for: a few lines of the summary.
+//! Link utilization by traffic type under load: a few lines of the summary.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::octet_account::Account;
@@ -9,7 +9,7 @@ use crate::rate_panel::direction_word;
 use crate::table::{Table, Told};
 use crate::words;
 
-/// Shares below this are not worth a column of their own.
+/// Shares below this get no column.
 const WORTH_TELLING: f64 = 0.01;
 
 /// The lines below the heading; none when nothing was loaded.
@@ -26,8 +26,8 @@ pub(crate) fn told(run: &Analysis) -> Told {
     let mut table = Table::default();
     let mut heads = vec!["carried".to_owned()];
     heads.extend(run.link_octets.link_layer.clone());
-    heads.extend(["ACKs", "measuring", "sent again"].map(str::to_owned));
-    heads.extend(thinned.then(|| "its ACKs missing".to_owned()));
+    heads.extend(["ACKs", "measurement", "retransmitted"].map(str::to_owned));
+    heads.extend(thinned.then(|| "ACKs missing".to_owned()));
     heads.extend(estimated.then(|| "estimated".to_owned()));
     table.named_row("", heads);
     for (direction, account) in accounts {
@@ -43,7 +43,7 @@ pub(crate) fn told(run: &Analysis) -> Told {
         table.named_row(direction_word(direction), cells);
     }
     let delivered = format!(
-        "  Delivered: {} down, {} up, {} in all ({}).",
+        "  Delivered bytes: {} down, {} up, {} total ({}).",
         size(load.down.all.goodput_octets),
         size(load.up.all.goodput_octets),
         size(load.both.goodput_octets),
@@ -114,10 +114,10 @@ mod tests {
         assert_eq!(
             told(&run()).lines(),
             [
-                "                carried   ACKs  measuring  sent again",
-                "  Download  20.1 Mbit/s  1.0 %     0.50 %      0.40 %",
-                "  Upload        0 bit/s      –          –           –",
-                "  Delivered: 145 MB down, 900 B up, 145 MB in all (19.3 Mbit/s).",
+                "                carried   ACKs  measurement  retransmitted",
+                "  Download  20.1 Mbit/s  1.0 %       0.50 %         0.40 %",
+                "  Upload        0 bit/s      –            –              –",
+                "  Delivered bytes: 145 MB down, 900 B up, 145 MB total (19.3 Mbit/s).",
             ]
         );
     }
@@ -134,7 +134,7 @@ mod tests {
             Some(Acknowledgements { sent: 10, received: 7, thinning: Some(0.3), per_data_segment: None });
         load.down.all.estimated_octets = 151_000_000;
         let lines = told(&run).lines();
-        for word in ["docsis", "its ACKs missing", "estimated"] {
+        for word in ["docsis", "ACKs missing", "estimated"] {
             assert!(lines[0].contains(word), "{lines:#?}");
         }
         for word in ["20.4 Mbit/s", "30 %", "100 %"] {

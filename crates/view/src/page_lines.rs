@@ -1,4 +1,4 @@
-//! What the summary says of pages: how long they took idle and under load, when there was something to see, and what failed.
+//! Page loads in the summary: load time, time to first byte and paints, idle and under load, and failures.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::page_load_statistics::{LoadStatistics, Spread};
@@ -13,11 +13,11 @@ use crate::words;
 /// What stands above the table.
 pub(crate) const HEADING: &str = "Pages: mean time to load, median time to first octet (TTFB) and paints";
 
-/// A column of the table. Those in which there is nothing are left out.
+/// A column of the table. Empty columns are left out.
 struct Column {
     head: &'static str,
     cell: fn(&LoadStatistics) -> Option<String>,
-    /// What stands where there is nothing.
+    /// The text of an empty cell.
     nothing: &'static str,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn told(run: &Analysis) -> Told {
         COLUMNS.iter().filter(|column| conditions().any(|loads| (column.cell)(loads).is_some())).collect();
     let shape = Shape::of(&pages.iter().map(|page| (page.class, page.family)));
     let mut table = Table::default();
-    let heads = ["time", "times"].into_iter().chain(columns.iter().map(|column| column.head));
+    let heads = ["load time", "vs idle"].into_iter().chain(columns.iter().map(|column| column.head));
     table.named_row("", heads.map(str::to_owned));
     let mut below = Vec::new();
     for page in &pages {
@@ -78,7 +78,7 @@ pub(crate) fn told(run: &Analysis) -> Told {
             row("  idle", idle.whole_mean_ns(), String::new(), idle);
         }
         if let Some(loaded) = &page.loaded {
-            let times = page.slowdown.map_or_else(unknown, |times| format!("{times:.1}"));
+            let times = page.slowdown.map_or_else(unknown, |times| format!("{times:.1}x"));
             row("  loaded", loaded.mean_ns, times, loaded);
         }
         let reasons = page.failures.iter().map(|failure| {
@@ -88,7 +88,7 @@ pub(crate) fn told(run: &Analysis) -> Told {
         below.extend(reasons);
     }
     if pages.iter().filter_map(|page| page.loaded.as_ref()).any(|loaded| loaded.failed + loaded.capped > 0) {
-        below.insert(0, "  Under load, what failed or was given up counts as its cap.".to_owned());
+        below.insert(0, "  Under load, loads that failed or timed out count with their time limit.".to_owned());
     }
     Told { table, below, ..Told::default() }
 }

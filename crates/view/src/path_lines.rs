@@ -1,4 +1,4 @@
-//! The path hop by hop, and where the queues are, for people.
+//! The path hop by hop and the location of queues, for people.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::bottleneck::BottleneckPlace;
@@ -24,7 +24,7 @@ pub(crate) fn told(run: &Analysis) -> Told {
         return Told::default();
     }
     let mut table = Table::default();
-    table.row(["", "answered", "idle P50", "loaded P50", "added", "side of the queue"]);
+    table.row(["", "answered", "idle P50", "loaded P50", "added", "side of queue"]);
     for trace in &run.path_traces {
         table.named_row(&name(trace), []);
         for hop in &trace.hops {
@@ -38,7 +38,7 @@ pub(crate) fn told(run: &Analysis) -> Told {
     Told { table, below, ..Told::default() }
 }
 
-/// Where the queues were found, for who reads nothing else; what could not be told stands with the table.
+/// Returns the located queues for the head of the summary; those not located follow the table.
 pub(crate) fn lead(run: &Analysis) -> Vec<String> {
     let found = verdicts(run).into_iter().filter(|(trace, _)| is_located(trace));
     found.map(|(_, words)| format!("Bottleneck: {words}.")).collect()
@@ -125,12 +125,12 @@ fn remarks(trace: &PathTrace) -> Vec<String> {
         let times = trace.route_changes.len();
         let how = if times == 1 { "once".to_owned() } else { format!("{times} times") };
         lines.push(format!(
-            "the route changed {how}, at last to {} routers at {:.0} s",
+            "route changed {how}, last to {} routers at {:.0} s",
             last.routers,
             last.at_ns as f64 / 1e9
         ));
     }
-    // What is too big has been said above.
+    // Already covered by the path MTU.
     let told = trace.path_mtu.as_ref().is_some_and(|mtu| mtu.told_by.is_some());
     lines.extend(trace.messages.iter().filter(|message| !(told && message.message == TOO_BIG)).map(|message| {
         let who = message.address.as_ref().map_or_else(String::new, |address| format!(" from {address}"));
@@ -138,9 +138,7 @@ fn remarks(trace: &PathTrace) -> Vec<String> {
         format!("{}{who}, {times}", message.message)
     }));
     if !trace.sees_quoted_headers {
-        lines.push(
-            "who rewrites markings is not seen: that takes the right to open raw sockets (CAP_NET_RAW)".to_owned(),
-        );
+        lines.push("per-hop remarking unknown: it needs CAP_NET_RAW".to_owned());
     }
     lines
 }
@@ -149,20 +147,20 @@ fn remarking(change: &Remarking) -> String {
     let what = change.what.to_uppercase();
     let Remarking { from, to, after_hop, seen_at_hop, .. } = change;
     let after = if *after_hop == 0 { "the sender".to_owned() } else { format!("hop {after_hop}") };
-    format!("{what} {from} becomes {to} between {after} and hop {seen_at_hop}")
+    format!("{what} {from} remarked to {to} between {after} and hop {seen_at_hop}")
 }
 
 fn path_mtu(mtu: &PathMtu) -> Option<String> {
     let failed = mtu.failed_octets?;
     let by = match (mtu.told_by.as_deref(), mtu.told_octets) {
-        (Some(SENDER), Some(octets)) => format!("; the sender's own link carries no more than {octets}"),
-        (Some(address), Some(octets)) => format!("; {address} says that no more than {octets} do"),
-        (Some(address), None) => format!("; {address} says so"),
-        (None, _) => "; nobody says so".to_owned(),
+        (Some(SENDER), Some(octets)) => format!("; the sender's own link has an MTU of {octets}"),
+        (Some(address), Some(octets)) => format!("; {address} reports an MTU of {octets}"),
+        (Some(address), None) => format!("; reported by {address}"),
+        (None, _) => "; no router reports it".to_owned(),
     };
-    let hint = mtu.hint.map_or_else(String::new, |hint| format!(" ({hint}?)"));
+    let hint = mtu.hint.map_or_else(String::new, |hint| format!(" (typical of {hint})"));
     Some(match mtu.passed_octets {
-        Some(passed) => format!("{passed} octets pass whole, {failed} do not{by}{hint}"),
-        None => format!("{failed} octets do not pass whole{by}; what does was not found"),
+        Some(passed) => format!("packets of {passed} bytes pass, {failed} do not{by}{hint}"),
+        None => format!("packets of {failed} bytes do not pass{by}; path MTU not found"),
     })
 }

@@ -1,4 +1,4 @@
-//! Scores in the printed summary: what a person would feel, and the figures that say so.
+//! Scores in the printed summary.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::score::Scores;
@@ -15,17 +15,17 @@ use crate::table::{Table, Told};
 pub(crate) fn lead(run: &Analysis) -> Vec<String> {
     let scores = &run.scores;
     if let Some(withheld) = &scores.withheld {
-        return vec![format!("RRUL score: not given, {withheld} (rrul show --score-anyway gives it).")];
+        return vec![format!("RRUL score: none, {withheld}. To score anyway: rrul show --score-anyway.")];
     }
     let mut lines = Vec::new();
     match (&scores.web, &scores.composite) {
         (Some(web), _) => lines.push(headline(web)),
         (None, Some(_)) if scores.web_missing.is_empty() => {
-            lines.push("RRUL score: not measured, as no page was loaded idle and under load.".to_owned());
+            lines.push("RRUL score: none, no page loaded both idle and under load.".to_owned());
         }
         (None, Some(_)) => {
             let at_most = scores.web_at_most.map_or_else(String::new, |highest| format!(", at most {highest} of 100"));
-            lines.push(format!("RRUL score: not measured{at_most}. {}.", scores.web_missing.join("; ")));
+            lines.push(format!("RRUL score: none{at_most}. {}.", scores.web_missing.join("; ")));
         }
         (None, None) => {}
     }
@@ -46,12 +46,12 @@ fn headline(web: &WebScore) -> String {
             let [idle, loaded] = [page.unloaded_mean_ns, page.loaded_mean_ns].map(seconds);
             format!(": a page takes {idle} idle and {loaded} under load")
         }
-        pages => format!(": how much of their speed pages keep under load, mean of {}", pages.len()),
+        pages => format!(" (mean of {} pages): 100 is as fast as idle", pages.len()),
     };
     let failures = match web.failures {
         0 => String::new(),
-        1 => "; 1 load never ended well".to_owned(),
-        failures => format!("; {failures} loads never ended well"),
+        1 => "; 1 page load failed".to_owned(),
+        failures => format!("; {failures} page loads failed"),
     };
     format!("RRUL score {} of 100{interval}{times}{failures}.", web.score)
 }

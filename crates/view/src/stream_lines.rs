@@ -1,4 +1,4 @@
-//! What the summary says of streams: how they share, what new connections meet, how long octets take within a stream.
+//! Streams in the summary: how they share, connection setup, and in-stream delay.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::connections::{ConnectionPhases, ConnectionStatistics};
@@ -18,7 +18,7 @@ use crate::words::{self, added};
 /// From this part of the busy time on a window or buffer that limited is worth a line.
 const LIMITED: f64 = 0.1;
 
-/// How the streams of the load share each direction, and what else is to be known of them.
+/// How the streams of the load share each direction, with remarks.
 pub(crate) fn sharing(run: &Analysis) -> Told {
     let mut table = Table::default();
     table.row(["", "mean", "P5", "shares"]);
@@ -52,7 +52,7 @@ fn jain_row(table: &mut Table, name: &str, jain: Option<JainStatistics>, shares:
     }
 }
 
-/// What is out of the ordinary.
+/// Starvation, global synchronization and limits by the hosts.
 fn remarks(run: &Analysis, direction: Direction) -> Vec<String> {
     let word = direction_word(direction);
     let mut lines = Vec::new();
@@ -62,7 +62,7 @@ fn remarks(run: &Analysis, direction: Direction) -> Vec<String> {
     let synchronization = run.global_synchronization.of(direction);
     if synchronization.synchronized == Synchronized::Yes {
         lines.push(format!(
-            "{word}: streams lose and back off together ({} times), so that the line runs dry: global synchronisation",
+            "{word}: global synchronization, streams back off together ({} times) and the link runs idle",
             synchronization.dips
         ));
     }
@@ -86,14 +86,14 @@ fn starved(sharing: &DirectionSharing) -> Option<String> {
     (!starved.is_empty()).then(|| starved.join(", "))
 }
 
-/// What new connections met.
+/// Setup of new connections.
 pub(crate) fn connections(run: &Analysis) -> Told {
     let connections = &run.connections;
     if connections.flows.is_empty() {
         return Told::default();
     }
     let mut table = Table::default();
-    table.row(["", "idle P50", "loaded P50", "loaded P95", "over 1 s", "SYN again", "failed"]);
+    table.row(["", "idle P50", "loaded P50", "loaded P95", "over 1 s", "SYN retransmitted", "failed"]);
     table.named_row("all", connection_cells(&connections.pooled));
     if connections.classes.len() > 1 {
         for entry in &connections.classes {
@@ -123,7 +123,7 @@ fn connection_cells(phases: &ConnectionPhases) -> [String; 6] {
     ]
 }
 
-/// How long octets took from write to read.
+/// In-stream delay: from write to read.
 pub(crate) fn stream_delay(run: &Analysis) -> Told {
     let mut table = Table::default();
     table.row(["", "idle P50", "loaded P50", "loaded P95", "added, P50", "added, P95"]);

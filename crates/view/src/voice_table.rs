@@ -17,7 +17,7 @@ pub(crate) fn told(voip: &Voip) -> Told {
         return Told::default();
     }
     let mut table = Table::default();
-    table.row(["", "score idle", "loaded", "lost", "over 30 ms late", "delay added, P50"]);
+    table.row(["", "MOS idle", "MOS loaded", "lost", "late over 30 ms", "added delay P50"]);
     for class in told {
         let VoipClass { idle, load, .. } = class;
         let share = |of: fn(&VoipQuality) -> u64| {

@@ -76,7 +76,7 @@ pub(crate) fn family_name(family: AddressFamily) -> &'static str {
     }
 }
 
-/// What speaks against the numbers, the heaviest first, one line each; empty for a whole and valid run.
+/// The validity issues of a run, the heaviest first, one line each; empty for a valid run.
 pub(crate) fn warnings(run: &Analysis) -> Vec<String> {
     warning_words(&run.validity.reasons)
 }
@@ -103,7 +103,7 @@ pub(crate) fn counted_doubts(
     (!told.is_empty()).then(|| format!("{}; see summary", told.join("; ")))
 }
 
-/// Those of these reasons that speak against the numbers, one line each.
+/// Those of these reasons that change the verdict, one line each.
 pub(crate) fn warning_words(reasons: &[Reason]) -> Vec<String> {
     let reasons = reasons.iter().filter_map(|reason| {
         let word = match reason.severity {
@@ -180,12 +180,12 @@ pub(crate) fn counted(count: usize, one: &str) -> String {
     format!("{count} {one}{plural}")
 }
 
-/// How well figures under load stand for the loaded line.
+/// How well figures under load represent the loaded line.
 pub(crate) fn confidence(confidence: Confidence) -> &'static str {
     match confidence {
-        Confidence::High => "Confidence: high. The line was full, and its rate and delay stayed what they were.",
-        Confidence::Medium => "Confidence: medium. The line was full, but is not known to have stayed what it was.",
-        Confidence::Low => "Confidence: low. The line is not known to have been full.",
+        Confidence::High => "Confidence: high. The line was saturated; rate and delay were stationary.",
+        Confidence::Medium => "Confidence: medium. The line was saturated, but not known to be stationary.",
+        Confidence::Low => "Confidence: low. The line is not known to have been saturated.",
     }
 }
 

@@ -41,27 +41,33 @@ fn troubled() -> Analysis {
             reason(
                 "packets_skipped",
                 Severity::Info,
-                "the client stalled, so 30 of 4030 test packets of udp_probe/EF/ipv4 were not sent (0.7 %); stop other \
-             programs on this host, or allow rrul real-time scheduling",
+                "The client stalled: 30 of 4030 test packets of udp_probe/EF/ipv4 were not sent (0.7 %, limit 1 %). Stop other \
+                 programs on the client, or allow rrul real-time scheduling.",
             ),
             reason(
                 "partial",
                 Severity::Doubt,
-                "the recording is not complete: stopped by the user at 31.200 s; the numbers cover what there is of it",
+                "The recording is incomplete: stopped by the user at 31.200 s. Figures cover the recorded part only: rerun the \
+                 test to its end.",
             ),
-            reason("flow_failed", Severity::Doubt, "bulk_tcp/EF/up/ipv4 failed: connection refused"),
-            reason("family_absent", Severity::Info, "ipv6 was not tested: the server has no IPv6 address"),
+            reason(
+                "flow_failed",
+                Severity::Doubt,
+                "bulk_tcp/EF/up/ipv4 failed: connection refused. Its figures are incomplete: fix the cause and rerun.",
+            ),
+            reason("family_absent", Severity::Info, "IPv6 was not tested: the server has no IPv6 address."),
             reason(
                 "server_far",
                 Severity::Doubt,
-                "the server is 120 ms away over ipv4, farther than 80.0 ms: streams take long to fill the line, and delay \
-             of the distance hides that of queues; use a nearer server",
+                "The server is 120 ms away over IPv4 (limit 80.0 ms). Path delay hides queueing delay and slows saturation: \
+                 use a nearer server.",
             ),
         ],
         run.validity.confidence,
     );
     let clocks = run.one_way_delay.clocks.as_mut().expect("clocks");
-    clocks.skew_uncertain = Some("no idle stretch after the load tells drift from queues".to_owned());
+    clocks.skew_uncertain =
+        Some("clock drift of up to 9.0 ms cannot be ruled out (no idle phase after the load)".to_owned());
     let change = SegmentChange { what: "server_clock", direction: None, family: None, by_ns: 100_000_000 };
     let segment =
         ClockSegment { from_ns: Some(12_345_678_900), changes: vec![change], offset_ns: 0, bound_ns: 9_000_000 };
@@ -110,7 +116,7 @@ fn a_comparison_begins_with_the_doubts_of_its_runs_and_colours_only_verdicts() {
     let whole = managed();
     let comparison = compared(&[("bad.rrul", &troubled), ("good.rrul", &whole)]);
     let plain = text_comparison(&comparison, Style::Plain);
-    assert!(plain.starts_with("bad.rrul: Doubtful: the recording is not complete: "), "{plain}");
+    assert!(plain.starts_with("bad.rrul: Doubtful: The recording is incomplete: "), "{plain}");
     assert!(!plain.contains('\u{1b}'));
     let ansi = text_comparison(&comparison, Style::Ansi);
     assert!(ansi.contains("\u{1b}[32mbetter"), "{ansi}");

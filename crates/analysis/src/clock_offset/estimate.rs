@@ -41,18 +41,19 @@ pub(super) fn estimate(recording: &Recording, tracks: &Tracks, carried: ByDirect
         .collect();
     let mut doubts = Vec::new();
     if parts.is_empty() {
-        doubts.push("too few packets crossed the idle line".to_owned());
+        doubts.push("too few packets in the idle phases".to_owned());
         parts.push(Part::of_all(tracks));
     }
     let evidence = load.map(|load| Evidence::gather(recording, carried, load, tracks.reference));
     let undrained = load.and_then(|load| {
         let behind = parts.iter().position(|part| part.span().from >= load.to).unwrap_or(parts.len());
         if !parts[..behind].iter().any(|part| part.span().to <= load.from) {
-            doubts.push("no idle stretch before the load tells drift from queues".to_owned());
+            doubts
+                .push("clock drift cannot be separated from queueing without an idle phase before the load".to_owned());
             return None;
         }
         if behind == parts.len() {
-            return Some(("no idle stretch after the load", Vec::new()));
+            return Some(("no idle phase after the load", Vec::new()));
         }
         let evidence = evidence.as_ref()?;
         stands(tracks, &parts[..behind], &parts[behind..], evidence)
@@ -76,20 +77,18 @@ pub(super) fn estimate(recording: &Recording, tracks: &Tracks, carried: ByDirect
         reach = load.to.since(base.middle()).0 as f64;
         if drift.is_none() {
             doubts.push(
-                "delays under load lie below those of the idle line; a clock or a route changed unseen".to_owned(),
+                "delays under load are below those of the idle line, a clock or route changed undetected".to_owned(),
             );
         }
         if tracks.wall_clocks.iter().any(|steps| steps.count() > 0) {
-            doubts.push(
-                "a wall clock stepped, and no drained idle stretch shows whether its host's clock did".to_owned(),
-            );
+            doubts.push("a wall clock stepped, and the queues had not drained at the end".to_owned());
         }
     }
     let slope = drift.map_or(0.0, |drift| drift.slope.clamp(-FASTEST_DRIFT, FASTEST_DRIFT));
     match drift {
-        None => doubts.push("too few packets crossed the idle line".to_owned()),
+        None => doubts.push("too few packets in the idle phases".to_owned()),
         Some(_) if slope.abs() >= FASTEST_DRIFT => {
-            doubts.push("the clocks seem to drift apart faster than clocks do".to_owned());
+            doubts.push("apparent clock drift is implausible (over 1000 ppm)".to_owned());
         }
         Some(_) => {}
     }
@@ -110,7 +109,8 @@ pub(super) fn estimate(recording: &Recording, tracks: &Tracks, carried: ByDirect
     };
     let tolerance = FASTER_THAN_IDLE + undrained.as_ref().and(offset.drift_error).unwrap_or(0.0);
     if doubts.is_empty() && is_contradicted(&offset, tracks, tolerance) {
-        doubts.push("delays under load lie below those of the idle line; a clock or a route changed unseen".to_owned());
+        doubts
+            .push("delays under load are below those of the idle line, a clock or route changed undetected".to_owned());
     }
     if let (true, Some(error)) = (!doubts.is_empty() || offset.is_drift_uncertain(), error) {
         // What drift may add by the end.
@@ -118,7 +118,7 @@ pub(super) fn estimate(recording: &Recording, tracks: &Tracks, carried: ByDirect
     }
     offset.uncertain = doubts.into_iter().next();
     if offset.uncertain.is_none() {
-        let cause = undrained.map_or("the idle line is too unsteady to tell how the clocks drift", |(cause, _)| cause);
+        let cause = undrained.map_or("the idle line is too unsteady to estimate clock drift", |(cause, _)| cause);
         offset.unknown = unknown(&offset, tracks, phases, cause);
         if let ByDirection { up: Some(up), down: Some(_) } = &offset.unknown {
             offset.uncertain = Some(up.clone());
@@ -168,7 +168,7 @@ fn unknown(offset: &ClockOffset, tracks: &Tracks, phases: &[PhaseWindow], cause:
         waits.sort_unstable_by(f64::total_cmp);
         let median = percentile(&waits, 0, 500).unwrap_or(0.0);
         (error > SMALL * median)
-            .then(|| format!("{cause}, and until then the clocks may have drifted apart by {}", nanoseconds(error)))
+            .then(|| format!("clock drift of up to {} cannot be ruled out ({cause})", nanoseconds(error)))
     })
 }
 

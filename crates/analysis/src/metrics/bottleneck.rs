@@ -1,5 +1,4 @@
-//! Where the queue is that grows under load: in a host, between two hops, or where it cannot be told (spec: identify the
-//! bottleneck source).
+//! Where the queue that grows under load is: in a host, between two hops, or unknown (spec: identify the bottleneck source).
 
 use rrul_model::flow::Direction;
 use rrul_model::units::Delay;
@@ -15,13 +14,13 @@ const WORTH_NAMING: Delay = Delay(5_000_000);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BottleneckPlace {
-    /// No queue to speak of.
+    /// No queue longer than 5 ms.
     None,
     /// In the sender.
     Host,
     /// On the path, between two hops.
     Path,
-    /// It cannot be told where.
+    /// The location is unknown.
     Unknown,
 }
 
@@ -89,19 +88,19 @@ impl Evidence<'_> {
         }
         let queue = match &self.queue {
             Err(reason) => {
-                verdict.words = format!("{which} queue: cannot tell where, because {reason}");
+                verdict.words = format!("{which} queue: location unknown, {reason}");
                 return verdict;
             }
             Ok(queue) if *queue < WORTH_NAMING => {
                 verdict.place = BottleneckPlace::None;
-                verdict.words = format!("no {which} queue to speak of: {}", milliseconds(*queue));
+                verdict.words = format!("no {which} queue worth locating: {}", milliseconds(*queue));
                 return verdict;
             }
             Ok(queue) => *queue,
         };
         match self.locate() {
             Err(reason) => {
-                verdict.words = format!("{which} queue, {}: cannot tell where, because {reason}", milliseconds(queue));
+                verdict.words = format!("{which} queue, {}: location unknown, {reason}", milliseconds(queue));
             }
             Ok((after, before)) => {
                 verdict.place = BottleneckPlace::Path;
@@ -116,12 +115,12 @@ impl Evidence<'_> {
     fn locate(&self) -> Result<(u8, u8), String> {
         let far_end = self.sides.iter().find(|(hop, _)| *hop == self.last).map(|(_, side)| *side);
         match far_end {
-            None => return Err(format!("{} has not answered the trace", self.receiver())),
+            None => return Err(format!("{} did not answer the trace", self.receiver())),
             Some(Side::Before) => {
-                return Err("the packets of the trace did not wait in it: the queue treats flows apart".to_owned());
+                return Err("trace packets did not wait in it (a queue per flow)".to_owned());
             }
             Some(Side::Unclear) => {
-                return Err(format!("what {} answers does not follow the queue closely enough", self.receiver()));
+                return Err(format!("replies of {} do not follow the queue closely enough", self.receiver()));
             }
             Some(Side::Behind) => {}
         }
@@ -129,10 +128,9 @@ impl Evidence<'_> {
         if after == 0 && before == self.last && self.last > 1 {
             let answering = self.hops.iter().filter(|hop| !hop.far_end && hop.phases.load.answered > 0).count();
             return Err(if answering == 0 {
-                "no router on the way answers".to_owned()
+                "no router on the path answers".to_owned()
             } else {
-                "what the routers on the way answer does not follow the queue, or follows both directions' alike"
-                    .to_owned()
+                "replies of the routers follow neither direction's queue, or both alike".to_owned()
             });
         }
         Ok((after, before))
@@ -146,11 +144,11 @@ impl Evidence<'_> {
         let why = match (silent, of_one) {
             (true, true) => "does not answer",
             (true, false) => "do not answer",
-            (false, true) => "answers, which does not tell more",
-            (false, false) => "do not tell more",
+            (false, true) => "has inconclusive replies",
+            (false, false) => "have inconclusive replies",
         };
         match unclear[..] {
-            [] if self.last == 1 => format!("{place}, which are neighbours"),
+            [] if self.last == 1 => format!("{place}, directly connected"),
             [] if before == self.last && after > 0 => format!("{place}: in the {} network", self.far_side()),
             [] => place,
             [one] => format!("{place} (hop {one} {why})"),

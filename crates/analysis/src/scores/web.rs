@@ -159,14 +159,14 @@ impl<'a> Scored<'a> {
     /// Of a page, or why nothing of it can be scored.
     fn of(page: &'a PageLoads) -> Result<Self, String> {
         let begun = |statistics: &'a Option<LoadStatistics>| statistics.as_ref().filter(|loads| loads.n > 0);
-        let idle = begun(&page.unloaded).ok_or("no load of it on the idle line")?;
-        let busy = begun(&page.loaded).ok_or("no load of it under load")?;
+        let idle = begun(&page.unloaded).ok_or("no page load on the idle line")?;
+        let busy = begun(&page.loaded).ok_or("no page load under load")?;
         let quiet = idle.baseline().ok_or_else(|| match idle.failed + idle.capped {
-            0 => "no load of it on the idle line came to its end".to_owned(),
-            failed => format!("{failed} of {} loads on the idle line failed or were given up", failed + idle.complete),
+            0 => "no page load on the idle line was complete".to_owned(),
+            failed => format!("{failed} of {} loads on the idle line failed or timed out", failed + idle.complete),
         })?;
         if busy.counted.is_empty() && page.slowdown_at_least.is_none() {
-            return Err("its loads under load were cut off before the idle mean had passed".to_owned());
+            return Err("page loads under load were cut off before the idle mean had passed".to_owned());
         }
         Ok(Self { page, quiet, idle, busy })
     }

@@ -1,14 +1,14 @@
-//! The acknowledgements of the load came back: a direction whose way back is full or thins them may be slower for it.
+//! The ACKs of the load arrived: a direction whose return path is saturated or thins them may be slower for it.
 
 use rrul_model::flow::Direction;
 
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, way};
+use crate::validity_rule::{Evidence, ValidityRule, direction_name, direction_word, share_and_limit};
 
-/// Part of a direction's acknowledgements of which no more is said when it is missing.
+/// Share of a direction's ACKs that may be missing.
 const FEW: f64 = 0.10;
 
-/// Fewer acknowledgements than this say nothing.
+/// Fewer ACKs than this are not judged.
 const LEAST: u64 = 100;
 
 /// The rule.
@@ -17,7 +17,7 @@ pub(crate) const RULE: ValidityRule = ValidityRule { words: &[ACKS_MISSING], jud
 const ACKS_MISSING: ReasonWord = ReasonWord {
     code: "acks_missing",
     severities: &[Severity::Info],
-    when: "over 10 % of the acknowledgements of a direction's load did not arrive: lost on the way back, or thinned by a device",
+    when: "over 10 % of the ACKs of a direction's load did not arrive: lost on the return path, or thinned by a device",
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
@@ -26,10 +26,11 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
         let acknowledgements = load.of(direction).all.acknowledgements.filter(|all| all.sent >= LEAST)?;
         let missing = acknowledgements.thinning.filter(|missing| *missing > FEW)?;
         let text = format!(
-            "of the acknowledgements of the {}, {:.0} % did not arrive: they were lost on the way back, or a device there \
-             leaves out what later ones make superfluous; load this direction alone to see whether that holds its rate down",
-            way(direction),
-            missing * 100.0
+            "{} misses ACKs ({}): they were lost on the {} path, or a device thins them. Load this direction alone to \
+             see whether that limits its rate.",
+            direction_word(direction),
+            share_and_limit(missing, FEW),
+            direction_name(direction.opposite())
         );
         Some(ACKS_MISSING.reason(Severity::Info, text))
     };

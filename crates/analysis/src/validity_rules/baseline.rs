@@ -1,4 +1,4 @@
-//! The idle baseline is of an idle line.
+//! The line was idle in the idle phase.
 
 use rrul_model::flow::Direction;
 use rrul_model::observation::{InterfaceCount, ObservationPoint};
@@ -14,7 +14,7 @@ use crate::validity_rule::{Evidence, ValidityRule};
 const SPREAD: Delay = Delay(10_000_000);
 /// Part of a direction's loaded rate that others may take while it is idle.
 const OTHERS: f64 = 0.01;
-/// Less than this is not told from what stands in no account: address resolution, names, keepalives.
+/// Other traffic below this may be address resolution, DNS or keepalives.
 const LEAST_OTHERS: f64 = 100_000.0;
 
 /// The rule.
@@ -24,7 +24,7 @@ const BASELINE_BUSY: ReasonWord = ReasonWord {
     code: "baseline_busy",
     severities: &[Severity::Doubt],
     when: "the line was not idle in the idle phase: the round-trip delay of its probes spread over more than 10 ms (95th percentile \
-        less 5th, median over the flows), or the client's interfaces carried over 1 % of the loaded rate (and 100 kbit/s) beside the test's own packets",
+        less 5th, median over the flows), or the client's interfaces carried over 1 % of the loaded rate (and 100 kbit/s) of other traffic",
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
@@ -36,15 +36,15 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
     let why = others.or_else(|| spread(evidence));
     let reason = |why| {
         let text = format!(
-            "{why}, so the line was not idle before the load, or is never calm, and what the load adds looks too small; stop \
-             other uses of the line or of the wireless channel, or test over a cable"
+            "The line was not idle before the load: {why}. Added latency may read too low: stop other uses of the line, or \
+             test over a cable instead of Wi-Fi."
         );
         BASELINE_BUSY.reason(Severity::Doubt, text)
     };
     why.map(reason).into_iter().collect()
 }
 
-/// Traffic of others.
+/// Traffic of others in the idle phase.
 fn others(evidence: &Evidence<'_>, direction: Direction) -> Option<String> {
     let Evidence { recording, analysis, .. } = *evidence;
     let idle = recording.phase(Phase::Idle)?;
@@ -84,16 +84,18 @@ fn others(evidence: &Evidence<'_>, direction: Direction) -> Option<String> {
     let own = own as f64 * 8.0 / idle.length().as_secs_f64();
     let line = analysis.link_octets.load.as_ref()?.of(direction).all.carried_bps as f64;
     let beside = passed - own;
-    (line > 0.0 && beside > (line * OTHERS).max(LEAST_OTHERS)).then(|| {
-        let way = match direction {
+    let limit = (line * OTHERS).max(LEAST_OTHERS);
+    (line > 0.0 && beside > limit).then(|| {
+        let moved = match direction {
             Direction::Down => "received",
             Direction::Up => "sent",
         };
-        format!("the client {way} {} beside this test in the idle phase", BitRate(beside as u64))
+        let [beside, limit] = [beside, limit].map(|rate| BitRate(rate as u64));
+        format!("the client {moved} {beside} of other traffic (limit {limit})")
     })
 }
 
-/// Delay that others make.
+/// Delay that others cause in the idle phase.
 fn spread(evidence: &Evidence<'_>) -> Option<String> {
     let idle = evidence.recording.phase(Phase::Idle)?;
     let flows = evidence.analysis.delay_flows.iter();
@@ -108,5 +110,5 @@ fn spread(evidence: &Evidence<'_>) -> Option<String> {
         flows.filter(|flow| flow.flow.flow_type == UDP_PROBE).filter_map(|flow| spread(&flow.series)).collect();
     spreads.sort_unstable();
     let usual = spreads.get(spreads.len() / 2).copied().filter(|usual| *usual > SPREAD)?;
-    Some(format!("the idle round-trip delay spread over {usual}"))
+    Some(format!("round-trip delay spread over {usual} (limit {SPREAD})"))
 }

@@ -1,4 +1,6 @@
-//! The browser had processors of its own while it loaded pages under the load.
+//! The browser had CPU cores of its own while it loaded pages under load.
+
+use rrul_model::units::Share;
 
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule};
@@ -6,14 +8,14 @@ use crate::validity_rule::{Evidence, ValidityRule};
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[BROWSER_CONTENDED], judge };
 
-/// Share of the seconds in which the browser loaded pages that may go by on a full processor.
+/// Share of the seconds with page loads in which the browser may compete for a saturated core.
 const SHARE: f64 = 0.10;
 
 const BROWSER_CONTENDED: ReasonWord = ReasonWord {
     code: "browser_contended",
     severities: &[Severity::Doubt],
-    when: "the browser and the load shared a full processor of the client in over 10 % of the seconds in which pages were loaded \
-        under the load",
+    when: "the browser and the load competed for a saturated CPU core of the client in over 10 % of the seconds with page loads \
+        under load",
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
@@ -21,11 +23,11 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
         return Vec::new();
     };
     let text = format!(
-        "the browser and the load shared a full processor of the client in {:.0} % of the {} seconds in which pages were loaded \
-         under the load, so those pages tell of the client as much as of the line; use a client with more processors, or \
-         believe web_page, which needs less",
+        "The browser and the load competed for a saturated CPU core in {:.0} % of {} s of page loads (limit {}). Page load \
+         times include the client's own delay: use a client with more cores, or the page loads of web_page.",
         browser.contended * 100.0,
-        browser.seconds
+        browser.seconds,
+        Share(SHARE)
     );
     vec![BROWSER_CONTENDED.reason(Severity::Doubt, text)]
 }

@@ -4,7 +4,7 @@ use rrul_model::flow::Direction;
 
 use crate::metrics::start_spread::sender;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, host, way};
+use crate::validity_rule::{Evidence, ValidityRule, direction_name, host};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[CACHED_TCP_METRICS], judge };
@@ -12,7 +12,7 @@ pub(crate) const RULE: ValidityRule = ValidityRule { words: &[CACHED_TCP_METRICS
 const CACHED_TCP_METRICS: ReasonWord = ReasonWord {
     code: "cached_tcp_metrics",
     severities: &[Severity::Info],
-    when: "streams of the load began with a slow-start threshold that the sender's kernel had cached of earlier connections",
+    when: "streams of the load began with a slow-start threshold that the sender's kernel had cached from earlier connections",
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
@@ -21,12 +21,11 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
         let cached = || streams.iter().filter_map(|stream| stream.initial_slow_start_threshold);
         let least = cached().min()?;
         let text = format!(
-            "{} of {} streams of the {} began with a slow-start threshold that the kernel of the {} had cached from earlier \
-             connections (least: {least} segments): they fill the queue later; run `ip tcp_metrics flush` there, or set \
-             net.ipv4.tcp_no_ssthresh_metrics_save=1",
+            "{} of {} {} streams began with a cached slow-start threshold ({least} segments at least) and fill the queue \
+             later. Run `ip tcp_metrics flush` on the {}, or set net.ipv4.tcp_no_ssthresh_metrics_save=1.",
             cached().count(),
             streams.len(),
-            way(direction),
+            direction_name(direction),
             host(sender(direction)),
         );
         Some(CACHED_TCP_METRICS.reason(Severity::Info, text))

@@ -4,7 +4,7 @@ use rrul_model::flow::AddressFamily;
 
 use crate::score::{FARTHEST_SERVER, nearest};
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule};
+use crate::validity_rule::{Evidence, ValidityRule, family_word};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[SERVER_FAR], judge };
@@ -23,8 +23,9 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
         .filter_map(|family| {
             let nearest = nearest(analysis, family).filter(|delay| *delay > FARTHEST_SERVER)?;
             let text = format!(
-                "the server is {nearest} away over {family}, farther than {FARTHEST_SERVER}: streams take long to \
-                 fill the line, and delay of the distance hides that of queues; use a nearer server"
+                "The server is {nearest} away over {} (limit {FARTHEST_SERVER}). Path delay hides queueing delay and slows \
+                 saturation: use a nearer server.",
+                family_word(family)
             );
             Some(SERVER_FAR.reason(Severity::Doubt, text))
         })

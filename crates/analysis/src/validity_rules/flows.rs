@@ -1,7 +1,7 @@
 //! Every flow ran, in every family.
 
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule};
+use crate::validity_rule::{Evidence, ValidityRule, family_word, sentence};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[FLOW_FAILED, FLOW_ABSENT, FAMILY_ABSENT], judge };
@@ -15,8 +15,8 @@ const FLOW_FAILED: ReasonWord = ReasonWord {
 const FLOW_ABSENT: ReasonWord = ReasonWord {
     code: "flow_absent",
     severities: &[Severity::Info],
-    when: "ICMP echo never began: the spec rules it out as a method, and many systems allow it to privileged users only; or \
-        the client's host has no resolver to be asked, in that family, or no browser",
+    when: "ICMP echo did not run: the spec rules it out as a method, and many systems allow it to privileged users only; or \
+        the client has no DNS resolver in that family, or no browser",
 };
 
 const FAMILY_ABSENT: ReasonWord = ReasonWord {
@@ -28,11 +28,11 @@ const FAMILY_ABSENT: ReasonWord = ReasonWord {
 /// Every flow ran, in every family.
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
     let analysis = evidence.analysis;
-    let failed = analysis
-        .failed_flows
-        .iter()
-        .map(|entry| FLOW_FAILED.reason(Severity::Doubt, format!("{} failed: {}", entry.flow.name, entry.reason)));
-    // Several flows that are absent for one reason are told once.
+    let failed = analysis.failed_flows.iter().map(|entry| {
+        let what = sentence(&format!("{} failed: {}", entry.flow.name, entry.reason));
+        FLOW_FAILED.reason(Severity::Doubt, format!("{what} Its figures are incomplete: fix the cause and rerun."))
+    });
+    // One reason for all flows that are absent for the same cause.
     let mut absent: Vec<(&str, Vec<&str>)> = Vec::new();
     for entry in &analysis.absent_flows {
         match absent.iter_mut().find(|(reason, _)| *reason == entry.reason) {
@@ -41,12 +41,12 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
         }
     }
     let absent = absent.into_iter().map(|(reason, names)| {
-        let are = if names.len() == 1 { "is" } else { "are" };
-        FLOW_ABSENT.reason(Severity::Info, format!("{} {are} absent: {reason}", names.join(", ")))
+        FLOW_ABSENT.reason(Severity::Info, sentence(&format!("{} did not run: {reason}", names.join(", "))))
     });
     // The spec asks for both families where both are available; which are is a property of the network.
     let families = analysis.absent_families.iter().map(|entry| {
-        FAMILY_ABSENT.reason(Severity::Info, format!("{} was not tested: {}", entry.family, entry.reason))
+        let what = format!("{} was not tested: {}", family_word(entry.family), entry.reason);
+        FAMILY_ABSENT.reason(Severity::Info, sentence(&what))
     });
     failed.chain(absent).chain(families).collect()
 }

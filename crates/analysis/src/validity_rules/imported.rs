@@ -1,9 +1,7 @@
-//! The recording is of rrul, or says what another program's lacks.
-
-use rrul_model::flow::Direction;
+//! Who measured, and what recordings of other programs do not contain.
 
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule};
+use crate::validity_rule::{Evidence, ValidityRule, direction_word, sentence};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[COUNTED_AT_SENDER, IMPORTED], judge };
@@ -11,34 +9,31 @@ pub(crate) const RULE: ValidityRule = ValidityRule { words: &[COUNTED_AT_SENDER,
 const COUNTED_AT_SENDER: ReasonWord = ReasonWord {
     code: "counted_at_sender",
     severities: &[Severity::Doubt],
-    when: "the recording is of another program that counted a direction's octets where they were sent: what waited in the sender's \
-        buffers is in the rates, which may be above what the line carries",
+    when: "another program measured, and counted a direction's bytes at the sender: rates include what waited in the sender's \
+        buffers, and may exceed what the line carries",
 };
 
 const IMPORTED: ReasonWord = ReasonWord {
     code: "imported",
     severities: &[Severity::Info],
-    when: "the recording is of another program: says what it does not hold, or what less is known of",
+    when: "another program measured: names what its recording does not contain, or contains in less detail",
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
     let Some(imported) = &evidence.recording.header.imported else { return Vec::new() };
     let tool = &imported.tool;
     let counted = imported.counted_at_sender.iter().map(|direction| {
-        let rates = match direction {
-            Direction::Up => "upload rates",
-            Direction::Down => "download rates",
-        };
         let text = format!(
-            "{rates} of {tool} are the sender's count, socket buffers included: they may be above what the line carries, most \
-             at the beginning; over the whole load they are off by no more than the buffers hold"
+            "{} rates of {tool} are counted at the sender, socket buffers included, and may exceed the line's rate. The \
+             excess is largest at the start: use the mean over the whole load.",
+            direction_word(*direction)
         );
         COUNTED_AT_SENDER.reason(Severity::Doubt, text)
     });
     let about = format!(
-        "measured by {tool}: markings on arrival, octets on the link, lateness and processors were not recorded, and TCP \
-         counters no more than the chart of TCP shows"
+        "Measured by {tool}, which records no markings on arrival, bytes on the link, send lateness or CPU load. TCP \
+         counters are those of the TCP chart only."
     );
-    let notes = imported.notes.iter().map(|note| format!("{tool}: {note}"));
+    let notes = imported.notes.iter().map(|note| sentence(&format!("{tool}: {note}")));
     counted.chain(std::iter::once(about).chain(notes).map(|text| IMPORTED.reason(Severity::Info, text))).collect()
 }

@@ -1,11 +1,11 @@
-//! Every direction that was to be loaded was.
+//! Every direction that the plan loads was loaded.
 
 use rrul_model::flow::Direction;
 
 use crate::metrics::goodput;
 use crate::metrics::start_spread::receiver;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, host, way};
+use crate::validity_rule::{Evidence, ValidityRule, direction_word, host};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[NO_LOAD], judge };
@@ -13,10 +13,9 @@ pub(crate) const RULE: ValidityRule = ValidityRule { words: &[NO_LOAD], judge };
 const NO_LOAD: ReasonWord = ReasonWord {
     code: "no_load",
     severities: &[Severity::Invalid],
-    when: "a direction that the plan loads received no octet in the load phase",
+    when: "a direction that the plan loads received no byte in phase load",
 };
 
-/// Every direction that was to be loaded was.
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
     let Evidence { recording, analysis, .. } = *evidence;
     let unloaded = Direction::ALL.into_iter().filter(|direction| {
@@ -25,13 +24,17 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
     });
     unloaded
         .map(|direction| {
-            let (way, host) = (way(direction), host(receiver(direction)));
-            let why = if goodput::was_counted(recording, direction) {
-                format!("the {host} received nothing while the load was to run; look for flows that failed")
+            let (word, host) = (direction_word(direction), host(receiver(direction)));
+            let text = if goodput::was_counted(recording, direction) {
+                format!(
+                    "{word} carried no load: the {host} received 0 bytes in phase load. Check for flows that failed."
+                )
             } else {
-                format!("the recording holds no count of octets from the {host}; run the test to its end")
+                format!(
+                    "{word} has no load: the recording contains no byte counts of the {host}. Run the test to its end."
+                )
             };
-            NO_LOAD.reason(Severity::Invalid, format!("no {way}: {why}"))
+            NO_LOAD.reason(Severity::Invalid, text)
         })
         .collect()
 }

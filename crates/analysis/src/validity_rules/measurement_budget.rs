@@ -1,11 +1,11 @@
-//! Whether the plan was changed to keep the measurement small beside the load, and whether that was enough.
+//! Whether the plan was changed to limit the measurement overhead, and whether that was enough.
 
 use rrul_model::flow::Direction;
 use rrul_model::measurement_budget::BudgetChange;
 use rrul_model::units::{BitRate, Share};
 
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, way};
+use crate::validity_rule::{Evidence, ValidityRule, direction_name};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[MEASUREMENT_FITTED, MEASUREMENT_TOO_LARGE], judge };
@@ -13,13 +13,13 @@ pub(crate) const RULE: ValidityRule = ValidityRule { words: &[MEASUREMENT_FITTED
 const MEASUREMENT_FITTED: ReasonWord = ReasonWord {
     code: "measurement_fitted",
     severities: &[Severity::Info],
-    when: "the plan was changed so that everything but the load stays within the measurement budget",
+    when: "the plan was changed to keep the measurement overhead within its budget",
 };
 
 const MEASUREMENT_TOO_LARGE: ReasonWord = ReasonWord {
     code: "measurement_too_large",
     severities: &[Severity::Info],
-    when: "everything but the load took more than the measurement budget under load",
+    when: "the measurement overhead exceeded its budget under load",
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
@@ -31,11 +31,12 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
             .filter_map(|direction| {
                 let of = overhead.of(direction);
                 let (ceiling, line) = (Share(of.ceiling?), BitRate(of.line_bps?));
-                Some(format!("{ceiling} of a {} of {line}", way(direction)))
+                Some(format!("{ceiling} of {line} {}", direction_name(direction)))
             })
             .collect();
         let changes: Vec<String> = overhead.changes.iter().map(change).collect();
-        let text = format!("Measurement kept within {}: {}.", limits.join(", "), changes.join(", "));
+        let text =
+            format!("Measurement overhead limited to {}. Changed: {}.", limits.join(" and "), changes.join(", "));
         reasons.push(MEASUREMENT_FITTED.reason(Severity::Info, text));
     }
     for direction in Direction::ALL {
@@ -44,10 +45,10 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
             continue;
         };
         let text = format!(
-            "Measurement took {:.1} % of the {} under load, more than the {} allowed: the line is slower than the survey found, \
-             or the load did not fill it.",
+            "Measurement overhead took {:.1} % of the {} under load (limit {}). The line is slower than the survey found, or \
+             not saturated: rerun when the line is otherwise idle.",
             100.0 * share,
-            way(direction),
+            direction_name(direction),
             Share(ceiling),
         );
         reasons.push(MEASUREMENT_TOO_LARGE.reason(Severity::Info, text));

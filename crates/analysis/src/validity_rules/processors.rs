@@ -1,13 +1,14 @@
-//! Neither host was short of processor time (RRUL spec, Test Requirements).
+//! Neither host was short of CPU time (RRUL spec, Test Requirements).
 
 use rrul_model::observation::ObservationPoint;
+use rrul_model::units::Share;
 
 use crate::analysis::ProcessorLoad;
 use crate::metrics::processor_load::{SATURATED, STOLEN};
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule, host, weight};
 
-/// Share of the load phase's seconds with too little processor time that makes a recording invalid.
+/// Share of the load phase's seconds with too little CPU time that makes a recording invalid.
 const INVALID: f64 = 0.10;
 
 /// The rule.
@@ -16,44 +17,48 @@ pub(crate) const RULE: ValidityRule = ValidityRule { words: &[SATURATED_CORE, ST
 const SATURATED_CORE: ReasonWord = ReasonWord {
     code: "processor_saturated",
     severities: &[Severity::Invalid, Severity::Doubt],
-    when: "a core that the test needed was over 95 % busy in over 10 % (doubt: 5 %) of the load's seconds",
+    when: "a CPU core that the test needs was over 95 % busy in over 10 % (doubt: 5 %) of the load's seconds",
 };
 
 const STOLEN_TIME: ReasonWord = ReasonWord {
     code: "processor_stolen",
     severities: &[Severity::Invalid, Severity::Doubt],
-    when: "the hypervisor took over 5 % of some core in over 10 % (doubt: 5 %) of the load's seconds",
+    when: "the hypervisor took over 5 % of a CPU core in over 10 % (doubt: 5 %) of the load's seconds",
 };
 
 const UNKNOWN: ReasonWord =
-    ReasonWord { code: "processor_unknown", severities: &[Severity::Info], when: "a host recorded no processor load" };
+    ReasonWord { code: "processor_unknown", severities: &[Severity::Info], when: "a host recorded no CPU load" };
 
-/// Neither host was short of processor time (RRUL spec, Test Requirements).
+/// Neither host was short of CPU time (RRUL spec, Test Requirements).
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for point in [ObservationPoint::Client, ObservationPoint::Server] {
         let host = host(point);
         let Some(load) = evidence.analysis.processor.iter().find(|load| load.point == point) else {
-            let text = format!("the processor load of the {host} is not known, so it is not known to have kept up");
+            let text = format!(
+                "CPU load of the {host} was not recorded. It may not have kept up: check it with another tool, such as top."
+            );
             reasons.push(UNKNOWN.reason(Severity::Info, text));
             continue;
         };
         let ProcessorLoad { saturated, stolen, .. } = *load;
         reasons.extend(weight(saturated, INVALID).map(|severity| {
             let text = format!(
-                "a processor core of the {host} that the test needed was over {:.0} % busy in {:.0} % of the load's \
-                 seconds; stop other programs there, or use a faster host",
-                SATURATED * 100.0,
-                saturated * 100.0
+                "A CPU core of the {host} that the test needs was over {} busy in {:.0} % of the load (limit {}). Stop other \
+                 programs on the {host}, or use a faster one.",
+                Share(SATURATED),
+                saturated * 100.0,
+                Share(INVALID / 2.0)
             );
             SATURATED_CORE.reason(severity, text)
         }));
         reasons.extend(weight(stolen, INVALID).map(|severity| {
             let text = format!(
-                "the hypervisor took over {:.0} % of a processor core of the {host} in {:.0} % of the load's seconds; \
-                 use a host with processors of its own",
-                STOLEN * 100.0,
-                stolen * 100.0
+                "The hypervisor took over {} of a CPU core of the {host} in {:.0} % of the load (limit {}). Use a host with \
+                 dedicated CPUs.",
+                Share(STOLEN),
+                stolen * 100.0,
+                Share(INVALID / 2.0)
             );
             STOLEN_TIME.reason(severity, text)
         }));

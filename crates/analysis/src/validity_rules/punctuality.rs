@@ -3,7 +3,7 @@
 use rrul_model::units::Delay;
 
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule};
+use crate::validity_rule::{Evidence, ValidityRule, share_and_limit};
 
 /// Send lateness that is worth a doubt: 99th percentile.
 const LATE_P99: Delay = Delay(2_000_000);
@@ -26,7 +26,7 @@ const SEND_LATE: ReasonWord = ReasonWord {
 const PACKETS_SKIPPED: ReasonWord = ReasonWord {
     code: "packets_skipped",
     severities: &[Severity::Doubt, Severity::Info],
-    when: "over 1 % of the packets due in a probe flow (sent and skipped) were skipped (info: any). What is missing is missing where the client was busiest",
+    when: "over 1 % of the packets due in a probe flow (sent and skipped) were skipped (info: any). The missing packets are those due when the client was busiest",
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
@@ -48,8 +48,8 @@ fn lateness(evidence: &Evidence<'_>) -> Option<Reason> {
         () => return None,
     };
     let text = format!(
-        "test packets left late: 1 in 100 by more than {p99}, 1 in 1000 by more than {p99_9}; stop other programs on \
-         this host, or allow rrul real-time scheduling"
+        "Test packets left late: P99 {p99} (limit {LATE_P99}), P99.9 {p99_9} (limit {LATE_P99_9}). Stop other programs on \
+         the client, or allow rrul real-time scheduling."
     );
     Some(SEND_LATE.reason(severity, text))
 }
@@ -60,12 +60,12 @@ fn skipped(evidence: &Evidence<'_>) -> Option<Reason> {
     let worst = flows.max_by(|a, b| a.skipped.share().total_cmp(&b.skipped.share()))?;
     let severity = if worst.skipped.share() > SKIPPED { Severity::Doubt } else { Severity::Info };
     let text = format!(
-        "the client stalled, so {} of {} test packets of {} were not sent ({:.1} %); stop other programs on this host, \
-         or allow rrul real-time scheduling",
+        "The client stalled: {} of {} test packets of {} were not sent ({}). Stop other programs on the client, or allow \
+         rrul real-time scheduling.",
         worst.skipped.packets,
         worst.skipped.due,
         worst.flow.name,
-        worst.skipped.share() * 100.0
+        share_and_limit(worst.skipped.share(), SKIPPED)
     );
     Some(PACKETS_SKIPPED.reason(severity, text))
 }

@@ -1,11 +1,11 @@
-//! The recording is whole.
+//! The recording is complete.
 
 use std::collections::BTreeSet;
 
 use rrul_model::observation::ObservationPoint;
 
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, host};
+use crate::validity_rule::{Evidence, ValidityRule, host, sentence};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[PARTIAL, FRAMES_MISSING, OBSERVATIONS_DROPPED], judge };
@@ -13,7 +13,7 @@ pub(crate) const RULE: ValidityRule = ValidityRule { words: &[PARTIAL, FRAMES_MI
 const PARTIAL: ReasonWord = ReasonWord {
     code: "partial",
     severities: &[Severity::Doubt],
-    when: "the run was interrupted, or the file breaks off",
+    when: "the run was interrupted, or the file is cut off",
 };
 
 const FRAMES_MISSING: ReasonWord = ReasonWord {
@@ -35,7 +35,8 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
 /// The recording is complete.
 fn partial(evidence: &Evidence<'_>) -> Option<Reason> {
     let why = evidence.analysis.partial.as_ref()?;
-    let text = format!("the recording is not complete: {why}; the numbers cover what there is of it");
+    let what = sentence(&format!("The recording is incomplete: {why}"));
+    let text = format!("{what} Figures cover the recorded part only: rerun the test to its end.");
     Some(PARTIAL.reason(Severity::Doubt, text))
 }
 
@@ -47,7 +48,7 @@ fn frames(evidence: &Evidence<'_>) -> Vec<Reason> {
         let host = host(point);
         let numbers: BTreeSet<u32> = recording.frames_of(point).map(|frame| frame.number).collect();
         let Some(last) = numbers.last() else {
-            let text = format!("nothing that the {host} observed is in the recording");
+            let text = format!("The recording contains nothing that the {host} observed. Run the test to its end.");
             reasons.push(FRAMES_MISSING.reason(Severity::Doubt, text));
             continue;
         };
@@ -55,15 +56,16 @@ fn frames(evidence: &Evidence<'_>) -> Vec<Reason> {
         let missing = expected - numbers.len() as u64;
         if missing > 0 {
             let text = format!(
-                "{missing} of {expected} frames of the {host} are missing; what happened in them counts as loss"
+                "{missing} of {expected} frames of the {host} are missing from the recording. Packets in them count as lost: \
+                 rerun the test."
             );
             reasons.push(FRAMES_MISSING.reason(Severity::Doubt, text));
         }
         let dropped = recording.frames_of(point).fold(0_u64, |sum, frame| sum.saturating_add(frame.dropped));
         if dropped > 0 {
             let text = format!(
-                "the {host} had to drop {dropped} observations because it could not keep up with recording; stop \
-                 other programs there"
+                "The {host} dropped {dropped} observations because recording could not keep up. Stop other programs on the \
+                 {host}."
             );
             reasons.push(OBSERVATIONS_DROPPED.reason(Severity::Doubt, text));
         }

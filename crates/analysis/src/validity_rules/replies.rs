@@ -2,14 +2,14 @@
 
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::observation::FlowEventKind;
+use rrul_model::recording::FORMER_FORMAT;
 
 use crate::analysis::FlowLabel;
 use crate::join::UDP_PROBE;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule};
+use crate::validity_rule::{Evidence, ValidityRule, family_word};
 
-/// How recordings of format 1, which have no event of their own for it, begin the reason of a flow whose greeting over UDP was
-/// not answered.
+/// How recordings of format 1, which have no event for it, begin the failure of a flow whose UDP greeting was not answered.
 const UNANSWERED_IN_FORMAT_1: &str = "no answer over UDP";
 
 /// The rule.
@@ -24,8 +24,8 @@ const NO_REPLIES: ReasonWord = ReasonWord {
 const UDP_BLOCKED: ReasonWord = ReasonWord {
     code: "udp_blocked",
     severities: &[Severity::Invalid, Severity::Doubt],
-    when: "no UDP probe was answered, nor a greeting before it, although other traffic got through (doubt: in one family, while \
-        those of the other were). Rates stand, what UDP measures is missing",
+    when: "no UDP probe was answered, nor a greeting before it, although other traffic got through (doubt: in one family only). \
+        Rates are valid, what UDP measures is missing",
 };
 
 /// Some test packet was answered.
@@ -39,24 +39,20 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
     let (silent, heard): (Vec<_>, Vec<_>) = families.partition(|(_, silent)| *silent);
     if !heard.is_empty() {
         let each = silent.into_iter();
-        return each.map(|(family, _)| blocked(Severity::Doubt, &format!("over {family}"))).collect();
+        return each.map(|(family, _)| blocked(Severity::Doubt, Some(family))).collect();
     }
     let loaded = Direction::ALL.into_iter().any(|direction| analysis.goodput(direction).octets.0 > 0);
     let answered = loss.sent > loss.lost;
     if !silent.is_empty() && (loaded || answered) {
-        return vec![blocked(Severity::Invalid, "at all")];
+        return vec![blocked(Severity::Invalid, None)];
     }
     if answered {
         return Vec::new();
     }
     let text = match loss.sent {
-        0 => "no test packet was sent and waited for, so no delay is known; look for flows that failed, or run the \
-              test to its end"
+        0 => "No test packet was sent, so no delay is known. Check for flows that failed, or run the test to its end."
             .to_owned(),
-        sent => format!(
-            "none of {sent} test packets was answered; check that firewalls let UDP pass between this host and the \
-             server's port, both ways"
-        ),
+        sent => format!("None of {sent} test packets was answered. {LET_UDP_THROUGH}"),
     };
     vec![NO_REPLIES.reason(Severity::Invalid, text)]
 }
@@ -68,18 +64,21 @@ fn is_silent(evidence: &Evidence<'_>, family: AddressFamily) -> Option<bool> {
     let flows: Vec<_> = evidence.analysis.delay_flows.iter().filter(|entry| ours(&entry.flow)).collect();
     let sent: u64 = flows.iter().map(|entry| entry.loss.sent).sum();
     let lost: u64 = flows.iter().map(|entry| entry.loss.lost).sum();
+    let is_former = evidence.recording.header.format == FORMER_FORMAT;
     let unanswered = evidence.recording.events().any(|(_, event)| {
-        let old = event.event == FlowEventKind::Failed && event.detail.starts_with(UNANSWERED_IN_FORMAT_1);
+        let old = is_former && event.event == FlowEventKind::Failed && event.detail.starts_with(UNANSWERED_IN_FORMAT_1);
         let flow = (event.event == FlowEventKind::Unanswered || old).then(|| evidence.recording.flow(event.flow));
         flow.flatten().is_some_and(|flow| flow.flow_type == UDP_PROBE && flow.family == family)
     });
     (sent > 0 || unanswered).then_some(sent == lost)
 }
 
-fn blocked(severity: Severity, how: &str) -> Reason {
-    let text = format!(
-        "UDP does not get through {how}: no test packet was answered, while other traffic got through; what UDP was to measure \
-         is missing. Check that firewalls let UDP pass between this host and the server's port, both ways"
-    );
+/// What to do about it.
+const LET_UDP_THROUGH: &str = "Let UDP to the server's port through all firewalls.";
+
+fn blocked(severity: Severity, family: Option<AddressFamily>) -> Reason {
+    let over = family.map_or_else(String::new, |family| format!(" over {}", family_word(family)));
+    let text =
+        format!("UDP is blocked{over}: no test packet was answered, but other traffic got through. {LET_UDP_THROUGH}");
     UDP_BLOCKED.reason(severity, text)
 }

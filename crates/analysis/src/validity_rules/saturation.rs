@@ -1,15 +1,15 @@
-//! Every direction that was to be full was, and it was the network that held its streams.
+//! Every loaded direction was saturated, and the network limited its streams.
 
 use rrul_model::flow::Direction;
-use rrul_model::units::Delay;
+use rrul_model::units::{Delay, Share};
 
 use crate::metrics::saturation::AckStarvation;
 use crate::metrics::start_spread::{receiver, sender};
 use crate::metrics::stream_limits::Limits;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, direction_word, host, way, weight};
+use crate::validity_rule::{Evidence, ValidityRule, direction_word, host, weight};
 
-/// Part of their busy time that senders may be held back by a host where the line was not full.
+/// Share of their busy time that a host may limit senders where the line was not saturated.
 const INVALID: f64 = 0.10;
 
 /// The rule.
@@ -24,15 +24,15 @@ const NOT_SATURATED: ReasonWord = ReasonWord {
 const ACK_STARVATION: ReasonWord = ReasonWord {
     code: "ack_starvation",
     severities: &[Severity::Info],
-    when: "a direction was not saturated because its [acknowledgements](#saturation) waited in the other direction's queue. A \
-        finding about the line and no doubt: no `not_saturated` beside it",
+    when: "a direction was not saturated because its [ACKs](#saturation) waited in the other direction's queue. A \
+        finding about the line and no doubt: it replaces `not_saturated`",
 };
 
 const HOST_LIMITED: ReasonWord = ReasonWord {
     code: "host_limited",
     severities: &[Severity::Invalid, Severity::Doubt],
-    when: "a direction was not saturated, and its senders were held back by the receiver's window or by their own buffers for \
-        over 10 % (doubt: 5 %) of their busy time, or had nothing to send, or too little (app-limited), for as much of the time",
+    when: "a direction was not saturated, and its senders were limited by the receiver's window or by their own buffers for \
+        over 10 % (doubt: 5 %) of their busy time, or had nothing to send, or too little (app-limited), for as long",
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
@@ -52,8 +52,8 @@ fn of(evidence: &Evidence<'_>, direction: Direction) -> Vec<Reason> {
     let limits = &analysis.stream_limits.of(direction).pooled;
     let mut reasons: Vec<Reason> = limited(limits, direction).into_iter().collect();
     let text = format!(
-        "{} was never saturated ({}, no queue, loss or mark while its rate was steady). Figures under load are not those of a \
-         loaded line. Use more streams, a longer load or a nearer server.",
+        "{} was never saturated ({}, no queue, loss or mark). Figures under load are not those of a loaded line: use more \
+         streams (--set streams=8), a longer load or a nearer server.",
         direction_word(direction),
         analysis.goodput(direction).sum
     );
@@ -65,10 +65,9 @@ fn ack_starvation(starved: &AckStarvation, direction: Direction) -> String {
     let (this, other) = (direction_word(direction), direction_word(direction.opposite()).to_lowercase());
     let wait = Delay(starved.queueing_delay_ns);
     let rate =
-        starved.acknowledgements_per_second.map_or_else(String::new, |rate| format!(" ({rate:.0} a second arrive)"));
+        starved.acknowledgements_per_second.map_or_else(String::new, |rate| format!(" ({rate:.0} ACKs/s arrive)"));
     format!(
-        "{this} did not fill the line: its acknowledgments wait {wait} in the {other} queue{rate}. Shape the {other} to \
-         shorten that queue."
+        "{this} was not saturated: its ACKs wait {wait} in the {other} queue{rate}. Shape the {other} to shorten that queue."
     )
 }
 
@@ -78,23 +77,23 @@ fn limited(limits: &Limits, direction: Direction) -> Option<Reason> {
     let causes = [
         (
             limits.rwnd_limited,
-            format!("the receive window of the {receiver}"),
-            format!("raise net.ipv4.tcp_rmem on the {receiver}"),
+            format!("the {receiver}'s receive window"),
+            format!("Raise net.ipv4.tcp_rmem on the {receiver}"),
         ),
         (
             limits.sndbuf_limited,
-            format!("the send buffers of the {sender}"),
-            format!("raise net.ipv4.tcp_wmem on the {sender}"),
+            format!("the {sender}'s send buffers"),
+            format!("Raise net.ipv4.tcp_wmem on the {sender}"),
         ),
         (
             limits.idle,
             format!("the {sender}, which had nothing to send,"),
-            format!("stop other programs on the {sender}"),
+            format!("Stop other programs on the {sender}"),
         ),
         (
             limits.app_limited,
-            format!("the {sender}, which had less to send than its window allowed,"),
-            format!("stop other programs on the {sender}"),
+            format!("the {sender}, which sent less than its window allows,"),
+            format!("Stop other programs on the {sender}"),
         ),
     ];
     let (share, cause, remedy) = causes
@@ -102,9 +101,10 @@ fn limited(limits: &Limits, direction: Direction) -> Option<Reason> {
         .filter_map(|(share, cause, remedy)| Some((share?, cause, remedy)))
         .max_by(|one, other| one.0.total_cmp(&other.0))?;
     let text = format!(
-        "the {} was held back by {cause} {:.0} % of the time, not by the network; {remedy}",
-        way(direction),
-        share * 100.0
+        "{} was limited by {cause} {:.0} % of the time (limit {}), not by the network. {remedy}.",
+        direction_word(direction),
+        share * 100.0,
+        Share(INVALID / 2.0)
     );
     weight(share, INVALID).map(|severity| HOST_LIMITED.reason(severity, text))
 }

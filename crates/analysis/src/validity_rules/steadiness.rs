@@ -1,11 +1,11 @@
-//! What was scored is of one line: its first burst is left out, and it stayed what it was.
+//! The scored window is stationary, without ramp-up and burst.
 
 use rrul_model::flow::Direction;
 use rrul_model::units::{BitRate, Delay};
 
 use crate::analysis::Analysis;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, direction_word, way};
+use crate::validity_rule::{Evidence, ValidityRule, direction_word};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule =
@@ -20,20 +20,20 @@ const RATE_UNSTEADY: ReasonWord = ReasonWord {
 const DELAY_UNSTEADY: ReasonWord = ReasonWord {
     code: "delay_unsteady",
     severities: &[Severity::Info],
-    when: "the round-trip delay was not [stationary](#stationarity) in the scored window. No doubt, as long queues swing with \
-        the streams that fill them: look at the halves",
+    when: "the round-trip delay was not [stationary](#stationarity) in the scored window. No doubt, because long queues swing with \
+        the streams that fill them: compare the halves",
 };
 
 const BURST_LEFT_OUT: ReasonWord = ReasonWord {
     code: "burst_left_out",
     severities: &[Severity::Info],
-    when: "a direction began with a [burst](#bursts-and-changes-of-rate), which is left out of what is scored",
+    when: "a direction began with a [burst](#bursts-and-changes-of-rate), which is left out of the scored window",
 };
 
 const LOAD_SHORT: ReasonWord = ReasonWord {
     code: "load_short",
     severities: &[Severity::Info],
-    when: "the load was too short to leave out all of the ramp, the burst and 2 s behind them in a direction",
+    when: "the load was too short to leave the whole ramp-up, the burst and the 2 s after them out of the scored window of a direction",
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
@@ -64,7 +64,8 @@ fn rate(analysis: &Analysis, direction: Direction) -> Option<Reason> {
 fn delay(analysis: &Analysis) -> Option<Reason> {
     let delay = analysis.stationarity.round_trip_delay.filter(|delay| delay.stationary == Some(false))?;
     let text = format!(
-        "the delay under load did not stay: its median was {} in the first half of what is scored and {} in the second",
+        "Delay under load was not stationary: median {} in the first half of the scored window, {} in the second. Long queues \
+         swing with their streams: compare the two halves on the chart.",
         Delay(delay.first_half_ns?),
         Delay(delay.second_half_ns?)
     );
@@ -74,22 +75,22 @@ fn delay(analysis: &Analysis) -> Option<Reason> {
 fn burst(analysis: &Analysis, direction: Direction) -> Option<Reason> {
     let burst = analysis.bursts.of(direction)?.burst?;
     let text = format!(
-        "the {} ran at {} for the first {:.1} s and at {} from then on: a burst of {:.1} MB, as providers allow it, and \
-         left out of what is scored",
-        way(direction),
+        "{} began with a burst: {} for {:.1} s ({:.1} MB), then {}. The burst, as providers allow it, is not in the scored \
+         window.",
+        direction_word(direction),
         BitRate(burst.peak_bps),
         burst.duration_ns as f64 / 1e9,
-        BitRate(burst.sustained_bps),
-        burst.octets as f64 / 1e6
+        burst.octets as f64 / 1e6,
+        BitRate(burst.sustained_bps)
     );
     Some(BURST_LEFT_OUT.reason(Severity::Info, text))
 }
 
 fn short(analysis: &Analysis, direction: Direction) -> Option<Reason> {
     let text = format!(
-        "the {} was too short to leave out all of its beginning, so its figures may be of a line that had not settled; \
-         load for longer",
-        way(direction)
+        "{} load was too short to leave its ramp-up out of the scored window. Its figures may be those of an unsettled line: \
+         use a longer load (--set load=60s).",
+        direction_word(direction)
     );
     analysis.scored.cut_short.contains(&direction).then(|| LOAD_SHORT.reason(Severity::Info, text))
 }

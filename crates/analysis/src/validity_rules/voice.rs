@@ -1,11 +1,11 @@
-//! The voice streams were all sent all the time.
+//! All voice streams were sent all the time, at a constant rate.
 
 use rrul_model::units::{BitRate, Delay};
 
 use crate::metrics::start_spread::sender;
 use crate::metrics::voip_schedule::{Sharing, VoipSchedule};
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, host, way};
+use crate::validity_rule::{Evidence, ValidityRule, direction_word, host};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[VOICE_SENT_LATE, REDUCED_CIR], judge };
@@ -16,15 +16,15 @@ const LATE_P99: Delay = Delay(2_000_000);
 const VOICE_SENT_LATE: ReasonWord = ReasonWord {
     code: "voice_sent_late",
     severities: &[Severity::Doubt],
-    when: "send lateness of the voice streams of a direction above 2 ms at P99: what is sent late, and then at once, is no \
-        stream at a constant rate",
+    when: "send lateness of the voice streams of a direction above 2 ms at P99: late packets leave in bunches, not at a \
+        constant rate",
 };
 
 const REDUCED_CIR: ReasonWord = ReasonWord {
     code: "reduced_cir",
     severities: &[Severity::Info],
-    when: "the voice streams of a direction took turns, as together with the probes they would have taken over 5 % of the \
-        line. Each is measured in a part of each phase only",
+    when: "the voice streams of a direction took turns, because together with the probes they would have taken over 5 % of the \
+        line. Each is measured in part of each phase only",
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
@@ -37,8 +37,8 @@ fn late(schedule: &VoipSchedule) -> Option<Reason> {
     let p99 = schedule.send_lateness?.p99.filter(|p99| *p99 > LATE_P99)?;
     let host = host(sender(schedule.direction));
     let text = format!(
-        "1 in 100 voice packets left the {host} more than {p99} late, so its streams were not of a constant rate; stop other \
-         programs there, or allow rrul real-time scheduling"
+        "Voice packets left the {host} late: P99 {p99} (limit {LATE_P99}), so their rate was not constant. Stop other \
+         programs on the {host}, or allow rrul real-time scheduling."
     );
     Some(VOICE_SENT_LATE.reason(Severity::Doubt, text))
 }
@@ -49,14 +49,14 @@ fn reason(schedule: &VoipSchedule) -> Reason {
         Sharing::One => "one stream after another",
         Sharing::Full | Sharing::Turns => "in turns",
     };
-    let line = match schedule.line_rate_bps {
+    let why = match schedule.line_rate_bps {
         Some(rate) => format!("the line carries about {}", BitRate(rate)),
-        None => "the plan says so".to_owned(),
+        None => "the plan sets it".to_owned(),
     };
-    let way = way(schedule.direction).trim_start_matches("load ");
     let text = format!(
-        "voice {way} was sent {turns}, as {line}: each stream was measured in a part of each phase; --set voip=full \
-         sends all at once"
+        "{} voice was sent {turns} because {why}. Each stream was measured in part of each phase: use --set voip=full to \
+         send all at once.",
+        direction_word(schedule.direction)
     );
     REDUCED_CIR.reason(Severity::Info, text)
 }

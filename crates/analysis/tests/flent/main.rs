@@ -175,9 +175,7 @@ fn every_file_of_2012_is_read_as_far_as_it_goes() {
             assert!(told.iter().zip(&expected).all(|(ours, theirs)| (ours - theirs).abs() < 1e-3), "{name}: {series}");
         }
         let text = honest(&analysis);
-        for said in
-            ["sender's count, socket buffers included", "what was lost is not known", "wait while a packet is delayed"]
-        {
+        for said in ["at the sender, socket buffers included", "loss is unknown", "means of netperf UDP exchanges"] {
             assert!(text.contains(said), "{name}: nothing says {said:?}: {text}");
         }
     }

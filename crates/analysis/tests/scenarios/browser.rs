@@ -54,7 +54,7 @@ fn contended(scenario: &Scenario) -> Option<String> {
 fn a_browser_on_a_full_processor_is_told_of_in_the_load_only() {
     let full = [100, 60];
     let text = contended(&loads(&[6, 9], 400, full)).unwrap();
-    assert!(text.contains("in 100 % of the 4 seconds"), "{text}");
+    assert!(text.contains("in 100 % of 4 s of page loads (limit 10 %)"), "{text}");
     let browser = loads(&[6, 9], 400, full).analyze().browser.unwrap();
     assert_eq!((browser.seconds, browser.process.as_millis()), (4, 4000));
     assert_eq!(loads(&[1], 400, full).analyze().browser, None, "no page was loaded under the load");
@@ -78,7 +78,7 @@ fn a_browser_that_is_not_there_is_told_once_and_no_failure() {
     assert_eq!((analysis.failed_flows.len(), analysis.absent_flows.len()), (0, 2));
     let absent: Vec<_> = analysis.validity.reasons.iter().filter(|reason| reason.code == "flow_absent").collect();
     assert_eq!(absent.len(), 1);
-    assert!(absent[0].text.ends_with("are absent: no browser on the PATH"), "{}", absent[0].text);
+    assert!(absent[0].text.ends_with("did not run: no browser on the PATH."), "{}", absent[0].text);
     // One that broke down after its first load has failed.
     let mut broken = loads(&[6], 400, [20, 20]);
     let flow = broken.recording.header.flows.last().unwrap().id;

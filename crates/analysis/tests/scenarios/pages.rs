@@ -117,7 +117,7 @@ fn loads_that_fail_count_as_their_cap_and_those_of_a_broken_browser_not_at_all()
     // Without a complete load there is no score, only what it would be at most: 1 s over 30 s.
     assert_eq!((&analysis.scores.web, analysis.scores.web_at_most), (&None, Some(4)));
     assert_eq!(analysis.scores.web_missing, ["rrul2025, BE, ipv4: none of 2 loads under load was complete"]);
-    assert_eq!(analysis.scores.in_words.unwrap(), "While the line is full, no page loads to its end.");
+    assert_eq!(analysis.scores.in_words.unwrap(), "Under load: no page loads completely.");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_page_that_never_loads_has_no_score_and_the_reason_is_said() {
     let (whole, failed, capped) = (PageLoad::COMPLETE, PageLoad::FAILED, PageLoad::CAPPED);
     let never = analysis([failed, failed, failed, failed, capped], 30 * SECOND);
     assert_eq!((&never.scores.web, never.page_loads[0].slowdown), (&None, None));
-    let expected = ["rrul2025, BE, ipv4: 5 of 5 loads on the idle line failed or were given up"];
+    let expected = ["rrul2025, BE, ipv4: 5 of 5 loads on the idle line failed or timed out"];
     assert_eq!(never.scores.web_missing, expected);
     let composite = never.scores.composite.unwrap();
     assert_eq!((composite.parts.web, composite.missing.contains(&"web")), (None, true));

@@ -149,7 +149,7 @@ fn without_a_queue_there_is_none_and_without_answers_it_cannot_be_told_where() {
     assert_eq!((found.place, found.after_hop), (BottleneckPlace::None, None), "{}", found.words);
     let found = only(&scenario(Routers::None, waits)).bottleneck;
     assert_eq!(found.place, BottleneckPlace::Unknown, "{}", found.words);
-    assert!(found.words.contains("cannot tell where, because no router on the way answers"), "{}", found.words);
+    assert!(found.words.contains("location unknown, no router on the path answers"), "{}", found.words);
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn a_line_that_the_receiver_did_not_let_fill_is_invalid_and_says_what_to_raise()
     let analysis = Line { delay: |_| 20 * MS, held_back: 300, ..STEADY }.analyze();
     let (severity, text) = reason(&analysis, "host_limited").unwrap();
     assert_eq!(severity, Severity::Invalid);
-    assert!(text.contains("receive window of the server") && text.contains("tcp_rmem"), "{text}");
+    assert!(text.contains("limited by the server's receive window") && text.contains("tcp_rmem"), "{text}");
     let analysis = Line { delay: |_| 20 * MS, held_back: 40, ..STEADY }.analyze();
     assert_eq!(reason(&analysis, "host_limited"), None, "4 % of the time is not what keeps a line from filling");
 }
@@ -113,7 +113,7 @@ fn a_line_that_the_senders_program_did_not_fill_is_invalid_and_names_that_host()
     assert_eq!(analysis.saturation.up.as_ref().unwrap().saturated, Some(false));
     let (severity, text) = reason(&analysis, "host_limited").unwrap();
     assert_eq!(severity, Severity::Invalid);
-    assert!(text.contains("held back by the client, which had less to send"), "{text}");
+    assert!(text.contains("limited by the client, which sent less than its window allows"), "{text}");
 }
 
 #[test]
@@ -185,6 +185,6 @@ fn packets_that_a_host_dropped_itself_are_no_loss_of_the_line() {
     assert_eq!(dropping(2).unwrap().0, Severity::Doubt, "too few to be more than an accident");
     let (severity, text) = dropping(10).unwrap();
     assert_eq!(severity, Severity::Invalid);
-    assert!(text.contains("client dropped 10 test packets of udp_probe"), "{text}");
+    assert!(text.contains("The client dropped 10 test packets of udp_probe"), "{text}");
     assert_eq!(STEADY.analyze().round_trip_delay.load.unwrap().p50, ms(120));
 }

@@ -345,7 +345,7 @@ fn a_threshold_that_the_kernel_had_cached_is_reported_and_takes_nothing_from_the
     assert_eq!(cached.validity.verdict, without.validity.verdict);
     let text = &cached.validity.reasons.iter().find(|reason| reason.code == "cached_tcp_metrics").unwrap().text;
     assert!(
-        text.starts_with("1 of 1 streams") && text.contains("least: 29 segments") && text.contains("client"),
+        text.starts_with("1 of 1 upload streams") && text.contains("(29 segments at least)") && text.contains("client"),
         "{text}"
     );
     // First read when it had left slow start by itself: nothing is known of its beginning.

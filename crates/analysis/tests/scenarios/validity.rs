@@ -1,11 +1,11 @@
 //! When a recording deserves trust.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::validity::{Severity, Verdict};
+use rrul_analysis::validity::{Reason, Severity, Verdict};
 use rrul_model::flow::{AddressFamily, Component, Direction, Parameter};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{CpuTime, FlowEventKind, ProbeSent, ProbesSkipped, ProcessTime};
-use rrul_model::recording::{AbsentFamily, End};
+use rrul_model::recording::{AbsentFamily, End, FORMAT, FORMER_FORMAT};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
@@ -18,7 +18,22 @@ fn says(analysis: &Analysis, verdict: Verdict, code: &str) -> String {
     assert_eq!(analysis.validity.verdict, verdict, "{reasons:?}");
     let documented = include_str!("../../../../docs/metrics.md");
     assert!(documented.contains(&format!("`{code}`")), "docs/metrics.md does not explain {code}");
+    for reason in reasons {
+        let sentences = 1 + usize::from(!reason.detail().is_empty());
+        assert!(reason.text.ends_with('.') && reason.text.matches(". ").count() < sentences, "{}", reason.text);
+        assert!(reason.headline().len() <= 120, "a headline of {}: {}", reason.headline().len(), reason.text);
+    }
     reasons.iter().find(|reason| reason.code == code).unwrap_or_else(|| panic!("no {code} in {reasons:?}")).text.clone()
+}
+
+#[test]
+fn a_headline_ends_at_the_first_sentence_and_not_within_a_figure() {
+    let reason = |text: &str| Reason { code: "partial", severity: Severity::Doubt, text: text.to_owned() };
+    let two = reason("Test packets left late: P99 2.1 ms (limit 2.0 ms). Stop other programs.");
+    assert_eq!(two.headline(), "Test packets left late: P99 2.1 ms (limit 2.0 ms).");
+    assert_eq!(two.detail(), "Stop other programs.");
+    let one = reason("a.b. failed: connection refused.");
+    assert_eq!((one.headline(), one.detail()), ("a.b. failed: connection refused.", ""));
 }
 
 #[test]
@@ -34,7 +49,7 @@ fn an_interrupted_run_is_doubtful() {
         Some(End { at: TestTime(18 * SECOND), partial: Some("interrupted".to_owned()), ..End::default() });
     assert!(says(&scenario.analyze(), Verdict::Doubtful, "partial").contains("interrupted"));
     scenario.recording.end = None;
-    assert!(says(&scenario.analyze(), Verdict::Doubtful, "partial").contains("breaks off"));
+    assert!(says(&scenario.analyze(), Verdict::Doubtful, "partial").contains("cut off"));
 }
 
 #[test]
@@ -66,7 +81,7 @@ fn an_absent_family_is_told_and_no_doubt() {
     let mut scenario = Scenario::healthy();
     let reason = "the server has no address of that family".to_owned();
     scenario.recording.header.absent_families.push(AbsentFamily { family: AddressFamily::Ipv6, reason });
-    assert!(says(&scenario.analyze(), Verdict::Valid, "family_absent").starts_with("ipv6 was not tested"));
+    assert!(says(&scenario.analyze(), Verdict::Valid, "family_absent").starts_with("IPv6 was not tested: "));
 }
 
 #[test]
@@ -174,13 +189,16 @@ fn streams_that_were_sent_with_another_congestion_control_are_one_doubt() {
     };
     let refused = "bbr (cubic: Operation not permitted (os error 1))";
     let text = says(&told(&[(Direction::Up, refused); 4], None), Verdict::Doubtful, "congestion_control");
-    assert!(text.contains("4 upload streams were sent with bbr instead of cubic"), "{text}");
-    assert!(text.contains("allow cubic on the client: sysctl net.ipv4.tcp_allowed_congestion_control"), "{text}");
+    assert!(text.contains("4 upload streams used bbr instead of cubic"), "{text}");
+    assert!(text.contains("allow cubic on the client (sysctl net.ipv4.tcp_allowed_congestion_control)"), "{text}");
     let both = [(Direction::Up, "cubic"), (Direction::Up, refused), (Direction::Down, "unknown: no such option")];
     let analysis = told(&both, None);
     let text = says(&analysis, Verdict::Doubtful, "congestion_control");
-    assert!(text.contains("1 upload stream was sent with bbr instead of cubic, 1 download stream was"), "{text}");
-    assert!(text.contains("not known instead of cubic") && text.contains("on the client and the server"), "{text}");
+    assert!(text.contains("1 upload stream used bbr instead of cubic, 1 download stream used"), "{text}");
+    assert!(
+        text.contains("an unknown algorithm instead of cubic") && text.contains("on the client and the server"),
+        "{text}"
+    );
     assert_eq!(analysis.validity.reasons.len(), 1, "{:?}", analysis.validity.reasons);
 
     assert_eq!(told(&[(Direction::Up, "cubic"), (Direction::Down, "cubic")], None).validity.reasons, []);
@@ -207,10 +225,10 @@ fn a_flow_that_leaves_either_host_with_another_code_point_is_a_doubt() {
     let good = [(Client, 0, "184"), (Client, 1, "186"), (Server, 1, "184"), (Server, 2, "no number")];
     assert_eq!(marked(&good).validity.reasons, []);
     let text = says(&marked(&[(Client, 1, "184"), (Server, 1, "32")]), Verdict::Doubtful, "marking_refused");
-    assert!(text.contains("bulk_tcp/BE/ipv4#1 leaves the server with DSCP 8 where 46 was asked for"), "{text}");
+    assert!(text.contains("bulk_tcp/BE/ipv4#1 leaves the server with DSCP 8 instead of 46"), "{text}");
     let analysis = marked(&[(Client, 0, "0"), (Client, 2, "0"), (Server, 2, "700")]);
     let text = says(&analysis, Verdict::Doubtful, "marking_refused");
-    assert!(text.contains("udp_probe/BE/ipv4#0, the first of 2 such flows, leaves the client with DSCP 0"), "{text}");
+    assert!(text.contains("#0 leaves the client with DSCP 0 instead of 46 (first of 2 such flows)"), "{text}");
 }
 
 #[test]
@@ -241,7 +259,7 @@ fn a_server_farther_than_80_ms_is_doubtful_in_whichever_family() {
         scenario.probes(flow, |_| Some(idle_v6));
         scenario.analyze()
     };
-    assert!(says(&with(81 * MS), Verdict::Doubtful, "server_far").contains("ipv6"));
+    assert!(says(&with(81 * MS), Verdict::Doubtful, "server_far").contains("IPv6"));
     assert_eq!(with(80 * MS).validity.verdict, Verdict::Valid);
 }
 
@@ -264,7 +282,7 @@ fn without_load_in_a_direction_the_run_is_invalid() {
 
     scenario.recording.frames.retain(|frame| frame.point == Client);
     let analysis = scenario.analyze();
-    assert!(says(&analysis, Verdict::Invalid, "no_load").contains("no load from client to server"));
+    assert!(says(&analysis, Verdict::Invalid, "no_load").contains("Upload has no load"));
     says(&analysis, Verdict::Invalid, "frames_missing");
 }
 
@@ -272,26 +290,27 @@ fn without_load_in_a_direction_the_run_is_invalid() {
 fn without_any_reply_the_run_is_invalid() {
     let mut scenario = Scenario::new();
     let flow = scenario.udp_probe(AddressFamily::Ipv4);
-    assert!(says(&scenario.analyze(), Verdict::Invalid, "no_replies").contains("no test packet was sent"));
+    assert!(says(&scenario.analyze(), Verdict::Invalid, "no_replies").contains("No test packet was sent"));
     scenario.probes(flow, |_| None);
     assert!(says(&scenario.analyze(), Verdict::Invalid, "no_replies").contains("firewalls"));
 }
 
 #[test]
 fn udp_that_is_met_with_silence_is_told_from_a_line_that_carries_nothing() {
-    // No greeting over IPv6 was answered, those over IPv4 were. The words of the failure decide nothing, but in recordings
+    // No greeting over IPv6 was answered, those over IPv4 were. The text of a failure decides nothing, except in recordings
     // of format 1, which have no other sign.
-    let sentence = "no answer over UDP from the server; does a firewall let UDP port 7785 through?";
-    for events in [
-        &[(FlowEventKind::Unanswered, ""), (FlowEventKind::Failed, "silence")][..],
-        &[(FlowEventKind::Failed, sentence)],
+    let sentence = "no answer over UDP from the server; is a firewall in between?";
+    for (format, events) in [
+        (FORMAT, &[(FlowEventKind::Unanswered, ""), (FlowEventKind::Failed, "silence")][..]),
+        (FORMER_FORMAT, &[(FlowEventKind::Failed, sentence)]),
     ] {
         let mut scenario = Scenario::healthy();
+        format.clone_into(&mut scenario.recording.header.format);
         let flow = scenario.udp_probe(AddressFamily::Ipv6);
         for (event, detail) in events {
             scenario.event(Client, flow, 0, *event, detail);
         }
-        assert!(says(&scenario.analyze(), Verdict::Doubtful, "udp_blocked").contains("over ipv6"));
+        assert!(says(&scenario.analyze(), Verdict::Doubtful, "udp_blocked").contains("over IPv6"));
     }
     // None at all was, and the load ran.
     let mut scenario = Scenario::new();
@@ -302,11 +321,11 @@ fn udp_that_is_met_with_silence_is_told_from_a_line_that_carries_nothing() {
     let flow = scenario.udp_probe(AddressFamily::Ipv4);
     scenario.event(Client, flow, 0, FlowEventKind::Unanswered, "");
     scenario.event(Client, flow, 0, FlowEventKind::Failed, sentence);
-    assert!(says(&scenario.analyze(), Verdict::Invalid, "udp_blocked").contains("at all"));
-    // A flow that failed for another reason says nothing of UDP.
+    assert!(says(&scenario.analyze(), Verdict::Invalid, "udp_blocked").starts_with("UDP is blocked: "));
+    // A flow that failed for another reason says nothing about UDP.
     let mut scenario = Scenario::healthy();
     let flow = scenario.udp_probe(AddressFamily::Ipv6);
-    scenario.event(Client, flow, 0, FlowEventKind::Failed, "stopped by the user");
+    scenario.event(Client, flow, 0, FlowEventKind::Failed, sentence);
     assert!(scenario.analyze().validity.reasons.iter().all(|reason| reason.code != "udp_blocked"));
 }
 

@@ -13,52 +13,50 @@ fn the_sentence_says_what_a_person_would_feel_and_where() {
     let cases = [
         (
             line(Some(6.04), 210.4, 12.0),
-            "While the line is full, pages take 6.0 times as long; packets wait 210 ms in the upload queue.",
+            "Under load: pages take 6.0 times as long; upload latency +210 ms.",
             Some(Fault::Up),
         ),
         (
             line(Some(14.2), 40.0, 380.0),
-            "While the line is full, pages take 14 times as long; packets wait 380 ms in the download queue.",
+            "Under load: pages take 14 times as long; download latency +380 ms.",
             Some(Fault::Down),
         ),
         (
             line(Some(2.0), 150.0, 220.0),
-            "While the line is full, pages take 2.0 times as long; packets wait 220 ms in the download queue and 150 ms in \
-             the upload queue.",
+            "Under load: pages take 2.0 times as long; download latency +220 ms, upload +150 ms.",
             Some(Fault::Both),
         ),
         (
             line(Some(1.1), 4.2, 0.3),
-            "While the line is full, pages load about as fast as ever; packets hardly wait (4 ms at the median).",
+            "Under load: pages load about as fast as idle; median latency +4 ms, good.",
             Some(Fault::None),
         ),
         (
             Impression { at_least: true, ..line(Some(7.7), 4.0, 0.3) },
-            "While the line is full, pages take over 7.7 times as long; packets hardly wait (4 ms at the median).",
+            "Under load: pages take over 7.7 times as long; median latency +4 ms, good.",
             Some(Fault::None),
         ),
-        (line(None, 1600.0, 2.0), "While the line is full, packets wait 1.6 s in the upload queue.", Some(Fault::Up)),
+        (line(None, 1600.0, 2.0), "Under load: upload latency +1.6 s.", Some(Fault::Up)),
         (
             Impression { no_page: true, loss: lossy(0.031, 0.0), ..line(Some(30.0), f64::INFINITY, 0.2) },
-            "While the line is full, no page loads to its end; packets are mostly lost in the upload queue; 3 % are lost on the \
-             way up.",
+            "Under load: no page loads completely; upload latency unknown (most packets lost); upload loss 3 %.",
             Some(Fault::Up),
         ),
         (
             Impression { loss: lossy(0.02, 0.05), call: Some((2.0, 4.3)), ..line(Some(3.0), 90.0, 10.0) },
-            "While the line is full, pages take 3.0 times as long; packets wait 90 ms in the upload queue; 2 % are lost on \
-             the way up and 5 % on the way down; calls are hard to understand.",
+            "Under load: pages take 3.0 times as long; upload latency +90 ms; upload loss 2 %, download loss 5 %; \
+             voice calls bad.",
             Some(Fault::Up),
         ),
         (
             Impression { call: Some((3.3, 4.3)), round_trip_ms: Some(120.0), ..Impression::default() },
-            "While the line is full, packets wait 120 ms in queues; calls suffer.",
+            "Under load: median latency +120 ms; voice calls poor.",
             None,
         ),
         (
-            // Calls that were bad on the idle line already say nothing of the load.
+            // Calls that were bad on the idle line already say nothing about the load.
             Impression { call: Some((2.0, 2.4)), round_trip_ms: Some(0.4), ..Impression::default() },
-            "While the line is full, packets hardly wait (under 1 ms at the median).",
+            "Under load: median latency +0 ms, good.",
             None,
         ),
     ];

@@ -29,7 +29,7 @@ impl Site {
     /// # Errors
     /// When it is not one of the web.
     pub(crate) fn from_url(url: &str) -> Result<Self, String> {
-        let complaint = || format!("url \"{url}\" is no address of the web; write it like https://example.com/");
+        let complaint = || format!("url \"{url}\" is not a URL; write it like https://example.com/");
         let (rest, default_port) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
             (Some(rest), _) => (rest, 443),
             (None, Some(rest)) => (rest, 80),

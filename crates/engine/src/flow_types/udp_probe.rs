@@ -149,7 +149,7 @@ pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<Socket, S
         }
     }
     initiation.end.event(spec.id, FlowEventKind::Unanswered, "");
-    Err(format!("no answer over UDP from the server; does a firewall let UDP port {} through?", server.port()))
+    Err(format!("no UDP reply from the server; let UDP port {} through all firewalls", server.port()))
 }
 
 fn connected(spec: &FlowSpec, server: SocketAddr) -> io::Result<Socket> {

@@ -61,7 +61,7 @@ pub(super) fn recording(mut document: Document) -> Result<Recording, FlentError>
     let tool = tool(&document);
     let mut notes: Vec<String> = timeline.note.iter().cloned().collect();
     notes.extend(
-        document.doubled.iter().map(|name| format!("the series {name:?} stands in the file twice; the first was read")),
+        document.doubled.iter().map(|name| format!("the file contains series {name:?} twice; the first was used")),
     );
     let mut observed = Observed::default();
     observe(&mut observed, &sources, &flows, content, &timeline, &mut notes);
@@ -216,7 +216,7 @@ fn observe(
                 if source.measured == Measured::Voice {
                     let (sent, received) = (&mut observed.client, &mut observed.server);
                     if !probe_rows::voice(sent, received, flow.id, &packets, timeline) {
-                        let note = "the clocks of both ends of the voice stream were not matched: its delays are above the smallest";
+                        let note = "clocks of the voice stream were not synchronized, so its delays are relative to the smallest";
                         notes.push(note.to_owned());
                     }
                 } else {
@@ -231,28 +231,24 @@ fn observe(
     }
     if means > 0 {
         notes.push(format!(
-            "{means} of the pings are means of netperf's exchanges over UDP, which wait while a packet is delayed or lost: they \
-             show less delay than there was, no loss, and stop where one was lost"
+            "{means} ping series are means of netperf UDP exchanges; they understate delay, show no loss, and stop at the first \
+             lost packet"
         ));
     }
     if stalled > 0 {
-        notes.push(format!("{stalled} readings of such exchanges that waited longer than 2 s were left out"));
+        notes.push(format!("{stalled} readings of such exchanges with gaps over 2 s were left out"));
     }
     if let Some(first) = unnumbered.first() {
         let others = if unnumbered.len() > 1 { " and others" } else { "" };
-        notes.push(format!(
-            "of {first}{others} only values were kept and no numbers: what was lost is not known, and not counted"
-        ));
+        notes.push(format!("{first}{others}: no sequence numbers, so loss is unknown and not counted"));
     }
     if untold > 0.0 {
         notes.push(format!(
-            "{untold_streams} streams have gaps of {untold:.1} s in all between their readings; what was carried there is not counted"
+            "{untold_streams} streams have {untold:.1} s of gaps between readings; bytes carried in gaps are not counted"
         ));
     }
     if contradicted > 0 {
-        notes.push(format!(
-            "the octets recorded of {contradicted} streams do not fit their rates; the rates were taken"
-        ));
+        notes.push(format!("recorded bytes of {contradicted} streams contradict their rates; the rates were used"));
     }
 }
 

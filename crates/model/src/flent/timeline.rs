@@ -54,7 +54,7 @@ impl Timeline {
                 (rfc3339(time + ((first - t0) / 900.0).round() * 900.0), None)
             }
             (Some((time, false)), ..) => {
-                let note = "when it was measured is the local time of a host whose time zone is not recorded";
+                let note = "the start time is local time of a host whose time zone was not recorded";
                 (rfc3339(time), Some(note.to_owned()))
             }
             (None, ..) => (rfc3339(origin), Some("when it was measured is not recorded".to_owned())),

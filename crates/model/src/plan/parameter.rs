@@ -25,7 +25,7 @@ pub(super) fn parameter(node: &Node, key: &str, kind: ParameterKind) -> Result<P
         ParameterKind::Url => match text_of(node, key)? {
             text if is_url(text) => Ok(Parameter::Text(text.to_owned())),
             text => {
-                let message = format_args!("\"{text}\" is no address of the web; write it like https://example.com/");
+                let message = format_args!("\"{text}\" is not a URL; write it like https://example.com/");
                 Err(node.error(key, message))
             }
         },

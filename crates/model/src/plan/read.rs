@@ -69,11 +69,10 @@ fn with_extends(document: Node, surroundings: &Surroundings<'_>, depth: usize) -
     let Some(extends) = document.get("extends") else { return Ok(document) };
     let base_name = text_of(extends, "extends")?;
     if depth == 0 {
-        return Err(extends.error("extends", "plans extend each other in a circle"));
+        return Err(extends.error("extends", "plans extend each other in a cycle; remove one extends"));
     }
-    let (file, text) = (surroundings.find)(base_name).ok_or_else(|| {
-        extends.error("extends", format_args!("there is no plan \"{base_name}\"; see rrul list plans"))
-    })?;
+    let (file, text) = (surroundings.find)(base_name)
+        .ok_or_else(|| extends.error("extends", format_args!("unknown plan \"{base_name}\"; see rrul list plans")))?;
     let mut base = with_extends(parse(&file, &text)?, surroundings, depth - 1)?;
     base.merge(document);
     Ok(base)
@@ -196,7 +195,7 @@ fn phases_from(node: &Node) -> Result<Vec<PhaseLength>, PlanError> {
     let names: Vec<&str> = Phase::ALL.into_iter().map(Phase::name).chain(["before", AFTER_AT_MOST]).collect();
     known_keys(node, "phases", &names)?;
     if let (Some(old), Some(_)) = (node.get("before"), node.get("survey")) {
-        return Err(old.error("phases.before", "is the old name of survey; leave it out"));
+        return Err(old.error("phases.before", "old name of survey; remove it"));
     }
     let mut phases = Vec::new();
     for phase in Phase::ALL {
@@ -254,7 +253,9 @@ fn entry_from(label: &str, node: &Node, flow_types: &[FlowTypeWords]) -> Result<
     }
     let each_direction = node.get("each").and_then(|each| each.get("direction"));
     if let (false, Some(direction)) = (words.directed, node.get("direction").or(each_direction)) {
-        return Err(direction.error(&at("direction"), format_args!("{type_name} has none, it goes both ways")));
+        return Err(
+            direction.error(&at("direction"), format_args!("{type_name} runs in both directions; remove the key"))
+        );
     }
     let mut classes = choices(node, label, "class", str::parse)?;
     if classes.is_empty() {
@@ -319,7 +320,7 @@ fn listed<'a>(node: &'a Node, label: &str, key: &str) -> Result<Option<(&'a [Nod
         (None, Some(list)) => (list, format!("flow.{label}.each.{key}")),
         (Some(single), Some(list)) => {
             // One of them would be passed over without a word.
-            let message = format!("stands beside each.{key} of {}; write each.{key} instead", list.place.0);
+            let message = format!("conflicts with each.{key} of {}; use each.{key}", list.place.0);
             return Err(single.error(&format!("flow.{label}.{key}"), message));
         }
         (None, None) => return Ok(None),
@@ -399,7 +400,8 @@ fn duration(node: &Node, key: &str) -> Result<Duration, PlanError> {
 
 /// The text of a quantity; a bare number lacks its unit.
 pub(super) fn quantity_of<'a>(node: &'a Node, key: &str, example: &str) -> Result<&'a str, PlanError> {
-    text_of(node, key).map_err(|_| node.error(key, format_args!("write it with its unit, in quotes: \"{example}\"")))
+    text_of(node, key)
+        .map_err(|_| node.error(key, format_args!("write a value with its unit, in quotes: \"{example}\"")))
 }
 
 fn parsed<T>(node: &Node, key: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<T, PlanError> {

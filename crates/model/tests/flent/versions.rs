@@ -120,9 +120,9 @@ fn of_2012_values_on_the_grid_are_all_there_is() {
         tables(&recording, Server).octets_received.rows().map(|row| (row.at.0 / MS, row.octets.0)).collect();
     assert_eq!(octets, [(200, 0), (400, 200_000), (600, 400_000), (1000, 800_000)]);
     assert_eq!(recording.header.created, "2012-11-27T11:36:02.463298Z");
-    assert!(notes(&recording).contains("time zone is not recorded"), "{}", notes(&recording));
-    assert!(notes(&recording).contains("what was lost is not known"), "{}", notes(&recording));
-    assert!(notes(&recording).contains("means of netperf's exchanges"), "{}", notes(&recording));
+    assert!(notes(&recording).contains("time zone was not recorded"), "{}", notes(&recording));
+    assert!(notes(&recording).contains("loss is unknown"), "{}", notes(&recording));
+    assert!(notes(&recording).contains("means of netperf UDP exchanges"), "{}", notes(&recording));
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn a_wrong_setting_is_named_with_what_would_be_right() {
         ("=5", &["KEY=VALUE"]),
         ("flow.blk.count=8", &["no flow \"blk\"", "bulk, probe"]),
         ("flow.bulk.cuont=8", &["flow.bulk.cuont", "unknown key", "count"]),
-        ("flow.bulk.class=BE", &["each.class of plans/rrul.toml:", "write each.class"]),
+        ("flow.bulk.class=BE", &["each.class of plans/rrul.toml:", "use each.class"]),
         ("flow.bulk.each.class=BEE", &["unknown class \"BEE\"", "BE"]),
         ("flw.bulk.count=8", &["unknown key", "flow"]),
         ("sample_interval=5s", &["between 10ms and 1s"]),
@@ -93,9 +93,9 @@ fn an_unknown_word_is_named_with_the_known_ones() {
 fn a_value_of_the_wrong_kind_is_named() {
     assert_complaint(&with_flow("interval = \"20\"\n"), "x.toml:6", &["flow.a.interval", "\"20\"", "\"20ms\""]);
     assert_complaint(&with_flow("interval = 20\n"), "x.toml:6", &["flow.a.interval", "with its unit", "\"20ms\""]);
-    assert_complaint(&with_flow("length = \"72\"\n"), "x.toml:6", &["flow.a.length", "is no size"]);
+    assert_complaint(&with_flow("length = \"72\"\n"), "x.toml:6", &["flow.a.length", "is not a valid size"]);
     assert_complaint(&with_flow("length = 72\n"), "x.toml:6", &["flow.a.length", "with its unit", "\"200B\""]);
-    assert_complaint(&with_flow("start = \"-1s\"\n"), "x.toml:6", &["flow.a.start", "length of time"]);
+    assert_complaint(&with_flow("start = \"-1s\"\n"), "x.toml:6", &["flow.a.start", "a valid duration"]);
     assert_complaint(&with_flow("count = \"4\"\n"), "x.toml:6", &["flow.a.count", "from 1 to 64"]);
     assert_complaint(&with_flow("count_alone = 0\n"), "x.toml:6", &["flow.a.count_alone", "from 1 to 64"]);
     assert_complaint(&with_flow("enabled = 1\n"), "x.toml:6", &["flow.a.enabled", "true or false"]);
@@ -112,7 +112,11 @@ fn a_value_of_the_wrong_kind_is_named() {
         assert_complaint(&site(url), "x.toml:6", &["flow.a.url", "like https://example.com/"]);
     }
     let bulk = "title = \"t\"\nphases = { load = \"1s\" }\n[flow.a]\ntype = \"bulk_tcp\"\ncomponent = \"load\"\n";
-    assert_complaint(&format!("{bulk}direction = \"up\"\npacing_rate = \"5MB/s\"\n"), "x.toml:7", &["is no bit rate"]);
+    assert_complaint(
+        &format!("{bulk}direction = \"up\"\npacing_rate = \"5MB/s\"\n"),
+        "x.toml:7",
+        &["is not a valid bit rate"],
+    );
     assert_complaint(&format!("{bulk}direction = \"up\"\ncongestion_control = \"\"\n"), "x.toml:7", &["not be empty"]);
 }
 
@@ -120,10 +124,10 @@ fn a_value_of_the_wrong_kind_is_named() {
 fn what_would_be_passed_over_in_silence_is_an_error() {
     assert_complaint(&with_flow("each.class = []\n"), "x.toml:6", &["flow.a.each.class", "must not be empty"]);
     assert_complaint(&with_flow("each.interval = []\n"), "x.toml:6", &["flow.a.each.interval", "must not be empty"]);
-    assert_complaint(&with_flow("direction = \"up\"\n"), "x.toml:6", &["udp_probe has none"]);
-    assert_complaint(&with_flow("each.direction = [\"up\"]\n"), "x.toml:6", &["udp_probe has none"]);
+    assert_complaint(&with_flow("direction = \"up\"\n"), "x.toml:6", &["udp_probe runs in both directions"]);
+    assert_complaint(&with_flow("each.direction = [\"up\"]\n"), "x.toml:6", &["udp_probe runs in both directions"]);
     let twice = with_flow("interval = \"5ms\"\neach.interval = [\"5ms\", \"20ms\"]\n");
-    assert_complaint(&twice, "x.toml:6", &["flow.a.interval", "stands beside each.interval of x.toml:7"]);
+    assert_complaint(&twice, "x.toml:6", &["flow.a.interval", "conflicts with each.interval of x.toml:7"]);
 }
 
 #[test]
@@ -154,12 +158,12 @@ fn broken_toml_is_named_with_its_line() {
 }
 
 #[test]
-fn extending_in_a_circle_or_nothing_is_an_error() {
+fn extending_in_a_cycle_or_nothing_is_an_error() {
     let others = [("a", "extends = \"b\"\n"), ("b", "extends = \"a\"\n")];
     let said = read_text("extends = \"a\"\n", &others, &[]).unwrap_err().to_string();
-    assert!(said.contains("extends: ") && said.contains("circle"), "{said}");
+    assert!(said.contains("extends: ") && said.contains("cycle"), "{said}");
     let said = read_text("title = \"t\"\nextends = \"zzz\"\n", &[], &[]).unwrap_err().to_string();
-    assert_eq!(said, "x.toml:2: extends: there is no plan \"zzz\"; see rrul list plans");
+    assert_eq!(said, "x.toml:2: extends: unknown plan \"zzz\"; see rrul list plans");
 }
 
 #[test]

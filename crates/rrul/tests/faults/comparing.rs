@@ -35,7 +35,7 @@ fn a_doubtful_run_is_compared_and_its_doubts_stand_in_front() {
     assert_eq!((compared.code, compared.stderr.as_str()), (Some(1), ""), "{compared:#?}");
     let first = compared.stdout.lines().next().unwrap();
     assert!(first.starts_with("a.rrul: "), "{compared:#?}");
-    assert!(compared.stdout.contains("b.rrul: Doubtful: the recording is not complete"), "{compared:#?}");
+    assert!(compared.stdout.contains("b.rrul: Doubtful: The recording is incomplete"), "{compared:#?}");
     assert!(compared.stdout.contains("a.rrul and b.rrul: the same recording"), "{compared:#?}");
     assert!(!compared.stdout.contains('\u{1b}') && !compared.stdout.contains("NaN"), "{compared:#?}");
 }

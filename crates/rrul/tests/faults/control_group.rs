@@ -50,5 +50,5 @@ fn a_client_with_a_quota_of_processor_time_says_how_much_it_was_held_back() {
     assert!(share > 0.25, "throttled in {share} of its periods: {ended:#?}");
     assert!(hosts[1]["throttled_share"].is_null(), "the server has no quota");
     let shown = shown_in_full(&path).stdout;
-    assert!(shown.contains("client: out of processor time in "), "{shown}");
+    assert!(shown.contains("client: throttled by its CPU quota in "), "{shown}");
 }

@@ -24,7 +24,7 @@ fn a_server_without_ipv6_is_tested_over_ipv4_and_the_recording_says_why() {
         assert!(absent[0].reason.to_lowercase().contains(reason), "{absent:?}");
         let verdict = Verdict::of(&path);
         assert!(verdict.reason("family_absent").is_some_and(|text| text.to_lowercase().contains(reason)));
-        assert!(shown_in_full(&path).stdout.contains("ipv6 was not tested: "), "{ended:#?}");
+        assert!(shown_in_full(&path).stdout.contains("IPv6 was not tested: "), "{ended:#?}");
         verdict.assert_good(&ended);
     }
 }

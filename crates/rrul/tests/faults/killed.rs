@@ -31,7 +31,7 @@ fn assert_partial(ended: &Ended, folder: &Folder, reason: &str) {
     assert_eq!(folder.recordings(), ["out.rrul"]);
     let partial = recording(&folder.file("out.rrul")).end.expect("it has an end").partial.expect("it is marked");
     assert!(partial.contains(reason), "{partial}");
-    for words in ["the recording is not complete: ", "Under load (BE, EF)", "rrul report out.rrul"] {
+    for words in ["The recording is incomplete: ", "Under load (BE, EF)", "rrul report out.rrul"] {
         assert!(ended.stdout.contains(words), "no \"{words}\" in: {ended:#?}");
     }
     assert!(Verdict::of(&folder.file("out.rrul")).doubts().contains(&"partial"));
@@ -208,7 +208,7 @@ fn a_client_that_is_killed_loses_two_seconds_at_most() {
     let shown = end_of(command);
     assert_eq!((shown.code, shown.stderr.as_str()), (Some(1), ""), "{shown:#?}");
     assert!(
-        shown.stdout.contains("the recording is not complete: ") && shown.stdout.contains("Under load (BE, EF)"),
+        shown.stdout.contains("The recording is incomplete: ") && shown.stdout.contains("Under load (BE, EF)"),
         "{shown:#?}"
     );
     wait_until("the end of the session at the server", || server.log().contains("session closed"));

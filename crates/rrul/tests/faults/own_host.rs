@@ -46,7 +46,7 @@ fn a_link_of_the_hosts_own_that_carries_less_is_told_from_one_on_the_way() {
         }
         assert_eq!(trace["messages"], Value::Array(Vec::new()), "no host on the way has said so: {trace:#}");
     }
-    let told = "1420 octets pass whole, 1500 do not; the sender's own link carries no more than 1420";
+    let told = "packets of 1420 bytes pass, 1500 do not; the sender's own link has an MTU of 1420";
     assert!(shown_in_full(&folder.file("out.rrul")).stdout.contains(told), "{ended:#?}");
 }
 

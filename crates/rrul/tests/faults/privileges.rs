@@ -32,7 +32,7 @@ fn doubts_of_a_user(verdict: &Verdict) -> Vec<&'static str> {
         return Vec::new();
     }
     let text = verdict.reason("congestion_control").unwrap_or_else(|| panic!("{:#}", verdict.summary["validity"]));
-    assert!(text.contains("1 upload stream was sent with ") && text.contains(" instead of cubic"), "{text}");
+    assert!(text.contains("1 upload stream used ") && text.contains(" instead of cubic"), "{text}");
     assert!(!text.contains("download") && text.contains("tcp_allowed_congestion_control"), "{text}");
     vec!["congestion_control"]
 }

@@ -88,23 +88,26 @@ fn no_bloat(run: &Analysis, figures: &Figures) -> String {
         return format!("Loss without bloat ({}): check radio, cable and policing.", lossy.join(" and "));
     }
     match (figures.round_trip, run.validity.confidence) {
-        (None, _) => "No latency verdict: use a plan with probes, idle and under load.".to_owned(),
+        (None, _) => "No latency verdict: use a plan with delay probes in idle and load.".to_owned(),
         (Some(_), Some(Confidence::Low)) => {
-            "No bloat seen, but the line is not known to have been full: use a longer load.".to_owned()
+            "No bloat found, but the line was not known to be saturated: use a longer load.".to_owned()
         }
         (Some(_), _) => "Nothing to fix: latency stays low under load.".to_owned(),
     }
 }
 
-/// What the heaviest reason says is to be done: its last clause.
+/// What the heaviest reason says to do.
 fn rerun(run: &Analysis) -> String {
     let reason = run.validity.reasons.iter().find(|reason| reason.severity == Severity::Invalid);
-    let text = reason.map(|reason| printable(&reason.text)).unwrap_or_default();
-    let clauses = [text.rfind("; "), text.rfind(". ")];
-    let remedy = clauses.into_iter().flatten().max().and_then(|at| text.get(at + 2..)).unwrap_or_default();
-    let line = format!("To get a valid run: {}.", remedy.trim_end_matches('.'));
+    let remedy = reason.map(|reason| printable(reason.detail())).unwrap_or_default();
+    let mut characters = remedy.chars();
+    let line = match characters.next() {
+        // Within a sentence, so the verb that begins it is in lowercase.
+        Some(first) => format!("To get a valid run: {}{}", first.to_lowercase(), characters.as_str()),
+        None => String::new(),
+    };
     if remedy.is_empty() || width(&line) > COLUMNS {
-        return "To get a valid run: remove the causes below, then repeat the test.".to_owned();
+        return "To get a valid run: remove the causes below, then rerun.".to_owned();
     }
     line
 }

@@ -29,9 +29,9 @@ fn line(run: &Analysis, direction: Direction) -> Option<String> {
 }
 
 /// What follows the place itself.
-const ASIDES: [&str; 3] = [" (hop", ", which are", ": in the"];
+const ASIDES: [&str; 3] = [" (hop", ", directly", ": in the"];
 
-/// The same in fewer words.
+/// The same, shorter.
 fn terse(place: &str) -> String {
     const FROM: &str = " from the server";
     // Two hops that are both counted from the server need to say so once.

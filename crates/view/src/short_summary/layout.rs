@@ -36,10 +36,11 @@ pub(super) fn fitting_start(text: &str, room: usize) -> String {
 }
 
 /// `text` in lines of at most `room` columns, those after the first indented by two.
-fn wrapped(text: &str, room: usize) -> Vec<String> {
+pub(super) fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
+    for word in text.split_whitespace().fold(Vec::new(), with_unit) {
+        let word = word.as_str();
         if !line.is_empty() && width(&line) + 1 + width(word) > room {
             lines.push(std::mem::replace(&mut line, format!("  {word}")));
         } else {
@@ -52,6 +53,22 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines.push(line);
     lines.iter().map(|line| fitting(line, room)).collect()
 }
+
+/// Adds a word; a unit stays with the number before it.
+fn with_unit(mut words: Vec<String>, word: &str) -> Vec<String> {
+    let is_unit = UNITS.contains(&word.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '%'));
+    match words.last_mut().filter(|last| is_unit && last.ends_with(|c: char| c.is_ascii_digit())) {
+        Some(number) => {
+            number.push(' ');
+            number.push_str(word);
+        }
+        None => words.push(word.to_owned()),
+    }
+    words
+}
+
+/// Units that follow a number.
+const UNITS: [&str; 6] = ["%", "ms", "s", "kbit/s", "Mbit/s", "Gbit/s"];
 
 /// A text is not cut down to less than this, octets: what stands before may be a mere prefix.
 const LEAST_CLAUSE: usize = 30;
@@ -109,6 +126,13 @@ mod tests {
         let unbroken = condensed(&"word ".repeat(60), 2, COLUMNS);
         assert!(unbroken.len() == 2 && unbroken[1].ends_with('…'), "{unbroken:?}");
         assert!(unbroken.iter().all(|line| width(line) <= COLUMNS));
+    }
+
+    #[test]
+    fn a_unit_stays_with_its_number() {
+        assert_eq!(wrapped("busy in 100 % of the load", 11), ["busy in", "  100 % of", "  the load"]);
+        let lines = ["at", "  8.61 Mbit/s,", "  a share of %", "  each"];
+        assert_eq!(wrapped("at 8.61 Mbit/s, a share of % each", 14), lines);
     }
 
     #[test]

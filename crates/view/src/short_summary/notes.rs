@@ -5,7 +5,7 @@ use rrul_analysis::validity::Severity;
 use rrul_model::flow::Direction;
 
 use super::figures::{DirectionFigures, Figures, lost_words};
-use super::layout::{COLUMNS, condensed, printable};
+use super::layout::{COLUMNS, condensed, printable, wrapped};
 use crate::rate_panel::direction_word;
 use crate::words;
 
@@ -13,7 +13,7 @@ use crate::words;
 const NOTES: usize = 3;
 /// Most lines of one.
 const NOTE_LINES: usize = 2;
-/// Loss that is heard and seen.
+/// Loss that users notice.
 pub(super) const LOSSY: f64 = 0.01;
 
 /// How much a note weighs.
@@ -21,28 +21,28 @@ pub(super) const LOSSY: f64 = 0.01;
 pub(super) enum Weight {
     /// A validity issue.
     Doubt,
-    /// It does not.
+    /// A finding, or a reason that does not change the verdict.
     Remark,
 }
 
-/// The notes within so many lines, and a line that counts the others.
+/// The notes within so many lines, whole, and a line that counts the others.
 pub(super) fn lines(run: &Analysis, figures: &Figures, room: usize) -> Vec<(Weight, String)> {
     let notes = notes(run, figures);
-    // A blank line stands before them.
+    // A blank line precedes them.
     let room = room.saturating_sub(1);
-    let (mut lines, mut told) = (Vec::new(), 0);
+    let (mut lines, mut shown) = (Vec::new(), 0);
     for (weight, text) in notes.iter().take(NOTES) {
-        let others = notes.len() - told - 1;
-        let waiting = others.min(NOTES - told - 1);
-        let reserved = waiting + usize::from(others > waiting);
-        let left = room.saturating_sub(lines.len() + reserved).min(NOTE_LINES);
-        if left == 0 {
+        let counted = usize::from(notes.len() > shown + 1);
+        let left = room.saturating_sub(lines.len() + counted).min(NOTE_LINES);
+        let fits = wrapped(text, COLUMNS).len() <= left;
+        // Only the first note is cut; the others are counted instead.
+        if left == 0 || !fits && shown > 0 && left < NOTE_LINES {
             break;
         }
         lines.extend(condensed(text, left, COLUMNS).into_iter().map(|line| (*weight, line)));
-        told += 1;
+        shown += 1;
     }
-    let hidden = notes.len() - told;
+    let hidden = notes.len() - shown;
     if hidden > 0 {
         lines.push((Weight::Remark, format!("{}: rrul show FILE --full", words::counted(hidden, "more note"))));
     }
@@ -52,7 +52,7 @@ pub(super) fn lines(run: &Analysis, figures: &Figures, room: usize) -> Vec<(Weig
 fn notes(run: &Analysis, figures: &Figures) -> Vec<(Weight, String)> {
     let of = |severity: Severity, weight: Weight, word: &'static str| {
         let reasons = run.validity.reasons.iter().filter(move |reason| reason.severity == severity);
-        reasons.map(move |reason| (weight, format!("{word}: {}", printable(&reason.text))))
+        reasons.map(move |reason| (weight, format!("{word}: {}", printable(reason.headline()))))
     };
     let mut notes: Vec<(Weight, String)> = of(Severity::Invalid, Weight::Doubt, "Invalid").collect();
     notes.extend(of(Severity::Doubt, Weight::Doubt, "Doubtful"));
@@ -71,7 +71,7 @@ fn findings(run: &Analysis, figures: &Figures) -> Vec<String> {
     findings
 }
 
-/// That background is starved or lost while the classes that count are not.
+/// Background starves or loses packets, and the other classes do not.
 fn background(run: &Analysis, figures: &Figures) -> Option<String> {
     let yields = |direction: Direction| {
         let DirectionFigures { lost, background_lost, .. } = *figures.direction(direction);

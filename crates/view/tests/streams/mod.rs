@@ -67,7 +67,7 @@ fn sharing_is_told_by_stream_and_class_with_who_starves() {
         "    2 classes          0.80  0.70  EF 75 %  BK 25 %",
         "  Download: BK starved for 12 % of the time",
         "  Download: the receiver's window limited streams for 40 % of the time",
-        "  Upload: streams lose and back off together (7 times), so that the line runs dry: global synchronisation",
+        "  Upload: global synchronization, streams back off together (7 times) and the link runs idle",
     ];
     assert_eq!(lines_below(&text, "Sharing under load: Jain's index, 1 is even"), expected);
 }
@@ -105,10 +105,10 @@ fn new_connections_are_told_idle_and_loaded_and_by_class() {
     };
     let text = text_summary(&run, Style::Plain);
     let expected = [
-        "       idle P50  loaded P50  loaded P95  over 1 s  SYN again  failed",
-        "  all   19.0 ms      600 ms        lost      50 %       25 %    25 %",
-        "  EF    19.0 ms      600 ms        lost      50 %       25 %    25 %",
-        "  BK    19.0 ms           –           –         –          –       –",
+        "       idle P50  loaded P50  loaded P95  over 1 s  SYN retransmitted  failed",
+        "  all   19.0 ms      600 ms        lost      50 %               25 %    25 %",
+        "  EF    19.0 ms      600 ms        lost      50 %               25 %    25 %",
+        "  BK    19.0 ms           –           –         –                  –       –",
     ];
     assert_eq!(lines_below(&text, "Time to connect, new TCP connections"), expected);
 }

@@ -40,7 +40,10 @@ fn starved(rows: &mut Rows) {
     }
     rows.equal("R9", "verdict", measured.word("/validity/verdict"), "invalid".to_owned());
     let reasons = measured.summary["validity"]["reasons"].as_array().unwrap().clone();
-    let blames = |reason: &&Value| reason["severity"] == "invalid" && reason["text"].to_string().contains("processor");
+    let blames = |reason: &&Value| {
+        let code = reason["code"].as_str().unwrap_or_default();
+        reason["severity"] == "invalid" && matches!(code, "processor_saturated" | "processor_stolen")
+    };
     let told = reasons.iter().find(blames).map_or("no such reason".to_owned(), |reason| reason["text"].to_string());
     let named = reasons.iter().any(|reason| blames(&reason));
     rows.holds("R9", "the cause", "the processor is named", told, named);
