@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::analysis::{FlowLabel, RatePoint};
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::metrics::octet_account::Account;
+use crate::metrics::octet_account::{Account, Parts};
 use crate::metrics::octet_ledger::Ledger;
 use crate::metrics::traffic::Traffic;
 
@@ -106,15 +106,33 @@ pub struct LinkOctets {
     pub uncounted_flows: Vec<FlowLabel>,
     /// What the link carried over time, client to server.
     #[serde(skip)]
-    pub up_rates: Vec<RatePoint>,
+    pub up_rates: LinkRates,
     /// What the link carried over time, server to client.
     #[serde(skip)]
-    pub down_rates: Vec<RatePoint>,
+    pub down_rates: LinkRates,
+}
+
+/// What the link carried over time in one direction, IP layer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LinkRates {
+    /// Every packet.
+    pub all: Vec<RatePoint>,
+    /// The same by traffic type, on the same grid; empty for a type without packets.
+    pub parts: Parts<Vec<RatePoint>>,
 }
 
 impl LinkOctets {
-    /// What the link carried over time in one direction.
+    /// Returns what the link carried over time in one direction.
     pub fn rates(&self, direction: Direction) -> &[RatePoint] {
+        &self.link_rates(direction).all
+    }
+
+    /// Returns the same by traffic type; empty for a type without packets.
+    pub fn part_rates(&self, direction: Direction) -> &Parts<Vec<RatePoint>> {
+        &self.link_rates(direction).parts
+    }
+
+    fn link_rates(&self, direction: Direction) -> &LinkRates {
         match direction {
             Direction::Up => &self.up_rates,
             Direction::Down => &self.down_rates,
