@@ -65,7 +65,7 @@ pub(super) fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
 fn rates(runs: &[&Analysis], scene: &Scene<'_>, direction: Direction) -> Row {
     let [height, _] = HEIGHTS;
     let panel = |run: &&Analysis| {
-        let shown = direction_rate::show(run, scene, direction, false).panels.pop();
+        let shown = direction_rate::show(run, scene, direction, false).panels.into_iter().next();
         let goodput = run.goodput(direction);
         let head = if goodput.flows.is_empty() { "no streams".to_owned() } else { format!("sum {}", goodput.sum) };
         (shown.unwrap_or_else(|| empty(height)), head)
