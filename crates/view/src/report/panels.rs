@@ -14,6 +14,7 @@ use crate::charts::comparison::delay_axis;
 use crate::delay_panel::{loss_strokes, nanoseconds, pooled_packets};
 use crate::figure::{Dash, Fill, Scale};
 use crate::page::whole_time_axis;
+use crate::pooled_probes::pooled_name;
 use crate::rate_panel::direction_word;
 use crate::run_colours::run_colours;
 use crate::text::{quantile, unknown};
@@ -253,10 +254,10 @@ pub(crate) fn of_all(runs: &[&Analysis], names: &[String], palette: &Palette) ->
             }
             group.panels.push(panel);
         }
-        group.notes.push(
-            "Delay: medians of all probe packets sent in a bin; shade: lowest to highest packet; strokes above: lost packets."
-                .to_owned(),
-        );
+        group.notes.push(format!(
+            "Delay: medians of the {} sent in a bin; shade: lowest to highest of them; strokes above: lost packets.",
+            pooled_name(runs)
+        ));
     }
     for direction in Direction::ALL {
         if runs.iter().all(|run| run.goodput(direction).flows.is_empty()) {
@@ -296,7 +297,8 @@ struct Named<'a> {
 fn delays(runs: &[Named<'_>], scene: &Scene<'_>) -> TimePanel {
     let bins = scene.bins(FINEST);
     let mut panel = TimePanel::new("Round-trip delay", Quantity::Delay, "delay", DELAY_HEIGHT);
-    panel.how = "all probes".into();
+    let analyses: Vec<&Analysis> = runs.iter().map(|named| named.run).collect();
+    panel.how = pooled_name(&analyses).into();
     panel.heads = vec!["idle P50", "load P50", "load P95"];
     for Named { run, name, colour } in runs {
         let binned = bins.delays(pooled_packets(run));

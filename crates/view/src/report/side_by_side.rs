@@ -11,6 +11,7 @@ use super::data_table::DataTable;
 use super::markup::Markup;
 use crate::delay_panel::increase;
 use crate::improvement::improvement_sentence;
+use crate::pooled_probes::pooled_name;
 use crate::score_lines::seconds;
 use crate::text::{quantile, unknown};
 use crate::words;
@@ -120,6 +121,7 @@ pub(crate) fn write(page: &mut Markup, runs: &[&Analysis], names: &[String]) {
             page.element("p", &[("class", "felt")], &sentence);
         }
         table(runs, names).write(page);
+        page.element("p", &[("class", "note")], &format!("Round-trip delay and lost packets: {}.", pooled_name(runs)));
         page.element(
             "p",
             &[("class", "note")],

@@ -11,6 +11,7 @@ use super::markup::Markup;
 use super::plot_part::heading;
 use crate::delay_panel::increase;
 use crate::path_lines;
+use crate::pooled_probes::pooled_name;
 use crate::rate_panel::direction_word;
 use crate::score_lines;
 use crate::text::{quantile, unknown};
@@ -109,7 +110,7 @@ fn tiles(page: &mut Markup, run: &Analysis) {
             told.push((
                 "Probe packets lost".to_owned(),
                 share,
-                format!("{} of {}", words::count(lost), words::count(sent)),
+                format!("{} of {}, {}", words::count(lost), words::count(sent), pooled_name(&[run])),
             ));
         }
     }
