@@ -27,6 +27,8 @@ use crate::voice_table;
 use crate::words::{self, added};
 
 /// A section of the full summary.
+pub(crate) use by_direction::unknown_queueing;
+
 #[derive(Debug, Clone)]
 pub(crate) struct Section {
     /// What it is about.

@@ -17,6 +17,7 @@ use crate::figure::{Dash, Fill};
 use crate::flow_look::flow_looks;
 use crate::label::Naming;
 use crate::pooled_probes::pooled_name;
+use crate::sections::unknown_queueing;
 use crate::theme::Theme;
 use crate::time_chart::{self, Scene, Shown};
 use crate::time_panel::{Area, Quantity, TimeLine, TimePanel};
@@ -105,7 +106,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
         let mut panel = panel(title, &flows, scene, &bins, pooled);
         panel.how = format!("client and server clocks matched; the whole panel may be off by up to ±{bound}");
         let queueing = &told.direction(direction).queueing_delay;
-        let added = match (&clocks.skew_uncertain, &queueing.load) {
+        let added = match (clocks.unknown_reason(direction), &queueing.load) {
             (Some(_), _) => "not known".to_owned(),
             (None, Some(load)) => load.p50.map_or_else(|| "lost".to_owned(), |delay| delay.to_string()),
             (None, None) => "–".to_owned(),
@@ -124,6 +125,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
             pooled_name(&[run])
         ),
     ];
+    notes.extend(unknown_queueing(clocks).into_iter().map(|(what, why)| format!("{what} is not known: {why}.")));
     if let Some(why) = &clocks.skew_uncertain {
         notes.push(format!("The clocks' drift is uncertain ({why}), so one-way delays may rise or fall by it."));
     }

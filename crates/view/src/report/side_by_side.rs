@@ -91,7 +91,7 @@ fn composite(run: &Analysis) -> String {
 
 fn queueing(run: &Analysis, direction: Direction) -> String {
     let told = &run.one_way_delay;
-    if told.clocks.as_ref().is_none_or(|clocks| clocks.skew_uncertain.is_some()) {
+    if told.clocks.as_ref().is_none_or(|clocks| clocks.unknown_reason(direction).is_some()) {
         return unknown();
     }
     of_phase(told.direction(direction).queueing_delay.load.as_ref(), |statistics| statistics.p50)
