@@ -10,7 +10,7 @@ use crate::table::{Table, Told};
 use crate::words;
 
 /// What stands above the lines.
-pub(crate) const HEADING: &str = "Packets of the UDP probes lost, by direction";
+pub(crate) const HEADING: &str = "Packet loss by direction";
 
 /// A line for each direction, and below them what is out of the ordinary. Empty for a run that tells nothing of it.
 pub(crate) fn told(run: &Analysis) -> Told {

@@ -62,7 +62,7 @@ fn remarks(run: &Analysis, direction: Direction) -> Vec<String> {
     let synchronization = run.global_synchronization.of(direction);
     if synchronization.synchronized == Synchronized::Yes {
         lines.push(format!(
-            "{word}: streams lose and back off together ({} times), so that the line runs dry: global synchronisation",
+            "{word}: global synchronization: streams lose and back off together ({} times), and the line runs dry",
             synchronization.dips
         ));
     }
@@ -93,7 +93,7 @@ pub(crate) fn connections(run: &Analysis) -> Told {
         return Told::default();
     }
     let mut table = Table::default();
-    table.row(["", "idle P50", "loaded P50", "loaded P95", "over 1 s", "SYN again", "failed"]);
+    table.row(["", "idle P50", "loaded P50", "loaded P95", "over 1 s", "SYN retransmitted", "failed"]);
     table.named_row("all", connection_cells(&connections.pooled));
     if connections.classes.len() > 1 {
         for entry in &connections.classes {
@@ -126,7 +126,7 @@ fn connection_cells(phases: &ConnectionPhases) -> [String; 6] {
 /// How long octets took from write to read.
 pub(crate) fn stream_delay(run: &Analysis) -> Told {
     let mut table = Table::default();
-    table.row(["", "idle P50", "loaded P50", "loaded P95", "added, P50", "added, P95"]);
+    table.row(["", "idle P50", "loaded P50", "loaded P95", "added P50", "added P95"]);
     let mut found = false;
     for direction in Direction::ALL {
         let Some(delays) = run.stream_delay.of(direction) else { continue };

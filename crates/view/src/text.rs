@@ -80,7 +80,7 @@ pub fn text_sections(run: &Analysis, topics: &[Topic], style: Style) -> String {
 
 fn section_lines(section: &Section, style: Style) -> Vec<String> {
     let told = section.told.lines();
-    std::iter::once(style.heading(section.heading)).chain(told.iter().map(|line| printable(line))).collect()
+    std::iter::once(style.heading(&section.heading)).chain(told.iter().map(|line| printable(line))).collect()
 }
 
 pub(crate) fn finished(lines: &[String]) -> String {
@@ -99,7 +99,7 @@ fn head(run: &Analysis, style: Style) -> Vec<String> {
 fn validity_lines(run: &Analysis, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
     if run.validity.verdict == Verdict::Valid {
-        lines.push("Valid: nothing speaks against these numbers.".to_owned());
+        lines.push("Valid: no validity issues found.".to_owned());
     }
     lines.extend(words::warnings(run).iter().map(|warning| style.alarm(&printable(warning))));
     lines.extend(run.validity.confidence.map(|confidence| words::confidence(confidence).to_owned()));

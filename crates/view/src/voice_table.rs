@@ -8,7 +8,7 @@ use crate::table::{Table, Told};
 use crate::words;
 
 /// What stands above the table.
-pub(crate) const HEADING: &str = "Voice calls (G.711, losses concealed): opinion score, 4.4 at best, 1 at worst";
+pub(crate) const HEADING: &str = "Voice call quality (MOS of G.711 with loss concealment, 1 to 4.4)";
 
 /// The table; empty without voice streams.
 pub(crate) fn told(voip: &Voip) -> Told {
@@ -17,7 +17,7 @@ pub(crate) fn told(voip: &Voip) -> Told {
         return Told::default();
     }
     let mut table = Table::default();
-    table.row(["", "score idle", "loaded", "lost", "over 30 ms late", "delay added, P50"]);
+    table.row(["", "MOS idle", "MOS loaded", "lost", "over 30 ms late", "added delay, P50"]);
     for class in told {
         let VoipClass { idle, load, .. } = class;
         let share = |of: fn(&VoipQuality) -> u64| {

@@ -183,9 +183,9 @@ pub(crate) fn counted(count: usize, one: &str) -> String {
 /// How well figures under load stand for the loaded line.
 pub(crate) fn confidence(confidence: Confidence) -> &'static str {
     match confidence {
-        Confidence::High => "Confidence: high. The line was full, and its rate and delay stayed what they were.",
-        Confidence::Medium => "Confidence: medium. The line was full, but is not known to have stayed what it was.",
-        Confidence::Low => "Confidence: low. The line is not known to have been full.",
+        Confidence::High => "Confidence: high. The line was saturated; rate and delay were stationary.",
+        Confidence::Medium => "Confidence: medium. The line was saturated, but is not known to have been stationary.",
+        Confidence::Low => "Confidence: low. The line is not known to have been saturated.",
     }
 }
 

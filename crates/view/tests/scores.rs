@@ -88,25 +88,25 @@ fn with_site() -> Analysis {
 #[test]
 fn pages_are_told_idle_and_loaded_with_what_failed_and_why() {
     let text = text_summary(&with_site(), Style::Plain);
-    let section = text.split("\n\n").find(|section| section.starts_with("Pages: ")).unwrap();
+    let section = text.split("\n\n").find(|section| section.starts_with("Page load time")).unwrap();
     let lines: Vec<&str> = section.lines().skip(1).collect();
     assert_eq!(
         lines,
         [
-            "                                          time  times     TTFB  first paint  largest paint  loads  failed  cut off",
+            "                                          mean  ratio  TTFB P50  first paint P50  largest paint P50  loads  failed  cut off",
             "  rrul2025",
-            "    idle                                 1.0 s               –            –              –      3       0        0",
-            "    loaded                               6.0 s    6.0        –            –              –      4       0        0",
+            "    idle                                 1.0 s                –                –                  –      3       0        0",
+            "    loaded                               6.0 s    6.0         –                –                  –      4       0        0",
             "  https://www.example.net/ in a browser",
-            "    idle                                 1.0 s         80.0 ms       400 ms         650 ms      3       0        0",
-            "    loaded                               6.0 s    6.0    never            –              –      4       2        1",
+            "    idle                                 1.0 s          80.0 ms           400 ms             650 ms      3       0        0",
+            "    loaded                               6.0 s    6.0     never                –                  –      4       2        1",
             "  Under load, what failed or was given up counts as its cap.",
             "  https://www.example.net/ in a browser, 2 loads: net::ERR_TIMED_OUT [31m",
         ]
     );
     let mut without = with_site();
     without.page_loads.clear();
-    assert!(!text_summary(&without, Style::Plain).contains("Pages: "));
+    assert!(!text_summary(&without, Style::Plain).contains("Page load time"));
 }
 
 #[test]

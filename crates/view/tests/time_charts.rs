@@ -174,7 +174,7 @@ fn delay_is_drawn_by_direction_with_what_is_not_certain_of_it() {
         let slow = |at: f64| truth[usize::from((30.0..40.0).contains(&at))];
         assert_follows(&read(&picture, line), 0.2, slow);
     }
-    for words in ["may be off by up to ±8.2 ms", "wait in queues under load, median", "idle P50"] {
+    for words in ["may be off by up to ±8.2 ms", "queueing delay under load, median", "idle P50"] {
         assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
     }
     let mut unknown = steady();

@@ -111,7 +111,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
             (None, Some(load)) => load.p50.map_or_else(|| "lost".to_owned(), |delay| delay.to_string()),
             (None, None) => "–".to_owned(),
         };
-        panel.headline = Some(("wait in queues under load, median".to_owned(), added));
+        panel.headline = Some(("queueing delay under load, median".to_owned(), added));
         panels.push(panel);
     }
     let mut notes = vec![

@@ -24,8 +24,8 @@ const WORDS: [(&str, &str); 15] = [
         "Loaded median less idle median. Calls and games suffer from some tens of milliseconds on.",
     ),
     (
-        "Wait in queues by direction",
-        "How much later than the quickest packet others arrived, one way. It tells which direction is at fault.",
+        "Queueing delay by direction",
+        "One-way delay above that of the quickest packet. It shows in which direction packets queue.",
     ),
     (
         "Goodput",

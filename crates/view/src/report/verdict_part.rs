@@ -58,7 +58,7 @@ fn badge(page: &mut Markup, run: &Analysis) {
         page.element("strong", &[("class", class)], words::verdict_word(verdict));
         page.text(" ");
         page.text(match verdict {
-            Verdict::Valid => "Nothing speaks against these numbers.",
+            Verdict::Valid => "No validity issues found.",
             Verdict::Doubtful => "The numbers may be off; the reasons stand below.",
             Verdict::Invalid => "The numbers say nothing about the network; the reasons stand below.",
         });
