@@ -85,6 +85,15 @@ test("it opens from disk, asks nobody for anything, and words of others stay wor
   await close();
 });
 
+test("phases are named above each chart", async () => {
+  const { page, close } = await open(RRUL_ONE);
+  for (const title of ["Round-trip delay", "Download"]) {
+    const texts = await (await panel(page, title)).locator(".surface svg text").allTextContents();
+    for (const name of ["idle", "load", "after"]) assert.ok(texts.includes(name), `${name} is not in: ${texts}`);
+  }
+  await close();
+});
+
 test("zooming one chart zooms all, with the mouse and with buttons", async () => {
   const { page, close } = await open(RRUL_ONE);
   const delay = await panel(page, "Round-trip delay");

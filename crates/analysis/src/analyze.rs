@@ -64,8 +64,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let rates = ByDirection::each(|direction| {
         let load = if direction == Direction::Up { &up } else { &down };
         load.window().map(|window| {
-            let packets = link_octets.packets.of(direction);
-            LoadRate::new(window, link_octets.rates(direction), packets, &load.series)
+            let carried = link_octets.link_rates(direction);
+            LoadRate::new(window, carried, &load.series)
         })
     });
     let history = |direction| rates.of(direction).as_ref().map(|rate: &LoadRate| burst::rate_history(&rate.steps()));

@@ -1,4 +1,4 @@
-//! Which probes are pooled: the one definition that every figure, chart and comparison of "all probes" uses.
+//! Which probes are pooled: the one definition that every figure, chart and comparison of several flows uses.
 //!
 //! Probes of one kind only: UDP if any UDP probe was sent, else ICMP echo, else (imported files) means of exchanges, which
 //! sample good moments more often than bad ones. Of these the headline pool has best effort and expedited forwarding:

@@ -105,7 +105,7 @@ fn a_run_says_what_it_lacks() {
 fn a_run_that_was_killed_has_a_whole_page_that_says_so() {
     let page = page(&recorded(), &["killed.rrul.part", "-o", "killed.html"], "killed.html");
     assert!(page.contains("<strong>The rest of the run</strong>: not measured: the recording is not complete"));
-    assert!(page.contains("Round-trip delay of all probes") && page.contains("</html>"));
+    assert!(page.contains("Round-trip delay of UDP probes") && page.contains("</html>"));
 }
 
 #[test]

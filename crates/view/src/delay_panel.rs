@@ -1,4 +1,4 @@
-//! The panel of round-trip delay: a line per probe flow, all probes together, the range of packets, and losses.
+//! The panel of round-trip delay: a line per probe flow, the pooled probes together, the range of packets, and losses.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +14,7 @@ use crate::figure::{Align, Dash, Fill, Line, Scale, TextStyle};
 use crate::font::Weight;
 use crate::label::{Naming, is_icmp, names};
 use crate::page::{PITCH, Page, PanelPlan, SIDE_LEFT, SIDE_RIGHT};
+use crate::pooled_probes::pooled_label;
 use crate::words;
 
 /// Pixels, among other panels.
@@ -36,7 +37,7 @@ pub(crate) fn nanoseconds(delay: Delay) -> f64 {
     delay.0 as f64
 }
 
-/// The packets of those flows that the analysis pools as "all probes".
+/// Returns the packets of those flows that the analysis pools.
 pub(crate) fn pooled_packets(run: &Analysis) -> impl Iterator<Item = &DelayPoint> {
     pooled(&run.delay_flows).into_iter().flat_map(|flow| &flow.series)
 }
@@ -125,7 +126,8 @@ pub(crate) fn draw(page: &mut Page<'_>, run: &Analysis, height: f64, last: bool)
     }
     let colour = page.theme.ink;
     let points = medians(&together, unit);
-    page.figure.line(panel, &Line { name: ALL_PROBES, points, colour, width: 2.0, dash: Dash::Solid, height: 5 });
+    page.figure
+        .line(panel, &Line { name: pooled_label(run), points, colour, width: 2.0, dash: Dash::Solid, height: 5 });
     page.figure.strokes_above(panel, &loss_strokes(all(), &page.time), axis.max, 0, page.theme.alarm);
 
     let mut top = frame.top - 2.0;
@@ -134,9 +136,6 @@ pub(crate) fn draw(page: &mut Page<'_>, run: &Analysis, height: f64, last: bool)
     table(page, top, unit, run, flows, &named);
     bins.width
 }
-
-/// The legend's name for all probes together.
-const ALL_PROBES: &str = "all probes";
 
 /// The increase in large figures, and what it is made of.
 fn headline(page: &mut Page<'_>, top: f64, run: &Analysis) {
@@ -194,7 +193,7 @@ fn table(page: &mut Page<'_>, top: f64, unit: Unit, run: &Analysis, flows: &[Del
     for (index, flow) in flows.iter().take(shown).enumerate() {
         row(page, index + 1, &flow.delays, flow.loss, Weight::Regular);
     }
-    let mut legend = vec![ALL_PROBES.to_owned()];
+    let mut legend = vec![pooled_label(run).to_owned()];
     legend.extend(named[..shown].iter().cloned());
     page.figure.legend(SIDE_LEFT, top + ROWS, PITCH, 12.0, &legend);
     if flows.len() > shown {

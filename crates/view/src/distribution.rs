@@ -10,6 +10,7 @@ use crate::chart::Drawing;
 use crate::figure::{Align, Dash, Frame, Line, Scale, Side, Step, TextStyle, Ticks};
 use crate::font::Weight;
 use crate::page::{BESIDE_LEFT, PITCH, PLANE_WIDTH, Page, PlanePlan, SIDE_RIGHT};
+use crate::pooled_probes::pooled_name;
 use crate::run_colours::{colour_words, run_colours};
 use crate::run_heading::{headed, short_names};
 use crate::sample::{Reach, Sample, beyond, delay_side};
@@ -56,8 +57,8 @@ pub(crate) fn draw(runs: &[&Analysis], theme: &Theme, look: Look) -> Drawing {
         return page.finish();
     }
     let (x, unit) = delay_side(&samples, if look == Look::AtLeast { Reach::All } else { Reach::Nearly });
-    // The packets of the classes of one run are those of its first entry.
-    let counted = if runs.len() == 1 { &samples[..2] } else { &samples[..] };
+    // Of one run each class alone, where there are several: the pooled probes are some of them.
+    let counted = if runs.len() == 1 && entries.len() > 1 { &samples[2..] } else { &samples[..] };
     let most = samples.iter().map(|sample| sample.sent()).max().unwrap_or(1);
     let scale_words = if x.scale == Scale::Logarithmic { ", logarithmic scale" } else { "" };
     let rows = entries.len().min(NAMED);
@@ -87,7 +88,7 @@ pub(crate) fn draw(runs: &[&Analysis], theme: &Theme, look: Look) -> Drawing {
         }
     }
     if runs.len() <= theme.runs.len() {
-        // Of one run all probes alone: its classes end where they do, or nearly.
+        // Of one run the pooled probes alone: its classes end where they do, or nearly.
         name_ends(&mut page, frame, &plan.y, if runs.len() == 1 { &entries[..1] } else { &entries }, look);
     }
     table(&mut page, frame.top - 4.0, &entries[..rows], unit, look);
@@ -106,7 +107,7 @@ pub(crate) fn draw(runs: &[&Analysis], theme: &Theme, look: Look) -> Drawing {
     page.finish()
 }
 
-/// All probes, and where there are several classes, each of them.
+/// The pooled probes, and where there are several classes, each of them.
 fn of_classes(run: &Analysis, theme: &Theme) -> Vec<Entry> {
     let chosen = of_one_kind(&run.delay_flows);
     let flows = || chosen.iter();
@@ -115,7 +116,7 @@ fn of_classes(run: &Analysis, theme: &Theme) -> Vec<Entry> {
     classes.dedup();
     let of = |phase| Sample::pooled(run, phase);
     let all = Entry {
-        name: "all probes".to_owned(),
+        name: pooled_name(&[run]).to_owned(),
         colour: theme.ink,
         // Under the classes, and seen beside them where they lie on it.
         width: 4.0,

@@ -10,7 +10,7 @@ use crate::table::{Table, Told};
 use crate::words;
 
 /// What stands above the lines.
-pub(crate) const HEADING: &str = "Packets of the UDP probes lost, by direction";
+pub(crate) const HEADING: &str = "Packet loss by direction";
 
 /// Returns a line for each direction and remarks below; empty for a run without such records.
 pub(crate) fn told(run: &Analysis) -> Told {

@@ -52,6 +52,7 @@ mod page_lines;
 mod path_lines;
 mod pdf;
 mod png;
+mod pooled_probes;
 mod rate_panel;
 mod run_colours;
 mod run_heading;

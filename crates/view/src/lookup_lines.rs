@@ -1,4 +1,4 @@
-//! What the summary says of look-ups of names and of short flows.
+//! DNS lookup times and flow completion times in the printed summary.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::name_lookups::{LookupGroup, LookupKind, LookupStatistics, RecordType};
@@ -12,7 +12,7 @@ use rrul_model::units::Delay;
 use crate::octet_lines::size;
 use crate::rate_panel::direction_word;
 use crate::table::{Table, Told};
-use crate::text::{quantile, unknown};
+use crate::text::unknown;
 use crate::words;
 
 /// How long look-ups of names took.
@@ -21,7 +21,7 @@ pub(crate) fn lookups(run: &Analysis) -> Told {
     let told = |group: &&LookupGroup| !group.times.is_empty();
     let shape = Shape::of(&groups.iter().map(|group| (group.kind.class, group.kind.family)));
     let mut table = Table::default();
-    table.row(["", "idle P50", "loaded P50", "loaded P95", "times", "no answer"]);
+    table.row(["", "idle P50", "loaded P50", "loaded P95", "ratio", "no answer"]);
     let mut found = false;
     for group in groups.iter().filter(told) {
         found = true;
@@ -32,7 +32,7 @@ pub(crate) fn lookups(run: &Analysis) -> Told {
         };
         let name = format!("{resolver}, {names}, {record}{}", shape.suffix(*class, *family));
         let of = |statistics: &LookupStatistics| statistics.time;
-        table.named_row(&name, cells(&group.times, of, group.loaded_over_unloaded, None));
+        table.named_row(&name, cells(&group.times, of, group.loaded_over_unloaded, None, "no answer"));
     }
     if found { table.into() } else { Told::default() }
 }
@@ -43,7 +43,7 @@ pub(crate) fn short_flows(run: &Analysis) -> Told {
     let told = |group: &&TransferGroup| !group.transfers.is_empty();
     let shape = Shape::of(&groups.iter().map(|group| (group.kind.class, group.kind.family)));
     let mut table = Table::default();
-    table.row(["", "idle P50", "loaded P50", "loaded P95", "times", "rate loaded", "failed"]);
+    table.row(["", "idle P50", "loaded P50", "loaded P95", "ratio", "rate loaded", "failed"]);
     let mut found = false;
     for group in groups.iter().filter(told) {
         found = true;
@@ -52,7 +52,7 @@ pub(crate) fn short_flows(run: &Analysis) -> Told {
         let of = |statistics: &TransferStatistics| statistics.completion;
         let rate = group.transfers.load.and_then(|load| load.rate_p50_bps);
         let rate = rate.map_or_else(unknown, |rate| rate.to_string());
-        table.named_row(&name, cells(&group.transfers, of, group.loaded_over_unloaded, Some(rate)));
+        table.named_row(&name, cells(&group.transfers, of, group.loaded_over_unloaded, Some(rate), "failed"));
     }
     if found { table.into() } else { Told::default() }
 }
@@ -62,15 +62,39 @@ fn cells<T>(
     of: impl Fn(&T) -> DelayStatistics,
     ratio: Option<f64>,
     rate: Option<String>,
+    failed: &str,
 ) -> impl Iterator<Item = String> {
-    let time = |phase: &Option<T>, pick: fn(&DelayStatistics) -> Option<Delay>| {
-        phase.as_ref().map_or_else(unknown, |phase| quantile(pick(&of(phase))))
+    let time = |phase: &Option<T>, percentile: &Percentile| {
+        phase.as_ref().map_or_else(unknown, |phase| percentile.words(&of(phase), failed))
     };
     let load = of_load.load.as_ref().map(&of);
-    let failed = load.map_or_else(unknown, |load| words::percent(load.lost as f64 / load.n as f64));
-    let times = [time(&of_load.unloaded, |s| s.p50), time(&of_load.load, |s| s.p50), time(&of_load.load, |s| s.p95)];
+    let failures = load.map_or_else(unknown, |load| words::percent(load.lost as f64 / load.n as f64));
+    let times = [time(&of_load.unloaded, &P50), time(&of_load.load, &P50), time(&of_load.load, &P95)];
     let ratio = ratio.map_or_else(unknown, |ratio| format!("{ratio:.1}"));
-    times.into_iter().chain([ratio]).chain(rate).chain([failed])
+    times.into_iter().chain([ratio]).chain(rate).chain([failures])
+}
+
+/// A percentile of times of which some were cut off before they ended.
+struct Percentile {
+    per_mille: u64,
+    pick: fn(&DelayStatistics) -> Option<Delay>,
+}
+
+const P50: Percentile = Percentile { per_mille: 500, pick: |statistics| statistics.p50 };
+const P95: Percentile = Percentile { per_mille: 950, pick: |statistics| statistics.p95 };
+
+impl Percentile {
+    /// Returns its value, `failed` where it falls on what never ended, or its lower bound where it falls on what was cut off.
+    fn words(&self, statistics: &DelayStatistics, failed: &str) -> String {
+        let DelayStatistics { n, lost, max, .. } = *statistics;
+        // It falls on what never ended only where it did even if everything that was cut off had ended.
+        let rank = n.saturating_mul(self.per_mille).div_ceil(1000);
+        match (self.pick)(statistics) {
+            Some(time) => time.to_string(),
+            None if rank > n - lost.min(n) => failed.to_owned(),
+            None => max.map_or_else(|| "incomplete".to_owned(), |longest| format!("above {longest}")),
+        }
+    }
 }
 
 /// What tells rows apart beside their kind.
@@ -140,11 +164,28 @@ mod tests {
         assert_eq!(
             lookups(&run).lines(),
             [
-                "                              idle P50  loaded P50  loaded P95  times  no answer",
-                "  server, random, A, IPv4      20.0 ms     50.0 ms        lost    2.5       25 %",
+                "                              idle P50  loaded P50  loaded P95  ratio  no answer",
+                "  server, random, A, IPv4      20.0 ms     50.0 ms   no answer    2.5       25 %",
                 "  system, cached, AAAA, IPv6   20.0 ms           –           –      –          –",
             ]
         );
+    }
+
+    #[test]
+    fn a_percentile_that_falls_on_what_was_cut_off_is_a_bound() {
+        let ms = |ms: i64| Delay(ms * 1_000_000);
+        let of = |answered: &[i64], lost, cut_off: &[i64]| {
+            let [answered, cut_off] = [answered, cut_off].map(|times| times.iter().map(|time| ms(*time)).collect());
+            let cut_off: Vec<Delay> = cut_off;
+            DelayStatistics::with_cut_off(answered, lost, &cut_off).unwrap()
+        };
+        let words = |statistics: &DelayStatistics| [&P50, &P95].map(|one| one.words(statistics, "failed"));
+        assert_eq!(words(&of(&[20, 30, 1200], 0, &[1300])), ["30.0 ms", "above 1200 ms"]);
+        assert_eq!(words(&of(&[20], 0, &[900, 900])), ["above 20.0 ms"; 2]);
+        assert_eq!(words(&of(&[], 0, &[900, 900])), ["incomplete"; 2]);
+        // One of 21 never ended, ten were cut off: whether P95, the 20th, ever ended is not known.
+        assert_eq!(words(&of(&[20; 10], 1, &[900; 10])), ["above 20.0 ms"; 2]);
+        assert_eq!(words(&of(&[20, 20], 1, &[900])), ["20.0 ms", "failed"]);
     }
 
     #[test]
@@ -179,8 +220,8 @@ mod tests {
         assert_eq!(
             short_flows(&run).lines(),
             [
-                "                   idle P50  loaded P50  loaded P95  times  rate loaded  failed",
-                "  Download 100 kB    100 ms      800 ms        lost    8.0  1.00 Mbit/s    10 %",
+                "                   idle P50  loaded P50  loaded P95  ratio  rate loaded  failed",
+                "  Download 100 kB    100 ms      800 ms      failed    8.0  1.00 Mbit/s    10 %",
             ]
         );
     }

@@ -77,6 +77,18 @@ pub(crate) struct PanelPlan<'p> {
     pub(crate) last: bool,
 }
 
+/// The line of phase names above a panel.
+struct PhaseNames {
+    frame: Frame,
+    /// Time axis of the panel, seconds.
+    time: Axis,
+    phases: Vec<PhaseWindow>,
+    /// Top of the line, pixels.
+    top: f64,
+    /// How far a name may stand outside the panel, pixels.
+    outside: f64,
+}
+
 impl<'a> Page<'a> {
     /// A page with its heading. Phases are those of the runs' plan.
     pub(crate) fn new(theme: &'a Theme, title: String, time: Axis, phases: Vec<PhaseWindow>) -> Self {
@@ -129,7 +141,13 @@ impl<'a> Page<'a> {
         let index = self.figure.panel(frame, &self.time, &plan.axis, plan.scale, plan.last);
         self.shade_phases(index, &self.phases.clone());
         if first {
-            self.name_phases(frame, frame.top - lanes - PHASE_NAMES);
+            self.name_phases(&PhaseNames {
+                frame,
+                time: self.time,
+                phases: self.phases.clone(),
+                top: frame.top - lanes - PHASE_NAMES,
+                outside: f64::INFINITY,
+            });
         }
         self.y += plan.height.max(plan.side_height);
         if plan.last {
@@ -140,8 +158,12 @@ impl<'a> Page<'a> {
 
     /// Shades the phases without load, and in another color phase `web`.
     fn shade_phases(&mut self, panel: PanelIndex, phases: &[PhaseWindow]) {
-        self.figure.shade(panel, &unloaded(phases), self.theme.idle_shade);
-        self.figure.shade(panel, &stretches(phases, |phase| phase == Phase::Web), self.theme.web_shade);
+        for colour in [self.theme.idle_shade, self.theme.web_shade] {
+            let shaded = phases.iter().filter(|entry| self.theme.phase_shade(entry.phase) == Some(colour));
+            let stretches: Vec<_> =
+                shaded.map(|entry| (entry.window.from.seconds(), entry.window.to.seconds())).collect();
+            self.figure.shade(panel, &stretches, colour);
+        }
     }
 
     /// Writes below the lowest panels what their horizontal axis is.
@@ -163,26 +185,27 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Writes the names of the phases above the first panel.
-    fn name_phases(&mut self, frame: Frame, y: f64) {
+    /// Writes the names of the phases above a panel.
+    fn name_phases(&mut self, names: &PhaseNames) {
+        let PhaseNames { frame, time, phases, top, outside } = names;
         let style = TextStyle::left(11.0, Weight::Regular, self.theme.muted);
-        for entry in self.phases.clone() {
+        for entry in phases {
             // A chart of a part of the run shows a part of a phase.
-            let x = |seconds: f64| frame.x(&self.time, seconds.clamp(self.time.min, self.time.max));
+            let x = |seconds: f64| frame.x(time, seconds.clamp(time.min, time.max));
             let (from, to) = (x(entry.window.from.seconds()), x(entry.window.to.seconds()));
-            if to <= from && (self.time.min > entry.window.from.seconds() || entry.window.to.seconds() > self.time.max)
-            {
+            if to <= from && (time.min > entry.window.from.seconds() || entry.window.to.seconds() > time.max) {
                 continue;
             }
             let name = entry.phase.name();
+            let width = style.width(name);
             // The first and the last are short and have room outside the panel; a name that fits nowhere is left out.
             let (x, align) = match entry.phase {
-                _ if to - from >= style.width(name) + 4.0 => (f64::midpoint(from, to), Align::Centre),
-                Phase::Idle => (to, Align::Right),
-                Phase::After => (from, Align::Left),
-                Phase::Load | Phase::Web | Phase::Survey => continue,
+                _ if to - from >= width + 4.0 => (f64::midpoint(from, to), Align::Centre),
+                Phase::Idle if to - width >= frame.left - outside => (to, Align::Right),
+                Phase::After if from + width <= frame.left + frame.width + outside => (from, Align::Left),
+                _ => continue,
             };
-            self.figure.text(x, y, name, TextStyle { align, ..style });
+            self.figure.text(x, *top, name, TextStyle { align, ..style });
         }
     }
 
@@ -291,17 +314,6 @@ fn cut(text: &str, style: TextStyle, room: f64) -> String {
     let mut kept = text.to_owned();
     while style.width(&kept) + style.width("…") > room && kept.pop().is_some() {}
     kept + "…"
-}
-
-/// The stretches without load, seconds.
-pub(crate) fn unloaded(phases: &[PhaseWindow]) -> Vec<(f64, f64)> {
-    stretches(phases, |phase| !phase.is_loaded())
-}
-
-/// When these phases took place, seconds.
-fn stretches(phases: &[PhaseWindow], chosen: impl Fn(Phase) -> bool) -> Vec<(f64, f64)> {
-    let chosen = phases.iter().filter(|entry| chosen(entry.phase));
-    chosen.map(|entry| (entry.window.from.seconds(), entry.window.to.seconds())).collect()
 }
 
 /// The time axis that shows all of these runs from the idle baseline on. The survey before it, where there is one, takes

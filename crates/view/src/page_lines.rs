@@ -11,7 +11,7 @@ use crate::text::unknown;
 use crate::words;
 
 /// What stands above the table.
-pub(crate) const HEADING: &str = "Pages: mean time to load, median time to first octet (TTFB) and paints";
+pub(crate) const HEADING: &str = "Page load time";
 
 /// A column of the table. Empty columns are left out.
 struct Column {
@@ -22,9 +22,9 @@ struct Column {
 }
 
 const COLUMNS: [Column; 9] = [
-    time("TTFB", |loads| median(loads.first_byte)),
-    time("first paint", |loads| median(loads.first_contentful_paint)),
-    time("largest paint", |loads| median(loads.largest_contentful_paint)),
+    time("TTFB P50", |loads| median(loads.first_byte)),
+    time("first paint P50", |loads| median(loads.first_contentful_paint)),
+    time("largest paint P50", |loads| median(loads.largest_contentful_paint)),
     number("loads", |loads| count(loads.n)),
     number("failed", |loads| count(loads.failed + loads.capped)),
     number("cut off", |loads| count(loads.cut_short)),

@@ -13,7 +13,7 @@ use crate::table::{Table, Told};
 use crate::text::unknown;
 use crate::words::family_name;
 
-pub(crate) const HEADING: &str = "The path, hop by hop";
+pub(crate) const HEADING: &str = "Path by hop";
 
 /// What the analysis calls these messages.
 const TOO_BIG: &str = "packet too big";

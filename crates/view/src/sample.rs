@@ -45,7 +45,7 @@ impl Sample {
         sample
     }
 
-    /// Of all probes of a run.
+    /// Of the pooled probes of a run.
     pub(crate) fn pooled(run: &Analysis, phase: Phase) -> Self {
         Self::of(run, phase, pooled_packets(run))
     }

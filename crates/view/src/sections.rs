@@ -18,6 +18,7 @@ use crate::marking_words::marking_lines;
 use crate::octet_lines;
 use crate::page_lines;
 use crate::path_lines;
+use crate::pooled_probes::pooled_name;
 use crate::rate_panel::direction_word;
 use crate::score_lines;
 use crate::stream_lines;
@@ -26,11 +27,13 @@ use crate::text::{quantile, unknown};
 use crate::voice_table;
 use crate::words::{self, added};
 
+pub(crate) use by_direction::unknown_queueing;
+
 /// A section of the full summary.
 #[derive(Debug, Clone)]
 pub(crate) struct Section {
     /// What it is about.
-    pub(crate) heading: &'static str,
+    pub(crate) heading: String,
     /// What it says.
     pub(crate) told: Told,
 }
@@ -136,35 +139,39 @@ pub(crate) fn sections(run: &Analysis) -> Vec<Section> {
 
 /// The sections about one topic in which something is said.
 pub(crate) fn sections_about(run: &Analysis, topic: Topic) -> Vec<Section> {
+    let pooled_heading = format!("Round-trip delay of {}", pooled_name(&[run]));
     let all = match topic {
         Topic::Validity => Vec::new(),
         Topic::Scores => vec![(score_lines::HEADING, score_lines::told(&run.scores))],
         Topic::Pages => vec![(page_lines::HEADING, page_lines::told(run))],
         Topic::Delay => vec![
-            ("Round-trip delay of all probes", delays(run)),
-            ("Round-trip delay of each probe flow", flow_delays(run)),
-            ("Wait in queues by direction", by_direction::told(run)),
+            (pooled_heading.as_str(), delays(run)),
+            ("Round-trip delay by flow", flow_delays(run)),
+            ("Queueing delay by direction", by_direction::told(run)),
         ],
         Topic::Loss => vec![(fate_lines::HEADING, fate_lines::told(run))],
         Topic::Rate => vec![("Goodput under load", goodput(run))],
         Topic::Voice => vec![(voice_table::HEADING, run.voip.as_ref().map(voice_table::told).unwrap_or_default())],
-        Topic::Sharing => vec![("Sharing under load: Jain's index, 1 is even", stream_lines::sharing(run))],
-        Topic::Connect => vec![("Time to connect, new TCP connections", stream_lines::connections(run))],
-        Topic::Dns => vec![("Look-ups of names (DNS), from question to answer", lookup_lines::lookups(run))],
+        Topic::Sharing => vec![("Fairness under load (Jain's index, 1 is equal)", stream_lines::sharing(run))],
+        Topic::Connect => vec![("TCP connect time", stream_lines::connections(run))],
+        Topic::Dns => vec![("DNS lookup time", lookup_lines::lookups(run))],
         Topic::ShortFlows => {
-            vec![("Short flows, each over a new connection, until complete", lookup_lines::short_flows(run))]
+            vec![("Flow completion time (new connections)", lookup_lines::short_flows(run))]
         }
         Topic::StreamDelay => {
-            vec![("Stream delay, from write to read within a TCP stream", stream_lines::stream_delay(run))]
+            vec![("In-stream delay (TCP, from write to read)", stream_lines::stream_delay(run))]
         }
-        Topic::Link => vec![("On the link under load, IP packets", octet_lines::told(run))],
-        Topic::Transactions => vec![("Transactions per second, one at a time", transactions(run))],
+        Topic::Link => vec![("Link utilization by traffic type (IP packets, under load)", octet_lines::told(run))],
+        Topic::Transactions => vec![("Transactions per second (one outstanding)", transactions(run))],
         Topic::Markings => vec![("Markings on the path", markings(run))],
         Topic::Path => vec![(path_lines::HEADING, path_lines::told(run))],
-        Topic::Measurement => vec![("The measurement itself", measurement(run))],
+        Topic::Measurement => vec![("Measurement quality", measurement(run))],
         Topic::Hosts => vec![("Hosts", Told { below: host_lines::lines(run), ..Told::default() })],
     };
-    all.into_iter().filter(|(_, told)| !told.is_empty()).map(|(heading, told)| Section { heading, told }).collect()
+    all.into_iter()
+        .filter(|(_, told)| !told.is_empty())
+        .map(|(heading, told)| Section { heading: heading.to_owned(), told })
+        .collect()
 }
 
 /// The names of what delay columns show.
@@ -184,11 +191,11 @@ fn delays(run: &Analysis) -> Told {
             table.named_row(name, delay_cells(statistics));
         }
         if let Some(unscored) = delays.unscored.as_ref().filter(|_| phase == Phase::Load && bursts) {
-            table.named_row("before that, in the burst", delay_cells(unscored));
+            table.named_row("initial burst", delay_cells(unscored));
         }
     }
     if let Some((load, idle)) = delays.load.as_ref().zip(delays.idle.as_ref()) {
-        table.named_row("above idle P50", increases(load, idle));
+        table.named_row("added latency", increases(load, idle));
     }
     table.into()
 }
@@ -245,7 +252,7 @@ fn goodput(run: &Analysis) -> Told {
         let labels: Vec<_> = goodput.flows.iter().map(|flow| &flow.flow).collect();
         for (flow, name) in goodput.flows.iter().zip(names(&labels, Naming::Streams)) {
             let retransmitted =
-                flow.retransmitted.map_or_else(String::new, |share| format!("{} sent again", words::percent(share)));
+                flow.retransmitted.map_or_else(String::new, |share| format!("{} retransmitted", words::percent(share)));
             table.row([&format!("  {name}"), &flow.mean.to_string(), &retransmitted]);
         }
     }
@@ -288,33 +295,30 @@ fn markings(run: &Analysis) -> Told {
 fn measurement(run: &Analysis) -> Told {
     let mut table = Table::default();
     if let Some(spread) = run.start_spread {
-        table.row(["streams due together started within", &spread.to_string()]);
+        table.row(["start spread of streams", &spread.to_string()]);
     }
     if let Some(lateness) = &run.send_lateness {
-        table.row(["probes left late by, P50", &quantile(lateness.p50)]);
-        table.row(["probes left late by, P99", &quantile(lateness.p99)]);
+        table.row(["send lateness of probes, P50", &quantile(lateness.p50)]);
+        table.row(["send lateness of probes, P99", &quantile(lateness.p99)]);
     }
     if run.skipped.packets > 0 {
-        table.row(["probes due and not sent", &words::count(run.skipped.packets)]);
+        table.row(["probes skipped", &words::count(run.skipped.packets)]);
     }
     for load in &run.processor {
         let host = match load.point {
             ObservationPoint::Client => "client",
             ObservationPoint::Server => "server",
         };
-        table.row([&format!("processor of the {host}, mean"), &words::percent(load.mean)]);
-        table.row([&format!("processor of the {host}, busiest core for a second"), &words::percent(load.busiest_core)]);
+        table.row([&format!("CPU load of the {host}, mean"), &words::percent(load.mean)]);
+        table.row([&format!("CPU load of the {host}, busiest core and second"), &words::percent(load.busiest_core)]);
         if load.saturated > 0.0 {
             table.row([
-                &format!("processor of the {host}, seconds with a core it needed over 95 % busy"),
+                &format!("CPU of the {host}, seconds with a needed core over 95 % busy"),
                 &words::percent(load.saturated),
             ]);
         }
         if load.stolen > 0.0 {
-            table.row([
-                &format!("processor of the {host}, seconds with over 5 % taken by the hypervisor"),
-                &words::percent(load.stolen),
-            ]);
+            table.row([&format!("CPU of the {host}, seconds with over 5 % steal"), &words::percent(load.stolen)]);
         }
     }
     table.into()

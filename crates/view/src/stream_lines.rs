@@ -126,7 +126,7 @@ fn connection_cells(phases: &ConnectionPhases) -> [String; 6] {
 /// In-stream delay: from write to read.
 pub(crate) fn stream_delay(run: &Analysis) -> Told {
     let mut table = Table::default();
-    table.row(["", "idle P50", "loaded P50", "loaded P95", "added, P50", "added, P95"]);
+    table.row(["", "idle P50", "loaded P50", "loaded P95", "added P50", "added P95"]);
     let mut found = false;
     for direction in Direction::ALL {
         let Some(delays) = run.stream_delay.of(direction) else { continue };

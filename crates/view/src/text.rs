@@ -80,7 +80,7 @@ pub fn text_sections(run: &Analysis, topics: &[Topic], style: Style) -> String {
 
 fn section_lines(section: &Section, style: Style) -> Vec<String> {
     let told = section.told.lines();
-    std::iter::once(style.heading(section.heading)).chain(told.iter().map(|line| printable(line))).collect()
+    std::iter::once(style.heading(&section.heading)).chain(told.iter().map(|line| printable(line))).collect()
 }
 
 pub(crate) fn finished(lines: &[String]) -> String {

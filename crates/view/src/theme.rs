@@ -1,6 +1,7 @@
 //! Colours: one per service class, the same in every chart.
 
 use rrul_model::marking::ServiceClass;
+use rrul_model::phase::Phase;
 
 /// The colours of a chart, as `#rrggbb`.
 ///
@@ -96,6 +97,15 @@ impl Theme {
             40 => self.signaling,
             44..=46 => self.expedited,
             _ => self.other_class,
+        }
+    }
+
+    /// Returns the color behind a phase in charts over time; `None` for phase `load`, whose background is that of the page.
+    pub fn phase_shade(&self, phase: Phase) -> Option<&'static str> {
+        match phase {
+            Phase::Survey | Phase::Idle | Phase::After => Some(self.idle_shade),
+            Phase::Web => Some(self.web_shade),
+            Phase::Load => None,
         }
     }
 

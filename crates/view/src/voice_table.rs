@@ -8,7 +8,7 @@ use crate::table::{Table, Told};
 use crate::words;
 
 /// What stands above the table.
-pub(crate) const HEADING: &str = "Voice calls (G.711, losses concealed): opinion score, 4.4 at best, 1 at worst";
+pub(crate) const HEADING: &str = "Voice call quality (MOS of G.711 with loss concealment, 1 to 4.4)";
 
 /// The table; empty without voice streams.
 pub(crate) fn told(voip: &Voip) -> Told {

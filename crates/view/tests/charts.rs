@@ -286,11 +286,11 @@ fn a_comparison_says_by_how_much_and_on_which_scale() {
     let sentence =
         format!("Under load, pfifo adds {}, fq_codel adds {}: {factor:.0}x less.", induced(&pfifo), induced(&fq_codel));
     assert!(picture.says(&sentence), "{sentence:?} is not in {:?}", picture.words());
-    assert!(picture.says("ms, all probes, logarithmic scale"), "{:?}", picture.words());
+    assert!(picture.says("ms, probes (BE and EF), logarithmic scale"), "{:?}", picture.words());
     assert!(picture.says(&pfifo.down.sum.to_string()) && picture.says(&fq_codel.up.sum.to_string()));
 
     let picture = drawn("comparison", &[&fq_codel, &fq_codel, &fq_codel]);
-    assert!(picture.says("ms, all probes") && !picture.says("logarithmic"), "near delays need no logarithm");
+    assert!(picture.says("ms, probes (BE and EF)") && !picture.says("logarithmic"), "near delays need no logarithm");
     assert!(picture.says("fq_codel (C)") && picture.says("about the same"), "{:?}", picture.words());
 }
 

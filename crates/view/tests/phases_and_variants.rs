@@ -1,6 +1,7 @@
 //! Charts over time read back: phase `web`, and the colors of streams that the plan sets apart.
 
 mod read_back;
+mod recordings;
 mod synthetic;
 
 use std::time::Duration;
@@ -8,6 +9,8 @@ use std::time::Duration;
 use read_back::Picture;
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::RatePoint;
+use rrul_analysis::metrics::link_octets::LinkRates;
+use rrul_analysis::metrics::octet_account::Parts;
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::time::{TestTime, Window};
@@ -25,27 +28,42 @@ fn drawn(name: &str, run: &Analysis) -> Picture {
     Picture::of(&svg(chart_named(name).expect("it is on the shelf"), &[run], &THEME).expect("one run fits"))
 }
 
-/// With 20 Mbit/s on the link down all the time.
+/// What the link carries down in phase `web`, bit/s: pages, short flows, the bulk load, and everything.
+const PAGES: u64 = 3_000_000;
+const SHORT_FLOWS: u64 = 2_000_000;
+const BULK: u64 = 13_000_000;
+const EVERYTHING: u64 = 20_000_000;
+
+/// With 20 Mbit/s on the link down all the time, of which pages and short flows have some in phase `web`.
 fn with_web() -> (Analysis, Window) {
     let mut run = Made::fq_codel().analysis();
     let load = run.phases.iter().position(|entry| entry.phase == Phase::Load).expect("a loaded run");
     let web = Window { from: TestTime(WEB * SECOND), to: run.phases[load].window.to };
     run.phases[load].window.to = web.from;
     run.phases.insert(load + 1, PhaseWindow { phase: Phase::Web, window: web });
-    run.link_octets.down_rates = (0..280)
-        .map(|step| RatePoint {
-            at: TestTime(step * SECOND / 4 + SECOND / 8),
-            over: Duration::from_millis(250),
-            rate: BitRate(20_000_000),
-        })
-        .collect();
+    let rates = |before: u64, then: u64| -> Vec<RatePoint> {
+        let at = |step: i64| TestTime(step * SECOND / 4 + SECOND / 8);
+        let rate = |at| BitRate(if web.contains(at) { then } else { before });
+        (0..280)
+            .map(|step| RatePoint { at: at(step), over: Duration::from_millis(250), rate: rate(at(step)) })
+            .collect()
+    };
+    run.link_octets.down_rates = LinkRates {
+        all: rates(EVERYTHING, EVERYTHING),
+        parts: Parts {
+            web: rates(0, PAGES),
+            short_flows: rates(0, SHORT_FLOWS),
+            load_data: rates(BULK + PAGES + SHORT_FLOWS, BULK),
+            ..Parts::default()
+        },
+    };
     (run, web)
 }
 
 #[test]
 fn phase_web_is_shaded_and_named() {
     let (run, web) = with_web();
-    for (chart, panels) in [("overview", 4), ("download", 1), ("delay", 1)] {
+    for (chart, panels) in [("overview", 4), ("download", 2), ("delay", 1)] {
         let picture = drawn(chart, &run);
         for name in ["load", "web"] {
             assert!(picture.texts.iter().any(|text| text.words == name), "{name} in {chart}: {:?}", picture.words());
@@ -64,22 +82,105 @@ fn phase_web_is_shaded_and_named() {
 }
 
 #[test]
-fn with_phase_web_everything_on_the_link_is_drawn_above_the_sum_of_the_streams() {
-    let (run, _) = with_web();
-    let picture = drawn("overview", &run);
-    assert!(picture.says("Download in all") && picture.says("everything on the link"), "{:?}", picture.words());
-    assert!(!picture.says("Upload in all"), "its bytes are unknown");
-    let rates = |line: &read_back::Stroke| line.points.iter().map(|(_, y)| picture.value(*y)).collect::<Vec<_>>();
-    let lines = picture.lines(THEME.ink);
-    let everything =
-        lines.iter().map(|line| rates(line)).filter(|rates| rates.iter().all(|rate| (rate - 20.0).abs() < 0.1));
-    assert_eq!(everything.count(), 1, "a line at 20 Mbit/s");
-    let sum = rates(picture.lines(THEME.muted).first().expect("the sum of the streams"));
-    let mean = sum.iter().sum::<f64>() / sum.len() as f64;
-    assert!((mean - run.down.sum.0 as f64 / 1e6).abs() < 0.5, "{mean}");
+fn in_phase_web_pages_and_short_flows_are_stacked_below_the_bulk_sum() {
+    let (run, web) = with_web();
+    let [_, pages, _, short_flows, _] = THEME.variants;
+    for chart in ["overview", "download"] {
+        let picture = drawn(chart, &run);
+        for said in
+            ["Download by traffic type", "pages", "short flows", "bulk, sum of 4 streams", "everything on the link"]
+        {
+            assert!(picture.says(said), "{said} in {chart}: {:?}", picture.words());
+        }
+        assert!(!picture.says("Upload by traffic type"), "its bytes are unknown");
+        // Tops of the stack: in phase web, and before it.
+        let mbits = |rate: u64| rate as f64 / 1e6;
+        for (colour, within, before) in [
+            (pages, PAGES, 0),
+            (short_flows, PAGES + SHORT_FLOWS, 0),
+            (THEME.muted, PAGES + SHORT_FLOWS + BULK, PAGES + SHORT_FLOWS + BULK),
+            (THEME.ink, EVERYTHING, EVERYTHING),
+        ] {
+            let lines = picture.lines(colour);
+            let is_right = |line: &&&read_back::Stroke| {
+                line.points.iter().all(|(x, y)| {
+                    let expected = if web.contains(at(picture.seconds(*x))) { within } else { before };
+                    (picture.value(*y) - mbits(expected)).abs() < 0.1
+                })
+            };
+            assert_eq!(lines.iter().filter(is_right).count(), 1, "{colour} in {chart}");
+        }
+        // Each layer is filled, and the upper ones do not hide the lower.
+        for colour in [pages, short_flows, THEME.range] {
+            assert!(picture.boxes.iter().any(|(fill, _)| fill == colour), "{colour} fills nothing in {chart}");
+        }
+    }
     let (mut without, _) = with_web();
     without.phases = Made::fq_codel().analysis().phases;
-    assert!(!drawn("overview", &without).says("Download in all"));
+    assert!(!drawn("overview", &without).says("Download by traffic type"));
+}
+
+fn at(seconds: f64) -> TestTime {
+    TestTime((seconds * SECOND as f64) as i64)
+}
+
+#[test]
+fn the_report_stacks_the_same_layers() {
+    let (run, _) = with_web();
+    let data = plots(&recordings::page(std::slice::from_ref(&run)));
+    let plot = data.iter().find(|plot| plot["title"] == "Download by traffic type").expect("it is in the report");
+    assert_eq!(plot["stacked"], true);
+    let names: Vec<&str> = plot["lines"].as_array().unwrap().iter().map(|line| line["n"].as_str().unwrap()).collect();
+    assert_eq!(names, ["pages", "short flows", "bulk, sum of 4 streams", "everything on the link"]);
+    let colours: std::collections::BTreeSet<u64> =
+        plot["lines"].as_array().unwrap().iter().map(|line| line["c"].as_u64().unwrap()).collect();
+    assert_eq!(colours.len(), names.len(), "each has a color of its own");
+}
+
+#[test]
+fn the_report_shades_and_names_every_phase() {
+    let (run, web) = with_web();
+    let page = recordings::page(std::slice::from_ref(&run));
+    let colours = data(&page)["colours"].clone();
+    for plot in plots(&page) {
+        let phases = plot["phases"].as_array().unwrap();
+        let names: Vec<&str> = phases.iter().map(|phase| phase[0].as_str().unwrap()).collect();
+        assert_eq!(names, ["idle", "load", "web", "after"], "{}", plot["title"]);
+        let shade = |phase: usize| phases[phase][3].as_u64().map(|number| colours[number as usize][0].clone());
+        let truth = [Some(THEME.idle_shade), None, Some(THEME.web_shade), Some(THEME.idle_shade)];
+        assert_eq!([0, 1, 2, 3].map(shade), truth.map(|colour| colour.map(Into::into)));
+        let stretch = [1, 2].map(|end: usize| phases[2][end].as_f64().unwrap());
+        let truth = [web.from.seconds(), web.to.seconds()];
+        assert!(stretch.iter().zip(truth).all(|(read, truth)| (read - truth).abs() < TOLERANCE), "{stretch:?}");
+    }
+}
+
+#[test]
+fn phases_are_named_in_each_column_side_by_side() {
+    let (run, _) = with_web();
+    for count in 2..=4 {
+        let runs = vec![&run; count];
+        let picture = Picture::of(&svg(chart_named("overview").unwrap(), &runs, &THEME).unwrap());
+        for name in ["load", "web"] {
+            let named: Vec<_> = picture.texts.iter().filter(|text| text.words == name).collect();
+            assert_eq!(named.len(), count, "{name} of {count} runs");
+            let lines: std::collections::BTreeSet<i64> = named.iter().map(|text| text.at.1 as i64).collect();
+            assert_eq!(lines.len(), 1, "above the first row alone");
+        }
+    }
+    let picture = Picture::of(&svg(chart_named("overview").unwrap(), &[&run, &run], &THEME).unwrap());
+    assert_eq!(picture.texts.iter().filter(|text| text.words == "after").count(), 2);
+}
+
+/// The data of a report.
+fn data(page: &str) -> serde_json::Value {
+    let (_, after) = page.split_once("id=\"data\">").expect("it is there");
+    serde_json::from_str(after.split_once("</script>").expect("it ends").0).expect("it is JSON")
+}
+
+/// The plots of a report.
+fn plots(page: &str) -> Vec<serde_json::Value> {
+    data(page)["plots"].as_array().expect("plots").clone()
 }
 
 #[test]

@@ -190,6 +190,25 @@ fn what_was_not_measured_is_said_and_why() {
 }
 
 #[test]
+fn delay_by_direction_is_missing_with_a_reason_for_each_direction() {
+    let mut run = Made::pfifo().analysis();
+    let clocks = run.one_way_delay.clocks.as_mut().unwrap();
+    clocks.queueing_unknown.up = Some("its queue had not drained".to_owned());
+    let up_alone = visible(&page(std::slice::from_ref(&run)));
+    assert!(up_alone.contains("<strong>Queueing delay up</strong>: not known: its queue had not drained"));
+    assert!(!up_alone.contains("<strong>Queueing delay down"));
+    run.one_way_delay.clocks.as_mut().unwrap().queueing_unknown.down = Some("the route changed".to_owned());
+    let both = visible(&page(std::slice::from_ref(&run)));
+    for said in [
+        "Queueing delay up</strong>: not known: its queue had",
+        "Queueing delay down</strong>: not known: the route changed",
+    ] {
+        assert!(both.contains(said), "{said}");
+    }
+    assert!(text_summary(&run, Style::Plain).contains("Queueing delay down not known: the route changed"));
+}
+
+#[test]
 fn a_run_in_which_nothing_was_observed_still_has_a_page() {
     let visible = visible(&page(&[nothing()]));
     for said in [

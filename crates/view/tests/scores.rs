@@ -84,7 +84,7 @@ fn with_site() -> Analysis {
 #[test]
 fn pages_are_told_idle_and_loaded_with_what_failed_and_why() {
     let text = text_summary(&with_site(), Style::Plain);
-    let section = text.split("\n\n").find(|section| section.starts_with("Pages: ")).unwrap();
+    let section = text.split("\n\n").find(|section| section.starts_with("Page load time")).unwrap();
     let lines: Vec<&str> = section.lines().skip(1).collect();
     assert_eq!(
         lines,
@@ -102,7 +102,7 @@ fn pages_are_told_idle_and_loaded_with_what_failed_and_why() {
     );
     let mut without = with_site();
     without.page_loads.clear();
-    assert!(!text_summary(&without, Style::Plain).contains("Pages: "));
+    assert!(!text_summary(&without, Style::Plain).contains("Page load time"));
 }
 
 #[test]

@@ -290,7 +290,7 @@ fn sections_are_printed_by_name_and_all_of_them_are_the_full_summary() {
         assert_eq!(parts.iter().filter(|part| part.contains(section)).count(), 1, "{section}");
     }
     let delay = text_sections(&run, &[Topic::Delay], Style::Plain);
-    assert!(delay.contains("Round-trip delay of all probes") && !delay.contains("Goodput"), "{delay}");
+    assert!(delay.contains("Round-trip delay of probes (BE and EF)") && !delay.contains("Goodput"), "{delay}");
     assert!(text_sections(&run, &[Topic::Voice], Style::Plain).contains("voice: this recording has no such"));
     for topic in Topic::ALL {
         assert_eq!(Topic::named(topic.name()), Some(topic));

@@ -174,9 +174,15 @@ fn delay_is_drawn_by_direction_with_what_is_not_certain_of_it() {
         let slow = |at: f64| truth[usize::from((30.0..40.0).contains(&at))];
         assert_follows(&read(&picture, line), 0.2, slow);
     }
-    for words in ["may be off by up to ±8.2 ms", "wait in queues under load, median", "idle P50"] {
+    for words in ["may be off by up to ±8.2 ms", "queueing delay under load, median", "idle P50"] {
         assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
     }
+    let mut unknown = steady();
+    let clocks = unknown.one_way_delay.clocks.as_mut().unwrap();
+    clocks.queueing_unknown.up = Some("its queue had not drained".to_owned());
+    let picture = drawn("delay_by_direction", &[&unknown]);
+    assert!(picture.says("Queueing delay up is not known: its queue had not drained."), "{:?}", picture.words());
+    assert_eq!(picture.texts.iter().filter(|text| text.words == "not known").count(), 1, "the way down is known");
     let alone = drawn("delay", &[&steady()]);
     assert_follows(
         &read(&alone, alone.lines(THEME.ink)[0]),

@@ -39,7 +39,8 @@ export interface Plot {
   log: boolean;
   height: number;
   rows: string[];
-  quiet: [number, number][];
+  /** Name, from when to when, and the color behind it. */
+  phases: [string, number, number, number | null][];
   lines: LineLook[];
   bands: { c: number; o: number }[];
   /** Whether lines stand on each other: then each is worth the height of its band. */

@@ -7,8 +7,12 @@ import type { ChartOption } from "./library";
 export const MARGIN = { left: 58, right: 16, top: 12, bottom: 28 };
 /** Height of a lane of strokes above the panel, pixels. */
 const LANE = 9;
+/** Height of the line of phase names above the panel, pixels. */
+const PHASE_NAMES = 14;
+/** Width of a letter of such a name, pixels; none is wider on the whole. */
+const LETTER = 6.5;
 /** Places of named colours in the page's list; crates/view/src/report/palette.rs has them in this order. */
-const COLOUR = { background: 0, ink: 1, muted: 2, axis: 3, grid: 4, quiet: 5 };
+const COLOUR = { background: 0, ink: 1, muted: 2, axis: 3, grid: 4 };
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
 const DASHES = ["solid", [5, 3], [1.5, 2.5]] as const;
 
@@ -85,22 +89,47 @@ function data(points: Points): [number, number | null][] {
   return points.values.map((value, place) => [points.grid.at(points.start + place), value]);
 }
 
+/** Height of the picture: the panel, and the room around it. */
+export function pictureHeight(plot: Plot): number {
+  return plot.height + MARGIN.top + MARGIN.bottom + (plot.phases.length > 0 ? PHASE_NAMES : 0);
+}
+
+/** The stretches behind the lines, and above them the names that have room. */
+function phases(plot: Plot, shown: Shown, colour: (index: number) => string): object {
+  const within = (at: number) => Math.min(Math.max(at, shown.from), shown.to);
+  const pixels = (shown.width - MARGIN.left - MARGIN.right) / (shown.to - shown.from);
+  const distance = LANE * plot.strokes.length + 2;
+  const label = { position: "top", distance, color: colour(COLOUR.muted), fontSize: 11, fontFamily: FONT };
+  const areas = plot.phases
+    .map(([name, from, to, shade]) => [name, within(from), within(to), shade] as const)
+    .filter(([, from, to]) => from < to)
+    .map(([name, from, to, shade]) => {
+      const itemStyle = shade === null ? { opacity: 0 } : { color: colour(shade) };
+      const show = (to - from) * pixels >= name.length * LETTER;
+      return [{ name, xAxis: from, itemStyle, label: { ...label, show } }, { xAxis: to }];
+    });
+  return { silent: true, animation: false, data: areas };
+}
+
+/** The stretch of time that a picture shows, and its width in pixels. */
+interface Shown {
+  from: number;
+  to: number;
+  width: number;
+}
+
 /** The whole option. Lines whose number is in `hidden` are left out. */
 export function option(
   plot: Plot,
   level: Level,
-  shown: { from: number; to: number; width: number },
+  shown: Shown,
   colour: (index: number) => string,
   hidden: ReadonlySet<number>,
 ): ChartOption {
   const still = { animation: false, silent: true, emphasis: { disabled: true } };
   const series: object[] = [];
-  if (plot.quiet.length > 0) {
-    const within = (at: number) => Math.min(Math.max(at, shown.from), shown.to);
-    const stretches = plot.quiet.map(([from, to]) => [within(from), within(to)] as const).filter(([from, to]) => from < to);
-    const areas = stretches.map(([from, to]) => [{ xAxis: from }, { xAxis: to }]);
-    const itemStyle = { color: colour(COLOUR.quiet) };
-    series.push({ ...still, type: "line", data: [], markArea: { silent: true, animation: false, itemStyle, data: areas } });
+  if (plot.phases.length > 0) {
+    series.push({ ...still, type: "line", data: [], markArea: phases(plot, shown, colour) });
   }
   plot.bands.forEach((band, index) => {
     const ends = level.bands[index];
@@ -162,7 +191,7 @@ export function option(
       itemStyle: { color: colour(number) },
     });
   });
-  const top = MARGIN.top + LANE * plot.strokes.length;
+  const top = MARGIN.top + LANE * plot.strokes.length + (plot.phases.length > 0 ? PHASE_NAMES : 0);
   return {
     animation: false,
     textStyle: { fontFamily: FONT },

@@ -2,7 +2,7 @@
 
 import { type ECharts, init } from "./library";
 import { type Level, type Plot, inWords, level, valueAt } from "./data";
-import { MARGIN, option, reading } from "./option";
+import { MARGIN, option, pictureHeight, reading } from "./option";
 import { isDark } from "./theme";
 import { Zoom } from "./zoom";
 
@@ -90,7 +90,7 @@ export class Panel {
   }
 
   private get height(): number {
-    return this.plot.height + 40;
+    return pictureHeight(this.plot);
   }
 
   /** The finer bins where less than half of the time is shown. */

@@ -12,9 +12,8 @@ use rrul_model::units::ByteCount;
 use serde::Serialize;
 
 use crate::analysis::{FlowLabel, RatePoint};
-use crate::by_direction::ByDirection;
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::metrics::octet_account::Account;
+use crate::metrics::octet_account::{Account, Parts};
 use crate::metrics::octet_ledger::Ledger;
 use crate::metrics::traffic::Traffic;
 
@@ -107,18 +106,35 @@ pub struct LinkOctets {
     pub uncounted_flows: Vec<FlowLabel>,
     /// What the link carried over time, client to server.
     #[serde(skip)]
-    pub up_rates: Vec<RatePoint>,
+    pub up_rates: LinkRates,
     /// What the link carried over time, server to client.
     #[serde(skip)]
-    pub down_rates: Vec<RatePoint>,
-    /// Packets that the link carried over time, on the grid of the rates.
-    #[serde(skip)]
-    pub(crate) packets: ByDirection<Vec<f64>>,
+    pub down_rates: LinkRates,
+}
+
+/// What the link carried over time in one direction, IP layer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LinkRates {
+    /// Every packet.
+    pub all: Vec<RatePoint>,
+    /// The same by traffic type, on the same grid; empty for a type without packets.
+    pub parts: Parts<Vec<RatePoint>>,
+    /// Packets in each interval of the grid.
+    pub packets: Vec<f64>,
 }
 
 impl LinkOctets {
-    /// What the link carried over time in one direction.
+    /// Returns what the link carried over time in one direction.
     pub fn rates(&self, direction: Direction) -> &[RatePoint] {
+        &self.link_rates(direction).all
+    }
+
+    /// Returns the same by traffic type; empty for a type without packets.
+    pub fn part_rates(&self, direction: Direction) -> &Parts<Vec<RatePoint>> {
+        &self.link_rates(direction).parts
+    }
+
+    pub(crate) fn link_rates(&self, direction: Direction) -> &LinkRates {
         match direction {
             Direction::Up => &self.up_rates,
             Direction::Down => &self.down_rates,
@@ -220,6 +236,5 @@ pub(crate) fn link_octets(recording: &Recording, traffic: &Traffic<'_>, end: Tes
     };
     account.up_rates = traffic.rates(Direction::Up, whole, RATE_INTERVAL);
     account.down_rates = traffic.rates(Direction::Down, whole, RATE_INTERVAL);
-    account.packets = ByDirection::each(|direction| traffic.packets(direction, whole, RATE_INTERVAL));
     account
 }

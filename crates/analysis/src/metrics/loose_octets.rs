@@ -5,9 +5,11 @@
 //! all traffic are as even as the readings allow. The truth is one of the placements that the readings allow, so the
 //! largest sum of this one is not above that of the truth.
 
+use std::collections::BTreeMap;
+
 use rrul_model::time::{TestTime, Window};
 
-use crate::metrics::traffic::Loose;
+use crate::metrics::traffic::{Loose, Part};
 use crate::statistics::time_bins::TimeBins;
 
 /// How often each is placed anew, beside where the others have come to lie.
@@ -22,23 +24,43 @@ struct Share {
     octets: f64,
 }
 
-/// The octets of each interval; in `spread` the loose ones are spread evenly.
-pub(crate) fn place(bins: &TimeBins, mut spread: Vec<f64>, loose: impl Iterator<Item = Loose>) -> Vec<f64> {
+/// Returns the octets of each part in each interval; in `spread` the loose ones are spread evenly.
+pub(crate) fn place(
+    bins: &TimeBins,
+    mut spread: BTreeMap<Part, Vec<f64>>,
+    loose: impl Iterator<Item = Loose>,
+) -> BTreeMap<Part, Vec<f64>> {
     let lengths: Vec<f64> =
         (0..bins.len()).map(|bin| bins.bin(bin).map_or(0.0, |(_, over)| over.as_nanos() as f64)).collect();
-    let mut placed: Vec<Vec<Share>> = loose.map(|loose| even(bins, &loose)).filter(|shares| shares.len() > 1).collect();
+    let mut sums: Vec<f64> = (0..bins.len()).map(|bin| spread.values().map(|octets| octets[bin]).sum()).collect();
+    let mut placed: Vec<(Part, Vec<Share>)> =
+        loose.map(|loose| (loose.part, even(bins, &loose))).filter(|(_, shares)| shares.len() > 1).collect();
+    for (part, shares) in &placed {
+        take(spread.entry(*part).or_insert_with(|| vec![0.0; bins.len()]), shares);
+    }
     for _ in 0..PASSES {
-        for shares in &mut placed {
-            for share in shares.iter() {
-                spread[share.bin] = (spread[share.bin] - share.octets).max(0.0);
-            }
-            level(shares, &spread, &lengths);
-            for share in shares.iter() {
-                spread[share.bin] += share.octets;
-            }
+        for (_, shares) in &mut placed {
+            take(&mut sums, shares);
+            level(shares, &sums, &lengths);
+            put(&mut sums, shares);
         }
     }
+    for (part, shares) in &placed {
+        put(spread.entry(*part).or_default(), shares);
+    }
     spread
+}
+
+fn take(octets: &mut [f64], shares: &[Share]) {
+    for share in shares {
+        octets[share.bin] = (octets[share.bin] - share.octets).max(0.0);
+    }
+}
+
+fn put(octets: &mut [f64], shares: &[Share]) {
+    for share in shares {
+        octets[share.bin] += share.octets;
+    }
 }
 
 /// Evenly over its time.
@@ -90,7 +112,33 @@ mod tests {
     }
 
     fn loose(from: i64, to: i64, octets: f64) -> Loose {
-        Loose { direction: Direction::Up, from: TestTime(from), to: TestTime(to), octets }
+        Loose { part: Part::ShortFlows, direction: Direction::Up, from: TestTime(from), to: TestTime(to), octets }
+    }
+
+    /// The sums of all parts, of which `spread` has the load and with it, spread evenly, the loose ones.
+    fn placed(count: i64, spread: &[f64], loose: &[Loose]) -> Vec<f64> {
+        let bins = bins(count);
+        let mut parts =
+            BTreeMap::from([(Part::LoadData, spread.to_vec()), (Part::ShortFlows, vec![0.0; spread.len()])]);
+        for share in loose.iter().map(|one| even(&bins, one)).filter(|shares| shares.len() > 1).flatten() {
+            for (part, sign) in [(Part::LoadData, -1.0), (Part::ShortFlows, 1.0)] {
+                parts.entry(part).and_modify(|octets| octets[share.bin] += sign * share.octets);
+            }
+        }
+        let octets = place(&bins, parts, loose.iter().copied());
+        (0..spread.len()).map(|bin| octets.values().map(|octets| octets[bin]).sum()).collect()
+    }
+
+    #[test]
+    fn each_part_keeps_its_octets() {
+        // The load took 100, 40, 100, 60; short flows carried 100 in all.
+        let load = vec![100.0, 40.0, 100.0, 60.0];
+        let spread = BTreeMap::from([(Part::LoadData, load.clone()), (Part::ShortFlows, vec![25.0; 4])]);
+        let placed = place(&bins(4), spread, [loose(0, 40, 100.0)].into_iter());
+        assert_eq!(placed[&Part::LoadData], load);
+        for (found, expected) in placed[&Part::ShortFlows].iter().zip([0.0, 60.0, 0.0, 40.0]) {
+            assert!((found - expected).abs() < 1e-6, "{placed:?}");
+        }
     }
 
     #[test]
@@ -98,7 +146,7 @@ mod tests {
         // 100 octets in each interval at most: the rest of the link took 100, 40, 100, 60.
         let one = loose(0, 40, 100.0);
         let spread: Vec<f64> = [100.0, 40.0, 100.0, 60.0].iter().map(|rest| rest + 25.0).collect();
-        let placed = place(&bins(4), spread, [one].into_iter());
+        let placed = placed(4, &spread, &[one]);
         for (found, expected) in placed.iter().zip([100.0, 100.0, 100.0, 100.0]) {
             assert!((found - expected).abs() < 1e-6, "{placed:?}");
         }
@@ -108,7 +156,7 @@ mod tests {
     fn what_lies_within_one_interval_or_takes_no_time_stays() {
         let spread = vec![5.0, 30.0, 0.0];
         let all = [loose(12, 18, 30.0), loose(3, 3, 5.0), loose(i64::MIN, i64::MAX, 0.0)];
-        assert_eq!(place(&bins(3), spread.clone(), all.into_iter()), spread);
+        assert_eq!(placed(3, &spread, &all), spread);
     }
 
     #[test]
@@ -120,7 +168,7 @@ mod tests {
                 spread[share.bin] += share.octets;
             }
         }
-        let placed = place(&bins(3), spread, all.into_iter());
+        let placed = placed(3, &spread, &all);
         assert!((placed.iter().sum::<f64>() - 240.0).abs() < 1e-6);
         assert!(placed.iter().all(|octets| (octets - 80.0).abs() < 2.0), "{placed:?}");
     }

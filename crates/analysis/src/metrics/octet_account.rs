@@ -168,38 +168,38 @@ pub struct Account {
     pub estimate_octets: Estimate,
 }
 
-/// Octets of IP packets that arrived, by what they were for.
+/// A value for each traffic type; by default the octets of IP packets that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Parts {
+pub struct Parts<T = u64> {
     /// The load of this direction.
-    pub load_data: u64,
+    pub load_data: T,
     /// Acknowledgements of the opposite direction's load.
-    pub load_acknowledgements: u64,
+    pub load_acknowledgements: T,
     /// Open-loop probes and ICMP echo.
-    pub probes: u64,
+    pub probes: T,
     /// Request-response exchanges.
-    pub exchanges: u64,
+    pub exchanges: T,
     /// New connections, opened one after another.
-    pub connections: u64,
+    pub connections: T,
     /// Records in a low-rate stream.
-    pub stream_records: u64,
+    pub stream_records: T,
     /// Look-ups of names.
-    pub name_lookups: u64,
+    pub name_lookups: T,
     /// Short flows.
-    pub short_flows: u64,
+    pub short_flows: T,
     /// VoIP-like streams.
-    pub voip: u64,
+    pub voip: T,
     /// Web pages.
-    pub web: u64,
+    pub web: T,
     /// Surveys of markings and paths.
-    pub survey: u64,
+    pub survey: T,
     /// The control connection.
-    pub control: u64,
+    pub control: T,
 }
 
-impl Parts {
-    /// The octets of this part.
-    pub(crate) fn of(&mut self, part: Part) -> &mut u64 {
+impl<T> Parts<T> {
+    /// Returns the value of one traffic type.
+    pub(crate) fn of(&mut self, part: Part) -> &mut T {
         match part {
             Part::LoadData => &mut self.load_data,
             Part::LoadAcknowledgements => &mut self.load_acknowledgements,
@@ -215,7 +215,9 @@ impl Parts {
             Part::Control => &mut self.control,
         }
     }
+}
 
+impl Parts {
     /// All but the load and its acknowledgements: what measuring took.
     pub fn measuring(&self) -> u64 {
         let Self { load_data: _, load_acknowledgements: _, probes, exchanges, connections, .. } = self;

@@ -76,6 +76,11 @@ pub struct Clocks {
 }
 
 impl Clocks {
+    /// Returns why the queueing delay of a direction is unknown; `None` when it is known.
+    pub fn unknown_reason(&self, direction: Direction) -> Option<&str> {
+        self.queueing_unknown.of(direction).as_ref().or(self.skew_uncertain.as_ref()).map(String::as_str)
+    }
+
     /// Whether drift may add more than 2 ms to delays by direction.
     pub fn is_drift_uncertain(&self) -> bool {
         self.skew_uncertain.is_some() || self.queueing_error_ns.is_none_or(|error| error as f64 > ALLOWED_ERROR)

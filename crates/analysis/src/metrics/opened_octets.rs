@@ -115,6 +115,7 @@ pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffi
         };
         let stretches = counted.iter().chain(&estimated).flat_map(|piece| {
             let loose = |share: &Share| Loose {
+                part: Part::of(flow),
                 direction,
                 from: share.from,
                 to: share.to,

@@ -6,6 +6,7 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::BitRate;
 
 use crate::analysis::RatePoint;
+use crate::metrics::link_octets::LinkRates;
 use crate::statistics::counter::Counter;
 
 /// Bursts are looked for in steps of this length.
@@ -69,10 +70,10 @@ pub(crate) struct LoadRate {
 impl LoadRate {
     /// By what the link carried in all, acknowledgements of the other direction included, as those use the line too; where
     /// nothing of that is known, by what the receivers were handed.
-    pub(crate) fn new(window: Window, carried: &[RatePoint], packets: &[f64], goodput: &[RatePoint]) -> Self {
-        let known = carried.iter().any(|point| window.contains(point.at) && point.rate.0 > 0);
+    pub(crate) fn new(window: Window, carried: &LinkRates, goodput: &[RatePoint]) -> Self {
+        let known = carried.all.iter().any(|point| window.contains(point.at) && point.rate.0 > 0);
         if known {
-            Self { window, points: carried.to_vec(), packets: packets.to_vec() }
+            Self { window, points: carried.all.clone(), packets: carried.packets.clone() }
         } else {
             Self { window, points: goodput.to_vec(), packets: Vec::new() }
         }

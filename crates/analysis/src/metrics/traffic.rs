@@ -1,6 +1,7 @@
 //! Everything that a test put on the link: packets of each flow, counted over time where they arrived and where they
 //! left.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec};
@@ -11,13 +12,15 @@ use rrul_model::units::ByteCount;
 
 use crate::analysis::RatePoint;
 use crate::join::{DNS_LOOKUP, ICMP_ECHO, SHORT_FLOW, TCP_CONNECT, TCP_RECORDS, UDP_PROBE};
+use crate::metrics::link_octets::LinkRates;
+use crate::metrics::octet_account::Parts;
 use crate::metrics::{loose_octets, packet_octets, tcp_octets};
 use crate::statistics::counter::Counter;
 use crate::statistics::time_bins::TimeBins;
 use crate::tcp_readings::TcpReadings;
 
 /// What a packet is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     LoadData,
     LoadAcknowledgements,
@@ -104,6 +107,7 @@ pub(crate) struct Connection {
 /// Octets that are known to have arrived between two readings, and not when in between. `carried` has them evenly spread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Loose {
+    pub(crate) part: Part,
     pub(crate) direction: Direction,
     pub(crate) from: TestTime,
     pub(crate) to: TestTime,
@@ -174,36 +178,41 @@ impl<'a> Traffic<'a> {
         traffic
     }
 
-    /// What the link carried in one direction over time, IP layer, on a grid aligned to the beginning of the test.
+    /// Returns what the link carried in one direction over time, IP layer, on a grid aligned to the beginning of the test.
     ///
     /// Octets whose time is known only between two readings are placed where the rest leaves most room
     /// (`loose_octets.rs`): no interval shows more than the link's rate for want of readings.
-    pub(crate) fn rates(&self, direction: Direction, window: Window, interval: Duration) -> Vec<RatePoint> {
+    pub(crate) fn rates(&self, direction: Direction, window: Window, interval: Duration) -> LinkRates {
         let bins = TimeBins::covering(window, interval);
-        let spread = self.growth_in_each(direction, &bins, |packets| &packets.octets);
-        let loose = self.loose.iter().filter(|loose| loose.direction == direction);
-        let placed = loose_octets::place(&bins, spread, loose.copied());
-        let point = |index: usize| {
-            let (at, over) = bins.bin(index)?;
-            let octets = placed[index].max(0.0).round() as u64;
-            Some(RatePoint { at, over, rate: ByteCount(octets).per(over) })
-        };
-        (0..bins.len()).filter_map(point).collect()
-    }
-
-    /// Packets that the link carried in one direction over time, on the grid of [`Traffic::rates`].
-    pub(crate) fn packets(&self, direction: Direction, window: Window, interval: Duration) -> Vec<f64> {
-        self.growth_in_each(direction, &TimeBins::covering(window, interval), |packets| &packets.count)
-    }
-
-    /// By how much a counter of everything carried in one direction grows in each bin.
-    fn growth_in_each(&self, direction: Direction, bins: &TimeBins, counter: fn(&Packets) -> &Counter) -> Vec<f64> {
-        let mut totals = vec![0.0; bins.len() + 1];
-        for packets in self.carried.iter().filter(|packets| packets.direction == direction) {
-            for (total, count) in totals.iter_mut().zip(counter(packets).at_each(bins.edges())) {
-                *total += count;
+        let mut spread: BTreeMap<Part, Vec<f64>> = BTreeMap::new();
+        let mut packets = vec![0.0; bins.len()];
+        for carried in self.carried.iter().filter(|carried| carried.direction == direction) {
+            let octets: Vec<f64> = carried.octets.at_each(bins.edges()).collect();
+            let of_part = spread.entry(carried.part).or_insert_with(|| vec![0.0; bins.len()]);
+            for (sum, edges) in of_part.iter_mut().zip(octets.windows(2)) {
+                *sum += (edges[1] - edges[0]).max(0.0);
+            }
+            let counts: Vec<f64> = carried.count.at_each(bins.edges()).collect();
+            for (sum, edges) in packets.iter_mut().zip(counts.windows(2)) {
+                *sum += (edges[1] - edges[0]).max(0.0);
             }
         }
-        totals.windows(2).map(|pair| (pair[1] - pair[0]).max(0.0)).collect()
+        let loose = self.loose.iter().filter(|loose| loose.direction == direction);
+        let placed = loose_octets::place(&bins, spread, loose.copied());
+        let rates = |octets: &[f64]| -> Vec<RatePoint> {
+            let point = |index: usize| {
+                let (at, over) = bins.bin(index)?;
+                let octets = octets[index].max(0.0).round() as u64;
+                Some(RatePoint { at, over, rate: ByteCount(octets).per(over) })
+            };
+            (0..bins.len()).filter_map(point).collect()
+        };
+        let mut all = vec![0.0; bins.len()];
+        let mut parts = Parts::default();
+        for (part, octets) in &placed {
+            all.iter_mut().zip(octets).for_each(|(sum, octets)| *sum += octets);
+            *parts.of(*part) = rates(octets);
+        }
+        LinkRates { all: rates(&all), parts, packets }
     }
 }

@@ -1,5 +1,6 @@
 //! What a link carried over time, where short connections are read once, at their end.
 
+use rrul_analysis::analysis::RatePoint;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::ConnectionTotals;
 use rrul_model::time::TestTime;
@@ -78,8 +79,8 @@ fn no_second_shows_more_than_the_link_carries_for_want_of_readings() {
         |at| at,
         |at, from| sums[usize::try_from((at - from) / (100 * MS)).unwrap().min(sums.len() - 1)],
     );
-    let rates = scenario.analyze().link_octets.up_rates;
-    let load = rates.iter().filter(|point| Scenario::LOAD.contains(point.at));
+    let octets = scenario.analyze().link_octets;
+    let load = octets.rates(Direction::Up).iter().filter(|point| Scenario::LOAD.contains(point.at));
     let quarters: Vec<f64> = load.map(|point| point.rate.0 as f64).collect();
     let seconds: Vec<f64> = quarters.windows(4).map(|four| four.iter().sum::<f64>() / 4.0).collect();
     assert_eq!(quarters.len(), 40);
@@ -87,4 +88,19 @@ fn no_second_shows_more_than_the_link_carries_for_want_of_readings() {
         seconds.iter().fold((f64::MAX, 0.0_f64), |(least, most), rate| (least.min(*rate), most.max(*rate)));
     assert!(most <= 5e6 * 1.02, "{most} bit/s");
     assert!(least >= 5e6 * 0.95, "{least} bit/s");
+
+    // The parts add up to the whole in each interval, and each to its own octets.
+    let parts = octets.part_rates(Direction::Up);
+    assert!(parts.web.is_empty() && parts.short_flows.len() == parts.load_data.len());
+    for (index, all) in octets.rates(Direction::Up).iter().enumerate() {
+        let of = |part: &[RatePoint]| part.get(index).map_or(0, |point| point.rate.0);
+        let sum = of(&parts.short_flows) + of(&parts.load_data);
+        assert!(sum.abs_diff(all.rate.0) < 100, "{sum} of {} bit/s at {:?}", all.rate.0, all.at);
+    }
+    let account = octets.load.as_ref().unwrap().of(Direction::Up).all.parts_octets;
+    for (part, truth) in [(&parts.short_flows, account.short_flows), (&parts.load_data, account.load_data)] {
+        let within = part.iter().filter(|point| Scenario::LOAD.contains(point.at));
+        let octets: f64 = within.map(|point| point.rate.0 as f64 / 8.0 * point.over.as_secs_f64()).sum();
+        assert!((octets / truth as f64 - 1.0).abs() < 0.01, "{octets} of {truth} octets");
+    }
 }

@@ -359,11 +359,11 @@ fn rates_over_time_add_up_to_what_was_carried() {
     let mut scenario = Scenario::new();
     stream(&mut scenario, Direction::Down, PLAIN);
     let octets = octets(&scenario);
-    let rates = &octets.down_rates;
+    let rates = octets.rates(Direction::Down);
     assert_eq!(rates.len(), 80, "20 s of 250 ms");
     assert!(rates[20..60].iter().all(|point| point.rate.0 == 12_000_000), "{rates:?}");
     assert!(rates[..20].iter().chain(&rates[60..]).all(|point| point.rate.0 == 0), "{rates:?}");
-    assert!(octets.up_rates[20..60].iter().all(|point| point.rate.0.abs_diff(208_000) < 32), "{:?}", octets.up_rates);
+    assert!(octets.rates(Direction::Up)[20..60].iter().all(|point| point.rate.0.abs_diff(208_000) < 32), "{octets:?}");
 }
 
 #[test]

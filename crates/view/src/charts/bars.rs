@@ -14,6 +14,7 @@ use crate::figure::{Scale, Segment, Side, Stroke, TextStyle};
 use crate::font::Weight;
 use crate::grouping::Grouping;
 use crate::page::{Column, Page, Rows, fitted};
+use crate::pooled_probes::pooled_name;
 use crate::run_colours::run_colours;
 use crate::run_heading::headed;
 use crate::statistics_words::group_name;
@@ -139,9 +140,13 @@ impl Chart for Bars {
                 continue;
             }
             without |= bars.iter().flatten().any(|bar| bar.value.is_some() && bar.interval.is_none());
-            panels(&mut page, pair, &bars, &colours);
+            panels(&mut page, pooled_name(runs), pair, &bars, &colours);
         }
-        page.footnote(&explanation(&groups.iter().map(|(_, places)| places.len()).collect::<Vec<_>>(), without));
+        page.footnote(&explanation(
+            pooled_name(runs),
+            &groups.iter().map(|(_, places)| places.len()).collect::<Vec<_>>(),
+            without,
+        ));
         Ok(page.finish())
     }
 }
@@ -153,10 +158,11 @@ fn middle(values: &[f64]) -> Option<f64> {
     rrul_analysis::statistics::percentile::percentile(&sorted, 0, 500)
 }
 
-fn explanation(sizes: &[usize], bars_without: bool) -> String {
-    let mut text = vec![
-        "Sums: goodput of all streams of a direction. Delay: round-trip delay of all probes in the scored window, lost packets infinitely late.",
-    ];
+fn explanation(probes: &str, sizes: &[usize], bars_without: bool) -> String {
+    let first = format!(
+        "Sums: goodput of all streams of a direction. Delay: round-trip delay of {probes} in the scored window, lost packets infinitely late."
+    );
+    let mut text = vec![first.as_str()];
     if sizes.contains(&1) {
         text.push(
             "Bar of a single run: stroke from end to end of the 95 % interval by block bootstrap within the run; what \
@@ -177,7 +183,7 @@ fn explanation(sizes: &[usize], bars_without: bool) -> String {
     text.join(" ")
 }
 
-fn panels(page: &mut Page<'_>, pair: [Measure; 2], bars: &[Vec<Bar>; 2], colours: &[&'static str]) {
+fn panels(page: &mut Page<'_>, probes: &str, pair: [Measure; 2], bars: &[Vec<Bar>; 2], colours: &[&'static str]) {
     let names: Vec<String> = bars[0].iter().map(|bar| bar.name.clone()).collect();
     let rows = Rows { names: &names, pitch: PITCH };
     let tops = bars.each_ref().map(|bars| {
@@ -189,7 +195,7 @@ fn panels(page: &mut Page<'_>, pair: [Measure; 2], bars: &[Vec<Bar>; 2], colours
     let units = [0, 1].map(|index| pair[index].unit(Axis::from_zero(tops[index], 4).max));
     let columns = [0, 1].map(|index| {
         let (measure, unit) = (pair[index], units[index]);
-        let kind = if matches!(measure, Measure::Sum(_)) { "sum of all streams" } else { "all probes" };
+        let kind = if matches!(measure, Measure::Sum(_)) { "sum of all streams" } else { probes };
         Column {
             title: measure.title().to_owned(),
             unit: format!("{}, {kind}", unit.name),

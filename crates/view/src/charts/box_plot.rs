@@ -12,6 +12,7 @@ use crate::figure::{Align, Scale, Segment, Stroke, TextStyle};
 use crate::font::Weight;
 use crate::label::{Naming, names};
 use crate::page::{Column, Page, Rows, SIDE_RIGHT};
+use crate::pooled_probes::pooled_name;
 use crate::run_colours::{colour_words, run_colours};
 use crate::run_heading::{headed, short_names};
 use crate::sample::{Reach, Sample, beyond, delay_side};
@@ -69,7 +70,8 @@ impl Chart for BoxPlot {
         let left_out = entries.len().saturating_sub(2 * MOST);
         entries.truncate(2 * MOST);
         boxes(&mut page, &entries);
-        let which = if runs.len() == 1 { "of each flow" } else { "of all probes of each run" };
+        let which =
+            if runs.len() == 1 { "of each flow".to_owned() } else { format!("of {} of each run", pooled_name(runs)) };
         page.footnote(&format!(
             "Delays {which}. Box: P25 to P75, with a stroke at the median P50. Whiskers: to P5 and P95, with one packet in twenty beyond each. \
              Points: the lowest and the highest packet. \

@@ -12,6 +12,7 @@ use crate::figure::{Align, Dash, Fill, Line, Scale, TextStyle};
 use crate::font::Weight;
 use crate::improvement::improvement_sentence;
 use crate::page::{PITCH, Page, PanelPlan, SIDE_LEFT, SIDE_RIGHT, time_axis};
+use crate::pooled_probes::pooled_name;
 use crate::rate_panel::direction_word;
 use crate::theme::Theme;
 use crate::time_chart::introduce;
@@ -68,7 +69,10 @@ impl Chart for Comparison {
         for (index, direction) in directions.iter().enumerate() {
             widths.push(rates(&mut page, runs, &names, *direction, index + 1 == directions.len()));
         }
-        let delay_words = "Delay: medians of all probe packets sent in a bin; shade: lowest to highest packet. Strokes above: lost packets.";
+        let delay_words = format!(
+            "Delay: medians of the {} sent in a bin; shade: lowest to highest of them. Strokes above: lost packets.",
+            pooled_name(runs)
+        );
         let text =
             format!("{}{}", super::bins_words(&widths), if probes { format!(" {delay_words}") } else { String::new() });
         page.footnote(&text);
@@ -84,7 +88,7 @@ impl Chart for Comparison {
     }
 }
 
-/// Delay of all probes of each run; gives the width of its bins.
+/// Delay of the pooled probes of each run; gives the width of its bins.
 pub(super) fn delay(page: &mut Page<'_>, runs: &[&Analysis], names: &[String], last: bool) -> f64 {
     let bins = Bins::over(page.time.min, page.time.max, 0.2);
     let binned: Vec<Vec<DelayBin>> = runs.iter().map(|run| bins.delays(pooled_packets(run))).collect();
@@ -95,7 +99,7 @@ pub(super) fn delay(page: &mut Page<'_>, runs: &[&Analysis], names: &[String], l
     let scale_words = if scale == Scale::Logarithmic { ", logarithmic scale" } else { "" };
     let (panel, frame) = page.panel(&PanelPlan {
         title: "Round-trip delay",
-        unit: format!("{}, all probes{scale_words}", unit.name),
+        unit: format!("{}, {}{scale_words}", unit.name, pooled_name(runs)),
         note,
         axis,
         scale,

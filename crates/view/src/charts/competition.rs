@@ -14,6 +14,7 @@ use crate::delay_panel::{nanoseconds, pooled_packets};
 use crate::error::ViewError;
 use crate::figure::{Dash, Fill};
 use crate::page::Page;
+use crate::pooled_probes::pooled_name;
 use crate::rate_panel::direction_word;
 use crate::theme::Theme;
 use crate::time_panel::{Area, Quantity, TimeLine, TimePanel, shared_top};
@@ -172,7 +173,7 @@ fn rates(
     (panel, bins.width)
 }
 
-/// The delays that the probes of both met.
+/// The delays that the pooled probes of both met.
 fn delays(runs: [&Analysis; 2], names: &[String], met: &Met, page: &Page<'_>) -> Option<TimePanel> {
     let shifts = [0, met.offset.0];
     let packets = [0, 1].map(|place| {
@@ -181,7 +182,7 @@ fn delays(runs: [&Analysis; 2], names: &[String], met: &Met, page: &Page<'_>) ->
     });
     let bins = Bins::over(page.time.min, page.time.max, 0.2);
     let mut panel = TimePanel::new("Round-trip delay", Quantity::Delay, "delay", HEIGHT);
-    panel.how = "all probes of each run: medians of bins; shade: lowest to highest".into();
+    panel.how = format!("{} of each run: medians of bins; shade: lowest to highest", pooled_name(&runs));
     for place in 0..2 {
         let binned = bins.delays(packets[place].iter());
         let range = binned.iter().map(|bin| (bin.at, bin.lowest.zip(bin.highest)));

@@ -1,4 +1,4 @@
-//! The round-trip delay alone: each probe flow of one run, or all probes of several runs on one axis.
+//! The round-trip delay alone: each probe flow of one run, or the pooled probes of several runs on one axis.
 
 use rrul_analysis::Analysis;
 

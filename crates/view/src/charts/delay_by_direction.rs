@@ -3,8 +3,9 @@
 use rrul_analysis::Analysis;
 use rrul_analysis::analysis::{DelayPoint, FlowLabel, PhaseDelays};
 use rrul_analysis::metrics::one_way_delay::LegDelay;
-use rrul_analysis::probe_pool::of_one_kind;
+use rrul_analysis::probe_pool::{of_one_kind, pooled};
 use rrul_model::flow::Direction;
+use rrul_model::marking::ServiceClass;
 use rrul_model::units::Delay;
 
 use crate::axis::Axis;
@@ -15,6 +16,8 @@ use crate::error::ViewError;
 use crate::figure::{Dash, Fill};
 use crate::flow_look::flow_looks;
 use crate::label::Naming;
+use crate::pooled_probes::pooled_name;
+use crate::sections::unknown_queueing;
 use crate::theme::Theme;
 use crate::time_chart::{self, Scene, Shown};
 use crate::time_panel::{Area, Quantity, TimeLine, TimePanel};
@@ -51,7 +54,7 @@ pub(super) fn show_ways(run: &Analysis, scene: &Scene<'_>) -> Shown {
     shown
 }
 
-/// The round trip of every probe flow, with all UDP probes together.
+/// The round trip of every probe flow, with the pooled probes together.
 pub(super) fn show_round_trip(run: &Analysis, scene: &Scene<'_>) -> Shown {
     if run.delay_flows.iter().all(|flow| flow.series.is_empty()) {
         return Shown { lacking: vec!["No delay probes in this run.".to_owned()], ..Shown::default() };
@@ -63,15 +66,17 @@ pub(super) fn show_round_trip(run: &Analysis, scene: &Scene<'_>) -> Shown {
     panel.how = "median of each probe flow".into();
     panel.headline = Some(("increase under load, median".to_owned(), increase(&run.round_trip_delay)));
     if let Some(all) = panel.lines.last_mut().filter(|line| line.name.is_empty()) {
-        all.name = "all probes".into();
+        all.name = pooled_name(&[run]).into();
         all.figures = figures(&run.round_trip_delay);
     }
     panel.facts.push(format!("packets: {}", crate::words::loss(run.loss)));
     let notes = vec![
         super::bins_words(&[bins.width]),
-        "Delay: medians of the packets sent in a bin, a lost packet counting as infinitely late; grey: lowest to highest packet. \
-         Red strokes: lost packets."
-            .to_owned(),
+        format!(
+            "Delay: medians of the packets sent in a bin, a lost packet counting as infinitely late; gray: lowest to highest of {}; \
+             red strokes: lost ones of these.",
+            pooled_name(&[run])
+        ),
     ];
     Shown { panels: vec![panel], notes, lacking: Vec::new() }
 }
@@ -88,34 +93,39 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
 
     let mut panels = vec![round_trip];
     let bound = Delay(clocks.bound_ns);
+    let pooled_classes: Vec<ServiceClass> = pooled(&run.delay_flows).iter().map(|flow| flow.flow.class).collect();
     for direction in Direction::ALL.into_iter().rev() {
         let legs: Vec<&LegDelay> = told.legs.iter().filter(|leg| leg.direction == direction).collect();
         let flows: Vec<Flow<'_>> =
             legs.iter().map(|leg| (&leg.flow, leg.series.as_slice(), &leg.delays.one_way_delay)).collect();
-        let all = legs.iter().flat_map(|leg| &leg.series);
+        let pooled = legs.iter().filter(|leg| pooled_classes.contains(&leg.flow.class)).flat_map(|leg| &leg.series);
         let title = match direction {
             Direction::Up => "One-way delay up",
             Direction::Down => "One-way delay down",
         };
-        let mut panel = panel(title, &flows, scene, &bins, all);
+        let mut panel = panel(title, &flows, scene, &bins, pooled);
         panel.how = format!("client and server clocks matched; the whole panel may be off by up to ±{bound}");
         let queueing = &told.direction(direction).queueing_delay;
-        let added = match (&clocks.skew_uncertain, &queueing.load) {
+        let added = match (clocks.unknown_reason(direction), &queueing.load) {
             (Some(_), _) => "not known".to_owned(),
             (None, Some(load)) => load.p50.map_or_else(|| "lost".to_owned(), |delay| delay.to_string()),
             (None, None) => "–".to_owned(),
         };
-        panel.headline = Some(("wait in queues under load, median".to_owned(), added));
+        panel.headline = Some(("queueing delay under load, median".to_owned(), added));
         panels.push(panel);
     }
     let mut notes = vec![
         super::bins_words(&[bins.width]),
         format!(
             "One-way delays assume that the smallest round trip is the same both ways: what one way has too much, the other \
-             has too little, at most {bound}. The shape over time and the wait in queues do not depend on it."
+             has too little, at most {bound}. The shape over time and the queueing delay do not depend on it."
         ),
-        "Thick line: all flows together; grey: lowest to highest packet; red strokes: lost packets.".to_owned(),
+        format!(
+            "Thick line: {}; gray: lowest to highest of these; red strokes: lost ones of these.",
+            pooled_name(&[run])
+        ),
     ];
+    notes.extend(unknown_queueing(clocks).into_iter().map(|(what, why)| format!("{what} is not known: {why}.")));
     if let Some(why) = &clocks.skew_uncertain {
         notes.push(format!("The clocks' drift is uncertain ({why}), so one-way delays may rise or fall by it."));
     }

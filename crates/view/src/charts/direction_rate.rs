@@ -1,4 +1,5 @@
-//! The goodput of one direction alone: a line per stream, their mean, and in words their sum.
+//! The goodput of one direction alone: a line per stream, their mean, and in words their sum; below it, in runs with phase
+//! `web`, what the link carried by traffic type.
 
 use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
@@ -6,6 +7,7 @@ use rrul_model::flow::Direction;
 use crate::figure::Dash;
 use crate::flow_look::flow_looks;
 use crate::label::Naming;
+use crate::link_panel;
 use crate::rate_panel::direction_word;
 use crate::time_chart::{Scene, Shown};
 use crate::time_panel::{Quantity, TimeLine, TimePanel};
@@ -55,9 +57,14 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>, direction: Direction, alon
     let what =
         if count == 1 { "the only stream".to_owned() } else { format!("sum of {}", words::counted(count, "stream")) };
     panel.headline = Some((what, goodput.sum.to_string()));
-    let notes = vec![
-        super::bins_words(&[bins.width]),
-        "Rates: octets by the time they arrived, delivered in order in the end.".to_owned(),
-    ];
-    Shown { panels: vec![panel], notes, lacking: Vec::new() }
+    let mut widths = vec![bins.width];
+    let mut notes = vec!["Rates: bytes by the time they arrived, delivered in order in the end.".to_owned()];
+    let mut panels = vec![panel];
+    if let Some((panel, width)) = link_panel::panel(run, direction, scene) {
+        panels.push(panel);
+        widths.push(width);
+        notes.push(link_panel::NOTE.to_owned());
+    }
+    notes.insert(0, super::bins_words(&widths));
+    Shown { panels, notes, lacking: Vec::new() }
 }

@@ -12,6 +12,7 @@ use crate::error::ViewError;
 use crate::figure::{Align, Dash, Line, Scale, Side, Stroke, TextStyle};
 use crate::font::Weight;
 use crate::page::{BESIDE_LEFT, PITCH, PLANE_WIDTH, Page, PlanePlan, SIDE_RIGHT};
+use crate::pooled_probes::pooled_name;
 use crate::rate_panel::direction_word;
 use crate::run_colours::{colour_words, run_colours};
 use crate::run_heading::{headed, short_names};
@@ -124,10 +125,11 @@ impl Chart for Ellipse {
             page.message("Nothing to draw. There is no load with delay probes beside it.");
         }
         page.footnote(&format!(
-            "{} Points: bins of the scored window, each the sum of the streams' goodput in it and the median delay of all probes sent in it. \
+            "{} Points: bins of the scored window, each the sum of the streams' goodput in it and the median delay of {} sent in it. \
              Ellipse: one standard deviation around the means, along and across their covariance (of normally distributed \
              bins it holds 39 %). Better is up and to the left, and smaller. Axes need not begin at zero. {}",
             super::bins_words(&widths).replace("Lines: bins", "Bins"),
+            pooled_name(runs),
             colour_words(runs.len()),
         ));
         Ok(page.finish())

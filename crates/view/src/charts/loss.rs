@@ -9,6 +9,7 @@ use rrul_model::time::TestTime;
 use crate::chart::{Chart, Drawing};
 use crate::error::ViewError;
 use crate::figure::Dash;
+use crate::pooled_probes::pooled_name;
 use crate::theme::Theme;
 use crate::time_chart::{self, Scene, Shown, observed};
 use crate::time_panel::{Quantity, TimeLine, TimePanel};
@@ -48,8 +49,9 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     shown.notes = vec![
         super::bins_words(&[scene.bins(FINEST).width]),
         format!(
-            "Packets in each bin, of all UDP probes together, by the time at which the client sent them. Late: after {} s, which \
+            "Packets in each bin, of {} together, by the time at which the client sent them. Late: after {} s, which \
              counts as lost.",
+            pooled_name(&[run]),
             run.waiting_time.as_secs_f64()
         ),
     ];
@@ -59,7 +61,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
 fn panel(run: &Analysis, times: &FateTimes, scene: &Scene<'_>, direction: Direction) -> TimePanel {
     let bins = scene.bins(FINEST);
     let mut panel = TimePanel::new(format!("On the way {direction}"), Quantity::Count, "packets", 0.0);
-    panel.how = "packets in a bin, all UDP probes".into();
+    panel.how = format!("packets in a bin, {}", pooled_name(&[run]));
     panel.heads = vec!["in all"];
     let fate = run.packet_fates.pooled(direction).and_then(|fate: &DirectionFate| fate.all);
     let theme = scene.theme;

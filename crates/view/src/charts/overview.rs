@@ -4,10 +4,12 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
 use super::side_by_side;
+use crate::bins;
 use crate::chart::{Chart, Drawing};
 use crate::error::ViewError;
 use crate::page::{Page, time_axis};
 use crate::theme::Theme;
+use crate::time_chart::Scene;
 use crate::time_panel::shared_top;
 use crate::{delay_panel, link_panel, rate_panel, words};
 
@@ -37,11 +39,15 @@ impl Chart for Overview {
             Direction::ALL.into_iter().filter(|direction| !run.goodput(*direction).flows.is_empty()).collect();
         let probes = !run.delay_flows.is_empty();
         let mut widths = Vec::new();
+        let mut by_type = false;
+        let scene = Scene { theme, time: page.time, most_bins: bins::MOST };
         for (index, direction) in directions.iter().enumerate() {
             let last = !probes && index + 1 == directions.len();
-            let everything = link_panel::panel(run, *direction, &page.time, theme);
-            widths.push(rate_panel::draw(&mut page, *direction, run, last && everything.is_none()));
-            if let Some(panel) = everything {
+            let link = link_panel::panel(run, *direction, &scene);
+            widths.push(rate_panel::draw(&mut page, *direction, run, last && link.is_none()));
+            if let Some((panel, width)) = link {
+                by_type = true;
+                widths.push(width);
                 panel.draw(&mut page, shared_top(std::iter::once(&panel)), last);
             }
         }
@@ -53,17 +59,20 @@ impl Chart for Overview {
             page.message(&format!("Nothing to draw. {missing}"));
             return Ok(page.finish());
         }
-        page.footnote(&explanation(&widths, !directions.is_empty(), probes));
+        page.footnote(&explanation(&widths, !directions.is_empty(), by_type, probes));
         page.footnote(&missing);
         Ok(page.finish())
     }
 }
 
 /// How to read the lines that are there.
-fn explanation(widths: &[f64], rates: bool, probes: bool) -> String {
+fn explanation(widths: &[f64], rates: bool, by_type: bool, probes: bool) -> String {
     let mut text = vec![super::bins_words(widths)];
     if rates {
         text.push("Rates: octets by the time they arrived, delivered in order in the end.".to_owned());
+    }
+    if by_type {
+        text.push(link_panel::NOTE.to_owned());
     }
     if probes {
         text.push(

@@ -9,6 +9,7 @@ use crate::error::ViewError;
 use crate::figure::{Align, Dash, Line, Scale, Stroke, TextStyle};
 use crate::font::Weight;
 use crate::page::{PITCH, Page, PlanePlan, fitted};
+use crate::pooled_probes::pooled_name;
 use crate::run_heading::{headed, short_names};
 use crate::sample::{Reach, Sample, beyond, delay_side};
 use crate::theme::Theme;
@@ -60,11 +61,12 @@ impl Chart for QuantileQuantile {
             return Ok(page.finish());
         }
         plot(&mut page, &samples, &labels, if runs.len() == 1 { theme.ink } else { theme.run(1) });
-        page.footnote(
+        page.footnote(&format!(
             "Each point is one quantile (nearest rank) of both: across of the one, upright of the other. On the grey line both are \
-             alike; above it what stands upright is later. All probes; lost packets are infinitely late, and quantiles that fall on them \
+             alike; above it what stands upright is later. Delays of {}; lost packets are infinitely late, and quantiles that fall on them \
              have no place here.",
-        );
+            pooled_name(runs)
+        ));
         Ok(page.finish())
     }
 }

@@ -10,6 +10,7 @@ use crate::delay_panel::increase;
 use crate::figure::{Scale, TextStyle};
 use crate::font::Weight;
 use crate::page::{PITCH, Page, PanelPlan, SIDE_LEFT, time_axis};
+use crate::pooled_probes::pooled_name;
 use crate::rate_panel::direction_word;
 use crate::theme::Theme;
 use crate::time_chart::{Scene, introduce, title};
@@ -52,11 +53,12 @@ pub(super) fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
         page.message("Nothing to draw. None of these runs has streams or delay probes.");
         return page.finish();
     }
-    page.footnote(
+    page.footnote(&format!(
         "A column a run; the panels of a row share their axis. Rates: octets by the time they arrived; the thick line is the mean of \
-         the streams. Delay: medians of the packets sent in a bin, the thick line of all UDP probes; grey: lowest to highest packet; \
-         red strokes: lost packets.",
-    );
+         the streams. Delay: medians of the packets sent in a bin, the thick line of {}; gray: lowest to highest of these; \
+         red strokes: lost ones.",
+        pooled_name(runs)
+    ));
     let dates = runs.iter().zip(&names).map(|(run, name)| format!("{name}: {}", words::date(&run.created)));
     page.footnote(&dates.collect::<Vec<_>>().join("  ·  "));
     page.finish()
@@ -65,7 +67,7 @@ pub(super) fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
 fn rates(runs: &[&Analysis], scene: &Scene<'_>, direction: Direction) -> Row {
     let [height, _] = HEIGHTS;
     let panel = |run: &&Analysis| {
-        let shown = direction_rate::show(run, scene, direction, false).panels.pop();
+        let shown = direction_rate::show(run, scene, direction, false).panels.into_iter().next();
         let goodput = run.goodput(direction);
         let head = if goodput.flows.is_empty() { "no streams".to_owned() } else { format!("sum {}", goodput.sum) };
         (shown.unwrap_or_else(|| empty(height)), head)

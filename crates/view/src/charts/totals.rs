@@ -11,6 +11,7 @@ use crate::figure::{Scale, Side, Stroke, TextStyle};
 use crate::font::Weight;
 use crate::grouping::{Grouping, middle_delay};
 use crate::page::{Column, Rows, fitted};
+use crate::pooled_probes::pooled_name;
 use crate::rate_panel::direction_word;
 use crate::run_colours::run_colours;
 use crate::run_heading::headed;
@@ -135,11 +136,12 @@ impl Chart for Totals {
                 }
             }
         }
-        page.footnote(
+        page.footnote(&format!(
             "Sums: goodput of all streams of a direction together, each its mean over the scored window. Full bars: download, and \
              the median (loaded P50 less idle P50). Pale bars: upload, and P95 (loaded P95 less idle P50), above which is one \
-             packet in twenty. All probes; lost packets count as infinitely late.",
-        );
+             packet in twenty. Delays of {}; lost packets count as infinitely late.",
+            pooled_name(runs)
+        ));
         Ok(page.finish())
     }
 }

@@ -2,7 +2,7 @@
 
 use rrul_model::phase::PhaseWindow;
 
-use super::{PANEL_LEFT, PANEL_WIDTH, Page, PanelPlan, TIME_TICKS, cut};
+use super::{PANEL_LEFT, PANEL_WIDTH, PHASE_NAMES, Page, PanelPlan, PhaseNames, TIME_TICKS, cut};
 use crate::axis::{Axis, nice_step};
 use crate::figure::{Frame, LANE, PanelIndex, TextStyle};
 use crate::font::Weight;
@@ -30,12 +30,13 @@ impl Page<'_> {
 
     /// Adds panels side by side, one for each head and its phases, in the place of one; gives their places.
     ///
-    /// The heads stand above them. The first alone bears the figures of the vertical axis, which is that of all.
+    /// The heads stand above them, and above the first row the names of the phases. The first alone bears the figures of the vertical axis, which is that of all.
     pub(crate) fn row(
         &mut self,
         plan: &PanelPlan<'_>,
         columns: &[(String, Vec<PhaseWindow>)],
     ) -> Vec<(PanelIndex, Frame)> {
+        let first = self.panels == 0;
         self.panels += 1;
         self.y += 18.0;
         self.name_panel(plan);
@@ -44,8 +45,9 @@ impl Page<'_> {
         let width = (PANEL_WIDTH - COLUMN_GAP * (count - 1.0)) / count;
         let ticks = (f64::from(TIME_TICKS) / count).floor().max(2.0);
         let time = Axis { step: nice_step(self.time.length() / ticks), ..self.time };
-        let (top, style) =
-            (self.y + 20.0 + LANE * plan.lanes as f64, TextStyle::left(12.5, Weight::SemiBold, self.theme.ink));
+        let (lanes, names) = (LANE * plan.lanes as f64, if first { PHASE_NAMES } else { 0.0 });
+        let top = self.y + 20.0 + names + lanes;
+        let style = TextStyle::left(12.5, Weight::SemiBold, self.theme.ink);
         let mut placed = Vec::new();
         for (number, (head, phases)) in columns.iter().enumerate() {
             let left = PANEL_LEFT + (width + COLUMN_GAP) * number as f64;
@@ -56,6 +58,15 @@ impl Page<'_> {
                 self.figure.without_values(index);
             }
             self.shade_phases(index, phases);
+            if first {
+                self.name_phases(&PhaseNames {
+                    frame,
+                    time,
+                    phases: phases.clone(),
+                    top: top - lanes - PHASE_NAMES,
+                    outside: COLUMN_GAP / 2.0 - 1.0,
+                });
+            }
             placed.push((index, frame));
         }
         self.y = top + plan.height.max(plan.side_height);

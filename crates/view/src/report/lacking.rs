@@ -5,6 +5,7 @@ use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::recording::Header;
 
 use crate::rate_panel::direction_word;
+use crate::sections::unknown_queueing;
 use crate::words;
 
 /// Something that was not measured, and why.
@@ -41,7 +42,7 @@ const PARTS: [Part; 8] = [
     },
     Part { what: "Voice", types: &["voip"], found: |run| run.voip.is_some() },
     Part {
-        what: "Look-ups of names (DNS)",
+        what: "DNS lookups",
         types: &["dns_lookup"],
         found: |run| run.name_lookups.groups.iter().any(|group| !group.times.is_empty()),
     },
@@ -74,10 +75,13 @@ pub(crate) fn lacking(run: &Analysis, header: &Header) -> Vec<Lacking> {
     for part in PARTS.iter().filter(|part| !(part.found)(run)) {
         say(part.what, format!("not measured: {}", why(part, run, header)));
     }
-    if run.one_way_delay.clocks.is_none() {
-        say("Delay by direction", "not known: no packets that both hosts stamped on both ways".to_owned());
-    } else if let Some(why) = run.one_way_delay.clocks.as_ref().and_then(|clocks| clocks.skew_uncertain.as_ref()) {
-        say("Wait in queues by direction", format!("not known: {why}"));
+    match &run.one_way_delay.clocks {
+        None => say("Delay by direction", "not known: no packets that both hosts stamped on both ways".to_owned()),
+        Some(clocks) => {
+            for (what, why) in unknown_queueing(clocks) {
+                say(what, format!("not known: {why}"));
+            }
+        }
     }
     if run.tcp_series.is_empty() && !(run.up.flows.is_empty() && run.down.flows.is_empty()) {
         say("TCP at both ends", "not known: no kernel was asked about the streams".to_owned());

@@ -18,6 +18,7 @@ impl Palette {
                 theme.axis,
                 theme.grid,
                 theme.idle_shade,
+                theme.web_shade,
                 theme.range,
                 theme.alarm,
                 theme.best_effort,
@@ -26,6 +27,7 @@ impl Palette {
                 theme.expedited,
                 theme.other_class,
             ];
+            colours.extend(theme.variants);
             colours.extend(run_colours(&theme, runs.max(1)));
             colours
         });
@@ -81,7 +83,11 @@ mod tests {
                 (light.expedited, dark.expedited),
                 (light.other_class, dark.other_class),
                 (light.alarm, dark.alarm),
-            ] {
+                (light.web_shade, dark.web_shade),
+            ]
+            .into_iter()
+            .chain(light.variants.into_iter().zip(dark.variants))
+            {
                 assert_eq!(palette.pairs()[palette.number(pair.0)], pair, "{runs} runs");
             }
         }

@@ -2,6 +2,7 @@
 
 use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
+use rrul_model::phase::PhaseWindow;
 
 use super::joined;
 use super::palette::Palette;
@@ -12,7 +13,8 @@ use crate::charts::OVER_TIME;
 use crate::charts::comparison::delay_axis;
 use crate::delay_panel::{loss_strokes, nanoseconds, pooled_packets};
 use crate::figure::{Dash, Fill, Scale};
-use crate::page::{unloaded, whole_time_axis};
+use crate::page::whole_time_axis;
+use crate::pooled_probes::pooled_name;
 use crate::rate_panel::direction_word;
 use crate::run_colours::run_colours;
 use crate::text::{quantile, unknown};
@@ -125,7 +127,7 @@ pub(crate) fn of_each(runs: &[&Analysis], palette: &Palette) -> Vec<Vec<Group>> 
                     let (axis, unit) = axis_of(panel, top(finer, place, panel.axis), Some(unit));
                     Leveled { panel, axis, unit, scale: Scale::Linear }
                 });
-                group.panels.push(put_together(&level, fine.as_ref(), &unloaded(&run.phases), palette));
+                group.panels.push(put_together(&level, fine.as_ref(), &run.phases, palette));
             }
             join(&mut group.lacking, told.lacking.iter());
             // How to read what is not there is no use.
@@ -215,14 +217,14 @@ fn axis_of(panel: &TimePanel, top: f64, unit: Option<Unit>) -> (Axis, Unit) {
     }
 }
 
-fn put_together(level: &Leveled<'_>, finer: Option<&Leveled<'_>>, quiet: &[(f64, f64)], palette: &Palette) -> Panel {
+fn put_together(level: &Leveled<'_>, finer: Option<&Leveled<'_>>, phases: &[PhaseWindow], palette: &Palette) -> Panel {
     let panel = level.panel;
     let zoomed = finer.and_then(Leveled::beyond).map(|beyond| format!("in finer bins {beyond}"));
     let beyond: Vec<String> = level.beyond().into_iter().chain(zoomed).collect();
     let fine = finer.map(|finer| (finer.panel, finer.vertical()));
     let fine = fine.as_ref().map(|(panel, vertical)| (*panel, vertical));
     Panel {
-        plot: Plot::of(panel, &level.vertical(), fine, quiet, palette),
+        plot: Plot::of(panel, &level.vertical(), fine, phases, palette),
         how: panel.unit_words(level.unit),
         beyond: (!beyond.is_empty()).then(|| beyond.join("; ")),
         headline: panel.headline.clone(),
@@ -233,10 +235,10 @@ fn put_together(level: &Leveled<'_>, finer: Option<&Leveled<'_>>, quiet: &[(f64,
     }
 }
 
-/// Several runs together: delay of all probes, and the sum of each direction.
+/// Several runs together: delay of the pooled probes, and the sum of each direction.
 pub(crate) fn of_all(runs: &[&Analysis], names: &[String], palette: &Palette) -> Group {
     let (scene, finer) = scenes(runs);
-    let quiet = runs.first().map(|run| unloaded(&run.phases)).unwrap_or_default();
+    let phases = runs.first().map(|run| run.phases.clone()).unwrap_or_default();
     let colours = run_colours(&Theme::LIGHT, runs.len());
     let mut group = Group::new("All runs on shared axes", false);
     let named: Vec<Named<'_>> =
@@ -246,16 +248,16 @@ pub(crate) fn of_all(runs: &[&Analysis], names: &[String], palette: &Palette) ->
         let panels = [Some(&scene), finer.as_ref()].map(|scene| scene.map(|scene| delays(&named, scene)));
         let levels = panels.each_ref().map(|panel| panel.as_ref().map(|panel| Leveled { panel, axis, unit, scale }));
         if let [Some(level), finer] = &levels {
-            let mut panel = put_together(level, finer.as_ref(), &quiet, palette);
+            let mut panel = put_together(level, finer.as_ref(), &phases, palette);
             if scale == Scale::Logarithmic {
                 panel.how.push_str(", logarithmic scale");
             }
             group.panels.push(panel);
         }
-        group.notes.push(
-            "Delay: medians of all probe packets sent in a bin; shade: lowest to highest packet; strokes above: lost packets."
-                .to_owned(),
-        );
+        group.notes.push(format!(
+            "Delay: medians of the {} sent in a bin; shade: lowest to highest of them; strokes above: lost packets.",
+            pooled_name(runs)
+        ));
     }
     for direction in Direction::ALL {
         if runs.iter().all(|run| run.goodput(direction).flows.is_empty()) {
@@ -272,7 +274,7 @@ pub(crate) fn of_all(runs: &[&Analysis], names: &[String], palette: &Palette) ->
             })
         });
         if let [Some(level), finer] = &levels {
-            group.panels.push(put_together(level, finer.as_ref(), &quiet, palette));
+            group.panels.push(put_together(level, finer.as_ref(), &phases, palette));
         }
     }
     let widths = [Some(&scene), finer.as_ref()].map(|scene| scene.map(|scene| scene.bins(FINEST).width));
@@ -295,7 +297,8 @@ struct Named<'a> {
 fn delays(runs: &[Named<'_>], scene: &Scene<'_>) -> TimePanel {
     let bins = scene.bins(FINEST);
     let mut panel = TimePanel::new("Round-trip delay", Quantity::Delay, "delay", DELAY_HEIGHT);
-    panel.how = "all probes".into();
+    let analyses: Vec<&Analysis> = runs.iter().map(|named| named.run).collect();
+    panel.how = pooled_name(&analyses).into();
     panel.heads = vec!["idle P50", "load P50", "load P95"];
     for Named { run, name, colour } in runs {
         let binned = bins.delays(pooled_packets(run));

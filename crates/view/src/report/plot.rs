@@ -1,10 +1,12 @@
 //! A panel as a page holds it: few octets, in the unit that its axis shows, drawn anew whenever it is zoomed.
 
+use rrul_model::phase::PhaseWindow;
 use serde::{Serialize, Serializer};
 
 use super::palette::Palette;
 use crate::axis::Axis;
 use crate::figure::{Dash, Scale};
+use crate::theme::Theme;
 use crate::time_panel::{Area, TimeLine, TimePanel};
 
 /// A number with four significant figures, a whole one without a point: a line is thicker than what is left out.
@@ -51,8 +53,8 @@ pub(crate) struct Plot {
     pub(crate) height: u32,
     /// Names of rows from the top, in the place of a vertical axis.
     pub(crate) rows: Vec<String>,
-    /// From when to when, seconds, there was no load.
-    pub(crate) quiet: Vec<(Figure, Figure)>,
+    /// Phases: name, from when to when in seconds, and the number of the color behind them; none behind the load.
+    pub(crate) phases: Vec<(&'static str, Figure, Figure, Option<usize>)>,
     /// The first at the back.
     pub(crate) lines: Vec<LineLook>,
     /// Behind the lines.
@@ -157,7 +159,7 @@ impl Plot {
         panel: &TimePanel,
         vertical: &Vertical,
         finer: Option<(&TimePanel, &Vertical)>,
-        quiet: &[(f64, f64)],
+        phases: &[PhaseWindow],
         palette: &Palette,
     ) -> Self {
         let Vertical { size, name, scale, .. } = *vertical;
@@ -186,7 +188,7 @@ impl Plot {
             log: scale == Scale::Logarithmic,
             height: panel.height as u32,
             rows: panel.rows.iter().map(|(name, _)| name.clone()).collect(),
-            quiet: quiet.iter().map(|(from, to)| (Figure(*from), Figure(*to))).collect(),
+            phases: phases.iter().map(|entry| phase(entry, palette)).collect(),
             strokes: strokes.collect(),
             rules: panel.rules.iter().map(|(value, words)| (Figure(*value / size), words.clone())).collect(),
             lines: lines.collect(),
@@ -195,6 +197,12 @@ impl Plot {
             levels,
         }
     }
+}
+
+fn phase(entry: &PhaseWindow, palette: &Palette) -> (&'static str, Figure, Figure, Option<usize>) {
+    let PhaseWindow { phase, window } = entry;
+    let shade = Theme::LIGHT.phase_shade(*phase).map(|colour| palette.number(colour));
+    (phase.name(), Figure(window.from.seconds()), Figure(window.to.seconds()), shade)
 }
 
 /// Whether each band of a panel reaches up to the line of its place, the lowest of them from nought.

@@ -7,6 +7,10 @@ use super::panels::{Group, Panel};
 /// Tags of headings by level.
 const HEADINGS: [&str; 6] = ["h1", "h2", "h3", "h4", "h5", "h6"];
 
+/// Room around a plot, pixels: margins, and the line of phase names above it.
+const ROOM: u32 = 40;
+const PHASE_NAMES: u32 = 14;
+
 /// The tag of a heading of this level, 1 to 6.
 pub(crate) fn heading(level: usize) -> &'static str {
     HEADINGS[level.clamp(1, HEADINGS.len()) - 1]
@@ -82,13 +86,14 @@ fn write_panel(page: &mut Markup, panel: &Panel, level: usize, scope: &str, numb
             }
         });
         let words = in_words(panel);
+        let height = plot.height + ROOM + if plot.phases.is_empty() { 0 } else { PHASE_NAMES };
         let attributes = [
             ("class", "plot"),
             ("tabindex", "0"),
             ("role", "group"),
             ("aria-roledescription", "chart"),
             ("aria-label", words.as_str()),
-            ("style", &format!("height:{}px", plot.height + 40)),
+            ("style", &format!("height:{height}px")),
         ];
         page.within("div", &attributes, |page| {
             page.element("p", &[("class", "unscripted")], "The picture needs script; its figures stand beside it.");

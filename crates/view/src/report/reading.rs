@@ -3,7 +3,7 @@
 use super::markup::Markup;
 
 /// A word, and what it means here.
-const WORDS: [(&str, &str); 13] = [
+const WORDS: [(&str, &str); 15] = [
     (
         "Under load",
         "The line is filled in both directions on purpose, as by a large upload and a download at one time. Everything else is measured \
@@ -24,8 +24,8 @@ const WORDS: [(&str, &str); 13] = [
         "Loaded median less idle median. Calls and games suffer from some tens of milliseconds on.",
     ),
     (
-        "Wait in queues by direction",
-        "How much later than the quickest packet others arrived, one way. It tells which direction is at fault.",
+        "Queueing delay by direction",
+        "One-way delay above that of the quickest packet. It shows in which direction packets queue.",
     ),
     (
         "Goodput",
@@ -43,7 +43,12 @@ const WORDS: [(&str, &str); 13] = [
         "Bin",
         "Charts over time show one point for each short stretch of time; its width is written below them. The grey range reaches from the lowest to the highest packet in it, so no extreme is hidden.",
     ),
-    ("Grey stretches", "Phases without load: before it, and after it."),
+    ("Gray stretches", "Phases without load: before it, and after it."),
+    ("Phase web", "The tinted stretch: the bulk load goes on; pages, short flows and lookups join it."),
+    (
+        "Probes (BE and EF)",
+        "The probes behind headline figures: UDP probes marked as best effort and expedited forwarding. Background yields on purpose and has figures of its own.",
+    ),
     ("Red strokes", "Lost packets, each where it was sent; one stroke stands for all within about a pixel."),
     (
         "RRUL score",

@@ -23,8 +23,8 @@ pub(super) fn write(page: &mut Markup, part: &RunPart<'_>, level: usize, numbers
         page.element(heading(level), &[], "All figures");
         for section in sections(run) {
             page.within("section", &[("class", "table")], |page| {
-                page.element(heading(level + 1), &[], section.heading);
-                let table = DataTable::of(section.heading, &section.told);
+                page.element(heading(level + 1), &[], &section.heading);
+                let table = DataTable::of(&section.heading, &section.told);
                 if !table.rows.is_empty() {
                     table.write(page);
                 }

@@ -11,6 +11,7 @@ use super::data_table::DataTable;
 use super::markup::Markup;
 use crate::delay_panel::increase;
 use crate::improvement::improvement_sentence;
+use crate::pooled_probes::pooled_name;
 use crate::score_lines::seconds;
 use crate::text::{quantile, unknown};
 use crate::words;
@@ -33,8 +34,8 @@ const ROWS: [Row; 18] = [
     Row { name: "round-trip delay loaded, P95", figure: |run| of_phase(run.round_trip_delay.load.as_ref(), |s| s.p95) },
     Row { name: "round-trip delay loaded, P99", figure: |run| of_phase(run.round_trip_delay.load.as_ref(), |s| s.p99) },
     Row { name: "increase under load, median", figure: |run| increase(&run.round_trip_delay) },
-    Row { name: "wait in the upload queue loaded, P50", figure: |run| queueing(run, Direction::Up) },
-    Row { name: "wait in the download queue loaded, P50", figure: |run| queueing(run, Direction::Down) },
+    Row { name: "queueing delay up loaded, P50", figure: |run| queueing(run, Direction::Up) },
+    Row { name: "queueing delay down loaded, P50", figure: |run| queueing(run, Direction::Down) },
     Row { name: "probe packets lost", figure: |run| words::loss(run.loss) },
     Row { name: "download, sum of all streams", figure: |run| goodput(run, Direction::Down) },
     Row { name: "upload, sum of all streams", figure: |run| goodput(run, Direction::Up) },
@@ -90,7 +91,7 @@ fn composite(run: &Analysis) -> String {
 
 fn queueing(run: &Analysis, direction: Direction) -> String {
     let told = &run.one_way_delay;
-    if told.clocks.as_ref().is_none_or(|clocks| clocks.skew_uncertain.is_some()) {
+    if told.clocks.as_ref().is_none_or(|clocks| clocks.unknown_reason(direction).is_some()) {
         return unknown();
     }
     of_phase(told.direction(direction).queueing_delay.load.as_ref(), |statistics| statistics.p50)
@@ -120,6 +121,7 @@ pub(crate) fn write(page: &mut Markup, runs: &[&Analysis], names: &[String]) {
             page.element("p", &[("class", "felt")], &sentence);
         }
         table(runs, names).write(page);
+        page.element("p", &[("class", "note")], &format!("Round-trip delay and lost packets: {}.", pooled_name(runs)));
         page.element(
             "p",
             &[("class", "note")],

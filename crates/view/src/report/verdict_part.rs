@@ -11,6 +11,7 @@ use super::markup::Markup;
 use super::plot_part::heading;
 use crate::delay_panel::increase;
 use crate::path_lines;
+use crate::pooled_probes::pooled_name;
 use crate::rate_panel::direction_word;
 use crate::score_lines;
 use crate::text::{quantile, unknown};
@@ -57,7 +58,7 @@ fn badge(page: &mut Markup, run: &Analysis) {
         page.element("strong", &[("class", class)], words::verdict_word(verdict));
         page.text(" ");
         page.text(match verdict {
-            Verdict::Valid => "Nothing speaks against these numbers.",
+            Verdict::Valid => "No validity issues found.",
             Verdict::Doubtful => "The numbers may be off; the reasons stand below.",
             Verdict::Invalid => "The numbers say nothing about the network; the reasons stand below.",
         });
@@ -109,7 +110,7 @@ fn tiles(page: &mut Markup, run: &Analysis) {
             told.push((
                 "Probe packets lost".to_owned(),
                 share,
-                format!("{} of {}", words::count(lost), words::count(sent)),
+                format!("{} of {}, {}", words::count(lost), words::count(sent), pooled_name(&[run])),
             ));
         }
     }

@@ -16,15 +16,24 @@ use crate::words::added;
 pub(super) fn told(run: &Analysis) -> Told {
     let told = &run.one_way_delay;
     let Some(clocks) = &told.clocks else { return Told::default() };
-    let mut below: Vec<String> = clocks.skew_uncertain.iter().map(|why| format!("  not known: {why}")).collect();
-    if clocks.skew_uncertain.is_none() {
-        let unknown = |direction| Some((direction, clocks.queueing_unknown.of(direction).as_ref()?));
-        let line = |(direction, why): (Direction, &String)| format!("  {} unknown: {why}", direction_word(direction));
-        below.extend(Direction::ALL.into_iter().filter_map(unknown).map(line));
-    }
+    let unknown = unknown_queueing(clocks);
+    let mut below: Vec<String> = unknown.into_iter().map(|(what, why)| format!("  {what} not known: {why}")).collect();
     below.extend(notes(told, clocks));
-    let table = if clocks.skew_uncertain.is_none() { table(told) } else { Table::default() };
+    let is_known = Direction::ALL.into_iter().any(|direction| clocks.unknown_reason(direction).is_none());
+    let table = if is_known { table(told) } else { Table::default() };
     Told { table, below, ..Told::default() }
+}
+
+/// Returns what queueing delay is unknown and why: an entry for each direction, or one for both where the reason is the same.
+pub(crate) fn unknown_queueing(clocks: &Clocks) -> Vec<(&'static str, &str)> {
+    let [up, down] = [Direction::Up, Direction::Down].map(|direction| clocks.unknown_reason(direction));
+    match (up, down) {
+        (Some(up), Some(down)) if up == down => vec![("Queueing delay up and down", up)],
+        _ => [("Queueing delay up", up), ("Queueing delay down", down)]
+            .into_iter()
+            .filter_map(|(what, why)| Some((what, why?)))
+            .collect(),
+    }
 }
 
 fn table(told: &OneWayDelay) -> Table {

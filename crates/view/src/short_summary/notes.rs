@@ -7,6 +7,7 @@ use rrul_model::flow::Direction;
 use super::figures::{DirectionFigures, Figures, lost_words};
 use super::layout::{COLUMNS, condensed, printable, wrapped};
 use crate::rate_panel::direction_word;
+use crate::sections::unknown_queueing;
 use crate::words;
 
 /// Most notes.
@@ -64,10 +65,8 @@ fn notes(run: &Analysis, figures: &Figures) -> Vec<(Weight, String)> {
 fn findings(run: &Analysis, figures: &Figures) -> Vec<String> {
     let mut findings = Vec::new();
     findings.extend(background(run, figures));
-    let clocks = run.one_way_delay.clocks.as_ref();
-    if let Some(why) = clocks.and_then(|clocks| clocks.skew_uncertain.as_ref()) {
-        findings.push(format!("Queueing delay by direction is unknown: {why}"));
-    }
+    let unknown = run.one_way_delay.clocks.iter().flat_map(unknown_queueing);
+    findings.extend(unknown.map(|(what, why)| format!("{what} is unknown: {why}")));
     findings
 }
 

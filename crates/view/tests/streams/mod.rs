@@ -69,7 +69,7 @@ fn sharing_is_told_by_stream_and_class_with_who_starves() {
         "  Download: the receiver's window limited streams for 40 % of the time",
         "  Upload: global synchronization, streams back off together (7 times) and the link runs idle",
     ];
-    assert_eq!(lines_below(&text, "Sharing under load: Jain's index, 1 is even"), expected);
+    assert_eq!(lines_below(&text, "Fairness under load (Jain's index, 1 is equal)"), expected);
 }
 
 fn attempts(connect: &[i64], lost: u64, over_1s: f64) -> ConnectionStatistics {
@@ -110,7 +110,7 @@ fn new_connections_are_told_idle_and_loaded_and_by_class() {
         "  EF    19.0 ms      600 ms        lost      50 %               25 %    25 %",
         "  BK    19.0 ms           –           –         –                  –       –",
     ];
-    assert_eq!(lines_below(&text, "Time to connect, new TCP connections"), expected);
+    assert_eq!(lines_below(&text, "TCP connect time"), expected);
 }
 
 #[test]
@@ -120,8 +120,8 @@ fn stream_delay_is_told_by_direction() {
     run.stream_delay.up = Some(PhaseDelays { idle: of(10), load: of(250), ..PhaseDelays::default() });
     let text = text_summary(&run, Style::Plain);
     let expected = [
-        "          idle P50  loaded P50  loaded P95  added, P50  added, P95",
-        "  Upload   10.0 ms      250 ms      250 ms     +240 ms     +240 ms",
+        "          idle P50  loaded P50  loaded P95  added P50  added P95",
+        "  Upload   10.0 ms      250 ms      250 ms    +240 ms    +240 ms",
     ];
-    assert_eq!(lines_below(&text, "Stream delay, from write to read within a TCP stream"), expected);
+    assert_eq!(lines_below(&text, "In-stream delay (TCP, from write to read)"), expected);
 }
