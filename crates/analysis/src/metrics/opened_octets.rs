@@ -1,7 +1,7 @@
 //! The octets of connections that are opened one after another and carry something: short flows, pages.
 //!
 //! Each end has read, as a connection ended, what its kernel had counted of it. What arrived is counted by the receiver, and
-//! spread over the time in which the connection stood: evenly between the readings that there are.
+//! spread over the time in which the connection stood: evenly between the readings that there are, by what each had counted.
 
 use std::collections::BTreeMap;
 
@@ -34,28 +34,46 @@ impl Ends {
         self.0[point as usize].last()
     }
 
-    /// How what travelled in one direction is spread over time: by the segments that the end with most readings had counted.
-    fn shape(&self, direction: Direction) -> Vec<Share> {
+    /// How what travelled in one direction is spread over time: by what the end with most readings had counted.
+    fn shape(&self, flow: &FlowSpec, direction: Direction) -> Vec<Share> {
         let [client, server] = &self.0;
         let (point, rows) = if server.len() > client.len() {
             (ObservationPoint::Server, server)
         } else {
             (ObservationPoint::Client, client)
         };
-        let counted = |row: &ConnectionTotals| {
-            if point == receiver(direction) { row.received_segments } else { row.sent_segments }
-        };
         let Some(last) = rows.last() else { return Vec::new() };
-        let total = f64::from(counted(last).max(1));
-        let (mut from, mut before) = (last.started, 0);
+        let came = point == receiver(direction);
+        let counted = |row: &ConnectionTotals| octets_by(flow, row, last, came);
+        let total = counted(last).max(1.0);
+        let (mut from, mut before) = (last.started, 0.0);
         let mut shares = Vec::with_capacity(rows.len());
         for row in rows {
-            let part = f64::from(counted(row).saturating_sub(before)) / total;
+            let part = (counted(row) - before).max(0.0) / total;
             shares.push(Share { from, to: row.ended, part });
             (from, before) = (row.ended, counted(row).max(before));
         }
         shares
     }
+}
+
+/// Octets that had travelled by a reading, as far as its counters say: those without data are short, and a connection begins
+/// with them. Segments with data are as long as the mean of all; octets in order would stand still behind a hole.
+fn octets_by(flow: &FlowSpec, row: &ConnectionTotals, last: &ConnectionTotals, came: bool) -> f64 {
+    let counts = |row: &ConnectionTotals| {
+        if came {
+            (row.received_segments, row.received_data_segments, row.received_octets)
+        } else {
+            (row.sent_segments, row.sent_data_segments, row.sent_octets)
+        }
+    };
+    let (segments, data, octets) = counts(row);
+    let (_, all_data, all_octets) = counts(last);
+    if row.transport == UDP {
+        return octets as f64 + f64::from(segments) * (ip_header_octets(flow.family) + UDP_HEADER) as f64;
+    }
+    let headers = f64::from(segments) * (header_octets(flow.family) + TIMESTAMPS) as f64;
+    headers + f64::from(data) * all_octets as f64 / f64::from(all_data.max(1))
 }
 
 /// A stretch of time and the share of a connection's octets that travelled in it.
@@ -95,7 +113,7 @@ pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffi
         let mut offered = Vec::new();
         let told = |point: ObservationPoint| !totals[point as usize].is_empty();
         for ends in connections.values() {
-            let shape = ends.shape(direction);
+            let shape = ends.shape(flow, direction);
             let left = ends.at(there).map(|row| sent(flow, row, ends.at(here), shape.clone()));
             let arrived = ends.at(here).map(|row| received(flow, row, ends.at(there), shape));
             // Where the other end tells nothing of it: what it has answered had reached it.
@@ -201,7 +219,51 @@ fn nanoseconds(from: TestTime, to: TestTime) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use rrul_model::flow::{AddressFamily, FlowId, Parameters};
+    use rrul_model::marking::ServiceClass;
+    use rrul_model::time::Window;
+
     use super::*;
+
+    #[test]
+    fn octets_follow_segments_with_data_not_those_that_open_the_connection() {
+        let flow = FlowSpec {
+            id: FlowId(0),
+            name: String::new(),
+            flow_type: "web_page".to_owned(),
+            component: Component::Web,
+            direction: None,
+            family: AddressFamily::Ipv4,
+            class: ServiceClass::BE,
+            window: Window { from: TestTime(0), to: TestTime(30) },
+            parameters: Parameters::default(),
+        };
+        // Five segments without data first; then ten with 1448 octets each, of which none is in order before the last.
+        let reading = |ended, segments, data, octets| ConnectionTotals {
+            flow: flow.id,
+            connection: 0,
+            started: TestTime(0),
+            ended: TestTime(ended),
+            transport: 6,
+            options: 1,
+            sent_octets: 0,
+            retransmitted_octets: 0,
+            received_octets: octets,
+            sent_segments: 0,
+            received_segments: segments,
+            sent_data_segments: 0,
+            received_data_segments: data,
+            out_of_order: 0,
+        };
+        let rows = vec![reading(10, 5, 0, 0), reading(20, 10, 5, 0), reading(30, 15, 10, 14_480)];
+        let shape = Ends([rows, Vec::new()]).shape(&flow, Direction::Down);
+        let whole = 15.0 * 52.0 + 14_480.0;
+        let parts = [5.0 * 52.0, 5.0 * 52.0 + 7_240.0, 5.0 * 52.0 + 7_240.0].map(|octets| octets / whole);
+        for (share, part) in shape.iter().zip(parts) {
+            assert!((share.part - part).abs() < 1e-9, "{share:?}, expected {part}");
+        }
+        assert_eq!(shape.len(), 3);
+    }
 
     #[test]
     fn what_a_connection_carried_is_spread_over_its_time() {

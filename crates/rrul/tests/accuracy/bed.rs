@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rrul_analysis::Analysis;
+use rrul_analysis::analysis::RatePoint;
 use rrul_analysis::summary::Summary;
 use rrul_engine::client::{Families, Kept, RunOptions, run};
 use rrul_engine::environment::Privacy;
@@ -11,9 +12,10 @@ use rrul_engine::flow_types::vocabulary;
 use rrul_engine::host_clock::ClockDistortion;
 use rrul_engine::server::{Server, ServerOptions};
 use rrul_lab::{Lab, Link, Truth};
-use rrul_model::flow::AddressFamily;
+use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::plan::{Surroundings, TestPlan};
 use rrul_model::recording::Recording;
+use rrul_model::time::Window;
 use serde_json::Value;
 
 use crate::counters::{Counted, Counters};
@@ -180,6 +182,18 @@ impl Measured {
             Some(Value::String(word)) => word.clone(),
             Some(other) => other.to_string(),
         }
+    }
+
+    /// What is shown of the link over time: the most in any second within this stretch of the test, bit/s.
+    pub(crate) fn busiest_second(&self, direction: Direction, within: Window) -> f64 {
+        let rates = self.analysis.link_octets.rates(direction);
+        let inside: Vec<&RatePoint> = rates.iter().filter(|point| within.contains(point.at)).collect();
+        let second = |points: &[&RatePoint]| {
+            let seconds: f64 = points.iter().map(|point| point.over.as_secs_f64()).sum();
+            points.iter().map(|point| point.rate.0 as f64 * point.over.as_secs_f64()).sum::<f64>() / seconds
+        };
+        let quarters = inside.first().map_or(4, |point| (1.0 / point.over.as_secs_f64()).round() as usize);
+        inside.windows(quarters.max(1)).map(second).fold(0.0, f64::max)
     }
 
     /// The entry of a list whose member `key` is this.

@@ -5,6 +5,7 @@ mod classes;
 mod families;
 mod loss;
 mod markings;
+mod measurement_budget;
 mod octets;
 mod one_way;
 mod page_correlation;
@@ -45,6 +46,9 @@ pub(crate) const BEDS: &[Bed] = &[
     markings::MARKED,
     markings::MARKED_LOADED,
     classes::PRIORITY,
+    measurement_budget::SLOW,
+    measurement_budget::LINES,
+    measurement_budget::WHOLE,
     octets::CLEAN,
     octets::ACKS_LOST,
     octets::DOWN_ACKS_LOST,

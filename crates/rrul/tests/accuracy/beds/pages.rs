@@ -60,6 +60,9 @@ fn octets(rows: &mut Rows, measured: &Measured) {
         rows.near("R7", format!("octets of everything, {direction}, over those of the link"), carried, 1.0, 0.01);
         let filled = account("carried_octets").map(|octets| octets / (line * seconds));
         rows.near("R28", format!("load and pages together, {direction}, share of the line"), filled, 1.0, 0.03);
+        let most = measured.busiest_second(direction, measured.recording.phase(Phase::Load).unwrap()) / (8.0 * line);
+        let what = format!("the most octets in any second, {direction}, over those that the line carries");
+        rows.between("R7", what, Some(most), "at most 1", 0.9..=1.02);
     }
 }
 
