@@ -56,6 +56,7 @@ fn with_web() -> (Analysis, Window) {
             load_data: rates(BULK + PAGES + SHORT_FLOWS, BULK),
             ..Parts::default()
         },
+        ..LinkRates::default()
     };
     (run, web)
 }

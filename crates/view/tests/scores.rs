@@ -89,13 +89,13 @@ fn pages_are_told_idle_and_loaded_with_what_failed_and_why() {
     assert_eq!(
         lines,
         [
-            "                                         load time  vs idle     TTFB  first paint  largest paint  loads  failed  cut off",
+            "                                         load time  vs idle  TTFB P50  first paint P50  largest paint P50  loads  failed  cut off",
             "  rrul2025",
-            "    idle                                     1.0 s                 –            –              –      3       0        0",
-            "    loaded                                   6.0 s     6.0x        –            –              –      4       0        0",
+            "    idle                                     1.0 s                  –                –                  –      3       0        0",
+            "    loaded                                   6.0 s     6.0x         –                –                  –      4       0        0",
             "  https://www.example.net/ in a browser",
-            "    idle                                     1.0 s           80.0 ms       400 ms         650 ms      3       0        0",
-            "    loaded                                   6.0 s     6.0x    never            –              –      4       2        1",
+            "    idle                                     1.0 s            80.0 ms           400 ms             650 ms      3       0        0",
+            "    loaded                                   6.0 s     6.0x     never                –                  –      4       2        1",
             "  Under load, loads that failed or timed out count with their time limit.",
             "  https://www.example.net/ in a browser, 2 loads: net::ERR_TIMED_OUT [31m",
         ]

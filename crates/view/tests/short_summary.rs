@@ -11,6 +11,7 @@ use rrul_analysis::analysis::DirectionGoodput;
 use rrul_analysis::metrics::bottleneck::{Bottleneck, BottleneckPlace};
 use rrul_analysis::metrics::packet_fate::{DirectionFate, FlowFate, PacketFate, PacketFates};
 use rrul_analysis::metrics::path_trace::PathTrace;
+use rrul_analysis::metrics::saturation::{AckStarvation, Saturation};
 use rrul_analysis::score::{Distance, Scores};
 use rrul_analysis::validity::{Reason, Severity, Validity};
 use rrul_model::flow::{AddressFamily, Component, Direction};
@@ -92,7 +93,8 @@ fn with_losses(mut run: Analysis, of_all: bool) -> Analysis {
             loss_runs: None,
             reordering: None,
         };
-        DirectionFate { evidence: Evidence::Exact, idle: None, load: Some(load), after: None, all: None }
+        let idle = PacketFate { arrived: 1000, lost: 0, share_least: 0.0, share_most: 0.0, ..load };
+        DirectionFate { evidence: Evidence::Exact, idle: Some(idle), load: Some(load), after: None, all: None }
     };
     let flow = |entry: &rrul_analysis::analysis::DelayFlow| {
         let lost = if of_all || entry.flow.class == ServiceClass::BK { 100 } else { 0 };
@@ -199,6 +201,48 @@ fn the_advice_follows_from_the_direction_that_is_bloated() {
     assert!(
         summary(&invalid()).contains("\nTo get a valid run: stop other programs on the client, or use a faster one.\n")
     );
+}
+
+#[test]
+fn a_download_that_waits_for_acknowledgments_is_shaped_to_its_surveyed_rate() {
+    let mut run = bloated();
+    run.one_way_delay.down = run.one_way_delay.up.clone();
+    run.measurement_overhead.down.line_bps = Some(40_000_000);
+    let starved = AckStarvation {
+        queueing_delay_ns: 400_000_000,
+        idle_round_trips: 20.0,
+        acknowledgements_per_second: None,
+        missing_share: None,
+    };
+    run.saturation.down = Some(Saturation {
+        saturated: Some(false),
+        since_ns: None,
+        share: Some(0.0),
+        evidence: Vec::new(),
+        ack_starvation: Some(starved),
+    });
+    let text = summary(&run);
+    assert!(
+        text.contains("\nBoth directions are bloated: SQM (cake) below 38.0 Mbit/s down, 7.69 Mbit/s up.\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_advice_on_loss_depends_on_when_it_happens_and_on_the_rate() {
+    let advice = |line_bps, lost_idle: u64| {
+        let mut run = with_losses(managed(), true);
+        run.measurement_overhead.up.line_bps = Some(line_bps);
+        for flow in &mut run.packet_fates.flows {
+            flow.up.idle.as_mut().unwrap().lost = lost_idle;
+        }
+        let text = summary(&run);
+        text.lines().find(|line| line.starts_with("Loss ")).map(str::to_owned).unwrap_or(text)
+    };
+    // A frame of 1514 octets takes 8.1 ms at 1.5 Mbit/s.
+    assert_eq!(advice(1_500_000, 0), "Loss under load (upload): raise CoDel's target to 13 ms, or use cake.");
+    assert_eq!(advice(20_000_000, 0), "Loss under load (upload): the queue is too short, or a policer drops.");
+    assert_eq!(advice(1_500_000, 50), "Loss without bloat (upload): check radio, cable and policing.");
 }
 
 #[test]

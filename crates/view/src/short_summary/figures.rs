@@ -41,6 +41,8 @@ pub(super) struct DirectionFigures {
     /// What the link carried, IP packets.
     pub(super) carried: Option<BitRate>,
     pub(super) lost: Option<Lost>,
+    /// On the idle line.
+    pub(super) lost_idle: Option<Lost>,
     /// Of background.
     pub(super) background_lost: Option<Lost>,
 }
@@ -126,8 +128,9 @@ fn direction_figures(run: &Analysis, chosen: &[&DelayFlow], direction: Direction
         added: queueing(run, &ids, direction),
         delivered,
         carried: carried.filter(|rate| rate.0 > 0 && delivered.is_some()),
-        lost: lost(run, direction, |fate| ids.contains(&fate.flow.id)),
-        background_lost: lost(run, direction, |fate| is_background(fate) && !ids.contains(&fate.flow.id)),
+        lost: lost(run, direction, Phase::Load, |fate| ids.contains(&fate.flow.id)),
+        lost_idle: lost(run, direction, Phase::Idle, |fate| ids.contains(&fate.flow.id)),
+        background_lost: lost(run, direction, Phase::Load, |fate| is_background(fate) && !ids.contains(&fate.flow.id)),
     }
 }
 
@@ -154,18 +157,18 @@ fn between(idle: &Sample, loaded: &Sample) -> Option<Added> {
     Some(Added { p50: above(500), p95: above(950) })
 }
 
-/// Loss under load of the flows that are wanted.
-fn lost(run: &Analysis, direction: Direction, wanted: impl Fn(&FlowFate) -> bool) -> Option<Lost> {
+/// Loss in a phase of the flows that are wanted.
+fn lost(run: &Analysis, direction: Direction, phase: Phase, wanted: impl Fn(&FlowFate) -> bool) -> Option<Lost> {
     let (mut sent, mut lost, mut unattributed) = (0, 0, 0);
     for flow in run.packet_fates.flows.iter().filter(|flow| wanted(flow)) {
         let fate = match direction {
             Direction::Up => flow.up,
             Direction::Down => flow.down,
         };
-        let Some(load) = fate.load else { continue };
-        sent += load.sent;
-        lost += load.lost;
-        unattributed += load.unattributed;
+        let Some(packets) = fate.of(phase) else { continue };
+        sent += packets.sent;
+        lost += packets.lost;
+        unattributed += packets.unattributed;
     }
     let share = |count: u64| count as f64 / sent as f64;
     (sent > 0).then(|| Lost { least: share(lost), most: share(lost + unattributed) })
