@@ -145,7 +145,7 @@ fn a_recording_of_the_first_format_is_still_shown() {
     folder.write("v1.rrul", frames.collect::<Vec<u8>>());
     let shown = shown_in_full(&folder.file("v1.rrul"));
     assert_eq!((shown.code, shown.stderr.as_str()), (Some(1), ""), "{shown:#?}");
-    for words in ["Täht's cable modem", "plan specimen to server.example", "ipv6 was not tested: no address"] {
+    for words in ["Täht's cable modem", "plan specimen to server.example", "IPv6 was not tested: no address"] {
         assert!(shown.stdout.contains(words), "no \"{words}\" in: {}", shown.stdout);
     }
 }

@@ -199,15 +199,15 @@ fn thinning(rows: &mut Rows, measured: &Measured, direction: Direction) {
         rows.near("R7", what, measured.number(&pointer), truth, 0.015);
     }
     let reasons = measured.analysis.validity.reasons.iter();
-    let told = reasons.filter(|reason| reason.code == "acks_missing" && reason.text.contains(way(direction))).count();
+    let told = reasons.filter(|reason| reason.code == "acks_missing" && reason.text.starts_with(subject(direction))).count();
     let many = AddressFamily::ALL.into_iter().any(|family| missing(measured, direction, family) > 0.1);
     rows.equal("R7", format!("acks_missing is said of the load {direction}"), told, usize::from(many));
 }
 
-fn way(direction: Direction) -> &'static str {
+fn subject(direction: Direction) -> &'static str {
     match direction {
-        Direction::Down => "from server to client",
-        Direction::Up => "from client to server",
+        Direction::Down => "Download",
+        Direction::Up => "Upload",
     }
 }
 
