@@ -337,7 +337,8 @@ fn covering(runs: &[&Analysis], shown: impl Fn(Phase) -> bool) -> Axis {
     for run in runs {
         for entry in run.phases.iter().filter(|entry| shown(entry.phase)) {
             see(entry.window.from.seconds());
-            see(entry.window.to.seconds());
+            // Phase `after` ends when the queues are empty: the axis ends at the next whole second.
+            see(entry.window.to.seconds().ceil());
         }
         if !run.phases.is_empty() {
             continue;

@@ -1,5 +1,6 @@
 //! Every flow ran, in every family.
 
+use crate::analysis::FlowLabel;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule, family_word, sentence};
 
@@ -25,6 +26,22 @@ const FAMILY_ABSENT: ReasonWord = ReasonWord {
     when: "a family was expected and is not available; the spec asks for both where both are",
 };
 
+/// Names a flow that is alone of its type, and counts those that are not: names of many would hide the cause.
+fn by_type(flows: &[&FlowLabel]) -> String {
+    let mut types: Vec<(&str, Vec<&FlowLabel>)> = Vec::new();
+    for flow in flows {
+        match types.iter_mut().find(|(name, _)| *name == flow.flow_type) {
+            Some((_, of_type)) => of_type.push(flow),
+            None => types.push((&flow.flow_type, vec![flow])),
+        }
+    }
+    let words = types.into_iter().map(|(name, of_type)| match of_type.as_slice() {
+        [one] => one.name.clone(),
+        many => format!("{name} ({} flows)", many.len()),
+    });
+    words.collect::<Vec<String>>().join(", ")
+}
+
 /// Every flow ran, in every family.
 fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
     let analysis = evidence.analysis;
@@ -33,15 +50,15 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
         FLOW_FAILED.reason(Severity::Doubt, format!("{what} Its figures are incomplete: fix the cause and rerun."))
     });
     // One reason for all flows that are absent for the same cause.
-    let mut absent: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut absent: Vec<(&str, Vec<&FlowLabel>)> = Vec::new();
     for entry in &analysis.absent_flows {
         match absent.iter_mut().find(|(reason, _)| *reason == entry.reason) {
-            Some((_, names)) => names.push(&entry.flow.name),
-            None => absent.push((&entry.reason, vec![&entry.flow.name])),
+            Some((_, flows)) => flows.push(&entry.flow),
+            None => absent.push((&entry.reason, vec![&entry.flow])),
         }
     }
-    let absent = absent.into_iter().map(|(reason, names)| {
-        FLOW_ABSENT.reason(Severity::Info, sentence(&format!("{} did not run: {reason}", names.join(", "))))
+    let absent = absent.into_iter().map(|(reason, flows)| {
+        FLOW_ABSENT.reason(Severity::Info, sentence(&format!("{} did not run: {reason}", by_type(&flows))))
     });
     // The spec asks for both families where both are available; which are is a property of the network.
     let families = analysis.absent_families.iter().map(|entry| {

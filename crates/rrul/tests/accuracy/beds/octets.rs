@@ -199,7 +199,8 @@ fn thinning(rows: &mut Rows, measured: &Measured, direction: Direction) {
         rows.near("R7", what, measured.number(&pointer), truth, 0.015);
     }
     let reasons = measured.analysis.validity.reasons.iter();
-    let told = reasons.filter(|reason| reason.code == "acks_missing" && reason.text.starts_with(subject(direction))).count();
+    let told =
+        reasons.filter(|reason| reason.code == "acks_missing" && reason.text.starts_with(subject(direction))).count();
     let many = AddressFamily::ALL.into_iter().any(|family| missing(measured, direction, family) > 0.1);
     rows.equal("R7", format!("acks_missing is said of the load {direction}"), told, usize::from(many));
 }
