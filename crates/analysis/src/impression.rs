@@ -34,7 +34,7 @@ pub enum Fault {
     Down,
     /// Both.
     Both,
-    /// Neither: added latency is below [`NOTICED_MS`].
+    /// Neither: added latency is below what people notice.
     None,
 }
 
