@@ -124,7 +124,7 @@ fn lossy_without_bloat(run: &Analysis, figures: &Figures) -> Option<String> {
         (true, ..) => None,
         (_, true, Some(target)) => {
             let target = format!("{:.0} ms", (target.as_secs_f64() * 1000.0).ceil());
-            Some(format!("Loss under load ({words}): raise CoDel's target to {target}, or use cake."))
+            Some(format!("Loss under load ({words}): if CoDel drops, raise its target to {target}."))
         }
         (_, true, None) => Some(format!("Loss under load ({words}): the queue is too short, or a policer drops.")),
         (_, false, _) => Some(format!("Loss without bloat ({words}): check radio, cable and policing.")),
