@@ -59,12 +59,12 @@ pub struct BudgetChange {
 /// The share that everything but the load may take of a direction of this rate: `share` from 5 Mbit/s up, twice that from
 /// 1 Mbit/s, three times that below, where a single voice call is already more than a tenth of the line.
 ///
-/// `line` is a surveyed rate. That of a line sold as 5 Mbit/s may be up to 5 % lower: the survey is an estimate, and headers of
+/// `line` is a surveyed rate. That of a line sold as 5 Mbit/s may be up to 10 % lower: the survey is an estimate, and headers of
 /// the link layer take their part. Such a line counts as one of 5 Mbit/s.
 pub fn ceiling(share: Share, line: BitRate) -> Share {
     let factor = match line.0 {
-        4_750_000.. => 1.0,
-        950_000.. => 2.0,
+        4_500_000.. => 1.0,
+        900_000.. => 2.0,
         _ => 3.0,
     };
     Share((share.0 * factor).min(1.0))
@@ -78,13 +78,13 @@ mod tests {
     fn slow_directions_have_a_higher_ceiling() {
         let share = Share::from_per_mille(50);
         let of = |rate| (ceiling(share, BitRate(rate)).0 * 1000.0).round() as u32;
-        assert_eq!([of(5_000_000), of(4_700_000), of(1_000_000), of(940_000)], [50, 100, 100, 150]);
+        assert_eq!([of(5_000_000), of(4_400_000), of(1_000_000), of(890_000)], [50, 100, 100, 150]);
     }
 
     #[test]
     fn a_survey_that_is_a_little_low_does_not_raise_the_ceiling() {
         let share = Share::from_per_mille(50);
         let of = |rate| (ceiling(share, BitRate(rate)).0 * 1000.0).round() as u32;
-        assert_eq!([of(4_760_000), of(955_000)], [50, 100]);
+        assert_eq!([of(4_520_000), of(905_000)], [50, 100]);
     }
 }
