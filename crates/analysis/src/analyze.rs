@@ -9,36 +9,47 @@ use rrul_model::plan::TestPlan;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
-use crate::analysis::{Analysis, DelayFlow, DelayPoint, DirectionGoodput, FamilyDelays, PhaseDelays, Skipped};
-use crate::attribution;
+use crate::analysis::Analysis;
 use crate::by_direction::ByDirection;
 use crate::clock_offset::ClockOffset;
-use crate::competition::ClientClock;
-use crate::join::ProbeFlow;
-use crate::leg::Legs;
-use crate::metrics::burst::{self, Bursts};
-use crate::metrics::exchange_delay::ExchangeDelays;
-use crate::metrics::link_octets::LinkOctets;
-use crate::metrics::rate_series::LoadRate;
-use crate::metrics::recovery;
-use crate::metrics::round_trip_delay::Judgement;
-use crate::metrics::saturation;
-use crate::metrics::scored_window::ScoredWindow;
-use crate::metrics::steadiness;
-use crate::metrics::traffic::Traffic;
-use crate::metrics::{
-    browser_load, class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization, goodput,
-    host_health, host_series, icmp_messages, link_octets, loss, marking_path, marking_tally, measurement_overhead,
-    name_lookups, one_way_delay, packet_fate, packet_fate_series, page_loads, path_trace, processor_load,
-    send_lateness, sharing, short_flows, start_slew, start_spread, stream_delay, stream_limits, tcp_ecn, tcp_loss,
-    tcp_round_trip, tcp_series, transactions, voip,
-};
-use crate::probe_pool::pooled;
-use crate::recorded_time;
-use crate::score::{Distance, Scores};
-use crate::tcp_readings::TcpReadings;
-use crate::validity_rule::{self, Evidence};
-use crate::{flow_label, join, leg};
+use crate::comparison::competition::ClientClock;
+use crate::measured::Measured;
+use crate::metrics::delay::exchange_delay::ExchangeDelays;
+use crate::metrics::delay::queueing::Queueing;
+use crate::metrics::delay::recovery;
+use crate::metrics::delay::round_trip_delay::Judgement;
+use crate::metrics::delay::round_trip_delay::{DelayFlow, FamilyDelays, PhaseDelays};
+use crate::metrics::delay::{delay_variation, one_way_delay, send_lateness, stream_delay, transactions};
+use crate::metrics::host::{failed_flows, host_health, host_series, processor_load};
+use crate::metrics::loss::packet_count::Skipped;
+use crate::metrics::loss::{icmp_messages, packet_fate, packet_fate_series};
+use crate::metrics::marking::{ecn, marking_path, marking_tally};
+use crate::metrics::octets::link_octets::LinkOctets;
+use crate::metrics::octets::{gathering, link_octets, measurement_overhead};
+use crate::metrics::path::path_trace;
+use crate::metrics::rate::burst;
+use crate::metrics::rate::burst::Bursts;
+use crate::metrics::rate::goodput::DirectionGoodput;
+use crate::metrics::rate::rate_series::LoadRate;
+use crate::metrics::rate::saturation;
+use crate::metrics::rate::scored_window::ScoredWindow;
+use crate::metrics::rate::steadiness;
+use crate::metrics::rate::{goodput, start_slew, start_spread};
+use crate::metrics::sharing::{class_treatment, global_synchronization, stream_sharing};
+use crate::metrics::tcp::{stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, tcp_series};
+use crate::metrics::voice::voip;
+use crate::metrics::web::{browser_load, connections, name_lookups, page_loads, short_flows};
+use crate::packets::attribution;
+use crate::packets::join::ProbeFlow;
+use crate::packets::leg::Legs;
+use crate::packets::probe_pool::pooled;
+use crate::packets::recorded_time;
+use crate::packets::tcp_readings::TcpReadings;
+use crate::packets::{join, leg};
+use crate::scored::{Distance, Scores};
+use crate::series::DelayPoint;
+use crate::validity_rule::Evidence;
+use crate::{flow_label, validity_rules};
 
 /// Computes every number that follows from a recording.
 ///
@@ -59,7 +70,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let link_octets = if imported {
         LinkOctets::default()
     } else {
-        link_octets::link_octets(recording, &Traffic::of(recording, &tcp), end)
+        link_octets::link_octets(recording, &gathering::gather(recording, &tcp), end)
     };
     let rates = ByDirection::each(|direction| {
         let load = if direction == Direction::Up { &up } else { &down };
@@ -104,7 +115,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let start_slew = start_slew::start_slew(recording, goodput, offset.as_ref(), load);
     let attributed = attribution::attribute(recording, probes, &judgement, offset.as_ref());
     let loaded = round_trip_delay.load.as_ref().and_then(|load| load.p50).unwrap_or_default();
-    let sharing = sharing::sharing(recording, &tcp, goodput, scored_of);
+    let sharing = stream_sharing::sharing(recording, &tcp, goodput, scored_of);
     let global_synchronization = global_synchronization::global_synchronization(recording, &tcp, goodput, scored_of);
     let stream_limits = stream_limits::stream_limits(recording, &tcp, scored_of);
     let stream_delay = stream_delay::stream_delay(recording, offset.as_ref(), |way| scored.of(way), end);
@@ -114,12 +125,12 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let lateness = send_lateness::send_lateness(probes).filter(|_| !imported);
     let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, probes);
     let scored_window = scored.common;
-    let mut analysis = Analysis {
+    let mut measured = Measured {
         up,
         down,
         scored,
         bursts,
-        loss: loss::of(&round_trip_delay),
+        loss: round_trip_delay.loss(),
         packet_fates: packet_fate::packet_fates(&attributed, &judgement, loaded),
         packet_fate_series: packet_fate_series::packet_fate_series(&attributed, &judgement),
         tcp_loss: if imported { Vec::new() } else { tcp_loss::tcp_loss(recording, &tcp) },
@@ -171,24 +182,37 @@ pub fn analyze(recording: &Recording) -> Analysis {
         host_series: host_series::host_series(recording, offset.as_ref()),
         ..described(recording)
     };
-    analysis.path_traces = path_trace::path_traces(recording, &legs, offset.as_ref(), &analysis.hosts, &judgement);
-    analysis.class_treatment = class_treatment::class_treatment(recording, &analysis, scored_load, end - waiting_time);
-    let packets = packets.as_slice();
-    analysis.saturation = saturation::saturations(recording, &tcp, &analysis, &rates, packets);
-    analysis.stationarity = steadiness::stationarity(&analysis, &rates, packets);
-    analysis.recovery = recovery::recovery(recording, &analysis, packets, end);
+    measured.path_traces = path_trace::path_traces(recording, &legs, offset.as_ref(), &measured.hosts, &judgement);
+    measured.class_treatment = class_treatment::class_treatment(
+        recording,
+        &measured.one_way_delay,
+        &measured.delay_flows,
+        loaded,
+        |direction| measured.goodput(direction),
+        scored_load,
+        end - waiting_time,
+    );
+    let queueing =
+        Queueing { one_way: &measured.one_way_delay, round_trip: &measured.round_trip_delay, packets: &packets };
+    let known =
+        saturation::Known { queueing, stream_limits: &measured.stream_limits, link_octets: &measured.link_octets };
+    let saturation = saturation::saturations(recording, &tcp, &known, &rates);
+    let stationarity = steadiness::stationarity(queueing, &measured.scored, &measured.bursts, &rates);
+    let recovery =
+        recovery::recovery(recording, queueing, &measured.scored, |direction| measured.goodput(direction), end);
+    let measured = Measured { saturation, stationarity, recovery, ..measured };
     let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
-    analysis.validity = validity_rule::judge(&Evidence { recording, analysis: &analysis, lateness_p99_9 });
-    analysis.scores = Scores::of(&analysis, Distance::AsSpecified);
-    analysis
+    let validity = validity_rules::judge(&Evidence { recording, analysis: &measured, lateness_p99_9 });
+    let scores = Scores::of(&measured, Distance::AsSpecified);
+    Analysis { measured, validity, scores }
 }
 
 /// Who, when and what: what a recording says of itself.
-pub(crate) fn described(recording: &Recording) -> Analysis {
+pub(crate) fn described(recording: &Recording) -> Measured {
     let header = &recording.header;
     // Another program's clock is not known.
     let clock = || ClientClock { host: header.client.host.clone(), origin: header.clocks.client_origin };
-    Analysis {
+    Measured {
         plan: header.plan.name.clone(),
         title: header.title.clone(),
         created: header.created.clone(),
@@ -199,7 +223,7 @@ pub(crate) fn described(recording: &Recording) -> Analysis {
         absent_families: header.absent_families.clone(),
         phases: header.phases.clone(),
         partial: partial(recording),
-        ..Analysis::default()
+        ..Measured::default()
     }
 }
 

@@ -22,6 +22,7 @@ mod part;
 mod route_change;
 mod stretch;
 mod tracks;
+pub(crate) mod wall_clock;
 
 use foldhash::HashMap;
 use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
@@ -30,10 +31,10 @@ use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 
-use crate::analysis::RatePoint;
 use crate::by_direction::ByDirection;
-use crate::leg::Leg;
-use crate::wall_clock::Steps;
+use crate::clock_offset::wall_clock::Steps;
+use crate::packets::leg::Leg;
+use crate::series::RatePoint;
 use locate::Place;
 use tracks::Tracks;
 

@@ -9,12 +9,14 @@
 //! - [`difference`]: two groups in one figure; [`span`]: what its interval rests on; [`finding`]: what it amounts to
 
 pub(crate) mod compared_scores;
+pub mod competition;
 pub mod difference;
 mod figures;
 pub mod finding;
 pub mod group;
 pub mod metric;
 pub mod run;
+pub mod run_confidence;
 pub mod span;
 pub mod workload;
 

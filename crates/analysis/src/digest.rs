@@ -14,11 +14,14 @@ use serde::{Deserialize, Serialize};
 use crate::Analysis;
 use crate::analyze::{RoundTrips, described};
 use crate::comparison::compared_scores::ComparedScores;
-use crate::metrics::scored_window::ScoredWindow;
-use crate::metrics::{connections, goodput, loss, name_lookups, page_loads, sharing};
-use crate::recorded_time;
-use crate::tcp_readings::TcpReadings;
-use crate::validity::{Confidence, Reason, Severity, Validity, reason_words};
+use crate::metrics::rate::goodput;
+use crate::metrics::rate::scored_window::ScoredWindow;
+use crate::metrics::sharing::stream_sharing;
+use crate::metrics::web::{connections, name_lookups, page_loads};
+use crate::packets::recorded_time;
+use crate::packets::tcp_readings::TcpReadings;
+use crate::validity::{Confidence, Reason, Severity, Validity};
+use crate::validity_rules::reason_words;
 
 /// Changes with every line of the code that computes.
 const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("RRUL_ANALYSIS_SOURCE"));
@@ -115,7 +118,7 @@ impl Digest {
 ///
 /// `None` when another program wrote the digest, or the recording is not whole: then all is to be analysed.
 pub fn delays(recording: &Recording, digest: &Digest) -> Option<Analysis> {
-    let mut analysis = described(recording);
+    let mut analysis = Analysis { measured: described(recording), ..Analysis::default() };
     let whole = analysis.partial.is_none() && recording.frames.len() == digest.frames;
     if !digest.is_ours() || !whole || recording.header.imported.is_some() {
         return None;
@@ -126,7 +129,7 @@ pub fn delays(recording: &Recording, digest: &Digest) -> Option<Analysis> {
     let trips = RoundTrips::of(recording, common, recorded_time::end(recording));
     analysis.waiting_time = trips.judgement.waiting_time;
     analysis.round_trip_delay = trips.pooled_delays();
-    analysis.loss = loss::of(&analysis.round_trip_delay);
+    analysis.loss = analysis.round_trip_delay.loss();
     analysis.delay_flows = trips.flows;
     Some(analysis)
 }
@@ -142,7 +145,7 @@ pub(crate) fn compared(recording: &Recording, digest: &Digest) -> Option<Analysi
     };
     (analysis.down, analysis.up) = (goodput(Direction::Down), goodput(Direction::Up));
     let scored_of = |direction| analysis.scored.of(direction).unwrap_or(load);
-    analysis.sharing = sharing::sharing(recording, &tcp, |direction| analysis.goodput(direction), scored_of);
+    analysis.sharing = stream_sharing::sharing(recording, &tcp, |direction| analysis.goodput(direction), scored_of);
     let (phases, end) = (analysis.scored.phases(&recording.header.phases), recorded_time::end(recording));
     analysis.connections = connections::connections(recording, &phases, end);
     analysis.name_lookups = name_lookups::name_lookups(recording, &phases);

@@ -14,8 +14,8 @@ use rrul_model::recording::{Frame, Header};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
-use crate::metrics::start_spread::receiver;
-use crate::recorded_time::last_observation;
+use crate::metrics::rate::start_spread::receiver;
+use crate::packets::recorded_time::last_observation;
 use crate::statistics::counter::Counter;
 use crate::statistics::percentile::percentile;
 use arrivals::Arrivals;
@@ -61,7 +61,7 @@ pub struct Live {
 impl Live {
     /// A view on the test that begins with this header.
     ///
-    /// Delay is that of the probes that are pooled, by what was sent so far: see [`crate::probe_pool`].
+    /// Delay is that of the probes that are pooled, by what was sent so far: see [`crate::packets::probe_pool`].
     pub fn new(header: &Header) -> Self {
         Self {
             octets: BTreeMap::new(),

@@ -6,24 +6,30 @@
 use std::fmt::Write;
 
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::metrics::{
-    browser_load, burst, class_treatment, connections, delay_variation, ecn, failed_flows, global_synchronization,
-    goodput, host_health, host_interface, host_route, icmp_messages, link_octets, loss, marking_path,
-    measurement_overhead, name_lookups, octet_account, one_way_delay, packet_fate, page_load_statistics, page_loads,
-    path_trace, processor_load, recovery, reordering, round_trip_delay, saturation, scored_window, send_lateness,
-    sharing, short_flows, start_slew, start_spread, steadiness, stream_delay, stream_limits, tcp_loss, tcp_round_trip,
-    transactions, voip, voip_quality, voip_schedule,
+use crate::metrics::delay::{
+    delay_variation, one_way_delay, recovery, round_trip_delay, send_lateness, stream_delay, transactions,
 };
+use crate::metrics::host::{failed_flows, host_health, host_interface, host_route, processor_load};
+use crate::metrics::loss::{icmp_messages, packet_fate, reordering, round_trip_loss};
+use crate::metrics::marking::{ecn, marking_path};
+use crate::metrics::octets::{link_octets, measurement_overhead, octet_account};
+use crate::metrics::path::path_trace;
+use crate::metrics::rate::{burst, goodput, saturation, scored_window, start_slew, start_spread, steadiness};
+use crate::metrics::sharing::{class_treatment, global_synchronization, stream_sharing};
+use crate::metrics::tcp::{stream_limits, tcp_loss, tcp_round_trip};
+use crate::metrics::voice::{voip, voip_quality, voip_schedule};
+use crate::metrics::web::{browser_load, connections, name_lookups, page_load_statistics, page_loads, short_flows};
+use crate::scores::equaliser;
 use crate::scores::{aim, bufferbloat, composite, optimum, penalty, qoo, responsiveness, voip_mos, web};
 use crate::statistics::{jain_index, loss_runs, percentile};
 use crate::validity::{self, ReasonWord};
-use crate::{equaliser, score};
+use crate::{scored, validity_rules};
 
 /// All groups, in the order of docs/metrics.md.
 pub const METRICS: &[MetricGroup] = &[
     RECORDING,
     validity::GROUP,
-    score::GROUP,
+    scored::GROUP,
     web::GROUP,
     composite::GROUP,
     penalty::GROUP,
@@ -48,7 +54,7 @@ pub const METRICS: &[MetricGroup] = &[
     one_way_delay::GROUP,
     delay_variation::ROUND_TRIPS,
     tcp_round_trip::GROUP,
-    loss::GROUP,
+    round_trip_loss::GROUP,
     packet_fate::GROUP,
     reordering::GROUP,
     tcp_loss::GROUP,
@@ -64,7 +70,7 @@ pub const METRICS: &[MetricGroup] = &[
     short_flows::TRANSFERS,
     stream_delay::GROUP,
     stream_delay::PHASES,
-    sharing::GROUP,
+    stream_sharing::GROUP,
     jain_index::EVENNESS,
     global_synchronization::GROUP,
     stream_limits::GROUP,
@@ -156,7 +162,7 @@ pub fn metrics_document() -> String {
         }
         if group.path == validity::GROUP.path {
             document += "\n| code | severity | when |\n|---|---|---|\n";
-            for ReasonWord { code, severities, when } in validity::reason_words() {
+            for ReasonWord { code, severities, when } in validity_rules::reason_words() {
                 let severities: Vec<&str> = severities.iter().map(|severity| severity.name()).collect();
                 document += &row(&[&format!("`{code}`"), &severities.join(", "), when]);
             }

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::validity_rules::RULES;
 
 /// The words for the verdict.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -101,11 +100,6 @@ pub struct ReasonWord {
     pub severities: &'static [Severity],
     /// When it is given.
     pub when: &'static str,
-}
-
-/// Returns every reason, in the order of docs/metrics.md.
-pub fn reason_words() -> impl Iterator<Item = &'static ReasonWord> {
-    RULES.iter().flat_map(|rule| rule.words)
 }
 
 /// One thing to know about a recording.

@@ -5,9 +5,8 @@ use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
 use rrul_model::units::{Delay, Share};
 
-use crate::analysis::Analysis;
-use crate::validity::{Confidence, Reason, ReasonWord, Severity, Validity};
-use crate::validity_rules::RULES;
+use crate::measured::Measured;
+use crate::validity::{Reason, ReasonWord, Severity};
 
 /// What there is to judge.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +14,7 @@ pub(crate) struct Evidence<'a> {
     /// The facts.
     pub(crate) recording: &'a Recording,
     /// The numbers, complete but for the verdict.
-    pub(crate) analysis: &'a Analysis,
+    pub(crate) analysis: &'a Measured,
     /// The 99.9th percentile of the send lateness.
     pub(crate) lateness_p99_9: Option<Delay>,
 }
@@ -27,25 +26,6 @@ pub(crate) struct ValidityRule {
     pub(crate) words: &'static [ReasonWord],
     /// The reasons that it gives here; silent where the recording does not hold what it looks at.
     pub(crate) judge: fn(&Evidence<'_>) -> Vec<Reason>,
-}
-
-/// The verdict of all rules.
-pub(crate) fn judge(evidence: &Evidence<'_>) -> Validity {
-    let reasons = RULES.iter().flat_map(|rule| (rule.judge)(evidence)).collect();
-    Validity::of(reasons, confidence(evidence.analysis))
-}
-
-/// What saturation and stationarity are worth; `None` when nothing was to load.
-fn confidence(analysis: &Analysis) -> Option<Confidence> {
-    let loaded = || Direction::ALL.into_iter().filter_map(|direction| analysis.saturation.of(direction));
-    loaded().next()?;
-    // A direction whose acknowledgements are late is as loaded as this line can be in both at once.
-    let saturated = loaded().all(|found| found.saturated == Some(true) || found.ack_starvation.is_some());
-    Some(match (saturated, analysis.stationarity.whole()) {
-        (true, Some(true)) => Confidence::High,
-        (true, _) => Confidence::Medium,
-        (false, _) => Confidence::Low,
-    })
 }
 
 impl ReasonWord {

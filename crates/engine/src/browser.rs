@@ -5,6 +5,7 @@
 //! name, no connection, no TLS session. Group and profile are gone when the value is, whatever has become of the browser.
 
 mod devtools;
+mod error;
 mod page_visit;
 mod process;
 mod profile;
@@ -18,8 +19,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::clock::RawTime;
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 use devtools::{DevTools, Message};
+pub(crate) use error::BrowserError;
 pub(crate) use page_visit::{PageVisit, VisitEnd, Which};
 use process::Process;
 pub(crate) use process::ProcessorTime;
@@ -38,26 +41,6 @@ const READING: i64 = 1_000_000_000;
 
 /// The window: that of a common desktop, so that the same page shows the same objects on every host.
 const WINDOW: &str = "--window-size=1366,768";
-
-/// What went wrong with a browser, in words.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BrowserError {
-    /// It could not be started.
-    #[error("{0}")]
-    Start(String),
-    /// Its process has ended, or has closed the pipe.
-    #[error("the browser has ended: {0}")]
-    Gone(String),
-    /// It does not answer.
-    #[error("the browser hangs: no answer for {} s", .0.as_secs())]
-    Silent(Duration),
-    /// It says what it cannot mean.
-    #[error("the browser says what cannot be read: {0}")]
-    Unreadable(String),
-    /// The test has been stopped.
-    #[error("the test was stopped")]
-    Stopped,
-}
 
 /// How to start one.
 #[derive(Debug, Clone, Default)]

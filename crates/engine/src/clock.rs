@@ -5,11 +5,10 @@
 
 #![allow(unsafe_code, reason = "clock_gettime")]
 
+pub mod host_clock;
+pub mod test_clock;
+
 use std::time::Duration;
-
-use rrul_model::time::TestTime;
-
-use crate::host_clock::HostClock;
 
 /// An instant on this host's `CLOCK_MONOTONIC_RAW`, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,37 +59,6 @@ pub fn sleep_until(due: RawTime) {
             return;
         }
         std::thread::sleep(Duration::from_nanos(left));
-    }
-}
-
-/// The test's clock: what the host's clock shows, counted from T0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TestClock {
-    /// What the host's clock shows at T0.
-    pub origin: RawTime,
-    /// The host's clock.
-    pub host: HostClock,
-}
-
-impl TestClock {
-    /// Counted from this instant, on a clock that runs true.
-    pub fn since(origin: RawTime) -> Self {
-        Self { origin, host: HostClock::TRUE }
-    }
-
-    /// Now.
-    pub fn now(&self) -> TestTime {
-        self.at(RawTime::now())
-    }
-
-    /// A raw instant in test time.
-    pub fn at(&self, raw: RawTime) -> TestTime {
-        TestTime(self.host.reads(raw).since(self.origin))
-    }
-
-    /// A test time as a raw instant.
-    pub fn raw(&self, at: TestTime) -> RawTime {
-        self.host.shows(self.origin.plus(at.0))
     }
 }
 
@@ -165,12 +133,5 @@ mod tests {
         let carried = clock.raw(wall);
         // A microsecond of slack: the distance was read a little earlier.
         assert!(before.since(carried) < 1000 && carried.since(after) < 1000);
-    }
-
-    #[test]
-    fn test_time_and_raw_time_are_each_others_inverse() {
-        let clock = TestClock::since(RawTime(1_000));
-        assert_eq!(clock.at(RawTime(1_500)), TestTime(500));
-        assert_eq!(clock.raw(TestTime(-500)), RawTime(500));
     }
 }

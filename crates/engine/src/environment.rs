@@ -16,6 +16,7 @@ use std::fs;
 
 use rrul_model::environment::Environment;
 
+use crate::privacy::Privacy;
 use crate::{flow_types, processor_time, scheduling, tcp_info};
 pub use host_state::{Extent, read_state};
 pub use routes::Way;
@@ -79,16 +80,6 @@ const SETTINGS: &[&str] = &[
     "net.ipv6.conf.all.disable_ipv6",
     "net.ipv6.conf.all.forwarding",
 ];
-
-/// Whether what names a host may stand in a recording: its name, its addresses, names of its interfaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Privacy {
-    /// They may.
-    #[default]
-    Open,
-    /// They are left out.
-    Strict,
-}
 
 /// Reads this host's description, without its state.
 pub fn read(privacy: Privacy) -> Environment {

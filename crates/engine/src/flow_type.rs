@@ -13,7 +13,7 @@ use rrul_model::time::TestTime;
 use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
-use crate::environment::Privacy;
+use crate::privacy::Privacy;
 use crate::test_end::TestEnd;
 
 /// What flows of a test have in common at the client.

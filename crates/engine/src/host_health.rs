@@ -16,7 +16,7 @@ use rrul_model::observation::{InterfaceCount, QueueCount, SocketDrops};
 use rrul_model::time::TestTime;
 use socket2::Socket;
 
-use crate::clock::TestClock;
+use crate::clock::test_clock::TestClock;
 use crate::environment::{interfaces, queue_disciplines};
 use crate::netlink::{self, Netlink};
 use crate::observer::Notebook;

@@ -12,7 +12,8 @@ use rrul_model::units::Delay;
 use rrul_proto::name_question::{NotAName, Question, RecordKind};
 use socket2::{Protocol, Socket, Type};
 
-use crate::clock::{RawTime, TestClock, WallClock};
+use crate::clock::test_clock::TestClock;
+use crate::clock::{RawTime, WallClock};
 use crate::socket::{datagram, options};
 
 /// Which look-up of which flow.

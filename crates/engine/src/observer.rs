@@ -8,7 +8,8 @@ use rrul_model::observation::{FlowEvent, FlowEventKind, Observation, Observation
 use rrul_model::recording::Frame;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use crate::clock::{RawTime, TestClock};
+use crate::clock::RawTime;
+use crate::clock::test_clock::TestClock;
 
 /// Rows in one frame, so that it fits a control frame even when every row is one of `TCP_INFO`.
 const FRAME_ROWS: usize = 1000;
@@ -129,7 +130,7 @@ mod tests {
     use rrul_model::time::TestTime;
     use rrul_model::units::ByteCount;
 
-    use crate::host_clock::HostClock;
+    use crate::clock::host_clock::HostClock;
 
     const CLOCK: TestClock = TestClock { origin: RawTime(0), host: HostClock::TRUE };
 

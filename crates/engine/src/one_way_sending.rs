@@ -16,10 +16,11 @@ use rrul_proto::periodic_schedule::PeriodicSchedule;
 use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
-use crate::clock::TestClock;
+use crate::clock::test_clock::TestClock;
 use crate::observer::Notebook;
 use crate::scheduling;
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 
 /// One voice frame: 10 ms.
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);

@@ -13,17 +13,16 @@ use rrul_model::flow::AddressFamily;
 use rrul_model::observation::FlowEventKind;
 use rrul_proto::path_sweep::MOST_PACKETS;
 
-use crate::clock::{RawTime, TestClock, WallClock};
+use crate::clock::test_clock::TestClock;
+use crate::clock::{RawTime, WallClock};
 use crate::scheduling;
 use crate::socket::icmp::IcmpSocket;
 use crate::socket::wait::WaitSet;
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 pub(crate) use mirror::Mirror;
 use trace::HopAnswer;
 pub(crate) use trace::Trace;
-
-/// Datagrams read from a socket in a row.
-const BATCH: usize = 64;
 
 /// After the last packet answers are read for this long.
 const LINGERING: Duration = Duration::from_millis(300);

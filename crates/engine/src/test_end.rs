@@ -1,22 +1,24 @@
 //! One end of a test: what its threads share.
 
+pub mod sampler;
+pub mod start_line;
+pub mod test_course;
+
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_model::time::{TestTime, Window};
 
-use crate::clock::{RawTime, TestClock};
+use crate::clock::RawTime;
 use crate::host_health::HostHealth;
 use crate::observer::Observer;
-use crate::sampler::Sampler;
-use crate::start_line::StartLine;
-
-/// How long a blocking call may last before its thread looks whether the test has been stopped.
-pub const PATIENCE: Duration = Duration::from_millis(100);
+use crate::test_end::sampler::Sampler;
+use crate::test_end::start_line::StartLine;
+use crate::test_end::test_course::TestCourse;
 
 /// What the threads of one end share, from the first connection to the last frame.
 #[derive(Debug)]
@@ -29,19 +31,15 @@ pub struct TestEnd {
     pub health: HostHealth,
     /// Where bulk senders wait for their start.
     pub start_line: StartLine,
-    /// Nanoseconds of test time.
-    length: AtomicI64,
-    gate: Mutex<Option<Begun>>,
-    opened: Condvar,
-    ending: AtomicBool,
-    stopped: AtomicBool,
+    course: TestCourse,
 }
 
-/// What was agreed when the test began.
-#[derive(Debug, Clone, Copy)]
-struct Begun {
-    clock: TestClock,
-    server_origin: i64,
+impl Deref for TestEnd {
+    type Target = TestCourse;
+
+    fn deref(&self) -> &TestCourse {
+        &self.course
+    }
 }
 
 impl TestEnd {
@@ -52,84 +50,34 @@ impl TestEnd {
             sampler: Sampler::new(sample_interval),
             health: HostHealth::default(),
             start_line: StartLine::default(),
-            length: AtomicI64::new(length.0),
-            gate: Mutex::new(None),
-            opened: Condvar::new(),
-            ending: AtomicBool::new(false),
-            stopped: AtomicBool::new(false),
+            course: TestCourse::new(length),
         }
     }
 
-    /// T0 is agreed, on this host's clock and on the server's session clock; every thread that waits goes on.
-    pub fn begin(&self, clock: TestClock, server_origin: i64) {
-        *self.gate.lock().unwrap_or_else(PoisonError::into_inner) = Some(Begun { clock, server_origin });
-        self.opened.notify_all();
-    }
-
-    /// When the last phase ends.
-    pub fn length(&self) -> TestTime {
-        TestTime(self.length.load(Ordering::Relaxed))
-    }
-
-    /// The last phase ends earlier than it could: probes and traces send nothing that is due later.
-    pub fn shorten(&self, length: TestTime) {
-        self.length.fetch_min(length.0, Ordering::Relaxed);
-    }
-
-    /// T0 on the server's session clock, once it is agreed.
-    pub fn server_origin(&self) -> Option<i64> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner).map(|begun| begun.server_origin)
-    }
-
-    /// From now on a stream that the other end closes has not failed.
-    pub fn expect_end(&self) {
-        self.ending.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the test is about to end before its time, or has.
-    pub fn is_ending(&self) -> bool {
-        self.ending.load(Ordering::Relaxed) || self.is_stopped()
-    }
-
-    /// Ends everything at once; threads notice within [`PATIENCE`].
+    /// Ends everything at once; threads notice within [`PATIENCE`](crate::test_end::test_course::PATIENCE).
     pub fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
+        self.course.stop();
         self.start_line.release_all();
-        drop(self.gate.lock());
-        self.opened.notify_all();
     }
 
-    /// Whether the test has been stopped.
-    pub fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
+    /// Has the sampler read counters until `until`. A thread of its own runs it.
+    pub fn sample(&self, until: TestTime) {
+        self.sampler.run(&self.course, &self.observer, &self.health, until);
     }
 
-    /// Waits until T0 is agreed; `None` when the test is stopped before that.
-    pub fn wait_for_begin(&self) -> Option<TestClock> {
-        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        while gate.is_none() && !self.is_stopped() {
-            gate = self.opened.wait(gate).unwrap_or_else(PoisonError::into_inner);
-        }
-        if self.is_stopped() { None } else { gate.map(|begun| begun.clock) }
+    /// Sends the first octets of all streams that are due together. A thread of its own runs it.
+    pub fn start_streams(&self) {
+        self.start_line.run(&self.course, &self.observer);
     }
 
-    /// The test's clock, once T0 is agreed.
-    pub fn clock(&self) -> Option<TestClock> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner).map(|begun| begun.clock)
+    /// Waits until a stream's first octets have been sent, by the start line or, late, here; whether the test goes on.
+    pub fn wait_for_start(&self, flow: FlowId, due: TestTime, stream: &Arc<TcpStream>) -> bool {
+        self.start_line.wait(&self.course, &self.observer, flow, due, stream)
     }
 
-    /// Sleeps until `due`, looking now and then whether the test has been stopped; whether it is still on.
-    pub fn sleep_until(&self, clock: TestClock, due: TestTime) -> bool {
-        loop {
-            if self.is_stopped() {
-                return false;
-            }
-            let Ok(left) = u64::try_from(due.0.saturating_sub(clock.now().0)) else { return true };
-            if left == 0 {
-                return true;
-            }
-            std::thread::sleep(Duration::from_nanos(left).min(PATIENCE));
-        }
+    /// Notes the last of a flow's counters.
+    pub fn finish_sampling(&self, flow: FlowId) {
+        self.sampler.finish(&self.course, &self.observer, flow);
     }
 
     /// Has the segments of the control connection counted, from now on: its octets travel on the link under test. Where

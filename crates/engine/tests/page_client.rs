@@ -8,7 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::rc::Rc;
 use std::time::Duration;
 
-use rrul_engine::clock::{RawTime, TestClock};
+use rrul_engine::clock::RawTime;
+use rrul_engine::clock::test_clock::TestClock;
 use rrul_engine::web::client::Visitor;
 use rrul_engine::web::client::page_load::{Times, load};
 use rrul_model::flow::{AddressFamily, Component, FlowId, FlowSpec, Parameters};

@@ -11,14 +11,14 @@ use rrul_model::flow::Direction;
 
 use crate::clock;
 use crate::error::Error;
+use crate::line::pipe::{Outcome, Pipe};
+use crate::line::virtual_link::seed_of;
 use crate::link::Link;
-use crate::pipe::{Outcome, Pipe};
 use crate::queue::MTU;
-use crate::record::Record;
-use crate::router::RouterAnswer;
-use crate::truth_log::TruthLog;
+use crate::routers::router::RouterAnswer;
+use crate::truth::record::Record;
+use crate::truth::truth_log::TruthLog;
 use crate::tun::Tun;
-use crate::virtual_link::seed_of;
 
 /// Packets read in a row before what is due is delivered: at 1 microsecond each, less than a lateness worth noting.
 const READ_BATCH: usize = 32;

@@ -57,7 +57,7 @@ impl Lab {
         &self.server
     }
 
-    /// Changes the link while it runs; see [`crate::pipe::Pipe::set`]. Both directions are changed when this returns,
+    /// Changes the link while it runs; see [`crate::line::pipe::Pipe::set`]. Both directions are changed when this returns,
     /// the upward one first.
     pub fn set(&self, link: &Link) -> Result<(), Error> {
         self.up.set(link)?;

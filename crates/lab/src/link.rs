@@ -1,20 +1,30 @@
 //! A link: what lies between the client and the server, in each direction.
 
+pub(crate) mod filter;
+pub(crate) mod link_file;
+pub(crate) mod links;
+pub(crate) mod path;
+pub(crate) mod path_file;
+pub(crate) mod rate_schedule;
+pub(crate) mod remark;
+pub(crate) mod selection;
+pub(crate) mod token_bucket;
+pub(crate) mod toml_section;
+pub(crate) mod way;
+
 use std::net::IpAddr;
 use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::units::{BitRate, ByteCount};
 
-use crate::filter::PacketFilter;
-use crate::path::Path;
+use crate::link::filter::PacketFilter;
+use crate::link::path::Path;
+use crate::link::rate_schedule::RateSchedule;
+use crate::link::remark::{DscpRewrite, EcnRewrite};
+use crate::link::selection::Selection;
+use crate::link::token_bucket::{BurstAllowance, Policer};
 use crate::queue::{QueueOptions, QueueSpec};
-use crate::rate_schedule::RateSchedule;
-use crate::record::Fate;
-use crate::remark::{DscpRewrite, EcnRewrite};
-use crate::selection::Selection;
-use crate::token_bucket::{BurstAllowance, Policer};
-use crate::way::{Course, Way};
 
 /// Packets that are held back so that later ones overtake them (RFC 4737).
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -98,21 +108,6 @@ pub struct Link {
 }
 
 impl Link {
-    /// Reads a link file. `file_name` appears in errors and, without folder and `.toml`, becomes the link's name.
-    ///
-    /// Errors name file, line and key; unknown keys are refused with the known ones named.
-    ///
-    /// ```
-    /// let text = "# My line\nrtt = \"18ms\"\n[up]\nrate = \"8Mbit/s\"\n[down]\nrate = \"20Mbit/s\"\nqueue = \"fq_codel\"\n";
-    /// let link = rrul_lab::Link::from_toml("my_line.toml", text)?;
-    /// assert_eq!(link.name, "my_line");
-    /// assert_eq!(link.idle_round_trip(), std::time::Duration::from_millis(18));
-    /// # Ok::<(), rrul_lab::Error>(())
-    /// ```
-    pub fn from_toml(file_name: &str, text: &str) -> Result<Self, crate::Error> {
-        crate::link_file::parse(file_name, text)
-    }
-
     /// The settings of one direction.
     pub fn direction(&self, direction: Direction) -> &LinkDirection {
         match direction {
@@ -130,15 +125,5 @@ impl Link {
     pub fn hop_address(&self, family: AddressFamily, hop: u8) -> Option<IpAddr> {
         let path = self.path.as_ref().filter(|path| (1..=path.hops).contains(&hop))?;
         Some(path.address(family, hop))
-    }
-
-    /// The round-trip delay from a host to router `hop`, counted from the client, and back: propagation alone, without
-    /// transmission times and a slow router's extra. `trace` is the way that the packets take which the router answers:
-    /// [`Direction::Up`] means from the client. `None` when there is no router of this number.
-    pub fn hop_round_trip(&self, trace: Direction, hop: u8) -> Option<Duration> {
-        self.hop_address(AddressFamily::Ipv4, hop)?;
-        let (there, back) = (Way::new(self, trace), Way::new(self, trace.opposite()));
-        let there = there.propagation(Course::EndsAt { hop, fate: Fate::Expired });
-        Some(Duration::from_nanos(there + back.propagation(Course::AnswerOf { hop })))
     }
 }

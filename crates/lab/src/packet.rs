@@ -2,7 +2,7 @@
 
 use rrul_model::flow::AddressFamily;
 
-use crate::random::mix;
+use crate::line::random::mix;
 
 /// IP protocol numbers (IANA "Assigned Internet Protocol Numbers") that the lab looks into or names.
 pub(crate) mod protocol {

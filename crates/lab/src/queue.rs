@@ -137,13 +137,8 @@ impl PartialEq for QueueSpec {
 }
 
 impl QueueSpec {
-    /// The discipline of this name with these settings.
-    pub fn new(name: &str, options: QueueOptions) -> Result<Self, String> {
-        let known = crate::queues::DISCIPLINES;
-        let Some(discipline) = known.iter().find(|discipline| discipline.name == name) else {
-            let names: Vec<&str> = known.iter().map(|discipline| discipline.name).collect();
-            return Err(format!("unknown queue \"{name}\"; known: {}", names.join(", ")));
-        };
+    /// This discipline with these settings; an error says which of them it cannot follow.
+    pub(crate) fn of(discipline: &'static Discipline, options: QueueOptions) -> Result<Self, String> {
         (discipline.build)(&options, 0)?;
         Ok(Self { discipline, options })
     }

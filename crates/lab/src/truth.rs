@@ -1,5 +1,11 @@
 //! The truth: what the lab knows of every packet, and the numbers that tests draw from it.
 
+pub(crate) mod connections;
+pub(crate) mod record;
+pub(crate) mod stream_order;
+pub(crate) mod truth_csv;
+pub(crate) mod truth_log;
+
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,8 +13,8 @@ use std::sync::Arc;
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::units::ByteCount;
 
-use crate::record::{Fate, Record};
 use crate::time::LabTime;
+use crate::truth::record::{Fate, Record};
 
 /// Records of one direction in the order in which their fates were settled.
 #[derive(Debug, Clone, Default)]
@@ -183,5 +189,5 @@ impl Stream {
 }
 
 #[cfg(test)]
-#[path = "truth_tests.rs"]
+#[path = "truth/truth_tests.rs"]
 mod tests;

@@ -3,8 +3,8 @@
 //! A recording consists of little but lists of short integers. A frame that stands exactly as rrul writes it is read here,
 //! many times as fast as by a reader of any JSON; whatever stands otherwise is left to such a one.
 
+use crate::frame::Frame;
 use crate::observation::{Column, ObservationPoint, Tables};
-use crate::recording::Frame;
 
 /// The frame of one line, with these tables or with all; `None` where it is not written as rrul writes, be it JSON or not.
 pub(crate) fn frame(line: &str, chosen: Option<&[&str]>) -> Option<Frame> {

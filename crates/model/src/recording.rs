@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::{Environment, HostState};
 use crate::flow::{AddressFamily, FlowId, FlowSpec};
+pub use crate::frame::Frame;
 use crate::frame_text;
 use crate::imported::Imported;
 use crate::line_rate::LineRate;
@@ -108,29 +109,6 @@ pub struct Clocks {
     ///
     /// The server's T0 is off by at most half of it, by less where the path is symmetric.
     pub exchange_round_trip: i64,
-}
-
-/// What one end observed during about a second.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Frame {
-    /// Who observed.
-    pub point: ObservationPoint,
-    /// Frames of this point are numbered from 0 without gaps; a gap says that a frame was lost.
-    pub number: u32,
-    /// Observations that had to be dropped since the frame before, because nobody fetched them in time.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub dropped: u64,
-    /// The tables.
-    #[serde(default, skip_serializing_if = "Tables::is_empty")]
-    pub tables: Tables,
-    /// What happened to flows.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub events: Vec<FlowEvent>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// How the run ended. A recording without it was cut short by force.

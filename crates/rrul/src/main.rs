@@ -19,9 +19,11 @@ mod failure;
 mod interruption;
 mod live_screen;
 mod measurement;
+mod outcome;
 mod parquet_table;
 mod plan_book;
 mod progress;
+mod progress_line;
 mod store;
 mod together;
 
@@ -31,15 +33,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use arguments::{Arguments, Command};
-
-/// What a run means to whoever started it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// A valid result, or whatever was asked for was done.
-    Good,
-    /// A result with doubts, or with flows that failed.
-    Doubtful,
-}
+use outcome::Outcome;
 
 fn main() -> ExitCode {
     // A reader that has seen enough (`rrul show ... | head`) closes the pipe: end quietly, as other tools do.

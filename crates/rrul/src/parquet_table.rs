@@ -9,7 +9,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
-use rrul_view::tidy_export::{Export, Kind, Table, Value};
+use rrul_view::exports::tidy_export::{Export, Kind, Table, Value};
 
 /// The octets of the file. What the run was stands in the file's own key-value metadata.
 pub(crate) fn parquet(table: &Table, export: &Export) -> Result<Vec<u8>> {

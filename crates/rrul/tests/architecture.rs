@@ -67,6 +67,9 @@ const LONG: &[(&str, &str)] = &[];
 const SOFT_LIMIT: usize = 600;
 const HARD_LIMIT: usize = 800;
 
+/// Most source files of a folder, without tests: a shelf that can be taken in at a glance.
+const MOST_FILES: usize = 25;
+
 /// How many lines above a piece of unsafe code its reason may stand: the beginning of one statement lies between.
 const SAFETY_REACH: usize = 8;
 
@@ -234,4 +237,145 @@ fn files_stay_short_enough_to_read() {
         let lines = sources.iter().find(|(path, _)| path == long).map_or(0, |(_, text)| text.lines().count());
         assert!(lines > SOFT_LIMIT, "{long} has {lines} lines and leaves the list of long files ({why})");
     }
+}
+
+/// The modules of one crate by path from its root (`metrics::delay::queueing`), each with its code, tests left out.
+fn modules(name: &str, sources: &[(String, String)]) -> BTreeMap<String, String> {
+    let folder = format!("crates/{name}/src/");
+    let inside = sources.iter().filter_map(|(path, text)| Some((path.strip_prefix(&folder)?, text)));
+    inside
+        .map(|(path, text)| {
+            let mut parts: Vec<&str> = path.trim_end_matches(".rs").split('/').collect();
+            if parts.last().is_some_and(|last| ["mod", "lib", "main"].contains(last)) {
+                parts.pop();
+            }
+            let text: Vec<&str> = code(text.split("#[cfg(test)]").next().unwrap()).map(|(_, line)| line).collect();
+            (parts.join("::"), text.join(" "))
+        })
+        .collect()
+}
+
+/// Every path that a tree of `use` names.
+fn named(tree: &str) -> Vec<String> {
+    let tree = tree.trim();
+    let Some((before, rest)) = tree.split_once('{') else {
+        return vec![tree.split(" as ").next().unwrap().replace(' ', "")];
+    };
+    let inside = rest.trim_end().trim_end_matches('}');
+    let (mut depth, mut begin, mut branches) = (0, 0, Vec::new());
+    for (at, c) in inside.char_indices() {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        if c == ',' && depth == 0 {
+            branches.push(&inside[begin..at]);
+            begin = at + 1;
+        }
+    }
+    branches.push(&inside[begin..]);
+    let branches = branches.into_iter().filter(|branch| !branch.trim().is_empty());
+    branches.flat_map(|branch| named(&format!("{before}{branch}"))).collect()
+}
+
+/// Which modules of its crate each module uses. That a module passes on what its own children have (`pub use`) is a table of
+/// contents and no use.
+fn uses(modules: &BTreeMap<String, String>) -> BTreeMap<&str, BTreeSet<&str>> {
+    let words = |path: &str| -> Vec<String> { path.split("::").filter(|s| !s.is_empty()).map(str::to_owned).collect() };
+    let mut uses: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (module, text) in modules {
+        let found = uses.entry(module).or_default();
+        for (at, _) in text.match_indices("use ").filter(|(at, _)| *at == 0 || text[..*at].ends_with(' ')) {
+            let before = text[..at].trim_end();
+            let public = before.ends_with("pub") || before.ends_with("pub(crate)") || before.ends_with("pub(super)");
+            for path in named(text[at + 4..].split(';').next().unwrap()) {
+                let mut path = words(&path);
+                let mut base = words(module);
+                match path.first().map(String::as_str) {
+                    Some("crate") => (base, path) = (path.split_off(1), Vec::new()),
+                    Some("super") => {
+                        while path.first().is_some_and(|first| first == "super") {
+                            base.pop();
+                            path.remove(0);
+                        }
+                    }
+                    Some("self") => path = path.split_off(1),
+                    // A child by its name, or something outside of the crate.
+                    Some(first) => {
+                        let child = [&base[..], &[first.to_owned()]].concat().join("::");
+                        if !modules.contains_key(&child) {
+                            continue;
+                        }
+                    }
+                    None => continue,
+                }
+                base.extend(path);
+                while !base.is_empty() && !modules.contains_key(&base.join("::")) {
+                    base.pop();
+                }
+                if let Some((used, _)) = modules.get_key_value(&base.join("::"))
+                    && !used.is_empty()
+                    && used != module
+                    && !(public && used.starts_with(&format!("{module}::")))
+                {
+                    found.insert(used);
+                }
+            }
+        }
+    }
+    uses
+}
+
+/// Modules that use each other in a circle: what is left when those that use none that is left, or are used by none, are taken
+/// away until nothing changes.
+fn circles<'a>(mut uses: BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    loop {
+        let left = uses.len();
+        let kept: BTreeSet<&str> = uses.keys().copied().collect();
+        let used: BTreeSet<&str> = uses.values().flatten().copied().collect();
+        for targets in uses.values_mut() {
+            targets.retain(|target| kept.contains(target));
+        }
+        uses.retain(|module, targets| used.contains(module) && !targets.is_empty());
+        if uses.len() == left {
+            return uses;
+        }
+    }
+}
+
+#[test]
+fn no_files_import_each_other_in_a_circle() {
+    let sources = sources();
+    for (name, _) in MAY_KNOW {
+        let name = name.trim_start_matches("rrul-");
+        let modules = modules(name, &sources);
+        assert!(modules.len() > 5, "{name}: {} modules", modules.len());
+        let found = circles(uses(&modules));
+        assert!(found.is_empty(), "{name}: these files import each other in a circle: {found:?}");
+    }
+}
+
+#[test]
+fn a_circle_of_imports_is_found() {
+    let modules: BTreeMap<String, String> = [
+        ("", "pub mod a; pub use a::A;"),
+        ("a", "mod inner; pub use inner::Inner; use crate::b::{B, more::{C, D as E}};"),
+        ("a::inner", "use super::super::b::B;"),
+        ("b", "use serde::Serialize; use more::C;"),
+        ("b::more", "use std::fmt; use crate::a::A;"),
+        ("c", "use crate::a::A;"),
+    ]
+    .into_iter()
+    .map(|(name, text)| (name.to_owned(), text.to_owned()))
+    .collect();
+    assert_eq!(circles(uses(&modules)).into_keys().collect::<Vec<_>>(), ["a", "b", "b::more"]);
+    let without: BTreeMap<String, String> = modules.into_iter().filter(|(name, _)| name != "b::more").collect();
+    assert_eq!(circles(uses(&without)).len(), 0);
+}
+
+#[test]
+fn folders_can_be_taken_in_at_a_glance() {
+    let mut files: BTreeMap<String, usize> = BTreeMap::new();
+    for (path, _) in sources().into_iter().filter(|(path, _)| path.contains("/src/") && !path.ends_with("tests.rs")) {
+        *files.entry(path.rsplit_once('/').unwrap().0.to_owned()).or_default() += 1;
+    }
+    let full: Vec<_> = files.iter().filter(|(_, count)| **count > MOST_FILES).collect();
+    assert!(full.is_empty(), "more than {MOST_FILES} source files: {full:?}; put those of one concern into a folder");
 }

@@ -234,6 +234,9 @@ fn flent_plots_what_is_exported_without_a_warning_and_counts_the_same() {
         let picture = format!("{plot}.png");
         let output = run(&flent, &folder, &["-i", "y.flent.gz", "-p", plot, "-o", &picture, "-f", "plot"]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        if said.contains("matplotlib is missing") {
+            return skipped(test, "this flent has no matplotlib");
+        }
         assert!(output.status.success() && folder.0.join(&picture).is_file(), "{plot}: {said}");
         assert!(!said.to_lowercase().contains("warning") && !said.to_lowercase().contains("error"), "{plot}: {said}");
     }

@@ -10,38 +10,34 @@ mod drawings;
 mod environment;
 mod lacking;
 mod markup;
+mod numbers;
 mod palette;
 mod panels;
 mod plot;
 mod plot_part;
 mod reading;
+mod reported_run;
 mod run_part;
 mod side_by_side;
+mod threads;
 mod verdict_part;
 
 use rrul_analysis::Analysis;
-use rrul_model::recording::Recording;
 use serde::Serialize;
 
-use self::drawings::PageDrawing;
 use self::markup::Markup;
+use self::numbers::Numbers;
 use self::palette::Palette;
-use self::panels::Group;
 use self::plot::Plot;
+pub use self::reported_run::ReportedRun;
+use self::run_part::RunPart;
+use self::threads::joined;
+use crate::drawing::figure::TextStyle;
+use crate::drawing::font;
+use crate::drawing::font::Weight;
+use crate::drawing::page::whole_time_axis;
 use crate::error::ViewError;
-use crate::figure::TextStyle;
-use crate::font::{self, Weight};
-use crate::page::whole_time_axis;
-use crate::words;
-
-/// A recording with what follows from it.
-#[derive(Debug, Clone, Copy)]
-pub struct ReportedRun<'a> {
-    /// What was recorded.
-    pub recording: &'a Recording,
-    /// What it says.
-    pub analysis: &'a Analysis,
-}
+use crate::text::words;
 
 /// Words by whose width fonts are compared.
 const SAMPLE: &str = "Round-trip delay under load, 0123456789 ms";
@@ -62,14 +58,6 @@ struct Data<'a> {
     plots: Vec<&'a Plot>,
     /// By number.
     drawings: Vec<&'a serde_json::Value>,
-}
-
-/// What is written of one run.
-struct RunPart<'a> {
-    run: ReportedRun<'a>,
-    name: String,
-    groups: Vec<Group>,
-    drawings: Vec<PageDrawing>,
 }
 
 /// The report of these recordings, as one HTML file. The same recordings give the same octets.
@@ -147,28 +135,4 @@ pub fn report(runs: &[ReportedRun<'_>]) -> Result<String, ViewError> {
         Vec::new()
     };
     document::written(&title, &palette, &links, &body.finish(), &serde_json::to_string(&data)?)
-}
-
-/// What a thread has made; its panic goes on here.
-fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// Numbers of what the script draws, in the order in which it is written.
-#[derive(Debug, Default)]
-struct Numbers {
-    plots: usize,
-    drawings: usize,
-}
-
-impl Numbers {
-    fn plot(&mut self) -> usize {
-        self.plots += 1;
-        self.plots - 1
-    }
-
-    fn drawing(&mut self) -> usize {
-        self.drawings += 1;
-        self.drawings - 1
-    }
 }

@@ -6,16 +6,19 @@ mod synthetic;
 use read_back::Picture;
 use resvg::usvg::roxmltree;
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::{DelayPoint, Loss};
-use rrul_analysis::metrics::link_octets::PhaseOctets;
+use rrul_analysis::measured::Measured;
+use rrul_analysis::metrics::loss::packet_count::Loss;
+use rrul_analysis::metrics::octets::link_octets::PhaseOctets;
+use rrul_analysis::series::DelayPoint;
 use rrul_analysis::validity::{Reason, Severity, Validity};
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
-use rrul_view::svg::with_renderer;
-use rrul_view::{Theme, ViewError, chart_named, png, svg};
+use rrul_view::drawing::svg::with_renderer;
+use rrul_view::{Theme, ViewError, chart_named};
+use rrul_view::{png, svg};
 use synthetic::{
     CLASSES, MILLISECOND, Made, SECOND, delay_flow, direction_goodput, goodput_flow, label, nothing, phases, rate_point,
 };
@@ -45,11 +48,14 @@ fn steady(rate: impl Fn(f64) -> u64, delay: impl Fn(i64) -> Option<Delay>) -> An
     let probe = label(9, "udp_probe", Component::Realtime, None, AddressFamily::Ipv4, ServiceClass::EF);
     let probe = delay_flow(probe, packets, &phases);
     Analysis {
-        down,
-        round_trip_delay: probe.delays.clone(),
-        loss: probe.loss,
-        delay_flows: vec![probe],
-        phases,
+        measured: Measured {
+            down,
+            round_trip_delay: probe.delays.clone(),
+            loss: probe.loss,
+            delay_flows: vec![probe],
+            phases,
+            ..(nothing()).measured
+        },
         ..nothing()
     }
 }
@@ -271,7 +277,13 @@ fn a_survey_before_the_idle_line_leaves_the_load_its_room_and_is_told() {
 
 #[test]
 fn a_title_full_of_markup_and_control_characters_is_written_as_it_is() {
-    let run = Analysis { title: "<b>&\"'{a|b}\u{1}\u{FFFF}]]> €".to_owned(), ..Made::fq_codel().analysis() };
+    let run = Analysis {
+        measured: Measured {
+            title: "<b>&\"'{a|b}\u{1}\u{FFFF}]]> €".to_owned(),
+            ..(Made::fq_codel().analysis()).measured
+        },
+        ..Made::fq_codel().analysis()
+    };
     let picture = drawn("overview", &[&run]);
     assert!(picture.says("<b>&\"'{a|b}  ]]> €"), "{:?}", picture.words());
 }

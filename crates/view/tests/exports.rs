@@ -5,13 +5,14 @@
 mod synthetic;
 
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::DelayPoint;
+use rrul_analysis::measured::Measured;
+use rrul_analysis::series::DelayPoint;
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
-use rrul_view::flent_export::{FlentFile, flent_file};
-use rrul_view::tidy_export::{Kind, Table, Value, csv, export, json};
+use rrul_view::exports::flent_export::{FlentFile, flent_file};
+use rrul_view::exports::tidy_export::{Kind, Table, Value, csv, export, json};
 use serde_json::Value as Json;
 use synthetic::{
     CLASSES, MILLISECOND, Made, SECOND, delay_flow, direction_goodput, goodput_flow, label, nothing, phases, rate_point,
@@ -22,7 +23,11 @@ fn names(file: &FlentFile) -> Vec<&str> {
 }
 
 /// Streams of these classes, 100 ms a point, each of 8 Mbit/s from 5 s to 65 s.
-fn streams(direction: Direction, classes: &[ServiceClass], first: u16) -> rrul_analysis::analysis::DirectionGoodput {
+fn streams(
+    direction: Direction,
+    classes: &[ServiceClass],
+    first: u16,
+) -> rrul_analysis::metrics::rate::goodput::DirectionGoodput {
     let series: Vec<_> = (50..650).map(|step| rate_point(step * SECOND / 10, 8_000_000)).collect();
     let flows = classes.iter().zip(first..).map(|(class, id)| {
         let flow = label(id, "bulk_tcp", Component::Load, Some(direction), AddressFamily::Ipv4, *class);
@@ -47,7 +52,18 @@ fn run(up: &[ServiceClass], down: &[ServiceClass], probes: &[ServiceClass]) -> A
     let delay_flows: Vec<_> = flows.collect();
     let (up, down) = (streams(Direction::Up, up, 0), streams(Direction::Down, down, 10));
     let families = vec![AddressFamily::Ipv4];
-    Analysis { up, down, delay_flows, phases, families, created: "2026-01-02T03:04:05Z".into(), ..nothing() }
+    Analysis {
+        measured: Measured {
+            up,
+            down,
+            delay_flows,
+            phases,
+            families,
+            created: "2026-01-02T03:04:05Z".into(),
+            ..(nothing()).measured
+        },
+        ..nothing()
+    }
 }
 
 const BE: ServiceClass = ServiceClass::BE;

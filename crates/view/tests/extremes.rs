@@ -13,19 +13,21 @@ use over_time::furnished;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::{DelayPoint, RatePoint};
 use rrul_analysis::comparison::Comparison;
 use rrul_analysis::comparison::run::ComparedRun;
 use rrul_analysis::comparison::workload::Workload;
-use rrul_analysis::metrics::page_load::LoadOutcome;
+use rrul_analysis::measured::Measured;
+use rrul_analysis::metrics::web::page_load::LoadOutcome;
+use rrul_analysis::series::{DelayPoint, RatePoint};
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::{Dscp, ServiceClass};
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, Delay};
 use rrul_view::charts::CHARTS;
-use rrul_view::svg::{Renderer, with_renderer};
-use rrul_view::{Chart, Style, Theme, ViewError, short_summary, text_comparison, text_summary};
+use rrul_view::drawing::svg::{Renderer, with_renderer};
+use rrul_view::short_summary;
+use rrul_view::{Chart, Style, Theme, ViewError, text_comparison, text_summary};
 use synthetic::{by_phase, delay_flow, direction_goodput, goodput_flow, label, nothing};
 use unicode_width::UnicodeWidthStr;
 
@@ -80,12 +82,15 @@ fn analysis() -> impl Strategy<Value = Analysis> {
             })
             .collect();
         Analysis {
-            title,
-            down: goodput(down, Direction::Down),
-            up: goodput(up, Direction::Up),
-            round_trip_delay: by_phase(&all, &phases),
-            delay_flows,
-            phases,
+            measured: Measured {
+                title,
+                down: goodput(down, Direction::Down),
+                up: goodput(up, Direction::Up),
+                round_trip_delay: by_phase(&all, &phases),
+                delay_flows,
+                phases,
+                ..(nothing()).measured
+            },
             ..nothing()
         }
     })
@@ -95,7 +100,7 @@ fn analysis() -> impl Strategy<Value = Analysis> {
 ///
 /// Of few flows: what breaks a chart is not their number, which the other test varies.
 fn over_time(mut run: Analysis) -> Analysis {
-    for goodput in [&mut run.down, &mut run.up] {
+    for goodput in [&mut run.measured.down, &mut run.measured.up] {
         goodput.flows.truncate(FEW);
     }
     run.delay_flows.truncate(FEW);
@@ -119,14 +124,16 @@ fn over_time(mut run: Analysis) -> Analysis {
             kind.series = some.iter().map(|at| (*at, u64::MAX)).collect();
         }
     }
-    for direction in [&mut run.packet_fate_series.up, &mut run.packet_fate_series.down].into_iter().flatten() {
+    for direction in
+        [&mut run.measured.packet_fate_series.up, &mut run.measured.packet_fate_series.down].into_iter().flatten()
+    {
         (direction.lost, direction.unattributed, direction.reordered) = (some.clone(), some.clone(), None);
     }
-    for sharing in [&mut run.sharing.up, &mut run.sharing.down].into_iter().flatten() {
+    for sharing in [&mut run.measured.sharing.up, &mut run.measured.sharing.down].into_iter().flatten() {
         sharing.interval_ns = at(0, TestTime(0)).0;
         sharing.jain_series = some.iter().map(|at| (*at, f64::NAN)).chain([(TestTime(0), 7.0)]).collect();
     }
-    for slew in [&mut run.start_slew.up, &mut run.start_slew.down].into_iter().flatten() {
+    for slew in [&mut run.measured.start_slew.up, &mut run.measured.start_slew.down].into_iter().flatten() {
         for (index, stream) in slew.streams.iter_mut().enumerate() {
             stream.planned = at(index, TestTime(0));
             (stream.first_received_ns, stream.half_rate_ns) = (Some(stream.planned.0), Some(stream.planned.0));

@@ -8,7 +8,7 @@ mod read_back;
 mod synthetic;
 
 use planes::{THEME, across, corners, drawn, near, passes, strokes};
-use rrul_analysis::metrics::page_load::LoadOutcome;
+use rrul_analysis::metrics::web::page_load::LoadOutcome;
 use synthetic::Made;
 
 #[test]

@@ -10,9 +10,10 @@ use planes::{THEME, across, drawn, run};
 use read_back::Stroke;
 use rrul_analysis::Analysis;
 use rrul_analysis::by_phase::ByPhase;
-use rrul_analysis::metrics::bottleneck::{Bottleneck, BottleneckPlace};
-use rrul_analysis::metrics::path_hops::{Hop, HopAnswers};
-use rrul_analysis::metrics::path_trace::PathTrace;
+use rrul_analysis::measured::Measured;
+use rrul_analysis::metrics::path::bottleneck::{Bottleneck, BottleneckPlace};
+use rrul_analysis::metrics::path::path_hops::{Hop, HopAnswers};
+use rrul_analysis::metrics::path::path_trace::PathTrace;
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
@@ -69,7 +70,7 @@ fn traced() -> Analysis {
         messages: Vec::new(),
         strays: 0,
     };
-    Analysis { path_traces: vec![trace], ..run(&[], &[]) }
+    Analysis { measured: Measured { path_traces: vec![trace], ..(run(&[], &[])).measured }, ..run(&[], &[]) }
 }
 
 #[test]

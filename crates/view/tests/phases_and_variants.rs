@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use read_back::Picture;
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::RatePoint;
-use rrul_analysis::metrics::link_octets::LinkRates;
-use rrul_analysis::metrics::octet_account::Parts;
+use rrul_analysis::metrics::octets::link_rates::LinkRates;
+use rrul_analysis::metrics::octets::octet_account::Parts;
+use rrul_analysis::series::RatePoint;
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::BitRate;
-use rrul_view::{Theme, chart_named, svg};
+use rrul_view::svg;
+use rrul_view::{Theme, chart_named};
 use synthetic::{Made, SECOND};
 
 const THEME: Theme = Theme::LIGHT;
@@ -117,7 +118,7 @@ fn in_phase_web_pages_and_short_flows_are_stacked_below_the_bulk_sum() {
         }
     }
     let (mut without, _) = with_web();
-    without.phases = Made::fq_codel().analysis().phases;
+    without.phases = Made::fq_codel().analysis().measured.phases;
     assert!(!drawn("overview", &without).says("Download by traffic type"));
 }
 
@@ -188,7 +189,7 @@ fn plots(page: &str) -> Vec<serde_json::Value> {
 fn streams_of_one_class_that_the_plan_sets_apart_have_colours_of_their_own() {
     let controls = ["reno", "cubic", "bbr"];
     let mut run = Made::fq_codel().analysis();
-    for goodput in [&mut run.down, &mut run.up] {
+    for goodput in [&mut run.measured.down, &mut run.measured.up] {
         goodput.flows.truncate(controls.len());
         for (flow, control) in goodput.flows.iter_mut().zip(controls) {
             flow.flow.class = ServiceClass::BE;
@@ -202,7 +203,7 @@ fn streams_of_one_class_that_the_plan_sets_apart_have_colours_of_their_own() {
         }
     }
     // Streams that differ in nothing keep the color of their class.
-    for goodput in [&mut run.down, &mut run.up] {
+    for goodput in [&mut run.measured.down, &mut run.measured.up] {
         goodput.flows.iter_mut().for_each(|flow| flow.flow.parameters.clear());
     }
     let alike = drawn("download", &run);

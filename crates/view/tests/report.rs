@@ -8,7 +8,8 @@ mod synthetic;
 
 use recordings::page;
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::{FailedFlow, PhaseDelays};
+use rrul_analysis::metrics::delay::round_trip_delay::PhaseDelays;
+use rrul_analysis::metrics::host::failed_flows::FailedFlow;
 use rrul_analysis::validity::{Reason, Severity, Validity};
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;

@@ -9,9 +9,11 @@ mod synthetic;
 
 use planes::{THEME, drawn};
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::scored_window::ScoredWindow;
+use rrul_analysis::measured::Measured;
+use rrul_analysis::metrics::rate::scored_window::ScoredWindow;
 use rrul_view::charts::CHARTS;
-use rrul_view::{Part, ViewError, chart_named, svg};
+use rrul_view::svg;
+use rrul_view::{Part, ViewError, chart_named};
 use synthetic::{Made, nothing};
 
 /// Every chart of this file, with a number of runs that it takes.
@@ -78,21 +80,24 @@ fn a_run_and_a_class_have_their_colour_in_every_chart() {
 #[test]
 fn a_chart_of_delays_is_the_same_where_only_delays_are_known() {
     let glance = |run: &Analysis| Analysis {
-        plan: run.plan.clone(),
-        title: run.title.clone(),
-        created: run.created.clone(),
-        client_clock: run.client_clock.clone(),
-        server_name: run.server_name.clone(),
-        settings: run.settings.clone(),
-        families: run.families.clone(),
-        absent_families: run.absent_families.clone(),
-        phases: run.phases.clone(),
+        measured: Measured {
+            plan: run.plan.clone(),
+            title: run.title.clone(),
+            created: run.created.clone(),
+            client_clock: run.client_clock.clone(),
+            server_name: run.server_name.clone(),
+            settings: run.settings.clone(),
+            families: run.families.clone(),
+            absent_families: run.absent_families.clone(),
+            phases: run.phases.clone(),
+            scored: ScoredWindow { common: run.scored.common, ..ScoredWindow::default() },
+            waiting_time: run.waiting_time,
+            round_trip_delay: run.round_trip_delay.clone(),
+            loss: run.loss,
+            delay_flows: run.delay_flows.clone(),
+            ..Measured::default()
+        },
         validity: run.validity.clone(),
-        scored: ScoredWindow { common: run.scored.common, ..ScoredWindow::default() },
-        waiting_time: run.waiting_time,
-        round_trip_delay: run.round_trip_delay.clone(),
-        loss: run.loss,
-        delay_flows: run.delay_flows.clone(),
         ..Analysis::default()
     };
     let whole = vec![Made::fq_codel().analysis(), Made::pfifo().analysis()];

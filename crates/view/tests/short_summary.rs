@@ -7,18 +7,20 @@ use std::path::Path;
 
 use rrul_analysis::Analysis;
 use rrul_analysis::Evidence;
-use rrul_analysis::analysis::DirectionGoodput;
-use rrul_analysis::metrics::bottleneck::{Bottleneck, BottleneckPlace};
-use rrul_analysis::metrics::packet_fate::{DirectionFate, FlowFate, PacketFate, PacketFates};
-use rrul_analysis::metrics::path_trace::PathTrace;
-use rrul_analysis::metrics::saturation::{AckStarvation, Saturation};
-use rrul_analysis::score::{Distance, Scores};
+use rrul_analysis::measured::Measured;
+use rrul_analysis::metrics::loss::packet_fate::{DirectionFate, FlowFate, PacketFate, PacketFates};
+use rrul_analysis::metrics::path::bottleneck::{Bottleneck, BottleneckPlace};
+use rrul_analysis::metrics::path::path_trace::PathTrace;
+use rrul_analysis::metrics::rate::goodput::DirectionGoodput;
+use rrul_analysis::metrics::rate::saturation::{AckStarvation, Saturation};
+use rrul_analysis::scored::{Distance, Scores};
 use rrul_analysis::validity::{Reason, Severity, Validity};
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::Phase;
 use rrul_model::time::{TestTime, Window};
-use rrul_view::{Style, Topic, short_summary, text_sections, text_summary};
+use rrul_view::short_summary;
+use rrul_view::{Style, Topic, text_sections, text_summary};
 use synthetic::{Made, SECOND, delay_flow, label, nothing};
 use unicode_width::UnicodeWidthStr;
 
@@ -96,7 +98,7 @@ fn with_losses(mut run: Analysis, of_all: bool) -> Analysis {
         let idle = PacketFate { arrived: 1000, lost: 0, share_least: 0.0, share_most: 0.0, ..load };
         DirectionFate { evidence: Evidence::Exact, idle: Some(idle), load: Some(load), after: None, all: None }
     };
-    let flow = |entry: &rrul_analysis::analysis::DelayFlow| {
+    let flow = |entry: &rrul_analysis::metrics::delay::round_trip_delay::DelayFlow| {
         let lost = if of_all || entry.flow.class == ServiceClass::BK { 100 } else { 0 };
         FlowFate { flow: entry.flow.clone(), up: fate(lost), down: fate(0) }
     };
@@ -139,10 +141,13 @@ fn invalid() -> Analysis {
 }
 
 fn probes_only() -> Analysis {
-    let mut run = Analysis { plan: "ping".to_owned(), ..Made::pfifo().analysis() };
+    let mut run = Analysis {
+        measured: Measured { plan: "ping".to_owned(), ..(Made::pfifo().analysis()).measured },
+        ..Made::pfifo().analysis()
+    };
     let window = Window { from: TestTime(0), to: TestTime(5 * SECOND) };
     run.phases.retain(|entry| entry.phase == Phase::Idle);
-    let flows = run.delay_flows.into_iter().map(|flow| {
+    let flows = std::mem::take(&mut run.delay_flows).into_iter().map(|flow| {
         let series = flow.series.into_iter().filter(|packet| window.contains(packet.at)).collect();
         delay_flow(flow.flow, series, &run.phases)
     });
@@ -268,16 +273,32 @@ fn each_direction_has_one_line_on_its_bottleneck_at_most() {
 fn all() -> Vec<Analysis> {
     let families = vec![AddressFamily::Ipv4, AddressFamily::Ipv6];
     let both = Made { families, ..Made::pfifo() };
-    let partial = Analysis { partial: Some("stopped by the user at 31.200 s".to_owned()), ..invalid() };
-    let one_way = Analysis { down: DirectionGoodput::default(), ..bloated() };
+    let partial = Analysis {
+        measured: Measured { partial: Some("stopped by the user at 31.200 s".to_owned()), ..(invalid()).measured },
+        ..invalid()
+    };
+    let one_way =
+        Analysis { measured: Measured { down: DirectionGoodput::default(), ..(bloated()).measured }, ..bloated() };
     let mut runs = vec![bloated(), managed(), invalid(), probes_only(), partial, one_way, nothing(), both.analysis()];
     runs.push(Analysis::default());
     runs.push(pages::scored(Made { base_ms: 120.0, ..Made::fq_codel() }.analysis(), &[9], &[9]));
     for run in runs.clone() {
         let title = "ein sehr langer Titel 日本語の長い題名 ".repeat(9);
         let server_name = "a-very-long-label.".repeat(12);
-        runs.push(Analysis { title: title.clone(), server_name: server_name.clone(), ..run.clone() });
-        runs.push(Analysis { title: "x".repeat(300), plan: "p".repeat(90), created: title, server_name, ..run });
+        runs.push(Analysis {
+            measured: Measured { title: title.clone(), server_name: server_name.clone(), ..run.measured.clone() },
+            ..run.clone()
+        });
+        runs.push(Analysis {
+            measured: Measured {
+                title: "x".repeat(300),
+                plan: "p".repeat(90),
+                created: title,
+                server_name,
+                ..(run).measured
+            },
+            ..run
+        });
     }
     runs
 }

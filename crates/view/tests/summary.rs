@@ -7,11 +7,14 @@ mod synthetic;
 use std::path::Path;
 
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::{DelayPoint, FailedFlow, Skipped};
 use rrul_analysis::comparison::Comparison;
 use rrul_analysis::comparison::run::ComparedRun;
 use rrul_analysis::comparison::workload::Workload;
-use rrul_analysis::metrics::one_way_delay::{ClockSegment, SegmentChange};
+use rrul_analysis::measured::Measured;
+use rrul_analysis::metrics::delay::one_way_delay::{ClockSegment, SegmentChange};
+use rrul_analysis::metrics::host::failed_flows::FailedFlow;
+use rrul_analysis::metrics::loss::packet_count::Skipped;
+use rrul_analysis::series::DelayPoint;
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_analysis::validity::{Reason, Severity, Validity};
 use rrul_model::flow::{AddressFamily, Component, Direction};
@@ -148,7 +151,10 @@ fn what_was_not_measured_is_not_in_the_summary() {
 
 #[test]
 fn only_the_ansi_style_writes_escape_sequences_and_names_cannot() {
-    let hostile = Analysis { title: "\u{1b}[31mred\u{7}".to_owned(), ..troubled() };
+    let hostile = Analysis {
+        measured: Measured { title: "\u{1b}[31mred\u{7}".to_owned(), ..(troubled()).measured },
+        ..troubled()
+    };
     let plain = text_summary(&hostile, Style::Plain);
     assert!(!plain.contains('\u{1b}') && !plain.contains('\u{7}'), "{plain:?}");
     let ansi = text_summary(&hostile, Style::Ansi);

@@ -9,12 +9,14 @@ use over_time::{EVENT, furnished};
 use read_back::{Picture, Stroke};
 use resvg::usvg::roxmltree;
 use rrul_analysis::Analysis;
-use rrul_analysis::competition::ClientClock;
+use rrul_analysis::comparison::competition::ClientClock;
+use rrul_analysis::measured::Measured;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use rrul_view::charts::CHARTS;
-use rrul_view::svg::with_renderer;
-use rrul_view::{Chart, Theme, ViewError, chart_named, svg};
+use rrul_view::drawing::svg::with_renderer;
+use rrul_view::svg;
+use rrul_view::{Chart, Theme, ViewError, chart_named};
 use synthetic::{MILLISECOND, Made, SECOND, delay_flow, direction_goodput, goodput_flow, nothing};
 
 const THEME: Theme = Theme::LIGHT;
@@ -44,7 +46,7 @@ fn steady() -> Analysis {
     let mut run =
         Made { families: vec![rrul_model::flow::AddressFamily::Ipv4], icmp: false, ..Made::fq_codel() }.analysis();
     // Every stream has 2 Mbit/s and from the event on 4; every packet takes 20 ms and from the event on 80, for ten seconds.
-    for goodput in [&mut run.down, &mut run.up] {
+    for goodput in [&mut run.measured.down, &mut run.measured.up] {
         let flows = goodput.flows.clone().into_iter().map(|mut flow| {
             for point in &mut flow.series {
                 point.rate.0 = if point.at.0 < EVENT * SECOND { 2_000_000 } else { 4_000_000 };
@@ -291,10 +293,10 @@ fn every_cell_of_the_matrix_says_what_arrived() {
 fn bars_of_the_equaliser_are_as_high_as_their_points() {
     let run = steady();
     let picture = drawn("equaliser", &[&run]);
-    let told = rrul_analysis::equaliser::Equaliser::of(
+    let told = rrul_analysis::scores::equaliser::Equaliser::of(
         &run,
-        &rrul_analysis::score_cell::ScoreCell::all(&run),
-        rrul_analysis::equaliser::WINDOW,
+        &rrul_analysis::scores::score_cell::ScoreCell::all(&run),
+        rrul_analysis::scores::equaliser::WINDOW,
     )
     .unwrap();
     // The panel of delay is the first; its rows are 24 pixels each, of which a full bar takes 0.86.
@@ -368,8 +370,22 @@ fn what_lies_beyond_an_axis_is_counted_in_every_panel() {
 #[test]
 fn two_runs_at_once_are_drawn_on_one_clock() {
     let clock = |origin: i64| Some(ClientClock { host: "one".to_owned(), origin: origin * SECOND });
-    let first = Analysis { client_clock: clock(100), created: "2026-03-01T00:00:00Z".to_owned(), ..steady() };
-    let second = Analysis { client_clock: clock(130), created: "2026-03-01T00:00:30Z".to_owned(), ..steady() };
+    let first = Analysis {
+        measured: Measured {
+            client_clock: clock(100),
+            created: "2026-03-01T00:00:00Z".to_owned(),
+            ..(steady()).measured
+        },
+        ..steady()
+    };
+    let second = Analysis {
+        measured: Measured {
+            client_clock: clock(130),
+            created: "2026-03-01T00:00:30Z".to_owned(),
+            ..(steady()).measured
+        },
+        ..steady()
+    };
     for runs in [[&first, &second], [&second, &first]] {
         let picture = drawn("competition", &runs);
         let [colour, other] = [THEME.run(0), THEME.run(1)];
@@ -386,7 +402,7 @@ fn two_runs_at_once_are_drawn_on_one_clock() {
             assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
         }
     }
-    let elsewhere = Analysis { client_clock: None, ..steady() };
+    let elsewhere = Analysis { measured: Measured { client_clock: None, ..(steady()).measured }, ..steady() };
     assert!(
         drawn("competition", &[&first, &elsewhere]).says("Nothing to draw. The two runs were not made on one host")
     );

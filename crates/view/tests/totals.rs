@@ -9,8 +9,9 @@ mod synthetic;
 use planes::{PLANE, THEME, across, bars, drawn, loaded, near, run};
 use read_back::{Picture, Stroke};
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::DelayPoint;
-use rrul_analysis::run_confidence::RunConfidence;
+use rrul_analysis::comparison::run_confidence::RunConfidence;
+use rrul_analysis::measured::Measured;
+use rrul_analysis::series::DelayPoint;
 use rrul_model::flow::{AddressFamily, Component};
 use rrul_model::marking::ServiceClass;
 use rrul_model::time::TestTime;
@@ -64,7 +65,10 @@ fn bars_of_single_runs_bear_their_bootstrap_intervals() {
 #[test]
 fn bars_of_groups_are_medians_with_intervals_by_ranks() {
     let titled = |title: &str, down: f64| Analysis {
-        title: title.to_owned(),
+        measured: Measured {
+            title: title.to_owned(),
+            ..(loaded(move |_| down, 6.0, &[Some(10.0)], &[Some(20.0)])).measured
+        },
         ..loaded(move |_| down, 6.0, &[Some(10.0)], &[Some(20.0)])
     };
     let runs: Vec<Analysis> = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0]
@@ -74,7 +78,7 @@ fn bars_of_groups_are_medians_with_intervals_by_ranks() {
         .collect();
     let runs: Vec<&Analysis> = runs.iter().collect();
     let drawing = chart_named("bars").unwrap().draw_grouped(&runs, &Grouping::By("title".to_owned()), &THEME).unwrap();
-    let text = rrul_view::svg::with_renderer(|renderer| renderer.svg(&drawing)).unwrap();
+    let text = rrul_view::drawing::svg::with_renderer(|renderer| renderer.svg(&drawing)).unwrap();
     let picture = Picture::of(&text);
     let colours = [THEME.run(0), THEME.run(1)];
     near(&bars(&picture, (200.0, 490.0), &colours, 15.0)[..2], &[13.0, 4.0], 0.03);

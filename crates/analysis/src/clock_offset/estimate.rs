@@ -13,8 +13,8 @@ use super::route_change::Evidence;
 use super::stretch::{self, LEAST_STEP};
 use super::tracks::{Packet, Tracks};
 use super::{ALLOWED_ERROR, Begin, Change, ClockOffset, Segment, nanoseconds};
-use crate::analysis::RatePoint;
 use crate::by_direction::ByDirection;
+use crate::series::RatePoint;
 use crate::statistics::percentile::percentile;
 
 /// No two clocks of working hosts drift apart faster.

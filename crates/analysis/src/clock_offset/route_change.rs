@@ -10,9 +10,9 @@ use rrul_model::time::{TestTime, Window};
 
 use super::part::Part;
 use super::tracks::Tracks;
-use crate::analysis::RatePoint;
 use crate::by_direction::ByDirection;
-use crate::metrics::path_packets::{FULL_HOP_LIMIT, PATH_TRACE, sender};
+use crate::metrics::path::path_packets::{FULL_HOP_LIMIT, PATH_TRACE, sender};
+use crate::series::RatePoint;
 
 /// How much further the delays of a quiet line may reach than those of the idle line.
 const QUIET: f64 = 2.0;

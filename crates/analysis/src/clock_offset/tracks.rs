@@ -6,9 +6,9 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::ByteCount;
 
 use crate::by_direction::ByDirection;
-use crate::join::UDP_PROBE;
-use crate::leg::Leg;
-use crate::wall_clock::Steps;
+use crate::clock_offset::wall_clock::Steps;
+use crate::packets::flow_kinds::UDP_PROBE;
+use crate::packets::leg::Leg;
 
 /// Flow type of VoIP-like streams.
 const VOIP: &str = "voip";

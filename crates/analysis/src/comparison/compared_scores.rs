@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::score::Scores;
+use crate::scored::Scores;
 
 /// The scores that comparisons look at.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

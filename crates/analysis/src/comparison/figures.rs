@@ -14,7 +14,7 @@ use rrul_model::units::Delay;
 use super::compared_scores::ComparedScores;
 use super::metric::ComparedMetric;
 use crate::analysis::Analysis;
-use crate::probe_pool::pooled;
+use crate::packets::probe_pool::pooled;
 use crate::scores::web::{kept, scored_pages};
 use crate::statistics::autocorrelation::{memory, memory_of_delays};
 use crate::statistics::block_bootstrap::{BlockBootstrap, block_length, widening};

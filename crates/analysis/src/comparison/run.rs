@@ -8,7 +8,7 @@ use super::figures::{Figures, figures};
 use super::workload::Workload;
 use crate::analysis::Analysis;
 use crate::digest::{self, Digest};
-use crate::probe_pool::of_one_kind;
+use crate::packets::probe_pool::of_one_kind;
 use crate::validity::{Reason, Severity, Verdict};
 
 /// One run: who it is, whether it can be trusted, and its figures. Its packets are gone.

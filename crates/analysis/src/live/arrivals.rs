@@ -6,7 +6,7 @@ use rrul_model::observation::{ObservationPoint, OctetsReceived};
 use rrul_model::recording::{Frame, Header};
 use rrul_model::time::TestTime;
 
-use crate::metrics::start_spread::receiver;
+use crate::metrics::rate::start_spread::receiver;
 
 /// What has arrived of one stream.
 #[derive(Debug, Clone, Copy)]

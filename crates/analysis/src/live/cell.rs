@@ -6,8 +6,8 @@ use rrul_model::flow::AddressFamily;
 use rrul_model::marking::ServiceClass;
 use rrul_model::units::Delay;
 
-use crate::score_cell::{Conditions, Losses, p95_ms};
 use crate::scores::composite::Ratios;
+use crate::scores::score_cell::{Conditions, Losses, p95_ms};
 use crate::statistics::percentile::percentile;
 
 /// Packets of the idle line whose delays are remembered: a minute of five flows at 20 ms.
@@ -132,7 +132,7 @@ impl DelayCell {
 
 /// Seconds that may still change: the waiting time, a frame's second, and one for the order in which frames come.
 const SETTLED: usize = super::KEPT.as_secs() as usize + 2;
-const _: () = assert!(SETTLED as u64 > crate::join::SHORTEST_WAITING_TIME.as_secs() + 2);
+const _: () = assert!(SETTLED as u64 > crate::packets::join::SHORTEST_WAITING_TIME.as_secs() + 2);
 
 /// What answered probes met, and how many were lost beside them.
 fn conditions(delays: &[Delay], losses: Losses) -> Conditions {

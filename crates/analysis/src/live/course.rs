@@ -12,9 +12,9 @@ use rrul_model::units::{BitRate, ByteCount};
 use super::arrivals::Arrivals;
 use super::cell::DelayCell;
 use super::waiting::{Waiting, probes};
-use crate::metrics::processor_load::{SATURATED, busy_share};
-use crate::metrics::start_spread::receiver;
-use crate::recorded_time::last_observation;
+use crate::metrics::host::processor_load::{SATURATED, busy_share};
+use crate::metrics::rate::start_spread::receiver;
+use crate::packets::recorded_time::last_observation;
 
 const SECOND: i64 = 1_000_000_000;
 

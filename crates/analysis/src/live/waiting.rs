@@ -8,8 +8,9 @@ use rrul_model::recording::Header;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
-use crate::join::SHORTEST_WAITING_TIME;
-use crate::probe_pool::{PROBE_TYPES, ProbeSample, of_one_kind, pooled};
+use crate::packets::flow_kinds::PROBE_TYPES;
+use crate::packets::join::SHORTEST_WAITING_TIME;
+use crate::packets::probe_pool::{ProbeSample, of_one_kind, pooled};
 
 /// The flows of the plan that probe, of every kind and class.
 pub(super) fn probes(header: &Header) -> impl Iterator<Item = &FlowSpec> {

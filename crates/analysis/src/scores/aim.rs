@@ -23,9 +23,9 @@ use rrul_model::marking::ServiceClass;
 use rrul_model::units::Delay;
 use serde::Serialize;
 
-use crate::analysis::Analysis;
-use crate::join::UDP_PROBE;
+use crate::measured::Measured;
 use crate::metric_word::{MetricGroup, MetricWord};
+use crate::packets::flow_kinds::UDP_PROBE;
 use crate::score::ScoreWord;
 use crate::scores::composite::windows;
 use crate::statistics::bootstrap::mean;
@@ -84,7 +84,7 @@ const WORDS: [&str; 5] = ["bad", "poor", "average", "good", "great"];
 
 /// What a line does; `None` is not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Measured {
+pub struct Line {
     /// Idle round trip, milliseconds.
     pub latency_ms: Option<f64>,
     /// Its rise under load, milliseconds.
@@ -119,7 +119,7 @@ pub struct Aim {
 
 impl Aim {
     /// Of a line.
-    pub fn of(line: &Measured) -> Self {
+    pub fn of(line: &Line) -> Self {
         let latency = line.latency_ms.and_then(|value| LATENCY.of(value));
         let rise = line.rise_ms.and_then(|value| LATENCY.of(value));
         let variation = line.variation_ms.and_then(|value| VARIATION.of(value));
@@ -140,7 +140,7 @@ fn experience(values: &[Option<i32>], classes: &Steps<4, 5>) -> Option<Experienc
 }
 
 /// From an analysis.
-pub(crate) fn of(analysis: &Analysis) -> Option<Aim> {
+pub(crate) fn of(analysis: &Measured) -> Option<Aim> {
     let (Some(idle), Some(load)) = windows(analysis) else { return None };
     let flows = analysis.delay_flows.iter();
     let probes: Vec<_> = flows.filter(|e| e.flow.flow_type == UDP_PROBE && e.flow.class == ServiceClass::BE).collect();
@@ -165,7 +165,7 @@ pub(crate) fn of(analysis: &Analysis) -> Option<Aim> {
     let lost = busy.iter().filter(|delay| delay.is_none()).count();
     let download = Some(analysis.down.sum.0 as f64).filter(|_| !analysis.down.flows.is_empty());
     (!quiet.is_empty()).then(|| {
-        Aim::of(&Measured {
+        Aim::of(&Line {
             latency_ms,
             rise_ms: latency_ms.zip(median(&busy)).map(|(idle, load)| load - idle),
             variation_ms: mean(&variations),

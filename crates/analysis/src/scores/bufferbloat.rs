@@ -13,13 +13,14 @@ use rrul_model::time::Window;
 use rrul_model::units::Delay;
 use serde::Serialize;
 
-use crate::analysis::{Analysis, DelayPoint};
 use crate::by_direction::ByDirection;
-use crate::join::UDP_PROBE;
+use crate::measured::Measured;
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::probe_pool::HeadlineClasses;
+use crate::packets::flow_kinds::UDP_PROBE;
+use crate::packets::probe_pool::HeadlineClasses;
 use crate::score::ScoreWord;
 use crate::scores::composite::windows;
+use crate::series::DelayPoint;
 use crate::statistics::bootstrap::mean;
 use crate::statistics::percentile::percentile;
 
@@ -220,7 +221,7 @@ fn told(added: &Added) -> Option<DirectionLetter> {
 }
 
 /// From an analysis.
-pub(crate) fn of(analysis: &Analysis) -> Option<Bufferbloat> {
+pub(crate) fn of(analysis: &Measured) -> Option<Bufferbloat> {
     let (Some(idle), Some(load)) = windows(analysis) else { return None };
     let probes = analysis.delay_flows.iter().filter(|entry| entry.flow.flow_type == UDP_PROBE);
     let best_effort = probes.clone().any(|entry| entry.flow.class == ServiceClass::BE);

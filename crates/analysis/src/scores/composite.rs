@@ -20,10 +20,10 @@ use rrul_model::phase::Phase;
 use rrul_model::time::Window;
 use serde::Serialize;
 
-use crate::analysis::Analysis;
+use crate::measured::Measured;
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::score::ScoreWord;
-use crate::score_cell::{Conditions, ScoreCell};
+use crate::scores::score_cell::{Conditions, ScoreCell};
 use crate::scores::web::WebScore;
 use crate::statistics::bootstrap::mean;
 
@@ -238,13 +238,13 @@ pub struct CellScore {
 }
 
 /// When the line was idle, and when its load is scored; `None` of what there was not.
-pub(crate) fn windows(analysis: &Analysis) -> (Option<Window>, Option<Window>) {
+pub(crate) fn windows(analysis: &Measured) -> (Option<Window>, Option<Window>) {
     let phase = |phase: Phase| analysis.phases.iter().find(|entry| entry.phase == phase).map(|entry| entry.window);
     (phase(Phase::Idle), analysis.scored.common.or_else(|| phase(Phase::Load)))
 }
 
 /// From an analysis.
-pub(crate) fn of(analysis: &Analysis, web: Option<&WebScore>, cells: &[ScoreCell]) -> Option<Composite> {
+pub(crate) fn of(analysis: &Measured, web: Option<&WebScore>, cells: &[ScoreCell]) -> Option<Composite> {
     let (idle, load) = windows(analysis);
     let ratios = |cell: &ScoreCell| match (idle, load) {
         (Some(idle), Some(load)) => Ratios::of(&cell.within(idle), &cell.within(load)),

@@ -5,10 +5,14 @@ use crate::score::ScoreWord;
 pub mod aim;
 pub mod bufferbloat;
 pub mod composite;
+pub mod e_model;
+pub mod equaliser;
+pub mod impression;
 pub mod optimum;
 pub mod penalty;
 pub mod qoo;
 pub mod responsiveness;
+pub mod score_cell;
 pub mod voip_mos;
 pub mod web;
 

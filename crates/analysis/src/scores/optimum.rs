@@ -9,14 +9,14 @@ use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
 use serde::Serialize;
 
-use crate::analysis::Analysis;
-use crate::join::UDP_PROBE;
+use crate::measured::Measured;
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::metrics::sharing::DirectionSharing;
+use crate::metrics::sharing::stream_sharing::DirectionSharing;
+use crate::packets::flow_kinds::UDP_PROBE;
 use crate::score::ScoreWord;
-use crate::score_cell::{Conditions, ScoreCell};
 use crate::scores::composite::windows;
 use crate::scores::penalty::is_background;
+use crate::scores::score_cell::{Conditions, ScoreCell};
 
 /// The most that delay may vary, milliseconds.
 const VARIATION: f64 = 30.0;
@@ -168,7 +168,7 @@ impl Optimum {
 }
 
 /// From an analysis; `None` when nothing was loaded.
-pub(crate) fn of(analysis: &Analysis, cells: &[ScoreCell]) -> Option<Optimum> {
+pub(crate) fn of(analysis: &Measured, cells: &[ScoreCell]) -> Option<Optimum> {
     if analysis.up.flows.is_empty() && analysis.down.flows.is_empty() {
         return None;
     }
@@ -188,21 +188,21 @@ pub(crate) fn of(analysis: &Analysis, cells: &[ScoreCell]) -> Option<Optimum> {
     Some(Optimum::new(items))
 }
 
-fn realtime(analysis: &Analysis, direction: Direction) -> Vec<(Goal, Option<f64>)> {
+fn realtime(analysis: &Measured, direction: Direction) -> Vec<(Goal, Option<f64>)> {
     if !analysis.delay_flows.iter().any(|entry| entry.flow.flow_type == UDP_PROBE) {
         return Vec::new();
     }
     let fate = analysis.packet_fates.pooled(direction).and_then(|fate| fate.load);
     let legs = analysis.one_way_delay.legs.iter().filter(|leg| leg.direction == direction);
     // PDV that falls on a loss is infinite; that of clocks that drift is not known.
-    let variation = |variation: crate::metrics::delay_variation::DelayVariation| {
+    let variation = |variation: crate::metrics::delay::delay_variation::DelayVariation| {
         variation.pdv_p50_ns.map(|_| variation.pdv_p95_ns.map_or(f64::INFINITY, |ns| ns as f64 / 1e6))
     };
     let worst = legs.filter_map(|leg| leg.delay_variation.load).filter_map(variation).max_by(f64::total_cmp);
     vec![(Goal::RealtimeLoss, fate.map(|fate| fate.share_most)), (Goal::RealtimeVariation, worst)]
 }
 
-fn voice(analysis: &Analysis, direction: Direction) -> Vec<(Goal, Option<f64>)> {
+fn voice(analysis: &Measured, direction: Direction) -> Vec<(Goal, Option<f64>)> {
     let flows = analysis.voip.iter().flat_map(|voip| &voip.flows);
     let ours: Vec<_> = flows.filter(|entry| entry.flow.direction == Some(direction)).collect();
     if ours.is_empty() {
@@ -233,7 +233,7 @@ fn shares(sharing: &DirectionSharing) -> Vec<(Goal, f64)> {
 }
 
 /// What the families have of the same class; nothing with one family.
-fn families(analysis: &Analysis, cells: &[ScoreCell]) -> Vec<Item> {
+fn families(analysis: &Measured, cells: &[ScoreCell]) -> Vec<Item> {
     if analysis.families.len() < 2 {
         return Vec::new();
     }

@@ -22,11 +22,11 @@ use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
 use serde::Serialize;
 
-use crate::analysis::Analysis;
+use crate::measured::Measured;
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::metrics::ecn::EcnVerdict;
-use crate::metrics::marking_path::PathVerdict;
-use crate::metrics::sharing::{ClassShare, DirectionSharing};
+use crate::metrics::marking::ecn::EcnVerdict;
+use crate::metrics::marking::marking_path::PathVerdict;
+use crate::metrics::sharing::stream_sharing::{ClassShare, DirectionSharing};
 use crate::score::ScoreWord;
 
 /// The words for it.
@@ -165,7 +165,7 @@ impl Penalty {
 }
 
 /// From an analysis; `None` when nothing was loaded.
-pub(crate) fn of(analysis: &Analysis) -> Option<Penalty> {
+pub(crate) fn of(analysis: &Measured) -> Option<Penalty> {
     if analysis.up.flows.is_empty() && analysis.down.flows.is_empty() {
         return None;
     }
@@ -231,7 +231,7 @@ pub(crate) fn is_background(class: ServiceClass) -> bool {
 }
 
 /// 95th percentile of the wait in a direction's queue under load, milliseconds; infinite when that packet was lost.
-pub(crate) fn queue_p95_ms(analysis: &Analysis, direction: Direction) -> Option<f64> {
+pub(crate) fn queue_p95_ms(analysis: &Measured, direction: Direction) -> Option<f64> {
     let load = analysis.one_way_delay.direction(direction).queueing_delay.load?;
     Some(load.p95.map_or(f64::INFINITY, rrul_model::units::Delay::milliseconds))
 }
@@ -245,7 +245,7 @@ enum Told {
 }
 
 /// Whether code points of a direction are altered.
-fn code_points(analysis: &Analysis, direction: Direction) -> Told {
+fn code_points(analysis: &Measured, direction: Direction) -> Told {
     let verdicts: Vec<PathVerdict> =
         analysis.markings.paths.iter().filter(|path| path.direction == direction).map(|path| path.verdict).collect();
     let altered = |verdict: &PathVerdict| {
@@ -258,7 +258,7 @@ fn code_points(analysis: &Analysis, direction: Direction) -> Told {
 }
 
 /// The same of ECN.
-fn ecn(analysis: &Analysis, direction: Direction) -> Told {
+fn ecn(analysis: &Measured, direction: Direction) -> Told {
     let verdicts: Vec<EcnVerdict> =
         analysis.ecn.paths.iter().filter(|path| path.direction == direction).map(|path| path.verdict).collect();
     let unknown = |verdict: &EcnVerdict| *verdict == EcnVerdict::Unknown;

@@ -4,16 +4,16 @@
 //! and what is useless (CPUP, conditions at the point of unacceptable performance), and a rate. With m = clamp(0, 1 -
 //! (measured - ROP) / (CPUP - ROP), 1): QoO = min(100 · min m of delays, 100 · m of loss, 100 or 0 for the rate).
 //!
-//! Measured are round trips of best-effort probes under load, their losses as infinitely late, and the smaller of what each
+//! Inputs are round trips of best-effort probes under load, their losses as infinitely late, and the smaller of what each
 //! direction's streams were handed, where both were loaded: of a direction without load nothing is known. The profiles here are rrul's own: the draft leaves them to whoever knows the
 //! application.
 
 use rrul_model::marking::ServiceClass;
 use serde::Serialize;
 
-use crate::analysis::Analysis;
-use crate::join::UDP_PROBE;
+use crate::measured::Measured;
 use crate::metric_word::{MetricGroup, MetricWord};
+use crate::packets::flow_kinds::UDP_PROBE;
 use crate::score::ScoreWord;
 use crate::scores::composite::windows;
 use crate::statistics::percentile::percentile;
@@ -110,7 +110,7 @@ pub const PROFILES: [Profile; 3] = [
 
 /// What a line does.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Measured {
+pub struct Inputs {
     /// Delays that arrived, milliseconds, in rising order.
     pub delays: Vec<f64>,
     /// Packets that were lost.
@@ -119,7 +119,7 @@ pub struct Measured {
     pub rate: Option<f64>,
 }
 
-impl Measured {
+impl Inputs {
     fn sent(&self) -> u64 {
         self.delays.len() as u64 + self.lost
     }
@@ -150,7 +150,7 @@ impl QualityOfOutcome {
     }
 
     /// Of a line, for a profile.
-    pub fn of(profile: &Profile, measured: &Measured) -> Self {
+    pub fn of(profile: &Profile, measured: &Inputs) -> Self {
         let sent = measured.sent();
         let met = |(per_mille, requirement): &(u16, Requirement)| {
             let delay = percentile(&measured.delays, measured.lost, *per_mille).unwrap_or(f64::INFINITY);
@@ -165,19 +165,19 @@ impl QualityOfOutcome {
 }
 
 /// From an analysis: one for each profile, none without best-effort probes under load.
-pub(crate) fn of(analysis: &Analysis) -> Vec<QualityOfOutcome> {
+pub(crate) fn of(analysis: &Measured) -> Vec<QualityOfOutcome> {
     let Some(measured) = measured(analysis) else { return Vec::new() };
     PROFILES.iter().map(|profile| QualityOfOutcome::of(profile, &measured)).collect()
 }
 
-fn measured(analysis: &Analysis) -> Option<Measured> {
+fn measured(analysis: &Measured) -> Option<Inputs> {
     let load = windows(analysis).1?;
-    let ours = |flow: &crate::analysis::FlowLabel| flow.flow_type == UDP_PROBE && flow.class == ServiceClass::BE;
+    let ours = |flow: &crate::flow_label::FlowLabel| flow.flow_type == UDP_PROBE && flow.class == ServiceClass::BE;
     let probes = analysis.delay_flows.iter().filter(|entry| ours(&entry.flow)).flat_map(|entry| &entry.series);
     let within: Vec<_> = probes.filter(|point| load.contains(point.at)).map(|point| point.delay).collect();
     let mut delays: Vec<f64> = within.iter().flatten().map(|delay| delay.milliseconds()).collect();
     delays.sort_unstable_by(f64::total_cmp);
     let lost = (within.len() - delays.len()) as u64;
     let rate = analysis.loads_both_directions().then(|| analysis.up.sum.0.min(analysis.down.sum.0) as f64);
-    (!within.is_empty()).then_some(Measured { delays, lost, rate })
+    (!within.is_empty()).then_some(Inputs { delays, lost, rate })
 }

@@ -26,13 +26,13 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 use serde::Serialize;
 
-use crate::analysis::Analysis;
+use crate::measured::Measured;
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::metrics::page_load::LoadOutcome;
-use crate::metrics::page_loads::PageLoads;
+use crate::metrics::web::page_load::LoadOutcome;
+use crate::metrics::web::page_loads::PageLoads;
 use crate::score::ScoreWord;
-use crate::score_cell::counts;
 use crate::scores::composite::windows;
+use crate::scores::score_cell::counts;
 use crate::statistics::bootstrap::mean;
 
 /// Milliseconds of a minute.
@@ -140,7 +140,7 @@ impl Responsiveness {
 }
 
 /// From an analysis.
-pub(crate) fn of(analysis: &Analysis) -> Option<Responsiveness> {
+pub(crate) fn of(analysis: &Measured) -> Option<Responsiveness> {
     let load = windows(analysis).1?;
     let ours = || analysis.connections.flows.iter().filter(|entry| counts(entry.flow.class));
     let tcp_f: Vec<f64> = ours().flat_map(|entry| waited(&entry.series, load)).collect();

@@ -7,10 +7,10 @@ use rrul_model::flow::Direction;
 use rrul_model::marking::ServiceClass;
 use serde::Serialize;
 
-use crate::analysis::Analysis;
+use crate::measured::Measured;
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::score::ScoreWord;
-use crate::score_cell::counts;
+use crate::scores::score_cell::counts;
 use crate::statistics::bootstrap::mean;
 
 /// The words for it.
@@ -82,7 +82,7 @@ impl VoipMos {
 }
 
 /// From an analysis.
-pub(crate) fn of(analysis: &Analysis) -> Option<VoipMos> {
+pub(crate) fn of(analysis: &Measured) -> Option<VoipMos> {
     let flows = &analysis.voip.as_ref()?.flows;
     let scored = flows.iter().filter_map(|entry| Some((entry.flow.class, entry.flow.direction?, entry.load?.mos_plc?)));
     VoipMos::new(&scored.collect::<Vec<_>>())

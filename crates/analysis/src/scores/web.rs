@@ -17,12 +17,12 @@ use rrul_model::flow::AddressFamily;
 use rrul_model::marking::ServiceClass;
 use serde::Serialize;
 
-use crate::analysis::Analysis;
+use crate::measured::Measured;
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::metrics::page_load_statistics::LoadStatistics;
-use crate::metrics::page_loads::PageLoads;
+use crate::metrics::web::page_load_statistics::LoadStatistics;
+use crate::metrics::web::page_loads::PageLoads;
 use crate::score::ScoreWord;
-use crate::score_cell::counts;
+use crate::scores::score_cell::counts;
 use crate::statistics::bootstrap::{interval, mean};
 use crate::statistics::percentile::percentile;
 
@@ -138,7 +138,7 @@ pub fn score(kept: f64) -> u8 {
 }
 
 /// The pages that are scored: synthetic ones, or those of a browser where there are no others.
-pub(crate) fn scored_pages(analysis: &Analysis) -> Vec<&PageLoads> {
+pub(crate) fn scored_pages(analysis: &Measured) -> Vec<&PageLoads> {
     let pages = |browser: bool| -> Vec<&PageLoads> {
         analysis.page_loads.iter().filter(|page| page.in_browser() == browser && counts(page.class)).collect()
     };
@@ -172,7 +172,7 @@ impl<'a> Scored<'a> {
     }
 
     /// Every page of which anything is known.
-    fn all(analysis: &'a Analysis) -> Vec<Self> {
+    fn all(analysis: &'a Measured) -> Vec<Self> {
         scored_pages(analysis).into_iter().filter_map(|page| Self::of(page).ok()).collect()
     }
 
@@ -215,7 +215,7 @@ fn are_scored(pages: &[Scored<'_>]) -> bool {
 }
 
 /// The pages that should be scored and are not, each with the reason.
-pub(crate) fn missing(analysis: &Analysis) -> Vec<String> {
+pub(crate) fn missing(analysis: &Measured) -> Vec<String> {
     let withheld = !are_scored(&Scored::all(analysis));
     let reason = |page: &PageLoads| {
         let reason = match Scored::of(page) {
@@ -231,7 +231,7 @@ pub(crate) fn missing(analysis: &Analysis) -> Vec<String> {
 }
 
 /// The highest score that the loads allow, where there is no score; `None` where they allow any.
-pub(crate) fn at_most(analysis: &Analysis) -> Option<u8> {
+pub(crate) fn at_most(analysis: &Measured) -> Option<u8> {
     let pages = Scored::all(analysis);
     let shares: Vec<f64> = pages.iter().filter_map(Scored::kept_at_most).collect();
     let highest = mean(&shares).filter(|_| !are_scored(&pages))?;
@@ -239,7 +239,7 @@ pub(crate) fn at_most(analysis: &Analysis) -> Option<u8> {
 }
 
 /// From an analysis.
-pub(crate) fn of(analysis: &Analysis) -> Option<WebScore> {
+pub(crate) fn of(analysis: &Measured) -> Option<WebScore> {
     let pages = Scored::all(analysis);
     let kept_of_all =
         mean(&pages.iter().filter_map(Scored::kept).collect::<Vec<_>>()).filter(|_| are_scored(&pages))?;

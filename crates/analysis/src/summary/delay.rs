@@ -4,7 +4,8 @@ use rrul_model::flow::AddressFamily;
 use rrul_model::units::Delay;
 use serde::Serialize;
 
-use crate::analysis::{Analysis, DelayFlow, FamilyDelays, PhaseDelays};
+use crate::analysis::Analysis;
+use crate::metrics::delay::round_trip_delay::{DelayFlow, FamilyDelays, PhaseDelays};
 use crate::statistics::percentile::DelayStatistics;
 
 /// Statistics of delays, losses counted as infinitely late.

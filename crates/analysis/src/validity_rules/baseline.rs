@@ -5,7 +5,7 @@ use rrul_model::observation::{InterfaceCount, ObservationPoint};
 use rrul_model::phase::Phase;
 use rrul_model::units::{BitRate, Delay};
 
-use crate::join::UDP_PROBE;
+use crate::packets::flow_kinds::UDP_PROBE;
 use crate::statistics::percentile::percentile;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule};
@@ -99,7 +99,7 @@ fn others(evidence: &Evidence<'_>, direction: Direction) -> Option<String> {
 fn spread(evidence: &Evidence<'_>) -> Option<String> {
     let idle = evidence.recording.phase(Phase::Idle)?;
     let flows = evidence.analysis.delay_flows.iter();
-    let spread = |points: &[crate::analysis::DelayPoint]| {
+    let spread = |points: &[crate::series::DelayPoint]| {
         let inside = points.iter().filter(|point| idle.contains(point.at));
         let mut delays: Vec<Delay> = inside.filter_map(|point| point.delay).collect();
         delays.sort_unstable();

@@ -2,7 +2,7 @@
 
 use rrul_model::flow::Direction;
 
-use crate::metrics::start_spread::sender;
+use crate::metrics::rate::start_spread::sender;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule, direction_name, host};
 

@@ -2,7 +2,7 @@
 
 use rrul_model::flow::AddressFamily;
 
-use crate::score::{FARTHEST_SERVER, nearest};
+use crate::metrics::delay::server_distance::{FARTHEST_SERVER, nearest};
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule, family_word};
 
@@ -21,7 +21,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
     AddressFamily::ALL
         .into_iter()
         .filter_map(|family| {
-            let nearest = nearest(analysis, family).filter(|delay| *delay > FARTHEST_SERVER)?;
+            let nearest = nearest(&analysis.delay_flows, family).filter(|delay| *delay > FARTHEST_SERVER)?;
             let text = format!(
                 "The server is {nearest} away over {} (limit {FARTHEST_SERVER}). Path delay hides queueing delay and slows \
                  saturation: use a nearer server.",

@@ -1,6 +1,6 @@
 //! Every flow ran, in every family.
 
-use crate::analysis::FlowLabel;
+use crate::flow_label::FlowLabel;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule, family_word, sentence};
 

@@ -2,7 +2,7 @@
 
 use rrul_model::units::Share;
 
-use crate::metrics::host_health::HostHealth;
+use crate::metrics::host::host_health::HostHealth;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule, host, share_and_limit, weight};
 

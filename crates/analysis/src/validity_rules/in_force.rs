@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use rrul_model::recording::Recording;
 
-use crate::in_force;
-use crate::metrics::start_spread::sender;
+use crate::metrics::rate::start_spread::sender;
+use crate::packets::in_force;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule, direction_name, host};
 

@@ -2,8 +2,8 @@
 
 use rrul_model::flow::Direction;
 
-use crate::metrics::goodput;
-use crate::metrics::start_spread::receiver;
+use crate::metrics::rate::goodput;
+use crate::metrics::rate::start_spread::receiver;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule, direction_word, host};
 

@@ -19,7 +19,11 @@ mod saturation;
 mod steadiness;
 mod voice;
 
-use crate::validity_rule::ValidityRule;
+use rrul_model::flow::Direction;
+
+use crate::measured::Measured;
+use crate::validity::{Confidence, ReasonWord, Validity};
+use crate::validity_rule::{Evidence, ValidityRule};
 
 /// All of them, in the order of docs/metrics.md.
 pub(crate) const RULES: &[ValidityRule] = &[
@@ -42,3 +46,27 @@ pub(crate) const RULES: &[ValidityRule] = &[
     cached_metrics::RULE,
     measurement_budget::RULE,
 ];
+
+/// Returns every reason, in the order of docs/metrics.md.
+pub fn reason_words() -> impl Iterator<Item = &'static ReasonWord> {
+    RULES.iter().flat_map(|rule| rule.words)
+}
+
+/// The verdict of all rules.
+pub(crate) fn judge(evidence: &Evidence<'_>) -> Validity {
+    let reasons = RULES.iter().flat_map(|rule| (rule.judge)(evidence)).collect();
+    Validity::of(reasons, confidence(evidence.analysis))
+}
+
+/// What saturation and stationarity are worth; `None` when nothing was to load.
+fn confidence(analysis: &Measured) -> Option<Confidence> {
+    let loaded = || Direction::ALL.into_iter().filter_map(|direction| analysis.saturation.of(direction));
+    loaded().next()?;
+    // A direction whose acknowledgements are late is as loaded as this line can be in both at once.
+    let saturated = loaded().all(|found| found.saturated == Some(true) || found.ack_starvation.is_some());
+    Some(match (saturated, analysis.stationarity.whole()) {
+        (true, Some(true)) => Confidence::High,
+        (true, _) => Confidence::Medium,
+        (false, _) => Confidence::Low,
+    })
+}

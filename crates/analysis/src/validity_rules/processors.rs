@@ -3,8 +3,8 @@
 use rrul_model::observation::ObservationPoint;
 use rrul_model::units::Share;
 
-use crate::analysis::ProcessorLoad;
-use crate::metrics::processor_load::{SATURATED, STOLEN};
+use crate::metrics::host::processor_load::ProcessorLoad;
+use crate::metrics::host::processor_load::{SATURATED, STOLEN};
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule, host, weight};
 

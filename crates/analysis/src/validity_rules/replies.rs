@@ -4,8 +4,8 @@ use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::observation::FlowEventKind;
 use rrul_model::recording::FORMER_FORMAT;
 
-use crate::analysis::FlowLabel;
-use crate::join::UDP_PROBE;
+use crate::flow_label::FlowLabel;
+use crate::packets::flow_kinds::UDP_PROBE;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule, family_word};
 

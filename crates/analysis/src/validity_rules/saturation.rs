@@ -3,9 +3,9 @@
 use rrul_model::flow::Direction;
 use rrul_model::units::{Delay, Share};
 
-use crate::metrics::saturation::AckStarvation;
-use crate::metrics::start_spread::{receiver, sender};
-use crate::metrics::stream_limits::Limits;
+use crate::metrics::rate::saturation::AckStarvation;
+use crate::metrics::rate::start_spread::{receiver, sender};
+use crate::metrics::tcp::stream_limits::Limits;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule, direction_word, host, weight};
 

@@ -3,7 +3,7 @@
 use rrul_model::flow::Direction;
 use rrul_model::units::{BitRate, Delay};
 
-use crate::analysis::Analysis;
+use crate::measured::Measured;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule, direction_word};
 
@@ -44,7 +44,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
     Direction::ALL.into_iter().flat_map(of).chain(delay(analysis)).collect()
 }
 
-fn rate(analysis: &Analysis, direction: Direction) -> Option<Reason> {
+fn rate(analysis: &Measured, direction: Direction) -> Option<Reason> {
     let rate = analysis.stationarity.of(direction).filter(|rate| rate.stationary == Some(false))?;
     let rate_of = |bits: i64| BitRate(bits.max(0).cast_unsigned());
     let (first, second) = (rate.first_half_bps?, rate.second_half_bps?);
@@ -61,7 +61,7 @@ fn rate(analysis: &Analysis, direction: Direction) -> Option<Reason> {
     Some(RATE_UNSTEADY.reason(Severity::Doubt, text))
 }
 
-fn delay(analysis: &Analysis) -> Option<Reason> {
+fn delay(analysis: &Measured) -> Option<Reason> {
     let delay = analysis.stationarity.round_trip_delay.filter(|delay| delay.stationary == Some(false))?;
     let text = format!(
         "Delay under load was not stationary: median {} in the first half of the scored window, {} in the second. Long queues \
@@ -72,7 +72,7 @@ fn delay(analysis: &Analysis) -> Option<Reason> {
     Some(DELAY_UNSTEADY.reason(Severity::Info, text))
 }
 
-fn burst(analysis: &Analysis, direction: Direction) -> Option<Reason> {
+fn burst(analysis: &Measured, direction: Direction) -> Option<Reason> {
     let burst = analysis.bursts.of(direction)?.burst?;
     let text = format!(
         "{} began with a burst: {} for {:.1} s ({:.1} MB), then {}. The burst, as providers allow it, is not in the scored \
@@ -86,7 +86,7 @@ fn burst(analysis: &Analysis, direction: Direction) -> Option<Reason> {
     Some(BURST_LEFT_OUT.reason(Severity::Info, text))
 }
 
-fn short(analysis: &Analysis, direction: Direction) -> Option<Reason> {
+fn short(analysis: &Measured, direction: Direction) -> Option<Reason> {
     let text = format!(
         "{} load was too short to leave its ramp-up out of the scored window. Its figures may be those of an unsettled line: \
          use a longer load (--set load=60s).",

@@ -2,8 +2,8 @@
 
 use rrul_model::units::{BitRate, Delay};
 
-use crate::metrics::start_spread::sender;
-use crate::metrics::voip_schedule::{Sharing, VoipSchedule};
+use crate::metrics::rate::start_spread::sender;
+use crate::metrics::voice::voip_schedule::{Sharing, VoipSchedule};
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule, direction_word, host};
 

@@ -1,6 +1,6 @@
 //! What of the load is scored: after the ramp, after a burst, and never nothing.
 
-use rrul_analysis::metrics::scored_window::{Excluded, Exclusion};
+use rrul_analysis::metrics::rate::scored_window::{Excluded, Exclusion};
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::time::{TestTime, Window};
@@ -78,7 +78,7 @@ fn a_burst_is_left_out_of_what_is_scored_and_told() {
 
     assert_eq!((analysis.down.sum, analysis.up.sum), (BitRate(20_000_000), BitRate(5_000_000)));
     assert_eq!(analysis.down.octets, ByteCount(boosted(60 * SECOND)), "octets are of all that was transferred");
-    let delays = analysis.round_trip_delay;
+    let delays = &analysis.round_trip_delay;
     let [load, unscored] = [delays.load.unwrap(), delays.unscored.unwrap()];
     assert_eq!((load.max, unscored.p50), (ms(20), ms(90)));
     assert_eq!(load.n + unscored.n, 3000, "nothing is lost between the two");
@@ -110,7 +110,7 @@ fn a_slow_ramp_is_left_out() {
         (1e6 / 8.0 * ramp * ramp / 2.0) as u64 + at_rate(10, (after - 10 * SECOND).max(0))
     };
     stream(&mut scenario, Direction::Down, octets);
-    let scored = scenario.analyze().scored;
+    let scored = scenario.analyze().measured.scored;
     let Excluded { reason, to_ns, .. } = scored.excluded[0];
     assert_eq!(reason, Exclusion::Ramp);
     assert!((to_ns.0 - 14 * SECOND).abs() <= SECOND / 2, "90 % after 9 s: {scored:?}");
@@ -138,7 +138,7 @@ fn loads_that_follow_each_other_are_scored_together() {
         let flow = scenario.flow("bulk_tcp", Component::Load, Some(direction), AddressFamily::Ipv4, window);
         scenario.stream(flow, 10_000_000);
     }
-    let scored = scenario.analyze().scored;
+    let scored = scenario.analyze().measured.scored;
     assert_eq!(scored.common, Some(window(7 * SECOND, 65 * SECOND)));
     assert_eq!(scored.of(Direction::Up), Some(window(37 * SECOND, 65 * SECOND)));
 }

@@ -1,8 +1,8 @@
 //! Whether the path acts on service classes, known by construction.
 
-use rrul_analysis::metrics::class_difference::ClassDifference;
-use rrul_analysis::metrics::class_share::ExpeditedVerdict;
-use rrul_analysis::metrics::class_treatment::{DelayOf, DirectionTreatment};
+use rrul_analysis::metrics::sharing::class_difference::ClassDifference;
+use rrul_analysis::metrics::sharing::class_share::ExpeditedVerdict;
+use rrul_analysis::metrics::sharing::class_treatment::{DelayOf, DirectionTreatment};
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{PacketReceived, ProbeReceived};
@@ -69,7 +69,7 @@ const NO_WAIT: Wait<'static> = &|_| Some(0);
 
 fn treated(scenario: &Scenario, direction: Direction) -> DirectionTreatment {
     let analysis = scenario.analyze();
-    analysis.class_treatment.directions.into_iter().find(|entry| entry.direction == direction).unwrap()
+    analysis.measured.class_treatment.directions.into_iter().find(|entry| entry.direction == direction).unwrap()
 }
 
 fn class(treatment: &DirectionTreatment, class: ServiceClass) -> &ClassDifference {

@@ -1,6 +1,5 @@
 //! Runs against each other: synthetic ones whose difference is known, and scenarios.
 
-use rrul_analysis::analysis::DirectionGoodput;
 use rrul_analysis::comparison::Comparison;
 use rrul_analysis::comparison::difference::{Bound, Difference, Why};
 use rrul_analysis::comparison::finding::Finding;
@@ -9,6 +8,7 @@ use rrul_analysis::comparison::metric::{Better, ComparedMetric, Quantity};
 use rrul_analysis::comparison::run::ComparedRun;
 use rrul_analysis::comparison::span::Basis;
 use rrul_analysis::comparison::workload::Workload;
+use rrul_analysis::metrics::rate::goodput::DirectionGoodput;
 use rrul_model::flow::AddressFamily;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};

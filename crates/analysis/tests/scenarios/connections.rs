@@ -54,7 +54,7 @@ fn connections_are_told_idle_and_loaded_with_those_that_never_stood_as_infinitel
             _ => (Connection::ANSWERED, 500 * MS, 0),
         }
     });
-    let found = scenario.analyze().connections;
+    let found = scenario.analyze().measured.connections;
     let [idle, load, after] = [found.pooled.idle, found.pooled.load, found.pooled.after].map(Option::unwrap);
     for quiet in [idle, after] {
         assert_eq!((quiet.connect.n, quiet.connect.lost, quiet.connect.p50), (50, 0, ms(20)));
@@ -82,8 +82,8 @@ fn classes_and_families_of_connections_are_kept_apart() {
         let flow = connect_flow(&mut scenario, class, family);
         attempts(&mut scenario, flow, |_| (Connection::ANSWERED, connect * MS, 0));
     }
-    let found = scenario.analyze().connections;
-    let of = |phases: &rrul_analysis::metrics::connections::ConnectionPhases| {
+    let found = scenario.analyze().measured.connections;
+    let of = |phases: &rrul_analysis::metrics::web::connections::ConnectionPhases| {
         let load = phases.load.unwrap();
         (load.connect.n, load.connect.min, load.connect.max)
     };
@@ -141,7 +141,7 @@ fn stream_delay_is_told_by_direction_whatever_the_servers_clock_shows() {
     let up = records(&mut scenario, Direction::Up, |at| Some(if loaded(at) { 250 * MS } else { 12 * MS }));
     records(&mut scenario, Direction::Down, |_| Some(11 * MS));
     scenario.observe(Client, 6 * SECOND, ProbesSkipped { flow: up, at: TestTime(6 * SECOND), count: 3 });
-    let found = scenario.analyze().stream_delay;
+    let found = scenario.analyze().measured.stream_delay;
     let up = found.up.unwrap();
     assert_eq!((up.idle.unwrap().p50, up.load.unwrap().p50, up.after.unwrap().max), (ms(12), ms(250), ms(12)));
     assert_eq!(up.induced_p50(), ms(238));
@@ -162,7 +162,7 @@ fn records_that_never_came_out_are_infinitely_late_and_the_last_ones_are_left_ou
     scenario.probes(probe, |_| Some(20 * MS));
     // The stream stands still from 14 s on.
     records(&mut scenario, Direction::Up, |at| (at < 14 * SECOND).then_some(12 * MS));
-    let found = scenario.analyze().stream_delay;
+    let found = scenario.analyze().measured.stream_delay;
     let up = found.up.unwrap();
     assert_eq!((up.load.unwrap().n, up.load.unwrap().lost), (100, 10));
     assert_eq!((up.load.unwrap().p90, up.load.unwrap().p95), (ms(12), None));
@@ -174,7 +174,7 @@ fn records_that_never_came_out_are_infinitely_late_and_the_last_ones_are_left_ou
 fn without_probes_the_clocks_are_apart_and_no_stream_delay_is_told() {
     let mut scenario = Scenario::new();
     records(&mut scenario, Direction::Up, |_| Some(12 * MS));
-    let found = scenario.analyze().stream_delay;
+    let found = scenario.analyze().measured.stream_delay;
     assert!(found.up.is_none() && found.flows.is_empty());
 }
 
@@ -215,10 +215,11 @@ fn each_step_of_a_start_is_told_by_direction_and_class() {
             },
         );
     }
-    let slew = scenario.analyze().start_slew;
+    let slew = scenario.analyze().measured.start_slew;
     assert!(slew.up.is_none());
     let down = slew.down.unwrap();
-    let steps = |steps: rrul_analysis::metrics::start_slew::Steps| (steps.n, steps.missing, steps.p50_ns, steps.max_ns);
+    let steps =
+        |steps: rrul_analysis::metrics::rate::start_slew::Steps| (steps.n, steps.missing, steps.p50_ns, steps.max_ns);
     assert_eq!(steps(down.pooled.connect), (3, 0, Some(25 * MS), Some(45 * MS)));
     assert_eq!(steps(down.pooled.first_sent), (3, 0, Some(2 * MS), Some(3 * MS)));
     assert_eq!(steps(down.pooled.first_received), (3, 0, Some(12 * MS), Some(13 * MS)));
@@ -237,7 +238,7 @@ fn a_stream_that_never_starts_is_missing_and_not_fast() {
     let mut scenario = Scenario::new();
     let flow = scenario.bulk(Direction::Up);
     scenario.event(Client, flow, -SECOND, FlowEventKind::ConnectStarted, "");
-    let up = scenario.analyze().start_slew.up.unwrap();
+    let up = scenario.analyze().measured.start_slew.up.unwrap();
     for steps in [up.pooled.connect, up.pooled.first_sent, up.pooled.first_received, up.pooled.half_rate] {
         assert_eq!((steps.n, steps.missing, steps.p50_ns, steps.max_ns), (0, 1, None, None));
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rrul_analysis::analysis::{Loss, Skipped};
+use rrul_analysis::metrics::loss::packet_count::{Loss, Skipped};
 use rrul_model::flow::{AddressFamily, Component, FlowId};
 use rrul_model::observation::{EchoReceived, ProbeStamped, ProbesSkipped, ReplyStamped};
 use rrul_model::recording::End;
@@ -58,7 +58,7 @@ fn a_step_under_load_is_the_induced_delay() {
         _ if (at / (20 * MS)) % 10 == 0 => Some(640 * MS),
         _ => Some(220 * MS),
     });
-    let delays = scenario.analyze().round_trip_delay;
+    let delays = scenario.analyze().measured.round_trip_delay;
     assert_eq!(delays.induced_p50(), ms(200));
     assert_eq!(delays.load.unwrap().p90, ms(220));
     assert_eq!(delays.induced_p95(), ms(620));
@@ -239,7 +239,7 @@ fn a_packet_belongs_to_the_phase_in_which_it_was_sent() {
         _ if at < 15 * SECOND => Some(1500 * MS),
         _ => None,
     });
-    let delays = scenario.analyze().round_trip_delay;
+    let delays = scenario.analyze().measured.round_trip_delay;
     let load = delays.load.unwrap();
     assert_eq!((load.n, load.lost, load.p50), (500, 0, ms(1500)), "answered in the next phase, sent under load");
     let after = delays.after.unwrap();

@@ -5,6 +5,7 @@ use rrul_analysis::comparison::finding::Finding;
 use rrul_analysis::comparison::metric::ComparedMetric;
 use rrul_analysis::comparison::run::ComparedRun;
 use rrul_analysis::digest::{COMPARED_TABLES, DELAY_TABLES, Digest, delays};
+use rrul_analysis::measured::Measured;
 use rrul_analysis::{Analysis, analyze};
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
@@ -84,21 +85,24 @@ fn a_glance_gives_the_delays_and_the_trust_of_the_whole_analysis() {
     let windows = |of: &Analysis| (of.scored.down, of.scored.up, of.scored.common);
     assert_eq!(windows(&found), windows(&whole));
     let expected = Analysis {
-        plan: whole.plan,
-        title: whole.title,
-        created: whole.created,
-        client_clock: whole.client_clock,
-        server_name: whole.server_name,
-        settings: whole.settings,
-        families: whole.families,
-        absent_families: whole.absent_families,
-        phases: whole.phases,
+        measured: Measured {
+            plan: whole.measured.plan,
+            title: whole.measured.title,
+            created: whole.measured.created,
+            client_clock: whole.measured.client_clock,
+            server_name: whole.measured.server_name,
+            settings: whole.measured.settings,
+            families: whole.measured.families,
+            absent_families: whole.measured.absent_families,
+            phases: whole.measured.phases,
+            scored: found.scored.clone(),
+            waiting_time: whole.measured.waiting_time,
+            round_trip_delay: whole.measured.round_trip_delay,
+            loss: whole.measured.loss,
+            delay_flows: whole.measured.delay_flows,
+            ..Measured::default()
+        },
         validity: whole.validity,
-        scored: found.scored.clone(),
-        waiting_time: whole.waiting_time,
-        round_trip_delay: whole.round_trip_delay,
-        loss: whole.loss,
-        delay_flows: whole.delay_flows,
         ..Analysis::default()
     };
     assert_eq!(found, expected);

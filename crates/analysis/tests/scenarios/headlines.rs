@@ -3,8 +3,8 @@
 use rrul_analysis::comparison::Comparison;
 use rrul_analysis::comparison::metric::ComparedMetric;
 use rrul_analysis::comparison::run::ComparedRun;
+use rrul_analysis::comparison::run_confidence::RunConfidence;
 use rrul_analysis::live::Live;
-use rrul_analysis::run_confidence::RunConfidence;
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::recording::{Frame, Recording};
@@ -46,7 +46,7 @@ fn background_that_starves_is_in_no_headline() {
     assert_eq!((fate.lost, fate.sent), (0, load.n));
     let queue = analysis.one_way_delay.up.queueing_delay.load.unwrap();
     assert!(queue.lost == 0 && queue.max.unwrap() < ms(4).unwrap(), "{queue:?}");
-    let said = analysis.scores.in_words.unwrap();
+    let said = analysis.scores.in_words.as_ref().unwrap();
     assert!(!said.contains("lost") && said.contains(", good."), "{said}");
     // Of its own it is all there.
     let of_class = |class| analysis.delay_flows.iter().find(|entry| entry.flow.class == class).unwrap();

@@ -1,7 +1,7 @@
 //! What hosts drop, hold back and queue themselves.
 
-use rrul_analysis::metrics::host_health::{CounterIncrease, HostHealth, HostSocket};
-use rrul_analysis::metrics::host_interface::{HostInterface, Passed};
+use rrul_analysis::metrics::host::host_health::{CounterIncrease, HostHealth, HostSocket};
+use rrul_analysis::metrics::host::host_interface::{HostInterface, Passed};
 use rrul_model::environment::{HostState, Interface, QueueDiscipline, Route, Wireless};
 use rrul_model::flow::{AddressFamily, FlowId};
 use rrul_model::observation::{
@@ -63,7 +63,7 @@ fn each_second(scenario: &mut Scenario, mut row: impl FnMut(&mut Scenario, TestT
 }
 
 fn of(scenario: &Scenario, point: ObservationPoint) -> HostHealth {
-    let hosts = scenario.analyze().hosts;
+    let hosts = scenario.analyze().measured.hosts;
     hosts.into_iter().find(|host| host.host == point).unwrap_or_else(|| panic!("{point:?} told nothing"))
 }
 

@@ -1,6 +1,6 @@
 //! What ICMP said of test packets.
 
-use rrul_analysis::metrics::icmp_messages::Sender;
+use rrul_analysis::metrics::loss::icmp_messages::Sender;
 use rrul_model::flow::AddressFamily;
 use rrul_model::observation::IcmpMessage;
 use rrul_model::time::TestTime;
@@ -22,7 +22,7 @@ fn messages_are_summed_by_flow_kind_and_sender_and_named() {
     told(v4, 9, 3, 4, 0, 1280, 1);
     told(v6, 6, 1, 4, 1, 0, 5);
     told(v6, 6, 3, 3, 0, 0, 6);
-    let messages = scenario.analyze().icmp_messages;
+    let messages = scenario.analyze().measured.icmp_messages;
     let told: Vec<_> = messages.iter().map(|m| (m.flow.id, &*m.message, m.sender, m.mtu_octets, m.count)).collect();
     let expected = [
         (v4, "port unreachable", Sender::Server, None, 91),

@@ -1,6 +1,6 @@
 //! What a link carried over time, where short connections are read once, at their end.
 
-use rrul_analysis::analysis::RatePoint;
+use rrul_analysis::series::RatePoint;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::ConnectionTotals;
 use rrul_model::time::TestTime;
@@ -79,7 +79,7 @@ fn no_second_shows_more_than_the_link_carries_for_want_of_readings() {
         |at| at,
         |at, from| sums[usize::try_from((at - from) / (100 * MS)).unwrap().min(sums.len() - 1)],
     );
-    let octets = scenario.analyze().link_octets;
+    let octets = scenario.analyze().measured.link_octets;
     let load = octets.rates(Direction::Up).iter().filter(|point| Scenario::LOAD.contains(point.at));
     let quarters: Vec<f64> = load.map(|point| point.rate.0 as f64).collect();
     let seconds: Vec<f64> = quarters.windows(4).map(|four| four.iter().sum::<f64>() / 4.0).collect();

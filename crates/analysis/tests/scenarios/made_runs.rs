@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::{
-    DelayFlow, DelayPoint, DirectionGoodput, FlowLabel, GoodputFlow, Loss, PhaseDelays, RatePoint, Skipped,
-};
 use rrul_analysis::comparison::run::ComparedRun;
 use rrul_analysis::comparison::workload::Workload;
+use rrul_analysis::flow_label::FlowLabel;
+use rrul_analysis::measured::Measured;
+use rrul_analysis::metrics::delay::round_trip_delay::{DelayFlow, PhaseDelays};
+use rrul_analysis::metrics::loss::packet_count::{Loss, Skipped};
+use rrul_analysis::metrics::rate::goodput::{DirectionGoodput, GoodputFlow};
+use rrul_analysis::series::{DelayPoint, RatePoint};
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
@@ -116,11 +119,14 @@ impl Made {
         };
         let phase = |phase, window| PhaseWindow { phase, window };
         Analysis {
-            created: "2026-01-02T03:04:05Z".to_owned(),
-            phases: vec![phase(Phase::Idle, IDLE), phase(Phase::Load, LOAD)],
-            round_trip_delay: delays,
-            delay_flows: vec![flow],
-            down,
+            measured: Measured {
+                created: "2026-01-02T03:04:05Z".to_owned(),
+                phases: vec![phase(Phase::Idle, IDLE), phase(Phase::Load, LOAD)],
+                round_trip_delay: delays,
+                delay_flows: vec![flow],
+                down,
+                ..Measured::default()
+            },
             ..Analysis::default()
         }
     }

@@ -1,10 +1,10 @@
 //! What a path makes of markings, known by construction.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::code_point::CodePointVerdict;
-use rrul_analysis::metrics::ecn::{EcnPath, EcnVerdict};
-use rrul_analysis::metrics::marking_path::{MarkingPath, PathVerdict};
-use rrul_analysis::metrics::marking_tally::Evidence;
+use rrul_analysis::metrics::marking::code_point::CodePointVerdict;
+use rrul_analysis::metrics::marking::ecn::{EcnPath, EcnVerdict};
+use rrul_analysis::metrics::marking::marking_path::{MarkingPath, PathVerdict};
+use rrul_analysis::metrics::marking::marking_tally::Evidence;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::{PacketMarked, PacketReceived, ProbeReceived};
 use rrul_model::time::TestTime;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use rrul_analysis::metric_list::{METRICS, metrics_document, names};
 use rrul_analysis::metric_word::MetricGroup;
-use rrul_analysis::validity::reason_words;
+use rrul_analysis::validity_rules::reason_words;
 use serde_json::Value;
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");

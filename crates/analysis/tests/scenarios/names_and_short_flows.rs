@@ -1,6 +1,6 @@
 //! Look-ups of names and short flows.
 
-use rrul_analysis::metrics::name_lookups::{LookupGroup, RecordType};
+use rrul_analysis::metrics::web::name_lookups::{LookupGroup, RecordType};
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, Parameter};
 use rrul_model::observation::{ConnectionTotals, FlowEventKind, NameLookup, Transfer};
 use rrul_model::phase::{Phase, PhaseWindow};
@@ -67,7 +67,7 @@ fn look_ups_are_told_unloaded_and_loaded_with_those_without_an_answer_as_infinit
         (1, 2) => (NameLookup::IMPOSSIBLE, MS),
         _ => (NameLookup::ANSWERED, 50 * MS),
     });
-    let found = scenario.analyze().name_lookups;
+    let found = scenario.analyze().measured.name_lookups;
     assert_eq!((found.groups.len(), found.flows.len()), (2, 4), "two records of one kind, of two flows");
     let a = group(&found.groups, RecordType::A);
     let [unloaded, load] = [a.times.unloaded, a.times.load].map(Option::unwrap);
@@ -91,7 +91,7 @@ fn the_survey_before_the_baseline_counts_as_unloaded() {
     lookups(&mut scenario, flow, |at, _| {
         (NameLookup::ANSWERED, if before.contains(TestTime(at)) { 20 } else { 30 } * MS)
     });
-    let found = scenario.analyze().name_lookups;
+    let found = scenario.analyze().measured.name_lookups;
     let unloaded = found.groups[0].times.unloaded.unwrap();
     assert_eq!((unloaded.time.n, unloaded.time.min, unloaded.time.max), (50, ms(20), ms(30)));
 }
@@ -105,7 +105,7 @@ fn resolvers_and_names_are_kept_apart() {
         let flow = lookup_flow(&mut scenario, IDLE, resolver, names);
         lookups(&mut scenario, flow, |_, _| (NameLookup::ANSWERED, time * MS));
     }
-    let found = scenario.analyze().name_lookups;
+    let found = scenario.analyze().measured.name_lookups;
     let of_a = found.groups.iter().filter(|group| group.kind.record == RecordType::A);
     let told: Vec<_> = of_a
         .map(|group| {
@@ -226,7 +226,7 @@ fn short_flows_are_told_by_size_and_direction_with_those_that_failed_as_infinite
     });
     let small = short_flow(&mut scenario, IDLE, Direction::Down, "10kB");
     transfers(&mut scenario, small, 10_000, |_| (Transfer::COMPLETE, 40 * MS));
-    let found = scenario.analyze().short_flows;
+    let found = scenario.analyze().measured.short_flows;
     let kinds: Vec<_> = found.groups.iter().map(|group| (group.kind.direction, group.kind.size.0)).collect();
     assert_eq!(kinds, [(Direction::Down, 100_000), (Direction::Up, 100_000), (Direction::Down, 10_000)]);
     assert_eq!(found.flows.len(), 4);
@@ -291,7 +291,7 @@ fn octets_of_look_ups_and_short_flows_are_in_the_account() {
     // Of another the server tells nothing, and of a third nothing ever came back.
     scenario.observe(Client, SECOND, ConnectionTotals { connection: 1, ..client });
     scenario.observe(Client, SECOND, ConnectionTotals { sent_segments: 3, ..totals(flow, 2) });
-    let idle = scenario.analyze().link_octets.idle.unwrap();
+    let idle = scenario.analyze().measured.link_octets.idle.unwrap();
     // Each segment has 20 + 20 + 12 octets around its payload; each SYN 8 more.
     let down = 2 * (10_008 + 9 * 52 + 8);
     let up = 2 * (32 + 7 * 52 + 8);
@@ -319,7 +319,7 @@ fn datagrams_of_a_connection_bear_headers_of_ip_and_udp() {
         ..totals(flow, 0)
     };
     scenario.observe(Client, SECOND, row);
-    let idle = scenario.analyze().link_octets.idle.unwrap();
+    let idle = scenario.analyze().measured.link_octets.idle.unwrap();
     assert_eq!(idle.down.all.parts_octets.web, 90_000 + 80 * 48);
     assert_eq!(idle.up.all.parts_octets.web, 5000 + 10 * 48);
     assert_eq!((idle.down.all.estimated_octets, idle.up.all.estimated_octets), (0, 5000 + 10 * 48));

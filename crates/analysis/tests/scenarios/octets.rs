@@ -1,7 +1,7 @@
 //! Octets on the link, from readings whose octets are known.
 
-use rrul_analysis::metrics::link_octets::{DirectionOctets, LinkOctets};
-use rrul_analysis::metrics::octet_account::{Account, Acknowledgements};
+use rrul_analysis::metrics::octets::link_octets::{DirectionOctets, LinkOctets};
+use rrul_analysis::metrics::octets::octet_account::{Account, Acknowledgements};
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, Parameter};
 use rrul_model::observation::{Connection, OctetsReceived, PacketReceived, ProbeSent, TcpInfo};
 use rrul_model::observation::{ProbeReceived, Transaction};
@@ -90,7 +90,7 @@ pub(crate) fn stream(scenario: &mut Scenario, direction: Direction, stream: Stre
 }
 
 pub(crate) fn octets(scenario: &Scenario) -> LinkOctets {
-    scenario.analyze().link_octets
+    scenario.analyze().measured.link_octets
 }
 
 pub(crate) fn loaded(octets: &LinkOctets, direction: Direction) -> &DirectionOctets {

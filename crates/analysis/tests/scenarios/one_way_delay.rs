@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::{DelayPoint, PhaseDelays};
+use rrul_analysis::metrics::delay::round_trip_delay::PhaseDelays;
+use rrul_analysis::series::DelayPoint;
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::{
@@ -50,7 +51,7 @@ fn a_queue_in_one_direction_is_found_there_whatever_the_drift() {
     for skew in SKEWS {
         let run = TwoClocks { server: server(skew, &[]), ..TwoClocks::default() }.run();
         let analysis = finds_the_queue_up(&run);
-        let clocks = analysis.one_way_delay.clocks.unwrap();
+        let clocks = analysis.one_way_delay.clocks.as_ref().unwrap();
         let error = (clocks.skew_ppm - skew).abs();
         assert!(error < 0.1, "{} instead of {skew} ppm", clocks.skew_ppm);
         assert!(clocks.skew_error_ppm.unwrap() < 0.5);
@@ -136,7 +137,7 @@ fn exchanges_without_stamps_or_idle_exchanges_have_no_queueing_delay() {
     let mut run = line.run();
     let flow = exchanges(&mut run, "udp_rr", &line, 0);
     let delays = |run: &Run| {
-        let flows = run.analyze().transaction_flows;
+        let flows = run.analyze().measured.transaction_flows;
         flows.into_iter().find(|entry| entry.flow.id == flow).unwrap().delays
     };
     let keep = |run: &mut Run, kept: fn(&TransactionStamped) -> bool| {
@@ -206,7 +207,7 @@ fn two_steps_of_one_test_are_found() {
     let steps = [(3 * SECOND, 100 * MS), (40 * SECOND, -250 * MS)];
     let run = TwoClocks { server: server(-50.0, &steps), ..TwoClocks::default() }.run();
     let analysis = finds_the_queue_up(&run);
-    assert_eq!(analysis.one_way_delay.clocks.unwrap().segments.len(), 3);
+    assert_eq!(analysis.measured.one_way_delay.clocks.unwrap().segments.len(), 3);
 }
 
 #[test]
@@ -222,7 +223,7 @@ fn a_route_that_changes_under_load_is_no_queue_and_no_step_of_a_clock() {
         };
         let run = TwoClocks { server: server(skew, &[]), base, ..TwoClocks::default() }.run();
         let analysis = finds_the_queue_up(&run);
-        let clocks = analysis.one_way_delay.clocks.unwrap();
+        let clocks = analysis.one_way_delay.clocks.as_ref().unwrap();
         let changes: Vec<_> = clocks.segments.iter().flat_map(|segment| &segment.changes).collect();
         assert_eq!(changes.len(), 1, "{changes:?}");
         assert_eq!((changes[0].what, changes[0].direction), ("route", Some(longer.name())));
@@ -240,7 +241,7 @@ fn a_route_that_changes_on_the_idle_line_is_found_there() {
         |way, at| if way == Direction::Down { 10 * MS + i64::from(at > 2_500 * MS) * 15 * MS } else { 30 * MS };
     let run = TwoClocks { server: server(50.0, &[]), base, ..TwoClocks::default() }.run();
     let analysis = finds_the_queue_up(&run);
-    let clocks = analysis.one_way_delay.clocks.unwrap();
+    let clocks = analysis.one_way_delay.clocks.as_ref().unwrap();
     assert_eq!(clocks.segments.len(), 2, "{:?}", clocks.segments);
     assert_eq!(clocks.segments[1].changes[0].what, "route");
 }
@@ -367,7 +368,7 @@ fn longer_route(hops_change: bool) -> Run {
 #[test]
 fn a_route_that_changes_under_load_shows_in_its_hops() {
     let analysis = longer_route(true).analyze();
-    let clocks = analysis.one_way_delay.clocks.unwrap();
+    let clocks = analysis.one_way_delay.clocks.as_ref().unwrap();
     assert_eq!(clocks.skew_uncertain, None);
     assert_eq!(clocks.segments.len(), 2, "{:?}", clocks.segments);
     assert_eq!((clocks.segments[1].changes[0].what, clocks.segments[1].changes[0].direction), ("route", Some("up")));
@@ -378,7 +379,7 @@ fn a_route_that_changes_under_load_shows_in_its_hops() {
 #[test]
 fn a_floor_that_rises_under_load_with_the_same_hops_is_a_queue() {
     let analysis = longer_route(false).analyze();
-    let clocks = analysis.one_way_delay.clocks.unwrap();
+    let clocks = analysis.one_way_delay.clocks.as_ref().unwrap();
     assert_eq!(clocks.skew_uncertain, None);
     assert_eq!(clocks.segments.len(), 1, "{:?}", clocks.segments);
     let up = analysis.one_way_delay.up.queueing_delay.load.unwrap();

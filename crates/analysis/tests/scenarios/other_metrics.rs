@@ -62,7 +62,7 @@ fn transactions_are_counted_by_the_phase_of_their_request() {
     }
     scenario.recording.end =
         Some(End { at: TestTime(17 * SECOND), partial: Some("stopped".to_owned()), ..End::default() });
-    let flows = scenario.analyze().transaction_flows;
+    let flows = scenario.analyze().measured.transaction_flows;
     let counts: Vec<_> = flows[0].phases.iter().map(|p| (p.phase, p.answered, p.unanswered, p.per_second)).collect();
     let expected = [(Phase::Idle, 250, 0, 50.0), (Phase::Load, 99, 1, 9.9), (Phase::After, 100, 0, 50.0)];
     assert_eq!(counts, expected);

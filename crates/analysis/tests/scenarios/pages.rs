@@ -1,8 +1,8 @@
 //! Pages whose every object's times are known, and what the analysis and the web score make of them.
 
 use proptest::prelude::*;
-use rrul_analysis::metrics::page_load::LoadOutcome;
-use rrul_analysis::metrics::page_loads::PageLoads;
+use rrul_analysis::metrics::web::page_load::LoadOutcome;
+use rrul_analysis::metrics::web::page_loads::PageLoads;
 use rrul_model::flow::{AddressFamily, Component, FlowId, Parameter};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{BrowserTiming, FlowEventKind, PageLoad, ProbesSkipped, WebObject};
@@ -64,7 +64,7 @@ pub(crate) fn object(flow: FlowId, load: u32, object: u16, wanted: i64) -> WebOb
 }
 
 fn only(scenario: &Scenario) -> PageLoads {
-    let mut pages = scenario.analyze().page_loads;
+    let mut pages = scenario.analyze().measured.page_loads;
     assert_eq!(pages.len(), 1);
     pages.remove(0)
 }
@@ -149,7 +149,7 @@ fn a_page_that_never_loads_has_no_score_and_the_reason_is_said() {
     let most = analysis([failed, whole, capped, whole, failed], 15 * SECOND);
     assert_eq!((most.scores.web, most.scores.web_missing.len()), (None, 1));
     let few = analysis([failed, whole, whole, whole, capped], 400 * MS);
-    let web = few.scores.web.unwrap();
+    let web = few.scores.web.as_ref().unwrap();
     assert_eq!((web.score, web.of_medians, web.failures), (25, Some(25), 2));
     assert_eq!(web.pages[0].unloaded_mean_ns, 100 * MS);
     assert!((few.page_loads[0].slowdown.unwrap() - 4.0).abs() < 1e-9);
@@ -234,7 +234,7 @@ fn pages_are_scored_over_the_loads_that_began_in_phase_web() {
     let busy = analysis.page_loads[0].loaded.as_ref().unwrap();
     assert_eq!((busy.n, busy.complete, busy.cut_short, busy.mean_ns), (2, 1, 1, Some(4 * SECOND)));
     assert_eq!(busy.samples[1].took_ns, 2 * SECOND);
-    let web = analysis.scores.web.unwrap();
+    let web = analysis.scores.web.as_ref().unwrap();
     assert_eq!((web.score, web.cut_short, web.at_most), (25, 1, false));
     assert!(!analysis.page_loads[0].whole_load);
 }
@@ -317,7 +317,7 @@ fn what_was_there_when_is_read_from_the_objects_and_the_manifest() {
     scenario.observe(Client, 0, object(flow, 0, Page::REFRESH + 1, 3 * SECOND));
     let page = only(&scenario);
     let quiet = page.unloaded.unwrap();
-    let mean = |spread: Option<rrul_analysis::metrics::page_load_statistics::Spread>| {
+    let mean = |spread: Option<rrul_analysis::metrics::web::page_load_statistics::Spread>| {
         spread.and_then(|s| Some(s.mean_ns? / MS))
     };
     // 5 ms until it was wanted, five stretches of 10 ms.

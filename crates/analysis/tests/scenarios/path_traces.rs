@@ -2,8 +2,8 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rrul_analysis::metrics::bottleneck::BottleneckPlace;
-use rrul_analysis::metrics::path_trace::PathTrace;
+use rrul_analysis::metrics::path::bottleneck::BottleneckPlace;
+use rrul_analysis::metrics::path::path_trace::PathTrace;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::{FlowEventKind, OWN_LINK, PathAnswer, PathProbe, PathQuote, ProbeStamped, Tables};
 use rrul_model::recording::Frame;
@@ -108,7 +108,7 @@ fn scenario(routers: Routers, waits: impl Fn(i64) -> i64) -> Scenario {
 }
 
 fn only(scenario: &Scenario) -> PathTrace {
-    let traces = scenario.analyze().path_traces;
+    let traces = scenario.analyze().measured.path_traces;
     let [trace] = &traces[..] else { panic!("{} traces", traces.len()) };
     trace.clone()
 }
@@ -213,7 +213,7 @@ fn answers_about_nothing_are_counted_and_change_nothing() {
 #[test]
 fn the_octets_of_packets_and_of_answers_are_in_the_account_of_the_link() {
     let assert_near = |routers: Routers, expected: [u64; 2]| {
-        let load = scenario(routers, waits).analyze().link_octets.load.expect("a load");
+        let load = scenario(routers, waits).analyze().measured.link_octets.load.expect("a load");
         let found = [load.up, load.down].map(|direction| direction.all.parts_octets.survey);
         // Between two packets a counter is a line, so that those beside the edges of the load count in part.
         assert!(found.iter().zip(expected).all(|(found, expected)| found.abs_diff(expected) <= 15), "{found:?}");
@@ -231,7 +231,7 @@ fn what_the_senders_own_link_refused_was_on_no_link_and_is_no_message() {
     let flow = refused.recording.header.flows.last().unwrap().id;
     let own_link = PathAnswer { mtu: 1420, ..from(0, OWN_LINK, 0) };
     Trace { scenario: &mut refused, flow, sequence: 1000 }.packet(8 * SECOND, (FULL, 0, 1500), Some((MS, own_link)));
-    let octets = |scenario: &Scenario| scenario.analyze().link_octets.load.expect("a load");
+    let octets = |scenario: &Scenario| scenario.analyze().measured.link_octets.load.expect("a load");
     assert_eq!(octets(&refused), octets(&whole));
     let (whole, refused) = (only(&whole), only(&refused));
     let mtu = refused.path_mtu.expect("a long packet");
@@ -252,7 +252,7 @@ proptest! {
             let point = if client { Client } else { Server };
             recording.frames.push(Frame { point, number: 0, dropped: 0, tables, events: Vec::new() });
         }
-        let traces = rrul_analysis::analyze(&recording).path_traces;
+        let traces = rrul_analysis::analyze(&recording).measured.path_traces;
         prop_assert!(traces.iter().all(|trace| !trace.bottleneck.words.is_empty()));
     }
 }

@@ -1,7 +1,7 @@
 //! Lines that are full, and lines that are not; that stay what they are, and that do not.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::saturation::Evidence;
+use rrul_analysis::metrics::rate::saturation::Evidence;
 use rrul_analysis::validity::{Confidence, Severity, Verdict};
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::observation::{SocketDrops, TcpInfo};

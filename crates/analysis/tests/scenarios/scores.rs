@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use rrul_analysis::equaliser::Equaliser;
-use rrul_analysis::impression::Fault;
-use rrul_analysis::score::{Distance, Scores};
-use rrul_analysis::score_cell::{Losses, ScoreCell};
+use rrul_analysis::scored::{Distance, Scores};
 use rrul_analysis::scores::bufferbloat::Letter;
+use rrul_analysis::scores::equaliser::Equaliser;
+use rrul_analysis::scores::impression::Fault;
 use rrul_analysis::scores::optimum::{Goal, State};
 use rrul_analysis::scores::penalty::Misbehaviour;
+use rrul_analysis::scores::score_cell::{Losses, ScoreCell};
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{Connection, PacketReceived, PageLoad, ProbeReceived, ProbeSent, WebObject};

@@ -1,8 +1,8 @@
 //! Sharing, global synchronisation and limits of streams whose rates and windows are known.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::global_synchronization::Synchronized;
-use rrul_analysis::metrics::sharing::DirectionSharing;
+use rrul_analysis::metrics::sharing::global_synchronization::Synchronized;
+use rrul_analysis::metrics::sharing::stream_sharing::DirectionSharing;
 use rrul_analysis::validity::Severity;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
@@ -44,7 +44,7 @@ fn arrives(scenario: &mut Scenario, flow: FlowId, wire: impl Fn(i64) -> f64) {
 }
 
 fn down(scenario: &Scenario) -> DirectionSharing {
-    scenario.analyze().sharing.down.expect("two streams or more")
+    scenario.analyze().measured.sharing.down.expect("two streams or more")
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn packets_of_both_families_weigh_the_same_whatever_they_hold() {
         let flow = stream(&mut scenario, ServiceClass::BE, family);
         arrives(&mut scenario, flow, |_| 10e6);
     }
-    let goodput = scenario.analyze().down;
+    let goodput = scenario.analyze().measured.down;
     assert!(goodput.flows[0].mean.0 > goodput.flows[1].mean.0, "an IPv6 packet holds less");
     near(down(&scenario).ipv6_to_ipv4.unwrap(), 1.0, 1e-4);
     // Smaller segments, as their sender says: more headers.
@@ -202,7 +202,7 @@ fn eight(low: impl Fn(usize, i64) -> bool) -> Scenario {
 #[test]
 fn other_connections_of_the_sending_host_are_none_of_its_streams() {
     let mut scenario = eight(|_, _| false);
-    let alone = scenario.analyze().global_synchronization.down;
+    let alone = scenario.analyze().measured.global_synchronization.down;
     for at in (5..15).flat_map(|second| (0..90).map(move |part| second * SECOND + part * 11 * MS)) {
         scenario.observe(Server, at, TcpInfo { rtt: 900_000, ..tcp_info(FlowId::CONTROL, at) });
     }
@@ -213,7 +213,7 @@ fn other_connections_of_the_sending_host_are_none_of_its_streams() {
 fn streams_that_back_off_in_lock_step_are_synchronized() {
     // Down for 0.5 s in every 2 s, all of them.
     let scenario = eight(|_, tick| tick % 20 < 5);
-    let found = scenario.analyze().global_synchronization.down;
+    let found = scenario.analyze().measured.global_synchronization.down;
     near(found.variance_ratio.unwrap(), 8.0, 1e-3);
     near(found.co_loss_index.unwrap(), 1.0, 1e-9);
     // 8 s to 14 s in steps of 2 s: four reductions of each of eight streams.
@@ -226,7 +226,7 @@ fn streams_whose_rates_know_nothing_of_each_other_are_not_synchronized() {
     // Walsh functions: of any two, as many intervals are alike as not, over each 16 intervals; 80 are looked at.
     let walsh = |number, tick: i64| ((number + 1) as i64 & ((tick - 70).rem_euclid(16))).count_ones() % 2 == 1;
     let scenario = eight(|number, tick| tick >= 70 && walsh(number, tick));
-    let found = scenario.analyze().global_synchronization.down;
+    let found = scenario.analyze().measured.global_synchronization.down;
     near(found.variance_ratio.unwrap(), 1.0, 1e-3);
     assert_eq!(found.synchronized, Synchronized::No);
 }
@@ -235,7 +235,7 @@ fn streams_whose_rates_know_nothing_of_each_other_are_not_synchronized() {
 fn streams_that_take_turns_keep_the_line_full() {
     // One of the eight is down at any time, each in its turn.
     let scenario = eight(|number, tick| tick.rem_euclid(8) == number as i64);
-    let found = scenario.analyze().global_synchronization.down;
+    let found = scenario.analyze().measured.global_synchronization.down;
     assert!(found.variance_ratio.unwrap() < 0.01, "{found:?}");
     assert_eq!((found.dips, found.synchronized), (0, Synchronized::No));
     // Less than 200 ms before or after a reduction two of the other seven have one; chance (one each 0.8 s) has more.
@@ -260,7 +260,7 @@ fn a_window_that_falls_over_several_readings_is_reduced_once() {
             scenario.observe(Server, at, TcpInfo { snd_cwnd, rtt: 300_000, ..tcp_info(flow, at) });
         }
     }
-    let found = scenario.analyze().global_synchronization.down;
+    let found = scenario.analyze().measured.global_synchronization.down;
     assert_eq!(found.reduction_series, [(TestTime(8 * SECOND + 300 * MS), flows[0])]);
     assert_eq!(found.interval_ns, 300 * MS);
 }
@@ -272,7 +272,7 @@ fn without_a_word_from_the_senders_or_with_one_stream_synchronization_is_unknown
         let flow = stream(&mut scenario, ServiceClass::BE, V4);
         arrives(&mut scenario, flow, |_| 5e6);
     }
-    let found = scenario.analyze().global_synchronization;
+    let found = scenario.analyze().measured.global_synchronization;
     assert_eq!((found.down.synchronized, found.down.streams), (Synchronized::Unknown, 2));
     assert_eq!((found.up.synchronized, found.up.streams), (Synchronized::Unknown, 0));
 }
@@ -305,7 +305,7 @@ fn limits_are_told_as_parts_of_the_time_between_the_first_and_the_last_reading()
         // What the receiver says of its own sending is not asked for.
         scenario.observe(Client, at, TcpInfo { busy_time: 77, rwnd_limited: 77, ..tcp_info(flow, at) });
     }
-    let limits = scenario.analyze().stream_limits.down;
+    let limits = scenario.analyze().measured.stream_limits.down;
     let one = limits.streams[0].limits;
     assert_eq!(one.busy_ns, Some(3 * SECOND));
     for (found, expected) in

@@ -1,6 +1,6 @@
 //! Loss of TCP streams as their senders know it.
 
-use rrul_analysis::metrics::tcp_loss::TcpLoss;
+use rrul_analysis::metrics::tcp::tcp_loss::TcpLoss;
 use rrul_model::flow::{Direction, FlowId};
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 
@@ -31,7 +31,7 @@ fn of_both(tcp_info_length: u32) -> Vec<TcpLoss> {
             read(&mut scenario, receiver, flow, second, 500);
         }
     }
-    scenario.analyze().tcp_loss
+    scenario.analyze().measured.tcp_loss
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_stream_that_sent_nothing_has_no_share_and_one_without_readings_is_left_out(
     let mut scenario = Scenario::new();
     let (silent, unread) = (scenario.bulk(Direction::Up), scenario.bulk(Direction::Up));
     scenario.observe(Client, 6 * SECOND, tcp_info(silent, 6 * SECOND));
-    let streams = scenario.analyze().tcp_loss;
+    let streams = scenario.analyze().measured.tcp_loss;
     assert_eq!(streams.iter().map(|stream| (stream.flow.id, stream.share_most)).collect::<Vec<_>>(), [(silent, None)]);
     assert_ne!(unread, silent);
 }

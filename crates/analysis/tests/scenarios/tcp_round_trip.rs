@@ -24,7 +24,7 @@ fn the_senders_kernel_tells_the_round_trip_of_its_stream_by_phase() {
     // Before there is a sample, and when the stream is over.
     scenario.observe(Client, 5 * SECOND, TcpInfo { rtt: 0, min_rtt: u32::MAX, ..tcp_info(up, 5 * SECOND - 1) });
     scenario.observe(Client, 16 * SECOND, TcpInfo { rtt: 22_000, min_rtt: 20_500, ..tcp_info(up, 16 * SECOND) });
-    let told = scenario.analyze().tcp_round_trip;
+    let told = scenario.analyze().measured.tcp_round_trip;
     assert_eq!(told.len(), 2);
     let load = told[0].smoothed.load.unwrap();
     let most = Some(Delay(170_500_000));

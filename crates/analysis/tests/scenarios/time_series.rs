@@ -1,6 +1,6 @@
 //! Series for charts: TCP of both ends, hosts, and when packets were lost.
 
-use rrul_analysis::metrics::tcp_series::TcpSeries;
+use rrul_analysis::metrics::tcp::tcp_series::TcpSeries;
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::observation::{ProbeSent, SocketDrops, SoftnetCount, TcpInfo};
 use rrul_model::recording::End;
@@ -34,7 +34,7 @@ fn both_ends(client_length: u32, pacing_rate: u64) -> Vec<TcpSeries> {
         scenario.observe(Client, second * SECOND, row(second * SECOND));
         scenario.observe(Server, second * SECOND, row(second * SECOND + CLOCK_OFFSET));
     }
-    scenario.analyze().tcp_series
+    scenario.analyze().measured.tcp_series
 }
 
 #[test]

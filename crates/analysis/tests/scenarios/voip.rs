@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use rrul_analysis::metrics::voip::{Voip, VoipFlow};
-use rrul_analysis::metrics::voip_quality::VoipQuality;
-use rrul_analysis::metrics::voip_schedule::Sharing;
+use rrul_analysis::metrics::voice::voip::{Voip, VoipFlow};
+use rrul_analysis::metrics::voice::voip_quality::VoipQuality;
+use rrul_analysis::metrics::voice::voip_schedule::Sharing;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, Parameter};
 use rrul_model::line_rate::{Dispersion, LineRate};
 use rrul_model::marking::ServiceClass;
@@ -53,7 +53,7 @@ fn scenario(direction: Direction, fate: impl Fn(i64, u32) -> Option<i64>) -> Sce
 }
 
 fn voip(scenario: &Scenario) -> Voip {
-    scenario.analyze().voip.unwrap()
+    scenario.analyze().measured.voip.unwrap()
 }
 
 fn only(scenario: &Scenario) -> VoipFlow {

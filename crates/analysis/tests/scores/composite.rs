@@ -1,8 +1,8 @@
 //! The composite.
 
 use proptest::prelude::*;
-use rrul_analysis::score_cell::{Conditions, Losses};
 use rrul_analysis::scores::composite::{Parts, Ratios, loss_ratio, ratio};
+use rrul_analysis::scores::score_cell::{Conditions, Losses};
 use rrul_analysis::scores::web::kept;
 
 /// What one cell met: delay, delay variation and connect time in milliseconds, packets lost in a million.

@@ -1,7 +1,7 @@
 //! What is said in words, for lines that are easy to imagine.
 
 use rrul_analysis::by_direction::ByDirection;
-use rrul_analysis::impression::{Fault, Impression};
+use rrul_analysis::scores::impression::{Fault, Impression};
 
 fn line(slowdown: Option<f64>, up: f64, down: f64) -> Impression {
     Impression { slowdown, wait_ms: ByDirection { up: Some(up), down: Some(down) }, ..Impression::default() }

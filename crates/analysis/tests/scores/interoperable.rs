@@ -1,9 +1,9 @@
 //! Scores of others: their published vectors, edges and bounds.
 
 use proptest::prelude::*;
-use rrul_analysis::e_model::{Concealment, Impairment, mean_opinion_score};
-use rrul_analysis::scores::aim::{Aim, Experience, Measured as Line};
-use rrul_analysis::scores::qoo::{Measured, PROFILES, Profile, QualityOfOutcome, Requirement};
+use rrul_analysis::scores::aim::{Aim, Experience, Line};
+use rrul_analysis::scores::e_model::{Concealment, Impairment, mean_opinion_score};
+use rrul_analysis::scores::qoo::{Inputs, PROFILES, Profile, QualityOfOutcome, Requirement};
 use rrul_analysis::scores::responsiveness::{Responsiveness, TrimmedMean};
 use rrul_analysis::scores::voip_mos::VoipMos;
 use rrul_model::flow::Direction;
@@ -25,7 +25,7 @@ fn the_example_of_the_qoo_draft_gives_fifty() {
     let mut delays = vec![100.0; 989];
     delays.extend([350.0; 9]);
     delays.extend([375.0; 2]);
-    let of_delays = QualityOfOutcome::of(&EXAMPLE, &Measured { delays, lost: 0, rate: Some(28e6) });
+    let of_delays = QualityOfOutcome::of(&EXAMPLE, &Inputs { delays, lost: 0, rate: Some(28e6) });
     assert!((of_delays.delay.unwrap() - 50.0).abs() < 1e-9, "{of_delays:?}");
     let loss = 100.0 * EXAMPLE.loss.met(0.02).unwrap();
     assert!((loss - 75.0).abs() < 1e-9);
@@ -39,13 +39,13 @@ fn a_part_of_qoo_that_lacks_makes_it_unknown_unless_another_is_nothing_already()
     assert_eq!(score(Some(100.0), None, Some(100.0)), None);
     assert_eq!(score(None, None, None), None);
     assert_eq!(score(Some(0.0), None, None), Some(0.0));
-    assert_eq!(QualityOfOutcome::of(&EXAMPLE, &Measured::default()).score, None, "nothing measured is not perfect");
+    assert_eq!(QualityOfOutcome::of(&EXAMPLE, &Inputs::default()).score, None, "nothing measured is not perfect");
     assert_eq!(EXAMPLE.loss.met(f64::NAN), None);
 }
 
 #[test]
 fn a_percentile_that_falls_on_a_loss_is_of_no_use() {
-    let found = QualityOfOutcome::of(&EXAMPLE, &Measured { delays: vec![10.0; 98], lost: 2, rate: Some(1e9) });
+    let found = QualityOfOutcome::of(&EXAMPLE, &Inputs { delays: vec![10.0; 98], lost: 2, rate: Some(1e9) });
     assert_eq!((found.delay, found.score), (Some(0.0), Some(0.0)));
 }
 
@@ -176,7 +176,7 @@ proptest! {
         let later: Vec<f64> = delays.iter().map(|delay| delay + by).collect();
         for profile in &PROFILES {
             let of = |delays: &[f64], lost| {
-                QualityOfOutcome::of(profile, &Measured { delays: delays.to_vec(), lost, rate: Some(1e9) }).score.unwrap()
+                QualityOfOutcome::of(profile, &Inputs { delays: delays.to_vec(), lost, rate: Some(1e9) }).score.unwrap()
             };
             let before = of(&delays, lost);
             prop_assert!((0.0..=100.0).contains(&before));

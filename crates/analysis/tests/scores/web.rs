@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use rrul_analysis::by_direction::ByDirection;
-use rrul_analysis::metrics::page_load::LoadOutcome;
-use rrul_analysis::metrics::page_load_statistics::counted;
+use rrul_analysis::metrics::web::page_load::LoadOutcome;
+use rrul_analysis::metrics::web::page_load_statistics::counted;
 use rrul_analysis::scores::bufferbloat::{Added, Bufferbloat, Letter};
 use rrul_analysis::scores::web::{kept, score};
 use rrul_model::units::Delay;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::BrowserError;
+use super::error::BrowserError;
 use crate::clock::RawTime;
 use crate::socket::wait::WaitSet;
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use rrul_model::flow::AddressFamily;
 
 use crate::clock::RawTime;
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 
 /// How long the look-up of its name is waited for before the test. The browser looks it up again, and is measured at it.
 const LOOKING_UP: Duration = Duration::from_secs(10);

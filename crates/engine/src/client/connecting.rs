@@ -13,8 +13,8 @@ use rrul_proto::limits::Limits;
 use rrul_proto::opening::{ClientOpening, OpeningError, Purpose, SERVER_OCTETS, ServerOpening, Status};
 use rrul_proto::token::Token;
 
+use super::options::{Families, RunError, RunOptions};
 use super::talking::listen;
-use super::{Families, RunError, RunOptions, absent, of_family};
 use crate::control_link::{LinkError, read_exact_until};
 
 /// How long the handshakes of one family may take together: the other family's connection waits meanwhile, and a server
@@ -172,4 +172,14 @@ fn open(stream: &mut TcpStream, address: SocketAddr, purpose: Purpose, token: To
         }
         Err(_) => Err(not_rrul()),
     }
+}
+
+/// An address family that is not under test, with the reason.
+pub(super) fn absent(family: AddressFamily, reason: impl Into<String>) -> AbsentFamily {
+    AbsentFamily { family, reason: reason.into() }
+}
+
+/// The families of these addresses.
+pub(super) fn of_family(addresses: &[SocketAddr], family: AddressFamily) -> impl Iterator<Item = &SocketAddr> {
+    addresses.iter().filter(move |address| AddressFamily::of(address.ip()) == family)
 }

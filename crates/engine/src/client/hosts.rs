@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 
 use rrul_model::environment::{Environment, HostState, Route};
 
-use crate::environment::{self, Extent, Privacy, Way};
+use crate::environment;
+use crate::environment::{Extent, Way};
+use crate::privacy::Privacy;
 
 /// The client's host and its server's, and what may be said of them.
 pub(super) struct Hosts {

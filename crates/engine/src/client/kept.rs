@@ -3,7 +3,7 @@
 use rrul_model::recording::{End, Frame, Header, Recording};
 use rrul_model::time::TestTime;
 
-use super::Audience;
+use super::options::Audience;
 
 /// What a test has brought forth so far.
 #[derive(Debug, Default)]

@@ -15,13 +15,14 @@ use rrul_model::recording::Frame;
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
-use super::Audience;
 use super::drain_watch::DrainWatch;
+use super::options::Audience;
 use super::talking::{ANSWER_TIME, say};
-use crate::clock::TestClock;
+use crate::clock::test_clock::TestClock;
 use crate::control_link::{self, Compression, LinkError};
 use crate::flow_types::WAITING;
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 
 /// How often what was observed is handed on.
 const FRAME_INTERVAL: Duration = Duration::from_secs(1);
@@ -72,8 +73,8 @@ pub(super) fn measure(
     end.watch_control(&control);
     std::thread::scope(|scope| {
         // Its clock samples show how long the test was listened to, so it goes on until the end.
-        scope.spawn(|| end.sampler.run(end, end.length() + ENDING + ANSWER_TIME));
-        scope.spawn(|| end.start_line.run(end));
+        scope.spawn(|| end.sample(end.length() + ENDING + ANSWER_TIME));
+        scope.spawn(|| end.start_streams());
         match listening {
             Ok(stream) => drop(scope.spawn(move || listen_to_server(stream, end, clock, &tell))),
             Err(error) => drop(tell.send(FromServer::Gone(error.into()))),
@@ -92,7 +93,7 @@ pub(super) fn measure(
         };
         let partial = leader.lead();
         let (phases_ended, server) = (leader.phases_ended, leader.server);
-        end.sampler.finish(end, FlowId::CONTROL);
+        end.finish_sampling(FlowId::CONTROL);
         end.stop();
         // Ends the listening thread, too.
         let _ = control.shutdown(std::net::Shutdown::Both);

@@ -9,6 +9,7 @@ mod kept;
 mod leading;
 mod line_rate;
 mod matching_clocks;
+mod options;
 mod server_names;
 mod talking;
 mod trace_rate;
@@ -21,25 +22,25 @@ use std::time::Duration;
 use rrul_model::flow::{AddressFamily, FlowSpec, Parameters};
 use rrul_model::observation::ObservationPoint;
 use rrul_model::phase::Phase;
-use rrul_model::plan::TestPlan;
-use rrul_model::recording::{AbsentFamily, Clocks, End, FORMAT, Frame, Header};
+use rrul_model::recording::{Clocks, End, FORMAT, Header};
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, ControlError, ServerMessage};
 use rrul_proto::limits::{FRAME_OCTETS, Limits};
 use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
-use crate::clock::TestClock;
+use crate::clock::test_clock::TestClock;
 use crate::control_link::LinkError;
-use crate::environment::Privacy;
 use crate::flow_type::Initiation;
 use crate::flow_types;
+use crate::privacy::Privacy;
 use crate::test_end::TestEnd;
 use connecting::Connected;
 use drain_watch::DrainWatch;
 use hosts::Hosts;
 pub use kept::Kept;
 use leading::Ending;
+pub use options::{Audience, Families, RunError, RunOptions};
 use talking::{listen, say};
 
 /// From the agreement to T0, beside two round trips: time for the message to arrive and every thread to get ready.
@@ -47,89 +48,6 @@ const LEAD: Duration = Duration::from_millis(400);
 
 /// How often it is looked for a user who stops the test while flows are being set up.
 const STOP_INTERVAL: Duration = Duration::from_millis(10);
-
-/// Which families a test is to use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Families {
-    /// Every one that works.
-    #[default]
-    Both,
-    /// This one, or not at all.
-    Only(AddressFamily),
-}
-
-/// What to run against whom.
-#[derive(Debug, Clone)]
-pub struct RunOptions {
-    /// HOST, HOST:PORT, \[ADDRESS\]:PORT, or several addresses of one host joined by commas.
-    pub server: String,
-    /// The port where `server` names none.
-    pub port: u16,
-    /// Which families.
-    pub families: Families,
-    /// The test.
-    pub plan: TestPlan,
-    /// The user's title.
-    pub title: String,
-    /// When, RFC 3339, UTC.
-    pub created: String,
-    /// Whether names and addresses may stand in the recording.
-    pub privacy: Privacy,
-    /// Seed of every schedule; the same seed gives the same schedules.
-    pub seed: u64,
-}
-
-/// Why a test cannot run at all. What goes wrong later is part of its result.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The name does not resolve.
-    #[error("{server}: {reason}")]
-    Name {
-        /// As the user wrote it.
-        server: String,
-        /// Why.
-        reason: String,
-    },
-    /// No connection to any address.
-    #[error("{address}: {reason}")]
-    Connect {
-        /// Which.
-        address: SocketAddr,
-        /// Why, and what to do.
-        reason: String,
-    },
-    /// The server says no.
-    #[error("{server} refuses the test: {reason}; ask for less with --set, or start the server with higher limits")]
-    Refused {
-        /// As the user wrote it.
-        server: String,
-        /// Why.
-        reason: String,
-    },
-    /// The connection broke before the test began.
-    #[error("{server}: lost before the test began: {source}")]
-    Lost {
-        /// As the user wrote it.
-        server: String,
-        /// Why.
-        source: LinkError,
-    },
-    /// Stopped by the user before anything was measured.
-    #[error("stopped before the test began")]
-    Stopped,
-}
-
-/// Who takes what the test brings forth, as it does.
-pub trait Audience {
-    /// The test is about to begin.
-    fn header(&mut self, header: &Header);
-    /// Observations of about a second.
-    fn frame(&mut self, frame: Frame);
-    /// Called ten times a second with the time of the test.
-    fn tick(&mut self, now: TestTime);
-    /// The test has ended.
-    fn end(&mut self, end: &End);
-}
 
 /// Runs a test. `stop` ends it early, with everything observed until then.
 ///
@@ -339,14 +257,4 @@ fn initiate(
         threads.extend(flow_type.initiate(&of_type, &initiation));
     }
     threads
-}
-
-/// An address family that is not under test, with the reason.
-fn absent(family: AddressFamily, reason: impl Into<String>) -> AbsentFamily {
-    AbsentFamily { family, reason: reason.into() }
-}
-
-/// The families of these addresses.
-fn of_family(addresses: &[SocketAddr], family: AddressFamily) -> impl Iterator<Item = &SocketAddr> {
-    addresses.iter().filter(move |address| AddressFamily::of(address.ip()) == family)
 }

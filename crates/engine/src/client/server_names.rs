@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
-use super::RunError;
+use super::options::RunError;
 
 /// Every address of the server: `name`, `name:port`, `[v6]:port`, or several of these joined by commas.
 pub(super) fn resolve(server: &str, port: u16) -> Result<Vec<SocketAddr>, RunError> {

@@ -4,7 +4,7 @@ use std::thread::{Builder, JoinHandle};
 
 use rrul_model::flow::FlowSpec;
 
-use crate::clock::TestClock;
+use crate::clock::test_clock::TestClock;
 use crate::flow_type::Initiation;
 use crate::test_end::TestEnd;
 

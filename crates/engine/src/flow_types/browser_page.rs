@@ -17,10 +17,11 @@ use rrul_model::time::TestTime;
 use rrul_proto::session_name::{SessionName, ZONE};
 
 use crate::browser::{self, Browser, BrowserError, BrowserOptions, PageVisit, ProcessorTime, Site, VisitEnd, Which};
-use crate::clock::{TestClock, monotonic_distance};
-use crate::environment::Privacy;
+use crate::clock::monotonic_distance;
+use crate::clock::test_clock::TestClock;
 use crate::flow_type::{FlowType, Initiation, ServerPart};
 use crate::observer::Notebook;
+use crate::privacy::Privacy;
 use crate::test_end::TestEnd;
 
 mod slots;

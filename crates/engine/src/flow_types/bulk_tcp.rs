@@ -12,11 +12,12 @@ use rrul_model::observation::FlowEventKind;
 use rrul_model::time::TestTime;
 
 use super::{at_once, stream_opening};
-use crate::clock::TestClock;
+use crate::clock::test_clock::TestClock;
 use crate::flow_type::{FlowType, Initiation, ServerPart};
 use crate::scheduling;
 use crate::socket::{options, stream, wait};
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 
 /// How long a receiver waits beyond the flow's window for what is still under way.
 const DRAINING: Duration = Duration::from_secs(1);
@@ -86,14 +87,14 @@ fn send(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
         Err(error) => return end.failed(spec, error.to_string()),
     };
     end.sampler.watch(spec.id, spec.window, &stream, None);
-    let outcome = if end.start_line.wait(end, spec.id, spec.window.from, &stream)
+    let outcome = if end.wait_for_start(spec.id, spec.window.from, &stream)
         && let Some(clock) = end.wait_for_begin()
     {
         send_until_end(spec, &stream, end, clock, file)
     } else {
         Ok(())
     };
-    end.sampler.finish(end, spec.id);
+    end.finish_sampling(spec.id);
     match outcome {
         Ok(()) => end.event(spec.id, FlowEventKind::Stopped, ""),
         Err(_) if end.is_ending() => end.event(spec.id, FlowEventKind::Stopped, ""),
@@ -135,7 +136,7 @@ fn receive(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
     let Some(clock) = end.wait_for_begin() else { return };
     scheduling::prompt_timers();
     let outcome = receive_until_end(spec, &stream, end, clock, &octets);
-    end.sampler.finish(end, spec.id);
+    end.finish_sampling(spec.id);
     // A sender that is done resets the connection: what it had not sent must not drain over a bloated link for long.
     let expected = clock.now() + CLOCK_SLACK >= spec.window.to || end.is_ending();
     match outcome {

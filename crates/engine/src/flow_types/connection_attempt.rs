@@ -10,7 +10,7 @@ use rrul_model::units::Delay;
 use rrul_proto::opening::{CLIENT_OCTETS, SERVER_OCTETS, ServerOpening, Status};
 use socket2::Socket;
 
-use crate::clock::TestClock;
+use crate::clock::test_clock::TestClock;
 use crate::socket::wait::WaitSet;
 use crate::tcp_info;
 

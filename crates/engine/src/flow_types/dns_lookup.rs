@@ -19,15 +19,17 @@ use rrul_proto::session_name::SessionName;
 use rrul_proto::token::Token;
 
 use super::{WAITING, at_once, udp_probe};
-use crate::clock::{RawTime, TestClock, WallClock};
-use crate::environment::Privacy;
+use crate::clock::test_clock::TestClock;
+use crate::clock::{RawTime, WallClock};
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::name_lookup::{Lookup, Resolver, Which, random_label};
 use crate::observer::Notebook;
+use crate::privacy::Privacy;
 use crate::scheduling;
 use crate::socket::{options, wait::WaitSet};
 use crate::system_resolver;
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(500);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);

@@ -77,7 +77,8 @@ impl Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{RawTime, TestClock};
+    use crate::clock::RawTime;
+    use crate::clock::test_clock::TestClock;
     use crate::observer::Observer;
     use rrul_model::observation::ObservationPoint;
     use std::net::{Ipv4Addr, SocketAddr};

@@ -15,14 +15,16 @@ use rrul_proto::session_sender::Arrival;
 use socket2::Socket;
 
 use super::icmp_watch::IcmpWatch;
-use crate::clock::{RawTime, TestClock, WallClock};
+use crate::clock::test_clock::TestClock;
+use crate::clock::{RawTime, WallClock};
 use crate::flow_type::Initiation;
 use crate::observer::Notebook;
 use crate::scheduling;
 use crate::socket::datagram::Aftermath;
 use crate::socket::transmit_numbers::TransmitNumbers;
 use crate::socket::{datagram, options, wait::WaitSet};
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 
 /// How long replies are waited for (RFC 7680: waiting time). A test ends when every packet of its last three seconds is
 /// answered, or has been waited for as long: otherwise late losses would go unseen.

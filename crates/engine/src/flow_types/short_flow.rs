@@ -22,13 +22,14 @@ use socket2::{Protocol, SockRef, Socket, Type};
 
 use super::transfer_attempt::{Attempt, Which};
 use super::{WAITING, at_once, stream_opening};
-use crate::clock::TestClock;
+use crate::clock::test_clock::TestClock;
 use crate::connection_totals::Opened;
 use crate::control_link::read_exact_until;
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::observer::Notebook;
 use crate::socket::{options, stream, wait::WaitSet};
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 use crate::{scheduling, tcp_info};
 
 /// The name in plans.

@@ -13,7 +13,8 @@ use crate::control_link::read_exact_until;
 use crate::flow_type::Initiation;
 use crate::socket::options::{self, Asker};
 use crate::socket::wait;
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 
 /// How long the handshake and the server's answer may take.
 const OPENING_TIME: Duration = Duration::from_secs(10);

@@ -18,12 +18,13 @@ use socket2::{Protocol, Socket, Type};
 
 use super::connection_attempt::{Attempt, Which};
 use super::{WAITING, at_once, stream_opening};
-use crate::clock::TestClock;
+use crate::clock::test_clock::TestClock;
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::observer::Notebook;
 use crate::scheduling;
 use crate::socket::{options, wait::WaitSet};
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(500);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);

@@ -17,12 +17,13 @@ use rrul_model::units::{ByteCount, Delay};
 use rrul_proto::send_schedule::{Random, SendSchedule};
 
 use super::{WAITING, at_once, stream_opening};
-use crate::clock::TestClock;
+use crate::clock::test_clock::TestClock;
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::observer::Notebook;
 use crate::scheduling;
 use crate::socket::wait;
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(50);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
@@ -114,7 +115,7 @@ fn take_part(spec: &FlowSpec, stream: TcpStream, end: &TestEnd, seed: u64) {
     let stream = Arc::new(stream);
     end.sampler.watch_slowly(spec.id, spec.window, &stream);
     let outcome = if sends { send(spec, &stream, end, seed) } else { receive(spec, &stream, end) };
-    end.sampler.finish(end, spec.id);
+    end.finish_sampling(spec.id);
     match outcome {
         Ok(()) if sends => end.event(spec.id, FlowEventKind::Stopped, ""),
         Ok(()) => {}

@@ -19,7 +19,8 @@ use super::udp_rr::{DEFAULT_MIN_INTERVAL, LONGEST_MIN_INTERVAL, ROWS};
 use super::{at_once, stream_opening};
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::socket::stream;
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 
 const MOST_OCTETS: u64 = 64 * 1024;
 
@@ -82,7 +83,7 @@ impl FlowType for TcpRr {
             let (end, stream) = (&initiation.end, Arc::new(stream));
             end.sampler.watch_slowly(spec.id, spec.window, &stream);
             let outcome = request(spec, &stream, end);
-            end.sampler.finish(end, spec.id);
+            end.finish_sampling(spec.id);
             match outcome {
                 Ok(()) => end.event(spec.id, FlowEventKind::Stopped, ""),
                 Err(_) if end.is_ending() => end.event(spec.id, FlowEventKind::Stopped, ""),
@@ -99,7 +100,7 @@ impl FlowType for TcpRr {
         end.sampler.watch_slowly(spec.id, spec.window, &stream);
         // How a client ends its connection is its business; it has counted every transaction.
         let _ = echo(spec, &stream, end);
-        end.sampler.finish(end, spec.id);
+        end.finish_sampling(spec.id);
     }
 }
 

@@ -12,7 +12,7 @@ use rrul_proto::opening::{CLIENT_OCTETS, SERVER_OCTETS, ServerOpening, Status};
 use rrul_proto::short_flow::{NUMBER_OCTETS, encode_number};
 use socket2::Socket;
 
-use crate::clock::TestClock;
+use crate::clock::test_clock::TestClock;
 use crate::socket::wait::WaitSet;
 use crate::tcp_info;
 

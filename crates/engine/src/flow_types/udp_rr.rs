@@ -15,12 +15,14 @@ use socket2::Socket;
 
 use super::icmp_watch::IcmpWatch;
 use super::{at_once, udp_probe};
-use crate::clock::{RawTime, TestClock, WallClock};
+use crate::clock::test_clock::TestClock;
+use crate::clock::{RawTime, WallClock};
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::observer::Notebook;
 use crate::socket::datagram::Aftermath;
 use crate::socket::{datagram, options, wait};
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 
 pub(super) const DEFAULT_MIN_INTERVAL: Duration = Duration::from_millis(1);
 /// Longer than this the measurement budget does not make it.

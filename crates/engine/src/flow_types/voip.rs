@@ -17,13 +17,15 @@ use rrul_proto::token::Token;
 use socket2::Socket;
 
 use super::{WAITING, at_once, udp_probe};
-use crate::clock::{RawTime, TestClock, WallClock};
+use crate::clock::test_clock::TestClock;
+use crate::clock::{RawTime, WallClock};
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::observer::Notebook;
 use crate::one_way_sending::{self, OneWayFlow, Outlet};
 use crate::socket::transmit_numbers::TransmitNumbers;
 use crate::socket::{datagram, options, wait::WaitSet};
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 
 /// How often the client greets while it receives: a NAT may close a way on which nothing has left for 30 s.
 const KEEPING_OPEN: Duration = Duration::from_secs(10);

@@ -18,10 +18,11 @@ use rrul_model::units::Delay;
 use rrul_proto::token::Token;
 
 use super::at_once;
-use crate::clock::TestClock;
+use crate::clock::test_clock::TestClock;
 use crate::flow_type::{FlowType, Initiation, ServerPart};
 use crate::observer::Notebook;
-use crate::test_end::{PATIENCE, TestEnd};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 use crate::web::client::Visitor;
 use crate::web::client::page_load::{Times, load};
 

@@ -6,8 +6,8 @@ use rrul_model::observation::{ObservationPoint, Tables};
 
 use super::*;
 use crate::clock::RawTime;
+use crate::clock::host_clock::HostClock;
 use crate::environment::{Extent, Way, read_state};
-use crate::host_clock::HostClock;
 use crate::observer::Observer;
 
 const CLOCK: TestClock = TestClock { origin: RawTime(0), host: HostClock::TRUE };

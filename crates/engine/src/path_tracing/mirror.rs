@@ -6,8 +6,9 @@ use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use rrul_proto::token::Token;
 use socket2::Socket;
 
-use super::BATCH;
-use crate::clock::{TestClock, WallClock};
+use super::trace::BATCH;
+use crate::clock::WallClock;
+use crate::clock::test_clock::TestClock;
 use crate::socket::datagram;
 
 /// The far end of a trace: this host answers.

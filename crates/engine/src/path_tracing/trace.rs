@@ -13,14 +13,17 @@ use rrul_proto::test_packet::{Kind, NUMBERED_OCTETS, TestPacket};
 use rrul_proto::token::Token;
 use socket2::Socket;
 
-use super::BATCH;
-use crate::clock::{TestClock, WallClock};
-use crate::environment::Privacy;
+use crate::clock::WallClock;
+use crate::clock::test_clock::TestClock;
 use crate::observer::Notebook;
+use crate::privacy::Privacy;
 use crate::socket::datagram::{self, Aftermath};
 use crate::socket::options;
 use crate::socket::transmit_numbers::TransmitNumbers;
 use crate::test_end::TestEnd;
+
+/// Datagrams read from a socket in a row.
+pub(super) const BATCH: usize = 64;
 
 /// EF with ECT(1): what becomes of it shows who rewrites DSCP and who clears or changes ECN.
 const MARKED: u8 = 0xb9;

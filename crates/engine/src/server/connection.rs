@@ -11,11 +11,12 @@ use rrul_proto::limits::OPENING_TIME;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, ServerOpening, Status, agreed_version};
 
 use super::session::{Attached, OpenSession};
-use super::{Shared, pages, session, sources};
+use super::shared::Shared;
+use super::{conversation, pages, sources};
 use crate::control_link::read_exact_until;
 use crate::socket::stream::wake_after;
 use crate::socket::wait::{self, WaitSet};
-use crate::test_end::PATIENCE;
+use crate::test_end::test_course::PATIENCE;
 
 /// Takes connections until the server stops.
 pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
@@ -120,7 +121,9 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline
     };
     match opening.purpose {
         Purpose::Control => match open_session(shared, peer) {
-            Some((session, _held)) if answer(&stream, Status::Accepted) => session::control(stream, &session, shared),
+            Some((session, _held)) if answer(&stream, Status::Accepted) => {
+                conversation::control(stream, &session, shared);
+            }
             Some(_) => {}
             None => {
                 answer(&stream, Status::Busy);

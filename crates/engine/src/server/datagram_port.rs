@@ -9,8 +9,7 @@ use std::sync::{Mutex, PoisonError, Weak};
 
 use socket2::Socket;
 
-use super::session::Session;
-use crate::clock::WallClock;
+use crate::clock::{RawTime, WallClock};
 use crate::socket::datagram;
 use crate::socket::options;
 use crate::socket::transmit_numbers::TransmitNumbers;
@@ -42,15 +41,29 @@ pub(super) enum Sent {
     Answer,
 }
 
+/// Who is told when a packet really left: a session.
+pub(super) trait StampTaker: Send + Sync + 'static {
+    /// Nanoseconds on the session clock.
+    fn at(&self, raw: RawTime) -> i64;
+    /// The kernel has stamped the departure of a packet.
+    fn stamped(&self, packet: &Departing, sent: i64);
+}
+
 /// A packet whose transmit stamp has not come yet.
-#[derive(Debug)]
 pub(super) struct Departing {
-    pub(super) session: Weak<Session>,
+    pub(super) session: Weak<dyn StampTaker>,
     pub(super) what: Sent,
     pub(super) flow: u16,
     pub(super) sequence: u32,
     /// The program's stamp just before it was sent, on the session clock.
     pub(super) sent: i64,
+}
+
+impl std::fmt::Debug for Departing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { what, flow, sequence, sent, session: _ } = self;
+        write!(f, "{what:?} of flow {flow}, number {sequence}, sent {sent}")
+    }
 }
 
 impl Departing {

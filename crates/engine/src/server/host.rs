@@ -3,18 +3,16 @@
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rrul_model::environment::HostState;
 use rrul_model::flow::FlowId;
 use socket2::Socket;
 
-use super::Shared;
 use super::listening::Port;
-use crate::environment::{self, Extent, Privacy, Way};
+use crate::environment::Way;
 use crate::host_health::HostHealth;
 use crate::socket::drops;
 
 /// Connection attempts that the server's own listeners had no room for, among the kernel's counters.
-const LISTEN_DROPS: &str = "rrul.ListenDrops";
+pub(super) const LISTEN_DROPS: &str = "rrul.ListenDrops";
 
 /// Ways to a client that are looked up: more than two families there are not.
 const MOST_WAYS: usize = 4;
@@ -49,7 +47,7 @@ impl OwnSockets {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Sockets::default();
     }
 
-    fn listen_drops(&self) -> Option<u64> {
+    pub(super) fn listen_drops(&self) -> Option<u64> {
         let sockets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = sockets.listeners.iter().filter_map(drops::read).map(u64::from);
         counts.reduce(u64::saturating_add)
@@ -61,26 +59,17 @@ impl OwnSockets {
 pub(super) struct Ways(Mutex<Vec<Way>>);
 
 impl Ways {
+    /// Those that are proven by now.
+    pub(super) fn proven(&self) -> Vec<Way> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The client has reached this host over this connection.
     pub(super) fn prove(&self, stream: &TcpStream) {
         let (Ok(local), Ok(to)) = (stream.local_addr(), stream.peer_addr()) else { return };
         let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if ways.len() < MOST_WAYS && !ways.iter().any(|way| way.to.ip() == to.ip()) {
             ways.push(Way { from: Some(local.ip()), to });
-        }
-    }
-}
-
-impl Shared {
-    /// This host now, as far as packets to a client pass it.
-    pub(super) fn host_state(&self, ways: &Ways) -> HostState {
-        let ways = ways.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut state = environment::read_state(&ways, Extent::InUse);
-        state.kernel_counters.extend(self.sockets.listen_drops().map(|drops| (LISTEN_DROPS.to_owned(), drops)));
-        match self.options.privacy {
-            Privacy::Open => state,
-            // The client's own address is no secret to it.
-            Privacy::Strict => state.without_names(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use rrul_model::flow::AddressFamily;
 use socket2::{Protocol, Socket, Type};
 
-use super::ServerError;
+use super::options::ServerError;
 use crate::socket::options::{self, Asker};
 
 /// Of connections for which nobody asks for another.

@@ -4,124 +4,38 @@
 //! vanishes. Each connection has a thread of its own; each address family has one thread that answers test packets.
 
 mod connection;
+mod conversation;
 mod datagram_port;
+mod greetings;
 mod host;
 mod listening;
 mod name_answering;
 mod one_way;
+mod options;
 mod pages;
 mod path_tracing;
 mod reflector;
 mod reporting;
 mod session;
+mod shared;
 mod sources;
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
-pub use rrul_proto::limits::Limits;
+pub use options::{Limits, Log, ServerError, ServerOptions};
 
 use crate::clock::RawTime;
-use crate::environment::{self, Privacy};
-use crate::host_clock::{ClockDistortion, HostClock};
-use crate::test_end::PATIENCE;
+use crate::clock::host_clock::HostClock;
+use crate::environment;
+use crate::test_end::test_course::PATIENCE;
 use datagram_port::DatagramPort;
 use host::OwnSockets;
-use pages::Pages;
-use rrul_model::environment::Environment;
+use pages::runtime::Pages;
 use session::Sessions;
-use sources::Sources;
-
-/// Why a server cannot run.
-#[derive(Debug, thiserror::Error)]
-pub enum ServerError {
-    /// A port cannot be had.
-    #[error("cannot listen on {address}: {source}{}", advice(source))]
-    Listen {
-        /// Which.
-        address: SocketAddr,
-        /// Why.
-        source: io::Error,
-    },
-    /// A thread cannot be had.
-    #[error("cannot start a thread: {0}")]
-    Thread(io::Error),
-    /// Pages cannot be served.
-    #[error("cannot serve pages: {0}")]
-    Pages(String),
-}
-
-fn advice(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => "; another server runs there, choose another --port",
-        io::ErrorKind::AddrNotAvailable => "; no interface of this host has that address",
-        io::ErrorKind::PermissionDenied => "; ports below 1024 need privilege",
-        _ => "",
-    }
-}
-
-/// Where the server tells what it does, a line at a time.
-pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// How a server is to run.
-#[derive(Clone)]
-pub struct ServerOptions {
-    /// Where to listen; empty for every address of both families.
-    pub addresses: Vec<std::net::IpAddr>,
-    /// TCP and UDP port; 0 lets the kernel choose one.
-    pub port: u16,
-    /// What is granted.
-    pub limits: Limits,
-    /// Whether the host's name, its addresses and the names of its interfaces may be told to clients.
-    pub privacy: Privacy,
-    /// Where to tell.
-    pub log: Log,
-    /// How wrong the clock is to run by which sessions are stamped; for tests.
-    pub clock: ClockDistortion,
-}
-
-impl Default for ServerOptions {
-    fn default() -> Self {
-        Self {
-            addresses: Vec::new(),
-            port: rrul_proto::PORT,
-            limits: Limits::default(),
-            privacy: Privacy::Open,
-            log: Arc::new(|_| {}),
-            clock: ClockDistortion::default(),
-        }
-    }
-}
-
-/// What the threads of a server share.
-struct Shared {
-    options: ServerOptions,
-    clock: HostClock,
-    /// This host, read once: reading it disturbs what is being measured.
-    environment: Environment,
-    sessions: Sessions,
-    /// Its listeners and datagram sockets, to be asked what they dropped.
-    sockets: OwnSockets,
-    /// Connections by where they come from.
-    sources: Arc<Sources>,
-    pages: Pages,
-    session_sources: Arc<Sources>,
-    connections: AtomicU32,
-    stopped: AtomicBool,
-}
-
-impl Shared {
-    fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
-    }
-
-    fn tell(&self, line: &str) {
-        (self.options.log)(line);
-    }
-}
+use shared::Shared;
 
 /// A running server. Dropping it stops it.
 pub struct Server {
@@ -159,7 +73,7 @@ impl Server {
             server.spawn("accept", move || connection::accept(&port.stream, &shared))?;
             let shared = Arc::clone(&server.shared);
             let datagrams = Arc::new(DatagramPort::new(port.datagram, port.address));
-            let forwarding = shared.pages.serve_datagrams(&datagrams, &shared);
+            let forwarding = pages::serve_datagrams(&datagrams, &shared);
             let forwarding = forwarding.map_err(|error| ServerError::Pages(error.to_string()))?;
             server.spawn("reflector", move || reflector::run(&datagrams, &shared, &forwarding))?;
         }

@@ -1,12 +1,12 @@
 //! Answers to questions for names of a session, through the reflector's port.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use rrul_proto::name_responder::Asked;
 
-use super::Shared;
 use super::datagram_port::{DatagramPort, Departing, Route, Sent};
+use super::session::Session;
+use super::shared::Shared;
 use crate::clock::RawTime;
 use crate::socket::datagram::Datagram;
 
@@ -27,8 +27,13 @@ pub(super) fn answer(
     }
     let everywhere = port.address.ip().is_unspecified();
     let Some(address) = (if everywhere { datagram.local } else { Some(port.address.ip()) }) else { return };
-    let departing =
-        Departing { session: Arc::downgrade(&session), what: Sent::Answer, flow: asked.flow, sequence: 0, sent: now };
+    let departing = Departing {
+        session: Session::stamp_taker(&session),
+        what: Sent::Answer,
+        flow: asked.flow,
+        sequence: 0,
+        sent: now,
+    };
     let route = Route { to: source, from: everywhere.then_some(address) };
     // Who gets no answer has noticed by itself.
     let _ = port.send(&asked.answer(address), route, class.octet(), departing);

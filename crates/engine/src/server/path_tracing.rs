@@ -10,16 +10,13 @@ use rrul_model::flow::{AddressFamily, FlowSpec};
 use socket2::{Protocol, Socket, Type};
 
 use super::session::Session;
-use crate::clock::{RawTime, TestClock};
-use crate::environment::Privacy;
+use crate::clock::RawTime;
+use crate::clock::test_clock::TestClock;
 use crate::flow_types::path_trace::pace;
 use crate::path_tracing::{self, Trace};
+use crate::privacy::Privacy;
 use crate::socket::options;
 use crate::test_end::TestEnd;
-
-/// Traces that one session may have sent: each opens a socket of its own, and as many as a session may have flows would use
-/// up the server's descriptors.
-pub(super) const MOST_TRACES: usize = 8;
 
 /// Sends these flows until their end. A thread of its own runs it.
 pub(super) fn trace(session: &Arc<Session>, end: &TestEnd, clock: TestClock, specs: &[FlowSpec], privacy: Privacy) {

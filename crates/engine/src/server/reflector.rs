@@ -11,14 +11,15 @@ use rrul_proto::session_reflector::{Incoming, Train};
 use rrul_proto::test_packet::{Kind, TestPacket};
 
 use super::datagram_port::{DatagramPort, Departing, Route, Sent};
+use super::name_answering;
 use super::pages::Forwarding;
 use super::session::Session;
-use super::{Shared, name_answering};
+use super::shared::Shared;
 use crate::clock::{RawTime, WallClock};
 use crate::scheduling;
 use crate::socket::datagram::{self, Datagram};
 use crate::socket::wait::WaitSet;
-use crate::test_end::PATIENCE;
+use crate::test_end::test_course::PATIENCE;
 
 /// Packets read in a row before stamps are read again.
 const BATCH: usize = 64;
@@ -92,7 +93,7 @@ fn take(
     let Ok(reply) = reply else { return };
     let route = route(port, source, datagram);
     let departing = Departing {
-        session: Arc::downgrade(&session),
+        session: Session::stamp_taker(&session),
         what: Sent::Reply,
         flow: reply.flow,
         sequence: reply.sequence,
@@ -117,7 +118,7 @@ fn send_back(port: &DatagramPort, session: &Arc<Session>, train: &Train, route: 
     Random(u64::from(route.to.port())).fill(octets);
     for packet in &train.packets {
         let departing = Departing {
-            session: Arc::downgrade(session),
+            session: Session::stamp_taker(session),
             what: Sent::Train,
             flow: 0,
             sequence: packet.sequence,

@@ -9,10 +9,11 @@ use rrul_model::observation::{Observation, PacketReceived};
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ControlError, ServerMessage};
 
-use super::session::{Session, say};
-use crate::clock::TestClock;
-use crate::control_link::LinkError;
-use crate::test_end::{PATIENCE, TestEnd};
+use super::session::Session;
+use crate::clock::test_clock::TestClock;
+use crate::control_link::{self, Compression, LinkError};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
 
 /// How often what was observed is sent.
 const FRAME_INTERVAL: Duration = Duration::from_secs(1);
@@ -68,4 +69,8 @@ pub(super) fn say_with_state(
         Err(LinkError::Message(ControlError::TooLong(_))) => say(stream, &message(None)),
         other => other,
     }
+}
+
+pub(super) fn say(stream: &mut TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
+    control_link::write(stream, message, Compression::Allowed)
 }

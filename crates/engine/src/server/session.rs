@@ -3,35 +3,29 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::ObservationPoint;
-use rrul_model::time::TestTime;
-use rrul_proto::control::{ClientMessage, RefusedFlow, ServerMessage};
-use rrul_proto::limits::{FETCHING_TIME, Limits, PREPARING_TIME, RateCap, SAMPLE_INTERVAL};
+use rrul_proto::control::RefusedFlow;
+use rrul_proto::limits::{Limits, RateCap};
 use rrul_proto::session_reflector::SessionReflector;
 use rrul_proto::token::Token;
 
-use super::Shared;
-use super::datagram_port::{Departing, Sent};
+use super::datagram_port::{Departing, Sent, StampTaker};
+use super::greetings::Greetings;
 use super::host::Ways;
-use super::one_way::{self, OneWay};
-use super::pages::PageConnections;
-use super::path_tracing::{self, MOST_TRACES};
-use super::reporting;
-use crate::clock::{RawTime, TestClock};
-use crate::control_link::{self, Compression, LinkError};
+use super::pages::connections::PageConnections;
+use crate::clock::RawTime;
+use crate::clock::host_clock::HostClock;
 use crate::flow_type::{FlowType, ServerPart};
 use crate::flow_types;
-use crate::host_clock::HostClock;
 use crate::socket::options;
 use crate::test_end::TestEnd;
 
-/// How long after the last phase a server goes on reading its counters: for what is still on its way.
-const SETTLING: Duration = Duration::from_millis(300);
+/// Path traces that one session may have sent: each opens a socket of its own, and as many as a session may have flows would
+/// use up the server's descriptors.
+const MOST_TRACES: usize = 8;
 
 /// Every session of a server.
 #[derive(Default)]
@@ -49,7 +43,7 @@ pub(super) struct Session {
     pub(super) ways: Ways,
     /// How many connections of flows that open many are still granted.
     connections: Mutex<RateCap>,
-    pub(super) one_way: OneWay,
+    pub(super) one_way: Greetings,
     pub(super) pages: PageConnections,
     test: Mutex<Option<Test>>,
 }
@@ -92,7 +86,7 @@ impl Responder {
 /// A session that is closed when its control connection's thread lets go of it, however that comes about.
 pub(super) struct OpenSession<'a> {
     sessions: &'a Sessions,
-    session: Arc<Session>,
+    pub(super) session: Arc<Session>,
 }
 
 impl Drop for OpenSession<'_> {
@@ -115,7 +109,7 @@ impl Sessions {
             epoch: clock.reads(RawTime::now()),
             reflector: Mutex::new(SessionReflector::new(token, limits)),
             connections: Mutex::new(RateCap::new(limits.connections_per_second)),
-            one_way: OneWay::default(),
+            one_way: Greetings::default(),
             pages: PageConnections::default(),
             ways: Ways::default(),
             test: Mutex::new(None),
@@ -145,7 +139,37 @@ impl Sessions {
     }
 }
 
+impl StampTaker for Session {
+    fn at(&self, raw: RawTime) -> i64 {
+        Self::at(self, raw)
+    }
+
+    fn stamped(&self, packet: &Departing, sent: i64) {
+        match packet.what {
+            Sent::Reply => self.reflector().stamped(packet.flow, packet.sequence, sent),
+            Sent::OneWay => self.one_way.stamped(packet.flow, packet.sequence, sent),
+            Sent::Train | Sent::Answer => {}
+        }
+    }
+}
+
 impl Session {
+    /// This session as the one who is told when packets really left.
+    pub(super) fn stamp_taker(session: &Arc<Self>) -> Weak<dyn StampTaker> {
+        let taker: Weak<Self> = Arc::downgrade(session);
+        taker
+    }
+
+    /// The host's clock, and what it shows at zero of the session clock.
+    pub(super) fn clock(&self) -> (HostClock, RawTime) {
+        (self.clock, self.epoch)
+    }
+
+    /// Where the control connection came from.
+    pub(super) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
     /// The client has completed a TCP handshake from this address.
     pub(super) fn prove(&self, address: IpAddr) {
         self.reflector().prove(address);
@@ -159,15 +183,6 @@ impl Session {
     /// What binds packets to it.
     pub(super) fn token(&self) -> Token {
         self.token
-    }
-
-    /// The kernel has stamped the departure of a packet of this session.
-    pub(super) fn stamped(&self, packet: &Departing, sent: i64) {
-        match packet.what {
-            Sent::Reply => self.reflector().stamped(packet.flow, packet.sequence, sent),
-            Sent::OneWay => self.one_way.stamped(packet.flow, packet.sequence, sent),
-            Sent::Train | Sent::Answer => {}
-        }
     }
 
     /// Nanoseconds on the session clock.
@@ -214,7 +229,7 @@ impl Session {
     }
 
     /// The flows whose packets the server sends by itself, in the order of the plan.
-    fn flows_to_send(&self, part: ServerPart) -> Vec<FlowSpec> {
+    pub(super) fn flows_to_send(&self, part: ServerPart) -> Vec<FlowSpec> {
         let test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
         let ours = |(spec, flow_type): &&(FlowSpec, &'static dyn FlowType)| {
             flow_type.server_part() == part && spec.direction == Some(Direction::Down)
@@ -232,7 +247,7 @@ impl Session {
     }
 
     /// Takes the flows of a test, and says which it will not serve.
-    fn open_test(&self, flows: Vec<FlowSpec>, end: &Arc<TestEnd>, limits: &Limits) -> Vec<RefusedFlow> {
+    pub(super) fn open_test(&self, flows: Vec<FlowSpec>, end: &Arc<TestEnd>, limits: &Limits) -> Vec<RefusedFlow> {
         let mut refused = Vec::new();
         let mut taken = HashMap::new();
         let mut left = f64::from(limits.packets_per_second);
@@ -270,131 +285,4 @@ impl Session {
         *self.test.lock().unwrap_or_else(PoisonError::into_inner) = Some(Test { flows: taken, end: Arc::clone(end) });
         refused
     }
-}
-
-/// Serves a control connection until it closes.
-pub(super) fn control(mut stream: TcpStream, open: &OpenSession<'_>, shared: &Shared) {
-    let session = &open.session;
-    shared.tell(&format!("{}: session opened, {} open", session.peer, shared.sessions.count()));
-    let outcome = converse(&mut stream, session, shared);
-    let how = match outcome {
-        Ok(()) => "done".to_owned(),
-        Err(LinkError::Closed) => "the client went away".to_owned(),
-        Err(error) => error.to_string(),
-    };
-    shared.tell(&format!("{}: session closed: {how}", session.peer));
-}
-
-fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> Result<(), LinkError> {
-    let limits = &shared.options.limits;
-    session.ways.prove(stream);
-    let environment = Box::new(shared.environment.clone());
-    say(stream, &ServerMessage::Welcome { token: session.token, environment, limits: *limits })?;
-    let mut opened: Option<Arc<TestEnd>> = None;
-    let mut finished = false;
-    let deadline = Instant::now() + PREPARING_TIME;
-    loop {
-        match (listen(stream, deadline)?, &opened) {
-            (ClientMessage::Bye, _) => return Ok(()),
-            (ClientMessage::Stop, Some(_)) if finished => {}
-            _ if finished => return Err(out_of_order("the test has been stopped")),
-            (ClientMessage::Open { flows, length, sample_interval }, None) => {
-                if let Some(reason) = limits.refusal(&flows, length) {
-                    return say(stream, &ServerMessage::Refused { reason });
-                }
-                let interval = sample_interval.clamp(SAMPLE_INTERVAL, Duration::from_secs(1));
-                let length = TestTime::ZERO + length;
-                let end = Arc::new(TestEnd::new(ObservationPoint::Server, interval, length));
-                let refused = session.open_test(flows, &end, limits);
-                let state = shared.host_state(&session.ways);
-                end.health.watch_interfaces(&state);
-                shared.sockets.watched_by(&end.health);
-                opened = Some(end);
-                reporting::say_with_state(stream, state, |state| ServerMessage::Opened {
-                    refused: refused.clone(),
-                    state,
-                })?;
-            }
-            (ClientMessage::Time { id }, _) => {
-                let received = session.at(RawTime::now());
-                let sent = session.at(RawTime::now());
-                say(stream, &ServerMessage::Time { id, received, sent })?;
-            }
-            (ClientMessage::Begin { origin }, Some(end)) => {
-                if !(0..=PREPARING_TIME.as_nanos() as i64).contains(&origin) {
-                    return Err(out_of_order("a T0 that is not near"));
-                }
-                return measure(stream, session, end, origin, shared);
-            }
-            (ClientMessage::Stop, Some(end)) => {
-                end.stop();
-                finished = true;
-                say(stream, &ServerMessage::Finished { state: None })?;
-            }
-            (ClientMessage::Open { .. }, Some(_)) => return Err(out_of_order("a second test")),
-            (ClientMessage::Begin { .. } | ClientMessage::Stop, None) => return Err(out_of_order("no test opened")),
-        }
-    }
-}
-
-/// From T0 to the client's goodbye.
-fn measure(
-    stream: &mut TcpStream,
-    session: &Arc<Session>,
-    end: &Arc<TestEnd>,
-    origin: i64,
-    shared: &Shared,
-) -> Result<(), LinkError> {
-    let clock = TestClock { origin: session.epoch.plus(origin), host: session.clock };
-    let until = end.length() + SETTLING;
-    let mut out = stream.try_clone()?;
-    end.begin(clock, origin);
-    end.watch_control(stream);
-    std::thread::scope(|scope| {
-        scope.spawn(|| end.sampler.run(end, until));
-        scope.spawn(|| end.start_line.run(end));
-        let to_send = session.flows_to_send(ServerPart::OneWay);
-        if !to_send.is_empty() {
-            scope.spawn(move || one_way::send(session, end, clock, origin, &to_send));
-        }
-        let to_trace = session.flows_to_send(ServerPart::PathTrace);
-        if !to_trace.is_empty() {
-            scope.spawn(move || path_tracing::trace(session, end, clock, &to_trace, shared.options.privacy));
-        }
-        let reporter = scope.spawn(|| {
-            reporting::report(&mut out, session, end, clock, origin)?;
-            reporting::say_with_state(&mut out, shared.host_state(&session.ways), |state| ServerMessage::Finished {
-                state,
-            })
-        });
-        let ahead = Duration::from_nanos(end.length().since(clock.now()).0.max(0).cast_unsigned());
-        let deadline = Instant::now() + ahead + FETCHING_TIME;
-        let outcome = loop {
-            match listen(stream, deadline) {
-                Ok(ClientMessage::Stop) => end.stop(),
-                Ok(ClientMessage::Bye) => break Ok(()),
-                Ok(_) => break Err(out_of_order("the test is running")),
-                Err(error) => break Err(error),
-            }
-        };
-        end.sampler.finish(end, FlowId::CONTROL);
-        end.stop();
-        // A client that reads but a little now and then would otherwise keep the reporter for hours.
-        let _ = stream.shutdown(std::net::Shutdown::Both);
-        let reported = reporter.join().unwrap_or(Ok(()));
-        outcome.and(reported)
-    })
-}
-
-fn out_of_order(what: &str) -> LinkError {
-    io::Error::new(io::ErrorKind::InvalidData, format!("a message out of order: {what}")).into()
-}
-
-pub(super) fn say(stream: &mut TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
-    control_link::write(stream, message, Compression::Allowed)
-}
-
-fn listen(stream: &mut TcpStream, deadline: Instant) -> Result<ClientMessage, LinkError> {
-    let patience = deadline.saturating_duration_since(Instant::now());
-    control_link::read(stream, patience, Compression::Never)
 }

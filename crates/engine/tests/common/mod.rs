@@ -3,8 +3,8 @@
 use std::sync::atomic::AtomicBool;
 
 use rrul_engine::client::{Families, Kept, RunError, RunOptions, run};
-use rrul_engine::environment::Privacy;
 use rrul_engine::flow_types::vocabulary;
+use rrul_engine::privacy::Privacy;
 use rrul_engine::server::{Server, ServerOptions};
 use rrul_model::plan::{Surroundings, TestPlan};
 use rrul_model::recording::Recording;

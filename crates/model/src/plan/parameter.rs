@@ -7,7 +7,6 @@ use crate::units::{BitRate, ByteCount, parse_duration};
 
 use super::PlanError;
 use super::document::{Node, Value};
-use super::read::{quantity_of, text_of};
 
 const MOST_COUNTED: i64 = 10_000;
 const MOST_OCTETS_OF_URL: usize = 1500;
@@ -71,4 +70,17 @@ fn quantity<T, E: std::fmt::Display>(
 ) -> Result<Parameter, PlanError> {
     let text = quantity_of(node, key, example)?;
     read(text).map(|_| Parameter::Text(text.to_owned())).map_err(|error| node.error(key, error))
+}
+
+pub(super) fn text_of<'a>(node: &'a Node, key: &str) -> Result<&'a str, PlanError> {
+    match &node.value {
+        Value::Text(text) => Ok(text),
+        _ => Err(node.error(key, "write text in quotes")),
+    }
+}
+
+/// The text of a quantity; a bare number lacks its unit.
+pub(super) fn quantity_of<'a>(node: &'a Node, key: &str, example: &str) -> Result<&'a str, PlanError> {
+    text_of(node, key)
+        .map_err(|_| node.error(key, format_args!("write a value with its unit, in quotes: \"{example}\"")))
 }

@@ -9,7 +9,7 @@ use crate::phase::Phase;
 use crate::units::{Share, parse_duration};
 
 use super::document::{Node, Value, nest, parse, parse_setting};
-use super::parameter::parameter;
+use super::parameter::{parameter, quantity_of, text_of};
 use super::{FlowEntry, PhaseLength, PlanError, TestPlan};
 
 const TOP_KEYS: &[&str] =
@@ -379,13 +379,6 @@ fn optional<T>(node: &Node, key: &str, read: impl Fn(&Node) -> Result<T, PlanErr
     node.get(key).map(read).transpose()
 }
 
-pub(super) fn text_of<'a>(node: &'a Node, key: &str) -> Result<&'a str, PlanError> {
-    match &node.value {
-        Value::Text(text) => Ok(text),
-        _ => Err(node.error(key, "write text in quotes")),
-    }
-}
-
 fn flag_of(node: &Node, key: &str) -> Result<bool, PlanError> {
     match node.value {
         Value::Flag(flag) => Ok(flag),
@@ -396,12 +389,6 @@ fn flag_of(node: &Node, key: &str) -> Result<bool, PlanError> {
 fn duration(node: &Node, key: &str) -> Result<Duration, PlanError> {
     let text = quantity_of(node, key, "5s")?;
     parse_duration(text).map_err(|error| node.error(key, error))
-}
-
-/// The text of a quantity; a bare number lacks its unit.
-pub(super) fn quantity_of<'a>(node: &'a Node, key: &str, example: &str) -> Result<&'a str, PlanError> {
-    text_of(node, key)
-        .map_err(|_| node.error(key, format_args!("write a value with its unit, in quotes: \"{example}\"")))
 }
 
 fn parsed<T>(node: &Node, key: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<T, PlanError> {

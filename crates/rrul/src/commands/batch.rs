@@ -10,7 +10,6 @@ use rrul_analysis::comparison::group::GroupKey;
 use rrul_analysis::comparison::run::ComparedRun;
 use rrul_view::text_comparison;
 
-use crate::Outcome;
 use crate::arguments::BatchArguments;
 use crate::batch::document::Document;
 use crate::batch::journal::{Entry, Journal};
@@ -20,6 +19,7 @@ use crate::commands::lab::{link_named, make_possible};
 use crate::commands::show::style;
 use crate::commands::{compare, report};
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::{interruption, plan_book};
 
 /// Most recordings in one report: more are no page that anybody reads.

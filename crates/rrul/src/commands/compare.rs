@@ -10,10 +10,10 @@ use rrul_analysis::digest::{COMPARED_TABLES, Digest};
 use rrul_model::recording::Recording;
 use rrul_view::text_comparison;
 
-use crate::Outcome;
 use crate::arguments::CompareArguments;
 use crate::commands::show::style;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::{store, together};
 
 pub(crate) fn execute(arguments: &CompareArguments) -> Result<Outcome, Failure> {

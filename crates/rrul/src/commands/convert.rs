@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rrul_analysis::{Analysis, analyze};
-use rrul_view::flent_export::flent_file;
-use rrul_view::har::archive;
-use rrul_view::tidy_export;
+use rrul_view::exports::flent_export::flent_file;
+use rrul_view::exports::har::archive;
+use rrul_view::exports::tidy_export;
 
-use crate::Outcome;
 use crate::arguments::{ConvertArguments, ConvertForm};
 use crate::commands::plot::write;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::parquet_table::parquet;
 use crate::store::{self, Writer};
 

@@ -9,7 +9,7 @@ use rrul_analysis::Analysis;
 use rrul_analysis::comparison::Comparison;
 use rrul_analysis::comparison::run::ComparedRun;
 use rrul_engine::client::{Families, RunOptions};
-use rrul_engine::environment::Privacy;
+use rrul_engine::privacy::Privacy;
 use rrul_lab::{Lab, Link};
 use rrul_model::flow::AddressFamily;
 use rrul_model::plan::TestPlan;
@@ -19,14 +19,14 @@ use rrul_view::charts::CHARTS;
 use rrul_view::report::{ReportedRun, report};
 use rrul_view::text_comparison;
 
-use crate::Outcome;
 use crate::arguments::DemoArguments;
 use crate::commands::lab::{link_named, make_possible, server_in};
 use crate::commands::plot::{Look, draw, write};
-use crate::commands::run::{outcome, seed_from};
+use crate::commands::run::seed_from;
 use crate::commands::show::{UNNAMED, print_summary, style};
 use crate::failure::Failure;
 use crate::measurement::{Measurement, measure};
+use crate::outcome::Outcome;
 use crate::progress::{Manner, Progress};
 use crate::store::Writer;
 use crate::{interruption, plan_book};
@@ -65,7 +65,7 @@ pub(crate) fn execute(arguments: &DemoArguments) -> Result<Outcome, Failure> {
     for path in draw_all(&results, folder)? {
         println!("  {}", path.display());
     }
-    let doubtful = results.iter().any(|measured| outcome(&measured.analysis) == Outcome::Doubtful);
+    let doubtful = results.iter().any(|measured| Outcome::of(&measured.analysis) == Outcome::Doubtful);
     Ok(if doubtful { Outcome::Doubtful } else { Outcome::Good })
 }
 

@@ -2,14 +2,14 @@
 
 use rrul_analysis::metric_list::{METRICS, names};
 use rrul_analysis::scores::SCORES;
-use rrul_analysis::validity::reason_words;
+use rrul_analysis::validity_rules::reason_words;
 use rrul_engine::flow_types::FLOW_TYPES;
 use rrul_model::link_layer::LinkLayer;
 use rrul_view::charts::CHARTS;
 
-use crate::Outcome;
 use crate::arguments::ListChoice;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::plan_book;
 
 pub(crate) fn execute(what: Option<ListChoice>) -> Result<Outcome, Failure> {

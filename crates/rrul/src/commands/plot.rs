@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use rrul_analysis::{Analysis, analyze, digest};
-use rrul_view::svg::{Renderer, with_renderer};
+use rrul_view::drawing::svg::{Renderer, with_renderer};
 use rrul_view::{Chart, Part, Theme, ViewError, chart_named, charts};
 
-use crate::Outcome;
 use crate::arguments::{PictureFormat, PlotArguments, ThemeChoice};
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::{store, together};
 
 /// In the place of a chart's name: every chart.

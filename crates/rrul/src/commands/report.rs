@@ -2,16 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use rrul_analysis::score::{Distance, Scores};
+use rrul_analysis::scored::{Distance, Scores};
 use rrul_analysis::{Analysis, analyze};
 use rrul_model::recording::Recording;
 use rrul_view::report::{ReportedRun, report};
 
-use crate::Outcome;
 use crate::arguments::ReportArguments;
 use crate::commands::plot::write;
-use crate::commands::run::outcome;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::{store, together};
 
 /// A recording and what follows from it.
@@ -31,7 +30,7 @@ pub(crate) fn execute(arguments: &ReportArguments) -> Result<Outcome, Failure> {
     });
     write(&path, page.as_bytes(), arguments.force)?;
     println!("report: {}", path.display());
-    let doubtful = read.iter().any(|(_, analysis)| outcome(analysis) == Outcome::Doubtful);
+    let doubtful = read.iter().any(|(_, analysis)| Outcome::of(analysis) == Outcome::Doubtful);
     Ok(if doubtful { Outcome::Doubtful } else { Outcome::Good })
 }
 

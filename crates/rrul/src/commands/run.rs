@@ -3,16 +3,14 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use rrul_analysis::Analysis;
-use rrul_analysis::validity::Verdict;
 use rrul_engine::client::RunOptions;
-use rrul_engine::environment::Privacy;
+use rrul_engine::privacy::Privacy;
 
-use crate::Outcome;
 use crate::arguments::RunArguments;
 use crate::commands::show;
 use crate::failure::Failure;
 use crate::measurement::measure;
+use crate::outcome::Outcome;
 use crate::progress::{Manner, Progress};
 use crate::store::Writer;
 use crate::{interruption, plan_book};
@@ -48,12 +46,7 @@ pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
     let analysis = measurement.analysis;
     show::print_summary(&analysis, measurement.path.as_deref().unwrap_or(Path::new(show::UNNAMED)));
     measurement.path?;
-    Ok(outcome(&analysis))
-}
-
-/// What the exit code says of a result.
-pub(crate) fn outcome(analysis: &Analysis) -> Outcome {
-    if analysis.validity.verdict == Verdict::Valid { Outcome::Good } else { Outcome::Doubtful }
+    Ok(Outcome::of(&analysis))
 }
 
 /// A seed that no two runs share by design; schedules need no more than that.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rrul_engine::environment::Privacy;
+use rrul_engine::privacy::Privacy;
 use rrul_engine::server::{Limits, Server, ServerOptions};
 
-use crate::Outcome;
 use crate::arguments::ServerArguments;
 use crate::failure::Failure;
 use crate::interruption;
+use crate::outcome::Outcome;
 
 pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
     rrul_engine::open_files::raise_limit();

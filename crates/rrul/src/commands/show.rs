@@ -3,16 +3,17 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use rrul_analysis::score::{Distance, Scores};
+use rrul_analysis::scored::{Distance, Scores};
 use rrul_analysis::summary::Summary;
 use rrul_analysis::{Analysis, analyze};
-use rrul_view::text::{Style, text_sections, text_summary};
-use rrul_view::{Topic, short_summary, text_equaliser};
+use rrul_view::short_summary;
+use rrul_view::text::full_summary::{text_sections, text_summary};
+use rrul_view::text::style::Style;
+use rrul_view::{Topic, text_equaliser};
 
-use crate::Outcome;
 use crate::arguments::ShowArguments;
-use crate::commands::run::outcome;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use crate::store;
 
 pub(crate) fn execute(arguments: &ShowArguments) -> Result<Outcome, Failure> {
@@ -37,7 +38,7 @@ pub(crate) fn execute(arguments: &ShowArguments) -> Result<Outcome, Failure> {
     } else {
         print_summary(&analysis, &arguments.file);
     }
-    Ok(outcome(&analysis))
+    Ok(Outcome::of(&analysis))
 }
 
 /// Stands for a recording that could not be written to its end.

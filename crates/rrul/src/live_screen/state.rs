@@ -6,7 +6,7 @@ use rrul_model::phase::PhaseWindow;
 use rrul_model::recording::{Frame, Header};
 use rrul_model::time::TestTime;
 
-use crate::progress;
+use crate::progress_line::{line, phase_name};
 
 /// The state of the screen: fed with frames and the time, drawn by [`super::layout`].
 #[derive(Debug)]
@@ -54,12 +54,12 @@ impl State {
 
     /// The one line of a terminal that has no room for more.
     pub(super) fn line(&self) -> String {
-        progress::line(self.now, &self.phases, &self.live.snapshot())
+        line(self.now, &self.phases, &self.live.snapshot())
     }
 
     /// Name of a phase, or what is before and after all of them.
     pub(super) fn phase(&self) -> &'static str {
-        progress::phase_name(self.now, &self.phases)
+        phase_name(self.now, &self.phases)
     }
 
     /// The end of the last phase, seconds.

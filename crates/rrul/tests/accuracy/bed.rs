@@ -4,12 +4,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::RatePoint;
+use rrul_analysis::series::RatePoint;
 use rrul_analysis::summary::Summary;
 use rrul_engine::client::{Families, Kept, RunOptions, run};
-use rrul_engine::environment::Privacy;
+use rrul_engine::clock::host_clock::ClockDistortion;
 use rrul_engine::flow_types::vocabulary;
-use rrul_engine::host_clock::ClockDistortion;
+use rrul_engine::privacy::Privacy;
 use rrul_engine::server::{Server, ServerOptions};
 use rrul_lab::{Lab, Link, Truth};
 use rrul_model::flow::{AddressFamily, Direction};

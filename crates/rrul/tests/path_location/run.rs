@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rrul_analysis::Analysis;
-use rrul_lab::pipe::Outcome;
+use rrul_lab::line::pipe::Outcome;
 use rrul_lab::{LabTime, Link, VirtualLink};
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::{ObservationPoint, PacketReceived};

@@ -1,6 +1,6 @@
 //! A direction without load has no queue to look for, and the other's is found all the same.
 
-use rrul_analysis::metrics::bottleneck::BottleneckPlace;
+use rrul_analysis::metrics::path::bottleneck::BottleneckPlace;
 use rrul_model::flow::Direction;
 
 use crate::run::Bed;

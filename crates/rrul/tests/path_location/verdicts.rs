@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use rrul_analysis::metrics::bottleneck::BottleneckPlace;
-use rrul_analysis::metrics::path_trace::PathTrace;
+use rrul_analysis::metrics::path::bottleneck::BottleneckPlace;
+use rrul_analysis::metrics::path::path_trace::PathTrace;
 use rrul_model::flow::Direction;
 
 /// A queue's link as a trace numbers its ends, from its sender.

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use rrul_engine::client::Families;
-use rrul_engine::host_clock::{ClockDistortion, ClockStep};
+use rrul_engine::clock::host_clock::{ClockDistortion, ClockStep};
 use rrul_engine::server::ServerOptions;
 use rrul_lab::{Link, percentile};
 use rrul_model::flow::{AddressFamily, Direction};
@@ -61,7 +61,7 @@ fn a_clock_that_gains_200_ppm_and_steps_100_ms_under_load_moves_no_queue() {
         let clock = ClockDistortion { skew_ppb: 200_000, steps: STEPS };
         let server = ServerOptions { clock, ..ServerOptions::default() };
         let measured = measure_against(server, &link, PLAN, Families::Only(AddressFamily::Ipv4), "clocks");
-        let told = rrul_analysis::analyze(&measured.recording).one_way_delay;
+        let told = rrul_analysis::analyze(&measured.recording).measured.one_way_delay;
         let clocks = told.clocks.as_ref().expect("clocks");
         assert_eq!(clocks.skew_uncertain, None);
         eprintln!("skew {:.3} ppm, error {:?} ppm", clocks.skew_ppm, clocks.skew_error_ppm);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use rrul_analysis::metrics::packet_fate::{DirectionFate, FlowFate, PacketFate};
+use rrul_analysis::metrics::loss::packet_fate::{DirectionFate, FlowFate, PacketFate};
 use rrul_analysis::{Analysis, Evidence};
 use rrul_engine::client::Families;
 use rrul_lab::{DirectionTruth, LabTime, Link, Record};

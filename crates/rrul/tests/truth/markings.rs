@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use rrul_analysis::metrics::class_difference::ClassDifference;
-use rrul_analysis::metrics::class_treatment::DirectionTreatment;
-use rrul_analysis::metrics::code_point::CodePointVerdict;
-use rrul_analysis::metrics::ecn::{EcnPath, EcnVerdict};
-use rrul_analysis::metrics::marking_path::{MarkingPath, PathVerdict};
+use rrul_analysis::metrics::marking::code_point::CodePointVerdict;
+use rrul_analysis::metrics::marking::ecn::{EcnPath, EcnVerdict};
+use rrul_analysis::metrics::marking::marking_path::{MarkingPath, PathVerdict};
+use rrul_analysis::metrics::sharing::class_difference::ClassDifference;
+use rrul_analysis::metrics::sharing::class_treatment::DirectionTreatment;
 use rrul_analysis::{Analysis, analyze};
 use rrul_engine::client::Families;
 use rrul_lab::{Link, Record, percentile};

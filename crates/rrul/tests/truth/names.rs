@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::name_lookups::LookupStatistics;
+use rrul_analysis::metrics::web::name_lookups::LookupStatistics;
 use rrul_engine::client::Families;
 use rrul_engine::server::ServerOptions;
 use rrul_lab::{Lab, Link, Record};

@@ -4,8 +4,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use rrul_engine::client::{Families, Kept, RunOptions, run};
-use rrul_engine::environment::Privacy;
 use rrul_engine::flow_types::vocabulary;
+use rrul_engine::privacy::Privacy;
 use rrul_engine::server::{Server, ServerOptions};
 use rrul_lab::{Host, Lab, Link};
 use rrul_model::environment::{Interface, QueueDiscipline};

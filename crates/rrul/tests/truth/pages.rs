@@ -192,7 +192,7 @@ fn loads_are_whole(measured: &Measured, flow: &FlowSpec) {
 fn pages_bear_their_marking_and_are_what_passed_over_the_link() {
     rrul_lab::on_a_lab("pages_bear_their_marking_and_are_what_passed_over_the_link", || {
         let measured = measure_over(&link("", ""), PAGES, Families::Both, "pages");
-        let failed = rrul_analysis::analyze(&measured.recording).failed_flows;
+        let failed = rrul_analysis::analyze(&measured.recording).measured.failed_flows;
         assert!(failed.is_empty(), "{failed:?}");
         assert_eq!(measured.recording.header.flows.len(), 8);
         for flow in &measured.recording.header.flows {

@@ -1,8 +1,8 @@
 //! Path traces over links with routers: what is said of every hop, and where the queues are, held against the link.
 
-use rrul_analysis::metrics::bottleneck::BottleneckPlace;
-use rrul_analysis::metrics::path_hops::Hop;
-use rrul_analysis::metrics::path_trace::PathTrace;
+use rrul_analysis::metrics::path::bottleneck::BottleneckPlace;
+use rrul_analysis::metrics::path::path_hops::Hop;
+use rrul_analysis::metrics::path::path_trace::PathTrace;
 use rrul_analysis::{Analysis, analyze};
 use rrul_engine::client::Families;
 use rrul_lab::{Link, on_a_lab};

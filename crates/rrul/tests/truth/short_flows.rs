@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::short_flows::TransferKind;
+use rrul_analysis::metrics::web::short_flows::TransferKind;
 use rrul_engine::client::Families;
 use rrul_engine::server::ServerOptions;
 use rrul_lab::{ConnectionKey, Lab, Link, Record};

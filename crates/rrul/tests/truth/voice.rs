@@ -1,7 +1,7 @@
 //! Voice streams, held against what the link did to each of their packets.
 
-use rrul_analysis::metrics::voip::{Voip, VoipFlow};
-use rrul_analysis::metrics::voip_quality::VoipQuality;
+use rrul_analysis::metrics::voice::voip::{Voip, VoipFlow};
+use rrul_analysis::metrics::voice::voip_quality::VoipQuality;
 use rrul_engine::client::Families;
 use rrul_lab::{Fate, LabTime, Link, Record, percentile};
 use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
@@ -42,7 +42,7 @@ fn measure(link: &str, plan: &str) -> Measured {
 }
 
 fn voice(measured: &Measured) -> Voip {
-    rrul_analysis::analyze(&measured.recording).voip.expect("the plan has voice")
+    rrul_analysis::analyze(&measured.recording).measured.voip.expect("the plan has voice")
 }
 
 /// The link's records of a stream's packets: of its class, and of the length of voice in its family.
@@ -111,14 +111,14 @@ fn a_bloated_line_spoils_calls_and_a_managed_one_does_not() {
         let measured = measure(&link, &format!("{VOICE}{LOAD}"));
         let analysis = rrul_analysis::analyze(&measured.recording);
         let window = on_the_links_clock(&measured.recording, analysis.scored.common.expect("both ways are loaded"));
-        let voice = analysis.voip.expect("the plan has voice");
+        let voice = analysis.measured.voip.expect("the plan has voice");
         for flow in &voice.flows {
             let spec = measured.recording.flow(flow.flow.id).expect("it is in the plan");
             delay_is_the_links(&measured, spec, flow, &window);
             let idle = flow.idle.expect("an idle phase");
             assert!(idle.mos_plc > Some(4.3), "{queue} {}: idle {:?}", spec.name, idle.mos_plc);
         }
-        let load = |class: &rrul_analysis::metrics::voip::VoipClass| class.load.expect("a load phase").mos_plc;
+        let load = |class: &rrul_analysis::metrics::voice::voip::VoipClass| class.load.expect("a load phase").mos_plc;
         voice.classes.iter().map(|class| load(class).expect("the clocks are matched")).collect::<Vec<f64>>()
     });
         let [bloated, managed] = scores;

@@ -1,24 +1,24 @@
 //! Bars with 95 % intervals: goodput and loaded delay of runs, or of groups of repetitions.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::run_confidence::RunConfidence;
+use rrul_analysis::comparison::run_confidence::RunConfidence;
 use rrul_analysis::statistics::block_bootstrap::ConfidenceInterval;
 use rrul_analysis::statistics::median_interval::median_interval;
 use rrul_model::flow::Direction;
 
-use crate::axis::{Axis, Unit};
 use crate::chart::{Chart, Drawing};
-use crate::delay_panel::nanoseconds;
+use crate::drawing::axis::{Axis, Unit};
+use crate::drawing::figure::{Scale, Segment, Side, Stroke, TextStyle};
+use crate::drawing::font::Weight;
+use crate::drawing::page::{Column, Page, Rows, fitted};
+use crate::drawing::run_colours::run_colours;
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::figure::{Scale, Segment, Side, Stroke, TextStyle};
-use crate::font::Weight;
-use crate::grouping::Grouping;
-use crate::page::{Column, Page, Rows, fitted};
-use crate::pooled_probes::pooled_name;
-use crate::run_colours::run_colours;
-use crate::run_heading::headed;
-use crate::statistics_words::group_name;
-use crate::theme::Theme;
+use crate::panels::delay_panel::nanoseconds;
+use crate::panels::grouping::Grouping;
+use crate::panels::pooled_probes::pooled_name;
+use crate::panels::run_heading::headed;
+use crate::text::statistics_words::group_name;
 
 /// Left edges of the two panels side by side.
 const LEFTS: [f64; 2] = [200.0, 676.0];
@@ -243,7 +243,7 @@ fn whisker(low: f64, high: f64, at: f64) -> [Segment; 3] {
 /// The figures of a bar, in the unit of the axis.
 fn said(bar: &Bar, unit: Unit) -> String {
     let figure = |value: f64| {
-        if value.is_finite() { crate::axis::figures(value / unit.size) } else { "lost".to_owned() }
+        if value.is_finite() { crate::drawing::axis::figures(value / unit.size) } else { "lost".to_owned() }
     };
     let Some(value) = bar.value else { return "none".to_owned() };
     let lost = bar.runs.iter().filter(|run| !run.is_finite()).count();

@@ -1,24 +1,24 @@
 //! Competition: two runs over one line at the same time, on one clock (spec gallery: two RRUL tests at once).
 
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::{DelayPoint, RatePoint};
-use rrul_analysis::competition::{Competition as Met, DirectionCompetition};
+use rrul_analysis::comparison::competition::{Competition as Met, DirectionCompetition};
+use rrul_analysis::series::{DelayPoint, RatePoint};
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, Delay};
 
-use crate::axis::Axis;
-use crate::bins::Bins;
 use crate::chart::{Chart, Drawing};
-use crate::delay_panel::{nanoseconds, pooled_packets};
+use crate::drawing::axis::Axis;
+use crate::drawing::figure::{Dash, Fill};
+use crate::drawing::page::Page;
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::figure::{Dash, Fill};
-use crate::page::Page;
-use crate::pooled_probes::pooled_name;
-use crate::rate_panel::direction_word;
-use crate::theme::Theme;
-use crate::time_panel::{Area, Quantity, TimeLine, TimePanel, shared_top};
-use crate::words;
+use crate::panels::bins::Bins;
+use crate::panels::delay_panel::{nanoseconds, pooled_packets};
+use crate::panels::pooled_probes::pooled_name;
+use crate::panels::rate_panel::direction_word;
+use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel, shared_top};
+use crate::text::words;
 
 /// Pixels.
 const HEIGHT: f64 = 210.0;
@@ -111,7 +111,7 @@ fn sentence(text: &str) -> String {
 
 /// From its first load to the end, seconds on the first's clock.
 fn span(run: &Analysis, shift: i64) -> (f64, f64) {
-    let (from, to) = crate::time_chart::observed(run);
+    let (from, to) = crate::panels::time_chart::observed(run);
     (from + shift as f64 / 1e9, to + shift as f64 / 1e9)
 }
 

@@ -4,12 +4,12 @@ use rrul_analysis::Analysis;
 
 use super::comparison;
 use crate::chart::{Chart, Drawing};
-use crate::delay_panel;
+use crate::drawing::page::{Page, whole_time_axis};
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::page::{Page, whole_time_axis};
-use crate::theme::Theme;
-use crate::time_chart::{introduce, title};
-use crate::words;
+use crate::panels::delay_panel;
+use crate::panels::time_chart::{introduce, title};
+use crate::text::words;
 
 /// Pixels.
 const HEIGHT: f64 = 460.0;

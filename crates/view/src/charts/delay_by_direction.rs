@@ -1,26 +1,29 @@
 //! Delay by direction: the round trip above, the way up and the way down below it, on one axis.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::{DelayPoint, FlowLabel, PhaseDelays};
-use rrul_analysis::metrics::one_way_delay::LegDelay;
-use rrul_analysis::probe_pool::{of_one_kind, pooled};
+use rrul_analysis::flow_label::FlowLabel;
+use rrul_analysis::metrics::delay::one_way_delay::LegDelay;
+use rrul_analysis::metrics::delay::round_trip_delay::PhaseDelays;
+use rrul_analysis::packets::probe_pool::{of_one_kind, pooled};
+use rrul_analysis::series::DelayPoint;
 use rrul_model::flow::Direction;
 use rrul_model::marking::ServiceClass;
 use rrul_model::units::Delay;
 
-use crate::axis::Axis;
-use crate::bins::Bins;
 use crate::chart::{Chart, Drawing};
-use crate::delay_panel::{increase, loss_strokes, nanoseconds, pooled_packets};
+use crate::drawing::axis::Axis;
+use crate::drawing::figure::{Dash, Fill};
+use crate::drawing::flow_look::flow_looks;
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::figure::{Dash, Fill};
-use crate::flow_look::flow_looks;
-use crate::label::Naming;
-use crate::pooled_probes::pooled_name;
-use crate::sections::unknown_queueing;
-use crate::theme::Theme;
-use crate::time_chart::{self, Scene, Shown};
-use crate::time_panel::{Area, Quantity, TimeLine, TimePanel};
+use crate::panels::bins::Bins;
+use crate::panels::delay_panel::{increase, loss_strokes, nanoseconds, pooled_packets};
+use crate::panels::pooled_probes::pooled_name;
+use crate::panels::time_chart;
+use crate::panels::time_chart::{Scene, Shown};
+use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
+use crate::text::label::Naming;
+use crate::text::sections::unknown_queueing;
 
 /// Pixels.
 const HEIGHT: f64 = 180.0;
@@ -69,7 +72,7 @@ pub(super) fn show_round_trip(run: &Analysis, scene: &Scene<'_>) -> Shown {
         all.name = pooled_name(&[run]).into();
         all.figures = figures(&run.round_trip_delay);
     }
-    panel.facts.push(format!("packets: {}", crate::words::loss(run.loss)));
+    panel.facts.push(format!("packets: {}", crate::text::words::loss(run.loss)));
     let notes = vec![
         super::bins_words(&[bins.width]),
         format!(
@@ -157,7 +160,7 @@ fn panel<'p>(
     panel.heads = vec!["idle P50", "load P50", "load P95"];
     let packets: Vec<&DelayPoint> = all.collect();
     let together = bins.delays(packets.iter().copied());
-    let ends = |bin: &crate::bins::DelayBin| {
+    let ends = |bin: &crate::panels::bins::DelayBin| {
         bin.lowest.zip(bin.highest).map(|(low, high)| (nanoseconds(low), nanoseconds(high)))
     };
     panel.areas.push(Area {

@@ -4,14 +4,14 @@
 use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
-use crate::figure::Dash;
-use crate::flow_look::flow_looks;
-use crate::label::Naming;
-use crate::link_panel;
-use crate::rate_panel::direction_word;
-use crate::time_chart::{Scene, Shown};
-use crate::time_panel::{Quantity, TimeLine, TimePanel};
-use crate::words;
+use crate::drawing::figure::Dash;
+use crate::drawing::flow_look::flow_looks;
+use crate::panels::link_panel;
+use crate::panels::rate_panel::direction_word;
+use crate::panels::time_chart::{Scene, Shown};
+use crate::panels::time_panel::{Quantity, TimeLine, TimePanel};
+use crate::text::label::Naming;
+use crate::text::words;
 
 /// Pixels, of one run alone and of one among several.
 const HEIGHTS: [f64; 2] = [440.0, 190.0];

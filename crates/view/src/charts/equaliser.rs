@@ -1,17 +1,18 @@
 //! The equaliser: the parts of the composite over time, a row of bars for each class and family.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::equaliser::{Bars, Column, Equaliser};
 use rrul_analysis::scores::composite::{CellScore, PART};
+use rrul_analysis::scores::equaliser::{Bars, Column, Equaliser};
 use rrul_model::flow::{AddressFamily, Direction};
 
 use crate::chart::{Chart, Drawing};
-use crate::equaliser::fitting;
+use crate::drawing::figure::Fill;
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::figure::Fill;
-use crate::theme::Theme;
-use crate::time_chart::{self, Scene, Shown};
-use crate::time_panel::{Area, Quantity, TimePanel};
+use crate::panels::time_chart;
+use crate::panels::time_chart::{Scene, Shown};
+use crate::panels::time_panel::{Area, Quantity, TimePanel};
+use crate::text::equaliser::fitting;
 
 /// Pixels of a row.
 const ROW: f64 = 24.0;
@@ -117,7 +118,9 @@ fn panel(run: &Analysis, part: &Part<'_>, told: &Equaliser, scene: &Scene<'_>) -
         panel.areas.push(Area { range, fill: Fill { colour, opacity: 0.85 } });
         let name = match column {
             None => "all".to_owned(),
-            Some(column) if both_families => format!("{} {}", column.class, crate::label::family_word(column.family)),
+            Some(column) if both_families => {
+                format!("{} {}", column.class, crate::text::label::family_word(column.family))
+            }
             Some(column) => column.class.to_string(),
         };
         panel.rows.push((name, over_load(run, part, *column)));

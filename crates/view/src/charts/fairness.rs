@@ -1,18 +1,19 @@
 //! Fairness: Jain's index among the streams of each direction, over time.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::sharing::DirectionSharing;
+use rrul_analysis::metrics::sharing::stream_sharing::DirectionSharing;
 use rrul_analysis::statistics::jain_index::JainStatistics;
 use rrul_model::flow::Direction;
 
 use crate::chart::{Chart, Drawing};
+use crate::drawing::figure::{Dash, Fill};
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::figure::{Dash, Fill};
-use crate::rate_panel::direction_word;
-use crate::theme::Theme;
-use crate::time_chart::{self, Scene, Shown};
-use crate::time_panel::{Area, Quantity, TimeLine, TimePanel};
-use crate::words;
+use crate::panels::rate_panel::direction_word;
+use crate::panels::time_chart;
+use crate::panels::time_chart::{Scene, Shown};
+use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
+use crate::text::words;
 
 /// Pixels.
 const HEIGHT: f64 = 190.0;

@@ -1,18 +1,19 @@
 //! How both hosts fared: each core, how late packets were sent, and what the hosts dropped themselves.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::DelayPoint;
-use rrul_analysis::metrics::host_series::{CoreSeries, HostSeries};
+use rrul_analysis::metrics::host::host_series::{CoreSeries, HostSeries};
+use rrul_analysis::series::DelayPoint;
 use rrul_model::observation::ObservationPoint;
 
 use crate::chart::{Chart, Drawing};
-use crate::delay_panel::nanoseconds;
+use crate::drawing::figure::{Dash, Fill};
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::figure::{Dash, Fill};
-use crate::theme::Theme;
-use crate::time_chart::{self, Scene, Shown};
-use crate::time_panel::{Area, Quantity, TimeLine, TimePanel};
-use crate::words;
+use crate::panels::delay_panel::nanoseconds;
+use crate::panels::time_chart;
+use crate::panels::time_chart::{Scene, Shown};
+use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
+use crate::text::words;
 
 /// Pixels.
 const HEIGHT: f64 = 150.0;
@@ -109,7 +110,7 @@ fn lateness(run: &Analysis, host: &HostSeries, scene: &Scene<'_>) -> TimePanel {
     let binned = bins.delays(packets.iter());
     let mut panel = TimePanel::new(format!("Send lateness, {}", name(host.host)), Quantity::Delay, "lateness", HEIGHT);
     panel.how = "packets handed to the kernel, against their schedule".into();
-    let ends = |bin: &crate::bins::DelayBin| {
+    let ends = |bin: &crate::panels::bins::DelayBin| {
         bin.lowest.zip(bin.highest).map(|(low, high)| (nanoseconds(low), nanoseconds(high)))
     };
     panel.areas.push(Area {

@@ -1,19 +1,20 @@
 //! Packets that were lost, late, doubled or reordered, by direction, over time.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::packet_fate::DirectionFate;
-use rrul_analysis::metrics::packet_fate_series::FateTimes;
+use rrul_analysis::metrics::loss::packet_fate::DirectionFate;
+use rrul_analysis::metrics::loss::packet_fate_series::FateTimes;
 use rrul_model::flow::Direction;
 use rrul_model::time::TestTime;
 
 use crate::chart::{Chart, Drawing};
+use crate::drawing::figure::Dash;
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::figure::Dash;
-use crate::pooled_probes::pooled_name;
-use crate::theme::Theme;
-use crate::time_chart::{self, Scene, Shown, observed};
-use crate::time_panel::{Quantity, TimeLine, TimePanel};
-use crate::words;
+use crate::panels::pooled_probes::pooled_name;
+use crate::panels::time_chart;
+use crate::panels::time_chart::{Scene, Shown, observed};
+use crate::panels::time_panel::{Quantity, TimeLine, TimePanel};
+use crate::text::words;
 
 /// Pixels, of a way on which something happened, and of one on which nothing did.
 const HEIGHTS: [f64; 2] = [200.0, 66.0];

@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::code_point::CodePointVerdict;
-use rrul_analysis::metrics::marking_path::{MarkingPath, MarkingPhase};
-use rrul_analysis::metrics::marking_tally::Evidence;
+use rrul_analysis::metrics::marking::code_point::CodePointVerdict;
+use rrul_analysis::metrics::marking::marking_path::{MarkingPath, MarkingPhase};
+use rrul_analysis::metrics::marking::marking_tally::Evidence;
 use rrul_model::marking::{Dscp, ServiceClass};
 
-use crate::axis::Axis;
 use crate::chart::{Chart, Drawing};
+use crate::drawing::axis::Axis;
+use crate::drawing::figure::{Align, Frame, TextStyle};
+use crate::drawing::font::Weight;
+use crate::drawing::page::{MARGIN, Page, SIDE_RIGHT};
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::figure::{Align, Frame, TextStyle};
-use crate::font::Weight;
-use crate::page::{MARGIN, Page, SIDE_RIGHT};
-use crate::theme::Theme;
-use crate::time_chart::{introduce, title};
-use crate::words;
+use crate::panels::time_chart::{introduce, title};
+use crate::text::words;
 
 /// Most runs below each other.
 const MOST: usize = 4;
@@ -200,7 +200,7 @@ fn cell(path: &MarkingPath, dscp: u8) -> Cell {
 /// Packets of a code point that arrived and that were lost, in one phase or in both.
 fn packets(path: &MarkingPath, dscp: u8, loaded: Option<bool>) -> (u64, u64) {
     let cells = || {
-        let own = move |cell: &&rrul_analysis::metrics::marking_path::MatrixCell| {
+        let own = move |cell: &&rrul_analysis::metrics::marking::marking_path::MatrixCell| {
             cell.sent_octet >> 2 == dscp && loaded.is_none_or(|loaded| cell.loaded == loaded)
         };
         path.matrix.iter().filter(own)

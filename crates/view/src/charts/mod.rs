@@ -1,26 +1,21 @@
 //! The charts that there are.
 
 mod bars;
-mod box_plot;
-mod ccdf;
 pub(crate) mod comparison;
 mod competition;
 mod delay;
 mod delay_by_direction;
 mod direction_rate;
+mod distributions;
 mod download;
-mod ecdf;
-mod ellipse;
 mod equaliser;
 mod fairness;
 mod host;
 mod loss;
 mod markings;
 mod overview;
-mod page_ecdf;
 mod page_waterfall;
 mod path_hops;
-mod qq;
 mod share;
 mod side_by_side;
 mod start_slew;
@@ -33,7 +28,7 @@ use rrul_model::flow::Direction;
 
 use crate::chart::Chart;
 use crate::error::ViewError;
-use crate::time_chart::OverTime;
+use crate::panels::time_chart::OverTime;
 
 /// Every chart, in the order in which `rrul list charts` prints them.
 pub const CHARTS: &[&dyn Chart] = &[
@@ -52,15 +47,15 @@ pub const CHARTS: &[&dyn Chart] = &[
     &markings::MarkingsChart,
     &equaliser::EqualiserChart,
     &host::Host,
-    &ecdf::Ecdf,
-    &ccdf::Ccdf,
-    &box_plot::BoxPlot,
+    &distributions::ecdf::Ecdf,
+    &distributions::ccdf::Ccdf,
+    &distributions::box_plot::BoxPlot,
     &totals::Totals,
     &bars::Bars,
-    &ellipse::Ellipse,
-    &qq::QuantileQuantile,
+    &distributions::ellipse::Ellipse,
+    &distributions::qq::QuantileQuantile,
     &page_waterfall::PageWaterfall,
-    &page_ecdf::PageEcdf,
+    &distributions::page_ecdf::PageEcdf,
     &path_hops::PathHops,
 ];
 

@@ -4,14 +4,15 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
 use super::side_by_side;
-use crate::bins;
 use crate::chart::{Chart, Drawing};
+use crate::drawing::page::{Page, time_axis};
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::page::{Page, time_axis};
-use crate::theme::Theme;
-use crate::time_chart::Scene;
-use crate::time_panel::shared_top;
-use crate::{delay_panel, link_panel, rate_panel, words};
+use crate::panels::bins;
+use crate::panels::time_chart::Scene;
+use crate::panels::time_panel::shared_top;
+use crate::panels::{delay_panel, link_panel, rate_panel};
+use crate::text::words;
 
 /// The chart that tells the whole run at a glance.
 pub(crate) struct Overview;

@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::page_load::{Load, LoadOutcome, object_took};
-use rrul_analysis::metrics::page_loads::PageLoads;
+use rrul_analysis::metrics::web::page_load::{Load, LoadOutcome, object_took};
+use rrul_analysis::metrics::web::page_loads::PageLoads;
 use rrul_model::observation::WebObject;
 use rrul_model::page::Page as Manifest;
 use rrul_model::units::Delay;
 
-use crate::axis::{Axis, Unit};
 use crate::chart::{Chart, Drawing};
-use crate::delay_panel::nanoseconds;
+use crate::drawing::axis::{Axis, Unit};
+use crate::drawing::figure::{Scale, Segment, Side, Stroke};
+use crate::drawing::page::{Column, Page, Rows};
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::figure::{Scale, Segment, Side, Stroke};
-use crate::page::{Column, Page, Rows};
-use crate::page_conditions::{busy_loads, idle_loads, page_name};
-use crate::run_heading::headed;
-use crate::theme::Theme;
-use crate::words;
+use crate::panels::delay_panel::nanoseconds;
+use crate::panels::page_conditions::{busy_loads, idle_loads, page_name};
+use crate::panels::run_heading::headed;
+use crate::text::words;
 
 /// Most objects drawn.
 const MOST: usize = 160;

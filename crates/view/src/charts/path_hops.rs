@@ -1,23 +1,23 @@
 //! The hops of each path: what a round trip to each takes, idle and under load, and where the queue lies.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::path_hops::HopAnswers;
-use rrul_analysis::metrics::path_trace::PathTrace;
+use rrul_analysis::metrics::path::path_hops::HopAnswers;
+use rrul_analysis::metrics::path::path_trace::PathTrace;
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::units::Delay;
 
-use crate::axis::{Axis, Unit};
 use crate::chart::{Chart, Drawing};
-use crate::delay_panel::nanoseconds;
+use crate::drawing::axis::{Axis, Unit};
+use crate::drawing::figure::{Scale, Side, Stroke, TextStyle};
+use crate::drawing::font::Weight;
+use crate::drawing::page::{Column, Page, Rows, fitted};
+use crate::drawing::run_colours::run_colours;
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::figure::{Scale, Side, Stroke, TextStyle};
-use crate::font::Weight;
-use crate::page::{Column, Page, Rows, fitted};
-use crate::path_lines;
-use crate::run_colours::run_colours;
-use crate::run_heading::headed;
-use crate::theme::Theme;
-use crate::words;
+use crate::panels::delay_panel::nanoseconds;
+use crate::panels::run_heading::headed;
+use crate::text::path_lines;
+use crate::text::words;
 
 /// Pixels.
 const LEFT: f64 = 270.0;

@@ -1,20 +1,21 @@
 //! Who has how much of the line: the streams of each direction stacked, so that the top is their sum.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::DirectionGoodput;
+use rrul_analysis::metrics::rate::goodput::DirectionGoodput;
 use rrul_model::flow::Direction;
 use rrul_model::units::BitRate;
 
 use crate::chart::{Chart, Drawing};
+use crate::drawing::figure::{Dash, Fill};
+use crate::drawing::flow_look::flow_looks;
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::figure::{Dash, Fill};
-use crate::flow_look::flow_looks;
-use crate::label::Naming;
-use crate::rate_panel::direction_word;
-use crate::theme::Theme;
-use crate::time_chart::{self, Scene, Shown};
-use crate::time_panel::{Area, Quantity, TimeLine, TimePanel};
-use crate::words;
+use crate::panels::rate_panel::direction_word;
+use crate::panels::time_chart;
+use crate::panels::time_chart::{Scene, Shown};
+use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
+use crate::text::label::Naming;
+use crate::text::words;
 
 /// Pixels.
 const HEIGHT: f64 = 230.0;

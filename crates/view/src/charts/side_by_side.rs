@@ -4,18 +4,19 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
 use super::{delay_by_direction, direction_rate};
-use crate::bins::{self, Bins};
 use crate::chart::Drawing;
-use crate::delay_panel::increase;
-use crate::figure::{Scale, TextStyle};
-use crate::font::Weight;
-use crate::page::{PITCH, Page, PanelPlan, SIDE_LEFT, time_axis};
-use crate::pooled_probes::pooled_name;
-use crate::rate_panel::direction_word;
-use crate::theme::Theme;
-use crate::time_chart::{Scene, introduce, title};
-use crate::time_panel::{TimePanel, shared_top};
-use crate::words;
+use crate::drawing::figure::{Scale, TextStyle};
+use crate::drawing::font::Weight;
+use crate::drawing::page::{PITCH, Page, PanelPlan, SIDE_LEFT, time_axis};
+use crate::drawing::theme::Theme;
+use crate::panels::bins;
+use crate::panels::bins::Bins;
+use crate::panels::delay_panel::increase;
+use crate::panels::pooled_probes::pooled_name;
+use crate::panels::rate_panel::direction_word;
+use crate::panels::time_chart::{Scene, introduce, title};
+use crate::panels::time_panel::{TimePanel, shared_top};
+use crate::text::words;
 
 /// Most runs side by side: a fifth would be too narrow to read.
 pub(super) const MOST: usize = 4;
@@ -95,7 +96,7 @@ fn delays(runs: &[&Analysis], scene: &Scene<'_>, bins: &Bins) -> Row {
 }
 
 fn empty(height: f64) -> TimePanel {
-    TimePanel::new("", crate::time_panel::Quantity::Rate, "rate", height)
+    TimePanel::new("", crate::panels::time_panel::Quantity::Rate, "rate", height)
 }
 
 impl Row {

@@ -1,20 +1,21 @@
 //! The first seconds of the load: when each stream's first octet arrived, and how its rate rose.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::start_slew::{DirectionSlew, StreamSlew};
+use rrul_analysis::metrics::rate::start_slew::{DirectionSlew, StreamSlew};
 use rrul_model::flow::Direction;
 use rrul_model::units::Delay;
 
-use crate::axis::{Axis, nice_step};
 use crate::chart::{Chart, Drawing};
+use crate::drawing::axis::{Axis, nice_step};
+use crate::drawing::flow_look::flow_looks;
+use crate::drawing::page::time_axis;
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::flow_look::flow_looks;
-use crate::label::Naming;
-use crate::page::time_axis;
-use crate::rate_panel::direction_word;
-use crate::theme::Theme;
-use crate::time_chart::{self, Scene, Shown};
-use crate::time_panel::{Quantity, TimeLine, TimePanel};
+use crate::panels::rate_panel::direction_word;
+use crate::panels::time_chart;
+use crate::panels::time_chart::{Scene, Shown};
+use crate::panels::time_panel::{Quantity, TimeLine, TimePanel};
+use crate::text::label::Naming;
 
 /// Pixels.
 const HEIGHT: f64 = 240.0;

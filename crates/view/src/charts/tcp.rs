@@ -1,18 +1,19 @@
 //! TCP of the load as the kernels of both ends tell it: windows, round-trip time, rates, segments sent again.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::tcp_series::{TcpReading, TcpSeries};
+use rrul_analysis::metrics::tcp::tcp_series::{TcpReading, TcpSeries};
 use rrul_model::flow::{Direction, FlowId};
 
 use crate::chart::{Chart, Drawing};
+use crate::drawing::flow_look::{FlowLook, flow_looks};
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::flow_look::{FlowLook, flow_looks};
-use crate::label::Naming;
-use crate::rate_panel::direction_word;
-use crate::theme::Theme;
-use crate::time_chart::{self, Scene, Shown};
-use crate::time_panel::{Quantity, TimeLine, TimePanel};
-use crate::words;
+use crate::panels::rate_panel::direction_word;
+use crate::panels::time_chart;
+use crate::panels::time_chart::{Scene, Shown};
+use crate::panels::time_panel::{Quantity, TimeLine, TimePanel};
+use crate::text::label::Naming;
+use crate::text::words;
 
 /// Pixels.
 const HEIGHT: f64 = 108.0;

@@ -4,20 +4,20 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 use rrul_model::units::{BitRate, Delay};
 
-use crate::axis::{Axis, Unit};
 use crate::chart::{Chart, Drawing};
+use crate::drawing::axis::{Axis, Unit};
+use crate::drawing::figure::{Scale, Side, Stroke, TextStyle};
+use crate::drawing::font::Weight;
+use crate::drawing::page::{Column, Rows, fitted};
+use crate::drawing::run_colours::run_colours;
+use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::figure::{Scale, Side, Stroke, TextStyle};
-use crate::font::Weight;
-use crate::grouping::{Grouping, middle_delay};
-use crate::page::{Column, Rows, fitted};
-use crate::pooled_probes::pooled_name;
-use crate::rate_panel::direction_word;
-use crate::run_colours::run_colours;
-use crate::run_heading::headed;
-use crate::statistics_words::group_name;
-use crate::theme::Theme;
-use crate::words;
+use crate::panels::grouping::{Grouping, middle_delay};
+use crate::panels::pooled_probes::pooled_name;
+use crate::panels::rate_panel::direction_word;
+use crate::panels::run_heading::headed;
+use crate::text::statistics_words::group_name;
+use crate::text::words;
 
 /// Pixels.
 const NAME_LEFT: f64 = 200.0;

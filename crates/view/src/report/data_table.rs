@@ -1,7 +1,7 @@
 //! Tables of a page, from the tables of the summary.
 
 use super::markup::Markup;
-use crate::table::{Table, Told};
+use crate::text::table::{Table, Told};
 
 /// Cells with heads of columns and rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

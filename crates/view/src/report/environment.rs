@@ -5,7 +5,7 @@ use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::{Header, Recording};
 
 use super::data_table::DataTable;
-use crate::words;
+use crate::text::words;
 
 /// The tables of one run.
 pub(crate) fn tables(recording: &Recording) -> Vec<DataTable> {

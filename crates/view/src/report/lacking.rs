@@ -4,9 +4,9 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::recording::Header;
 
-use crate::rate_panel::direction_word;
-use crate::sections::unknown_queueing;
-use crate::words;
+use crate::panels::rate_panel::direction_word;
+use crate::text::sections::unknown_queueing;
+use crate::text::words;
 
 /// Something that was not measured, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]

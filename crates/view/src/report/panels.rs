@@ -4,23 +4,23 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 use rrul_model::phase::PhaseWindow;
 
-use super::joined;
 use super::palette::Palette;
 use super::plot::{Plot, Vertical};
-use crate::axis::{Axis, Unit};
-use crate::bins::MOST;
+use super::threads::joined;
 use crate::charts::OVER_TIME;
 use crate::charts::comparison::delay_axis;
-use crate::delay_panel::{loss_strokes, nanoseconds, pooled_packets};
-use crate::figure::{Dash, Fill, Scale};
-use crate::page::whole_time_axis;
-use crate::pooled_probes::pooled_name;
-use crate::rate_panel::direction_word;
-use crate::run_colours::run_colours;
-use crate::text::{quantile, unknown};
-use crate::theme::Theme;
-use crate::time_chart::{Scene, Shown};
-use crate::time_panel::{Area, Quantity, TimeLine, TimePanel, shared_top};
+use crate::drawing::axis::{Axis, Unit};
+use crate::drawing::figure::{Dash, Fill, Scale};
+use crate::drawing::page::whole_time_axis;
+use crate::drawing::run_colours::run_colours;
+use crate::drawing::theme::Theme;
+use crate::panels::bins::MOST;
+use crate::panels::delay_panel::{loss_strokes, nanoseconds, pooled_packets};
+use crate::panels::pooled_probes::pooled_name;
+use crate::panels::rate_panel::direction_word;
+use crate::panels::time_chart::{Scene, Shown};
+use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel, shared_top};
+use crate::text::style::{quantile, unknown};
 
 /// Points of all finer lines together: enough to zoom into, and pages stay small.
 const POINTS: f64 = 220_000.0;
@@ -302,7 +302,7 @@ fn delays(runs: &[Named<'_>], scene: &Scene<'_>) -> TimePanel {
     panel.heads = vec!["idle P50", "load P50", "load P95"];
     for Named { run, name, colour } in runs {
         let binned = bins.delays(pooled_packets(run));
-        let ends = |bin: &crate::bins::DelayBin| {
+        let ends = |bin: &crate::panels::bins::DelayBin| {
             bin.lowest.zip(bin.highest).map(|(low, high)| (nanoseconds(low), nanoseconds(high)))
         };
         if runs.len() <= Theme::LIGHT.runs.len() {

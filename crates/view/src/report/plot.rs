@@ -4,10 +4,10 @@ use rrul_model::phase::PhaseWindow;
 use serde::{Serialize, Serializer};
 
 use super::palette::Palette;
-use crate::axis::Axis;
-use crate::figure::{Dash, Scale};
-use crate::theme::Theme;
-use crate::time_panel::{Area, TimeLine, TimePanel};
+use crate::drawing::axis::Axis;
+use crate::drawing::figure::{Dash, Scale};
+use crate::drawing::theme::Theme;
+use crate::panels::time_panel::{Area, TimeLine, TimePanel};
 
 /// A number with four significant figures, a whole one without a point: a line is thicker than what is left out.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,7 @@
 //! A panel as HTML: what it shows in words, where its picture goes, and the names of its lines as buttons.
 
-use super::Numbers;
 use super::markup::Markup;
+use super::numbers::Numbers;
 use super::panels::{Group, Panel};
 
 /// Tags of headings by level.

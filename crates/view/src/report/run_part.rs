@@ -1,11 +1,24 @@
 //! The report of one run, from the verdict to its environment.
 
 use super::data_table::DataTable;
+use super::drawings::PageDrawing;
 use super::markup::Markup;
+use super::numbers::Numbers;
+use super::panels::Group;
 use super::plot_part::{heading, toolbar, write_group};
-use super::{Numbers, RunPart, drawings, environment, verdict_part};
-use crate::sections::sections;
-use crate::text::{Style, text_summary};
+use super::reported_run::ReportedRun;
+use super::{drawings, environment, verdict_part};
+use crate::text::full_summary::text_summary;
+use crate::text::sections::sections;
+use crate::text::style::Style;
+
+/// What is written of one run.
+pub(super) struct RunPart<'a> {
+    pub(super) run: ReportedRun<'a>,
+    pub(super) name: String,
+    pub(super) groups: Vec<Group>,
+    pub(super) drawings: Vec<PageDrawing>,
+}
 
 /// Writes it under headings of this level.
 pub(super) fn write(page: &mut Markup, part: &RunPart<'_>, level: usize, numbers: &mut Numbers) {

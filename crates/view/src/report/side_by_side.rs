@@ -1,20 +1,20 @@
 //! The figures of several runs side by side: a row a figure, a column a run.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::PhaseDelays;
-use rrul_analysis::metrics::page_load_statistics::LoadStatistics;
+use rrul_analysis::metrics::delay::round_trip_delay::PhaseDelays;
+use rrul_analysis::metrics::web::page_load_statistics::LoadStatistics;
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::flow::Direction;
 use rrul_model::units::Delay;
 
 use super::data_table::DataTable;
 use super::markup::Markup;
-use crate::delay_panel::increase;
-use crate::improvement::improvement_sentence;
-use crate::pooled_probes::pooled_name;
-use crate::score_lines::seconds;
-use crate::text::{quantile, unknown};
-use crate::words;
+use crate::panels::delay_panel::increase;
+use crate::panels::pooled_probes::pooled_name;
+use crate::text::improvement::improvement_sentence;
+use crate::text::score_lines::seconds;
+use crate::text::style::{quantile, unknown};
+use crate::text::words;
 
 /// Most runs beside the first that have a sentence of their own.
 const TOLD: usize = 3;

@@ -1,7 +1,7 @@
 //! What leads the report of a run: what a person would feel, the score, whether to trust it, and the few figures to know.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::Loss;
+use rrul_analysis::metrics::loss::packet_count::Loss;
 use rrul_analysis::validity::{Severity, Verdict};
 use rrul_model::flow::Direction;
 use rrul_model::recording::Header;
@@ -9,14 +9,14 @@ use rrul_model::recording::Header;
 use super::lacking::lacking;
 use super::markup::Markup;
 use super::plot_part::heading;
-use crate::delay_panel::increase;
-use crate::path_lines;
-use crate::pooled_probes::pooled_name;
-use crate::rate_panel::direction_word;
-use crate::score_lines;
-use crate::text::{quantile, unknown};
-use crate::text_scored;
-use crate::words;
+use crate::panels::delay_panel::increase;
+use crate::panels::pooled_probes::pooled_name;
+use crate::panels::rate_panel::direction_word;
+use crate::text::path_lines;
+use crate::text::score_lines;
+use crate::text::style::{quantile, unknown};
+use crate::text::text_scored;
+use crate::text::words;
 
 /// Writes it under headings of this level.
 pub(crate) fn write(page: &mut Markup, run: &Analysis, header: &Header, level: usize) {

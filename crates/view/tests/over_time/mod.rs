@@ -3,18 +3,18 @@
 
 use std::time::Duration;
 
-use rrul_analysis::analysis::DelayPoint;
 use rrul_analysis::by_direction::ByDirection;
-use rrul_analysis::metrics::code_point::{CodePoint, CodePointVerdict};
-use rrul_analysis::metrics::host_series::{BusyPoint, CoreSeries, DropSeries, HostSeries};
-use rrul_analysis::metrics::marking_path::{MarkingPath, MarkingPhase, Markings, MatrixCell, PathVerdict};
-use rrul_analysis::metrics::marking_tally;
-use rrul_analysis::metrics::one_way_delay::{DirectionDelay, LegDelay};
-use rrul_analysis::metrics::packet_fate::{DirectionFate, PacketFate};
-use rrul_analysis::metrics::packet_fate_series::FateTimes;
-use rrul_analysis::metrics::sharing::{DirectionSharing, StreamShare};
-use rrul_analysis::metrics::start_slew::{DirectionSlew, Slew, Steps, StreamSlew};
-use rrul_analysis::metrics::tcp_series::{TcpReading, TcpSeries};
+use rrul_analysis::metrics::delay::one_way_delay::{DirectionDelay, LegDelay};
+use rrul_analysis::metrics::host::host_series::{BusyPoint, CoreSeries, DropSeries, HostSeries};
+use rrul_analysis::metrics::loss::packet_fate::{DirectionFate, PacketFate};
+use rrul_analysis::metrics::loss::packet_fate_series::FateTimes;
+use rrul_analysis::metrics::marking::code_point::{CodePoint, CodePointVerdict};
+use rrul_analysis::metrics::marking::marking_path::{MarkingPath, MarkingPhase, Markings, MatrixCell, PathVerdict};
+use rrul_analysis::metrics::marking::marking_tally;
+use rrul_analysis::metrics::rate::start_slew::{DirectionSlew, Slew, Steps, StreamSlew};
+use rrul_analysis::metrics::sharing::stream_sharing::{DirectionSharing, StreamShare};
+use rrul_analysis::metrics::tcp::tcp_series::{TcpReading, TcpSeries};
+use rrul_analysis::series::DelayPoint;
 use rrul_analysis::statistics::jain_index::JainStatistics;
 use rrul_analysis::{Analysis, Evidence};
 use rrul_model::flow::{AddressFamily, Direction};
@@ -51,7 +51,7 @@ pub(crate) fn furnished(mut run: Analysis) -> Analysis {
 }
 
 /// The way up takes all but 10 ms of the round trip.
-fn legs(run: &Analysis, flow: &rrul_analysis::analysis::DelayFlow) -> Vec<LegDelay> {
+fn legs(run: &Analysis, flow: &rrul_analysis::metrics::delay::round_trip_delay::DelayFlow) -> Vec<LegDelay> {
     let back = Delay(10 * MILLISECOND);
     let leg = |direction, of: &dyn Fn(Delay) -> Delay| {
         let series: Vec<DelayPoint> =
@@ -104,7 +104,7 @@ fn sharing(run: &Analysis, direction: Direction) -> DirectionSharing {
 /// Planned for 5 s; the first octets arrive 100 ms, 200 ms, ... later, half of the rate is there 1 s after.
 fn slew(run: &Analysis, direction: Direction) -> DirectionSlew {
     let steps = Steps { n: 4, missing: 0, p50_ns: Some(SECOND), max_ns: Some(SECOND) };
-    let stream = |(number, flow): (usize, &rrul_analysis::analysis::GoodputFlow)| StreamSlew {
+    let stream = |(number, flow): (usize, &rrul_analysis::metrics::rate::goodput::GoodputFlow)| StreamSlew {
         flow: flow.flow.clone(),
         planned: TestTime(5 * SECOND),
         connect_ns: Some(18 * MILLISECOND),
@@ -120,7 +120,7 @@ fn slew(run: &Analysis, direction: Direction) -> DirectionSlew {
 }
 
 /// From 5 s to 65 s: 100 kB, 40 ms, 2 Mbit/s delivered, 3 Mbit/s paced; five segments sent again just after the event.
-fn tcp(flow: rrul_analysis::analysis::FlowLabel) -> TcpSeries {
+fn tcp(flow: rrul_analysis::flow_label::FlowLabel) -> TcpSeries {
     let reading = |step: i64| {
         let at = TestTime(5 * SECOND + step * SECOND / 10 + 1);
         TcpReading {

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::page_load::{Load, LoadOutcome, LoadParts};
-use rrul_analysis::metrics::page_load_statistics::LoadStatistics;
-use rrul_analysis::metrics::page_loads::{PageLoads, Refreshes};
-use rrul_analysis::score::{Distance, Scores};
+use rrul_analysis::metrics::web::page_load::{Load, LoadOutcome, LoadParts};
+use rrul_analysis::metrics::web::page_load_statistics::LoadStatistics;
+use rrul_analysis::metrics::web::page_loads::{PageLoads, Refreshes};
+use rrul_analysis::scored::{Distance, Scores};
 use rrul_model::flow::{AddressFamily, Component};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::WebObject;

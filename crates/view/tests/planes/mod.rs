@@ -2,12 +2,14 @@
 #![allow(dead_code, reason = "each test file uses its own share of this")]
 
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::DelayPoint;
+use rrul_analysis::measured::Measured;
+use rrul_analysis::series::DelayPoint;
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
-use rrul_view::{Theme, chart_named, svg};
+use rrul_view::svg;
+use rrul_view::{Theme, chart_named};
 
 use crate::read_back::{Picture, Point, Stroke};
 use crate::synthetic::{SECOND, delay_flow, direction_goodput, goodput_flow, label, nothing, phases, rate_point};
@@ -39,11 +41,14 @@ pub(crate) fn run(idle: &[Option<f64>], load: &[Option<f64>]) -> Analysis {
     let flow = label(9, "udp_probe", Component::Realtime, None, AddressFamily::Ipv4, ServiceClass::EF);
     let flow = delay_flow(flow, packets, &phases);
     Analysis {
-        round_trip_delay: flow.delays.clone(),
-        loss: flow.loss,
-        delay_flows: vec![flow],
-        phases,
-        title: "made".to_owned(),
+        measured: Measured {
+            round_trip_delay: flow.delays.clone(),
+            loss: flow.loss,
+            delay_flows: vec![flow],
+            phases,
+            title: "made".to_owned(),
+            ..(nothing()).measured
+        },
         ..nothing()
     }
 }
@@ -103,7 +108,14 @@ pub(crate) fn loaded(down: impl Fn(i64) -> f64, up: f64, idle: &[Option<f64>], l
         let flow = label(1, "bulk_tcp", Component::Load, Some(direction), AddressFamily::Ipv4, ServiceClass::BE);
         direction_goodput(vec![goodput_flow(flow, series)])
     };
-    Analysis { down: goodput(Direction::Down, &down), up: goodput(Direction::Up, &|_| up), ..run(idle, load) }
+    Analysis {
+        measured: Measured {
+            down: goodput(Direction::Down, &down),
+            up: goodput(Direction::Up, &|_| up),
+            ..(run(idle, load)).measured
+        },
+        ..run(idle, load)
+    }
 }
 
 /// The right ends of the bars of a width, from the highest to the lowest, in the values of the axis below them.

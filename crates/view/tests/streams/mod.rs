@@ -1,12 +1,12 @@
 //! What the summary says of streams.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::PhaseDelays;
-use rrul_analysis::metrics::connections::{
+use rrul_analysis::metrics::delay::round_trip_delay::PhaseDelays;
+use rrul_analysis::metrics::sharing::global_synchronization::Synchronized;
+use rrul_analysis::metrics::sharing::stream_sharing::{ClassShare, DirectionSharing, FamilyShare, StreamShare};
+use rrul_analysis::metrics::web::connections::{
     ClassConnections, ConnectionPhases, ConnectionStatistics, Connections, FlowConnections,
 };
-use rrul_analysis::metrics::global_synchronization::Synchronized;
-use rrul_analysis::metrics::sharing::{ClassShare, DirectionSharing, FamilyShare, StreamShare};
 use rrul_analysis::statistics::jain_index::JainStatistics;
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::flow::{AddressFamily, Component, Direction};

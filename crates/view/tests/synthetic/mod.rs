@@ -4,18 +4,22 @@
 use std::time::Duration;
 
 use rrul_analysis::Analysis;
-use rrul_analysis::analysis::{
-    DelayFlow, DelayPoint, DirectionGoodput, FlowLabel, GoodputFlow, Loss, PhaseDelays, ProcessorLoad, RatePoint,
-    Skipped, TransactionFlow, TransactionPhase,
-};
 use rrul_analysis::by_direction::ByDirection;
-use rrul_analysis::metrics::connections::Connections;
-use rrul_analysis::metrics::global_synchronization::GlobalSynchronization;
-use rrul_analysis::metrics::one_way_delay::{Clocks, DirectionDelay, OneWayDelay};
-use rrul_analysis::metrics::sharing::Sharing;
-use rrul_analysis::metrics::start_slew::StartSlew;
-use rrul_analysis::metrics::stream_delay::StreamDelay;
-use rrul_analysis::metrics::stream_limits::StreamLimits;
+use rrul_analysis::flow_label::FlowLabel;
+use rrul_analysis::measured::Measured;
+use rrul_analysis::metrics::delay::one_way_delay::{Clocks, DirectionDelay, OneWayDelay};
+use rrul_analysis::metrics::delay::round_trip_delay::{DelayFlow, PhaseDelays};
+use rrul_analysis::metrics::delay::stream_delay::StreamDelay;
+use rrul_analysis::metrics::delay::transactions::{TransactionFlow, TransactionPhase};
+use rrul_analysis::metrics::host::processor_load::ProcessorLoad;
+use rrul_analysis::metrics::loss::packet_count::{Loss, Skipped};
+use rrul_analysis::metrics::rate::goodput::{DirectionGoodput, GoodputFlow};
+use rrul_analysis::metrics::rate::start_slew::StartSlew;
+use rrul_analysis::metrics::sharing::global_synchronization::GlobalSynchronization;
+use rrul_analysis::metrics::sharing::stream_sharing::Sharing;
+use rrul_analysis::metrics::tcp::stream_limits::StreamLimits;
+use rrul_analysis::metrics::web::connections::Connections;
+use rrul_analysis::series::{DelayPoint, RatePoint};
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
@@ -88,39 +92,42 @@ impl Made {
         let round_trip_delay = by_phase(&packets, &phases);
         let lost = packets.iter().filter(|packet| packet.delay.is_none()).count() as u64;
         Analysis {
-            plan: "rrul".to_owned(),
-            title: self.title.to_owned(),
-            created: "2026-11-21T18:51:06.306Z".to_owned(),
-            server_name: "netperf.example.net".to_owned(),
-            families: self.families.clone(),
-            phases,
-            up,
-            down,
-            round_trip_delay,
-            one_way_delay: self.one_way_delay(&packets),
-            transaction_flows: self.transactions(),
-            loss: Loss { sent: packets.len() as u64, lost },
-            delay_flows,
-            waiting_time: Duration::from_secs(3),
-            start_spread: Some(Delay(430_000)),
-            start_slew: StartSlew::default(),
-            connections: Connections::default(),
-            stream_delay: StreamDelay::default(),
-            sharing: Sharing::default(),
-            global_synchronization: GlobalSynchronization::default(),
-            stream_limits: StreamLimits::default(),
-            send_lateness: DelayStatistics::of((1..100).map(|step| Delay(step * 900)).collect(), 0),
-            processor: [ObservationPoint::Client, ObservationPoint::Server]
-                .map(|point| ProcessorLoad {
-                    point,
-                    mean: 0.11,
-                    busiest_core: 0.34,
-                    saturated: 0.0,
-                    steal: 0.0,
-                    stolen: 0.0,
-                    process: None,
-                })
-                .to_vec(),
+            measured: Measured {
+                plan: "rrul".to_owned(),
+                title: self.title.to_owned(),
+                created: "2026-11-21T18:51:06.306Z".to_owned(),
+                server_name: "netperf.example.net".to_owned(),
+                families: self.families.clone(),
+                phases,
+                up,
+                down,
+                round_trip_delay,
+                one_way_delay: self.one_way_delay(&packets),
+                transaction_flows: self.transactions(),
+                loss: Loss { sent: packets.len() as u64, lost },
+                delay_flows,
+                waiting_time: Duration::from_secs(3),
+                start_spread: Some(Delay(430_000)),
+                start_slew: StartSlew::default(),
+                connections: Connections::default(),
+                stream_delay: StreamDelay::default(),
+                sharing: Sharing::default(),
+                global_synchronization: GlobalSynchronization::default(),
+                stream_limits: StreamLimits::default(),
+                send_lateness: DelayStatistics::of((1..100).map(|step| Delay(step * 900)).collect(), 0),
+                processor: [ObservationPoint::Client, ObservationPoint::Server]
+                    .map(|point| ProcessorLoad {
+                        point,
+                        mean: 0.11,
+                        busiest_core: 0.34,
+                        saturated: 0.0,
+                        steal: 0.0,
+                        stolen: 0.0,
+                        process: None,
+                    })
+                    .to_vec(),
+                ..Measured::default()
+            },
             ..Analysis::default()
         }
     }
@@ -275,17 +282,20 @@ impl Made {
 /// A run in which nothing was observed.
 pub(crate) fn nothing() -> Analysis {
     Analysis {
-        up: DirectionGoodput::default(),
-        down: DirectionGoodput::default(),
-        round_trip_delay: PhaseDelays::default(),
-        one_way_delay: OneWayDelay::default(),
-        delay_flows: Vec::new(),
-        transaction_flows: Vec::new(),
-        loss: Loss::default(),
-        start_spread: None,
-        send_lateness: None,
-        processor: Vec::new(),
-        phases: Vec::new(),
+        measured: Measured {
+            up: DirectionGoodput::default(),
+            down: DirectionGoodput::default(),
+            round_trip_delay: PhaseDelays::default(),
+            one_way_delay: OneWayDelay::default(),
+            delay_flows: Vec::new(),
+            transaction_flows: Vec::new(),
+            loss: Loss::default(),
+            start_spread: None,
+            send_lateness: None,
+            processor: Vec::new(),
+            phases: Vec::new(),
+            ..(Made { load_seconds: 1, ..Made::fq_codel() }.analysis()).measured
+        },
         ..Made { load_seconds: 1, ..Made::fq_codel() }.analysis()
     }
 }

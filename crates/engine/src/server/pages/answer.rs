@@ -10,7 +10,7 @@ use hyper::http::response::Builder;
 use rrul_model::page::{ObjectKind, Page};
 
 use super::body::ObjectBody;
-use super::{Visit, suffix_of};
+use super::visit::{Visit, suffix_of};
 
 /// What is answered.
 pub(super) struct Answer {

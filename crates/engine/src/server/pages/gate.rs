@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::stream::Guest;
+use super::guest::Guest;
 
 /// The connection.
 pub(super) struct Gate {

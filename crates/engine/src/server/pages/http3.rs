@@ -10,11 +10,13 @@ use rrul_proto::session_name::read_connection_id;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
+use super::answer;
 use super::quic_socket::{self, Forwarding, QuicSocket};
-use super::{Shared, Visit, answer};
+use super::visit::Visit;
 use crate::clock::RawTime;
 use crate::server::connection::admit;
 use crate::server::datagram_port::DatagramPort;
+use crate::server::shared::Shared;
 use crate::web::HANDSHAKE_TIME;
 
 /// Serves a port until the runtime ends.

@@ -19,10 +19,10 @@ use rrul_proto::session_name::initial_of;
 use rrul_proto::token::Token;
 use tokio::io::ReadBuf;
 
-use super::Shared;
 use super::guests::Guests;
 use crate::clock::RawTime;
 use crate::server::datagram_port::{DatagramPort, Route};
+use crate::server::shared::Shared;
 
 /// Octets before each packet on its way from the reflector: the source's port and address, and the address of this host that
 /// it writes to.

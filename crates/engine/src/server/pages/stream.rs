@@ -10,16 +10,18 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::rustls::server::Acceptor;
 
 use super::answer;
 use super::body::ObjectBody;
 use super::gate::Gate;
-use super::{LOOKING, MOST_REQUESTS, Shared, Visit};
+use super::guest::Guest;
+use super::runtime::MOST_REQUESTS;
 use crate::clock::RawTime;
 use crate::server::connection::Admitted;
+use crate::server::shared::Shared;
 use crate::socket::options::{self, Asker};
 use crate::web::{ALPN_HTTP2, CONGESTION_CONTROL, HANDSHAKE_TIME};
 
@@ -53,55 +55,6 @@ pub(crate) fn take(stream: TcpStream, protocol: Protocol, admitted: Admitted) {
         // That it breaks is the client's to notice.
         let _ = serve(stream, protocol, &admitted.shared).await;
     });
-}
-
-/// Whom a connection turns out to serve, and the socket by which its packets are marked and counted.
-pub(super) struct Guest {
-    visit: OnceLock<Arc<Visit>>,
-    socket: TcpStream,
-    arrived: RawTime,
-}
-
-impl Guest {
-    /// Whether it has said whom it visits.
-    pub(super) fn is_known(&self) -> bool {
-        self.visit.get().is_some()
-    }
-
-    /// The visit, which the first name told decides; from now on its packets are marked.
-    fn welcome(&self, shared: &Shared, host: &str) -> Option<Arc<Visit>> {
-        if let Some(visit) = self.visit.get() {
-            return Some(Arc::clone(visit));
-        }
-        let visit = Arc::new(Visit::of(shared, host)?);
-        // One that cannot be marked is answered unmarked: the client's own end has said so before.
-        let _ = options::mark(&self.socket, visit.family, visit.class);
-        Some(Arc::clone(self.visit.get_or_init(|| visit)))
-    }
-
-    /// Waits until whoever is served has gone, or nobody has said who it is in time.
-    async fn gone(&self, shared: &Shared) {
-        let patience = Instant::now() + HANDSHAKE_TIME;
-        loop {
-            tokio::time::sleep(LOOKING).await;
-            if let Some(visit) = self.visit.get() {
-                return visit.over().await;
-            }
-            if Instant::now() > patience || shared.is_stopped() {
-                return;
-            }
-        }
-    }
-}
-
-impl Drop for Guest {
-    fn drop(&mut self) {
-        let Some(visit) = self.visit.get() else { return };
-        let Some(clock) = visit.end.clock() else { return };
-        if let Some(totals) = visit.opened(clock.at(self.arrived)).tcp(&self.socket, clock.now()) {
-            visit.note(totals);
-        }
-    }
 }
 
 async fn serve(stream: TcpStream, protocol: Protocol, shared: &Arc<Shared>) -> io::Result<()> {

@@ -10,7 +10,7 @@ use hyper::{Request, Response};
 use rrul_model::time::TestTime;
 
 use super::dial::Channel;
-use crate::clock::TestClock;
+use crate::clock::test_clock::TestClock;
 
 /// A browser's name, for the length of the request: rrul's own would make requests shorter than those of real pages.
 const NAME: &str =

@@ -24,7 +24,7 @@ use rrul_model::observation::NameLookup;
 use rrul_model::page::{HttpVersion, Page};
 use rrul_proto::token::Token;
 
-use crate::clock::TestClock;
+use crate::clock::test_clock::TestClock;
 
 /// Where and how a flow loads its page.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use std::path::Path;
 use rrul_lab::Lab;
 
 use super::{link_named, make_possible, server_in, write_truth};
-use crate::Outcome;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 
 /// What the holder prints when the link is up.
 pub(super) const READY: &str = "ready";

@@ -9,14 +9,14 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::process::{Child, Command};
 
-use rrul_engine::environment::Privacy;
+use rrul_engine::privacy::Privacy;
 use rrul_engine::server::{Server, ServerOptions};
 use rrul_lab::{Lab, Link};
 
-use crate::Outcome;
 use crate::arguments::LabAction;
 use crate::failure::Failure;
 use crate::interruption;
+use crate::outcome::Outcome;
 
 pub(crate) fn execute(action: LabAction) -> Result<Outcome, Failure> {
     match action {

@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 
 use super::holder::{READY, SOCKET};
 use super::{command_of, finish, link_named};
-use crate::Outcome;
 use crate::arguments::LabEnd;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 
 /// The folder of the lab with this name; only its owner can look into it.
 fn folder(name: &str) -> Result<PathBuf, Failure> {

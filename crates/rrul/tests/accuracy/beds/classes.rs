@@ -1,6 +1,6 @@
 //! Whether the path acts on classes.
 
-use rrul_analysis::metrics::class_difference::ClassDifference;
+use rrul_analysis::metrics::sharing::class_difference::ClassDifference;
 use rrul_model::flow::Direction;
 use rrul_model::marking::ServiceClass;
 

@@ -1,6 +1,6 @@
 //! Loss, copies and order of test packets: integers, each that of the link's log.
 
-use rrul_analysis::metrics::packet_fate::PacketFate;
+use rrul_analysis::metrics::loss::packet_fate::PacketFate;
 use rrul_lab::{Fate, LabTime, Record};
 use rrul_model::flow::{AddressFamily, Direction};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rrul_analysis::metrics::marking_path::MarkingPath;
+use rrul_analysis::metrics::marking::marking_path::MarkingPath;
 use rrul_lab::Record;
 use rrul_model::flow::{AddressFamily, Direction};
 use serde_json::Value;

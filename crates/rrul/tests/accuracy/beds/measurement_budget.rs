@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use rrul_analysis::metrics::one_way_delay::LegDelay;
+use rrul_analysis::metrics::delay::one_way_delay::LegDelay;
 use rrul_lab::{Record, percentile};
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use rrul_analysis::metrics::delay_variation::DelayVariation;
-use rrul_engine::host_clock::{ClockDistortion, ClockStep};
+use rrul_analysis::metrics::delay::delay_variation::DelayVariation;
+use rrul_engine::clock::host_clock::{ClockDistortion, ClockStep};
 use rrul_lab::Record;
 use rrul_model::flow::Direction;
 use rrul_model::marking::ServiceClass;

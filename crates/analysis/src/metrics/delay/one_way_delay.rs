@@ -1,0 +1,359 @@
+//! Delay by direction (RFC 7679): what queues add on the way up and on the way down, from clocks that are not matched.
+//!
+//! The wait in queues is how far a packet lies above the line that drift draws beneath the idle line's packets; nothing is
+//! assumed for it. Absolute one-way delay assumes that the smallest round trip is the same both ways.
+
+mod words;
+
+use foldhash::{HashMap, HashMapExt};
+use rrul_model::flow::{Direction, FlowId};
+use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::by_direction::ByDirection;
+use crate::by_phase::ByPhase;
+use crate::clock_offset::{ALLOWED_ERROR, Change, ClockOffset, SegmentTold};
+use crate::flow_label::FlowLabel;
+use crate::metrics::delay::delay_variation::{DelayVariation, Singleton};
+use crate::metrics::delay::round_trip_delay::Judgement;
+use crate::metrics::delay::round_trip_delay::PhaseDelays;
+use crate::packets::by_number::ByNumber;
+use crate::packets::flow_kinds::UDP_PROBE;
+use crate::packets::leg::{Journey, Leg};
+use crate::packets::probe_pool::HeadlineClasses;
+use crate::series::DelayPoint;
+use crate::statistics::percentile::percentiles;
+pub(crate) use words::GROUP;
+
+/// Beyond the noise of the idle line, the sum of both ways and the round trip may differ by this, nanoseconds.
+const CHECK_TOLERANCE: i64 = 100_000;
+
+/// Delay by direction.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct OneWayDelay {
+    /// The two hosts' clocks against each other; `None` when no packet went both ways.
+    pub clocks: Option<Clocks>,
+    /// Whether both directions' queueing adds up to that of the round trip; `None` when queueing is not known.
+    pub check: Option<Check>,
+    /// Client to server, the pooled UDP probes together.
+    pub up: DirectionDelay,
+    /// Server to client, the pooled UDP probes together.
+    pub down: DirectionDelay,
+    /// Each UDP probe flow in each direction.
+    pub legs: Vec<LegDelay>,
+}
+
+impl OneWayDelay {
+    /// The pooled UDP probes of one direction together: best effort and expedited forwarding.
+    pub fn direction(&self, direction: Direction) -> &DirectionDelay {
+        match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
+        }
+    }
+}
+
+/// The two hosts' clocks against each other.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Clocks {
+    /// Why the queueing delay is unknown in both directions; `None` when it is known in one of them.
+    pub skew_uncertain: Option<String>,
+    /// Why the queueing delay of a direction is unknown; `None` when it is known.
+    pub queueing_unknown: ByDirection<Option<String>>,
+    /// By how much drift may shift queueing delays by the end of the load; `None` when nothing bounds it.
+    pub queueing_error_ns: Option<i64>,
+    /// How much the server's clock gains on the client's, in a million.
+    pub skew_ppm: f64,
+    /// Standard deviation of what quarters of the packets say of it.
+    pub skew_error_ppm: Option<f64>,
+    /// How far the middle idle packet lies above the fastest of its kind.
+    pub floor_spread_ns: Option<i64>,
+    /// By how much absolute one-way delays may be off.
+    pub bound_ns: i64,
+    /// Stretches between which a clock stepped or a route changed; one when nothing did.
+    pub segments: Vec<ClockSegment>,
+    /// How often the wall clock of either host stepped.
+    pub wall_clock_steps: u64,
+}
+
+impl Clocks {
+    /// Returns why the queueing delay of a direction is unknown; `None` when it is known.
+    pub fn unknown_reason(&self, direction: Direction) -> Option<&str> {
+        self.queueing_unknown.of(direction).as_ref().or(self.skew_uncertain.as_ref()).map(String::as_str)
+    }
+
+    /// Whether drift may add more than 2 ms to delays by direction.
+    pub fn is_drift_uncertain(&self) -> bool {
+        self.skew_uncertain.is_some() || self.queueing_error_ns.is_none_or(|error| error as f64 > ALLOWED_ERROR)
+    }
+}
+
+/// A stretch in which neither clock stepped and no route changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClockSegment {
+    /// Its first instant on the client's clock, nanoseconds from T0; `None` of the first.
+    pub from_ns: Option<i64>,
+    /// What ended the one before.
+    pub changes: Vec<SegmentChange>,
+    /// The server's clock less the client's as it begins, or at T0.
+    pub offset_ns: i64,
+    /// By how much that may be off.
+    pub bound_ns: i64,
+}
+
+/// A clock that stepped or a route that changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SegmentChange {
+    /// `client_clock`, `server_clock`, or `route`.
+    pub what: &'static str,
+    /// Of a route: which way.
+    pub direction: Option<&'static str>,
+    /// Of a route: of which family.
+    pub family: Option<&'static str>,
+    /// How far the clock stepped forward, or how much longer the route became.
+    pub by_ns: i64,
+}
+
+/// The sum of both directions' queueing against that of the round trip, which needs no clock in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// Probes of which both ways are known.
+    pub n: u64,
+    /// Median of the difference's magnitude.
+    pub median_error_ns: i64,
+    /// Its largest.
+    pub max_error_ns: i64,
+    /// Whether the median is within the noise of the idle line.
+    pub consistent: bool,
+}
+
+/// Delays of one direction.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct DirectionDelay {
+    /// Above the fastest packet of the idle line; nothing where the drift is uncertain.
+    pub queueing_delay: PhaseDelays,
+    /// As if the smallest round trip were the same both ways, off by up to `bound_ns`.
+    pub one_way_delay: PhaseDelays,
+}
+
+/// Delays of one flow in one direction.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LegDelay {
+    /// Which flow.
+    pub flow: FlowLabel,
+    /// Which way.
+    pub direction: Direction,
+    /// By phase.
+    #[serde(flatten)]
+    pub delays: DirectionDelay,
+    /// Its variation by phase.
+    pub delay_variation: ByPhase<Option<DelayVariation>>,
+    /// Lost packets of which is not known whether they were lost in this direction. They are in no statistics.
+    pub unattributed: u64,
+    /// Packets with a stamp from around a step of the wall clock. They are in no statistics.
+    pub misstamped: u64,
+    /// The wait in queues of each packet, by the client's time at which it was sent; empty where it is uncertain.
+    #[serde(skip)]
+    pub queueing_series: Vec<DelayPoint>,
+    /// Absolute one-way delay of each packet.
+    #[serde(skip)]
+    pub series: Vec<DelayPoint>,
+}
+
+/// Delay by direction of these legs.
+///
+/// The server tells of every packet that reached it until `told_until`, on its clock; `None` when it does to the end.
+pub(crate) fn one_way_delay(
+    legs: &[Leg<'_>],
+    clock: Option<&ClockOffset>,
+    judgement: &Judgement<'_>,
+    told_until: Option<TestTime>,
+) -> OneWayDelay {
+    let Some(clock) = clock else { return OneWayDelay::default() };
+    let probes: Vec<&Leg<'_>> = legs.iter().filter(|leg| leg.flow.flow_type == UDP_PROBE).collect();
+    let told: Vec<LegDelay> = probes.iter().map(|leg| leg_delay(leg, clock, judgement, told_until)).collect();
+    let classes = HeadlineClasses::among(told.iter().filter(|leg| !leg.series.is_empty()).map(|leg| leg.flow.class));
+    let pooled = ByDirection::each(|direction| {
+        let ours = || told.iter().filter(|leg| leg.direction == direction && classes.contains(leg.flow.class));
+        DirectionDelay {
+            queueing_delay: judgement.phase_delays(ours().flat_map(|leg| &leg.queueing_series)),
+            one_way_delay: judgement.phase_delays(ours().flat_map(|leg| &leg.series)),
+        }
+    });
+    OneWayDelay {
+        clocks: Some(clocks(clock)),
+        check: check(&probes, clock),
+        up: pooled.up,
+        down: pooled.down,
+        legs: told,
+    }
+}
+
+fn leg_delay(leg: &Leg<'_>, clock: &ClockOffset, judgement: &Judgement<'_>, told_until: Option<TestTime>) -> LegDelay {
+    let told_until = told_until.map(|until| clock.client_time(until) - judgement.waiting_time);
+    let (mut unattributed, mut misstamped) = (0, 0);
+    let mut singletons: Vec<Singleton> = Vec::new();
+    let mut queueing = Vec::new();
+    for one in decided(leg, clock, judgement) {
+        if clock.is_misstamped(leg.direction, one.sent, one.received) {
+            misstamped += 1;
+            continue;
+        }
+        let (at, delay) = crossing(leg.direction, &one, clock);
+        if one.received.is_none() && !(leg.attributed && told_until.is_none_or(|until| at <= until)) {
+            unattributed += 1;
+            continue;
+        }
+        let delay = delay.filter(|delay| *delay <= Delay::from(judgement.waiting_time));
+        singletons.push(Singleton { sequence: one.sequence, sent: at, delay });
+        if clock.unknown(leg.direction).is_none() {
+            let wait = one
+                .received
+                .filter(|_| delay.is_some())
+                .and_then(|received| clock.queueing_delay(leg.flow, leg.direction, one.sent, received));
+            queueing.push(DelayPoint { at, delay: wait });
+        }
+    }
+    let point = |one: &Singleton| DelayPoint { at: one.sent, delay: one.delay };
+    let series: Vec<DelayPoint> = singletons.iter().map(point).collect();
+    let variation = ByPhase::each(|phase| {
+        let sample: Vec<Singleton> =
+            singletons.iter().filter(|one| judgement.phase(one.sent) == Some(phase)).copied().collect();
+        let variation = DelayVariation::of(&sample);
+        // Drift adds up over a phase, and not between neighbours.
+        if clock.is_drift_uncertain() { variation.map(DelayVariation::without_pdv) } else { variation }
+    });
+    LegDelay {
+        flow: leg.flow.into(),
+        direction: leg.direction,
+        delays: DirectionDelay {
+            queueing_delay: judgement.phase_delays(queueing.iter()),
+            one_way_delay: judgement.phase_delays(series.iter()),
+        },
+        delay_variation: variation,
+        unattributed,
+        misstamped,
+        queueing_series: queueing,
+        series,
+    }
+}
+
+/// When a packet was sent on the client's clock, and how long it took.
+fn crossing(direction: Direction, one: &Journey, clock: &ClockOffset) -> (TestTime, Option<Delay>) {
+    let delay = one.received.map(|received| clock.one_way_delay(direction, one.sent, received));
+    let at = match (direction, one.received, delay) {
+        (Direction::Up, ..) => one.sent,
+        // The client's own stamp is nearer to the truth than the server's carried over.
+        (Direction::Down, Some(received), Some(delay)) => TestTime(received.0.saturating_sub(delay.0)),
+        (Direction::Down, ..) => clock.client_time(one.sent),
+    };
+    (at, delay)
+}
+
+/// The packets whose fate is known: as of round trips, those of the last moments only when all of them arrived.
+fn decided(leg: &Leg<'_>, clock: &ClockOffset, judgement: &Judgement<'_>) -> impl Iterator<Item = Journey> {
+    let last = judgement.end - judgement.waiting_time;
+    let late = move |one: &Journey| crossing(leg.direction, one, clock).0 > last;
+    let in_time = |one: &Journey| {
+        crossing(leg.direction, one, clock).1.is_some_and(|delay| delay <= Delay::from(judgement.waiting_time))
+    };
+    let all_arrived = leg.journeys.iter().filter(|one| late(one)).all(in_time);
+    leg.journeys.iter().filter(move |one| all_arrived || !late(one)).copied()
+}
+
+fn clocks(clock: &ClockOffset) -> Clocks {
+    let segment = |segment: SegmentTold| ClockSegment {
+        from_ns: segment.from.map(|from| from.0),
+        changes: segment.changes.iter().map(change).collect(),
+        offset_ns: segment.offset.0,
+        bound_ns: segment.bound.0,
+    };
+    Clocks {
+        skew_uncertain: clock.uncertain().map(str::to_owned),
+        queueing_unknown: ByDirection::each(|direction| clock.unknown(direction).map(str::to_owned)),
+        queueing_error_ns: clock.drift_error().map(|error| error.0),
+        skew_ppm: clock.skew_ppm(),
+        skew_error_ppm: clock.skew_error_ppm(),
+        floor_spread_ns: clock.floor_spread().map(|spread| spread.0),
+        bound_ns: clock.bound().0,
+        segments: clock.segments().into_iter().map(segment).collect(),
+        wall_clock_steps: clock.wall_clock_steps() as u64,
+    }
+}
+
+fn change(change: &Change) -> SegmentChange {
+    use rrul_model::observation::ObservationPoint::{Client, Server};
+    match change {
+        Change::ClockStep { host: Client, by } => {
+            SegmentChange { what: "client_clock", direction: None, family: None, by_ns: by.0 }
+        }
+        Change::ClockStep { host: Server, by } => {
+            SegmentChange { what: "server_clock", direction: None, family: None, by_ns: by.0 }
+        }
+        Change::RouteChange { family, direction, by } => {
+            SegmentChange { what: "route", direction: Some(direction.name()), family: Some(family.name()), by_ns: by.0 }
+        }
+    }
+}
+
+/// Compares, packet by packet, the sum of both ways' queueing with the round trip less the smallest of its kind.
+fn check(probes: &[&Leg<'_>], clock: &ClockOffset) -> Option<Check> {
+    /// Both ways of one probe.
+    struct Both {
+        kind: (usize, usize),
+        round_trip: i64,
+        queueing: i64,
+    }
+    let numbered = |leg: &&Leg<'_>| {
+        let packets = leg.journeys.iter().map(|one| (one.sequence, *one)).collect();
+        (leg.flow.id, ByNumber::first(packets))
+    };
+    let back = probes.iter().filter(|leg| leg.direction == Direction::Down);
+    let down: HashMap<FlowId, ByNumber<Journey>> = back.map(numbered).collect();
+    let mut both: Vec<Both> = Vec::new();
+    for leg in probes.iter().filter(|leg| leg.direction == Direction::Up) {
+        let Some(replies) = down.get(&leg.flow.id) else { continue };
+        for there in &leg.journeys {
+            let Some(back) = replies.get(there.sequence) else { continue };
+            let (Some(arrived), Some(returned)) = (there.received, back.received) else { continue };
+            if clock.is_misstamped(Direction::Up, there.sent, there.received)
+                || clock.is_misstamped(Direction::Down, back.sent, back.received)
+            {
+                continue;
+            }
+            let (Some(up), Some(way_back)) = (
+                clock.queueing_delay(leg.flow, Direction::Up, there.sent, arrived),
+                clock.queueing_delay(leg.flow, Direction::Down, back.sent, returned),
+            ) else {
+                continue;
+            };
+            // What crosses a step has no round trip either.
+            let Some(kind) = clock.same_segment(leg.flow, (there.sent, arrived), (back.sent, returned)) else {
+                continue;
+            };
+            let round_trip = (arrived.since(there.sent) + returned.since(back.sent)).0;
+            both.push(Both { kind, round_trip, queueing: (up + way_back).0 });
+        }
+    }
+    let mut least: HashMap<(usize, usize), i64> = HashMap::new();
+    for one in &both {
+        let entry = least.entry(one.kind).or_insert(one.round_trip);
+        *entry = one.round_trip.min(*entry);
+    }
+    let error = |one: &Both| {
+        let queueing = one.round_trip.saturating_sub(least.get(&one.kind).copied().unwrap_or_default());
+        one.queueing.saturating_sub(queueing).saturating_abs()
+    };
+    let mut errors: Vec<i64> = both.iter().map(error).collect();
+    let max_error_ns = errors.iter().max().copied()?;
+    let [median_error_ns] = percentiles(&mut errors, 0, [500]);
+    let median_error_ns = median_error_ns?;
+    let noise = clock.floor_spread().unwrap_or_default().0.saturating_mul(2);
+    Some(Check {
+        n: errors.len() as u64,
+        median_error_ns,
+        max_error_ns,
+        consistent: median_error_ns <= noise.saturating_add(CHECK_TOLERANCE),
+    })
+}

@@ -1,0 +1,123 @@
+//! How the line came back after the load: how long queues took to drain.
+
+use std::time::Duration;
+
+use rrul_model::flow::Direction;
+use rrul_model::phase::Phase;
+use rrul_model::recording::Recording;
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::delay::queueing::Queueing;
+use crate::metrics::rate::goodput::DirectionGoodput;
+use crate::metrics::rate::scored_window::ScoredWindow;
+use crate::series::{DelayPoint, RatePoint};
+use crate::statistics::percentile::percentile;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Recovery",
+    path: "recovery",
+    about: "When the load ends, senders reset their connections: what they had not sent is thrown away, and what is under \
+        way drains. How long that takes is how much was waiting.",
+    words: &[
+        MetricWord {
+            name: "recovery_ns",
+            about: "from the end of the load to the first second in which the 95th percentile of the round-trip delay of \
+                the pooled probes, a lost one infinitely late, is at most 2 ms above that of the idle phase; seconds begin \
+                each 100 ms. `null` when there was none, or no idle phase",
+            unit: "ns",
+            source: "",
+        },
+        MetricWord {
+            name: "drain.{down,up}_ns",
+            about: "from the end of the load to the arrival of its last octet. Readings are a sample interval apart; within \
+                the last in which octets arrived they are taken to have come at the rate of the scored window. `null` when \
+                octets still arrived at the last reading, 1 s after the load, and where nothing was loaded or the test \
+                ended with the load",
+            unit: "ns",
+            source: "",
+        },
+    ],
+};
+
+/// How far above the idle line delay may lie.
+const BACK: Delay = Delay(2_000_000);
+/// Windows of this length.
+const SECOND: Duration = Duration::from_secs(1);
+/// One begins each.
+const STEP: Duration = Duration::from_millis(100);
+/// Windows with fewer packets than this say nothing of a 95th percentile.
+const FEWEST: usize = 20;
+/// Readings of octets go on this long after the load.
+const READ_ON: Duration = Duration::from_secs(1);
+
+/// How the line came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Recovery {
+    /// From the end of the load until delay was back.
+    pub recovery_ns: Option<i64>,
+    /// From the end of the load until its last octet arrived.
+    pub drain: Drain,
+}
+
+/// How long queues took to drain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Drain {
+    /// Server to client.
+    pub down_ns: Option<i64>,
+    /// Client to server.
+    pub up_ns: Option<i64>,
+}
+
+/// How the line came back, by when `end` was, that of the test.
+pub(crate) fn recovery<'a>(
+    recording: &Recording,
+    queueing: Queueing<'_>,
+    scored: &ScoredWindow,
+    goodput: impl Fn(Direction) -> &'a DirectionGoodput,
+    end: TestTime,
+) -> Recovery {
+    let after = recording.phase(Phase::After).map(|after| Window { to: after.to.min(end), ..after });
+    let idle = queueing.round_trip.idle.and_then(|idle| idle.p95);
+    let loaded = scored.common.is_some();
+    let back = after.zip(idle).filter(|_| loaded).and_then(|(after, idle)| back(after, idle, queueing.packets));
+    let ended = recording.loaded().map(|loaded| loaded.to);
+    let drain = |direction| {
+        let goodput = goodput(direction);
+        scored.of(direction)?;
+        drain(ended?, &goodput.sum_series, goodput.sum.0, end)
+    };
+    Recovery { recovery_ns: back, drain: Drain { down_ns: drain(Direction::Down), up_ns: drain(Direction::Up) } }
+}
+
+/// When delay was back at what it was while `idle_p95`; `packets` in the order of time.
+fn back(after: Window, idle_p95: Delay, packets: &[DelayPoint]) -> Option<i64> {
+    let is_back = |from: &TestTime| {
+        let window = Window { from: *from, to: *from + SECOND };
+        let first = packets.partition_point(|packet| packet.at < window.from);
+        let end = packets.partition_point(|packet| packet.at < window.to);
+        let inside = &packets[first..end];
+        let mut delays: Vec<Delay> = inside.iter().filter_map(|packet| packet.delay).collect();
+        delays.sort_unstable();
+        let p95 = percentile(&delays, (inside.len() - delays.len()) as u64, 950);
+        inside.len() >= FEWEST && p95.is_some_and(|p95| p95 <= idle_p95 + BACK)
+    };
+    let steps = (after.length().as_nanos() / STEP.as_nanos()).min(u128::from(u16::MAX)) as u32;
+    let begins = (0..steps).map(|step| after.from + STEP * step).take_while(|from| *from + SECOND <= after.to);
+    Some(begins.into_iter().find(is_back)?.since(after.from).0)
+}
+
+/// How long octets of this rate went on to arrive after the load, until `end` of the test; before, they came at `loaded`
+/// bits per second.
+fn drain(load_end: TestTime, rate: &[RatePoint], loaded: u64, end: TestTime) -> Option<i64> {
+    let last = rate.iter().rev().find(|point| point.rate.0 > 0)?;
+    let over = last.at + last.over / 2;
+    let still = over + last.over >= load_end + READ_ON;
+    let watched = end > load_end;
+    let filled = (last.rate.0 as f64 / loaded.max(1) as f64).min(1.0);
+    let over = over - last.over.mul_f64(1.0 - filled);
+    (watched && !still).then(|| over.since(load_end).0.max(0))
+}

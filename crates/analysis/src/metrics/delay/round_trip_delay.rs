@@ -1,0 +1,251 @@
+//! Round-trip delay of test packets by phase (RFC 2681), losses counted as infinitely late.
+
+use crate::flow_label::FlowLabel;
+use rrul_model::units::Delay;
+use std::time::Duration;
+
+use rrul_model::flow::AddressFamily;
+use rrul_model::marking::ServiceClass;
+use rrul_model::phase::{Phase, PhaseWindow};
+use rrul_model::time::{TestTime, Window};
+
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::loss::packet_count::{Loss, Skipped};
+use crate::packets::join::{Probe, ProbeFlow};
+use crate::packets::probe_pool::ProbeSample;
+use crate::series::DelayPoint;
+use crate::statistics::percentile::DelayStatistics;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Round-trip delay",
+    path: "round_trip_delay",
+    about: "The delay of a UDP test packet is (received - sent) - (reflector sent - reflector received): the time in the \
+        reflector is taken out, and the two hosts' clocks need not agree (RFC 8762, T4 - T1 - (T3 - T2)). All four are \
+        kernel stamps where the kernel gave them, else stamps that the program took next to the call. A kernel's \
+        transmit stamp is taken when the packet goes to the device, so waiting in the sending host's own queue before \
+        that is not in the delay. Delay of ICMP echo is received - sent.\n\n\
+        The numbers outside `flows` *pool* the packets of the UDP probe flows of best effort and expedited forwarding: one sample \
+        of packets, not a mean of percentiles. Background (CS1, LE) is meant to yield and is under `flows` only; where neither \
+        best effort nor expedited forwarding was probed, every class is pooled. When no UDP probe was sent at all, ICMP \
+        echo is pooled, and in imported files without either the means of exchanges; kinds are never mixed.\n\n\
+        Request-response flows never feed these numbers: they ask rarely while replies are slow.",
+    words: &[
+        MetricWord {
+            name: "idle, load, web, after",
+            about: "[statistics](#statistics-of-delays) of the packets *sent* in that phase, wherever their replies \
+                arrived; `load` is of the [scored window](#scored-window); `web` is of the phase in which pages, short \
+                flows and look-ups join the load, and is not scored; the survey before the baseline is in none",
+            unit: "",
+            source: "spec, Test Flow",
+        },
+        MetricWord {
+            name: "unscored",
+            about: "the same of packets sent under load and outside of the scored window: while streams ramped up, in a \
+                burst, and in the seconds behind it; `null` when there are none",
+            unit: "",
+            source: "",
+        },
+        MetricWord {
+            name: "induced_p50_ns",
+            about: "loaded median less idle median: what the load adds",
+            unit: "ns",
+            source: "chart explanation",
+        },
+        MetricWord { name: "induced_p95_ns", about: "loaded 95th percentile less idle median", unit: "ns", source: "" },
+        MetricWord { name: "families[].family", about: "`ipv4` or `ipv6`, each that was tested", unit: "", source: "" },
+        MetricWord {
+            name: "families[].{idle,load,unscored,web,after}, families[].induced_p50_ns, families[].induced_p95_ns",
+            about: "the same of the packets over this family",
+            unit: "ns",
+            source: "spec, Test Requirements",
+        },
+        MetricWord { name: "flows[].flow", about: "name of a probe flow", unit: "", source: "" },
+        MetricWord {
+            name: "flows[].{idle,load,unscored,web,after}, flows[].induced_p50_ns, flows[].induced_p95_ns",
+            about: "the same of this flow alone",
+            unit: "ns",
+            source: "",
+        },
+        MetricWord {
+            name: "flows[].sent, flows[].lost, flows[].skipped",
+            about: "packets of the flow over all phases, as under `loss`",
+            unit: "count",
+            source: "",
+        },
+    ],
+};
+
+/// Delay told apart by phase.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PhaseDelays {
+    /// Idle baseline.
+    pub idle: Option<DelayStatistics>,
+    /// Under load, in the scored window.
+    pub load: Option<DelayStatistics>,
+    /// Under load, in what is left out of that: ramp, burst, guard.
+    pub unscored: Option<DelayStatistics>,
+    /// Under load, while pages, short flows and look-ups join it.
+    pub web: Option<DelayStatistics>,
+    /// After the load.
+    pub after: Option<DelayStatistics>,
+}
+
+impl PhaseDelays {
+    /// Packets and losses over all phases.
+    pub(crate) fn loss(&self) -> Loss {
+        let Self { idle, load, unscored, web, after } = self;
+        [idle, load, unscored, web, after].into_iter().flatten().fold(Loss::default(), |loss, phase| Loss {
+            sent: loss.sent.saturating_add(phase.n),
+            lost: loss.lost.saturating_add(phase.lost),
+        })
+    }
+
+    /// The statistics of one phase; none of the survey before the baseline.
+    pub fn of(&self, phase: Phase) -> Option<&DelayStatistics> {
+        match phase {
+            Phase::Survey => None,
+            Phase::Idle => self.idle.as_ref(),
+            Phase::Load => self.load.as_ref(),
+            Phase::Web => self.web.as_ref(),
+            Phase::After => self.after.as_ref(),
+        }
+    }
+
+    /// Induced delay at the median: loaded P50 less idle P50. `None` when either is unknown or is a loss.
+    pub fn induced_p50(&self) -> Option<Delay> {
+        Some(self.load.as_ref()?.p50? - self.idle.as_ref()?.p50?)
+    }
+
+    /// Induced delay at P95: loaded P95 less idle P50, that is how far above the idle line one packet in twenty is.
+    pub fn induced_p95(&self) -> Option<Delay> {
+        Some(self.load.as_ref()?.p95? - self.idle.as_ref()?.p50?)
+    }
+}
+
+/// Round-trip delay over one address family.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FamilyDelays {
+    /// Which.
+    pub family: AddressFamily,
+    /// By phase.
+    pub delays: PhaseDelays,
+}
+
+/// Round-trip delay of one probe flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DelayFlow {
+    /// Who.
+    pub flow: FlowLabel,
+    /// By phase.
+    pub delays: PhaseDelays,
+    /// Test packets and losses over all phases.
+    pub loss: Loss,
+    /// Packets that were due and not sent.
+    pub skipped: Skipped,
+    /// Each packet.
+    pub series: Vec<DelayPoint>,
+}
+
+impl ProbeSample for DelayFlow {
+    fn flow_type(&self) -> &str {
+        &self.flow.flow_type
+    }
+
+    fn class(&self) -> ServiceClass {
+        self.flow.class
+    }
+
+    fn was_sent(&self) -> bool {
+        !self.series.is_empty()
+    }
+}
+
+/// What tells the fate of a packet, and in which phase it was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Judgement<'a> {
+    /// The phases of the test.
+    pub(crate) phases: &'a [PhaseWindow],
+    /// The part of the load that is scored; `None` when nothing was loaded, and all of the phase counts.
+    pub(crate) scored: Option<Window>,
+    /// How long a packet is waited for.
+    pub(crate) waiting_time: Duration,
+    /// Until when the client listened to replies.
+    pub(crate) end: TestTime,
+}
+
+impl Judgement<'_> {
+    /// The packets of a flow with their fate, those without one left out.
+    ///
+    /// Of what was sent less than the waiting time before the end, the fate is known only when all of it was answered.
+    /// Else all of it is left out, the answered packets too: to keep those and to drop the others would hide losses.
+    pub(crate) fn known<'p>(&self, flow: &'p ProbeFlow<'_>) -> impl Iterator<Item = &'p Probe> + use<'p> {
+        let decided = self.end - self.waiting_time;
+        let mut last = flow.probes.iter().filter(|probe| probe.sent > decided);
+        let all_answered = last.all(|probe| probe.answered_within(self.waiting_time).is_some());
+        flow.probes.iter().filter(move |probe| all_answered || probe.sent <= decided)
+    }
+
+    /// The packets of a flow whose fate is known, by the time at which they left.
+    pub(crate) fn points(&self, flow: &ProbeFlow<'_>) -> Vec<DelayPoint> {
+        let point = |probe: &Probe| DelayPoint { at: probe.sent, delay: probe.answered_within(self.waiting_time) };
+        let mut points: Vec<DelayPoint> = self.known(flow).map(point).collect();
+        points.sort_by_key(|point| point.at);
+        points
+    }
+
+    /// The phase in which something of this time counts; none for what of the load is not scored.
+    pub(crate) fn phase(&self, at: TestTime) -> Option<Phase> {
+        Phase::ALL.into_iter().find(|phase| self.window(*phase).is_some_and(|window| window.contains(at)))
+    }
+
+    /// When a phase took place; of the load, the part that is scored. `None` when the plan does not have it.
+    pub(crate) fn window(&self, phase: Phase) -> Option<Window> {
+        let window = self.phases.iter().find(|entry| entry.phase == phase)?.window;
+        Some(match self.scored {
+            Some(scored) if phase == Phase::Load => window.intersection(&scored),
+            _ => window,
+        })
+    }
+
+    /// Statistics of these packets for each phase.
+    pub(crate) fn phase_delays<'p>(&self, points: impl Iterator<Item = &'p DelayPoint>) -> PhaseDelays {
+        phase_delays(self.phases, self.scored, points)
+    }
+
+    /// Everything about one probe flow.
+    pub(crate) fn flow(&self, flow: &ProbeFlow<'_>) -> DelayFlow {
+        let series = self.points(flow);
+        let delays = self.phase_delays(series.iter());
+        let skipped = Skipped { packets: flow.skipped, due: flow.skipped.saturating_add(flow.probes.len() as u64) };
+        DelayFlow { flow: flow.flow.into(), loss: delays.loss(), skipped, delays, series }
+    }
+}
+
+/// Statistics of packets for the phase in which each was sent, wherever it arrived; of the load phase, those that were sent
+/// within `scored` apart from the others.
+pub(crate) fn phase_delays<'p>(
+    phases: &[PhaseWindow],
+    scored: Option<Window>,
+    points: impl Iterator<Item = &'p DelayPoint>,
+) -> PhaseDelays {
+    let [mut idle, mut load, mut unscored, mut web, mut after] = [(); 5].map(|()| (Vec::new(), 0));
+    for point in points {
+        let phase = phases.iter().find(|entry| entry.window.contains(point.at)).map(|entry| entry.phase);
+        let (answered, lost) = match phase {
+            Some(Phase::Idle) => &mut idle,
+            Some(Phase::Load) if scored.is_none_or(|scored| scored.contains(point.at)) => &mut load,
+            Some(Phase::Load) => &mut unscored,
+            Some(Phase::Web) => &mut web,
+            Some(Phase::After) => &mut after,
+            // What is sent before the baseline is a survey, and disturbs itself.
+            Some(Phase::Survey) | None => continue,
+        };
+        match point.delay {
+            Some(delay) => answered.push(delay),
+            None => *lost += 1,
+        }
+    }
+    let of = |(answered, lost)| DelayStatistics::of(answered, lost);
+    PhaseDelays { idle: of(idle), load: of(load), unscored: of(unscored), web: of(web), after: of(after) }
+}

@@ -1,0 +1,206 @@
+//! Stream delay in band: from the write of a record into a TCP stream to its read at the other end (spec: Stream Delay).
+
+use std::collections::BTreeMap;
+
+use foldhash::{HashMap, HashMapExt};
+use rrul_model::flow::{Direction, FlowId};
+use rrul_model::recording::Recording;
+use rrul_model::time::{TestTime, Window};
+use serde::Serialize;
+
+use crate::clock_offset::ClockOffset;
+use crate::flow_label::FlowLabel;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::delay::round_trip_delay::PhaseDelays;
+use crate::metrics::delay::round_trip_delay::phase_delays;
+use crate::metrics::rate::start_spread::{receiver, sender};
+use crate::packets::flow_kinds::TCP_RECORDS;
+use crate::packets::join::SHORTEST_WAITING_TIME;
+use crate::series::DelayPoint;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Stream delay",
+    path: "stream_delay",
+    about: "How long octets take within a TCP stream of low rate (flow type `tcp_records`): from just before a record is \
+        written at one end to when it has been read whole at the other. Stamps are the programs' own, as TCP gives no \
+        stamp of the kernel that belongs to a record, so waking the reader is in it. Unlike one-way delay it holds the \
+        wait in the sender's socket buffer, and behind a segment that was lost until that has been sent again (head of line \
+        blocking): what an application meets. Stamps of the two hosts are brought together as for one-way delay, with its \
+        bound; the difference between idle and loaded does not depend on that split. Nothing is told where the drift of the \
+        clocks is uncertain (`one_way_delay.clocks.skew_uncertain`): it would be in that difference.",
+    words: &[
+        MetricWord::new(
+            "down, up",
+            "[by phase](#delay-by-phase) in which a record was written, all streams of that direction; null without any",
+            "",
+            "spec, Up/Down Stream Delay",
+        ),
+        MetricWord::new("flows[].flow", "name of a stream", "", ""),
+        MetricWord::new("flows[].delays", "[by phase](#delay-by-phase), of this stream", "", ""),
+        MetricWord::new(
+            "flows[].written, flows[].unread",
+            "records whose fate is known, and of those never read",
+            "count",
+            "",
+        ),
+        MetricWord::new("flows[].skipped", "records that were due and not written, as the host stalled", "count", ""),
+    ],
+};
+
+/// The words for delay by phase.
+pub(crate) const PHASES: MetricGroup = MetricGroup {
+    title: "Delay by phase",
+    path: "#phase_delays",
+    about: "",
+    words: &[
+        MetricWord::new(
+            "idle, load, after",
+            "[statistics](#statistics-of-delays) of what was sent in that phase, wherever it arrived; `load` is of the \
+            [scored window](#scored-window)",
+            "",
+            "spec, Test Flow",
+        ),
+        MetricWord::new("unscored", "the same of what was sent in the load phase outside of that window", "", ""),
+        MetricWord::new(
+            "web",
+            "the same of phase `web`, in which pages, short flows and look-ups join the load; not scored",
+            "",
+            "",
+        ),
+        MetricWord::new("induced_p50_ns", "loaded median less idle median: what the load adds", "ns", ""),
+        MetricWord::new("induced_p95_ns", "loaded 95th percentile less idle median", "ns", ""),
+    ],
+};
+
+/// Stream delay by direction.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct StreamDelay {
+    /// All records from server to client.
+    pub down: Option<PhaseDelays>,
+    /// All records from client to server.
+    pub up: Option<PhaseDelays>,
+    /// Each stream.
+    pub flows: Vec<StreamDelayFlow>,
+}
+
+impl StreamDelay {
+    /// Of one direction.
+    pub fn of(&self, direction: Direction) -> Option<&PhaseDelays> {
+        match direction {
+            Direction::Down => self.down.as_ref(),
+            Direction::Up => self.up.as_ref(),
+        }
+    }
+}
+
+/// Stream delay of one stream.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StreamDelayFlow {
+    /// Who.
+    pub flow: FlowLabel,
+    /// By the phase in which the record was written.
+    pub delays: PhaseDelays,
+    /// Records written whose fate is known.
+    pub written: u64,
+    /// Of those, never read whole.
+    pub unread: u64,
+    /// Records that were due and not written.
+    pub skipped: u64,
+    /// Each record.
+    #[serde(skip)]
+    pub series: Vec<DelayPoint>,
+}
+
+/// The stream delay of every stream of records; of none where the two clocks cannot be brought together, or drift apart in
+/// a way that is not known: what the load adds could not be told from what the drift does.
+///
+/// Records that were written less than the waiting time before `end` count only when all of their stream were read:
+/// what was still under way when listening ended would look lost, and leaving out just those would leave the quick ones.
+pub(crate) fn stream_delay(
+    recording: &Recording,
+    clocks: Option<&ClockOffset>,
+    scored: impl Fn(Direction) -> Option<Window>,
+    end: TestTime,
+) -> StreamDelay {
+    let phases = &recording.header.phases;
+    let Some(clocks) = clocks.filter(|clocks| clocks.uncertain().is_none()) else { return StreamDelay::default() };
+    let mut rows = gather(recording);
+    let mut flows = Vec::new();
+    for flow in recording.header.flows.iter().filter(|flow| flow.flow_type == TCP_RECORDS) {
+        let Some(direction) = flow.direction.filter(|way| clocks.unknown(*way).is_none()) else { continue };
+        let rows = rows.remove(&flow.id).unwrap_or_default();
+        let skipped = rows.skipped;
+        let series = rows.delays(direction, clocks, end);
+        let delays = phase_delays(phases, scored(direction), series.iter());
+        let unread = series.iter().filter(|point| point.delay.is_none()).count() as u64;
+        flows.push(StreamDelayFlow {
+            flow: flow.into(),
+            delays,
+            written: series.len() as u64,
+            unread,
+            skipped,
+            series,
+        });
+    }
+    let of = |direction| {
+        let own = flows.iter().filter(|entry| entry.flow.direction == Some(direction));
+        let series = own.clone().flat_map(|entry| &entry.series);
+        own.clone().next().map(|_| phase_delays(phases, scored(direction), series))
+    };
+    StreamDelay { down: of(Direction::Down), up: of(Direction::Up), flows }
+}
+
+/// Rows of one stream.
+#[derive(Default)]
+struct Rows {
+    written: BTreeMap<u32, TestTime>,
+    read: HashMap<u32, TestTime>,
+    skipped: u64,
+}
+
+impl Rows {
+    /// Each record at the client's time of its writing.
+    fn delays(&self, direction: Direction, clocks: &ClockOffset, end: TestTime) -> Vec<DelayPoint> {
+        let at_client = |written: TestTime| match direction {
+            Direction::Up => written,
+            Direction::Down => clocks.client_time(written),
+        };
+        let point = |(number, written): (&u32, &TestTime)| {
+            let read = self.read.get(number);
+            let delay = read.map(|read| clocks.one_way_delay(direction, *written, *read));
+            DelayPoint { at: at_client(*written), delay }
+        };
+        let mut series: Vec<DelayPoint> = self.written.iter().map(point).collect();
+        let late = |point: &DelayPoint| point.at + SHORTEST_WAITING_TIME > end;
+        if series.iter().any(|point| late(point) && point.delay.is_none()) {
+            series.retain(|point| !late(point));
+        }
+        series
+    }
+}
+
+/// What the sender wrote and what the receiver read.
+fn gather(recording: &Recording) -> HashMap<FlowId, Rows> {
+    let records = recording.header.flows.iter().filter(|flow| flow.flow_type == TCP_RECORDS);
+    let directions: HashMap<FlowId, Direction> = records.filter_map(|flow| Some((flow.id, flow.direction?))).collect();
+    let mut gathered: HashMap<FlowId, Rows> = HashMap::new();
+    for direction in Direction::ALL {
+        let ours = |flow: FlowId| directions.get(&flow) == Some(&direction);
+        for tables in recording.tables_of(sender(direction)) {
+            for row in tables.probe_sent.rows().filter(|row| ours(row.flow)) {
+                gathered.entry(row.flow).or_default().written.entry(row.sequence).or_insert(row.sent);
+            }
+            for row in tables.probes_skipped.rows().filter(|row| ours(row.flow)) {
+                let skipped = &mut gathered.entry(row.flow).or_default().skipped;
+                *skipped = skipped.saturating_add(u64::from(row.count));
+            }
+        }
+        for row in recording.tables_of(receiver(direction)).flat_map(|tables| tables.packet_received.rows()) {
+            if ours(row.flow) {
+                gathered.entry(row.flow).or_default().read.entry(row.sequence).or_insert(row.received);
+            }
+        }
+    }
+    gathered
+}

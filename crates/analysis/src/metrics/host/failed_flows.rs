@@ -1,0 +1,74 @@
+//! Flows that could not be set up or ended early.
+
+use crate::flow_label::FlowLabel;
+use foldhash::HashSet;
+use rrul_model::flow::{FlowId, FlowSpec};
+use rrul_model::observation::{FlowEvent, FlowEventKind, ObservationPoint};
+use rrul_model::recording::Recording;
+
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::packets::flow_kinds::{BROWSER_PAGE, DNS_LOOKUP, ICMP_ECHO};
+use crate::packets::join::ProbeFlow;
+
+/// The words for these lists.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Flows that failed",
+    path: "",
+    about: "",
+    words: &[
+        MetricWord {
+            name: "failed_flows[].flow, failed_flows[].reason",
+            about: "each flow that could not be set up or ended early, and why",
+            unit: "",
+            source: "",
+        },
+        MetricWord {
+            name: "absent_flows[].flow, absent_flows[].reason",
+            about: "the same of flows that the test can do without and that never sent: ICMP echo without permission, \
+                look-ups by the resolver of a host that has none, pages in a browser that is not there",
+            unit: "",
+            source: "",
+        },
+    ],
+};
+
+/// A flow that could not be set up or ended early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedFlow {
+    /// Who.
+    pub flow: FlowLabel,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// Flows that failed: first those that the test can do without, then the others, both in the order of the plan.
+///
+/// The test can do without ICMP echo, which the spec rules out as a method because networks treat it unlike other
+/// traffic, and which many systems allow to privileged users only. So an echo flow that never sent is absent; one that
+/// broke down on the way has failed. Which resolver the host has, and whether over both families, is its own affair: a
+/// flow that could not begin to ask it is absent too; and so is a page that no browser was there to load.
+pub(crate) fn failed_flows(recording: &Recording, probes: &[ProbeFlow<'_>]) -> (Vec<FailedFlow>, Vec<FailedFlow>) {
+    let never_sent: HashSet<FlowId> =
+        probes.iter().filter(|entry| entry.probes.is_empty()).map(|entry| entry.flow.id).collect();
+    let failed = recording.header.flows.iter().filter_map(|flow| {
+        // Both ends may report the same flow; the first report is nearest to the cause.
+        let event = |(_, event): &(_, &FlowEvent)| event.flow == flow.id && event.event == FlowEventKind::Failed;
+        let (_, event) = recording.events().find(event)?;
+        let reason = if event.detail.is_empty() { "no reason was recorded".to_owned() } else { event.detail.clone() };
+        Some(FailedFlow { flow: flow.into(), reason })
+    });
+    let pages = recording.tables_of(ObservationPoint::Client).flat_map(|tables| tables.page_load.rows());
+    let browsed: HashSet<FlowId> = pages.map(|row| row.flow).collect();
+    let of_host = |flow: FlowId| {
+        let asks = |flow: &FlowSpec| flow.flow_type == DNS_LOOKUP && flow.parameters.text("resolver") == Some("system");
+        recording.flow(flow).is_some_and(asks)
+            && !recording
+                .tables_of(ObservationPoint::Client)
+                .any(|tables| tables.name_lookup.rows().any(|row| row.flow == flow))
+    };
+    failed.partition(|entry| {
+        entry.flow.flow_type == ICMP_ECHO && never_sent.contains(&entry.flow.id)
+            || of_host(entry.flow.id)
+            || entry.flow.flow_type == BROWSER_PAGE && !browsed.contains(&entry.flow.id)
+    })
+}

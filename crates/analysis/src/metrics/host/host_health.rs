@@ -1,0 +1,355 @@
+//! How both hosts fared while they measured: what they dropped themselves, where they were held back, what lay in their
+//! own queues. Each is a queue or a loss that is not the line's.
+
+use std::collections::BTreeMap;
+
+use foldhash::{HashMap, HashMapExt};
+use rrul_model::flow::FlowId;
+use rrul_model::observation::{ObservationPoint, Tables};
+use rrul_model::phase::Phase;
+use rrul_model::recording::Recording;
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::host::growth::growth;
+use crate::metrics::host::host_interface;
+use crate::metrics::host::host_interface::HostInterface;
+use crate::metrics::host::host_route;
+use crate::metrics::host::host_route::HostRoute;
+use crate::packets::by_number::ByNumber;
+use crate::packets::tcp_readings::TcpReadings;
+use crate::statistics::percentile::DelayStatistics;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Hosts",
+    path: "hosts[]",
+    about: "Queues and losses within the two hosts: they look like the line's and are not. Counters are of the whole host, so \
+        other programs are in them. They are read once a second; what fell between the last reading before the load and \
+        its beginning is shared out evenly.",
+    words: &[
+        MetricWord {
+            name: "host",
+            about: "`client` or `server`; what follows is of the load phase unless it says otherwise",
+            unit: "",
+            source: "",
+        },
+        MetricWord {
+            name: "kernel, processor, virtualisation",
+            about: "operating system and release; model of the processor; the hypervisor or container that it runs in, `null` \
+                where nothing points to any",
+            unit: "",
+            source: "",
+        },
+        MetricWord { name: "cores", about: "processor cores that rrul may use", unit: "count", source: "" },
+        MetricWord {
+            name: "softnet_dropped",
+            about: "packets that the cores dropped because their backlogs were full; `null` when unknown",
+            unit: "count",
+            source: "/proc/net/softnet_stat",
+        },
+        MetricWord {
+            name: "softnet_squeezed",
+            about: "how often a core ran out of its time for packets with more to do (`net.core.netdev_budget`). A few are no \
+                harm",
+            unit: "count",
+            source: "/proc/net/softnet_stat",
+        },
+        MetricWord {
+            name: "throttled_share",
+            about: "share of the periods in which the control group had used up its processor time; `null` where no group has \
+                a quota",
+            unit: "share",
+            source: "cgroups(7)",
+        },
+        MetricWord {
+            name: "throttled_ns",
+            about: "for how long it stood still, all its threads together",
+            unit: "ns",
+            source: "cgroups(7)",
+        },
+        MetricWord {
+            name: "listen_drops",
+            about: "connection attempts during the whole test for which rrul's listeners at the server had no room: they look \
+                like SYN packets lost on the line. `null` at the client, and when unknown",
+            unit: "count",
+            source: "SO_MEMINFO; TcpExt.ListenDrops",
+        },
+        MetricWord {
+            name: "transmit_queueing",
+            about: "from the program's stamp just before the send call to the kernel's stamp as the packet left for the device: \
+                the time that test packets lay in this host's own queue. It is in no delay, as delays begin at the kernel's \
+                stamp; where this host shapes the line itself, add it. The stamps come on two clocks of the host; it \
+                may be off, and below 0, by some microseconds. What follows the stamp, the ring of the device, is not in it",
+            unit: "ns",
+            source: "measured between T3 and its follow-up (RFC 8972 section 4.4), and likewise at the client",
+        },
+        MetricWord {
+            name: "sockets[].flow",
+            about: "name of the flow whose packets arrive at the socket; `null` for the server's, where those of all sessions do",
+            unit: "",
+            source: "",
+        },
+        MetricWord {
+            name: "sockets[].dropped",
+            about: "packets that had crossed the line, and were dropped as the socket's buffer was full",
+            unit: "count",
+            source: "SO_MEMINFO",
+        },
+        MetricWord {
+            name: "sockets[].dropped_share",
+            about: "of those and the packets of this test that were read there; `null` when there are neither",
+            unit: "share",
+            source: "",
+        },
+        MetricWord {
+            name: "kernel_counters[].name, kernel_counters[].increase",
+            about: "counters of the host's network stack that rose between the states before and after the test, and by how much",
+            unit: "count",
+            source: "/proc/net/netstat, snmp, snmp6",
+        },
+    ],
+};
+
+/// One host.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HostHealth {
+    /// Which.
+    pub host: ObservationPoint,
+    /// Operating system and release; `None` when unknown, as for what follows.
+    pub kernel: Option<String>,
+    /// Model of the processor.
+    pub processor: Option<String>,
+    /// What it runs in.
+    pub virtualisation: Option<String>,
+    /// Cores that the program may use.
+    pub cores: Option<u32>,
+    /// Packets dropped at the cores' backlogs, as for all that follows under load.
+    pub softnet_dropped: Option<u64>,
+    /// How often cores ran out of time.
+    pub softnet_squeezed: Option<u64>,
+    /// Share of the periods in which the control group was throttled.
+    pub throttled_share: Option<f64>,
+    /// For how long, nanoseconds.
+    pub throttled_ns: Option<i64>,
+    /// Connection attempts for which the server's listeners had no room, over the whole test.
+    pub listen_drops: Option<u64>,
+    /// How long test packets lay in the host before they left.
+    pub transmit_queueing: Option<DelayStatistics>,
+    /// Sockets on which test packets arrive.
+    pub sockets: Vec<HostSocket>,
+    /// The first step of the way to the other host, for each family.
+    pub routes: Vec<HostRoute>,
+    /// Interfaces that packets to the other host pass.
+    pub interfaces: Vec<HostInterface>,
+    /// Counters of the network stack that rose over the whole test.
+    pub kernel_counters: Vec<CounterIncrease>,
+}
+
+/// A socket on which test packets arrive.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HostSocket {
+    /// The flow; `None` where those of all flows arrive.
+    pub flow: Option<String>,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Of all that arrived.
+    pub dropped_share: Option<f64>,
+}
+
+/// A counter that rose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CounterIncrease {
+    /// Its name.
+    pub name: String,
+    /// By how much.
+    pub increase: u64,
+}
+
+/// The name under which the server tells what its own listeners dropped.
+const LISTEN_DROPS: &str = "rrul.ListenDrops";
+/// The same of every listener of the host.
+const HOST_LISTEN_DROPS: &str = "TcpExt.ListenDrops";
+
+/// Both hosts of a recording, the client first. A host that told nothing of itself is left out.
+pub(crate) fn hosts(recording: &Recording, tcp: &TcpReadings) -> Vec<HostHealth> {
+    let load = recording.phase(Phase::Load).unwrap_or(Window { from: TestTime::ZERO, to: TestTime::ZERO });
+    [ObservationPoint::Client, ObservationPoint::Server]
+        .into_iter()
+        .map(|point| host(recording, tcp, point, load))
+        .filter(|host| !host.is_unknown())
+        .collect()
+}
+
+impl HostHealth {
+    fn is_unknown(&self) -> bool {
+        let Self { kernel, cores, softnet_dropped, throttled_share, transmit_queueing, sockets, interfaces, .. } = self;
+        kernel.is_none()
+            && cores.is_none()
+            && softnet_dropped.is_none()
+            && throttled_share.is_none()
+            && transmit_queueing.is_none()
+            && sockets.is_empty()
+            && interfaces.is_empty()
+    }
+}
+
+fn host(recording: &Recording, tcp: &TcpReadings, point: ObservationPoint, load: Window) -> HostHealth {
+    let environment = recording.host(point);
+    let known = |text: &String| (!text.is_empty()).then(|| text.clone());
+    let (throttled_share, throttled_ns) = throttling(recording, point, load);
+    let counters = counter_increases(recording, point);
+    HostHealth {
+        host: point,
+        kernel: known(&environment.kernel),
+        processor: known(&environment.processor),
+        virtualisation: known(&environment.virtualisation),
+        cores: Some(environment.cores).filter(|cores| *cores > 0),
+        softnet_dropped: softnet(recording, point, load, |dropped, _| dropped),
+        softnet_squeezed: softnet(recording, point, load, |_, squeezed| squeezed),
+        throttled_share,
+        throttled_ns,
+        listen_drops: counters.as_ref().and_then(listen_drops),
+        transmit_queueing: DelayStatistics::of(transmit_queueing(recording, point, load), 0),
+        sockets: sockets(recording, point, load),
+        routes: host_route::routes(recording, tcp, point),
+        interfaces: host_interface::interfaces(recording, point),
+        kernel_counters: counters.into_iter().flatten().filter_map(risen).collect(),
+    }
+}
+
+/// The least of what the listeners and what the whole host counted: listeners count the stray segments of connections that
+/// are no longer there as well, and the host the connections of other programs.
+fn listen_drops(counters: &BTreeMap<String, u64>) -> Option<u64> {
+    let own = *counters.get(LISTEN_DROPS)?;
+    Some(counters.get(HOST_LISTEN_DROPS).map_or(own, |all| own.min(*all)))
+}
+
+fn risen((name, increase): (String, u64)) -> Option<CounterIncrease> {
+    (increase > 0 && name != LISTEN_DROPS).then_some(CounterIncrease { name, increase })
+}
+
+fn tables(recording: &Recording, point: ObservationPoint) -> impl Iterator<Item = &Tables> {
+    recording.tables_of(point)
+}
+
+/// Readings of a counter of 32 bits as one that does not run over. It falls where it began anew: then it stands still.
+fn unrolled(mut readings: Vec<(TestTime, u32)>) -> Vec<(TestTime, u64)> {
+    readings.sort_by_key(|(at, _)| *at);
+    let mut sum = 0_u64;
+    let mut before = readings.first().map_or(0, |(_, value)| *value);
+    let step = |(at, value): (TestTime, u32)| {
+        let grown = value.wrapping_sub(before);
+        before = value;
+        sum += if grown <= u32::MAX / 2 { u64::from(grown) } else { 0 };
+        (at, sum)
+    };
+    readings.into_iter().map(step).collect()
+}
+
+/// Growth of one of the counters of packets taken from devices, over all cores.
+fn softnet(
+    recording: &Recording,
+    point: ObservationPoint,
+    load: Window,
+    pick: impl Fn(u32, u32) -> u32,
+) -> Option<u64> {
+    let mut cores: BTreeMap<u16, Vec<(TestTime, u32)>> = BTreeMap::new();
+    for row in tables(recording, point).flat_map(|tables| tables.softnet_count.rows()) {
+        cores.entry(row.core).or_default().push((row.at, pick(row.dropped, row.squeezed)));
+    }
+    cores.into_values().filter_map(|readings| growth(unrolled(readings), load)).reduce(u64::saturating_add)
+}
+
+/// Share of periods, and time, in which the control group was throttled.
+fn throttling(recording: &Recording, point: ObservationPoint, load: Window) -> (Option<f64>, Option<i64>) {
+    let rows: Vec<_> = tables(recording, point).flat_map(|tables| tables.cgroup_throttle.rows()).collect();
+    let of = |value: fn(&rrul_model::observation::CgroupThrottle) -> u64| {
+        growth(rows.iter().map(|row| (row.at, value(row))).collect(), load)
+    };
+    let time = of(|row| row.throttled.0.max(0).cast_unsigned()).and_then(|time| i64::try_from(time).ok());
+    let share = of(|row| row.periods).zip(of(|row| row.throttled_periods)).filter(|(periods, _)| *periods > 0);
+    (share.map(|(periods, throttled)| (throttled as f64 / periods as f64).min(1.0)), time)
+}
+
+/// How much each counter of the network stack grew over the whole test; `None` when either state is unknown.
+fn counter_increases(recording: &Recording, point: ObservationPoint) -> Option<BTreeMap<String, u64>> {
+    let before = &recording.host(point).state.kernel_counters;
+    let after = &recording.end.as_ref()?.host(point)?.kernel_counters;
+    let pair = |(name, value): (&String, &u64)| Some((name.clone(), value.saturating_sub(*before.get(name)?)));
+    Some(after.iter().filter_map(pair).collect())
+}
+
+/// From just before the send call to the kernel's stamp, for each packet that this host sent under load.
+fn transmit_queueing(recording: &Recording, point: ObservationPoint, load: Window) -> Vec<Delay> {
+    let mut flows: HashMap<FlowId, Departures> = HashMap::new();
+    for tables in tables(recording, point) {
+        for row in tables.probe_sent.rows() {
+            flows.entry(row.flow).or_default().sent.push((row.sequence, row.sent));
+        }
+        for row in tables.probe_stamped.rows() {
+            flows.entry(row.flow).or_default().stamped.push((row.sequence, row.sent));
+        }
+    }
+    if point == ObservationPoint::Server {
+        // The client wrote down what the reflector told of its replies.
+        for tables in tables(recording, ObservationPoint::Client) {
+            for row in tables.probe_received.rows() {
+                flows.entry(row.flow).or_default().sent.push((row.sequence, row.reflector_sent));
+            }
+            for row in tables.reply_stamped.rows() {
+                flows.entry(row.flow).or_default().stamped.push((row.sequence, row.reflector_sent));
+            }
+        }
+    }
+    let of_flow = |flow: Departures| {
+        // A packet stands there once; of a foreign file the first is taken.
+        let sent = ByNumber::first(flow.sent);
+        let gap = move |(packet, left): (u32, TestTime)| {
+            let sent = *sent.get(packet)?;
+            load.contains(sent).then(|| left.since(sent))
+        };
+        flow.stamped.into_iter().filter_map(gap)
+    };
+    flows.into_values().flat_map(of_flow).collect()
+}
+
+/// When the packets of one flow were sent, and when the kernel says that they left, by their numbers.
+#[derive(Default)]
+struct Departures {
+    sent: Vec<(u32, TestTime)>,
+    stamped: Vec<(u32, TestTime)>,
+}
+
+/// Drops at each socket.
+fn sockets(recording: &Recording, point: ObservationPoint, load: Window) -> Vec<HostSocket> {
+    let mut readings: BTreeMap<FlowId, Vec<(TestTime, u32)>> = BTreeMap::new();
+    let mut arrived: HashMap<FlowId, u64> = HashMap::new();
+    for tables in tables(recording, point) {
+        for row in tables.socket_drops.rows() {
+            readings.entry(row.flow).or_default().push((row.at, row.dropped));
+        }
+        let probes = tables.probe_received.rows().map(|row| (row.flow, row.received));
+        let echoes = tables.echo_received.rows().map(|row| (row.flow, row.received));
+        let packets = tables.packet_received.rows().map(|row| (row.flow, row.received));
+        for (flow, _) in probes.chain(echoes).chain(packets).filter(|(_, at)| load.contains(*at)) {
+            *arrived.entry(flow).or_default() += 1;
+        }
+    }
+    let socket = |(flow, readings): (FlowId, Vec<(TestTime, u32)>)| {
+        let dropped = growth(unrolled(readings), load)?;
+        let read = match flow {
+            FlowId::CONTROL => arrived.values().sum(),
+            _ => arrived.get(&flow).copied().unwrap_or_default(),
+        };
+        let all = dropped.saturating_add(read);
+        Some(HostSocket {
+            flow: recording.flow(flow).map(|spec| spec.name.clone()),
+            dropped,
+            dropped_share: (all > 0).then(|| dropped as f64 / all as f64),
+        })
+    };
+    readings.into_iter().filter_map(socket).collect()
+}

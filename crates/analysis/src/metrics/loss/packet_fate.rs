@@ -1,0 +1,339 @@
+//! How many test packets were lost, doubled and reordered on either way (RFC 7680, RFC 5560, RFC 4737).
+
+use std::time::Duration;
+
+use rrul_model::flow::Direction;
+use rrul_model::phase::Phase;
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::by_direction::ByDirection;
+use crate::flow_label::FlowLabel;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::delay::round_trip_delay::Judgement;
+use crate::metrics::loss::reordering::{Displacement, Reordering};
+use crate::packets::attribution::{Attributed, Evidence, Fate, Way};
+use crate::packets::flow_kinds::UDP_PROBE;
+use crate::packets::probe_pool::HeadlineClasses;
+use crate::statistics::autocorrelation::memory;
+use crate::statistics::block_bootstrap::{BlockBootstrap, ConfidenceInterval, block_length};
+use crate::statistics::loss_runs::{LossRuns, LossRunsSummary};
+
+/// The memory of losses is looked for in counts of this long.
+const MEMORY_CELL: Duration = Duration::from_millis(100);
+const MOST_MEMORY_CELLS: u128 = 1000;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Fate of packets by direction",
+    path: "#packet_fate",
+    about: "On the way up a packet is a test packet. On the way down it is a reply: one for each copy of a test packet that \
+        reached the reflector, known by the reflector's count, so that copies and reordering of the way up are not \
+        counted again on the way down. Packets belong to the phase in which the *test packet* was sent, on either way; \
+        `load` is of the [scored window](#scored-window), `all` of everything from the baseline on.\n\n\
+        A packet without an answer is attributed to a way by what the server tells of every packet that reached it, one by \
+        one (`exact`). Where that is not whole, because the control connection or the server was lost, by the windows of 64 \
+        packets that stand in the replies (`window`); a packet that comes more than 64 packets late is then taken for lost, \
+        copies and order are known only of what was answered, and after an outage of more than 64 packets the earlier ones \
+        are `unattributed`. Packets that a host loses before they leave it, and those over the server's limit, count as lost on \
+        their way. Packets whose fate is not known because the run was cut short are left out, as under `loss`.\n\n\
+        Of request-response over UDP an exchange without a response within its own timeout is lost, on the way up if its \
+        request did not reach the server. Copies and order of responses cannot be told.",
+    words: &[
+        MetricWord {
+            name: "sent",
+            about: "packets: `arrived`, `lost` and `unattributed` together",
+            unit: "count",
+            source: "",
+        },
+        MetricWord {
+            name: "arrived",
+            about: "of those, arrived within the waiting time; copies are not counted",
+            unit: "count",
+            source: "RFC 7680 section 2",
+        },
+        MetricWord {
+            name: "lost",
+            about: "of those, not arrived within the waiting time",
+            unit: "count",
+            source: "RFC 7680 section 2",
+        },
+        MetricWord {
+            name: "late",
+            about: "of those lost, arrived after the waiting time",
+            unit: "count",
+            source: "RFC 7680 section 2.6",
+        },
+        MetricWord {
+            name: "unattributed",
+            about: "packets without an answer of which nothing tells on which way they were lost; they stand in both directions",
+            unit: "count",
+            source: "",
+        },
+        MetricWord {
+            name: "duplicated",
+            about: "copies that arrived beside the first; `null` where they cannot be told",
+            unit: "count",
+            source: "RFC 5560",
+        },
+        MetricWord {
+            name: "share_least, share_most",
+            about: "lost packets as a share of those sent, when none and when all of the unattributed were lost in this \
+                direction; the same when none is unattributed",
+            unit: "share",
+            source: "RFC 7680 section 4.1",
+        },
+        MetricWord {
+            name: "share_ci95_low, share_ci95_high",
+            about: "95 % interval of the share, by block bootstrap as losses come in bursts; from 0 to 3/n when none of n packets \
+                was lost. It says what other runs of this length on the same path at this time would show. `null` with \
+                unattributed packets, or in fewer than five blocks of the longest of 1 s, four loaded round trips, three \
+                times as long as the series remembers",
+            unit: "share",
+            source: "Künsch 1989; Hanley and Lippman-Hand 1983",
+        },
+        MetricWord {
+            name: "loss_runs",
+            about: "[runs](#runs-of-lost-packets) of packets that did not arrive in time; `null` with unattributed packets",
+            unit: "",
+            source: "RFC 3357",
+        },
+        MetricWord {
+            name: "reordering",
+            about: "[reordering](#reordering) of the packets that arrived; `null` where the order means nothing",
+            unit: "",
+            source: "RFC 4737",
+        },
+    ],
+};
+
+/// The fate of the packets of some flows.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct PacketFates {
+    /// The pooled UDP probe flows together, client to server.
+    pub up: Option<DirectionFate>,
+    /// The pooled UDP probe flows together, server to client.
+    pub down: Option<DirectionFate>,
+    /// Each flow of UDP probes and of exchanges over UDP.
+    pub flows: Vec<FlowFate>,
+}
+
+impl PacketFates {
+    /// The pooled UDP probe flows together in one direction, best effort and expedited forwarding; `None` when no packet was sent.
+    pub fn pooled(&self, direction: Direction) -> Option<&DirectionFate> {
+        match direction {
+            Direction::Up => self.up.as_ref(),
+            Direction::Down => self.down.as_ref(),
+        }
+    }
+}
+
+/// The fate of the packets of one flow.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FlowFate {
+    /// Who.
+    pub flow: FlowLabel,
+    /// Client to server.
+    pub up: DirectionFate,
+    /// Server to client.
+    pub down: DirectionFate,
+}
+
+/// The fate of packets in one direction, by phase.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DirectionFate {
+    /// By what losses were attributed to the direction.
+    pub evidence: Evidence,
+    /// Idle baseline.
+    pub idle: Option<PacketFate>,
+    /// Under load.
+    pub load: Option<PacketFate>,
+    /// After the load.
+    pub after: Option<PacketFate>,
+    /// From the baseline to the end.
+    pub all: Option<PacketFate>,
+}
+
+impl DirectionFate {
+    /// The fate of the packets sent in one phase; none of the survey and of phase `web`.
+    pub fn of(&self, phase: Phase) -> Option<&PacketFate> {
+        match phase {
+            Phase::Survey | Phase::Web => None,
+            Phase::Idle => self.idle.as_ref(),
+            Phase::Load => self.load.as_ref(),
+            Phase::After => self.after.as_ref(),
+        }
+    }
+}
+
+/// What became of the packets of one sample.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PacketFate {
+    /// Packets.
+    pub sent: u64,
+    /// Arrived within the waiting time.
+    pub arrived: u64,
+    /// Not arrived within the waiting time.
+    pub lost: u64,
+    /// Of those lost, arrived later.
+    pub late: u64,
+    /// Lost on this way or on the other.
+    pub unattributed: u64,
+    /// Copies beside the first.
+    pub duplicated: Option<u64>,
+    /// Share lost, when none of the unattributed was lost here.
+    pub share_least: f64,
+    /// Share lost, when all of the unattributed were lost here.
+    pub share_most: f64,
+    /// Lower end of the 95 % interval of the share.
+    pub share_ci95_low: Option<f64>,
+    /// Upper end of the 95 % interval of the share.
+    pub share_ci95_high: Option<f64>,
+    /// Runs of losses.
+    pub loss_runs: Option<LossRunsSummary>,
+    /// Reordering.
+    pub reordering: Option<Reordering>,
+}
+
+/// The packets of one or several flows on one way, within one stretch of time.
+struct Sample {
+    packets: Vec<(TestTime, Fate)>,
+    runs: LossRuns,
+    copies: Option<u64>,
+    order: Option<Vec<Option<Displacement>>>,
+}
+
+impl Sample {
+    fn of(way: &Way, window: Window) -> Self {
+        let packets: Vec<_> = way.packets.iter().copied().filter(|(at, _)| window.contains(*at)).collect();
+        let within = |at: &&TestTime| window.contains(**at);
+        let order = way.order.as_ref().map(|order| {
+            order.iter().filter(|(at, _)| window.contains(*at)).map(|(_, displacement)| *displacement).collect()
+        });
+        Self {
+            runs: LossRuns::of(packets.iter().map(|(_, fate)| is_lost(*fate))),
+            copies: way.copies.as_ref().map(|copies| copies.iter().filter(within).count() as u64),
+            order,
+            packets,
+        }
+    }
+
+    /// The packets of several flows: what is known of each is known of all.
+    fn and(mut self, other: Self) -> Self {
+        self.packets.extend(other.packets);
+        let joined = |mut mine: Vec<_>, others: Vec<_>| {
+            mine.extend(others);
+            mine
+        };
+        Self {
+            packets: self.packets,
+            runs: self.runs.and(other.runs),
+            copies: self.copies.zip(other.copies).map(|(mine, others)| mine + others),
+            order: self.order.zip(other.order).map(|(mine, others)| joined(mine, others)),
+        }
+    }
+
+    fn fate(mut self, window: Window, round_trip: Delay) -> Option<PacketFate> {
+        if self.packets.is_empty() {
+            return None;
+        }
+        self.packets.sort_by_key(|(at, _)| *at);
+        let count = |wanted: Fate| self.packets.iter().filter(|(_, fate)| *fate == wanted).count() as u64;
+        let (arrived, late, unattributed) = (count(Fate::Arrived), count(Fate::Late), count(Fate::Open));
+        let (sent, lost) = (self.packets.len() as u64, count(Fate::Lost) + late);
+        let interval = if unattributed > 0 { None } else { self.interval(lost, window, round_trip) };
+        Some(PacketFate {
+            sent,
+            arrived,
+            lost,
+            late,
+            unattributed,
+            duplicated: self.copies,
+            share_least: lost as f64 / sent as f64,
+            share_most: (lost + unattributed) as f64 / sent as f64,
+            share_ci95_low: interval.map(|interval| interval.low),
+            share_ci95_high: interval.map(|interval| interval.high),
+            loss_runs: (unattributed == 0).then(|| self.runs.summary()),
+            reordering: self.order.map(Reordering::of),
+        })
+    }
+
+    /// The interval of the share of lost packets, which stand in the order of time.
+    fn interval(&self, lost: u64, window: Window, round_trip: Delay) -> Option<ConfidenceInterval> {
+        let n = self.packets.len();
+        if lost == 0 {
+            return Some(ConfidenceInterval { low: 0.0, high: (3.0 / n as f64).min(1.0) });
+        }
+        let indicator = |fate: Fate| if is_lost(fate) { 1.0 } else { 0.0 };
+        let bootstrap = BlockBootstrap::new(window, block_length(window, round_trip, self.remembered(window)))?;
+        let losses = bootstrap.sums(self.packets.iter().map(|(at, fate)| (*at, indicator(*fate))));
+        let packets = bootstrap.sums(self.packets.iter().map(|(at, _)| (*at, 1.0)));
+        bootstrap.interval(|resample| losses.of(resample) / packets.of(resample))
+    }
+
+    /// For how long a loss makes another likelier.
+    fn remembered(&self, window: Window) -> Duration {
+        let length = window.length();
+        let cells = (length.as_nanos() / MEMORY_CELL.as_nanos()).clamp(1, MOST_MEMORY_CELLS) as usize;
+        let mut lost = vec![0.0; cells];
+        for (at, _) in self.packets.iter().filter(|(_, fate)| is_lost(*fate)) {
+            let past = at.since(window.from).0.max(0).cast_unsigned();
+            let cell = u128::from(past) * cells as u128 / length.as_nanos().max(1);
+            lost[(cell as usize).min(cells - 1)] += 1.0;
+        }
+        Duration::try_from_secs_f64(length.as_secs_f64() * memory(&lost) / cells as f64).unwrap_or_default()
+    }
+}
+
+fn is_lost(fate: Fate) -> bool {
+    matches!(fate, Fate::Lost | Fate::Late)
+}
+
+/// Returns the flows of UDP probes that are pooled: those of the classes of headlines.
+pub(crate) fn pooled_probes<'f, 'a>(attributed: &'f [Attributed<'a>]) -> Vec<&'f Attributed<'a>> {
+    let probes = || attributed.iter().filter(|entry| entry.flow.flow_type == UDP_PROBE);
+    let sent = probes().filter(|entry| Direction::ALL.iter().any(|way| !entry.ways.of(*way).packets.is_empty()));
+    let classes = HeadlineClasses::among(sent.map(|entry| entry.flow.class));
+    probes().filter(|entry| classes.contains(entry.flow.class)).collect()
+}
+
+/// The fate of the packets of these flows, pooled and each.
+pub(crate) fn packet_fates(attributed: &[Attributed<'_>], judgement: &Judgement<'_>, round_trip: Delay) -> PacketFates {
+    let of = |flows: &[&Attributed<'_>], direction| direction_fate(flows, direction, judgement, round_trip);
+    let probes = pooled_probes(attributed);
+    let flow = |entry: &Attributed<'_>| {
+        let both = ByDirection::each(|direction| of(&[entry], direction));
+        Some(FlowFate { flow: entry.flow.into(), up: both.up?, down: both.down? })
+    };
+    PacketFates {
+        up: of(&probes, Direction::Up),
+        down: of(&probes, Direction::Down),
+        flows: attributed.iter().filter_map(flow).collect(),
+    }
+}
+
+fn direction_fate(
+    flows: &[&Attributed<'_>],
+    direction: Direction,
+    judgement: &Judgement<'_>,
+    round_trip: Delay,
+) -> Option<DirectionFate> {
+    let evidence = flows.iter().map(|entry| entry.evidence).min()?;
+    let within = |window: Window| {
+        let samples = flows.iter().map(|entry| Sample::of(entry.ways.of(direction), window));
+        samples.reduce(Sample::and)?.fate(window, round_trip)
+    };
+    let phase = |phase: Phase| within(judgement.window(phase)?);
+    // The survey before the baseline disturbs itself.
+    let told = || judgement.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
+    let (from, to) = (told().map(|window| window.from).min(), told().map(|window| window.to).max());
+    let all = from.zip(to).and_then(|(from, to)| within(Window { from, to }));
+    Some(DirectionFate {
+        evidence,
+        idle: phase(Phase::Idle),
+        load: phase(Phase::Load),
+        after: phase(Phase::After),
+        all,
+    })
+}

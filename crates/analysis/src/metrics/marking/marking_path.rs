@@ -1,0 +1,332 @@
+//! What a path makes of service classes: the code point with which packets of each code point arrive (RFC 2474).
+
+use std::collections::BTreeMap;
+
+use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::marking::{Dscp, Ecn, Marking};
+use serde::Serialize;
+
+use crate::flow_label::FlowLabel;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::marking::code_point::{CodePoint, CodePointVerdict, code_point, octet};
+use crate::metrics::marking::marking_tally::{Evidence, Tally};
+use crate::packets::leg::Leg;
+
+/// What the path makes of markings.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Markings {
+    /// Each direction and family.
+    pub paths: Vec<MarkingPath>,
+    /// Each flow of UDP packets, in each direction.
+    pub flows: Vec<FlowMarking>,
+}
+
+/// One direction and family.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MarkingPath {
+    /// Direction.
+    pub direction: Direction,
+    /// Family.
+    pub family: AddressFamily,
+    /// From what it is known.
+    pub evidence: Evidence,
+    /// On the idle line; where that is unknown, under load.
+    pub verdict: PathVerdict,
+    /// The code point that all others become, for the verdict `remarked`.
+    pub remarked_to: Option<u8>,
+    /// What was found on the idle line.
+    pub idle: Option<MarkingPhase>,
+    /// What was found under load.
+    pub load: Option<MarkingPhase>,
+    /// How many packets sent with an octet arrived with which.
+    pub matrix: Vec<MatrixCell>,
+}
+
+/// What a direction does to service classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PathVerdict {
+    /// Every code point that is known of arrives as it was sent.
+    Preserved,
+    /// All become 0.
+    Bleached,
+    /// All lose their upper three bits (`dscp & 7`): what is left when old gear clears the IP precedence of RFC 791.
+    PrecedenceBleached,
+    /// All become the same other code point.
+    Remarked,
+    /// None but 0 arrives.
+    Dropped,
+    /// Some are changed or dropped.
+    Altered,
+    /// Too little arrived.
+    Unknown,
+}
+
+/// Code points of one direction and family, on the idle line or under load.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MarkingPhase {
+    /// All of them together.
+    pub verdict: PathVerdict,
+    /// The code point that all others become, for the verdict `remarked`.
+    pub remarked_to: Option<u8>,
+    /// Code points that arrive as they were sent.
+    pub preserved: u64,
+    /// Code points that become 0.
+    pub bleached: u64,
+    /// Code points that become another.
+    pub remarked: u64,
+    /// Code points that arrive now as this, now as that.
+    pub mixed: u64,
+    /// Code points that are lost for their marking.
+    pub dropped: u64,
+    /// Code points of which too little arrived.
+    pub unknown: u64,
+    /// Those that are neither preserved nor unknown.
+    pub altered: Vec<CodePoint>,
+}
+
+/// Packets sent with one octet that arrived with another, or with the same, or not at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct MatrixCell {
+    /// Whether the line was loaded.
+    pub loaded: bool,
+    /// Traffic-class octet sent: DSCP times 4, and ECN.
+    pub sent_octet: u8,
+    /// Traffic-class octet that arrived; `None` for lost packets.
+    pub received_octet: Option<u8>,
+    /// How many packets.
+    pub packets: u64,
+}
+
+/// With which marking the packets of a flow arrived.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FlowMarking {
+    /// The flow.
+    pub flow: FlowLabel,
+    /// Which way.
+    pub direction: Direction,
+    /// Packets that arrived.
+    pub arrived: u64,
+    /// Of those, with the code point of the flow's class.
+    pub as_sent: u64,
+    /// Of those, marked CE on the way: a flow's packets are sent without ECN, so this is a defect.
+    pub marked_ce: u64,
+    /// The code point with which most of the others arrived.
+    pub mostly_otherwise: Option<u8>,
+}
+
+pub(crate) fn markings(tallies: &[Tally], flows: &[Leg<'_>]) -> Markings {
+    let mut paths: BTreeMap<(Direction, AddressFamily), MarkingPath> = BTreeMap::new();
+    for tally in tallies {
+        let path = paths.entry((tally.direction, tally.family)).or_insert_with(|| MarkingPath {
+            direction: tally.direction,
+            family: tally.family,
+            evidence: tally.evidence,
+            verdict: PathVerdict::Unknown,
+            remarked_to: None,
+            idle: None,
+            load: None,
+            matrix: Vec::new(),
+        });
+        let phase = if tally.loaded { &mut path.load } else { &mut path.idle };
+        *phase = Some(judged(tally));
+        path.matrix.extend(matrix(tally));
+    }
+    for path in paths.values_mut() {
+        let known = |phase: &&MarkingPhase| phase.verdict != PathVerdict::Unknown;
+        if let Some(phase) = path.idle.iter().chain(&path.load).find(known) {
+            (path.verdict, path.remarked_to) = (phase.verdict, phase.remarked_to);
+        }
+    }
+    Markings { paths: paths.into_values().collect(), flows: flows.iter().filter_map(flow_marking).collect() }
+}
+
+fn judged(tally: &Tally) -> MarkingPhase {
+    let sent = |dscp: &Dscp| tally.sent[usize::from(octet(*dscp))] > 0;
+    let points: Vec<CodePoint> =
+        (0..64).filter_map(Dscp::new).filter(sent).map(|dscp| code_point(tally, dscp)).collect();
+    let count = |verdict| points.iter().filter(|point| point.verdict == verdict).count() as u64;
+    let (verdict, remarked_to) = together(&points);
+    MarkingPhase {
+        verdict,
+        remarked_to,
+        preserved: count(CodePointVerdict::Preserved),
+        bleached: count(CodePointVerdict::Bleached),
+        remarked: count(CodePointVerdict::Remarked),
+        mixed: count(CodePointVerdict::Mixed),
+        dropped: count(CodePointVerdict::Dropped),
+        unknown: count(CodePointVerdict::Unknown),
+        altered: points.into_iter().filter(|point| !is_plain(point.verdict)).collect(),
+    }
+}
+
+fn is_plain(verdict: CodePointVerdict) -> bool {
+    matches!(verdict, CodePointVerdict::Preserved | CodePointVerdict::Unknown)
+}
+
+/// What all code points that are known of have in common.
+fn together(points: &[CodePoint]) -> (PathVerdict, Option<u8>) {
+    let known: Vec<&CodePoint> = points.iter().filter(|point| point.verdict != CodePointVerdict::Unknown).collect();
+    // Without half of them, or with none but 0, nothing can be said of the path.
+    if known.len() * 2 < points.len() || known.iter().all(|point| point.dscp == 0) {
+        return (PathVerdict::Unknown, None);
+    }
+    if known.iter().all(|point| point.verdict == CodePointVerdict::Preserved) {
+        return (PathVerdict::Preserved, None);
+    }
+    let marked = || known.iter().filter(|point| point.dscp != 0);
+    if marked().all(|point| point.verdict == CodePointVerdict::Dropped) {
+        return (PathVerdict::Dropped, None);
+    }
+    let mapped = |point: &CodePoint| match point.verdict {
+        CodePointVerdict::Dropped | CodePointVerdict::Mixed => None,
+        _ => point.arrives_as,
+    };
+    if marked().all(|point| mapped(point) == Some(0)) {
+        return (PathVerdict::Bleached, None);
+    }
+    if known.iter().all(|point| mapped(point) == Some(point.dscp & 7)) {
+        return (PathVerdict::PrecedenceBleached, None);
+    }
+    let first = marked().next().and_then(|point| mapped(point));
+    let constant = first.filter(|_| marked().all(|point| mapped(point) == first));
+    match constant {
+        Some(to) if marked().count() > 1 => (PathVerdict::Remarked, Some(to)),
+        _ => (PathVerdict::Altered, None),
+    }
+}
+
+fn matrix(tally: &Tally) -> Vec<MatrixCell> {
+    let cell =
+        |sent_octet, received_octet, packets| MatrixCell { loaded: tally.loaded, sent_octet, received_octet, packets };
+    let mut cells: Vec<MatrixCell> =
+        tally.arrived.iter().map(|((sent, received), packets)| cell(*sent, Some(*received), *packets)).collect();
+    let lost = |octet: u8| Some(cell(octet, None, tally.lost(octet)?.hits)).filter(|cell| cell.packets > 0);
+    cells.extend((0..=255).filter_map(lost));
+    cells.sort_by_key(|cell| (cell.sent_octet, cell.received_octet));
+    cells
+}
+
+fn flow_marking(leg: &Leg<'_>) -> Option<FlowMarking> {
+    let own = leg.flow.class.dscp();
+    let mut others: BTreeMap<u8, u64> = BTreeMap::new();
+    let mut marking = FlowMarking {
+        flow: leg.flow.into(),
+        direction: leg.direction,
+        arrived: 0,
+        as_sent: 0,
+        marked_ce: 0,
+        mostly_otherwise: None,
+    };
+    for octet in leg.journeys.iter().filter_map(|journey| journey.octet) {
+        let Marking { dscp, ecn } = Marking::from_octet(octet);
+        marking.arrived += 1;
+        marking.as_sent += u64::from(dscp == own);
+        marking.marked_ce += u64::from(ecn == Ecn::Ce);
+        if dscp != own {
+            *others.entry(dscp.value()).or_default() += 1;
+        }
+    }
+    marking.mostly_otherwise = others.into_iter().max_by_key(|(_, packets)| *packets).map(|(dscp, _)| dscp);
+    (marking.arrived > 0).then_some(marking)
+}
+
+/// The words for these metrics.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Markings: preserved or altered",
+    path: "markings",
+    about: "Which code point (DSCP) packets of each code point arrive with, for each direction and family. Each direction is \
+            tested by itself: the server answers a test packet with the marking that was asked for, whatever arrived. The \
+            evidence is a marking sweep, which sends all 64 code points among each other, or where the plan has none, the \
+            packets of the other UDP flows, which are of a few classes. The idle line (phases survey, idle, after) and the \
+            load are judged apart. A code point is judged when two of its packets arrived; nine tenths must arrive alike. \
+            It is `dropped` when more of its packets are lost than of unmarked ones by a difference that chance brings \
+            once in 100 000 times (Fisher's exact test). That needs the reflector's own notes of what arrived, without \
+            which a loss has no direction.",
+    words: &[
+        MetricWord {
+            name: "paths[].{direction,family}",
+            about: "which packets: `up` is client to server",
+            unit: "",
+            source: "",
+        },
+        MetricWord {
+            name: "paths[].evidence",
+            about: "`sweep`, or `flows`: only the classes of other flows were tested",
+            unit: "",
+            source: "",
+        },
+        MetricWord {
+            name: "paths[].verdict, paths[].{idle,load}.verdict",
+            about: "all code points together: `preserved`; `bleached` (all become 0); `precedence_bleached` (all lose their \
+                    upper three bits, `dscp & 7`); `remarked` (all become one other); `dropped` (none but 0 arrives); \
+                    `altered` (some are changed or dropped); `unknown` (too little arrived). That of the path is the idle \
+                    line's, or the load's where the idle line's is unknown",
+            unit: "",
+            source: "spec, Test Requirements (classification preservation); RFC 2474",
+        },
+        MetricWord {
+            name: "paths[].remarked_to, paths[].{idle,load}.remarked_to",
+            about: "the code point that all others become; null but for `remarked`",
+            unit: "DSCP",
+            source: "",
+        },
+        MetricWord {
+            name: "paths[].{idle,load}.{preserved,bleached,remarked,mixed,dropped,unknown}",
+            about: "code points that arrive as sent, that become 0, that become another, that arrive now as this and now \
+                    as that, that are lost for their marking, of which too little arrived",
+            unit: "count",
+            source: "",
+        },
+        MetricWord {
+            name: "paths[].{idle,load}.altered[].{dscp,class,verdict}",
+            about: "a code point that is neither preserved nor unknown: number, name, what becomes of it",
+            unit: "",
+            source: "RFC 2474",
+        },
+        MetricWord {
+            name: "paths[].{idle,load}.altered[].arrives_as",
+            about: "the code point with which most of its packets arrive; null when none does",
+            unit: "DSCP",
+            source: "",
+        },
+        MetricWord {
+            name: "paths[].{idle,load}.altered[].{sent,arrived}",
+            about: "its packets; `sent` is null when losses have no direction",
+            unit: "count",
+            source: "",
+        },
+        MetricWord {
+            name: "paths[].{idle,load}.altered[].{excess_loss,excess_loss_low,excess_loss_high}",
+            about: "the share of its packets that are lost less that of unmarked ones, and its 95 % interval; null when \
+                    losses have no direction",
+            unit: "-1 to 1",
+            source: "Newcombe 1998, method 10",
+        },
+        MetricWord {
+            name: "paths[].matrix[].{loaded,sent_octet,received_octet,packets}",
+            about: "how many `packets` sent with one traffic-class octet arrived with another (null: were lost). An octet \
+                    is DSCP times 4 plus ECN: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE",
+            unit: "count",
+            source: "",
+        },
+        MetricWord {
+            name: "flows[].{flow,direction,arrived,as_sent}",
+            about: "packets of a UDP flow that arrived, and of those, with the code point of its class",
+            unit: "count",
+            source: "",
+        },
+        MetricWord {
+            name: "flows[].marked_ce",
+            about: "of those, with CE, though sent without ECN: a defect of the path",
+            unit: "count",
+            source: "RFC 3168",
+        },
+        MetricWord {
+            name: "flows[].mostly_otherwise",
+            about: "the code point of most that did not arrive as sent; null when all did",
+            unit: "DSCP",
+            source: "",
+        },
+    ],
+};

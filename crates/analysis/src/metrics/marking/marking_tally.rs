@@ -1,0 +1,129 @@
+//! How many packets were sent with each traffic-class octet, and with which they arrived.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use foldhash::{HashMap, HashSet, HashSetExt};
+use rrul_model::flow::{AddressFamily, Direction, FlowId};
+use rrul_model::marking::{Ecn, Marking};
+use rrul_model::recording::Recording;
+use rrul_model::time::TestTime;
+use serde::Serialize;
+
+use crate::packets::leg::{Journey, Leg};
+use crate::statistics::proportion::Proportion;
+
+/// From which packets a path's treatment of markings is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// A marking sweep: every code point and every ECN value.
+    Sweep,
+    /// The packets of other flows, each of the class of its flow: a few code points, no ECN.
+    Flows,
+}
+
+/// Packets of one direction and family, while the line was idle or loaded.
+#[derive(Debug, Clone)]
+pub(crate) struct Tally {
+    pub(crate) direction: Direction,
+    pub(crate) family: AddressFamily,
+    pub(crate) evidence: Evidence,
+    pub(crate) loaded: bool,
+    /// Whether it is known which packets did not arrive: the reflector's own notes of arrivals have come through.
+    pub(crate) exact: bool,
+    /// Packets sent with each octet.
+    pub(crate) sent: [u64; 256],
+    /// Packets by the octets that they were sent with and arrived with.
+    pub(crate) arrived: BTreeMap<(u8, u8), u64>,
+    /// The packets with which ECN was tested, those of the sweep's own code point.
+    pub(crate) ecn: Vec<EcnPacket>,
+}
+
+/// A packet with which ECN was tested.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EcnPacket {
+    /// When it was sent, by its sender's clock.
+    pub(crate) at: TestTime,
+    pub(crate) sent: Ecn,
+    /// `None` when it did not arrive.
+    pub(crate) arrived: Option<Ecn>,
+}
+
+/// The tallies of a recording: of its sweeps; of `flows` (the journeys of all other packets) for a direction and family
+/// that no sweep tells about.
+///
+/// Of packets sent later than `waiting_time` before `end`, all of a flow and direction count when all of them arrived, and
+/// none otherwise: the fate of some is not known.
+pub(crate) fn tallies(
+    recording: &Recording,
+    sweeps: &[Leg<'_>],
+    flows: &[Leg<'_>],
+    end: TestTime,
+    waiting_time: Duration,
+) -> Vec<Tally> {
+    let octets = octets(recording);
+    let mut tallies: BTreeMap<(Direction, AddressFamily, bool), Tally> = BTreeMap::new();
+    let mut swept = HashSet::new();
+    let of_sweeps = sweeps.iter().map(|leg| (leg, Evidence::Sweep));
+    for (leg, evidence) in of_sweeps.chain(flows.iter().map(|leg| (leg, Evidence::Flows))) {
+        let path = (leg.direction, leg.flow.family);
+        match evidence {
+            Evidence::Sweep => drop(swept.insert(path)),
+            Evidence::Flows if swept.contains(&path) => continue,
+            Evidence::Flows => {}
+        }
+        for journey in decided(leg, end - waiting_time) {
+            let loaded = recording.loaded().is_some_and(|load| load.contains(journey.sent));
+            let tally = tallies.entry((path.0, path.1, loaded)).or_insert_with(|| Tally {
+                direction: path.0,
+                family: path.1,
+                evidence,
+                loaded,
+                exact: true,
+                sent: [0; 256],
+                arrived: BTreeMap::new(),
+                ecn: Vec::new(),
+            });
+            tally.exact &= leg.attributed;
+            let own = leg.flow.class.octet();
+            let sent = octets.get(&(leg.flow.id, journey.sequence)).copied().unwrap_or(own);
+            tally.sent[usize::from(sent)] += 1;
+            if let Some(arrived) = journey.octet {
+                *tally.arrived.entry((sent, arrived)).or_default() += 1;
+            }
+            if evidence == Evidence::Sweep && Marking::from_octet(sent).dscp == leg.flow.class.dscp() {
+                let arrived = journey.octet.map(Ecn::from_bits);
+                tally.ecn.push(EcnPacket { at: journey.sent, sent: Ecn::from_bits(sent), arrived });
+            }
+        }
+    }
+    tallies.into_values().collect()
+}
+
+/// The packets whose fate is known.
+fn decided<'l>(leg: &'l Leg<'_>, last: TestTime) -> impl Iterator<Item = &'l Journey> {
+    let all_arrived = leg.journeys.iter().filter(|one| one.sent > last).all(|one| one.received.is_some());
+    leg.journeys.iter().filter(move |one| all_arrived || one.sent <= last)
+}
+
+/// The octets of packets that do not bear that of their flow's class.
+fn octets(recording: &Recording) -> HashMap<(FlowId, u32), u8> {
+    let tables = recording.frames.iter().map(|frame| &frame.tables);
+    tables.flat_map(|tables| tables.packet_marked.rows()).map(|row| ((row.flow, row.sequence), row.octet)).collect()
+}
+
+impl Tally {
+    /// What arrived of this octet: with which octet, how many.
+    pub(crate) fn of(&self, sent: u8) -> impl Iterator<Item = (u8, u64)> + '_ {
+        let arrived = self.arrived.range((sent, 0)..=(sent, u8::MAX));
+        arrived.map(|((_, received), packets)| (*received, *packets))
+    }
+
+    /// Packets of this octet that did not arrive, of those sent; `None` where that is not known, or none was sent.
+    pub(crate) fn lost(&self, sent: u8) -> Option<Proportion> {
+        let of = self.sent[usize::from(sent)];
+        let arrived: u64 = self.of(sent).map(|(_, packets)| packets).sum();
+        (self.exact && of > 0).then(|| Proportion { hits: of.saturating_sub(arrived), of })
+    }
+}

@@ -1,0 +1,160 @@
+//! Everything that a test put on the link: packets of each flow, counted over time where they arrived and where they
+//! left.
+
+use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec};
+use rrul_model::observation::{ObservationPoint, TcpInfo};
+use rrul_model::time::{TestTime, Window};
+
+use crate::packets::flow_kinds::{DNS_LOOKUP, ICMP_ECHO, SHORT_FLOW, TCP_CONNECT, TCP_RECORDS, UDP_PROBE};
+use crate::packets::tcp_readings::TcpReadings;
+use crate::statistics::counter::Counter;
+
+/// What a packet is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    LoadData,
+    LoadAcknowledgements,
+    Probes,
+    Exchanges,
+    Connections,
+    StreamRecords,
+    NameLookups,
+    ShortFlows,
+    Voip,
+    Web,
+    Survey,
+    Control,
+}
+
+impl Part {
+    /// The part of a flow that is no load.
+    pub(crate) fn of(flow: &FlowSpec) -> Self {
+        match (flow.component, flow.flow_type.as_str()) {
+            (Component::Load, _) => Self::LoadData,
+            (Component::Voip, _) => Self::Voip,
+            (Component::Web, _) => Self::Web,
+            (Component::Analysis, _) => Self::Survey,
+            (Component::Realtime, UDP_PROBE | ICMP_ECHO) => Self::Probes,
+            (Component::Realtime, TCP_CONNECT) => Self::Connections,
+            (Component::Realtime, TCP_RECORDS) => Self::StreamRecords,
+            (Component::Realtime, DNS_LOOKUP) => Self::NameLookups,
+            (Component::Realtime, SHORT_FLOW) => Self::ShortFlows,
+            (Component::Realtime, _) => Self::Exchanges,
+        }
+    }
+}
+
+/// From what the packets are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Basis {
+    /// They were counted.
+    Counted,
+    /// They follow from something else that was.
+    Estimated,
+}
+
+/// Packets of one kind in one direction, counted over time.
+#[derive(Debug, Clone)]
+pub(crate) struct Packets {
+    pub(crate) part: Part,
+    pub(crate) family: AddressFamily,
+    pub(crate) direction: Direction,
+    pub(crate) basis: Basis,
+    /// How many, since the flow began.
+    pub(crate) count: Counter,
+    /// Their octets, IP headers included.
+    pub(crate) octets: Counter,
+}
+
+impl Packets {
+    /// Octets within the window.
+    pub(crate) fn octets_in(&self, window: Window) -> f64 {
+        growth(&self.octets, window)
+    }
+
+    /// Packets within the window.
+    pub(crate) fn count_in(&self, window: Window) -> f64 {
+        growth(&self.count, window)
+    }
+}
+
+/// How much a counter grows within the window.
+pub(crate) fn growth(counter: &Counter, window: Window) -> f64 {
+    if window.from < window.to { counter.at(window.to) - counter.at(window.from) } else { 0.0 }
+}
+
+/// Who a connection is that has its segments counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Connection {
+    pub(crate) part: Part,
+    pub(crate) family: AddressFamily,
+    /// Which way it loads, where it is load.
+    pub(crate) load: Option<Direction>,
+    /// When it begins to send.
+    pub(crate) from: TestTime,
+}
+
+/// Octets that are known to have arrived between two readings, and not when in between. `carried` has them evenly spread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Loose {
+    pub(crate) part: Part,
+    pub(crate) direction: Direction,
+    pub(crate) from: TestTime,
+    pub(crate) to: TestTime,
+    pub(crate) octets: f64,
+}
+
+/// One stream of the load.
+#[derive(Debug, Clone)]
+pub(crate) struct LoadStream<'a> {
+    pub(crate) direction: Direction,
+    pub(crate) family: AddressFamily,
+    /// Octets that the receiver was handed in order.
+    pub(crate) goodput: Counter,
+    /// Payload that arrived, as often as it did; `None` unless both ends' kernels tell.
+    pub(crate) payload: Option<Counter>,
+    /// Payload sent, and of it sent again; `None` unless the sender's kernel tells.
+    pub(crate) sent: Option<(Counter, Counter)>,
+    /// What would be estimated of this stream from its octets alone: data packets, and acknowledgements.
+    pub(crate) estimate: [Packets; 2],
+    /// Readings of both ends, for what compares them.
+    pub(crate) readings: [&'a [TcpInfo]; 2],
+}
+
+/// Every packet of a test that can be counted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Traffic<'a> {
+    /// As they arrived: what the link carried.
+    pub(crate) carried: Vec<Packets>,
+    /// Those of them whose time is known least.
+    pub(crate) loose: Vec<Loose>,
+    /// As they were handed to the sender's network.
+    pub(crate) offered: Vec<Packets>,
+    /// The load's streams.
+    pub(crate) streams: Vec<LoadStream<'a>>,
+    /// Flows of which nothing could be counted although they sent.
+    pub(crate) uncounted: Vec<FlowId>,
+}
+
+/// The kernel's readings of one connection at the two ends, in the order of time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Readings<'a> {
+    client: &'a [TcpInfo],
+    server: &'a [TcpInfo],
+}
+
+impl<'a> Readings<'a> {
+    pub(crate) fn of(tcp: &'a TcpReadings, flow: FlowId) -> Self {
+        // A kernel that counts no segments tells nothing here.
+        let counts = |rows: &&[TcpInfo]| rows.last().is_some_and(|row| row.segs_in > 0 || row.segs_out > 0);
+        let at = |point| Some(tcp.at(point, flow)).filter(counts).unwrap_or_default();
+        Self { client: at(ObservationPoint::Client), server: at(ObservationPoint::Server) }
+    }
+
+    pub(crate) fn at(&self, point: ObservationPoint) -> &'a [TcpInfo] {
+        match point {
+            ObservationPoint::Client => self.client,
+            ObservationPoint::Server => self.server,
+        }
+    }
+}

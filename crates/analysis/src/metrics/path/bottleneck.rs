@@ -1,0 +1,200 @@
+//! Where the queue that grows under load is: in a host, between two hops, or unknown (spec: identify the bottleneck source).
+
+use rrul_model::flow::Direction;
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::metrics::path::path_hops::Hop;
+use crate::packets::queue_side;
+use crate::packets::queue_side::Side;
+
+/// A queue that adds less than this in the middle is none to look for.
+const WORTH_NAMING: Delay = Delay(5_000_000);
+
+/// Where the queue is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BottleneckPlace {
+    /// No queue longer than 5 ms.
+    None,
+    /// In the sender.
+    Host,
+    /// On the path, between two hops.
+    Path,
+    /// The location is unknown.
+    Unknown,
+}
+
+impl BottleneckPlace {
+    /// Returns whether a queue was found and located.
+    pub fn is_known(self) -> bool {
+        matches!(self, Self::Host | Self::Path)
+    }
+}
+
+/// The verdict of one trace on the queue of its direction.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bottleneck {
+    /// Where the queue is; for [`BottleneckPlace::Path`] between the two hops below.
+    pub place: BottleneckPlace,
+    /// Median wait on the path in this direction under load, nanoseconds.
+    pub queue_ns: Option<i64>,
+    /// Median wait in the sender's own queue under load, nanoseconds: hop 0.
+    pub host_queue_ns: Option<i64>,
+    /// The last hop that lies before the queue; 0 for the sender.
+    pub after_hop: Option<u8>,
+    /// The first that lies behind it.
+    pub before_hop: Option<u8>,
+    /// Of the routers whose answers tell, the share that agrees.
+    pub agreeing: Option<f64>,
+    /// The same as a sentence.
+    pub words: String,
+}
+
+/// What the verdict is made of.
+pub(crate) struct Evidence<'a> {
+    pub(crate) direction: Direction,
+    /// Median wait on the path; why it is not known.
+    pub(crate) queue: Result<Delay, String>,
+    /// Median wait in the sender's own queue.
+    pub(crate) host_queue: Option<Delay>,
+    /// Each hop's side, the far end's with them.
+    pub(crate) sides: &'a [(u8, Side)],
+    /// The far end's number.
+    pub(crate) last: u8,
+    pub(crate) hops: &'a [Hop],
+}
+
+impl Evidence<'_> {
+    pub(crate) fn verdict(&self) -> Bottleneck {
+        let mut verdict = Bottleneck {
+            place: BottleneckPlace::Unknown,
+            queue_ns: self.queue.as_ref().ok().map(|queue| queue.0),
+            host_queue_ns: self.host_queue.map(|queue| queue.0),
+            after_hop: None,
+            before_hop: None,
+            agreeing: None,
+            words: String::new(),
+        };
+        let which = match self.direction {
+            Direction::Up => "upload",
+            Direction::Down => "download",
+        };
+        let own = self.host_queue.unwrap_or_default();
+        // Where the queue on the path is not known it may be the longer one.
+        if own >= WORTH_NAMING && self.queue.as_ref().is_ok_and(|on_path| own >= *on_path) {
+            verdict.place = BottleneckPlace::Host;
+            verdict.words = format!("{which} queue, {}, in {}", milliseconds(own), self.sender());
+            return verdict;
+        }
+        let queue = match &self.queue {
+            Err(reason) => {
+                verdict.words = format!("{which} queue: location unknown, {reason}");
+                return verdict;
+            }
+            Ok(queue) if *queue < WORTH_NAMING => {
+                verdict.place = BottleneckPlace::None;
+                verdict.words = format!("no {which} queue worth locating: {}", milliseconds(*queue));
+                return verdict;
+            }
+            Ok(queue) => *queue,
+        };
+        match self.locate() {
+            Err(reason) => {
+                verdict.words = format!("{which} queue, {}: location unknown, {reason}", milliseconds(queue));
+            }
+            Ok((after, before)) => {
+                verdict.place = BottleneckPlace::Path;
+                (verdict.after_hop, verdict.before_hop) = (Some(after), Some(before));
+                verdict.agreeing = queue_side::agreeing(self.sides, (after, before), self.last);
+                verdict.words = format!("{which} queue, {}, {}", milliseconds(queue), self.between(after, before));
+            }
+        }
+        verdict
+    }
+
+    fn locate(&self) -> Result<(u8, u8), String> {
+        let far_end = self.sides.iter().find(|(hop, _)| *hop == self.last).map(|(_, side)| *side);
+        match far_end {
+            None => return Err(format!("{} did not answer the trace", self.receiver())),
+            Some(Side::Before) => {
+                return Err("trace packets did not wait in it (a queue per flow)".to_owned());
+            }
+            Some(Side::Unclear) => {
+                return Err(format!("replies of {} do not follow the queue closely enough", self.receiver()));
+            }
+            Some(Side::Behind) => {}
+        }
+        let (after, before) = queue_side::between(self.sides, self.last);
+        if after == 0 && before == self.last && self.last > 1 {
+            let answering = self.hops.iter().filter(|hop| !hop.far_end && hop.phases.load.answered > 0).count();
+            return Err(if answering == 0 {
+                "no router on the path answers".to_owned()
+            } else {
+                "replies of the routers follow neither direction's queue, or both alike".to_owned()
+            });
+        }
+        Ok((after, before))
+    }
+
+    fn between(&self, after: u8, before: u8) -> String {
+        let place = format!("between {} and {}", self.node(after), self.node(before));
+        let unclear: Vec<u8> = (after + 1..before).collect();
+        let answers = |hop: &u8| self.hops.iter().any(|entry| entry.hop == *hop && entry.phases.load.answered > 0);
+        let (silent, of_one) = (!unclear.iter().any(answers), unclear.len() == 1);
+        let why = match (silent, of_one) {
+            (true, true) => "does not answer",
+            (true, false) => "do not answer",
+            (false, true) => "has inconclusive replies",
+            (false, false) => "have inconclusive replies",
+        };
+        match unclear[..] {
+            [] if self.last == 1 => format!("{place}, directly connected"),
+            [] if before == self.last && after > 0 => format!("{place}: in the {} network", self.far_side()),
+            [] => place,
+            [one] => format!("{place} (hop {one} {why})"),
+            [first, .., last] => format!("{place} (hops {first} to {last} {why})"),
+        }
+    }
+
+    fn node(&self, number: u8) -> String {
+        if number == 0 {
+            return self.sender().to_owned();
+        }
+        if number == self.last {
+            return self.receiver().to_owned();
+        }
+        let address = self.hops.iter().find(|hop| hop.hop == number).and_then(|hop| hop.addresses.first());
+        let from = if self.direction == Direction::Down { " from the server" } else { "" };
+        match address {
+            Some(address) => format!("hop {number}{from} ({address})"),
+            None => format!("hop {number}{from}"),
+        }
+    }
+
+    fn sender(&self) -> &'static str {
+        match self.direction {
+            Direction::Up => "this host",
+            Direction::Down => "the server's host",
+        }
+    }
+
+    fn far_side(&self) -> &'static str {
+        match self.direction {
+            Direction::Up => "server's",
+            Direction::Down => "client's",
+        }
+    }
+
+    fn receiver(&self) -> &'static str {
+        match self.direction {
+            Direction::Up => "the server",
+            Direction::Down => "this host",
+        }
+    }
+}
+
+fn milliseconds(delay: Delay) -> String {
+    let value = delay.milliseconds();
+    if value < 10.0 { format!("{value:.1} ms") } else { format!("{value:.0} ms") }
+}

@@ -1,0 +1,220 @@
+//! Burst allowances of providers ("PowerBoost"), and other changes of a line's rate while it was loaded.
+
+use std::time::Duration;
+
+use rrul_model::flow::Direction;
+use rrul_model::time::TestTime;
+use serde::Serialize;
+
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::rate::rate_series::RateSeries;
+use crate::statistics::change_point::{LevelShift, level_shift, level_shifts};
+use crate::statistics::median::{RunningMedian, median_filtered};
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Bursts and changes of rate",
+    path: "bursts.{down,up}",
+    about: "Some providers let a line run faster for its first seconds, until a bucket of octets is empty. Figures of that \
+        time are not those of the line, and are left out of the [scored window](#scored-window).\n\n\
+        The octets that arrived each 250 ms are smoothed by a median over 1.25 s. The line has *ramped* from the first \
+        step on that reaches 90 % of the median of what follows. From there on, the best split into two levels (least sum \
+        of absolute deviations) is a **burst** when the first level held for at least 2 s and no longer than a third of \
+        the load, its median is at least 1.10 times that of what follows, what follows lasted at least 10 s, and the two \
+        keep apart: less than 5 % of what follows comes back above the middle between them, so that the sawtooth of \
+        congestion control is none. What is a change of level and no burst is a **rate change**: later, upward, or \
+        followed by a way back up; of those, only changes between stretches that are level in themselves are told. A \
+        wireless link that changes its rate in its first seconds and keeps it cannot be told \
+        from a burst allowance by its rate alone, nor can losses that keep streams below what they reached at first.\n\n\
+        A burst of less than 2 s, or one that outlasts a third of the load, is not found as such. The error of its end is \
+        about 0.5 s.",
+    words: &[
+        MetricWord {
+            name: "searched",
+            about: "whether the load lasted long enough (12 s) for a burst to be looked for; where not, none was found \
+                because none could be",
+            unit: "",
+            source: "",
+        },
+        MetricWord {
+            name: "ramp_ns",
+            about: "time from the beginning of the load until its rate reached 90 % of the median of what follows; `null` \
+                when no octet arrived",
+            unit: "ns",
+            source: "",
+        },
+        MetricWord {
+            name: "burst.duration_ns",
+            about: "from the beginning of the load to the end of the burst. `burst` is `null` when there was none",
+            unit: "ns",
+            source: "spec, Test Requirements",
+        },
+        MetricWord { name: "burst.ended_ns", about: "that end, in test time", unit: "ns", source: "" },
+        MetricWord {
+            name: "burst.peak_bps, burst.sustained_bps",
+            about: "median rate in the burst, and after it",
+            unit: "bit/s",
+            source: "",
+        },
+        MetricWord {
+            name: "burst.octets",
+            about: "octets above the sustained rate that arrived in the burst: the size of the bucket, which is (peak - \
+                sustained) x duration",
+            unit: "octets",
+            source: "RFC 2697 (committed burst size)",
+        },
+        MetricWord {
+            name: "rate_changes[].at_ns",
+            about: "when the rate changed, in test time",
+            unit: "ns",
+            source: "",
+        },
+        MetricWord {
+            name: "rate_changes[].before_bps, rate_changes[].after_bps",
+            about: "median rate of the stretch before and of that after, each at least 5 s long and different by at \
+                least 10 %",
+            unit: "bit/s",
+            source: "",
+        },
+    ],
+};
+
+/// Shortest burst.
+const SHORTEST_BURST: Duration = Duration::from_secs(2);
+/// Shortest stretch behind it.
+const SHORTEST_REST: Duration = Duration::from_secs(10);
+/// Shortest stretch on either side of a rate change.
+const SHORTEST_LEVEL: Duration = Duration::from_secs(5);
+/// A burst is over after this part of the load; a later drop is a change of rate.
+const LONGEST_PART: f64 = 1.0 / 3.0;
+/// How much higher one level is than the other.
+const LEAST_FACTOR: f64 = 1.10;
+/// The load has ramped up at this share of what follows.
+const RAMPED: f64 = 0.90;
+/// The filter takes this many steps to either side.
+const REACH: usize = 2;
+
+/// What the rate of each direction did under load; `None` where nothing was to load.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Bursts {
+    /// Server to client.
+    pub down: Option<RateHistory>,
+    /// Client to server.
+    pub up: Option<RateHistory>,
+}
+
+impl Bursts {
+    /// Of one direction.
+    pub fn of(&self, direction: Direction) -> Option<&RateHistory> {
+        match direction {
+            Direction::Down => self.down.as_ref(),
+            Direction::Up => self.up.as_ref(),
+        }
+    }
+}
+
+/// What the rate of one direction did under load.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct RateHistory {
+    /// Whether the load lasted long enough for a burst to be seen.
+    pub searched: bool,
+    /// From the beginning of the load until the line was as good as full; `None` when nothing arrived.
+    pub ramp_ns: Option<i64>,
+    /// The burst at its beginning.
+    pub burst: Option<Burst>,
+    /// Other changes, in the order of time.
+    pub rate_changes: Vec<RateChange>,
+}
+
+/// A rate at the beginning that the line did not keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Burst {
+    /// From the beginning of the load.
+    pub duration_ns: i64,
+    /// When it ended.
+    pub ended_ns: TestTime,
+    /// Median rate.
+    pub peak_bps: u64,
+    /// Median rate after it.
+    pub sustained_bps: u64,
+    /// Octets above the sustained rate.
+    pub octets: u64,
+}
+
+/// The rate came to another level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RateChange {
+    /// When.
+    pub at_ns: TestTime,
+    /// Median rate of the stretch before.
+    pub before_bps: u64,
+    /// Median rate of the stretch after.
+    pub after_bps: u64,
+}
+
+/// What the rate did from the beginning of `series` to its end.
+pub(crate) fn rate_history(series: &RateSeries) -> RateHistory {
+    let rates = median_filtered(&series.rates, REACH);
+    let mut history = RateHistory {
+        searched: rates.len() >= series.steps(SHORTEST_BURST) + series.steps(SHORTEST_REST),
+        ..RateHistory::default()
+    };
+    let Some(ramp) = ramp(&rates) else { return history };
+    history.ramp_ns = Some(series.at(ramp).since(series.from).0);
+    let settled = &rates[ramp..];
+    let split = burst(series, settled);
+    let rest = split.map_or(ramp, |split| ramp + split.at);
+    let shifts = level_shifts(&rates[rest..], series.steps(SHORTEST_LEVEL));
+    let told_apart = |shift: &LevelShift| shift.before.max(shift.after) >= LEAST_FACTOR * shift.before.min(shift.after);
+    let mut changes: Vec<RateChange> =
+        shifts.into_iter().filter(told_apart).map(|shift| change(series, rest, shift)).collect();
+    if let Some(split) = split {
+        if changes.iter().any(|change| change.after_bps > change.before_bps) {
+            // It came back: no bucket that was empty.
+            changes.insert(0, change(series, ramp, split));
+        } else {
+            history.burst = Some(allowance(series, rest, split));
+        }
+    }
+    history.rate_changes = changes;
+    history
+}
+
+/// The first step that reaches [`RAMPED`] of the median of what follows; `None` when all is zero.
+fn ramp(rates: &[f64]) -> Option<usize> {
+    let mut following = RunningMedian::default();
+    let mut first = None;
+    for (index, rate) in rates.iter().enumerate().rev() {
+        following.push(*rate);
+        if *rate > 0.0 && *rate >= RAMPED * following.median() {
+            first = Some(index);
+        }
+    }
+    first
+}
+
+/// A first level that was not kept.
+fn burst(series: &RateSeries, settled: &[f64]) -> Option<LevelShift> {
+    let split = level_shift(settled, series.steps(SHORTEST_BURST), series.steps(SHORTEST_REST))?;
+    let early = split.at as f64 <= series.rates.len() as f64 * LONGEST_PART;
+    (early && split.before >= LEAST_FACTOR * split.after).then_some(split)
+}
+
+fn change(series: &RateSeries, from: usize, split: LevelShift) -> RateChange {
+    RateChange { at_ns: series.at(from + split.at), before_bps: split.before as u64, after_bps: split.after as u64 }
+}
+
+fn allowance(series: &RateSeries, end: usize, split: LevelShift) -> Burst {
+    let above = series.rates[..end].iter().map(|rate| (rate - split.after).max(0.0)).sum::<f64>();
+    Burst {
+        duration_ns: series.at(end).since(series.from).0,
+        ended_ns: series.at(end),
+        peak_bps: split.before as u64,
+        sustained_bps: split.after as u64,
+        octets: (above * series.step.as_secs_f64() / 8.0) as u64,
+    }
+}
+
+#[cfg(test)]
+#[path = "burst_tests.rs"]
+mod tests;

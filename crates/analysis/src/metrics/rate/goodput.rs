@@ -1,0 +1,320 @@
+//! Goodput: octets that a receiver was handed in order, over time (RFC 2647 section 3.17).
+
+use crate::flow_label::FlowLabel;
+use std::ops::Range;
+use std::time::Duration;
+
+use foldhash::{HashMap, HashMapExt};
+use rrul_model::flow::{Component, Direction, FlowId, FlowSpec};
+use rrul_model::observation::{ObservationPoint, TcpInfo};
+use rrul_model::recording::Recording;
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::{BitRate, ByteCount};
+
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::rate::start_spread::{receiver, sender};
+use crate::packets::tcp_readings::TcpReadings;
+use crate::series::RatePoint;
+use crate::statistics::counter::Counter;
+use crate::statistics::time_bins::TimeBins;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Goodput",
+    path: "goodput.{down,up}",
+    about: "`down` is server to client, `up` client to server. Acknowledgements of the opposite direction are not in \
+        these numbers. Rates are over the [scored window](#scored-window) of the direction, octets over the whole load \
+        phase: what was transferred under load.\n\n\
+        **Goodput over time** (charts) is on a grid of the plan's sample interval, aligned to the test's beginning, *by \
+        the time at which octets arrived*. Octets in order are the wrong clock for that: while one segment is missing \
+        the count stands still, and when the hole is filled everything behind it is handed over at once. That arrived \
+        before, and an interval would show more than the line carries. So the number of octets is taken from the count \
+        in order, and their distribution over time from the kernel's count of data segments received \
+        (`tcpi_data_segs_in`), wherever the receiver's `TCP_INFO` was recorded. Both are interpolated between readings; \
+        the total stays that of the count in order. Without `TCP_INFO` the count in order is all there is. A stretch \
+        shorter than half an interval at the end joins its neighbour. Octets that arrive after the load, from queues \
+        that drain, are shown and not counted in the mean.",
+    words: &[
+        MetricWord { name: "flows[].flow", about: "name of the flow", unit: "", source: "" },
+        MetricWord {
+            name: "flows[].mean_bps",
+            about: "octets that the receiver was handed by its TCP, in order and once, during the flow's own time \
+                within the scored window, over the length of that. Headers, retransmitted and duplicate octets are not \
+                counted. Readings are cumulative; the count at an edge between two readings is interpolated. When the \
+                recording ended early: over the time until the receiver's last reading",
+            unit: "bit/s",
+            source: "spec, Variables Under Test; RFC 2647 section 3.17",
+        },
+        MetricWord { name: "flows[].octets", about: "such octets in the whole load phase", unit: "octets", source: "" },
+        MetricWord {
+            name: "flows[].retransmitted_ppm",
+            about: "octets retransmitted in a million octets sent, within the same time, from the readings of the \
+                sender's kernel. Not all were needed: an upper bound of loss",
+            unit: "ppm",
+            source: "RFC 4898",
+        },
+        MetricWord {
+            name: "sum_bps",
+            about: "sum over the flows of `mean_bps`",
+            unit: "bit/s",
+            source: "spec (aggregate bandwidth)",
+        },
+        MetricWord {
+            name: "mean_bps",
+            about: "`sum_bps` divided by the number of flows, the \"average\" line of the classic RRUL chart",
+            unit: "bit/s",
+            source: "chart explanation",
+        },
+        MetricWord { name: "octets", about: "sum over the flows", unit: "octets", source: "" },
+    ],
+};
+
+/// The load in one direction.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DirectionGoodput {
+    /// Sum over the flows of their mean goodput in the scored window.
+    pub sum: BitRate,
+    /// Mean over the flows (sum divided by their number); zero without flows.
+    pub mean: BitRate,
+    /// Octets that the receivers were handed in the whole load phase.
+    pub octets: ByteCount,
+    /// Each flow.
+    pub flows: Vec<GoodputFlow>,
+    /// Sum of the flows over time, on the same grid.
+    pub sum_series: Vec<RatePoint>,
+}
+
+/// One bulk flow at its receiver.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GoodputFlow {
+    /// Who.
+    pub flow: FlowLabel,
+    /// Mean over the flow's own time in the scored window, delivered in order, without duplicates and headers.
+    pub mean: BitRate,
+    /// Octets in the whole load phase.
+    pub octets: ByteCount,
+    /// Goodput over time, by the time at which the octets arrived, on a grid of one sample interval.
+    pub series: Vec<RatePoint>,
+    /// Octets retransmitted as a share of octets sent in the scored window, from the sender's kernel; `None` when that is unknown.
+    pub retransmitted: Option<f64>,
+}
+
+/// What the receiver of one direction was handed of each flow.
+struct Octets {
+    of_flow: HashMap<FlowId, Vec<(TestTime, u64)>>,
+    /// When the receiver last read any flow's octets.
+    last: Option<TestTime>,
+}
+
+impl Octets {
+    fn gather(recording: &Recording, direction: Direction) -> Self {
+        let mut octets = Self { of_flow: HashMap::new(), last: None };
+        for row in recording.tables_of(receiver(direction)).flat_map(|tables| tables.octets_received.rows()) {
+            octets.of_flow.entry(row.flow).or_default().push((row.at, row.octets.0));
+            octets.last = octets.last.max(Some(row.at));
+        }
+        octets
+    }
+}
+
+/// One stream's octets over time, by two readings of the same thing.
+///
+/// The count of octets *in order* stands still while a segment is missing and jumps when the hole is filled: everything
+/// behind it arrived before and is handed over at once, so an interval of a second can show more than the line carries.
+/// It is exact over long times and wrong about when. The kernel's count of data segments grows as they arrive. So the
+/// octets in order say how many, and where the receiver's segments are known, they say when.
+struct Stream {
+    in_order: Counter,
+    segments: Counter,
+    /// Where both are known: the arrival of segments places the octets.
+    both: Option<Both>,
+}
+
+/// The stretch in which octets and segments are known, and both counts at its beginning and how far they grow within.
+struct Both {
+    window: Window,
+    octets: (f64, f64),
+    segments: (f64, f64),
+}
+
+impl Stream {
+    fn new(flow: &FlowSpec, octets: Vec<(TestTime, u64)>, segments: Vec<(TestTime, u64)>) -> Self {
+        let in_order = Counter::new(octets).starting_from_zero_at(flow.window.from);
+        let segments = Counter::new(segments).starting_from_zero_at(flow.window.from);
+        let both = || {
+            let from = in_order.first()?.0.max(segments.first()?.0);
+            let to = in_order.last()?.0.min(segments.last()?.0);
+            let grown = |counter: &Counter| (counter.at(from), counter.at(to) - counter.at(from));
+            let both = || Both { window: Window { from, to }, octets: grown(&in_order), segments: grown(&segments) };
+            (from < to && segments.at(from) < segments.at(to)).then(both)
+        };
+        let both = both();
+        Self { in_order, segments, both }
+    }
+
+    /// Octets that had arrived by these times, which are in order.
+    fn arrived(&self, times: impl Iterator<Item = TestTime> + Clone) -> impl Iterator<Item = f64> {
+        let counts = self.in_order.at_each(times.clone()).zip(self.segments.at_each(times.clone()));
+        times.zip(counts).map(|(at, (in_order, segments))| {
+            let Some(both) = self.both.as_ref().filter(|both| both.window.contains(at)) else { return in_order };
+            let (begun, grown) = both.segments;
+            both.octets.0 + both.octets.1 * ((segments - begun) / grown)
+        })
+    }
+
+    /// Octets in order between the edges of `window`; none when it is empty.
+    fn octets(&self, window: Window) -> ByteCount {
+        if window.to <= window.from {
+            return ByteCount(0);
+        }
+        ByteCount((self.in_order.at(window.to) - self.in_order.at(window.from)).round() as u64)
+    }
+
+    /// Octets that arrived in each of these intervals. Rounded so that they add up to the whole.
+    fn per_bin(&self, bins: &TimeBins) -> Vec<u64> {
+        let totals: Vec<u64> = self.arrived(bins.edges()).map(|octets| octets.round() as u64).collect();
+        totals.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect()
+    }
+}
+
+/// The load of one direction, brought onto one grid of time.
+pub(crate) struct Load<'a> {
+    flows: Vec<Loaded<'a>>,
+    bins: TimeBins,
+    /// Sum of the flows over time.
+    pub(crate) series: Vec<RatePoint>,
+}
+
+/// One of its flows.
+struct Loaded<'a> {
+    flow: &'a FlowSpec,
+    stream: Stream,
+    sent: &'a [TcpInfo],
+    /// Its time within the load phase.
+    own: Window,
+    /// Octets in each interval, and the intervals that show any.
+    per_bin: Vec<u64>,
+    shown: Range<usize>,
+}
+
+impl<'a> Load<'a> {
+    /// The flows that load in this direction, during `load`.
+    ///
+    /// A flow's own time is its window within the load phase. When the recording ended early (`partial`), it is the time
+    /// until the receiver's last reading.
+    pub(crate) fn gather(
+        recording: &'a Recording,
+        tcp: &'a TcpReadings,
+        direction: Direction,
+        load: Window,
+        partial: bool,
+    ) -> Self {
+        let mut handed = Octets::gather(recording, direction);
+        let last = handed.last;
+        let of_direction = |flow: &&FlowSpec| flow.component == Component::Load && flow.direction == Some(direction);
+        let loaded = |flow: &'a FlowSpec| {
+            let octets = handed.of_flow.remove(&flow.id).unwrap_or_default();
+            let received = tcp.at(receiver(direction), flow.id).iter();
+            let segments = received.map(|row| (row.at, u64::from(row.data_segs_in))).collect();
+            let own = Window { from: flow.window.from.max(load.from), to: flow.window.to.min(load.to) };
+            Loaded {
+                flow,
+                stream: Stream::new(flow, octets, segments),
+                sent: tcp.at(sender(direction), flow.id),
+                own: if partial { Window { to: own.to.min(last.unwrap_or(own.from)), ..own } } else { own },
+                per_bin: Vec::new(),
+                shown: 0..0,
+            }
+        };
+        let mut flows: Vec<Loaded<'_>> = recording.header.flows.iter().filter(of_direction).map(loaded).collect();
+        // What is left in the queues when the load ends still arrives, and belongs in the picture; after the last
+        // reading and after the test there is nothing to show.
+        let shown = |loaded: &Loaded<'_>| {
+            let Window { from, to } = loaded.flow.window;
+            Window { from, to: loaded.stream.in_order.last_growth().map_or(to, |growth| growth.max(to)) }
+        };
+        let windows: Vec<Window> = flows.iter().map(shown).collect();
+        let limit = recording.header.phases.iter().map(|entry| entry.window.to).max().min(last);
+        let bins = TimeBins::covering(hull(&windows, limit), recording.header.plan.sample_interval);
+        let mut sums = vec![0_u64; bins.len()];
+        let mut covered = vec![false; bins.len()];
+        for (loaded, window) in flows.iter_mut().zip(windows) {
+            if loaded.stream.in_order.first().is_none() {
+                continue;
+            }
+            loaded.per_bin = loaded.stream.per_bin(&bins);
+            loaded.shown = bins.within(window);
+            for index in loaded.shown.clone() {
+                sums[index] = sums[index].saturating_add(loaded.per_bin[index]);
+                covered[index] = true;
+            }
+        }
+        let with_data = sums.iter().enumerate().filter(|(index, _)| covered[*index]);
+        let series = with_data.filter_map(|(index, octets)| rate_point(&bins, index, *octets)).collect();
+        Self { flows, bins, series }
+    }
+
+    /// From when to when any of the flows was to load; `None` when there is none.
+    pub(crate) fn window(&self) -> Option<Window> {
+        let own = || self.flows.iter().map(|loaded| loaded.own).filter(|own| own.from < own.to);
+        Some(Window { from: own().map(|own| own.from).min()?, to: own().map(|own| own.to).max()? })
+    }
+
+    /// The goodput, its rates over `scored`.
+    ///
+    /// Edges of windows fall between readings and are interpolated.
+    pub(crate) fn goodput(self, scored: Option<Window>) -> DirectionGoodput {
+        let mut goodput = DirectionGoodput::default();
+        let count = self.flows.len() as u64;
+        for loaded in self.flows {
+            let Loaded { flow, stream, own, .. } = &loaded;
+            let scored = scored.map_or(*own, |scored| own.intersection(&scored));
+            let mean = stream.octets(scored).per(scored.length());
+            let octets = stream.octets(*own);
+            goodput.sum = BitRate(goodput.sum.0.saturating_add(mean.0));
+            goodput.octets = ByteCount(goodput.octets.0.saturating_add(octets.0));
+            let series = loaded.shown.clone().filter_map(|bin| rate_point(&self.bins, bin, loaded.per_bin[bin]));
+            goodput.flows.push(GoodputFlow {
+                flow: (*flow).into(),
+                mean,
+                octets,
+                series: series.collect(),
+                retransmitted: retransmitted(loaded.sent, flow.window.from, scored),
+            });
+        }
+        goodput.mean = BitRate(goodput.sum.0.checked_div(count).unwrap_or(0));
+        goodput.sum_series = self.series;
+        goodput
+    }
+}
+
+/// The stretch that holds all windows, no later than `limit`; empty without windows or limit.
+fn hull(windows: &[Window], limit: Option<TestTime>) -> Window {
+    let from = windows.iter().map(|window| window.from).min().unwrap_or_default();
+    let to = windows.iter().map(|window| window.to).max().min(limit).unwrap_or(from);
+    Window { from, to }
+}
+
+fn rate_point(bins: &TimeBins, index: usize, octets: u64) -> Option<RatePoint> {
+    let (at, over): (TestTime, Duration) = bins.bin(index)?;
+    Some(RatePoint { at, over, rate: ByteCount(octets).per(over) })
+}
+
+/// Octets retransmitted as a share of octets sent, by the sender's readings in `window`.
+///
+/// Counters are 0 when the flow opens; `None` when nothing is known to have been sent in the window.
+fn retransmitted(sent: &[TcpInfo], opened: TestTime, window: Window) -> Option<f64> {
+    let within = |field: fn(&TcpInfo) -> u64| {
+        let readings = sent.iter().map(|row| (row.at, field(row))).collect();
+        let counter = Counter::new(readings).starting_from_zero_at(opened);
+        counter.at(window.to) - counter.at(window.from)
+    };
+    let octets = within(|row| row.bytes_sent);
+    (octets > 0.0).then(|| (within(|row| row.bytes_retrans) / octets).min(1.0))
+}
+
+/// Whether the receiver of this direction recorded any count of octets.
+pub(crate) fn was_counted(recording: &Recording, direction: Direction) -> bool {
+    let point: ObservationPoint = receiver(direction);
+    recording.tables_of(point).any(|tables| !tables.octets_received.is_empty())
+}

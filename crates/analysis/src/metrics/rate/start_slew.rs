@@ -1,0 +1,291 @@
+//! Start slew of the load's streams: how long each takes to connect, to get through, to get its part (spec: Stream Start
+//! Time Slew).
+
+use foldhash::{HashMap, HashMapExt};
+use rrul_model::flow::{Component, Direction, FlowId, FlowSpec};
+use rrul_model::marking::ServiceClass;
+use rrul_model::observation::{FlowEventKind, ObservationPoint};
+use rrul_model::recording::Recording;
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::clock_offset::ClockOffset;
+use crate::flow_label::FlowLabel;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::rate::goodput::{DirectionGoodput, GoodputFlow};
+use crate::metrics::rate::start_spread::{receiver, sender};
+use crate::series::RatePoint;
+use crate::statistics::percentile::percentile;
+
+/// Segments that make a rate.
+const SEGMENTS: f64 = 20.0;
+/// Bits of a full segment on Ethernet.
+const SEGMENT_BITS: f64 = 1500.0 * 8.0;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Start slew",
+    path: "start_slew.{down,up}",
+    about: "How each stream of the load starts (spec, Stream Start Time Slew). Its connection is opened before the test, on \
+        an idle line; what opening one costs under load is told by [new connections](#new-connections). Null without \
+        streams in that direction.",
+    words: &[
+        MetricWord::new(
+            "connect, classes[].connect, streams[].connect_ns",
+            "from `connect` to the end of the handshake, at the client, before the test",
+            "ns",
+            "",
+        ),
+        MetricWord::new(
+            "first_sent, classes[].first_sent, streams[].first_sent_ns",
+            "from the planned start to the first octet handed to the sender's kernel, on the sender's clock",
+            "ns",
+            "",
+        ),
+        MetricWord::new(
+            "first_received, classes[].first_received, streams[].first_received_ns",
+            "from the planned start to the first octet read by the receiver: `first_sent`, and the one-way delay of that \
+             octet, with the bound of that",
+            "ns",
+            "spec, Variables Under Test",
+        ),
+        MetricWord::new(
+            "half_rate, classes[].half_rate, streams[].half_rate_ns",
+            "from the planned start to half of the final rate, which is the median over the last half of the stream's \
+             time: the middle of the first 100 ms, or of the time of 20 segments at that rate, that had it",
+            "ns",
+            "",
+        ),
+        MetricWord::new("classes[].class, streams[].flow", "which", "", ""),
+    ],
+};
+
+/// The words for one step of several streams.
+pub(crate) const STEPS: MetricGroup = MetricGroup {
+    title: "Steps of starting",
+    path: "#steps",
+    about: "",
+    words: &[
+        MetricWord::new(
+            "n, missing",
+            "streams that took the step, and those that never did or did not tell",
+            "count",
+            "",
+        ),
+        MetricWord::new(
+            "p50_ns",
+            "median, missing ones counted as infinitely late; null when it is one of them",
+            "ns",
+            "",
+        ),
+        MetricWord::new("max_ns", "longest of those that took it", "ns", ""),
+    ],
+};
+
+/// Start slew by direction.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct StartSlew {
+    /// Server to client; `None` without streams.
+    pub down: Option<DirectionSlew>,
+    /// Client to server.
+    pub up: Option<DirectionSlew>,
+}
+
+impl StartSlew {
+    /// Of one direction.
+    pub fn of(&self, direction: Direction) -> Option<&DirectionSlew> {
+        match direction {
+            Direction::Down => self.down.as_ref(),
+            Direction::Up => self.up.as_ref(),
+        }
+    }
+}
+
+/// Start slew of one direction's streams.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DirectionSlew {
+    /// All of them.
+    #[serde(flatten)]
+    pub pooled: Slew,
+    /// Those of each class.
+    pub classes: Vec<ClassSlew>,
+    /// Each stream.
+    pub streams: Vec<StreamSlew>,
+}
+
+/// Start slew of one class.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassSlew {
+    /// The class.
+    pub class: ServiceClass,
+    /// Of its streams.
+    #[serde(flatten)]
+    pub slew: Slew,
+}
+
+/// Where the start slew of some streams lies.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Slew {
+    /// From `connect` to the end of the handshake, before the test began.
+    pub connect: Steps,
+    /// From the planned start to the sender's first octet.
+    pub first_sent: Steps,
+    /// From the planned start to the receiver's first octet.
+    pub first_received: Steps,
+    /// From the planned start to half of the final rate.
+    pub half_rate: Steps,
+}
+
+/// One step of several streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Steps {
+    /// Streams that took it.
+    pub n: u64,
+    /// Streams that never did, or of which it is not known.
+    pub missing: u64,
+    /// Median (type 1); `None` when it falls on one that is missing.
+    pub p50_ns: Option<i64>,
+    /// Longest of those that took it.
+    pub max_ns: Option<i64>,
+}
+
+/// How one stream started.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StreamSlew {
+    /// Who.
+    pub flow: FlowLabel,
+    /// When the plan wanted it to start.
+    #[serde(skip)]
+    pub planned: TestTime,
+    /// From `connect` to the end of the handshake.
+    pub connect_ns: Option<i64>,
+    /// From the planned start to the sender's first octet, both on the sender's clock.
+    pub first_sent_ns: Option<i64>,
+    /// From the planned start to the receiver's first octet.
+    pub first_received_ns: Option<i64>,
+    /// From the planned start to half of the final rate.
+    pub half_rate_ns: Option<i64>,
+}
+
+/// How the streams of each direction started.
+pub(crate) fn start_slew<'a>(
+    recording: &Recording,
+    goodput: impl Fn(Direction) -> &'a DirectionGoodput,
+    clocks: Option<&ClockOffset>,
+    load: Window,
+) -> StartSlew {
+    let events = first_events(recording);
+    let of = |direction: Direction| {
+        let goodput = goodput(direction);
+        let flows = recording.header.flows.iter();
+        let flows = flows.filter(|flow| flow.component == Component::Load && flow.direction == Some(direction));
+        let streams: Vec<StreamSlew> = flows
+            .map(|flow| {
+                let measured = goodput.flows.iter().find(|entry| entry.flow.id == flow.id);
+                Start { flow, direction, events: &events, clocks }.slew(measured, load)
+            })
+            .collect();
+        (!streams.is_empty()).then(|| DirectionSlew {
+            pooled: slew_of(&streams, |_| true),
+            classes: classes(&streams),
+            streams,
+        })
+    };
+    StartSlew { down: of(Direction::Down), up: of(Direction::Up) }
+}
+
+type Events = HashMap<(ObservationPoint, FlowId, FlowEventKind), TestTime>;
+
+/// The first event of each kind that each end tells of each flow.
+fn first_events(recording: &Recording) -> Events {
+    let mut first = HashMap::new();
+    for (point, event) in recording.events() {
+        first.entry((point, event.flow, event.event)).or_insert(event.at);
+    }
+    first
+}
+
+struct Start<'a> {
+    flow: &'a FlowSpec,
+    direction: Direction,
+    events: &'a Events,
+    clocks: Option<&'a ClockOffset>,
+}
+
+impl Start<'_> {
+    fn slew(&self, measured: Option<&GoodputFlow>, load: Window) -> StreamSlew {
+        let planned = self.flow.window.from;
+        let connected = self.event(ObservationPoint::Client, FlowEventKind::Connected);
+        let asked = self.event(ObservationPoint::Client, FlowEventKind::ConnectStarted);
+        let sent = self.event(sender(self.direction), FlowEventKind::FirstSent);
+        let own = Window { from: planned.max(load.from), to: self.flow.window.to.min(load.to) };
+        StreamSlew {
+            flow: self.flow.into(),
+            planned,
+            connect_ns: connected.zip(asked).map(|(to, from)| to.since(from).0),
+            first_sent_ns: sent.map(|at| at.since(planned).0),
+            first_received_ns: self.first_received(sent).map(|delay| delay.0),
+            half_rate_ns: measured.and_then(|flow| half_rate(flow, own)).map(|at| at.since(planned).0),
+        }
+    }
+
+    fn event(&self, point: ObservationPoint, kind: FlowEventKind) -> Option<TestTime> {
+        self.events.get(&(point, self.flow.id, kind)).copied()
+    }
+
+    /// Sender's part on the sender's clock, the rest as a one-way delay: the two hosts' T0 may lie apart.
+    fn first_received(&self, sent: Option<TestTime>) -> Option<Delay> {
+        let received = self.event(receiver(self.direction), FlowEventKind::FirstReceived)?;
+        let sent = sent?;
+        Some(sent.since(self.flow.window.from) + self.clocks?.one_way_delay(self.direction, sent, received))
+    }
+}
+
+/// When a stream first had half of its final rate: the middle of the first stretch that did.
+///
+/// The final rate is the median over the last half of the stream's time. A stretch is as many intervals as hold
+/// [`SEGMENTS`] segments at that rate: a slow stream has a segment now and then, and one is no rate. `None` where it ends
+/// with nothing.
+fn half_rate(flow: &GoodputFlow, own: Window) -> Option<TestTime> {
+    let inside: Vec<&RatePoint> = flow.series.iter().filter(|point| own.contains(point.at)).collect();
+    let middle = TestTime(i64::midpoint(own.from.0, own.to.0));
+    let mut last: Vec<u64> = inside.iter().filter(|point| point.at >= middle).map(|point| point.rate.0).collect();
+    last.sort_unstable();
+    let last = percentile(&last, 0, 500).filter(|rate| *rate > 0)? as f64;
+    let interval = inside.first()?.over.as_secs_f64();
+    let stretch = (SEGMENTS * SEGMENT_BITS / (last * interval)).ceil().max(1.0) as usize;
+    let reached = inside.windows(stretch).find(|points| {
+        let sum: f64 = points.iter().map(|point| point.rate.0 as f64).sum();
+        sum >= last / 2.0 * stretch as f64
+    })?;
+    Some(TestTime(i64::midpoint(reached.first()?.at.0, reached.last()?.at.0)))
+}
+
+fn classes(streams: &[StreamSlew]) -> Vec<ClassSlew> {
+    let mut classes: Vec<ServiceClass> = Vec::new();
+    for stream in streams {
+        if !classes.contains(&stream.flow.class) {
+            classes.push(stream.flow.class);
+        }
+    }
+    let slew = |class| ClassSlew { class, slew: slew_of(streams, |stream| stream.flow.class == class) };
+    classes.into_iter().map(slew).collect()
+}
+
+fn slew_of(streams: &[StreamSlew], wanted: impl Fn(&StreamSlew) -> bool) -> Slew {
+    let steps = |step: fn(&StreamSlew) -> Option<i64>| {
+        let own = streams.iter().filter(|stream| wanted(stream));
+        let mut known: Vec<i64> = own.clone().filter_map(step).collect();
+        known.sort_unstable();
+        let missing = (own.count() - known.len()) as u64;
+        let p50_ns = percentile(&known, missing, 500);
+        Steps { n: known.len() as u64, missing, p50_ns, max_ns: known.last().copied() }
+    };
+    Slew {
+        connect: steps(|stream| stream.connect_ns),
+        first_sent: steps(|stream| stream.first_sent_ns),
+        first_received: steps(|stream| stream.first_received_ns),
+        half_rate: steps(|stream| stream.half_rate_ns),
+    }
+}

@@ -1,0 +1,427 @@
+//! Whether rate and delay stayed what they were while they were scored.
+
+use crate::metrics::delay::queueing::Queueing;
+use crate::metrics::rate::burst::Bursts;
+use crate::metrics::rate::scored_window::ScoredWindow;
+use std::time::Duration;
+
+use rrul_model::flow::Direction;
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::by_direction::ByDirection;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::rate::burst::{RateChange, RateHistory, rate_history};
+use crate::metrics::rate::rate_series::{LoadRate, RateSeries, STEP};
+use crate::metrics::rate::saturation::least_queueing;
+use crate::statistics::autocorrelation::memory;
+use crate::statistics::change_point::{LevelShift, level_shifts};
+use crate::statistics::mann_kendall::{Trend, mann_kendall};
+use crate::statistics::median::{median, median_filtered};
+use crate::statistics::percentile::percentile;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Stationarity",
+    path: "stationarity",
+    about: "Percentiles and means over a time in which the line changed describe no line. The scored window is \
+        stationary unless the medians of its halves differ by more than 10 % (delay: and 5 ms) and by more than chance makes \
+        them (three standard errors, of as many independent steps as autocorrelation leaves), or it has a trend that is both \
+        certain (Mann-Kendall, p at most 0.01, on medians of blocks) and as large from one end to the other, or a rate \
+        change falls into it. Where it is not, look at the halves.\n\n\
+        **Rate** is what the link carried in steps of 250 ms, acknowledgements and probes included. A step in which nine in ten \
+        packets waited shows the rate of the line; one without a queue only shows what senders gave, which TCP's own sawtooth \
+        changes on any line. So where both halves have 1.5 s or more of steps with a queue, only these are judged, and a \
+        change of 10 % between stretches of 2 s or more is a rate change. Where one half has no queue and the lower rate, \
+        `stationary` is `null`. A link has a constant rate of frames, not of IP packets: a rate that is constant with 14, 24 or 44 \
+        octets of framing added to each packet is stationary. Where probes meet no queue at all (flow queueing) or queueing \
+        delay is unknown, all steps are judged, and [rate changes](#bursts-and-changes-of-rate) count.\n\n\
+        Blocks are as long as 1 s, 4 loaded median round trips, or twice the integrated autocorrelation time, whichever is \
+        longest, so that their medians are nearly independent. `null` is unknown: a window of less than 4 s.",
+    words: &[
+        MetricWord {
+            name: "{down,up,round_trip_delay}.stationary",
+            about: "whether rate (by arrival) and round-trip delay of the pooled probes were stationary",
+            unit: "",
+            source: "",
+        },
+        MetricWord {
+            name: "{down,up}.first_half_bps, {down,up}.second_half_bps",
+            about: "median rate of either half of the direction's scored window, over the steps that are judged",
+            unit: "bit/s",
+            source: "",
+        },
+        MetricWord {
+            name: "{down,up}.queued_share",
+            about: "share of the steps in which nine in ten packets waited; `null` when queueing delay is unknown",
+            unit: "share",
+            source: "",
+        },
+        MetricWord {
+            name: "{down,up}.change.at_ns, {down,up}.change.before_bps, {down,up}.change.after_bps",
+            about: "the largest rate change within the scored window; `change` is `null` when there is none",
+            unit: "ns, bit/s",
+            source: "",
+        },
+        MetricWord {
+            name: "round_trip_delay.first_half_ns, round_trip_delay.second_half_ns",
+            about: "median delay of either half of the common scored window, of packets that were not lost",
+            unit: "ns",
+            source: "",
+        },
+        MetricWord {
+            name: "{down,up}.drift_bps, round_trip_delay.drift_ns",
+            about: "what the trend makes from one end of the window to the other: median slope between blocks, times its \
+                length; `null` with fewer than ten blocks",
+            unit: "bit/s, ns",
+            source: "Sen 1968",
+        },
+        MetricWord {
+            name: "{down,up,round_trip_delay}.trend_p",
+            about: "how likely blocks without trend would look at least as much like one, two-sided; `null` with fewer than \
+                ten blocks",
+            unit: "share",
+            source: "Mann 1945, Kendall 1975",
+        },
+        MetricWord {
+            name: "{down,up,round_trip_delay}.block_ns, {down,up,round_trip_delay}.blocks",
+            about: "length and number of the blocks",
+            unit: "ns, count",
+            source: "",
+        },
+    ],
+};
+
+/// Shortest block.
+const SHORTEST_BLOCK: Duration = Duration::from_secs(1);
+/// A block holds this many loaded round trips.
+const ROUND_TRIPS: f64 = 4.0;
+/// And this many autocorrelation times.
+const MEMORIES: f64 = 2.0;
+/// Shortest window that is judged.
+const SHORTEST: Duration = Duration::from_secs(4);
+/// Octets that links put around each packet: Ethernet, with preamble and gap, DSL with ATM.
+///
+/// A link has a constant rate of frames, and one of IP packets only while these are of one size. An upload that
+/// carries the acknowledgements of a faster download has a tenth less of it, once these come, by Ethernet's headers alone.
+const FRAMINGS: [u32; 3] = [14, 24, 44];
+/// Relative difference of levels that is none.
+const MARGIN: f64 = 0.10;
+/// Difference of delays that is none.
+const DELAY_MARGIN: f64 = 5e6;
+/// A trend is certain below this.
+const CERTAIN: f64 = 0.01;
+/// Standard errors by which halves differ that are not of one level.
+const ERRORS: f64 = 3.0;
+/// Of a step whose packets wait, this many in a thousand may not.
+const WAITING: u16 = 100;
+/// Fewest steps with a queue that tell a half's rate.
+const FEWEST_QUEUED: usize = 6;
+/// Shortest stretch on either side of a change of rate, of steps with a queue.
+const SHORTEST_LEVEL: Duration = Duration::from_secs(2);
+/// The filter takes this many steps to either side.
+const REACH: usize = 2;
+
+/// Whether rate and delay stayed what they were; `None` of what was not loaded or not measured.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Stationarity {
+    /// Rate from server to client.
+    pub down: Option<RateStationarity>,
+    /// Rate from client to server.
+    pub up: Option<RateStationarity>,
+    /// Round-trip delay under load.
+    pub round_trip_delay: Option<DelayStationarity>,
+}
+
+impl Stationarity {
+    /// That of the rate of one direction.
+    pub fn of(&self, direction: Direction) -> Option<&RateStationarity> {
+        match direction {
+            Direction::Down => self.down.as_ref(),
+            Direction::Up => self.up.as_ref(),
+        }
+    }
+
+    /// Whether everything that was judged is stationary; `None` when something is not known and nothing is not.
+    pub fn whole(&self) -> Option<bool> {
+        let rates = [&self.down, &self.up].into_iter().flatten().map(|rate| rate.stationary);
+        let all: Vec<Option<bool>> = rates.chain(self.round_trip_delay.map(|delay| delay.stationary)).collect();
+        match () {
+            () if all.contains(&Some(false)) => Some(false),
+            () if all.contains(&None) || all.is_empty() => None,
+            () => Some(true),
+        }
+    }
+}
+
+/// Whether the rate of one direction stayed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RateStationarity {
+    /// Whether it did; `None` when that is not known.
+    pub stationary: Option<bool>,
+    /// Median of the first half.
+    pub first_half_bps: Option<i64>,
+    /// Median of the second half.
+    pub second_half_bps: Option<i64>,
+    /// What the trend makes of the whole window.
+    pub drift_bps: Option<i64>,
+    /// How likely there is none.
+    pub trend_p: Option<f64>,
+    /// Length of a block.
+    pub block_ns: i64,
+    /// How many.
+    pub blocks: u64,
+    /// Share of the steps in which packets waited; `None` when that is unknown.
+    pub queued_share: Option<f64>,
+    /// The largest rate change.
+    pub change: Option<RateChange>,
+}
+
+/// Whether delay stayed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DelayStationarity {
+    /// Whether it did; `None` when that is not known.
+    pub stationary: Option<bool>,
+    /// Median of the first half.
+    pub first_half_ns: Option<i64>,
+    /// Median of the second half.
+    pub second_half_ns: Option<i64>,
+    /// What the trend makes of the whole window.
+    pub drift_ns: Option<i64>,
+    /// How likely there is none.
+    pub trend_p: Option<f64>,
+    /// Length of a block.
+    pub block_ns: i64,
+    /// How many.
+    pub blocks: u64,
+}
+
+/// Most blocks; a longer window is looked at in longer ones.
+const MOST_BLOCKS: u128 = 20_000;
+
+/// Whether rate and delay stayed.
+pub(crate) fn stationarity(
+    queueing: Queueing<'_>,
+    windows: &ScoredWindow,
+    bursts: &Bursts,
+    rates: &ByDirection<Option<LoadRate>>,
+) -> Stationarity {
+    let round_trip = queueing.round_trip.load.and_then(|load| load.p50);
+    let rate = |direction| {
+        let (scored, rate) = (windows.of(direction)?, rates.of(direction).as_ref()?);
+        let queueing = queueing.waits(direction, rates.of(direction.opposite()).is_none());
+        let queueing = queueing.as_deref();
+        let history = bursts.of(direction)?;
+        let bare = RateStationarity::of(scored, &rate.steps(), history, round_trip, queueing);
+        let constant = |framing: &u32| {
+            let steps = rate.framed_steps(*framing);
+            let history = rate_history(&steps);
+            RateStationarity::of(scored, &steps, &history, round_trip, queueing).stationary == Some(true)
+        };
+        let stationary = bare.stationary.map(|stationary| stationary || FRAMINGS.iter().any(constant));
+        Some(RateStationarity { stationary, change: bare.change.filter(|_| stationary != Some(true)), ..bare })
+    };
+    let delays: Vec<_> = queueing.packets.iter().filter_map(|packet| Some((packet.at, packet.delay?))).collect();
+    let delay = windows.common.filter(|_| !delays.is_empty());
+    Stationarity {
+        down: rate(Direction::Down),
+        up: rate(Direction::Up),
+        round_trip_delay: delay.map(|scored| DelayStationarity::of(scored, &delays, round_trip)),
+    }
+}
+
+/// The same of any series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Judged {
+    stationary: Option<bool>,
+    halves: Option<(f64, f64)>,
+    trend: Option<(Trend, f64)>,
+    block: Duration,
+    blocks: usize,
+}
+
+/// Steps of the rate within the scored window.
+struct Steps {
+    /// The middle of each, and its rate.
+    rates: Vec<(TestTime, f64)>,
+    /// Whether packets waited in it; `None` when unknown.
+    queued: Option<Vec<bool>>,
+}
+
+impl Steps {
+    fn of(scored: Window, series: &RateSeries, queueing: Option<&[(TestTime, Delay)]>) -> Self {
+        let middle = |index| series.at(index) + series.step / 2;
+        let inside = series.rates.iter().enumerate().map(|(index, rate)| (middle(index), *rate));
+        let rates: Vec<(TestTime, f64)> = inside.filter(|(at, _)| scored.contains(*at)).collect();
+        let typical = median(&rates.iter().map(|(_, rate)| *rate).collect::<Vec<f64>>());
+        let waits = |packets: &[(TestTime, Delay)], at: TestTime| {
+            let step = Window { from: at - series.step / 2, to: at + series.step / 2 };
+            let from = packets.partition_point(|(sent, _)| *sent < step.from);
+            let to = packets.partition_point(|(sent, _)| *sent < step.to);
+            let mut delays: Vec<Delay> = packets[from..to.max(from)].iter().map(|(_, delay)| *delay).collect();
+            delays.sort_unstable();
+            percentile(&delays, 0, WAITING).is_some_and(|delay| delay >= least_queueing(typical))
+        };
+        let queued = queueing.map(|packets| rates.iter().map(|(at, _)| waits(packets, *at)).collect());
+        Self { rates, queued }
+    }
+
+    /// Those that are judged, whether they are the ones with a queue, and whether that tells anything: where the half with
+    /// the lower rate had no queue and the other had one, senders gave less, and the line is unknown.
+    fn judged(&self, scored: Window) -> Judgeable {
+        let all = || self.rates.clone();
+        let Some(queued) = &self.queued else { return Judgeable { rates: all(), full: false, told: true } };
+        let middle = scored.from + scored.length() / 2;
+        let half = |second: bool| {
+            let ours = self.rates.iter().zip(queued).filter(|((at, _), _)| (*at >= middle) == second);
+            let rates: Vec<f64> = ours.clone().map(|((_, rate), _)| *rate).collect();
+            (ours.filter(|(_, queued)| **queued).count(), median(&rates))
+        };
+        let [(first, before), (second, after)] = [false, true].map(half);
+        match (first >= FEWEST_QUEUED, second >= FEWEST_QUEUED) {
+            (true, true) => {
+                let full = self.rates.iter().zip(queued).filter(|(_, queued)| **queued).map(|(step, _)| *step);
+                Judgeable { rates: full.collect(), full: true, told: true }
+            }
+            (false, false) => Judgeable { rates: all(), full: false, told: first + second == 0 },
+            (true, false) => Judgeable { rates: all(), full: false, told: after >= before },
+            (false, true) => Judgeable { rates: all(), full: false, told: before >= after },
+        }
+    }
+}
+
+/// The steps that are judged.
+struct Judgeable {
+    rates: Vec<(TestTime, f64)>,
+    full: bool,
+    told: bool,
+}
+
+impl RateStationarity {
+    /// Of a direction's rate in `scored`; a change of its history within that is none of a stationary line.
+    fn of(
+        scored: Window,
+        series: &RateSeries,
+        history: &RateHistory,
+        round_trip: Option<Delay>,
+        queueing: Option<&[(TestTime, Delay)]>,
+    ) -> Self {
+        let steps = Steps::of(scored, series, queueing);
+        let Judgeable { rates, full, told } = steps.judged(scored);
+        let judged = judge(scored, || rates.iter().copied(), round_trip, 0.0);
+        let size = |change: &RateChange| change.before_bps.abs_diff(change.after_bps);
+        let change = if full {
+            changes_while_full(&rates, series.steps(SHORTEST_LEVEL)).into_iter().max_by_key(size)
+        } else {
+            let inside = history.rate_changes.iter().filter(|change| scored.contains(change.at_ns));
+            inside.copied().max_by_key(size)
+        };
+        let whole = |value: f64| value.round() as i64;
+        let count = |queued: &Vec<bool>| queued.iter().filter(|queued| **queued).count() as f64 / queued.len() as f64;
+        Self {
+            stationary: judged.stationary.map(|stationary| stationary && change.is_none()).filter(|_| told),
+            first_half_bps: judged.halves.map(|(first, _)| whole(first)),
+            second_half_bps: judged.halves.map(|(_, second)| whole(second)),
+            drift_bps: judged.trend.map(|(_, drift)| whole(drift)),
+            trend_p: judged.trend.map(|(trend, _)| trend.p),
+            block_ns: Delay::from(judged.block).0,
+            blocks: judged.blocks as u64,
+            queued_share: steps.queued.as_ref().filter(|queued| !queued.is_empty()).map(count),
+            change,
+        }
+    }
+}
+
+/// Changes of the rate of a line that was full: between two levels, or to another level and back.
+fn changes_while_full(rates: &[(TestTime, f64)], least: usize) -> Vec<RateChange> {
+    let smooth = median_filtered(&rates.iter().map(|(_, rate)| *rate).collect::<Vec<f64>>(), REACH);
+    let differ = |one: f64, other: f64| (one - other).abs() > MARGIN * one.max(other);
+    let shifts = level_shifts(&smooth, least).into_iter().filter(|shift| differ(shift.before, shift.after));
+    let change = |shift: LevelShift| {
+        let at_ns = rates.get(shift.at)?.0;
+        Some(RateChange { at_ns, before_bps: shift.before as u64, after_bps: shift.after as u64 })
+    };
+    let level = median(&smooth);
+    // 1 above the level of the whole, -1 below, 0 near it.
+    let side = |rate: f64| if differ(rate, level) { (rate - level).signum() } else { 0.0 };
+    let mut at = 0;
+    let stretches = smooth.chunk_by(|one, other| side(*one).total_cmp(&side(*other)).is_eq()).filter_map(|stretch| {
+        let begun = at;
+        at += stretch.len();
+        let away = stretch.first().is_some_and(|rate| side(*rate) != 0.0);
+        (away && stretch.len() >= least).then(|| LevelShift { at: begun, before: level, after: median(stretch) })
+    });
+    shifts.chain(stretches.collect::<Vec<LevelShift>>()).filter_map(change).collect()
+}
+
+impl DelayStationarity {
+    /// Of these delays, in the order of time, in `scored`.
+    fn of(scored: Window, delays: &[(TestTime, Delay)], round_trip: Option<Delay>) -> Self {
+        let values = || delays.iter().map(|(at, delay)| (*at, delay.0 as f64));
+        let judged = judge(scored, values, round_trip, DELAY_MARGIN);
+        let whole = |value: f64| value.round() as i64;
+        Self {
+            stationary: judged.stationary,
+            first_half_ns: judged.halves.map(|(first, _)| whole(first)),
+            second_half_ns: judged.halves.map(|(_, second)| whole(second)),
+            drift_ns: judged.trend.map(|(_, drift)| whole(drift)),
+            trend_p: judged.trend.map(|(trend, _)| trend.p),
+            block_ns: Delay::from(judged.block).0,
+            blocks: judged.blocks as u64,
+        }
+    }
+}
+
+/// Judges values in the order of time.
+fn judge<I: Iterator<Item = (TestTime, f64)>>(
+    window: Window,
+    values: impl Fn() -> I,
+    round_trip: Option<Delay>,
+    least_margin: f64,
+) -> Judged {
+    let medians = |length: Duration| -> Vec<f64> {
+        let mut blocks: Vec<Vec<f64>> = Vec::new();
+        let width = length.as_nanos().max(window.length().as_nanos() / MOST_BLOCKS).max(1);
+        let whole = (window.length().as_nanos() / width) as usize;
+        blocks.resize_with(whole, Vec::new);
+        for (at, value) in values().filter(|(at, _)| window.contains(*at)) {
+            let index = u128::from(at.since(window.from).0.cast_unsigned()) / width;
+            if let Some(block) = blocks.get_mut(index as usize) {
+                block.push(value);
+            }
+        }
+        blocks.iter().filter(|block| !block.is_empty()).map(|block| median(block)).collect()
+    };
+    let steps = medians(STEP);
+    let memory = STEP.mul_f64(MEMORIES * memory(&steps));
+    let round_trips = Duration::from_nanos((round_trip.unwrap_or_default().0.max(0) as f64 * ROUND_TRIPS) as u64);
+    let block = SHORTEST_BLOCK.max(memory).max(round_trips);
+    let blocks = medians(block);
+    let halves: Option<Vec<f64>> = (window.length() >= SHORTEST).then(|| medians(window.length() / 2));
+    let halves = halves.and_then(|halves| Some((*halves.first()?, *halves.get(1)?)));
+    let trend = mann_kendall(&blocks).map(|trend| (trend, trend.slope * blocks.len() as f64));
+    let stationary = halves.map(|(first, second)| {
+        let margin = (f64::midpoint(first, second).abs() * MARGIN).max(least_margin);
+        let drifts = trend.is_some_and(|(trend, drift)| trend.p <= CERTAIN && drift.abs() > margin);
+        let apart = (first - second).abs();
+        (apart <= margin || apart <= chance(&steps)) && !drifts
+    });
+    Judged { stationary, halves, trend, block, blocks: blocks.len() }
+}
+
+/// By how much the medians of the halves of such a series may differ by chance: its spread about them, over as many
+/// independent values as its autocorrelation leaves, and more where these are few (Student's t, roughly).
+fn chance(steps: &[f64]) -> f64 {
+    let (first, second) = steps.split_at(steps.len() / 2);
+    let rest = |half: &[f64]| {
+        let level = median(half);
+        half.iter().map(|value| value - level).collect::<Vec<f64>>()
+    };
+    let rest = [rest(first), rest(second)].concat();
+    let count = rest.len().max(1) as f64;
+    let variance = rest.iter().map(|value| value * value).sum::<f64>() / count;
+    // Either half has half of the independent values.
+    let independent = (count / memory(&rest) / 2.0).max(1.0);
+    ERRORS * (1.0 + 1.0 / independent) * (2.0 * variance / independent).sqrt()
+}

@@ -1,0 +1,126 @@
+//! How classes share a direction: whether background is starved, and whether expedited forwarding takes it all.
+
+use rrul_model::marking::ServiceClass;
+use rrul_model::time::{TestTime, Window};
+use serde::Serialize;
+
+use crate::metrics::rate::goodput::{DirectionGoodput, GoodputFlow};
+use crate::series::RatePoint;
+
+/// The part of its fair share below which a stream gets nothing worth the name.
+const STARVING: f64 = 0.01;
+/// Only a stream that gets nothing for so long is starved, nanoseconds: a lost segment can hold one up for less.
+const LONG: u64 = 1_000_000_000;
+/// Starved for more of the time than this is starved.
+const STARVED_SHARE: f64 = 0.1;
+/// What expedited forwarding should take at most, by the specification, and what is nearly all.
+const MODERATE: f64 = 0.30;
+const NEARLY_ALL: f64 = 0.95;
+
+/// Background (CS1, LE) beside other classes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct BackgroundShare {
+    /// Its share of the direction's goodput.
+    pub share: f64,
+    /// Share of the time that its streams spent in stretches of at least a second with under 1 % of their fair rate.
+    pub starved_share: f64,
+    /// Whether that is more than a tenth.
+    pub starved: bool,
+}
+
+/// Expedited forwarding beside other classes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ExpeditedShare {
+    /// Its share of the direction's goodput.
+    pub share: f64,
+    /// In a word.
+    pub verdict: ExpeditedVerdict,
+}
+
+/// How much expedited forwarding takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExpeditedVerdict {
+    /// At most 30 %.
+    Moderate,
+    /// More.
+    Much,
+    /// Over 95 %.
+    Dominates,
+}
+
+/// Octets of streams by time.
+pub(crate) fn octets<'a>(streams: impl Iterator<Item = &'a GoodputFlow>) -> impl Iterator<Item = (TestTime, f64)> {
+    streams.flat_map(|entry| &entry.series).map(|point| (point.at, octets_of(point)))
+}
+
+fn octets_of(point: &RatePoint) -> f64 {
+    point.rate.0 as f64 / 8.0 * point.over.as_secs_f64()
+}
+
+/// All octets of a direction within `load`.
+pub(crate) fn total(goodput: &DirectionGoodput, load: Window) -> f64 {
+    octets(goodput.flows.iter()).filter(|(at, _)| load.contains(*at)).map(|(_, octets)| octets).sum()
+}
+
+/// Octets of each of so many streams; `None` of none.
+pub(crate) fn of_each(octets: f64, streams: usize) -> Option<f64> {
+    (streams > 0).then(|| octets / streams as f64)
+}
+
+/// The share of the streams of these classes; `None` unless there are such streams and others, and something arrived.
+fn share(goodput: &DirectionGoodput, load: Window, is_of: impl Fn(ServiceClass) -> bool) -> Option<f64> {
+    let streams = || goodput.flows.iter().filter(|entry| is_of(entry.flow.class));
+    let (count, total) = (streams().count(), total(goodput, load));
+    let own: f64 = octets(streams()).filter(|(at, _)| load.contains(*at)).map(|(_, octets)| octets).sum();
+    (count > 0 && count < goodput.flows.len() && total > 0.0).then(|| own / total)
+}
+
+fn is_background(class: ServiceClass) -> bool {
+    matches!(class.dscp().value(), 1 | 8)
+}
+
+/// What background gets.
+pub(crate) fn background(goodput: &DirectionGoodput, load: Window) -> Option<BackgroundShare> {
+    let share = share(goodput, load, is_background)?;
+    let streams: Vec<&GoodputFlow> = goodput.flows.iter().filter(|entry| is_background(entry.flow.class)).collect();
+    let starved: f64 = streams.iter().map(|stream| starved(stream, goodput, load)).sum();
+    let starved_share = starved / streams.len() as f64;
+    Some(BackgroundShare { share, starved_share, starved: starved_share > STARVED_SHARE })
+}
+
+/// Share of the load in which a stream was starved.
+fn starved(stream: &GoodputFlow, goodput: &DirectionGoodput, load: Window) -> f64 {
+    let fair = |at: TestTime| {
+        let found = goodput.sum_series.binary_search_by_key(&at, |point| point.at).ok()?;
+        Some(goodput.sum_series[found].rate.0 as f64 / goodput.flows.len() as f64)
+    };
+    let (mut starved, mut stretch, mut all) = (0, 0, 0);
+    let mut close = |stretch: &mut u64| {
+        if *stretch >= LONG {
+            starved += *stretch;
+        }
+        *stretch = 0;
+    };
+    for point in stream.series.iter().filter(|point| load.contains(point.at)) {
+        let over = u64::try_from(point.over.as_nanos()).unwrap_or(u64::MAX);
+        all += over;
+        match fair(point.at) {
+            Some(fair) if fair > 0.0 && (point.rate.0 as f64) < STARVING * fair => stretch += over,
+            _ => close(&mut stretch),
+        }
+    }
+    close(&mut stretch);
+    if all == 0 { 0.0 } else { starved as f64 / all as f64 }
+}
+
+/// What expedited forwarding takes.
+pub(crate) fn expedited(goodput: &DirectionGoodput, load: Window) -> Option<ExpeditedShare> {
+    let share = share(goodput, load, |class| class == ServiceClass::EF)?;
+    let verdict = match share {
+        share if share > NEARLY_ALL => ExpeditedVerdict::Dominates,
+        share if share > MODERATE => ExpeditedVerdict::Much,
+        _ => ExpeditedVerdict::Moderate,
+    };
+    Some(ExpeditedShare { share, verdict })
+}

@@ -1,0 +1,288 @@
+//! How the streams of the load share a direction (spec: relative interstream bandwidth on a 100 ms period).
+
+use std::time::Duration;
+
+use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::marking::ServiceClass;
+use rrul_model::recording::Recording;
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::flow_label::FlowLabel;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::rate::goodput::DirectionGoodput;
+use crate::metrics::rate::stream_rates::StreamRates;
+use crate::packets::tcp_readings::TcpReadings;
+use crate::statistics::jain_index::{JainStatistics, jain_index};
+
+/// The spec's period.
+const PERIOD: Duration = Duration::from_millis(100);
+/// Below this part of an even share a stream is starved.
+const STARVED_SHARE: f64 = 0.01;
+/// For how long at least.
+const STARVED_TIME: Duration = Duration::from_secs(1);
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Sharing",
+    path: "sharing.{down,up}",
+    about: "How the streams of the load share one direction (spec: \"relative interstream bandwidth on a 100ms period, vis a \
+        vis classification and underlying protocol\"). Read from the receivers' counts, in intervals of 100 ms, or of as \
+        many times that as each stream needs to have 20 segments in an interval on average: with fewer, the falling of one \
+        segment to this or that side of an edge would look like unevenness. Octets count as IP packets of full size \
+        (payload, TCP and IP headers, by the sender's segment size) and not as goodput: streams that have the same part of \
+        the wire are even, although an IPv6 packet holds 1.4 % less payload. Acknowledgements and octets sent again are \
+        not in it. Looked at is the part of the load in which it is steady and every stream is due to run. Null without \
+        two streams in that direction.",
+    words: &[
+        MetricWord::new("from_ns, to_ns", "the stretch of the test that is looked at", "ns", ""),
+        MetricWord::new(
+            "interval_ns",
+            "100 ms, or what 20 segments of each stream take",
+            "ns",
+            "spec, Load Generation",
+        ),
+        MetricWord::new("intervals", "how many intervals there are", "count", ""),
+        MetricWord::new(
+            "jain_streams, jain_classes, jain_families",
+            "[evenness](#evenness) among all streams, among the classes (each the sum of its streams) and among the \
+             families; null with fewer than two, or without a single octet",
+            "",
+            "",
+        ),
+        MetricWord::new(
+            "ipv6_to_ipv4, classes[].ipv6_to_ipv4",
+            "mean rate of the IPv6 streams over that of the IPv4 streams, of all or of one class; 1 is even; null unless \
+             both are there",
+            "factor",
+            "spec, The RRUL Score",
+        ),
+        MetricWord::new("classes[].class, families[].family, streams[].flow", "which", "", ""),
+        MetricWord::new("classes[].streams, families[].streams", "how many streams it has", "count", ""),
+        MetricWord::new(
+            "{classes,families,streams}[].share",
+            "its part of all octets of the direction",
+            "0 to 1",
+            "spec, The RRUL Score",
+        ),
+        MetricWord::new(
+            "{classes,families,streams}[].starved",
+            "part of the time that lies in stretches of a second or longer in which it had less than a hundredth of an even \
+             share, while others had something",
+            "0 to 1",
+            "",
+        ),
+        MetricWord::new(
+            "classes[].jain, families[].jain",
+            "[evenness](#evenness) among the streams of that class (IPv4 against IPv6) or family (class against class)",
+            "",
+            "",
+        ),
+    ],
+};
+
+/// Sharing by direction.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Sharing {
+    /// Server to client; `None` without two streams that could share.
+    pub down: Option<DirectionSharing>,
+    /// Client to server.
+    pub up: Option<DirectionSharing>,
+}
+
+impl Sharing {
+    /// Of one direction.
+    pub fn of(&self, direction: Direction) -> Option<&DirectionSharing> {
+        match direction {
+            Direction::Down => self.down.as_ref(),
+            Direction::Up => self.up.as_ref(),
+        }
+    }
+}
+
+/// How the streams of one direction share it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DirectionSharing {
+    /// Beginning of the stretch that is looked at.
+    pub from_ns: i64,
+    /// Its end.
+    pub to_ns: i64,
+    /// Length of an interval.
+    pub interval_ns: i64,
+    /// How many intervals there are.
+    pub intervals: u64,
+    /// Evenness among all streams.
+    pub jain_streams: Option<JainStatistics>,
+    /// Evenness among the classes, each the sum of its streams.
+    pub jain_classes: Option<JainStatistics>,
+    /// Evenness among the families, each the sum of its streams.
+    pub jain_families: Option<JainStatistics>,
+    /// IPv6 streams' mean rate over that of IPv4 streams; `None` unless both are there and IPv4 has anything.
+    pub ipv6_to_ipv4: Option<f64>,
+    /// Each class.
+    pub classes: Vec<ClassShare>,
+    /// Each family.
+    pub families: Vec<FamilyShare>,
+    /// Each stream.
+    pub streams: Vec<StreamShare>,
+    /// Jain's index among all streams in each interval that had anything, at its middle.
+    #[serde(skip)]
+    pub jain_series: Vec<(TestTime, f64)>,
+}
+
+/// What one class has of a direction.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassShare {
+    /// The class.
+    pub class: ServiceClass,
+    /// How many streams it has.
+    pub streams: u64,
+    /// Its part of all octets, 0 to 1.
+    pub share: f64,
+    /// Part of the time in which it had next to nothing, 0 to 1.
+    pub starved: f64,
+    /// Evenness among its streams: IPv4 against IPv6, and copies.
+    pub jain: Option<JainStatistics>,
+    /// Its IPv6 streams' mean rate over that of its IPv4 streams.
+    pub ipv6_to_ipv4: Option<f64>,
+}
+
+/// What one family has of a direction.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FamilyShare {
+    /// The family.
+    pub family: AddressFamily,
+    /// How many streams it has.
+    pub streams: u64,
+    /// Its part of all octets, 0 to 1.
+    pub share: f64,
+    /// Part of the time in which it had next to nothing, 0 to 1.
+    pub starved: f64,
+    /// Evenness among its streams: class against class, and copies.
+    pub jain: Option<JainStatistics>,
+}
+
+/// What one stream has of a direction.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StreamShare {
+    /// Who.
+    pub flow: FlowLabel,
+    /// Its part of all octets, 0 to 1.
+    pub share: f64,
+    /// Part of the time in which it had next to nothing, 0 to 1.
+    pub starved: f64,
+}
+
+/// How the streams of each direction share it within its window.
+pub(crate) fn sharing<'a>(
+    recording: &Recording,
+    tcp: &TcpReadings,
+    goodput: impl Fn(Direction) -> &'a DirectionGoodput,
+    window: impl Fn(Direction) -> Window,
+) -> Sharing {
+    let of = |direction| {
+        let rates = StreamRates::within(recording, tcp, goodput(direction), direction, window(direction), PERIOD);
+        of_direction(&rates)
+    };
+    Sharing { down: of(Direction::Down), up: of(Direction::Up) }
+}
+
+fn of_direction(rates: &StreamRates<'_>) -> Option<DirectionSharing> {
+    if rates.streams.len() < 2 || rates.intervals() == 0 {
+        return None;
+    }
+    let all = rates.of(|_| true);
+    let (classes, families) = (rates.sums_by(|flow| flow.class), rates.sums_by(|flow| flow.family));
+    let whole = Whole::of(&all, rates.interval);
+    let class_shares = classes.iter().map(|(class, octets)| {
+        let own = rates.of(|flow| flow.class == *class);
+        ClassShare {
+            class: *class,
+            streams: own.len() as u64,
+            share: whole.share(octets),
+            starved: whole.starved(octets, classes.len()),
+            jain: JainStatistics::of(&own),
+            ipv6_to_ipv4: ipv6_to_ipv4(rates, |flow| flow.class == *class),
+        }
+    });
+    let family_shares = families.iter().map(|(family, octets)| {
+        let own = rates.of(|flow| flow.family == *family);
+        FamilyShare {
+            family: *family,
+            streams: own.len() as u64,
+            share: whole.share(octets),
+            starved: whole.starved(octets, families.len()),
+            jain: JainStatistics::of(&own),
+        }
+    });
+    let stream_shares = rates.streams.iter().map(|(flow, octets)| StreamShare {
+        flow: (*flow).clone(),
+        share: whole.share(octets),
+        starved: whole.starved(octets, all.len()),
+    });
+    let jain_at = |at: usize| {
+        let index = jain_index(&all.iter().map(|octets| octets[at]).collect::<Vec<_>>())?;
+        Some((rates.at(at), index))
+    };
+    Some(DirectionSharing {
+        from_ns: rates.from.0,
+        to_ns: (rates.from + rates.interval.saturating_mul(rates.intervals() as u32)).0,
+        interval_ns: Delay::from(rates.interval).0,
+        intervals: rates.intervals() as u64,
+        jain_streams: JainStatistics::of(&all),
+        jain_classes: JainStatistics::of(&values(&classes)),
+        jain_families: JainStatistics::of(&values(&families)),
+        ipv6_to_ipv4: ipv6_to_ipv4(rates, |_| true),
+        classes: class_shares.collect(),
+        families: family_shares.collect(),
+        streams: stream_shares.collect(),
+        jain_series: (0..rates.intervals()).filter_map(jain_at).collect(),
+    })
+}
+
+fn values<K>(groups: &[(K, Vec<f64>)]) -> Vec<Vec<f64>> {
+    groups.iter().map(|(_, octets)| octets.clone()).collect()
+}
+
+/// What there is to share.
+struct Whole {
+    /// In each interval.
+    each: Vec<f64>,
+    total: f64,
+    interval: Duration,
+}
+
+impl Whole {
+    fn of(all: &[Vec<f64>], interval: Duration) -> Self {
+        let intervals = all.iter().map(Vec::len).min().unwrap_or(0);
+        let each: Vec<f64> = (0..intervals).map(|at| all.iter().map(|octets| octets[at]).sum()).collect();
+        Self { total: each.iter().sum(), each, interval }
+    }
+
+    fn share(&self, octets: &[f64]) -> f64 {
+        if self.total > 0.0 { octets.iter().sum::<f64>() / self.total } else { 0.0 }
+    }
+
+    /// Part of the time that belongs to stretches of a second or more in which one of so many sharers had less than a
+    /// hundredth of an even share. Where nobody has anything nobody is starved: that is an outage.
+    fn starved(&self, octets: &[f64], sharers: usize) -> f64 {
+        let least = STARVED_TIME.as_nanos().div_ceil(self.interval.as_nanos().max(1));
+        let starving = |(octets, whole): (&f64, &f64)| *whole > 0.0 && *octets < STARVED_SHARE * whole / sharers as f64;
+        let flags: Vec<bool> = octets.iter().zip(&self.each).map(starving).collect();
+        let runs = flags.chunk_by(|a, b| a == b).filter(|run| run[0] && run.len() as u128 >= least);
+        runs.map(<[bool]>::len).sum::<usize>() as f64 / flags.len().max(1) as f64
+    }
+}
+
+/// Mean rate of the IPv6 streams among these over that of the IPv4 streams; the copies of each count, so a family with
+/// more streams has no advantage.
+fn ipv6_to_ipv4(rates: &StreamRates<'_>, among: impl Fn(&FlowLabel) -> bool) -> Option<f64> {
+    let mean = |family: AddressFamily| {
+        let own = rates.of(|flow| flow.family == family && among(flow));
+        let sum: f64 = own.iter().flatten().sum();
+        (!own.is_empty()).then(|| sum / own.len() as f64)
+    };
+    let (six, four) = (mean(AddressFamily::Ipv6)?, mean(AddressFamily::Ipv4)?);
+    (four > 0.0).then(|| six / four)
+}

@@ -1,0 +1,245 @@
+//! What holds the load's streams back beside the network, and their congestion windows over time (RFC 4898).
+
+use rrul_model::flow::{Component, Direction};
+use rrul_model::observation::TcpInfo;
+use rrul_model::recording::Recording;
+use rrul_model::time::{TestTime, Window};
+use serde::Serialize;
+
+use crate::flow_label::FlowLabel;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::rate::start_spread::sender;
+use crate::packets::tcp_readings::{TcpReadings, within};
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Limits of streams",
+    path: "stream_limits.{down,up}",
+    about: "What held the senders of the load back beside the network, by their kernels' own account (`TCP_INFO`, RFC 4898), \
+        from the first to the last reading in the steady part of the load. A stream that the receiver's window or the \
+        sender's buffer limits does not fill the line. Null where the sender's kernel did not say. Outside `streams`: sums \
+        over the streams.",
+    words: &[
+        MetricWord::new(
+            "busy_ns, streams[].busy_ns",
+            "time with octets under way or waiting to be sent",
+            "ns",
+            "tcpi_busy_time",
+        ),
+        MetricWord::new(
+            "idle, streams[].idle",
+            "part of the time with nothing under way or waiting: the program had nothing to send",
+            "0 to 1",
+            "",
+        ),
+        MetricWord::new(
+            "rwnd_limited, streams[].rwnd_limited",
+            "part of the busy time that the receiver's window limited",
+            "0 to 1",
+            "tcpi_rwnd_limited",
+        ),
+        MetricWord::new(
+            "sndbuf_limited, streams[].sndbuf_limited",
+            "part of the busy time that the sender's buffer limited",
+            "0 to 1",
+            "tcpi_sndbuf_limited",
+        ),
+        MetricWord::new(
+            "app_limited, streams[].app_limited",
+            "part of the readings in which the sender's program limited the kernel's measurement of delivery",
+            "0 to 1",
+            "tcpi_delivery_rate_app_limited",
+        ),
+        MetricWord::new("streams[].flow", "which", "", ""),
+        MetricWord::new(
+            "streams[].initial_slow_start_threshold",
+            "slow-start threshold that the stream began with, which the kernel had cached of earlier connections to the same \
+                host; null when it began without one, as new connections do",
+            "segments",
+            "tcpi_snd_ssthresh",
+        ),
+    ],
+};
+
+/// Limits by direction.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct StreamLimits {
+    /// Server to client.
+    pub down: DirectionLimits,
+    /// Client to server.
+    pub up: DirectionLimits,
+}
+
+impl StreamLimits {
+    /// Of one direction.
+    pub fn of(&self, direction: Direction) -> &DirectionLimits {
+        match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        }
+    }
+}
+
+/// Limits of one direction's streams.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct DirectionLimits {
+    /// All of them: sums of their times over the sum of the busy ones.
+    #[serde(flatten)]
+    pub pooled: Limits,
+    /// Each stream.
+    pub streams: Vec<StreamLimit>,
+}
+
+/// What held senders back, as parts of time; `None` where the sender's kernel did not say.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Limits {
+    /// Time with octets under way or waiting.
+    pub busy_ns: Option<i64>,
+    /// Part of the streams' time with nothing under way or waiting: the sender's program had nothing to send.
+    pub idle: Option<f64>,
+    /// Part of the busy time that the receiver's window was what limited.
+    pub rwnd_limited: Option<f64>,
+    /// Part of the busy time that the sender's buffer was what limited.
+    pub sndbuf_limited: Option<f64>,
+    /// Part of the readings in which the sender's program was what limited the delivery rate.
+    pub app_limited: Option<f64>,
+}
+
+/// Limits and series of one stream.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StreamLimit {
+    /// Who.
+    pub flow: FlowLabel,
+    /// What held it back.
+    #[serde(flatten)]
+    pub limits: Limits,
+    /// Slow-start threshold that it began with, segments: cached by the kernel from earlier connections to the same host.
+    /// `None` without one, and where no reading was taken before it sent.
+    pub initial_slow_start_threshold: Option<u32>,
+    /// Its sender's TCP over time, of the whole test.
+    #[serde(skip)]
+    pub series: Vec<TcpPoint>,
+}
+
+/// A sender's TCP at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpPoint {
+    /// When, on the sender's clock.
+    pub at: TestTime,
+    /// Congestion window, segments.
+    pub congestion_window: u32,
+    /// Slow-start threshold, segments; `None` while there is none.
+    pub slow_start_threshold: Option<u32>,
+    /// Smoothed round-trip time, microseconds.
+    pub round_trip_us: u32,
+    /// Segments sent again so far.
+    pub retransmitted: u32,
+}
+
+/// The kernel's "no threshold yet" (TCP_INFINITE_SSTHRESH).
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
+/// Sums from which the parts are made; microseconds.
+#[derive(Default)]
+struct Times {
+    elapsed: u64,
+    busy: u64,
+    rwnd: u64,
+    sndbuf: u64,
+    readings: u64,
+    app_limited: u64,
+}
+
+impl Times {
+    /// Of one stream, from the first reading in the window to the last.
+    fn of(rows: &[TcpInfo]) -> Option<Self> {
+        let (first, last) = (rows.first()?, rows.last()?);
+        let elapsed = u64::try_from(last.at.since(first.at).0).ok()? / 1000;
+        let grown = |field: fn(&TcpInfo) -> u64| field(last).saturating_sub(field(first));
+        Some(Self {
+            elapsed,
+            busy: grown(|row| row.busy_time).min(elapsed),
+            rwnd: grown(|row| row.rwnd_limited),
+            sndbuf: grown(|row| row.sndbuf_limited),
+            readings: rows.len() as u64,
+            app_limited: rows.iter().filter(|row| row.app_limited != 0).count() as u64,
+        })
+        .filter(|times| times.elapsed > 0)
+    }
+
+    fn add(&mut self, other: &Self) {
+        let pairs = [
+            (&mut self.elapsed, other.elapsed),
+            (&mut self.busy, other.busy),
+            (&mut self.rwnd, other.rwnd),
+            (&mut self.sndbuf, other.sndbuf),
+            (&mut self.readings, other.readings),
+            (&mut self.app_limited, other.app_limited),
+        ];
+        for (sum, more) in pairs {
+            *sum = sum.saturating_add(more);
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let part = |of: u64, whole: u64| (whole > 0).then(|| (of as f64 / whole as f64).min(1.0));
+        Limits {
+            busy_ns: (self.elapsed > 0).then(|| i64::try_from(self.busy.saturating_mul(1000)).unwrap_or(i64::MAX)),
+            idle: part(self.elapsed - self.busy, self.elapsed),
+            rwnd_limited: part(self.rwnd, self.busy),
+            sndbuf_limited: part(self.sndbuf, self.busy),
+            app_limited: part(self.app_limited, self.readings),
+        }
+    }
+}
+
+/// What held the streams of each direction back within its window.
+pub(crate) fn stream_limits(
+    recording: &Recording,
+    tcp: &TcpReadings,
+    window: impl Fn(Direction) -> Window,
+) -> StreamLimits {
+    let of = |direction| of_direction(recording, tcp, direction, window(direction));
+    StreamLimits { down: of(Direction::Down), up: of(Direction::Up) }
+}
+
+fn of_direction(recording: &Recording, tcp: &TcpReadings, direction: Direction, window: Window) -> DirectionLimits {
+    let mut sums = Times::default();
+    let mut streams = Vec::new();
+    let load =
+        |flow: &&rrul_model::flow::FlowSpec| flow.component == Component::Load && flow.direction == Some(direction);
+    for flow in recording.header.flows.iter().filter(load) {
+        let rows = tcp.at(sender(direction), flow.id);
+        let inside = within(rows, window.intersection(&flow.window));
+        // Other programs' recordings hold windows and round trips, and no times.
+        let times = Times::of(inside).filter(|_| recording.header.imported.is_none());
+        if let Some(times) = &times {
+            sums.add(times);
+        }
+        let limits = times.map_or_else(Limits::default, |times| times.limits());
+        let initial_slow_start_threshold =
+            rows.first().filter(|row| !has_sent(row) && recording.header.imported.is_none()).and_then(threshold);
+        let series = rows.iter().map(point).collect();
+        streams.push(StreamLimit { flow: flow.into(), limits, initial_slow_start_threshold, series });
+    }
+    DirectionLimits { pooled: sums.limits(), streams }
+}
+
+/// Whether a stream had sent more than what opens it.
+fn has_sent(row: &TcpInfo) -> bool {
+    row.bytes_sent >= u64::from(row.snd_mss)
+}
+
+fn threshold(row: &TcpInfo) -> Option<u32> {
+    Some(row.snd_ssthresh).filter(|threshold| (1..NO_THRESHOLD).contains(threshold))
+}
+
+fn point(row: &TcpInfo) -> TcpPoint {
+    TcpPoint {
+        at: row.at,
+        congestion_window: row.snd_cwnd,
+        slow_start_threshold: Some(row.snd_ssthresh).filter(|threshold| *threshold < NO_THRESHOLD),
+        round_trip_us: row.rtt,
+        retransmitted: row.total_retrans,
+    }
+}

@@ -1,0 +1,112 @@
+//! What the senders' kernels know of lost segments: an upper bound, as not all that is sent again was lost.
+
+use rrul_model::flow::{Component, FlowSpec};
+use rrul_model::observation::TcpInfo;
+use rrul_model::recording::Recording;
+use serde::Serialize;
+
+use crate::flow_label::FlowLabel;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::rate::start_spread::sender;
+use crate::packets::tcp_readings::{TcpReadings, within};
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Loss of TCP streams",
+    path: "loss.tcp[]",
+    about: "Of each stream of the load, from its *sender's* `TCP_INFO` at the last reading within its window, counted since \
+        the stream opened. A sender sends again what it takes for lost. That may have been merely late, or the \
+        acknowledgement lost, and the receiver then reports a duplicate; those are taken off. What is left is at most the loss \
+        of segments, and misses nothing but the last flight.",
+    words: &[
+        MetricWord { name: "flow", about: "name of the stream", unit: "", source: "" },
+        MetricWord {
+            name: "segments",
+            about: "segments with data that were sent, those sent again included; of wire size",
+            unit: "count",
+            source: "RFC 4898 (tcpEStatsPerfDataSegsOut)",
+        },
+        MetricWord {
+            name: "retransmitted",
+            about: "segments sent again",
+            unit: "count",
+            source: "RFC 4898 (tcpEStatsPerfSegsRetrans)",
+        },
+        MetricWord {
+            name: "spurious",
+            about: "duplicates that the receiver reported: segments sent again that had arrived, and copies that the network made. \
+                `null` where the kernel does not tell",
+            unit: "count",
+            source: "RFC 2883, RFC 3708",
+        },
+        MetricWord {
+            name: "share_most",
+            about: "`retransmitted` less `spurious`, as a share of `segments`: at most so many were lost. `null` without segments",
+            unit: "share",
+            source: "",
+        },
+        MetricWord {
+            name: "timeouts",
+            about: "retransmission timeouts: the stream stood still until the timer ran out. `null` where the kernel does not tell",
+            unit: "count",
+            source: "RFC 6298",
+        },
+        MetricWord {
+            name: "reordering_seen",
+            about: "times that the sender found segments reordered. `null` where the kernel does not tell",
+            unit: "count",
+            source: "",
+        },
+    ],
+};
+
+/// Where the fields end in the kernel's structure, octets: shorter ones do not have them.
+const DSACK_END: u32 = 220;
+const REORDERING_END: u32 = 224;
+const TIMEOUTS_END: u32 = 242;
+
+/// Loss of one stream of the load, as its sender knows it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TcpLoss {
+    /// Who.
+    pub flow: FlowLabel,
+    /// Segments with data sent, those sent again included.
+    pub segments: u32,
+    /// Segments sent again.
+    pub retransmitted: u32,
+    /// Duplicates that the receiver reported.
+    pub spurious: Option<u32>,
+    /// At most so large a share of the segments was lost.
+    pub share_most: Option<f64>,
+    /// Retransmission timeouts.
+    pub timeouts: Option<u32>,
+    /// Reordering seen by the sender.
+    pub reordering_seen: Option<u32>,
+}
+
+/// Each stream of the load whose sender was read, in the order of the plan.
+pub(crate) fn tcp_loss(recording: &Recording, tcp: &TcpReadings) -> Vec<TcpLoss> {
+    let streams = recording.header.flows.iter().filter(|flow| flow.component == Component::Load);
+    let of_stream = |flow: &FlowSpec| {
+        let sender = sender(flow.direction?);
+        let last = within(tcp.at(sender, flow.id), flow.window).last()?;
+        Some(loss(flow, last, recording.host(sender).tcp_info_length))
+    };
+    streams.filter_map(of_stream).collect()
+}
+
+/// What its sender knew in the end; its kernel's structure has so many octets.
+fn loss(flow: &FlowSpec, last: &TcpInfo, length: u32) -> TcpLoss {
+    let known = |end: u32, value: u32| (length >= end).then_some(value);
+    let spurious = known(DSACK_END, last.dsack_dups);
+    let lost = last.total_retrans.saturating_sub(spurious.unwrap_or(0));
+    TcpLoss {
+        flow: flow.into(),
+        segments: last.data_segs_out,
+        retransmitted: last.total_retrans,
+        spurious,
+        share_most: (last.data_segs_out > 0).then(|| (f64::from(lost) / f64::from(last.data_segs_out)).min(1.0)),
+        timeouts: known(TIMEOUTS_END, last.total_rto),
+        reordering_seen: known(REORDERING_END, last.reord_seen),
+    }
+}

@@ -1,0 +1,97 @@
+//! The kernel's own round-trip time of bulk streams.
+//!
+//! A stream's segments wait in the queue that the stream itself has filled, so this is the delay that it inflicts upon
+//! itself, smoothed by the kernel (RFC 6298: an eighth of each new sample), and acknowledgements that a receiver holds
+//! back are in it. It is no delay of the path: the probes tell that.
+
+use rrul_model::flow::{Component, FlowSpec};
+use rrul_model::observation::{ObservationPoint, TcpInfo};
+use rrul_model::phase::Phase;
+use rrul_model::recording::Recording;
+use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::by_phase::ByPhase;
+use crate::clock_offset::ClockOffset;
+use crate::flow_label::FlowLabel;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::rate::start_spread::sender;
+use crate::packets::tcp_readings::TcpReadings;
+use crate::series::DelayPoint;
+use crate::statistics::percentile::DelayStatistics;
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Round-trip time of streams",
+    path: "tcp_round_trip[]",
+    about: "What the sender's kernel says of each stream of the load (`TCP_INFO`), read each sample interval. A stream's \
+        segments wait in the queue that the stream itself has filled, so this is delay that it inflicts upon itself. The \
+        kernel smooths it (RFC 6298: an eighth of each sample) and cannot take out what a receiver held an \
+        acknowledgement back. It is no delay of the path: the probes tell that.",
+    words: &[
+        MetricWord { name: "flow", about: "name of a stream of the load", unit: "", source: "" },
+        MetricWord {
+            name: "idle, load, after",
+            about: "[statistics](#statistics-of-delays) of the readings in that phase: `n` counts readings, and none is lost",
+            unit: "",
+            source: "RFC 6298 section 2; spec, Variables Under Test",
+        },
+        MetricWord {
+            name: "min_rtt_ns",
+            about: "smallest sample that the kernel had seen by the last reading; it forgets those older than five minutes. \
+                `null` when it had none",
+            unit: "ns",
+            source: "tcp(7), `tcpi_min_rtt`",
+        },
+    ],
+};
+
+/// The round-trip time of one stream.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TcpRoundTrip {
+    /// Which stream.
+    pub flow: FlowLabel,
+    /// Its smoothed round-trip time, by phase.
+    #[serde(flatten)]
+    pub smoothed: ByPhase<Option<DelayStatistics>>,
+    /// The smallest sample that its kernel had seen by the last reading.
+    pub min_rtt_ns: Option<i64>,
+    /// Each reading of the smoothed round-trip time, on the client's clock.
+    #[serde(skip)]
+    pub series: Vec<DelayPoint>,
+}
+
+/// Of every stream of the load, as its sender's kernel sees it; nothing of a stream that was never read.
+pub(crate) fn tcp_round_trip(
+    recording: &Recording,
+    tcp: &TcpReadings,
+    clock: Option<&ClockOffset>,
+) -> Vec<TcpRoundTrip> {
+    let streams = recording.header.flows.iter().filter(|flow| flow.component == Component::Load);
+    let stream = |flow: &FlowSpec| {
+        let direction = flow.direction?;
+        let clock = clock.filter(|_| sender(direction) == ObservationPoint::Server);
+        // Zero is what a kernel says that has no sample yet.
+        let readings = || tcp.at(sender(direction), flow.id).iter().filter(|row| row.rtt > 0);
+        readings().next()?;
+        let on_client = |at: TestTime| clock.map_or(at, |clock| clock.client_time(at));
+        let microseconds = |value: u32| Delay(i64::from(value) * 1_000);
+        let point = |row: &TcpInfo| DelayPoint { at: on_client(row.at), delay: Some(microseconds(row.rtt)) };
+        let series: Vec<DelayPoint> = readings().map(point).collect();
+        let within = |phase: Phase| {
+            let window = recording.phase(phase)?;
+            let delays = series.iter().filter(|point| window.contains(point.at)).filter_map(|point| point.delay);
+            DelayStatistics::of(delays.collect(), 0)
+        };
+        // A kernel that has no minimum says the largest number.
+        let least = readings().rev().map(|row| row.min_rtt).find(|least| (1..u32::MAX).contains(least));
+        Some(TcpRoundTrip {
+            flow: flow.into(),
+            smoothed: ByPhase::each(within),
+            min_rtt_ns: least.map(|least| microseconds(least).0),
+            series,
+        })
+    };
+    streams.filter_map(stream).collect()
+}

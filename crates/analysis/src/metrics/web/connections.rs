@@ -1,0 +1,259 @@
+//! New TCP connections all through the test: how long until they stand, and until the server's first octet.
+
+use foldhash::{HashMap, HashMapExt};
+use rrul_model::flow::{AddressFamily, FlowId};
+use rrul_model::marking::ServiceClass;
+use rrul_model::observation::{Connection, ObservationPoint};
+use rrul_model::phase::{Phase, PhaseWindow};
+use rrul_model::recording::Recording;
+use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
+use serde::Serialize;
+
+use crate::flow_label::FlowLabel;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::packets::flow_kinds::TCP_CONNECT;
+use crate::packets::join::SHORTEST_WAITING_TIME;
+use crate::packets::probe_pool::HeadlineClasses;
+use crate::statistics::percentile::DelayStatistics;
+
+/// Longer than this a handshake takes only when a SYN or its answer was lost (RFC 6298: first timeout 1 s).
+const SLOW: Delay = Delay(1_000_000_000);
+
+/// The words for these numbers.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "New connections",
+    path: "connections",
+    about: "Stream start time slew of connections that are opened all through the test, open loop (flow type \
+        `tcp_connect`; spec, \"bad slew (indicating SYN packet loss on new streams)\"). Their SYN bears the class; the \
+        SYN-ACK bears the server host's default unless that host reflects the class (`net.ipv4.tcp_reflect_tos`); the \
+        opening and the answer bear it both ways.",
+    words: &[
+        MetricWord::new(
+            "idle, load, after",
+            "[attempts](#attempts-at-connections) of best effort and expedited forwarding (of every class where neither was made) \
+             that were begun in that phase, `load` in the [scored window](#scored-window)",
+            "",
+            "spec, Variables Under Test",
+        ),
+        MetricWord::new("classes[].class, families[].family, flows[].flow", "which", "", ""),
+        MetricWord::new("{classes,families,flows}[].{idle,load,after}", "those of one class, family or flow", "", ""),
+    ],
+};
+
+/// The words for one phase.
+pub(crate) const ATTEMPTS: MetricGroup = MetricGroup {
+    title: "Attempts at connections",
+    path: "#attempts",
+    about: "An attempt is given up after 10 s, one at the end of the test after 3 s. Of those that were begun in the last 3 s \
+        before listening ended, all of a flow count when each came to an end of its own, and none otherwise: to leave out \
+        those that were still waited for would leave the quick ones.",
+    words: &[
+        MetricWord::new(
+            "connect",
+            "[statistics](#statistics-of-delays) of the time from `connect` to the end of the handshake, at the client; \
+             attempts that never stood count as infinitely late (`lost`). A lost SYN or SYN-ACK shows as 1 s more",
+            "ns",
+            "RFC 6298 section 2",
+        ),
+        MetricWord::new("answer", "the same until the server's first octet, which takes one round trip more", "ns", ""),
+        MetricWord::new(
+            "over_1s",
+            "part of the attempts that took longer than 1 s to stand, or never did",
+            "0 to 1",
+            "",
+        ),
+        MetricWord::new("retried", "attempts of which a SYN was sent again, by the client's kernel", "count", ""),
+        MetricWord::new("syn_retransmits", "SYNs sent again, in all", "count", "RFC 4898"),
+        MetricWord::new("unanswered", "attempts that were given up without a handshake", "count", ""),
+        MetricWord::new(
+            "refused",
+            "attempts that were refused: reset, or the server said it takes no more",
+            "count",
+            "",
+        ),
+        MetricWord::new("impossible", "attempts that the client's host or the network called impossible", "count", ""),
+    ],
+};
+
+/// The new connections of a test.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Connections {
+    /// Those of best effort and expedited forwarding; of every class where neither was made.
+    #[serde(flatten)]
+    pub pooled: ConnectionPhases,
+    /// Those of each class.
+    pub classes: Vec<ClassConnections>,
+    /// Those of each family.
+    pub families: Vec<FamilyConnections>,
+    /// Those of each flow.
+    pub flows: Vec<FlowConnections>,
+}
+
+/// Connections by the phase in which they were begun.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct ConnectionPhases {
+    /// Idle baseline.
+    pub idle: Option<ConnectionStatistics>,
+    /// Under load.
+    pub load: Option<ConnectionStatistics>,
+    /// After the load.
+    pub after: Option<ConnectionStatistics>,
+}
+
+/// Of one class.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassConnections {
+    /// The class.
+    pub class: ServiceClass,
+    /// By phase.
+    #[serde(flatten)]
+    pub phases: ConnectionPhases,
+}
+
+/// Of one family.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FamilyConnections {
+    /// The family.
+    pub family: AddressFamily,
+    /// By phase.
+    #[serde(flatten)]
+    pub phases: ConnectionPhases,
+}
+
+/// Of one flow.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FlowConnections {
+    /// Who.
+    pub flow: FlowLabel,
+    /// By phase.
+    #[serde(flatten)]
+    pub phases: ConnectionPhases,
+    /// Each attempt: when it began, and its connect time; `None` when it never stood.
+    #[serde(skip)]
+    pub series: Vec<(TestTime, Option<Delay>)>,
+    /// Each attempt: when it began, and from the end of the handshake to the server's first octet; `None` when none came.
+    #[serde(skip)]
+    pub exchanges: Vec<(TestTime, Option<Delay>)>,
+}
+
+/// Attempts at new connections.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ConnectionStatistics {
+    /// Until the handshake was complete; attempts that never stood count as infinitely late.
+    pub connect: DelayStatistics,
+    /// Until the server's first octet; attempts that got none count as infinitely late.
+    pub answer: DelayStatistics,
+    /// Part of the attempts that took longer than a second to stand, or never did.
+    pub over_1s: f64,
+    /// Attempts of which a SYN was sent again.
+    pub retried: u64,
+    /// SYNs that were sent again, in all.
+    pub syn_retransmits: u64,
+    /// Attempts that were given up without a handshake.
+    pub unanswered: u64,
+    /// Attempts that were refused.
+    pub refused: u64,
+    /// Attempts that this host or the network said were not possible.
+    pub impossible: u64,
+}
+
+impl ConnectionStatistics {
+    fn of<'a>(rows: &(impl Iterator<Item = &'a Connection> + Clone)) -> Option<Self> {
+        let n = rows.clone().count() as u64;
+        let times = |reached: fn(&Connection) -> Option<Delay>| {
+            let known: Vec<Delay> = rows.clone().filter_map(reached).collect();
+            let missing = n - known.len() as u64;
+            DelayStatistics::of(known, missing)
+        };
+        let count = |wanted: &dyn Fn(&Connection) -> bool| rows.clone().filter(|row| wanted(row)).count() as u64;
+        let slow = count(&|row| connect_time(row).is_none_or(|time| time > SLOW));
+        Some(Self {
+            connect: times(connect_time)?,
+            answer: times(|row| (row.reached == Connection::ANSWERED).then_some(row.answer))?,
+            over_1s: slow as f64 / n as f64,
+            retried: count(&|row| row.syn_retransmits > 0),
+            syn_retransmits: rows.clone().map(|row| u64::from(row.syn_retransmits)).sum(),
+            unanswered: count(&|row| row.reached == Connection::UNANSWERED),
+            refused: count(&|row| row.reached == Connection::REFUSED),
+            impossible: count(&|row| row.reached >= Connection::IMPOSSIBLE),
+        })
+    }
+}
+
+fn connect_time(row: &Connection) -> Option<Delay> {
+    matches!(row.reached, Connection::CONNECTED | Connection::ANSWERED).then_some(row.connect)
+}
+
+fn exchange_time(row: &Connection) -> Option<Delay> {
+    (row.reached == Connection::ANSWERED).then(|| row.answer - row.connect)
+}
+
+/// The connections of the plan's flows of that type, by class, family and flow, by the phase in which they were begun;
+/// `phases` has the scored window in place of the load.
+///
+/// Attempts that were begun less than the waiting time before `end` count only when all of their flow came to an end
+/// of their own: what was still waited for when listening ended would look lost, and leaving out just those would leave
+/// the quick ones.
+pub(crate) fn connections(recording: &Recording, phases: &[PhaseWindow], end: TestTime) -> Connections {
+    let mut rows: HashMap<FlowId, Vec<Connection>> = HashMap::new();
+    for row in recording.tables_of(ObservationPoint::Client).flat_map(|tables| tables.connection.rows()) {
+        rows.entry(row.flow).or_default().push(row);
+    }
+    let mut flows: Vec<(FlowLabel, Vec<Connection>)> = Vec::new();
+    for flow in recording.header.flows.iter().filter(|flow| flow.flow_type == TCP_CONNECT) {
+        let mut own = rows.remove(&flow.id).unwrap_or_default();
+        own.sort_by_key(|row| row.sequence);
+        own.dedup_by_key(|row| row.sequence);
+        let late = |row: &Connection| row.started + SHORTEST_WAITING_TIME > end;
+        if own.iter().any(|row| late(row) && row.reached == Connection::UNANSWERED) {
+            own.retain(|row| !late(row));
+        }
+        flows.push((flow.into(), own));
+    }
+    let sent = flows.iter().filter(|(_, rows)| !rows.is_empty());
+    let classes = HeadlineClasses::among(sent.map(|(flow, _)| flow.class));
+    let pooled =
+        by_phase(phases, &flows.iter().filter(|(flow, _)| classes.contains(flow.class)).flat_map(|(_, rows)| rows));
+    let class = |class| {
+        let of_class = flows.iter().filter(|(flow, _)| flow.class == class).flat_map(|(_, rows)| rows);
+        ClassConnections { class, phases: by_phase(phases, &of_class) }
+    };
+    let family = |family| {
+        let of_family = flows.iter().filter(|(flow, _)| flow.family == family).flat_map(|(_, rows)| rows);
+        FamilyConnections { family, phases: by_phase(phases, &of_family) }
+    };
+    Connections {
+        pooled,
+        classes: in_order(flows.iter().map(|(flow, _)| flow.class)).into_iter().map(class).collect(),
+        families: in_order(flows.iter().map(|(flow, _)| flow.family)).into_iter().map(family).collect(),
+        flows: flows
+            .iter()
+            .map(|(flow, rows)| FlowConnections {
+                flow: flow.clone(),
+                phases: by_phase(phases, &rows.iter()),
+                series: rows.iter().map(|row| (row.started, connect_time(row))).collect(),
+                exchanges: rows.iter().map(|row| (row.started, exchange_time(row))).collect(),
+            })
+            .collect(),
+    }
+}
+
+fn by_phase<'a>(phases: &[PhaseWindow], rows: &(impl Iterator<Item = &'a Connection> + Clone)) -> ConnectionPhases {
+    let of = |phase: Phase| {
+        let window = phases.iter().find(|entry| entry.phase == phase)?.window;
+        ConnectionStatistics::of(&rows.clone().filter(|row| window.contains(row.started)))
+    };
+    ConnectionPhases { idle: of(Phase::Idle), load: of(Phase::Load), after: of(Phase::After) }
+}
+
+/// Each once, in the order in which they first occur.
+fn in_order<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for one in all {
+        if !seen.contains(&one) {
+            seen.push(one);
+        }
+    }
+    seen
+}

@@ -1,0 +1,9 @@
+//! What a person at a browser waits for: pages, look-ups of names, new connections, short flows.
+
+pub mod browser_load;
+pub mod connections;
+pub mod name_lookups;
+pub mod page_load;
+pub mod page_load_statistics;
+pub mod page_loads;
+pub mod short_flows;

@@ -1,0 +1,89 @@
+//! What became of every test packet on either way: what arrived at the reflector and was answered in vain was lost on
+//! the way back, what did not arrive was lost on the way there.
+//!
+//! The server tells of every packet that arrived. Where that was lost with the control connection or the server, the
+//! windows of 64 packets in the replies take its place; what neither tells stays open.
+
+mod gathering;
+mod ways;
+
+use rrul_model::flow::FlowSpec;
+use rrul_model::recording::Recording;
+use rrul_model::time::TestTime;
+use serde::Serialize;
+
+use crate::by_direction::ByDirection;
+use crate::clock_offset::ClockOffset;
+use crate::metrics::delay::round_trip_delay::Judgement;
+use crate::metrics::loss::reordering::Displacement;
+use crate::packets::flow_kinds::UDP_PROBE;
+use crate::packets::join::ProbeFlow;
+pub(crate) use gathering::told_until;
+
+/// What became of a packet on one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It arrived within the waiting time.
+    Arrived,
+    /// It arrived after the waiting time, and counts as lost (RFC 7680).
+    Late,
+    /// It did not arrive.
+    Lost,
+    /// It or its reply was lost, and nothing tells which.
+    Open,
+}
+
+/// By what packets without an answer were attributed to a way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Evidence {
+    /// By nothing: no reply came.
+    None,
+    /// By the windows in replies, as what the server observed is not whole.
+    Window,
+    /// By what the server observed: every packet that arrived, one by one.
+    Exact,
+}
+
+/// The packets of one flow on one way. The time of each is that at which its test packet left the client, on the way back
+/// too: it tells the phase.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Way {
+    /// Every packet, in the order of sending.
+    pub(crate) packets: Vec<(TestTime, Fate)>,
+    /// Copies that arrived beside the first; `None` where they cannot be told.
+    pub(crate) copies: Option<Vec<TestTime>>,
+    /// First copies in the order of arrival; `None` where the order means nothing.
+    pub(crate) order: Option<Vec<(TestTime, Option<Displacement>)>>,
+}
+
+/// The packets of one flow on both ways.
+#[derive(Debug, Clone)]
+pub(crate) struct Attributed<'a> {
+    pub(crate) flow: &'a FlowSpec,
+    pub(crate) evidence: Evidence,
+    pub(crate) ways: ByDirection<Way>,
+}
+
+/// The flows of UDP probes and of UDP exchanges, in the order of the plan; a flow that sent nothing is left out.
+pub(crate) fn attribute<'a>(
+    recording: &'a Recording,
+    probes: &[ProbeFlow<'a>],
+    judgement: &Judgement<'_>,
+    clock: Option<&ClockOffset>,
+) -> Vec<Attributed<'a>> {
+    let gathered = gathering::gather(recording);
+    let attributed = recording.header.flows.iter().filter_map(|flow| {
+        let rows = gathered.flows.get(&flow.id)?;
+        let coverage = gathered.coverage(clock, judgement.waiting_time);
+        match &*flow.flow_type {
+            UDP_PROBE => {
+                let probes = probes.iter().find(|entry| entry.flow.id == flow.id)?;
+                Some(ways::of_probes(flow, rows, probes, judgement, &coverage))
+            }
+            gathering::UDP_RR => Some(ways::of_exchanges(flow, rows, &coverage)),
+            _ => None,
+        }
+    });
+    attributed.filter(|entry| !entry.ways.up.packets.is_empty()).collect()
+}

@@ -1,0 +1,99 @@
+//! The rows that tell the fate of test packets, and how far those of the server reach.
+
+use std::time::Duration;
+
+use foldhash::{HashMap, HashMapExt};
+use rrul_model::flow::FlowId;
+use rrul_model::observation::{ObservationPoint, PacketReceived, ProbeReceived, ReflectorWindow, Transaction};
+use rrul_model::recording::{End, Recording};
+use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
+
+use crate::clock_offset::ClockOffset;
+use crate::packets::recorded_time;
+
+/// Flow type of exchanges over UDP.
+pub(super) const UDP_RR: &str = "udp_rr";
+
+/// The rows of one flow.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    /// At the reflector, in the order of arrival.
+    pub(super) arrivals: Vec<PacketReceived>,
+    /// At the client, in the order of arrival.
+    pub(super) replies: Vec<ProbeReceived>,
+    pub(super) windows: Vec<ReflectorWindow>,
+    pub(super) exchanges: Vec<Transaction>,
+}
+
+/// The rows of every flow.
+pub(super) struct Gathered {
+    pub(super) flows: HashMap<FlowId, Rows>,
+    /// Until when, on its clock, all that the server observed is there; `None` until the end.
+    told_until: Option<TestTime>,
+}
+
+/// How far the server's rows reach.
+pub(super) struct Coverage<'a> {
+    told_until: Option<TestTime>,
+    pub(super) clock: Option<&'a ClockOffset>,
+    pub(super) waiting_time: Delay,
+}
+
+impl Coverage<'_> {
+    /// Whether the server would have told of a packet that was sent then, had it arrived in time.
+    pub(super) fn reaches(&self, sent: TestTime) -> bool {
+        let Some(told_until) = self.told_until else { return true };
+        let told_until = self.clock.map_or(told_until, |clock| clock.client_time(told_until));
+        sent.0.saturating_add(self.waiting_time.0) <= told_until.0
+    }
+
+    /// Whether the server would have told of a packet that arrived then, on its clock.
+    pub(super) fn includes(&self, arrived: TestTime) -> bool {
+        self.told_until.is_none_or(|told_until| arrived <= told_until)
+    }
+}
+
+impl Gathered {
+    pub(super) fn coverage<'a>(&self, clock: Option<&'a ClockOffset>, waiting_time: Duration) -> Coverage<'a> {
+        Coverage { told_until: self.told_until, clock, waiting_time: Delay::from(waiting_time) }
+    }
+}
+
+pub(super) fn gather(recording: &Recording) -> Gathered {
+    let mut flows: HashMap<FlowId, Rows> = HashMap::new();
+    for tables in recording.tables_of(ObservationPoint::Server) {
+        for row in tables.packet_received.rows() {
+            flows.entry(row.flow).or_default().arrivals.push(row);
+        }
+    }
+    for tables in recording.tables_of(ObservationPoint::Client) {
+        for row in tables.probe_received.rows() {
+            flows.entry(row.flow).or_default().replies.push(row);
+        }
+        for row in tables.reflector_window.rows() {
+            flows.entry(row.flow).or_default().windows.push(row);
+        }
+        for row in tables.transaction.rows() {
+            flows.entry(row.flow).or_default().exchanges.push(row);
+        }
+        for row in tables.probe_sent.rows() {
+            flows.entry(row.flow).or_default();
+        }
+    }
+    Gathered { flows, told_until: told_until(recording) }
+}
+
+/// The server's frames are numbered, so a missing one shows. Up to the first that is missing, or that says that rows were
+/// dropped, they tell everything; in a complete recording without such a frame they do so until the end.
+pub(crate) fn told_until(recording: &Recording) -> Option<TestTime> {
+    let mut frames: Vec<_> = recording.frames_of(ObservationPoint::Server).collect();
+    frames.sort_by_key(|frame| frame.number);
+    let whole = (0..).zip(&frames).take_while(|(number, frame)| frame.number == *number && frame.dropped == 0);
+    let whole = whole.map(|(_, frame)| *frame).collect::<Vec<_>>();
+    if whole.len() == frames.len() && matches!(recording.end, Some(End { partial: None, .. })) {
+        return None;
+    }
+    let last = whole.iter().filter_map(|frame| recorded_time::last_observation(&frame.tables)).max();
+    Some(last.unwrap_or(TestTime(i64::MIN)))
+}

@@ -1,0 +1,162 @@
+//! Every score of one recording.
+
+use rrul_model::flow::AddressFamily;
+use serde::Serialize;
+
+use crate::measured::Measured;
+use crate::metric_word::{MetricGroup, MetricWord};
+use crate::metrics::delay::server_distance::{FARTHEST_SERVER, nearest};
+use crate::scores::aim::Aim;
+use crate::scores::bufferbloat::Bufferbloat;
+use crate::scores::composite::Composite;
+use crate::scores::equaliser;
+use crate::scores::equaliser::Equaliser;
+use crate::scores::impression::{Fault, Impression};
+use crate::scores::optimum::Optimum;
+use crate::scores::penalty::Penalty;
+use crate::scores::qoo::QualityOfOutcome;
+use crate::scores::responsiveness::Responsiveness;
+use crate::scores::score_cell::ScoreCell;
+use crate::scores::voip_mos::VoipMos;
+use crate::scores::web::WebScore;
+use crate::scores::{aim, bufferbloat, composite, optimum, penalty, qoo, responsiveness, voip_mos, web};
+use crate::validity_rule::family_word;
+
+/// The words for what stands above the scores.
+pub(crate) const GROUP: MetricGroup = MetricGroup {
+    title: "Scores",
+    path: "scores",
+    about: "[scores.md](scores.md) has the formula, the source and an example of each. What was not \
+        measured is null or named as missing, and never counted as good. All are from the \
+        [scored window](#scored-window), pages from phase web, against the idle baseline; trust them as far as `validity` allows.",
+    words: &[
+        MetricWord::new(
+            "withheld",
+            "why nothing is scored: the server is farther away than the specification allows; null when all is scored. \
+             `rrul show --score-anyway` scores anyway",
+            "",
+            "spec, Test Requirements",
+        ),
+        MetricWord::new(
+            "web_missing[]",
+            "pages missing from the web score, each with the reason; the score is null when all are missing",
+            "",
+            "",
+        ),
+        MetricWord::new(
+            "web_at_most",
+            "where no web score is given: the highest that page loads which were cut off or failed allow; null where they allow any",
+            "0 to 100",
+            "",
+        ),
+        MetricWord::new(
+            "in_words",
+            "one sentence on what a user notices, and in which direction; null when too little is known",
+            "",
+            "",
+        ),
+        MetricWord::new(
+            "fault",
+            "the direction that adds the latency: `up`, `down`, `both`, or `none` below 30 ms; null when not known",
+            "",
+            "",
+        ),
+    ],
+};
+
+/// Whether a run to a server beyond 80 ms is scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Distance {
+    /// It is not: the specification asks for a nearer server.
+    #[default]
+    AsSpecified,
+    /// It is, whoever asks for it knows.
+    Any,
+}
+
+/// Every score of a run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Scores {
+    /// Why nothing is scored.
+    pub withheld: Option<String>,
+    /// What a person would feel.
+    pub in_words: Option<String>,
+    /// Which direction is to blame.
+    pub fault: Option<Fault>,
+    /// The main score of the specification; `None` without pages on the idle line and under load.
+    pub web: Option<WebScore>,
+    /// Pages that it is without, each with the reason.
+    pub web_missing: Vec<String>,
+    /// The highest score that page loads allow, where there is none.
+    pub web_at_most: Option<u8>,
+    /// Five parts of twenty points; `None` when nothing of it was measured.
+    pub composite: Option<Composite>,
+    /// Bad behaviour, in points that are not subtracted.
+    pub penalty: Option<Penalty>,
+    /// The specification's optimum, item by item.
+    pub optimum: Option<Optimum>,
+    /// The bufferbloat letter.
+    pub bufferbloat: Option<Bufferbloat>,
+    /// Round trips per minute.
+    pub responsiveness: Option<Responsiveness>,
+    /// Quality of outcome of named profiles.
+    pub qoo: Vec<QualityOfOutcome>,
+    /// Cloudflare's aggregated internet measurement.
+    pub aim: Option<Aim>,
+    /// Opinion scores of voice streams.
+    pub voip_mos: Option<VoipMos>,
+    /// The parts of the composite over time.
+    pub equaliser: Option<Equaliser>,
+}
+
+impl Scores {
+    /// Scores everything that an analysis has measured.
+    pub fn of(analysis: &Measured, distance: Distance) -> Self {
+        if let Some(withheld) = too_far(analysis).filter(|_| distance == Distance::AsSpecified) {
+            return Self { withheld: Some(withheld), ..Self::default() };
+        }
+        let cells = ScoreCell::all(analysis);
+        let web = web::of(analysis);
+        let scored = Self {
+            withheld: None,
+            in_words: None,
+            fault: None,
+            composite: composite::of(analysis, web.as_ref(), &cells),
+            web,
+            web_missing: web::missing(analysis),
+            web_at_most: web::at_most(analysis),
+            penalty: penalty::of(analysis),
+            optimum: optimum::of(analysis, &cells),
+            bufferbloat: bufferbloat::of(analysis),
+            responsiveness: responsiveness::of(analysis),
+            qoo: qoo::of(analysis),
+            aim: aim::of(analysis),
+            voip_mos: voip_mos::of(analysis),
+            equaliser: Equaliser::of(analysis, &cells, equaliser::WINDOW),
+        };
+        let impression = Impression::of(analysis, scored.web.is_some(), scored.voip_mos.as_ref());
+        Self { in_words: impression.in_words(), fault: impression.fault(), ..scored }
+    }
+}
+
+fn too_far(analysis: &Measured) -> Option<String> {
+    let mut far = AddressFamily::ALL.into_iter().filter_map(|family| {
+        let distance = nearest(&analysis.delay_flows, family).filter(|distance| *distance > FARTHEST_SERVER)?;
+        Some(format!("the server is {distance} away over {} (limit {FARTHEST_SERVER})", family_word(family)))
+    });
+    far.next()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use crate::scores::SCORES;
+
+    #[test]
+    fn every_score_has_a_name_of_its_own_and_says_where_it_comes_from() {
+        let names: HashSet<&str> = SCORES.iter().map(|word| word.name).collect();
+        assert_eq!(names.len(), SCORES.len());
+        assert!(SCORES.iter().all(|word| !word.about.is_empty() && !word.source.is_empty()));
+    }
+}

@@ -1,0 +1,94 @@
+//! What to run against whom, and who listens.
+
+use std::net::SocketAddr;
+
+use rrul_model::flow::AddressFamily;
+use rrul_model::plan::TestPlan;
+use rrul_model::recording::{End, Frame, Header};
+use rrul_model::time::TestTime;
+
+use crate::control_link::LinkError;
+use crate::privacy::Privacy;
+
+/// Which families a test is to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Families {
+    /// Every one that works.
+    #[default]
+    Both,
+    /// This one, or not at all.
+    Only(AddressFamily),
+}
+
+/// What to run against whom.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// HOST, HOST:PORT, \[ADDRESS\]:PORT, or several addresses of one host joined by commas.
+    pub server: String,
+    /// The port where `server` names none.
+    pub port: u16,
+    /// Which families.
+    pub families: Families,
+    /// The test.
+    pub plan: TestPlan,
+    /// The user's title.
+    pub title: String,
+    /// When, RFC 3339, UTC.
+    pub created: String,
+    /// Whether names and addresses may stand in the recording.
+    pub privacy: Privacy,
+    /// Seed of every schedule; the same seed gives the same schedules.
+    pub seed: u64,
+}
+
+/// Why a test cannot run at all. What goes wrong later is part of its result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The name does not resolve.
+    #[error("{server}: {reason}")]
+    Name {
+        /// As the user wrote it.
+        server: String,
+        /// Why.
+        reason: String,
+    },
+    /// No connection to any address.
+    #[error("{address}: {reason}")]
+    Connect {
+        /// Which.
+        address: SocketAddr,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The server says no.
+    #[error("{server} refuses the test: {reason}; ask for less with --set, or start the server with higher limits")]
+    Refused {
+        /// As the user wrote it.
+        server: String,
+        /// Why.
+        reason: String,
+    },
+    /// The connection broke before the test began.
+    #[error("{server}: lost before the test began: {source}")]
+    Lost {
+        /// As the user wrote it.
+        server: String,
+        /// Why.
+        source: LinkError,
+    },
+    /// Stopped by the user before anything was measured.
+    #[error("stopped before the test began")]
+    Stopped,
+}
+
+/// Who takes what the test brings forth, as it does.
+pub trait Audience {
+    /// The test is about to begin.
+    fn header(&mut self, header: &Header);
+    /// Observations of about a second.
+    fn frame(&mut self, frame: Frame);
+    /// Called ten times a second with the time of the test.
+    fn tick(&mut self, now: TestTime);
+    /// The test has ended.
+    fn end(&mut self, end: &End);
+}

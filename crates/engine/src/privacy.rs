@@ -1,0 +1,11 @@
+//! What a recording may say of its hosts.
+
+/// Whether what names a host may stand in a recording: its name, its addresses, names of its interfaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Privacy {
+    /// They may.
+    #[default]
+    Open,
+    /// They are left out.
+    Strict,
+}

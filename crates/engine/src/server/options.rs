@@ -1,0 +1,71 @@
+//! How a server is to run, and why it cannot.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+pub use rrul_proto::limits::Limits;
+
+use crate::clock::host_clock::ClockDistortion;
+use crate::privacy::Privacy;
+
+/// Why a server cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// A port cannot be had.
+    #[error("cannot listen on {address}: {source}{}", advice(source))]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// A thread cannot be had.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+    /// Pages cannot be served.
+    #[error("cannot serve pages: {0}")]
+    Pages(String),
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "; another server runs there, choose another --port",
+        io::ErrorKind::AddrNotAvailable => "; no interface of this host has that address",
+        io::ErrorKind::PermissionDenied => "; ports below 1024 need privilege",
+        _ => "",
+    }
+}
+
+/// Where the server tells what it does, a line at a time.
+pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How a server is to run.
+#[derive(Clone)]
+pub struct ServerOptions {
+    /// Where to listen; empty for every address of both families.
+    pub addresses: Vec<std::net::IpAddr>,
+    /// TCP and UDP port; 0 lets the kernel choose one.
+    pub port: u16,
+    /// What is granted.
+    pub limits: Limits,
+    /// Whether the host's name, its addresses and the names of its interfaces may be told to clients.
+    pub privacy: Privacy,
+    /// Where to tell.
+    pub log: Log,
+    /// How wrong the clock is to run by which sessions are stamped; for tests.
+    pub clock: ClockDistortion,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            addresses: Vec::new(),
+            port: rrul_proto::PORT,
+            limits: Limits::default(),
+            privacy: Privacy::Open,
+            log: Arc::new(|_| {}),
+            clock: ClockDistortion::default(),
+        }
+    }
+}

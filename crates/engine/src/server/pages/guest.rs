@@ -1,0 +1,60 @@
+//! Whom a TCP connection turns out to serve.
+
+use std::net::TcpStream;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use super::visit::{LOOKING, Visit};
+use crate::clock::RawTime;
+use crate::server::shared::Shared;
+use crate::socket::options;
+use crate::web::HANDSHAKE_TIME;
+
+/// Whom a connection turns out to serve, and the socket by which its packets are marked and counted.
+pub(super) struct Guest {
+    pub(super) visit: OnceLock<Arc<Visit>>,
+    pub(super) socket: TcpStream,
+    pub(super) arrived: RawTime,
+}
+
+impl Guest {
+    /// Whether it has said whom it visits.
+    pub(super) fn is_known(&self) -> bool {
+        self.visit.get().is_some()
+    }
+
+    /// The visit, which the first name told decides; from now on its packets are marked.
+    pub(super) fn welcome(&self, shared: &Shared, host: &str) -> Option<Arc<Visit>> {
+        if let Some(visit) = self.visit.get() {
+            return Some(Arc::clone(visit));
+        }
+        let visit = Arc::new(Visit::of(shared, host)?);
+        // One that cannot be marked is answered unmarked: the client's own end has said so before.
+        let _ = options::mark(&self.socket, visit.family, visit.class);
+        Some(Arc::clone(self.visit.get_or_init(|| visit)))
+    }
+
+    /// Waits until whoever is served has gone, or nobody has said who it is in time.
+    pub(super) async fn gone(&self, shared: &Shared) {
+        let patience = Instant::now() + HANDSHAKE_TIME;
+        loop {
+            tokio::time::sleep(LOOKING).await;
+            if let Some(visit) = self.visit.get() {
+                return visit.over().await;
+            }
+            if Instant::now() > patience || shared.is_stopped() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let Some(visit) = self.visit.get() else { return };
+        let Some(clock) = visit.end.clock() else { return };
+        if let Some(totals) = visit.opened(clock.at(self.arrived)).tcp(&self.socket, clock.now()) {
+            visit.note(totals);
+        }
+    }
+}

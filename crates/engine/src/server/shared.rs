@@ -1,0 +1,54 @@
+//! What the threads of a server share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use rrul_model::environment::{Environment, HostState};
+
+use super::host::{LISTEN_DROPS, OwnSockets, Ways};
+use super::options::ServerOptions;
+use super::pages::runtime::Pages;
+use super::session::Sessions;
+use super::sources::Sources;
+use crate::clock::host_clock::HostClock;
+use crate::environment;
+use crate::environment::Extent;
+use crate::privacy::Privacy;
+
+/// What the threads of a server share.
+pub(super) struct Shared {
+    pub(super) options: ServerOptions,
+    pub(super) clock: HostClock,
+    /// This host, read once: reading it disturbs what is being measured.
+    pub(super) environment: Environment,
+    pub(super) sessions: Sessions,
+    /// Its listeners and datagram sockets, to be asked what they dropped.
+    pub(super) sockets: OwnSockets,
+    /// Connections by where they come from.
+    pub(super) sources: Arc<Sources>,
+    pub(super) pages: Pages,
+    pub(super) session_sources: Arc<Sources>,
+    pub(super) connections: AtomicU32,
+    pub(super) stopped: AtomicBool,
+}
+
+impl Shared {
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn tell(&self, line: &str) {
+        (self.options.log)(line);
+    }
+
+    /// This host now, as far as packets to a client pass it.
+    pub(super) fn host_state(&self, ways: &Ways) -> HostState {
+        let mut state = environment::read_state(&ways.proven(), Extent::InUse);
+        state.kernel_counters.extend(self.sockets.listen_drops().map(|drops| (LISTEN_DROPS.to_owned(), drops)));
+        match self.options.privacy {
+            Privacy::Open => state,
+            // The client's own address is no secret to it.
+            Privacy::Strict => state.without_names(),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The sampler: one thread an end that reads the counters of every connection, and of the host, while the test runs.
+//!
+//! Load is read on the plan's grid. Connections that carry little are read once a second: what they do is told elsewhere,
+//! and only their segments are to be counted.
+
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rrul_model::flow::FlowId;
+use rrul_model::observation::{ClockSample, OctetsReceived};
+use rrul_model::time::{TestTime, Window};
+use rrul_model::units::ByteCount;
+
+use crate::clock::test_clock::TestClock;
+use crate::clock::{RawTime, WallClock, wall_now};
+use crate::host_health::HostHealth;
+use crate::observer::{Notebook, Observer};
+use crate::test_end::test_course::TestCourse;
+use crate::{scheduling, tcp_info};
+
+/// Host counters, and connections that carry little, are read this often.
+const SLOW_INTERVAL: i64 = 1_000_000_000;
+
+/// Seconds between two collections, and twice over.
+const SECONDS: f64 = 3.0;
+
+/// Streams under observation.
+#[derive(Debug)]
+pub struct Sampler {
+    interval: Duration,
+    streams: Mutex<Vec<Sampled>>,
+}
+
+#[derive(Debug)]
+struct Sampled {
+    flow: FlowId,
+    window: Window,
+    stream: Arc<TcpStream>,
+    received: Option<Arc<AtomicU64>>,
+    pace: Pace,
+}
+
+/// How often a connection is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// On the plan's grid.
+    Grid,
+    /// Once a second.
+    Slow,
+}
+
+impl Sampled {
+    fn sample(&self, clock: TestClock, notebook: &mut Notebook<'_>) {
+        if let Some(received) = &self.received {
+            let octets = ByteCount(received.load(Ordering::Relaxed));
+            notebook.note(OctetsReceived { flow: self.flow, at: clock.now(), octets });
+        }
+        if let Some(row) = tcp_info::read(&*self.stream, self.flow, clock.now()) {
+            notebook.note(row);
+        }
+    }
+}
+
+impl Sampler {
+    /// A sampler that reads this often.
+    pub fn new(interval: Duration) -> Self {
+        Self { interval, streams: Mutex::default() }
+    }
+
+    /// Observes a stream, and at its receiver the count of octets.
+    pub fn watch(&self, flow: FlowId, window: Window, stream: &Arc<TcpStream>, received: Option<&Arc<AtomicU64>>) {
+        self.add(Sampled { flow, window, stream: Arc::clone(stream), received: received.cloned(), pace: Pace::Grid });
+    }
+
+    /// Observes a connection that carries little.
+    pub fn watch_slowly(&self, flow: FlowId, window: Window, stream: &Arc<TcpStream>) {
+        self.add(Sampled { flow, window, stream: Arc::clone(stream), received: None, pace: Pace::Slow });
+    }
+
+    fn add(&self, sampled: Sampled) {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(sampled);
+    }
+
+    /// Room for two rows a stream and one of the clock at each reading, and for the host's rows.
+    fn rows_between_collections(&self, health: &HostHealth) -> usize {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let readings = SECONDS / self.interval.as_secs_f64().max(1e-3);
+        (2 * streams + 1) * readings.ceil() as usize + health.rows_in(SECONDS)
+    }
+
+    /// Reads a stream a last time and lets it go, so that its owner can close it.
+    pub fn finish(&self, course: &TestCourse, observer: &Observer, flow: FlowId) {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = streams.iter().position(|sampled| sampled.flow == flow) {
+            let sampled = streams.swap_remove(place);
+            if let Some(clock) = course.clock() {
+                sampled.sample(clock, &mut observer.notebook(4));
+            }
+        }
+    }
+
+    /// Reads on a grid from T0, and a little before, until the test time `until`. Runs on a thread of its own.
+    pub fn run(&self, course: &TestCourse, observer: &Observer, host: &HostHealth, until: TestTime) {
+        let Some(clock) = course.wait_for_begin() else { return };
+        scheduling::prompt_timers();
+        let mut notebook = observer.notebook(self.rows_between_collections(host));
+        let mut health = host.reader();
+        let wall_origin = WallClock::new().raw(0).since(RawTime(0)).saturating_neg();
+        let interval = i64::try_from(self.interval.as_nanos()).unwrap_or(100_000_000);
+        let first = clock.now().0.div_euclid(interval);
+        let mut slow_due = i64::MIN;
+        for tick in first.. {
+            let due = TestTime(tick.saturating_mul(interval));
+            if due > until || !course.sleep_until(clock, due) {
+                return;
+            }
+            let now = clock.now();
+            if now.0 > due.0 + interval {
+                continue;
+            }
+            let slow = now.0 >= slow_due;
+            if slow {
+                slow_due = now.0.div_euclid(SLOW_INTERVAL).saturating_add(1).saturating_mul(SLOW_INTERVAL);
+            }
+            let near = Window { from: now - self.interval, to: now + self.interval };
+            for sampled in self.streams.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+                let watched = Window { from: sampled.window.from, to: sampled.window.to + Duration::from_secs(1) };
+                if watched.overlaps(&near) && (slow || sampled.pace == Pace::Grid) {
+                    sampled.sample(clock, &mut notebook);
+                }
+            }
+            let realtime = wall_now() - wall_origin - clock.origin.0;
+            notebook.note(ClockSample { at: clock.now(), realtime });
+            if slow {
+                health.each_second(clock, &mut notebook);
+            }
+            health.often(clock, &mut notebook);
+        }
+    }
+}

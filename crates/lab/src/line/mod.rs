@@ -1,0 +1,7 @@
+//! The line in virtual time: no clock, no socket, no thread.
+
+pub mod pipe;
+pub(crate) mod pool;
+pub(crate) mod random;
+pub(crate) mod virtual_link;
+pub(crate) mod wire;

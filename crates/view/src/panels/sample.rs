@@ -1,0 +1,186 @@
+//! The round-trip delays of one phase as a distribution, lost packets at its end.
+
+use rrul_analysis::Analysis;
+use rrul_analysis::series::DelayPoint;
+use rrul_analysis::statistics::percentile::percentile;
+use rrul_model::phase::Phase;
+use rrul_model::time::Window;
+use rrul_model::units::Delay;
+
+use crate::drawing::axis::{Axis, Unit, tick_words};
+use crate::drawing::figure::{Scale, Side};
+use crate::panels::delay_panel::{nanoseconds, pooled_packets};
+use crate::text::words;
+
+/// When a phase took place; of the load, the part that is scored, as in every figure of the analysis.
+pub(crate) fn window(run: &Analysis, phase: Phase) -> Option<Window> {
+    let window = run.phases.iter().find(|entry| entry.phase == phase)?.window;
+    match run.scored.common {
+        Some(scored) if phase == Phase::Load => Some(window.intersection(&scored)),
+        _ => Some(window),
+    }
+}
+
+/// Delays of packets; a lost one is infinitely late.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Sample {
+    /// Of those that were answered, from the lowest.
+    pub(crate) sorted: Vec<Delay>,
+    /// Packets that were not.
+    pub(crate) lost: u64,
+}
+
+impl Sample {
+    /// Of those of these packets that were sent in a phase.
+    pub(crate) fn of<'p>(run: &Analysis, phase: Phase, packets: impl Iterator<Item = &'p DelayPoint>) -> Self {
+        let Some(window) = window(run, phase) else { return Self::default() };
+        let mut sample = Self::default();
+        for packet in packets.filter(|packet| window.contains(packet.at)) {
+            match packet.delay {
+                Some(delay) => sample.sorted.push(delay),
+                None => sample.lost += 1,
+            }
+        }
+        sample.sorted.sort_unstable();
+        sample
+    }
+
+    /// Of the pooled probes of a run.
+    pub(crate) fn pooled(run: &Analysis, phase: Phase) -> Self {
+        Self::of(run, phase, pooled_packets(run))
+    }
+
+    /// Packets that were sent.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sorted.len() as u64 + self.lost
+    }
+
+    /// The part that was lost, 0 to 1; 0 of nothing.
+    pub(crate) fn lost_share(&self) -> f64 {
+        self.lost as f64 / self.sent().max(1) as f64
+    }
+
+    /// By nearest rank; `None` where it falls on a loss.
+    pub(crate) fn percentile(&self, per_mille: u16) -> Option<Delay> {
+        percentile(&self.sorted, self.lost, per_mille)
+    }
+
+    /// Each delay that occurred, and the part of all packets that took at most so long (RFC 2330 section 11.3).
+    pub(crate) fn at_most(&self) -> Vec<(f64, f64)> {
+        let sent = self.sent() as f64;
+        let ends = self.sorted.iter().enumerate().filter(|(index, delay)| self.sorted.get(index + 1) != Some(delay));
+        ends.map(|(index, delay)| (nanoseconds(*delay), (index + 1) as f64 / sent)).collect()
+    }
+
+    /// Each delay that occurred, and the part of all packets that took at least so long.
+    pub(crate) fn at_least(&self) -> Vec<(f64, f64)> {
+        let sent = self.sent() as f64;
+        let differs = |index: usize, delay: &Delay| index == 0 || self.sorted.get(index - 1) != Some(delay);
+        let begins = self.sorted.iter().enumerate().filter(|(index, delay)| differs(*index, delay));
+        begins.map(|(index, delay)| (nanoseconds(*delay), (sent - index as f64) / sent)).collect()
+    }
+}
+
+/// How far an axis of delays reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// As far as can be read of nearly all; the words say what is beyond.
+    Nearly,
+    /// To the highest.
+    All,
+}
+
+/// Medians further apart than this are drawn on a logarithmic axis, or the lower one would lie on the edge.
+const FAR_APART: f64 = 5.0;
+/// A logarithmic axis has at most so many decades; what is below is drawn at its lower end, and counted.
+const DECADES: f64 = 1e4;
+/// About so many steps.
+const STEPS: u32 = 8;
+
+/// The axis on which all of these can be read, and its unit.
+pub(crate) fn delay_side(samples: &[&Sample], reach: Reach) -> (Side, Unit) {
+    let answered = || samples.iter().filter(|sample| !sample.sorted.is_empty());
+    let of = |per_mille| answered().filter_map(move |sample| percentile(&sample.sorted, 0, per_mille)).map(nanoseconds);
+    let (low, high) = (of(0).fold(f64::INFINITY, f64::min), of(1000).fold(f64::NEG_INFINITY, f64::max));
+    if low > high {
+        return (Side::new(Axis { min: 0.0, max: 1.0, step: 0.5 }, Scale::Linear), Unit::of_delays(1e6));
+    }
+    let common = of(990).fold(f64::NEG_INFINITY, f64::max);
+    let top = if reach == Reach::Nearly && high > 1.5 * common && common > 0.0 { common * 8.0 / 7.0 } else { high };
+    let (nearest, farthest) = (of(500).fold(f64::INFINITY, f64::min), of(500).fold(0.0, f64::max));
+    let far = nearest > 0.0 && (farthest / nearest > FAR_APART || reach == Reach::All && top / nearest > FAR_APART);
+    let unit = Unit::of_delays(top);
+    if far {
+        let positive = answered().filter_map(|sample| {
+            sample.sorted.get(sample.sorted.partition_point(|delay| delay.0 <= 0)).copied().map(nanoseconds)
+        });
+        let lowest = positive.fold(f64::INFINITY, f64::min).max(top / DECADES);
+        return (Side::new(Axis::logarithmic(lowest / unit.size, top / unit.size), Scale::Logarithmic), unit);
+    }
+    (Side::new(Axis::covering(low / unit.size, top / unit.size, STEPS), Scale::Linear), unit)
+}
+
+/// How many packets of these samples an axis does not reach, in words; `None` when it reaches all.
+pub(crate) fn beyond(samples: &[&Sample], side: &Side, unit: Unit) -> Option<String> {
+    // An axis in a unit with digits of its own may end a rounding before the value that it was made for.
+    let (from, to) = (side.axis.min * unit.size * (1.0 - 1e-9), side.axis.max * unit.size * (1.0 + 1e-9));
+    let sorted = || samples.iter().map(|sample| &sample.sorted);
+    let above: usize =
+        sorted().map(|delays| delays.len() - delays.partition_point(|delay| nanoseconds(*delay) <= to)).sum();
+    let below: usize = sorted().map(|delays| delays.partition_point(|delay| nanoseconds(*delay) < from)).sum();
+    let packets =
+        |count: usize| format!("{} {}", words::count(count as u64), if count == 1 { "packet" } else { "packets" });
+    let mut said = Vec::new();
+    if let Some(highest) = sorted().filter_map(|delays| delays.last()).max().filter(|_| above > 0) {
+        let end = tick_words(side.axis.max);
+        said.push(format!("{} above {end} {}, highest {highest}", packets(above), unit.name));
+    }
+    if let Some(lowest) = sorted().filter_map(|delays| delays.first()).min().filter(|_| below > 0) {
+        let end = tick_words(side.axis.min);
+        said.push(format!("{} below {end} {}, lowest {lowest}", packets(below), unit.name));
+    }
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(delays: &[i64], lost: u64) -> Sample {
+        Sample { sorted: delays.iter().map(|ms| Delay(ms * 1_000_000)).collect(), lost }
+    }
+
+    #[test]
+    fn the_distribution_of_five_packets_agrees_with_one_worked_by_hand() {
+        let five = sample(&[10, 20, 20, 40], 1);
+        assert_eq!(five.at_most(), [(10e6, 0.2), (20e6, 0.6), (40e6, 0.8)]);
+        assert_eq!(five.at_least(), [(10e6, 1.0), (20e6, 0.8), (40e6, 0.4)]);
+        assert_eq!((five.percentile(500), five.percentile(800)), (Some(Delay(20_000_000)), Some(Delay(40_000_000))));
+        assert_eq!((five.percentile(950), five.lost_share()), (None, 0.2));
+        assert!(sample(&[], 0).at_most().is_empty() && sample(&[], 3).at_least().is_empty());
+    }
+
+    #[test]
+    fn axes_begin_where_there_is_something() {
+        let (near, far) = (sample(&[16, 17, 20], 0), sample(&[100, 400, 500], 0));
+        let (side, unit) = delay_side(&[&near], Reach::Nearly);
+        assert_eq!((side.scale, unit.name), (Scale::Linear, "ms"));
+        assert!(side.axis.min > 10.0 && side.reaches(16.0) && side.reaches(20.0), "{side:?}");
+        let (side, _) = delay_side(&[&near, &far], Reach::Nearly);
+        assert_eq!(side.scale, Scale::Logarithmic);
+        assert!(side.reaches(16.0) && side.reaches(500.0), "{side:?}");
+        assert_eq!(beyond(&[&near, &far], &side, unit), None);
+        assert_eq!(delay_side(&[&sample(&[], 2)], Reach::All).0.scale, Scale::Linear);
+    }
+
+    #[test]
+    fn what_an_axis_does_not_reach_is_counted() {
+        let mut many = sample(&[20; 400], 0);
+        many.sorted.extend([Delay(900_000_000); 3]);
+        let (side, unit) = delay_side(&[&many], Reach::Nearly);
+        let said = beyond(&[&many], &side, unit).unwrap();
+        assert!(said.starts_with("3 packets above ") && said.ends_with("highest 900 ms"), "{said}");
+        let (side, unit) = delay_side(&[&many], Reach::All);
+        assert_eq!(beyond(&[&many], &side, unit), None);
+    }
+}
