@@ -28,6 +28,7 @@ web: $(BUNDLES)
 
 build: tools web ## the program, optimised: target/release/rrul
 	$(CARGO) build --release -p rrul
+	@scripts/strip target/release/rrul
 	@echo "target/release/rrul is ready; try: make demo"
 
 demo: build ## a bloated link and a managed one, measured, compared, drawn and reported, without server or root
