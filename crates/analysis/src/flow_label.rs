@@ -1,6 +1,7 @@
 //! Who a flow is.
 
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameter};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 
 /// Who a flow is, for labels and for choosing.
@@ -22,6 +23,13 @@ pub struct FlowLabel {
     pub class: ServiceClass,
     /// What the plan says of it beside that: names and values of parameters.
     pub parameters: Vec<(String, String)>,
+}
+
+impl FlowLabel {
+    /// Returns what the flow does.
+    pub fn kind(&self) -> FlowKind {
+        FlowKind::named(&self.flow_type)
+    }
 }
 
 impl From<&FlowSpec> for FlowLabel {

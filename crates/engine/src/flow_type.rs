@@ -162,6 +162,11 @@ pub trait FlowType: Sync {
     /// The name, the parameters and a line about it.
     fn words(&self) -> &'static FlowTypeWords;
 
+    /// Returns whether a flow is of this type.
+    fn is_of(&self, spec: &FlowSpec) -> bool {
+        spec.flow_type == self.words().name
+    }
+
     /// What the server does.
     fn server_part(&self) -> ServerPart;
 

@@ -22,6 +22,7 @@
 pub mod environment;
 pub mod flent;
 pub mod flow;
+pub mod flow_kind;
 pub mod frame;
 mod frame_text;
 pub mod imported;

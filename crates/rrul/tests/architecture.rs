@@ -379,3 +379,28 @@ fn folders_can_be_taken_in_at_a_glance() {
     let full: Vec<_> = files.iter().filter(|(_, count)| **count > MOST_FILES).collect();
     assert!(full.is_empty(), "more than {MOST_FILES} source files: {full:?}; put those of one concern into a folder");
 }
+
+/// Where flow types may be compared by name: the table of kinds, and the shelf of those that the engine has.
+const NAMES_OF_FLOW_TYPES: [&str; 3] =
+    ["crates/model/src/flow_kind.rs", "crates/engine/src/flow_type.rs", "crates/engine/src/flow_types/mod.rs"];
+
+#[test]
+fn nobody_compares_flow_types_by_name() {
+    const COMPARISONS: [&str; 6] = [
+        "flow_type ==",
+        "flow_type !=",
+        "flow_type.as_str()",
+        "&&*flow.flow_type",
+        "match &*flow.flow_type",
+        "== flow.flow_type",
+    ];
+    for (path, text) in sources().into_iter().filter(|(path, _)| path.contains("/src/")) {
+        if NAMES_OF_FLOW_TYPES.contains(&path.as_str()) {
+            continue;
+        }
+        for (line, code) in code(&text) {
+            let found: Vec<_> = COMPARISONS.iter().filter(|comparison| code.contains(**comparison)).collect();
+            assert!(found.is_empty(), "{path}:{line}: {found:?}; ask the flow for its kind (FlowKind)");
+        }
+    }
+}

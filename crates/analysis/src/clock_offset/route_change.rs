@@ -5,13 +5,14 @@
 
 use foldhash::{HashMap, HashMapExt, HashSet};
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
 use super::part::Part;
 use super::tracks::Tracks;
 use crate::by_direction::ByDirection;
-use crate::metrics::path::path_packets::{FULL_HOP_LIMIT, PATH_TRACE, sender};
+use crate::metrics::path::path_packets::{FULL_HOP_LIMIT, sender};
 use crate::series::RatePoint;
 
 /// How much further the delays of a quiet line may reach than those of the idle line.
@@ -86,7 +87,8 @@ impl<'a> Evidence<'a> {
 
 /// Whether some hop of a trace was one set of addresses before the load and another after it, or their number changed.
 fn hops_moved(recording: &Recording, family: AddressFamily, load: Window, server_ahead: i64) -> bool {
-    let flows = recording.header.flows.iter().filter(|flow| flow.flow_type == PATH_TRACE && flow.family == family);
+    let flows =
+        recording.header.flows.iter().filter(|flow| flow.kind() == FlowKind::PathTrace && flow.family == family);
     flows.filter_map(|flow| Some((flow.id, flow.direction?))).any(|(flow, direction)| {
         let ahead = if direction == Direction::Up { 0 } else { server_ahead };
         let seen = |window: Window| hops_within(recording, flow, direction, window, ahead);

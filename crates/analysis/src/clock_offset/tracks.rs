@@ -2,16 +2,13 @@
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::ByteCount;
 
 use crate::by_direction::ByDirection;
 use crate::clock_offset::wall_clock::Steps;
-use crate::packets::flow_kinds::UDP_PROBE;
 use crate::packets::leg::Leg;
-
-/// Flow type of VoIP-like streams.
-const VOIP: &str = "voip";
 
 /// An apparent delay longer than this is of a stamp that cannot be right, nanoseconds.
 const LONGEST: i128 = 60_000_000_000;
@@ -90,7 +87,7 @@ impl Tracks {
         let [at_client, at_server] = wall_clocks;
         let unusable =
             |server, client| at_server.are_around(TestTime(server)) || at_client.are_around(TestTime(client));
-        let legs = || legs.iter().filter(|leg| [UDP_PROBE, VOIP].contains(&&*leg.flow.flow_type));
+        let legs = || legs.iter().filter(|leg| matches!(leg.flow.kind(), FlowKind::UdpProbe | FlowKind::Voip));
         let stamps = |leg: &Leg<'_>| -> Vec<(i64, i64)> {
             let both = leg.journeys.iter().filter_map(|one| Some((one.sent.0, one.received?.0)));
             let placed = both.map(|(sent, received)| match leg.direction {

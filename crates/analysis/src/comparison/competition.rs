@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use rrul_model::flow::Direction;
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::phase::Phase;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, Delay};
@@ -164,7 +165,7 @@ fn shifted(window: Window, by: i64) -> Window {
 }
 
 fn delays(run: &Analysis, window: Window) -> Option<DelayStatistics> {
-    let probes = run.delay_flows.iter().filter(|flow| flow.flow.flow_type == "udp_probe");
+    let probes = run.delay_flows.iter().filter(|flow| flow.flow.kind() == FlowKind::UdpProbe);
     let points = || probes.clone().flat_map(|flow| &flow.series).filter(|point| window.contains(point.at));
     let lost = points().filter(|point| point.delay.is_none()).count() as u64;
     DelayStatistics::of(points().filter_map(|point| point.delay).collect(), lost)

@@ -2,34 +2,34 @@
 
 use foldhash::{HashMap, HashMapExt, HashSet};
 use rrul_model::flow::{FlowId, FlowSpec};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{ProbeReceived, Tables};
 use rrul_model::recording::Header;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
-use crate::packets::flow_kinds::PROBE_TYPES;
 use crate::packets::join::SHORTEST_WAITING_TIME;
 use crate::packets::probe_pool::{ProbeSample, of_one_kind, pooled};
 
 /// The flows of the plan that probe, of every kind and class.
 pub(super) fn probes(header: &Header) -> impl Iterator<Item = &FlowSpec> {
-    header.flows.iter().filter(|flow| PROBE_TYPES.contains(&&*flow.flow_type))
+    header.flows.iter().filter(|flow| flow.kind().is_probe())
 }
 
 /// A flow that probes.
 #[derive(Debug, Clone)]
 struct Prober {
     flow: FlowId,
-    flow_type: String,
+    kind: FlowKind,
     class: ServiceClass,
     /// Whether any of its probes was sent so far.
     sent: bool,
 }
 
 impl ProbeSample for Prober {
-    fn flow_type(&self) -> &str {
-        &self.flow_type
+    fn kind(&self) -> FlowKind {
+        self.kind
     }
 
     fn class(&self) -> ServiceClass {
@@ -80,12 +80,7 @@ pub(super) struct Waiting {
 impl Waiting {
     /// For the probes of a test.
     pub(super) fn new(header: &Header) -> Self {
-        let prober = |flow: &FlowSpec| Prober {
-            flow: flow.id,
-            flow_type: flow.flow_type.clone(),
-            class: flow.class,
-            sent: false,
-        };
+        let prober = |flow: &FlowSpec| Prober { flow: flow.id, kind: flow.kind(), class: flow.class, sent: false };
         Self { flows: probes(header).map(prober).collect(), sent: HashMap::new() }
     }
 

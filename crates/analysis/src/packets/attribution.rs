@@ -8,6 +8,7 @@ mod gathering;
 mod ways;
 
 use rrul_model::flow::FlowSpec;
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use serde::Serialize;
@@ -16,7 +17,6 @@ use crate::by_direction::ByDirection;
 use crate::clock_offset::ClockOffset;
 use crate::metrics::delay::round_trip_delay::Judgement;
 use crate::metrics::loss::reordering::Displacement;
-use crate::packets::flow_kinds::UDP_PROBE;
 use crate::packets::join::ProbeFlow;
 pub(crate) use gathering::told_until;
 
@@ -76,12 +76,12 @@ pub(crate) fn attribute<'a>(
     let attributed = recording.header.flows.iter().filter_map(|flow| {
         let rows = gathered.flows.get(&flow.id)?;
         let coverage = gathered.coverage(clock, judgement.waiting_time);
-        match &*flow.flow_type {
-            UDP_PROBE => {
+        match flow.kind() {
+            FlowKind::UdpProbe => {
                 let probes = probes.iter().find(|entry| entry.flow.id == flow.id)?;
                 Some(ways::of_probes(flow, rows, probes, judgement, &coverage))
             }
-            gathering::UDP_RR => Some(ways::of_exchanges(flow, rows, &coverage)),
+            FlowKind::UdpRr => Some(ways::of_exchanges(flow, rows, &coverage)),
             _ => None,
         }
     });

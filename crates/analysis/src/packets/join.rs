@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 use rrul_model::flow::{FlowId, FlowSpec};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{ObservationPoint, Tables};
 use rrul_model::recording::Recording;
@@ -11,7 +12,6 @@ use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
 use crate::packets::by_number::ByNumber;
-use crate::packets::flow_kinds::PROBE_TYPES;
 use crate::packets::probe_pool::{ProbeSample, pooled};
 use crate::statistics::percentile::percentiles;
 
@@ -106,8 +106,8 @@ impl Rows {
 }
 
 impl ProbeSample for ProbeFlow<'_> {
-    fn flow_type(&self) -> &str {
-        &self.flow.flow_type
+    fn kind(&self) -> FlowKind {
+        self.flow.kind()
     }
 
     fn class(&self) -> ServiceClass {
@@ -123,7 +123,7 @@ impl ProbeSample for ProbeFlow<'_> {
 ///
 /// Of an imported recording also the means of exchanges, each as one packet.
 pub(crate) fn probe_flows(recording: &Recording) -> Vec<ProbeFlow<'_>> {
-    let flows = || recording.header.flows.iter().filter(|flow| PROBE_TYPES.contains(&&*flow.flow_type));
+    let flows = || recording.header.flows.iter().filter(|flow| flow.kind().is_probe());
     let mut gathered: HashMap<FlowId, Rows> = flows().map(|flow| (flow.id, Rows::default())).collect();
     // Only the client sends test packets.
     for tables in recording.tables_of(ObservationPoint::Client) {

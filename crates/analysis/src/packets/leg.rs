@@ -4,12 +4,12 @@
 
 use foldhash::HashMap;
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 
 use crate::packets::by_number::ByNumber;
-use crate::packets::flow_kinds::{MARKING_SWEEP, TCP_RECORDS, UDP_PROBE};
 
 /// One packet on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +117,7 @@ pub(crate) fn legs(recording: &Recording) -> Legs<'_> {
     for flow in flows {
         // Of a foreign file in which flows share a number, the first has its rows.
         if let Some(rows) = gathered.remove(&flow.id) {
-            let of_kind = if flow.flow_type == MARKING_SWEEP { &mut legs.sweeps } else { &mut legs.flows };
+            let of_kind = if flow.kind() == FlowKind::MarkingSweep { &mut legs.sweeps } else { &mut legs.flows };
             of_kind.extend(rows.legs(flow).into_iter().filter(|leg| !leg.journeys.is_empty()));
         }
     }
@@ -127,10 +127,10 @@ pub(crate) fn legs(recording: &Recording) -> Legs<'_> {
 impl Rows {
     fn legs(self, flow: &FlowSpec) -> Vec<Leg<'_>> {
         match flow.direction {
-            None if [UDP_PROBE, MARKING_SWEEP].contains(&&*flow.flow_type) => self.there_and_back(flow),
+            None if matches!(flow.kind(), FlowKind::UdpProbe | FlowKind::MarkingSweep) => self.there_and_back(flow),
             None => Vec::new(),
             // Records wait in buffers and for each other: no packets, and no measure of the path.
-            Some(_) if flow.flow_type == TCP_RECORDS => Vec::new(),
+            Some(_) if flow.kind() == FlowKind::TcpRecords => Vec::new(),
             Some(direction) => vec![self.one_way(flow, direction)],
         }
     }

@@ -2,7 +2,6 @@
 
 pub(crate) mod attribution;
 pub(crate) mod by_number;
-pub(crate) mod flow_kinds;
 pub(crate) mod in_force;
 pub(crate) mod join;
 pub(crate) mod leg;

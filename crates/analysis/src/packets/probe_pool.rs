@@ -4,14 +4,13 @@
 //! sample good moments more often than bad ones. Of these the headline pool has best effort and expedited forwarding:
 //! background is meant to yield, and is reported apart. Where neither class was sent the pool has all classes.
 
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
-
-use crate::packets::flow_kinds::PROBE_TYPES;
 
 /// What pooling looks at in a flow of probes.
 pub trait ProbeSample {
-    /// Returns the flow type.
-    fn flow_type(&self) -> &str;
+    /// Returns what the flow does.
+    fn kind(&self) -> FlowKind;
     /// Returns the service class.
     fn class(&self) -> ServiceClass;
     /// Returns whether any probe was sent.
@@ -23,10 +22,10 @@ pub trait ProbeSample {
 /// Where nothing was sent that is the preferred kind that the plan has.
 pub fn of_one_kind<T: ProbeSample>(flows: &[T]) -> Vec<&T> {
     let has =
-        |wanted: &str, sent: bool| flows.iter().any(|flow| flow.flow_type() == wanted && (flow.was_sent() || !sent));
-    let kind = |sent: bool| PROBE_TYPES.into_iter().find(|kind| has(kind, sent));
+        |wanted: FlowKind, sent: bool| flows.iter().any(|flow| flow.kind() == wanted && (flow.was_sent() || !sent));
+    let kind = |sent: bool| FlowKind::PROBES.into_iter().find(|kind| has(*kind, sent));
     let chosen = kind(true).or_else(|| kind(false));
-    flows.iter().filter(|flow| Some(flow.flow_type()) == chosen).collect()
+    flows.iter().filter(|flow| Some(flow.kind()) == chosen).collect()
 }
 
 /// Returns the flows whose probes are pooled into headline figures, in their order.
@@ -68,8 +67,8 @@ mod tests {
     struct Sample(&'static str, ServiceClass, bool);
 
     impl ProbeSample for Sample {
-        fn flow_type(&self) -> &str {
-            self.0
+        fn kind(&self) -> FlowKind {
+            FlowKind::named(self.0)
         }
 
         fn class(&self) -> ServiceClass {

@@ -19,13 +19,13 @@
 //! neighbours; loss that of round trips under load; download the sum of the streams' mean goodput, where the original takes
 //! the 90th percentile of transfers on an idle line.
 
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::units::Delay;
 use serde::Serialize;
 
 use crate::measured::Measured;
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::packets::flow_kinds::UDP_PROBE;
 use crate::score::ScoreWord;
 use crate::scores::composite::windows;
 use crate::statistics::bootstrap::mean;
@@ -143,7 +143,8 @@ fn experience(values: &[Option<i32>], classes: &Steps<4, 5>) -> Option<Experienc
 pub(crate) fn of(analysis: &Measured) -> Option<Aim> {
     let (Some(idle), Some(load)) = windows(analysis) else { return None };
     let flows = analysis.delay_flows.iter();
-    let probes: Vec<_> = flows.filter(|e| e.flow.flow_type == UDP_PROBE && e.flow.class == ServiceClass::BE).collect();
+    let probes: Vec<_> =
+        flows.filter(|e| e.flow.kind() == FlowKind::UdpProbe && e.flow.class == ServiceClass::BE).collect();
     let within = |window: rrul_model::time::Window| -> Vec<Option<f64>> {
         let points = probes.iter().flat_map(|entry| &entry.series).filter(|point| window.contains(point.at));
         points.map(|point| point.delay.map(Delay::milliseconds)).collect()
@@ -159,7 +160,7 @@ pub(crate) fn of(analysis: &Measured) -> Option<Aim> {
     let variations: Vec<f64> = analysis
         .round_trip_variation
         .iter()
-        .filter(|entry| entry.flow.flow_type == UDP_PROBE && entry.flow.class == ServiceClass::BE)
+        .filter(|entry| entry.flow.kind() == FlowKind::UdpProbe && entry.flow.class == ServiceClass::BE)
         .filter_map(|entry| Some(entry.phases.idle?.ipdv_abs_mean_ns? as f64 / 1e6))
         .collect();
     let lost = busy.iter().filter(|delay| delay.is_none()).count();

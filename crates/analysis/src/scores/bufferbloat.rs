@@ -8,6 +8,7 @@
 //! at least as much.
 
 use rrul_model::flow::Direction;
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::time::Window;
 use rrul_model::units::Delay;
@@ -16,7 +17,6 @@ use serde::Serialize;
 use crate::by_direction::ByDirection;
 use crate::measured::Measured;
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::packets::flow_kinds::UDP_PROBE;
 use crate::packets::probe_pool::HeadlineClasses;
 use crate::score::ScoreWord;
 use crate::scores::composite::windows;
@@ -223,7 +223,7 @@ fn told(added: &Added) -> Option<DirectionLetter> {
 /// From an analysis.
 pub(crate) fn of(analysis: &Measured) -> Option<Bufferbloat> {
     let (Some(idle), Some(load)) = windows(analysis) else { return None };
-    let probes = analysis.delay_flows.iter().filter(|entry| entry.flow.flow_type == UDP_PROBE);
+    let probes = analysis.delay_flows.iter().filter(|entry| entry.flow.kind() == FlowKind::UdpProbe);
     let best_effort = probes.clone().any(|entry| entry.flow.class == ServiceClass::BE);
     let headline = HeadlineClasses::among(probes.clone().map(|entry| entry.flow.class));
     let ours = |class| if best_effort { class == ServiceClass::BE } else { headline.contains(class) };

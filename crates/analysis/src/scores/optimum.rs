@@ -6,13 +6,13 @@
 //! 5 ms or less are alike, too. What the plan does not have is no item.
 
 use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use serde::Serialize;
 
 use crate::measured::Measured;
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::sharing::stream_sharing::DirectionSharing;
-use crate::packets::flow_kinds::UDP_PROBE;
 use crate::score::ScoreWord;
 use crate::scores::composite::windows;
 use crate::scores::penalty::is_background;
@@ -189,7 +189,7 @@ pub(crate) fn of(analysis: &Measured, cells: &[ScoreCell]) -> Option<Optimum> {
 }
 
 fn realtime(analysis: &Measured, direction: Direction) -> Vec<(Goal, Option<f64>)> {
-    if !analysis.delay_flows.iter().any(|entry| entry.flow.flow_type == UDP_PROBE) {
+    if !analysis.delay_flows.iter().any(|entry| entry.flow.kind() == FlowKind::UdpProbe) {
         return Vec::new();
     }
     let fate = analysis.packet_fates.pooled(direction).and_then(|fate| fate.load);

@@ -8,12 +8,12 @@
 //! direction's streams were handed, where both were loaded: of a direction without load nothing is known. The profiles here are rrul's own: the draft leaves them to whoever knows the
 //! application.
 
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use serde::Serialize;
 
 use crate::measured::Measured;
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::packets::flow_kinds::UDP_PROBE;
 use crate::score::ScoreWord;
 use crate::scores::composite::windows;
 use crate::statistics::percentile::percentile;
@@ -172,7 +172,8 @@ pub(crate) fn of(analysis: &Measured) -> Vec<QualityOfOutcome> {
 
 fn measured(analysis: &Measured) -> Option<Inputs> {
     let load = windows(analysis).1?;
-    let ours = |flow: &crate::flow_label::FlowLabel| flow.flow_type == UDP_PROBE && flow.class == ServiceClass::BE;
+    let ours =
+        |flow: &crate::flow_label::FlowLabel| flow.kind() == FlowKind::UdpProbe && flow.class == ServiceClass::BE;
     let probes = analysis.delay_flows.iter().filter(|entry| ours(&entry.flow)).flat_map(|entry| &entry.series);
     let within: Vec<_> = probes.filter(|point| load.contains(point.at)).map(|point| point.delay).collect();
     let mut delays: Vec<f64> = within.iter().flatten().map(|delay| delay.milliseconds()).collect();

@@ -4,6 +4,7 @@
 //! percentile of percentiles is none. Counts of losses merge by adding.
 
 use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::time::{TestTime, Window};
 use serde::Serialize;
@@ -11,7 +12,6 @@ use serde::Serialize;
 use crate::flow_label::FlowLabel;
 use crate::measured::Measured;
 use crate::metrics::delay::one_way_delay::Clocks;
-use crate::packets::flow_kinds::UDP_PROBE;
 use crate::packets::probe_pool::is_headline;
 use crate::series::DelayPoint;
 use crate::statistics::percentile::percentile;
@@ -78,8 +78,11 @@ pub struct Conditions {
 impl ScoreCell {
     /// Every cell of which the run has anything, in the order of classes in the plan.
     pub fn all(analysis: &Measured) -> Vec<Self> {
-        let probes =
-            analysis.delay_flows.iter().filter(|entry| entry.flow.flow_type == UDP_PROBE).map(|entry| &entry.flow);
+        let probes = analysis
+            .delay_flows
+            .iter()
+            .filter(|entry| entry.flow.kind() == FlowKind::UdpProbe)
+            .map(|entry| &entry.flow);
         let connects = analysis.connections.flows.iter().map(|entry| &entry.flow);
         let voices = analysis.voip.iter().flat_map(|voip| &voip.flows).map(|entry| &entry.flow);
         let mut kinds: Vec<(ServiceClass, AddressFamily)> = Vec::new();
@@ -104,7 +107,7 @@ impl ScoreCell {
 
     fn gather(analysis: &Measured, class: ServiceClass, family: AddressFamily, direction: Direction) -> Self {
         let ours = |flow: &FlowLabel| flow.class == class && flow.family == family;
-        let probes = || analysis.delay_flows.iter().filter(|e| e.flow.flow_type == UDP_PROBE && ours(&e.flow));
+        let probes = || analysis.delay_flows.iter().filter(|e| e.flow.kind() == FlowKind::UdpProbe && ours(&e.flow));
         let delays: Vec<DelayPoint> = probes().flat_map(|entry| entry.series.iter().copied()).collect();
         let both = || analysis.one_way_delay.legs.iter().filter(|leg| ours(&leg.flow));
         let legs = || both().filter(|leg| leg.direction == direction);

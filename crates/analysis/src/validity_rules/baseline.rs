@@ -1,11 +1,11 @@
 //! The line was idle in the idle phase.
 
 use rrul_model::flow::Direction;
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::observation::{InterfaceCount, ObservationPoint};
 use rrul_model::phase::Phase;
 use rrul_model::units::{BitRate, Delay};
 
-use crate::packets::flow_kinds::UDP_PROBE;
 use crate::statistics::percentile::percentile;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule};
@@ -107,7 +107,7 @@ fn spread(evidence: &Evidence<'_>) -> Option<String> {
     };
     // Two slow packets of a host are no use of the line: what others do, most flows feel.
     let mut spreads: Vec<Delay> =
-        flows.filter(|flow| flow.flow.flow_type == UDP_PROBE).filter_map(|flow| spread(&flow.series)).collect();
+        flows.filter(|flow| flow.flow.kind() == FlowKind::UdpProbe).filter_map(|flow| spread(&flow.series)).collect();
     spreads.sort_unstable();
     let usual = spreads.get(spreads.len() / 2).copied().filter(|usual| *usual > SPREAD)?;
     Some(format!("round-trip delay spread over {usual} (limit {SPREAD})"))

@@ -28,16 +28,16 @@ const FAMILY_ABSENT: ReasonWord = ReasonWord {
 
 /// Names a flow that is alone of its type, and counts those that are not: names of many would hide the cause.
 fn by_type(flows: &[&FlowLabel]) -> String {
-    let mut types: Vec<(&str, Vec<&FlowLabel>)> = Vec::new();
+    let mut types: Vec<Vec<&FlowLabel>> = Vec::new();
     for flow in flows {
-        match types.iter_mut().find(|(name, _)| *name == flow.flow_type) {
-            Some((_, of_type)) => of_type.push(flow),
-            None => types.push((&flow.flow_type, vec![flow])),
+        match types.iter_mut().find(|alike| alike[0].kind() == flow.kind()) {
+            Some(alike) => alike.push(flow),
+            None => types.push(vec![flow]),
         }
     }
-    let words = types.into_iter().map(|(name, of_type)| match of_type.as_slice() {
+    let words = types.into_iter().map(|alike| match alike.as_slice() {
         [one] => one.name.clone(),
-        many => format!("{name} ({} flows)", many.len()),
+        many => format!("{} ({} flows)", many[0].flow_type, many.len()),
     });
     words.collect::<Vec<String>>().join(", ")
 }

@@ -1,11 +1,11 @@
 //! Some test packet was answered, in every family.
 
 use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::observation::FlowEventKind;
 use rrul_model::recording::FORMER_FORMAT;
 
 use crate::flow_label::FlowLabel;
-use crate::packets::flow_kinds::UDP_PROBE;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{Evidence, ValidityRule, family_word};
 
@@ -60,7 +60,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
 /// Whether UDP over this family was met with silence: no probe was answered, or no greeting, which each flow sends before
 /// its probes. `None` when that was not tried, or nothing came of it.
 fn is_silent(evidence: &Evidence<'_>, family: AddressFamily) -> Option<bool> {
-    let ours = |label: &FlowLabel| label.flow_type == UDP_PROBE && label.family == family;
+    let ours = |label: &FlowLabel| label.kind() == FlowKind::UdpProbe && label.family == family;
     let flows: Vec<_> = evidence.analysis.delay_flows.iter().filter(|entry| ours(&entry.flow)).collect();
     let sent: u64 = flows.iter().map(|entry| entry.loss.sent).sum();
     let lost: u64 = flows.iter().map(|entry| entry.loss.lost).sum();
@@ -68,7 +68,7 @@ fn is_silent(evidence: &Evidence<'_>, family: AddressFamily) -> Option<bool> {
     let unanswered = evidence.recording.events().any(|(_, event)| {
         let old = is_former && event.event == FlowEventKind::Failed && event.detail.starts_with(UNANSWERED_IN_FORMAT_1);
         let flow = (event.event == FlowEventKind::Unanswered || old).then(|| evidence.recording.flow(event.flow));
-        flow.flatten().is_some_and(|flow| flow.flow_type == UDP_PROBE && flow.family == family)
+        flow.flatten().is_some_and(|flow| flow.kind() == FlowKind::UdpProbe && flow.family == family)
     });
     (sent > 0 || unanswered).then_some(sent == lost)
 }

@@ -16,13 +16,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rrul_model::flow::{Component, Direction, FlowId, FlowSpec, Parameter};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::line_rate::LineRate;
 use rrul_model::measurement_budget::{BudgetChange, DirectionBudget, MeasurementBudget, ceiling};
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::units::{BitRate, Share, format_duration};
 
 use crate::flow_type::{FlowType, Footprint, Pacing};
-use crate::flow_types::{self, marking_sweep, short_flow};
+use crate::flow_types::{self, short_flow};
 
 /// What is aimed at, of the ceiling: an estimate of the line's rate is off by a few per cent, and so are footprints.
 const AIM: f64 = 0.85;
@@ -111,9 +112,9 @@ pub(super) fn settle(
     };
     let most = |share| move |way| share * rate(way).unwrap_or(f64::INFINITY);
     // Idle and loaded alike: what is compared follows one schedule.
-    bound(flows, |flow| flow.flow_type == short_flow::NAME, most(BESIDE_PAGES));
-    bound(flows, |flow| flow.flow_type == marking_sweep::NAME && surveyed(flow), most(SURVEY));
-    bound(flows, |flow| flow.flow_type == marking_sweep::NAME && !surveyed(flow), most(BESIDE_PAGES));
+    bound(flows, |flow| flow.kind() == FlowKind::ShortFlow, most(BESIDE_PAGES));
+    bound(flows, |flow| flow.kind() == FlowKind::MarkingSweep && surveyed(flow), most(SURVEY));
+    bound(flows, |flow| flow.kind() == FlowKind::MarkingSweep && !surveyed(flow), most(BESIDE_PAGES));
     changes.extend(changed(&planned, flows));
 
     let direction = |way| {

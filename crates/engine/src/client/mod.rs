@@ -252,8 +252,7 @@ fn initiate(
     };
     let mut threads = Vec::new();
     for flow_type in flow_types::FLOW_TYPES {
-        let of_type: Vec<&FlowSpec> =
-            flows.iter().copied().filter(|spec| spec.flow_type == flow_type.words().name).collect();
+        let of_type: Vec<&FlowSpec> = flows.iter().copied().filter(|spec| flow_type.is_of(spec)).collect();
         threads.extend(flow_type.initiate(&of_type, &initiation));
     }
     threads

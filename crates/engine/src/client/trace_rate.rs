@@ -1,10 +1,11 @@
 //! What path traces may take of the line: all together one per cent of its slower direction.
 
 use rrul_model::flow::{Direction, FlowSpec, Parameter};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::line_rate::LineRate;
 use rrul_model::units::BitRate;
 
-use crate::flow_types::path_trace::{NAME, RATE};
+use crate::flow_types::path_trace::RATE;
 
 /// The part of the slower direction, one in so many.
 const PART: u64 = 100;
@@ -22,7 +23,7 @@ pub(super) fn depends_on_line(flows: &[FlowSpec]) -> bool {
 
 /// A trace of which the plan does not say what it may take.
 fn is_open(flow: &FlowSpec) -> bool {
-    flow.flow_type == NAME && flow.parameters.rate(RATE).is_none()
+    flow.kind() == FlowKind::PathTrace && flow.parameters.rate(RATE).is_none()
 }
 
 /// Gives every trace its share. Each loads one direction with its packets and the other with the answers to them.
@@ -33,7 +34,7 @@ pub(super) fn settle(flows: &mut [FlowSpec], line: Option<&LineRate>) {
     };
     let rate = |direction| told(direction).map_or(UNTOLD, |train| train.rate().unwrap_or(BOUNDLESS));
     let BitRate(slower) = Direction::ALL.into_iter().map(rate).min().unwrap_or(UNTOLD);
-    let traces = flows.iter().filter(|flow| flow.flow_type == NAME).count() as u64;
+    let traces = flows.iter().filter(|flow| flow.kind() == FlowKind::PathTrace).count() as u64;
     let share = (slower / PART / traces.max(1)).max(1);
     for flow in flows.iter_mut().filter(|flow| is_open(flow)) {
         flow.parameters.0.insert(RATE.to_owned(), Parameter::Text(format!("{share}bit/s")));
@@ -56,7 +57,7 @@ mod tests {
         FlowSpec {
             id: FlowId(0),
             name: String::new(),
-            flow_type: NAME.to_owned(),
+            flow_type: FlowKind::PathTrace.name().to_owned(),
             component: Component::Analysis,
             direction: Some(direction),
             family: AddressFamily::Ipv4,

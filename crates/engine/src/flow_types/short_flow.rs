@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::observation::{ObservationPoint, ProbesSkipped, Transfer};
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
@@ -145,7 +146,7 @@ fn interval_of(spec: &FlowSpec) -> Duration {
 
 /// Octets of one transfer of this flow; `None` of another type.
 pub(crate) fn size(spec: &FlowSpec) -> Option<ByteCount> {
-    (spec.flow_type == NAME).then(|| ByteCount(size_of(spec)))
+    (spec.kind() == FlowKind::ShortFlow).then(|| ByteCount(size_of(spec)))
 }
 
 fn size_of(spec: &FlowSpec) -> u64 {

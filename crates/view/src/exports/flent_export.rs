@@ -17,6 +17,7 @@ use rrul_analysis::metrics::delay::round_trip_delay::DelayFlow;
 use rrul_analysis::metrics::rate::goodput::GoodputFlow;
 use rrul_analysis::metrics::tcp::stream_limits::TcpPoint;
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::phase::Phase;
 use rrul_model::time::{TestTime, Window};
 
@@ -186,7 +187,7 @@ fn ping(file: &mut FlentFile, span: &Span, run: &Analysis, name: &str, flow: &De
     let delays = || answered.iter().map(|(_, delay)| *delay);
     let mean = (!answered.is_empty()).then(|| delays().sum::<f64>() / answered.len() as f64);
     let sent = packets().count() as u64;
-    let udp = flow.flow.flow_type == "udp_probe";
+    let udp = flow.flow.kind() == FlowKind::UdpProbe;
     let meta = SeriesMeta {
         mean_value: mean,
         rtt_mean: mean.filter(|_| udp),

@@ -2,6 +2,7 @@
 
 use rrul_analysis::Analysis;
 use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::recording::Header;
 
 use crate::panels::rate_panel::direction_word;
@@ -17,42 +18,54 @@ pub(crate) struct Lacking {
     pub(crate) why: String,
 }
 
-/// Something that flows of these types measure, and whether the analysis has it.
+/// Something that flows of these kinds measure, and whether the analysis has it.
 struct Part {
     what: &'static str,
-    types: &'static [&'static str],
+    kinds: &'static [FlowKind],
     found: fn(&Analysis) -> bool,
 }
 
 const PARTS: [Part; 8] = [
     Part {
         what: "UDP probes",
-        types: &["udp_probe"],
-        found: |run| run.delay_flows.iter().any(|flow| flow.flow.flow_type == "udp_probe" && !flow.series.is_empty()),
+        kinds: &[FlowKind::UdpProbe],
+        found: |run| {
+            run.delay_flows.iter().any(|flow| flow.flow.kind() == FlowKind::UdpProbe && !flow.series.is_empty())
+        },
     },
     Part {
         what: "ICMP echo",
-        types: &["icmp_echo"],
-        found: |run| run.delay_flows.iter().any(|flow| flow.flow.flow_type == "icmp_echo" && !flow.series.is_empty()),
+        kinds: &[FlowKind::IcmpEcho],
+        found: |run| {
+            run.delay_flows.iter().any(|flow| flow.flow.kind() == FlowKind::IcmpEcho && !flow.series.is_empty())
+        },
     },
     Part {
         what: "Web pages",
-        types: &["web_page", "browser_page"],
+        kinds: &[FlowKind::WebPage, FlowKind::BrowserPage],
         found: |run| run.page_loads.iter().any(|page| page.unloaded.is_some() || page.loaded.is_some()),
     },
-    Part { what: "Voice", types: &["voip"], found: |run| run.voip.is_some() },
+    Part { what: "Voice", kinds: &[FlowKind::Voip], found: |run| run.voip.is_some() },
     Part {
         what: "DNS lookups",
-        types: &["dns_lookup"],
+        kinds: &[FlowKind::DnsLookup],
         found: |run| run.name_lookups.groups.iter().any(|group| !group.times.is_empty()),
     },
     Part {
         what: "Short flows",
-        types: &["short_flow"],
+        kinds: &[FlowKind::ShortFlow],
         found: |run| run.short_flows.groups.iter().any(|group| !group.transfers.is_empty()),
     },
-    Part { what: "New TCP connections", types: &["tcp_connect"], found: |run| !run.connections.flows.is_empty() },
-    Part { what: "Transactions", types: &["udp_rr", "tcp_rr"], found: |run| !run.transaction_flows.is_empty() },
+    Part {
+        what: "New TCP connections",
+        kinds: &[FlowKind::TcpConnect],
+        found: |run| !run.connections.flows.is_empty(),
+    },
+    Part {
+        what: "Transactions",
+        kinds: &[FlowKind::UdpRr, FlowKind::TcpRr],
+        found: |run| !run.transaction_flows.is_empty(),
+    },
 ];
 
 /// Everything that was not measured, the gravest first.
@@ -97,12 +110,12 @@ pub(crate) fn lacking(run: &Analysis, header: &Header) -> Vec<Lacking> {
 
 /// Why a part is absent: the reason of a flow, or that nothing of the kind was to be.
 fn why(part: &Part, run: &Analysis, header: &Header) -> String {
-    let of_type = |flow_type: &str| part.types.contains(&flow_type);
-    let reason = run.absent_flows.iter().chain(&run.failed_flows).find(|flow| of_type(&flow.flow.flow_type));
+    let of_kind = |kind: FlowKind| part.kinds.contains(&kind);
+    let reason = run.absent_flows.iter().chain(&run.failed_flows).find(|flow| of_kind(flow.flow.kind()));
     if let Some(flow) = reason {
         return flow.reason.clone();
     }
-    let planned = header.flows.iter().any(|flow| of_type(&flow.flow_type));
+    let planned = header.flows.iter().any(|flow| of_kind(flow.kind()));
     match (planned, &header.imported) {
         (true, _) => "planned, and nothing of it is in the recording".to_owned(),
         (false, Some(imported)) => format!("the file of {} has none", imported.tool),

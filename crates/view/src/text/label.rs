@@ -2,6 +2,7 @@
 
 use rrul_analysis::flow_label::FlowLabel;
 use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 
 /// What a name has to say about a flow.
@@ -41,7 +42,7 @@ fn name(flow: &FlowLabel, naming: Naming, both_families: bool) -> String {
     let mut words = Vec::new();
     let class = flow.class.to_string();
     if naming == Naming::Probes {
-        words.push(type_word(&flow.flow_type));
+        words.push(type_word(flow));
     }
     // Echo requests are best effort unless the plan says otherwise.
     if !(naming == Naming::Probes && is_icmp(flow) && flow.class == ServiceClass::BE) {
@@ -67,24 +68,13 @@ pub(crate) fn family_word(family: AddressFamily) -> &'static str {
 }
 
 /// The short word for a flow type; a type without one is named as it is.
-fn type_word(flow_type: &str) -> &str {
-    match flow_type {
-        "udp_probe" => "UDP",
-        "icmp_echo" => "ICMP",
-        "udp_rr" => "UDP rr",
-        "exchange_mean" => "UDP rr mean",
-        "tcp_rr" => "TCP rr",
-        "tcp_connect" => "TCP connect",
-        "tcp_records" => "TCP records",
-        "voip" => "VoIP",
-        "bulk_tcp" => "TCP",
-        other => other,
-    }
+fn type_word(flow: &FlowLabel) -> &str {
+    flow.kind().label().unwrap_or(&flow.flow_type)
 }
 
 /// Whether a flow is ICMP echo, which networks often treat apart from what applications send.
 pub(crate) fn is_icmp(flow: &FlowLabel) -> bool {
-    flow.flow_type == "icmp_echo"
+    flow.kind() == FlowKind::IcmpEcho
 }
 
 #[cfg(test)]

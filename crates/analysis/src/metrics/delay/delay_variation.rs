@@ -4,6 +4,7 @@
 //! buffer must hold and what queues add. IPDV (RFC 3393) and RTP's estimator (RFC 3550) compare neighbours only: they
 //! are blind to a queue that stands or grows slowly, and depend on how far apart the packets were sent.
 
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use serde::Serialize;
@@ -12,7 +13,6 @@ use crate::by_phase::ByPhase;
 use crate::flow_label::FlowLabel;
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::round_trip_delay::Judgement;
-use crate::packets::flow_kinds::EXCHANGE_MEAN;
 use crate::packets::join::ProbeFlow;
 use crate::statistics::percentile::percentiles;
 
@@ -149,7 +149,7 @@ pub(crate) fn of_round_trips(probes: &[ProbeFlow<'_>], judgement: &Judgement<'_>
         });
         RoundTripVariation { flow: flow.flow.into(), phases }
     };
-    let sampled = |flow: &&ProbeFlow<'_>| !flow.probes.is_empty() && flow.flow.flow_type != EXCHANGE_MEAN;
+    let sampled = |flow: &&ProbeFlow<'_>| !flow.probes.is_empty() && flow.flow.kind() != FlowKind::ExchangeMean;
     probes.iter().filter(sampled).map(flow).collect()
 }
 

@@ -5,6 +5,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::observation::{ObservationPoint, TransactionStamped};
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
@@ -18,7 +19,6 @@ use crate::clock_offset::ClockOffset;
 use crate::metrics::delay::delay_variation::{DelayVariation, Singleton};
 use crate::metrics::delay::one_way_delay::DirectionDelay;
 use crate::metrics::delay::round_trip_delay::Judgement;
-use crate::packets::flow_kinds::UDP_PROBE;
 use crate::series::DelayPoint;
 
 /// Delays of the messages of one flow of exchanges in one direction.
@@ -91,7 +91,7 @@ impl<'a> ExchangeDelays<'a> {
         crossings: &[Crossing],
         clock: &ClockOffset,
     ) -> Vec<DelayPoint> {
-        let alike = |probe: &&FlowSpec| probe.flow_type == UDP_PROBE && probe.family == flow.family;
+        let alike = |probe: &&FlowSpec| probe.kind() == FlowKind::UdpProbe && probe.family == flow.family;
         let above = |one: &Crossing| {
             let mut probes = self.flows.iter().filter(alike);
             probes.find_map(|probe| clock.queueing_delay(probe, direction, one.sent, one.received))

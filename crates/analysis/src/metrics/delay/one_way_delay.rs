@@ -7,6 +7,7 @@ mod words;
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use serde::Serialize;
@@ -19,7 +20,6 @@ use crate::metrics::delay::delay_variation::{DelayVariation, Singleton};
 use crate::metrics::delay::round_trip_delay::Judgement;
 use crate::metrics::delay::round_trip_delay::PhaseDelays;
 use crate::packets::by_number::ByNumber;
-use crate::packets::flow_kinds::UDP_PROBE;
 use crate::packets::leg::{Journey, Leg};
 use crate::packets::probe_pool::HeadlineClasses;
 use crate::series::DelayPoint;
@@ -171,7 +171,7 @@ pub(crate) fn one_way_delay(
     told_until: Option<TestTime>,
 ) -> OneWayDelay {
     let Some(clock) = clock else { return OneWayDelay::default() };
-    let probes: Vec<&Leg<'_>> = legs.iter().filter(|leg| leg.flow.flow_type == UDP_PROBE).collect();
+    let probes: Vec<&Leg<'_>> = legs.iter().filter(|leg| leg.flow.kind() == FlowKind::UdpProbe).collect();
     let told: Vec<LegDelay> = probes.iter().map(|leg| leg_delay(leg, clock, judgement, told_until)).collect();
     let classes = HeadlineClasses::among(told.iter().filter(|leg| !leg.series.is_empty()).map(|leg| leg.flow.class));
     let pooled = ByDirection::each(|direction| {

@@ -1,6 +1,7 @@
 //! Round-trip delay of test packets by phase (RFC 2681), losses counted as infinitely late.
 
 use crate::flow_label::FlowLabel;
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::units::Delay;
 use std::time::Duration;
 
@@ -148,8 +149,8 @@ pub struct DelayFlow {
 }
 
 impl ProbeSample for DelayFlow {
-    fn flow_type(&self) -> &str {
-        &self.flow.flow_type
+    fn kind(&self) -> FlowKind {
+        self.flow.kind()
     }
 
     fn class(&self) -> ServiceClass {

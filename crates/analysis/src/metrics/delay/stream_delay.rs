@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use serde::Serialize;
@@ -14,7 +15,6 @@ use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::round_trip_delay::PhaseDelays;
 use crate::metrics::delay::round_trip_delay::phase_delays;
 use crate::metrics::rate::start_spread::{receiver, sender};
-use crate::packets::flow_kinds::TCP_RECORDS;
 use crate::packets::join::SHORTEST_WAITING_TIME;
 use crate::series::DelayPoint;
 
@@ -127,7 +127,7 @@ pub(crate) fn stream_delay(
     let Some(clocks) = clocks.filter(|clocks| clocks.uncertain().is_none()) else { return StreamDelay::default() };
     let mut rows = gather(recording);
     let mut flows = Vec::new();
-    for flow in recording.header.flows.iter().filter(|flow| flow.flow_type == TCP_RECORDS) {
+    for flow in recording.header.flows.iter().filter(|flow| flow.kind() == FlowKind::TcpRecords) {
         let Some(direction) = flow.direction.filter(|way| clocks.unknown(*way).is_none()) else { continue };
         let rows = rows.remove(&flow.id).unwrap_or_default();
         let skipped = rows.skipped;
@@ -182,7 +182,7 @@ impl Rows {
 
 /// What the sender wrote and what the receiver read.
 fn gather(recording: &Recording) -> HashMap<FlowId, Rows> {
-    let records = recording.header.flows.iter().filter(|flow| flow.flow_type == TCP_RECORDS);
+    let records = recording.header.flows.iter().filter(|flow| flow.kind() == FlowKind::TcpRecords);
     let directions: HashMap<FlowId, Direction> = records.filter_map(|flow| Some((flow.id, flow.direction?))).collect();
     let mut gathered: HashMap<FlowId, Rows> = HashMap::new();
     for direction in Direction::ALL {

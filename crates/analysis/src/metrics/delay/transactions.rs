@@ -12,9 +12,6 @@ use rrul_model::time::{TestTime, Window};
 
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::exchange_delay::ExchangeDelays;
-use crate::packets::flow_kinds::{
-    DNS_LOOKUP, EXCHANGE_MEAN, ICMP_ECHO, SHORT_FLOW, TCP_CONNECT, TCP_RECORDS, UDP_PROBE,
-};
 
 /// The words for these numbers.
 pub(crate) const GROUP: MetricGroup = MetricGroup {
@@ -103,9 +100,7 @@ pub(crate) fn transactions(recording: &Recording, end: TestTime, delays: &Exchan
     }
     let with_rows: HashSet<FlowId> = rows.keys().copied().collect();
     let closed_loop = recording.header.flows.iter().filter(|flow| {
-        let open_loop = [UDP_PROBE, ICMP_ECHO, EXCHANGE_MEAN, TCP_CONNECT, TCP_RECORDS, DNS_LOOKUP, SHORT_FLOW]
-            .contains(&&*flow.flow_type);
-        with_rows.contains(&flow.id) || (flow.component == Component::Realtime && !open_loop)
+        with_rows.contains(&flow.id) || (flow.component == Component::Realtime && !flow.kind().is_open_loop())
     });
     closed_loop
         .map(|flow| {

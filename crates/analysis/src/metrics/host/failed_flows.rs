@@ -3,11 +3,11 @@
 use crate::flow_label::FlowLabel;
 use foldhash::HashSet;
 use rrul_model::flow::{FlowId, FlowSpec};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::observation::{FlowEvent, FlowEventKind, ObservationPoint};
 use rrul_model::recording::Recording;
 
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::packets::flow_kinds::{BROWSER_PAGE, DNS_LOOKUP, ICMP_ECHO};
 use crate::packets::join::ProbeFlow;
 
 /// The words for these lists.
@@ -60,15 +60,16 @@ pub(crate) fn failed_flows(recording: &Recording, probes: &[ProbeFlow<'_>]) -> (
     let pages = recording.tables_of(ObservationPoint::Client).flat_map(|tables| tables.page_load.rows());
     let browsed: HashSet<FlowId> = pages.map(|row| row.flow).collect();
     let of_host = |flow: FlowId| {
-        let asks = |flow: &FlowSpec| flow.flow_type == DNS_LOOKUP && flow.parameters.text("resolver") == Some("system");
+        let asks =
+            |flow: &FlowSpec| flow.kind() == FlowKind::DnsLookup && flow.parameters.text("resolver") == Some("system");
         recording.flow(flow).is_some_and(asks)
             && !recording
                 .tables_of(ObservationPoint::Client)
                 .any(|tables| tables.name_lookup.rows().any(|row| row.flow == flow))
     };
     failed.partition(|entry| {
-        entry.flow.flow_type == ICMP_ECHO && never_sent.contains(&entry.flow.id)
+        entry.flow.kind() == FlowKind::IcmpEcho && never_sent.contains(&entry.flow.id)
             || of_host(entry.flow.id)
-            || entry.flow.flow_type == BROWSER_PAGE && !browsed.contains(&entry.flow.id)
+            || entry.flow.kind() == FlowKind::BrowserPage && !browsed.contains(&entry.flow.id)
     })
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rrul_model::flow::Direction;
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::phase::Phase;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
@@ -14,7 +15,6 @@ use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::round_trip_delay::Judgement;
 use crate::metrics::loss::reordering::{Displacement, Reordering};
 use crate::packets::attribution::{Attributed, Evidence, Fate, Way};
-use crate::packets::flow_kinds::UDP_PROBE;
 use crate::packets::probe_pool::HeadlineClasses;
 use crate::statistics::autocorrelation::memory;
 use crate::statistics::block_bootstrap::{BlockBootstrap, ConfidenceInterval, block_length};
@@ -292,7 +292,7 @@ fn is_lost(fate: Fate) -> bool {
 
 /// Returns the flows of UDP probes that are pooled: those of the classes of headlines.
 pub(crate) fn pooled_probes<'f, 'a>(attributed: &'f [Attributed<'a>]) -> Vec<&'f Attributed<'a>> {
-    let probes = || attributed.iter().filter(|entry| entry.flow.flow_type == UDP_PROBE);
+    let probes = || attributed.iter().filter(|entry| entry.flow.kind() == FlowKind::UdpProbe);
     let sent = probes().filter(|entry| Direction::ALL.iter().any(|way| !entry.ways.of(*way).packets.is_empty()));
     let classes = HeadlineClasses::among(sent.map(|entry| entry.flow.class));
     probes().filter(|entry| classes.contains(entry.flow.class)).collect()

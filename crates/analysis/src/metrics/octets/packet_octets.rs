@@ -3,6 +3,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::observation::{Connection, ConnectionTotals, NameLookup, ObservationPoint, PathAnswer, PathProbe};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
@@ -12,7 +13,6 @@ use crate::metrics::octets::tcp_octets::{TIMESTAMPS, header_octets, ip_header_oc
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::metrics::octets::{connection_octets, lookup_octets, opened_octets, path_octets};
 use crate::metrics::rate::start_spread::{receiver, sender};
-use crate::packets::flow_kinds::ICMP_ECHO;
 use crate::statistics::counter::Counter;
 
 /// UDP header, and that of ICMP echo.
@@ -167,7 +167,7 @@ impl Rows {
             counted(&seen.arrived[server])
         } else if !seen.reflected.is_empty() {
             Counter::new(seen.reflected).starting_from_zero_at(flow.window.from)
-        } else if seen.told_by_answers || flow.flow_type == ICMP_ECHO {
+        } else if seen.told_by_answers || flow.kind() == FlowKind::IcmpEcho {
             sent.clone()
         } else {
             Counter::default()

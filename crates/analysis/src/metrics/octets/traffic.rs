@@ -2,10 +2,10 @@
 //! left.
 
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::time::{TestTime, Window};
 
-use crate::packets::flow_kinds::{DNS_LOOKUP, ICMP_ECHO, SHORT_FLOW, TCP_CONNECT, TCP_RECORDS, UDP_PROBE};
 use crate::packets::tcp_readings::TcpReadings;
 use crate::statistics::counter::Counter;
 
@@ -29,16 +29,16 @@ pub(crate) enum Part {
 impl Part {
     /// The part of a flow that is no load.
     pub(crate) fn of(flow: &FlowSpec) -> Self {
-        match (flow.component, flow.flow_type.as_str()) {
+        match (flow.component, flow.kind()) {
             (Component::Load, _) => Self::LoadData,
             (Component::Voip, _) => Self::Voip,
             (Component::Web, _) => Self::Web,
             (Component::Analysis, _) => Self::Survey,
-            (Component::Realtime, UDP_PROBE | ICMP_ECHO) => Self::Probes,
-            (Component::Realtime, TCP_CONNECT) => Self::Connections,
-            (Component::Realtime, TCP_RECORDS) => Self::StreamRecords,
-            (Component::Realtime, DNS_LOOKUP) => Self::NameLookups,
-            (Component::Realtime, SHORT_FLOW) => Self::ShortFlows,
+            (Component::Realtime, FlowKind::UdpProbe | FlowKind::IcmpEcho) => Self::Probes,
+            (Component::Realtime, FlowKind::TcpConnect) => Self::Connections,
+            (Component::Realtime, FlowKind::TcpRecords) => Self::StreamRecords,
+            (Component::Realtime, FlowKind::DnsLookup) => Self::NameLookups,
+            (Component::Realtime, FlowKind::ShortFlow) => Self::ShortFlows,
             (Component::Realtime, _) => Self::Exchanges,
         }
     }

@@ -2,6 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::observation::{FlowEventKind, OWN_LINK, ObservationPoint, PathAnswer, PathProbe};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
@@ -12,9 +13,6 @@ use crate::packets::by_number::ByNumber;
 
 /// A packet of so many octets is one of the search for the path MTU.
 pub(crate) const LONG: u16 = 300;
-
-/// The flow type whose packets these are.
-pub(crate) const PATH_TRACE: &str = "path_trace";
 
 /// A packet with this hop limit or more is meant for the far end.
 pub(crate) const FULL_HOP_LIMIT: u8 = 64;
@@ -117,7 +115,7 @@ pub(crate) struct Traces(HashMap<FlowId, Rows>);
 
 impl Traces {
     pub(crate) fn gather(recording: &Recording) -> Self {
-        let flows = recording.header.flows.iter().filter(|flow| flow.flow_type == PATH_TRACE);
+        let flows = recording.header.flows.iter().filter(|flow| flow.kind() == FlowKind::PathTrace);
         let senders: HashMap<FlowId, ObservationPoint> =
             flows.filter_map(|flow| Some((flow.id, sender(flow.direction?)))).collect();
         let mut traces: HashMap<FlowId, Rows> = HashMap::new();

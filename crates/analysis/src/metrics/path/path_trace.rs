@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
@@ -28,7 +29,7 @@ use crate::metrics::path::path_marks::Remarking;
 use crate::metrics::path::path_mtu;
 use crate::metrics::path::path_mtu::PathMtu;
 use crate::metrics::path::path_packets;
-use crate::metrics::path::path_packets::{Answer, PATH_TRACE, Packet, Traced, Traces};
+use crate::metrics::path::path_packets::{Answer, Packet, Traced, Traces};
 use crate::packets::queue_side;
 use crate::packets::queue_side::{Reading, Side};
 use crate::packets::queue_waits::{Passage, QueueWaits, Span};
@@ -112,7 +113,7 @@ pub(crate) fn path_traces(
         let around = Surroundings { own, forward, back, uncertain, begins: &begins, judgement };
         Some(path_trace(flow, direction, &traced, &around))
     };
-    let flows = recording.header.flows.iter().filter(|flow| flow.flow_type == PATH_TRACE);
+    let flows = recording.header.flows.iter().filter(|flow| flow.kind() == FlowKind::PathTrace);
     flows.filter_map(&mut trace).collect()
 }
 

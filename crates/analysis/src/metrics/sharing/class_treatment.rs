@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use rrul_model::flow::Direction;
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
@@ -19,7 +20,6 @@ use crate::metrics::rate::start_spread::sender;
 use crate::metrics::sharing::class_difference::{ClassDifference, Comparison, Track, of_class};
 use crate::metrics::sharing::class_share;
 use crate::metrics::sharing::class_share::{BackgroundShare, ExpeditedShare};
-use crate::packets::flow_kinds::UDP_PROBE;
 use crate::statistics::autocorrelation::memory_of_delays;
 use crate::statistics::block_bootstrap::{BlockBootstrap, block_length};
 
@@ -79,7 +79,7 @@ fn waits(legs: &[LegDelay], direction: Direction) -> Vec<Track<'_>> {
 
 /// Tracks of the round trip, for when delay by direction is not known.
 fn round_trips(flows: &[DelayFlow]) -> Vec<Track<'_>> {
-    let udp = flows.iter().filter(|entry| entry.flow.flow_type == UDP_PROBE);
+    let udp = flows.iter().filter(|entry| entry.flow.kind() == FlowKind::UdpProbe);
     udp.map(|entry| Track {
         class: entry.flow.class,
         family: entry.flow.family,

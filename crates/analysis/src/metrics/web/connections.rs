@@ -2,6 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, FlowId};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{Connection, ObservationPoint};
 use rrul_model::phase::{Phase, PhaseWindow};
@@ -12,7 +13,6 @@ use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
 use crate::metric_word::{MetricGroup, MetricWord};
-use crate::packets::flow_kinds::TCP_CONNECT;
 use crate::packets::join::SHORTEST_WAITING_TIME;
 use crate::packets::probe_pool::HeadlineClasses;
 use crate::statistics::percentile::DelayStatistics;
@@ -201,7 +201,7 @@ pub(crate) fn connections(recording: &Recording, phases: &[PhaseWindow], end: Te
         rows.entry(row.flow).or_default().push(row);
     }
     let mut flows: Vec<(FlowLabel, Vec<Connection>)> = Vec::new();
-    for flow in recording.header.flows.iter().filter(|flow| flow.flow_type == TCP_CONNECT) {
+    for flow in recording.header.flows.iter().filter(|flow| flow.kind() == FlowKind::TcpConnect) {
         let mut own = rows.remove(&flow.id).unwrap_or_default();
         own.sort_by_key(|row| row.sequence);
         own.dedup_by_key(|row| row.sequence);

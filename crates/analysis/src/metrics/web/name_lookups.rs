@@ -2,6 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, FlowId, FlowSpec};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{NameLookup, ObservationPoint};
 use rrul_model::phase::PhaseWindow;
@@ -12,7 +13,6 @@ use serde::Serialize;
 use crate::flow_label::FlowLabel;
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::unloaded::ByLoad;
-use crate::packets::flow_kinds::DNS_LOOKUP;
 use crate::statistics::percentile::DelayStatistics;
 
 /// The words for these numbers.
@@ -214,7 +214,7 @@ pub(crate) fn name_lookups(recording: &Recording, phases: &[PhaseWindow]) -> Nam
         .header
         .flows
         .iter()
-        .filter(|flow| flow.flow_type == DNS_LOOKUP)
+        .filter(|flow| flow.kind() == FlowKind::DnsLookup)
         .map(|spec| {
             let mut own = rows.remove(&spec.id).unwrap_or_default();
             own.sort_by_key(|row| (row.sequence, row.record));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, FlowId, FlowSpec, Parameter};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{BrowserTiming, FlowEvent, FlowEventKind, ObservationPoint, PageLoad, WebObject};
 use rrul_model::page::Page;
@@ -18,11 +19,6 @@ use crate::metrics::delay::unloaded::loaded_phases;
 use crate::metrics::web::page_load::{CAP, Load, LoadOutcome, object_took};
 use crate::metrics::web::page_load_statistics::{LoadStatistics, Spread};
 use crate::statistics::bootstrap::{interval, mean};
-
-/// Flow type of the synthetic page.
-pub(crate) const WEB_PAGE: &str = "web_page";
-/// Flow type of the page in a real browser.
-pub(crate) const BROWSER_PAGE: &str = "browser_page";
 
 /// The page that is loaded where a flow names none.
 const DEFAULT_PAGE: &str = "rrul2025";
@@ -146,7 +142,7 @@ pub struct PageLoads {
 impl PageLoads {
     /// Whether a browser loaded it.
     pub fn in_browser(&self) -> bool {
-        self.flow_type == BROWSER_PAGE
+        FlowKind::named(&self.flow_type) == FlowKind::BrowserPage
     }
 
     /// The loads begun in this window.
@@ -232,7 +228,7 @@ pub(crate) fn page_loads(recording: &Recording, scored: Option<Window>) -> Vec<P
         rows.entry(event.flow).or_default().hear(event);
     }
     let mut pages: Vec<PageLoads> = Vec::new();
-    for flow in recording.header.flows.iter().filter(|flow| [WEB_PAGE, BROWSER_PAGE].contains(&&*flow.flow_type)) {
+    for flow in recording.header.flows.iter().filter(|flow| flow.kind().loads_pages()) {
         let own = rows.remove(&flow.id).unwrap_or_default();
         let (skipped, loads) = (own.skipped, own.loads(flow));
         let entry = empty(flow);
@@ -312,7 +308,7 @@ impl Rows {
     }
 
     fn loads(mut self, flow: &FlowSpec) -> Vec<Load> {
-        let page = (flow.flow_type == WEB_PAGE)
+        let page = (flow.kind() == FlowKind::WebPage)
             .then(|| Page::named(flow.parameters.text("page").unwrap_or(DEFAULT_PAGE)))
             .flatten()
             .map(|page| match &self.manifest {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{ObservationPoint, Transfer};
 use rrul_model::phase::{PhaseWindow, reset_at};
@@ -15,7 +16,6 @@ use serde::Serialize;
 use crate::flow_label::FlowLabel;
 use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::unloaded::{ByLoad, loaded_phases};
-use crate::packets::flow_kinds::SHORT_FLOW;
 use crate::statistics::percentile::DelayStatistics;
 use crate::statistics::product_limit::{Observed, product_limit, quantile};
 
@@ -254,7 +254,7 @@ pub(crate) fn short_flows(recording: &Recording, phases: &[PhaseWindow], end: Te
         let stopped = end.min(reset_at(&header.phases, spec.window));
         own.into_iter().map(|row| Followed { row, cut_off: cut_off(&row, under_load, stopped) }).collect()
     };
-    let specs = || header.flows.iter().filter(|flow| flow.flow_type == SHORT_FLOW);
+    let specs = || header.flows.iter().filter(|flow| flow.kind() == FlowKind::ShortFlow);
     let flows: Vec<(&FlowSpec, Vec<Followed>)> = specs().map(|spec| (spec, own(spec))).collect();
     let by_load = |rows: &[&Followed]| ByLoad::of(phases, rows, |one| one.row.started, TransferStatistics::of);
     let ratio = |transfers: &ByLoad<TransferStatistics>| transfers.ratio(|statistics| statistics.completion.p50);

@@ -12,9 +12,6 @@ use rrul_model::units::Delay;
 use crate::clock_offset::ClockOffset;
 use crate::packets::recorded_time;
 
-/// Flow type of exchanges over UDP.
-pub(super) const UDP_RR: &str = "udp_rr";
-
 /// The rows of one flow.
 #[derive(Debug, Default)]
 pub(super) struct Rows {

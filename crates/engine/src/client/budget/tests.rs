@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use rrul_model::flow::AddressFamily;
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::line_rate::Dispersion;
 use rrul_model::plan::{Surroundings, TestPlan};
 use rrul_model::time::TestTime;
@@ -9,7 +10,7 @@ use rrul_model::units::ByteCount;
 
 use super::*;
 use crate::client::trace_rate;
-use crate::flow_types::voip::{self, AUTO, CLASSES, FULL, ONE, SCHEDULE};
+use crate::flow_types::voip::{AUTO, CLASSES, FULL, ONE, SCHEDULE};
 
 const ONE_FAMILY: &[AddressFamily] = &[AddressFamily::Ipv4];
 const BOTH: &[AddressFamily] = &AddressFamily::ALL;
@@ -61,7 +62,7 @@ fn sent(flows: &[FlowSpec], plan: &TestPlan, way: Direction) -> f64 {
     };
     let of = |flow: &FlowSpec| mean(flow, way);
     let of_up = |flow: &FlowSpec| mean(flow, Direction::Up);
-    let voice = |flow: &&FlowSpec| flow.flow_type == voip::NAME && flow.direction == Some(Direction::Up);
+    let voice = |flow: &&FlowSpec| flow.kind() == FlowKind::Voip && flow.direction == Some(Direction::Up);
     let reports = flows.iter().filter(voice).map(|flow| of_up(flow) * FRAMES_OF_VOICE).sum::<f64>();
     let reports = if way == Direction::Down { reports } else { 0.0 };
     control(flows, way) + reports + flows.iter().filter(|flow| scored.contains(&flow.id)).map(of).sum::<f64>()
@@ -93,7 +94,7 @@ fn everything_but_the_load_stays_within_its_share_of_every_line() {
 fn probes_sample_a_slow_line_often_enough_and_a_fast_one_as_the_plan_says() {
     let sampled = |families, line| {
         let (flows, _) = settled(&shipped("rrul", &[]), families, line);
-        let probes = flows.iter().filter(|flow| flow.flow_type == "udp_probe");
+        let probes = flows.iter().filter(|flow| flow.kind() == FlowKind::UdpProbe);
         probes.map(|flow| flow.parameters.duration("interval", Duration::ZERO).as_secs_f64().recip()).sum::<f64>()
     };
     for families in [ONE_FAMILY, BOTH] {
@@ -107,7 +108,7 @@ fn probes_sample_a_slow_line_often_enough_and_a_fast_one_as_the_plan_says() {
 fn a_fast_line_changes_nothing_but_closed_loops() {
     let (flows, budget) = settled(&shipped("rrul", &[]), BOTH, line(1000.0, 1000.0));
     assert_eq!(budget.changes, []);
-    assert!(flows.iter().filter(|flow| flow.flow_type == voip::NAME).all(|flow| turns_of(flow).is_none()));
+    assert!(flows.iter().filter(|flow| flow.kind() == FlowKind::Voip).all(|flow| turns_of(flow).is_none()));
 }
 
 #[test]
@@ -149,7 +150,7 @@ fn voice_is_sent_in_full_by_class_alone_or_with_pauses_and_as_the_plan_says() {
         let (flows, _) = settled(&shipped("rrul", setting), BOTH, line(1000.0, megabits));
         let ours: Vec<FlowSpec> = flows
             .into_iter()
-            .filter(|flow| flow.flow_type == voip::NAME && flow.direction == Some(Direction::Up))
+            .filter(|flow| flow.kind() == FlowKind::Voip && flow.direction == Some(Direction::Up))
             .collect();
         let schedule = ours[0].parameters.text(SCHEDULE).unwrap_or(AUTO).to_owned();
         let at = |second: f64| {

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use rrul_model::flow::{Direction, FlowSpec, Parameter};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::phase::PhaseWindow;
 use rrul_model::turns::{TURNS, take_turns};
 use rrul_model::units::Share;
 
 use super::footprint;
-use crate::flow_types::voip::{AUTO, CLASSES, FULL, NAME, ONE, SCHEDULE};
+use crate::flow_types::voip::{AUTO, CLASSES, FULL, ONE, SCHEDULE};
 
 /// A stream sends at least this much of its turn: less would not be heard as a call.
 const LEAST_SHARE: f64 = 0.1;
@@ -28,7 +29,7 @@ pub(super) fn settle(flows: &mut [FlowSpec], phases: &[PhaseWindow], allowed: im
         let auto = automatic(flows, direction, allowed(direction));
         for wanted in [CLASSES, ONE] {
             let ours = |flow: &&mut FlowSpec| {
-                flow.flow_type == NAME
+                flow.kind() == FlowKind::Voip
                     && flow.direction == Some(direction)
                     && (asked(flow) == wanted || asked(flow) == AUTO && auto.schedule == wanted)
             };
@@ -53,7 +54,7 @@ pub(super) fn settle(flows: &mut [FlowSpec], phases: &[PhaseWindow], allowed: im
                 .collect();
             take_turns(turns, phases, count, share);
         }
-        let rest = flows.iter_mut().filter(|flow| flow.flow_type == NAME && flow.direction == Some(direction));
+        let rest = flows.iter_mut().filter(|flow| flow.kind() == FlowKind::Voip && flow.direction == Some(direction));
         for flow in rest.filter(|flow| asked(flow) == AUTO) {
             flow.parameters.0.insert(SCHEDULE.to_owned(), Parameter::Text(FULL.to_owned()));
         }
@@ -69,7 +70,7 @@ struct Automatic {
 
 /// The fullest schedule that stays within what is allowed.
 fn automatic(flows: &[FlowSpec], direction: Direction, allowed: f64) -> Automatic {
-    let voice = || flows.iter().filter(|flow| flow.flow_type == NAME && flow.direction == Some(direction));
+    let voice = || flows.iter().filter(|flow| flow.kind() == FlowKind::Voip && flow.direction == Some(direction));
     let rate = |flow: &FlowSpec| footprint(flow).of(direction);
     let full: f64 = voice().map(rate).sum();
     let mut classes = BTreeMap::new();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rrul_analysis::Analysis;
 use rrul_analysis::flow_label::FlowLabel;
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 
 /// What a series of Flent is made from.
@@ -45,16 +46,16 @@ impl Choice {
     pub fn of(run: &Analysis) -> Self {
         let streams = |direction| run.goodput(direction).flows.iter().map(|entry| &entry.flow).collect::<Vec<_>>();
         let (up, down) = (streams(Direction::Up), streams(Direction::Down));
-        let of_type = |kind: &str| -> Vec<&FlowLabel> {
+        let of_kind = |kind: FlowKind| -> Vec<&FlowLabel> {
             let flows = run.delay_flows.iter().filter(|entry| !entry.series.is_empty()).map(|entry| &entry.flow);
-            flows.filter(|flow| flow.flow_type == kind).collect()
+            flows.filter(|flow| flow.kind() == kind).collect()
         };
-        let mut udp = of_type("udp_probe");
+        let mut udp = of_kind(FlowKind::UdpProbe);
         if udp.is_empty() {
             // What netperf's exchanges said stands where Flent itself has it.
-            udp = of_type("exchange_mean");
+            udp = of_kind(FlowKind::ExchangeMean);
         }
-        let flows = Flows { up, down, udp, icmp: of_type("icmp_echo") };
+        let flows = Flows { up, down, udp, icmp: of_kind(FlowKind::IcmpEcho) };
         let mut choice = match (flows.up.is_empty(), flows.down.is_empty()) {
             (true, true) => flows.ping(),
             (false, true) => flows.one_way(Direction::Up),
