@@ -9,7 +9,7 @@ use rrul_model::flow::{Component, Direction, FlowSpec};
 use rrul_model::observation::{ConnectionTotals, ObservationPoint};
 use rrul_model::time::TestTime;
 
-use crate::metrics::octets::tcp_octets::{TIMESTAMPS, TIMESTAMPS_IN_USE, header_octets, ip_header_octets};
+use crate::metrics::octets::tcp_octets::{TIMESTAMPS, TIMESTAMPS_IN_USE, USUAL_MTU, header_octets, ip_header_octets};
 use crate::metrics::octets::traffic::{Basis, Loose, Packets, Part, Traffic};
 use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::statistics::counter::Counter;
@@ -153,13 +153,28 @@ pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffi
 /// What arrived at this end.
 fn received(flow: &FlowSpec, row: &ConnectionTotals, peer: Option<&ConnectionTotals>, shape: Vec<Share>) -> Piece {
     let count = u64::from(row.received_segments);
-    let data = u64::from(row.received_data_segments);
-    // What came twice: data segments beyond those that the octets in order fill, each as long as the mean of those sent.
-    let again = peer.filter(|peer| peer.transport != UDP && peer.retransmitted_octets > 0);
-    let mean = again.map_or(0, |peer| peer.sent_octets / u64::from(peer.sent_data_segments.max(1)));
-    let payload = row.received_octets.max(data.saturating_mul(mean));
+    let payload = peer.map_or(row.received_octets, |peer| payload_received(flow, row, peer));
     let octets = octets(flow, row, peer, count, payload, peer.map_or(0, |peer| peer.out_of_order));
     Piece { shape, count, octets }
+}
+
+/// Returns the payload that arrived, duplicates included.
+///
+/// The receiver counts octets in order and segments. Segments beyond those that the sender sent for the first time are
+/// duplicates. Retransmitted segments are taken to be full, which gives their number from their octets. The mean length of all
+/// segments would not do: a connection begins with a short segment, and retransmitted ones are longer.
+fn payload_received(flow: &FlowSpec, row: &ConnectionTotals, peer: &ConnectionTotals) -> u64 {
+    if peer.transport == UDP || peer.retransmitted_octets == 0 {
+        return row.received_octets;
+    }
+    let full = USUAL_MTU - header_octets(flow.family) - TIMESTAMPS;
+    let retransmitted = (peer.retransmitted_octets as f64 / full as f64).round() as u64;
+    let first = u64::from(peer.sent_data_segments).saturating_sub(retransmitted).max(1);
+    let first_octets = peer.sent_octets.saturating_sub(peer.retransmitted_octets);
+    let arrived = u64::from(row.received_data_segments);
+    // Behind a segment that is missing for good, octets in order stand still.
+    let once = row.received_octets.max(arrived.min(first).saturating_mul(first_octets) / first);
+    once.saturating_add(arrived.saturating_sub(first).saturating_mul(full))
 }
 
 /// What this end sent.
@@ -225,19 +240,64 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn octets_follow_segments_with_data_not_those_that_open_the_connection() {
-        let flow = FlowSpec {
+    fn flow(family: AddressFamily, flow_type: &str) -> FlowSpec {
+        FlowSpec {
             id: FlowId(0),
             name: String::new(),
-            flow_type: "web_page".to_owned(),
-            component: Component::Web,
+            flow_type: flow_type.to_owned(),
+            component: Component::Realtime,
             direction: None,
-            family: AddressFamily::Ipv4,
+            family,
             class: ServiceClass::BE,
             window: Window { from: TestTime(0), to: TestTime(30) },
             parameters: Parameters::default(),
+        }
+    }
+
+    fn nothing(flow: &FlowSpec) -> ConnectionTotals {
+        ConnectionTotals {
+            flow: flow.id,
+            connection: 0,
+            started: TestTime(0),
+            ended: TestTime(30),
+            transport: 6,
+            options: 1,
+            sent_octets: 0,
+            retransmitted_octets: 0,
+            received_octets: 0,
+            sent_segments: 0,
+            received_segments: 0,
+            sent_data_segments: 0,
+            received_data_segments: 0,
+            out_of_order: 0,
+        }
+    }
+
+    #[test]
+    fn duplicates_are_counted_as_full_segments() {
+        // 32 octets open the connection, 10 000 follow in eight segments; full ones have 1428 octets over IPv6.
+        let flow = flow(AddressFamily::Ipv6, "short_flow");
+        let end = nothing(&flow);
+        let payload = |retransmitted: u32, segments: u32, in_order: u64| {
+            let octets = u64::from(retransmitted) * 1428;
+            let sender = ConnectionTotals {
+                sent_octets: 10_032 + octets,
+                retransmitted_octets: octets,
+                sent_data_segments: 9 + retransmitted,
+                ..end
+            };
+            let receiver = ConnectionTotals { received_octets: in_order, received_data_segments: segments, ..end };
+            payload_received(&flow, &receiver, &sender)
         };
+        assert_eq!(payload(0, 9, 10_032), 10_032, "nothing was lost");
+        assert_eq!(payload(13, 9, 10_032), 10_032, "every retransmitted segment had been lost");
+        assert_eq!(payload(3, 11, 10_032), 10_032 + 2 * 1428, "two duplicates");
+        assert_eq!(payload(2, 6, 32), 10_032 * 6 / 9, "cut off with a hole after the first octets");
+    }
+
+    #[test]
+    fn octets_follow_segments_with_data_not_those_that_open_the_connection() {
+        let flow = FlowSpec { component: Component::Web, ..flow(AddressFamily::Ipv4, "web_page") };
         // Five segments without data first; then ten with 1448 octets each, of which none is in order before the last.
         let reading = |ended, segments, data, octets| ConnectionTotals {
             flow: flow.id,

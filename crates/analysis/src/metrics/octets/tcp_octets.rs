@@ -31,7 +31,7 @@ pub(crate) const TIMESTAMPS: u64 = 12;
 /// `TCPI_OPT_TIMESTAMPS`.
 pub(crate) const TIMESTAMPS_IN_USE: u8 = 1;
 /// Packet size where nothing is known of the path: Ethernet's.
-const USUAL_MTU: u64 = 1500;
+pub(crate) const USUAL_MTU: u64 = 1500;
 /// Acknowledgements of a data segment where nobody counted them (RFC 9293 section 3.8.6.3: every second one).
 const USUAL_ACKNOWLEDGEMENTS: f64 = 0.5;
 
