@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::flow_kind::FlowKind;
-use rrul_model::observation::{ObservationPoint, ProbesSkipped, Transfer};
+use rrul_model::observation::{ConnectionTotals, ObservationPoint, ProbesSkipped, Transfer};
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose};
@@ -133,10 +133,13 @@ impl FlowType for ShortFlow {
         } else {
             let _ = options::congestion_control(&stream, congestion_control_of(spec), options::Asker::Stranger);
         }
+        let mut steps = Steps::new(Opened { flow: spec.id, connection: number, started });
         // What broke shows at the client, and in what the kernel counted.
-        let _ = serve(spec, &mut stream, answer, number, end);
+        let _ = serve(spec, &mut stream, answer, number, end, &mut |stream| steps.take(stream, clock.now()));
         let ended = see_closed(&stream, clock, end);
-        note_totals(&mut end.observer.notebook(1), &stream, spec, number, started, ended);
+        let mut notebook = end.observer.notebook(steps.rows.len() + 1);
+        steps.rows.drain(..).for_each(|row| notebook.note(row));
+        note_totals(&mut notebook, &stream, spec, number, started, ended);
     }
 }
 
@@ -157,8 +160,39 @@ fn congestion_control_of(spec: &FlowSpec) -> &str {
     spec.parameters.text("congestion_control").unwrap_or(stream_opening::CONGESTION_CONTROL)
 }
 
-/// The server's end of one transfer.
-fn serve(spec: &FlowSpec, stream: &mut TcpStream, answer: &[u8], number: u32, end: &TestEnd) -> io::Result<()> {
+/// How often a connection that receives reads its counters: where segments are lost, a transfer of a few octets takes seconds,
+/// and most of them arrive at its end.
+const STEP: Duration = Duration::from_millis(200);
+
+/// Counters of a connection while it receives.
+struct Steps {
+    opened: Opened,
+    last: TestTime,
+    rows: Vec<ConnectionTotals>,
+}
+
+impl Steps {
+    fn new(opened: Opened) -> Self {
+        Self { opened, last: opened.started, rows: Vec::new() }
+    }
+
+    fn take(&mut self, stream: &TcpStream, now: TestTime) {
+        if now.since(self.last).0 >= STEP.as_nanos() as i64 {
+            self.rows.extend(self.opened.tcp(stream, now));
+            self.last = now;
+        }
+    }
+}
+
+/// The server's end of one transfer. Each time that octets have been received, `received` is called.
+fn serve(
+    spec: &FlowSpec,
+    stream: &mut TcpStream,
+    answer: &[u8],
+    number: u32,
+    end: &TestEnd,
+    received: &mut dyn FnMut(&TcpStream),
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -182,7 +216,10 @@ fn serve(spec: &FlowSpec, stream: &mut TcpStream, answer: &[u8], number: u32, en
             while arrived < size {
                 match patient(end, deadline, || stream::discard(stream))? {
                     0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                    count => arrived += count,
+                    count => {
+                        arrived += count;
+                        received(stream);
+                    }
                 }
             }
             stream.write_all(&encode_number(number))
