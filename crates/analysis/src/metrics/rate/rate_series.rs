@@ -88,7 +88,7 @@ impl LoadRate {
     pub(crate) fn framed_steps(&self, framing: u32) -> RateSeries {
         let framed = self.points.iter().zip(&self.packets).map(|(point, packets)| {
             let bits = packets * f64::from(framing) * 8.0;
-            let rate = BitRate(point.rate.0 + (bits / point.over.as_secs_f64()).round() as u64);
+            let rate = BitRate(point.rate.0.saturating_add((bits / point.over.as_secs_f64()).round() as u64));
             RatePoint { rate, ..*point }
         });
         let framed: Vec<RatePoint> = framed.collect();
@@ -124,6 +124,18 @@ mod tests {
         }
         assert_eq!(series.at(2), TestTime(5_500_000_000));
         assert_eq!(series.steps(Duration::from_secs(2)), 8);
+    }
+
+    #[test]
+    fn framing_adds_to_a_rate_without_overflow() {
+        let window = Window { from: TestTime(0), to: TestTime(2_000_000_000) };
+        let point = |rate| RatePoint { at: TestTime(1_000_000_000), over: Duration::from_secs(2), rate: BitRate(rate) };
+        let framed = |rate| {
+            let load = LoadRate { window, points: vec![point(rate)], packets: vec![1000.0] };
+            load.framed_steps(14).rates[0].round() as u64
+        };
+        assert_eq!(framed(1_000_000), 1_000_000 + 1000 * 14 * 8 / 2);
+        assert_eq!(framed(u64::MAX), u64::MAX);
     }
 
     #[test]
