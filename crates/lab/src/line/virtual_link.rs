@@ -15,7 +15,7 @@ pub(crate) fn seed_of(direction: Direction, seed: u64) -> u64 {
 /// A link in virtual time: no clock, no socket, no thread. What a [`crate::Lab`] does to packets, for tests.
 ///
 /// ```
-/// use rrul_lab::{LabTime, Link, VirtualLink, pipe::Outcome};
+/// use rrul_lab::{LabTime, Link, VirtualLink, line::pipe::Outcome};
 /// use rrul_model::flow::Direction;
 ///
 /// let text = "rtt = \"20ms\"\n[up]\nrate = \"8Mbit/s\"\n[down]\nrate = \"20Mbit/s\"\n[path]\nhops = 4\n";
