@@ -13,15 +13,16 @@ use crate::analysis::Analysis;
 use crate::by_direction::ByDirection;
 use crate::clock_offset::ClockOffset;
 use crate::comparison::competition::ClientClock;
-use crate::measured::Measured;
+use crate::measured::{Measured, TestDescription};
 use crate::metrics::delay::exchange_delay::ExchangeDelays;
 use crate::metrics::delay::queueing::Queueing;
 use crate::metrics::delay::recovery;
 use crate::metrics::delay::round_trip_delay::Judgement;
-use crate::metrics::delay::round_trip_delay::{DelayFlow, FamilyDelays, PhaseDelays};
+use crate::metrics::delay::round_trip_delay::{DelayFlow, FamilyDelays, PhaseDelays, RoundTripDelay};
 use crate::metrics::delay::{delay_variation, one_way_delay, send_lateness, stream_delay, transactions};
 use crate::metrics::host::{failed_flows, host_health, host_series, processor_load};
 use crate::metrics::loss::packet_count::Skipped;
+use crate::metrics::loss::round_trip_loss::LossReport;
 use crate::metrics::loss::{icmp_messages, packet_fate, packet_fate_series};
 use crate::metrics::marking::{ecn, marking_path, marking_tally};
 use crate::metrics::octets::link_octets::LinkOctets;
@@ -29,7 +30,7 @@ use crate::metrics::octets::{gathering, link_octets, measurement_overhead};
 use crate::metrics::path::path_trace;
 use crate::metrics::rate::burst;
 use crate::metrics::rate::burst::Bursts;
-use crate::metrics::rate::goodput::DirectionGoodput;
+use crate::metrics::rate::goodput::{DirectionGoodput, Goodput};
 use crate::metrics::rate::rate_series::LoadRate;
 use crate::metrics::rate::saturation;
 use crate::metrics::rate::scored_window::ScoredWindow;
@@ -48,7 +49,7 @@ use crate::packets::tcp_readings::TcpReadings;
 use crate::packets::{join, leg};
 use crate::scored::{Distance, Scores};
 use crate::series::DelayPoint;
-use crate::validity_rule::Evidence;
+use crate::validity_rule::JudgedRun;
 use crate::{flow_label, validity_rules};
 
 /// Computes every number that follows from a recording.
@@ -125,21 +126,22 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let lateness = send_lateness::send_lateness(probes).filter(|_| !imported);
     let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, probes);
     let scored_window = scored.common;
+    let loss = LossReport {
+        round_trips: round_trip_delay.loss(),
+        skipped,
+        waiting_time: waiting_time.into(),
+        fates: packet_fate::packet_fates(&attributed, &judgement, loaded),
+        tcp: if imported { Vec::new() } else { tcp_loss::tcp_loss(recording, &tcp) },
+    };
     let mut measured = Measured {
-        up,
-        down,
+        test: described(recording),
+        goodput: Goodput { down, up },
         scored,
         bursts,
-        loss: round_trip_delay.loss(),
-        packet_fates: packet_fate::packet_fates(&attributed, &judgement, loaded),
+        loss,
         packet_fate_series: packet_fate_series::packet_fate_series(&attributed, &judgement),
-        tcp_loss: if imported { Vec::new() } else { tcp_loss::tcp_loss(recording, &tcp) },
         icmp_messages: icmp_messages::icmp_messages(recording),
-        skipped,
-        round_trip_delay,
-        family_delays,
-        waiting_time,
-        delay_flows: trips.flows,
+        round_trip_delay: RoundTripDelay { pooled: round_trip_delay, families: family_delays, flows: trips.flows },
         one_way_delay: one_way_delay::one_way_delay(
             &legs,
             offset.as_ref(),
@@ -180,20 +182,20 @@ pub fn analyze(recording: &Recording) -> Analysis {
         link_octets,
         hosts: host_health::hosts(recording, &tcp),
         host_series: host_series::host_series(recording, offset.as_ref()),
-        ..described(recording)
+        ..Measured::default()
     };
     measured.path_traces = path_trace::path_traces(recording, &legs, offset.as_ref(), &measured.hosts, &judgement);
     measured.class_treatment = class_treatment::class_treatment(
         recording,
         &measured.one_way_delay,
-        &measured.delay_flows,
+        &measured.round_trip_delay.flows,
         loaded,
         |direction| measured.goodput(direction),
         scored_load,
         end - waiting_time,
     );
     let queueing =
-        Queueing { one_way: &measured.one_way_delay, round_trip: &measured.round_trip_delay, packets: &packets };
+        Queueing { one_way: &measured.one_way_delay, round_trip: &measured.round_trip_delay.pooled, packets: &packets };
     let known =
         saturation::Known { queueing, stream_limits: &measured.stream_limits, link_octets: &measured.link_octets };
     let saturation = saturation::saturations(recording, &tcp, &known, &rates);
@@ -202,28 +204,27 @@ pub fn analyze(recording: &Recording) -> Analysis {
         recovery::recovery(recording, queueing, &measured.scored, |direction| measured.goodput(direction), end);
     let measured = Measured { saturation, stationarity, recovery, ..measured };
     let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
-    let validity = validity_rules::judge(&Evidence { recording, analysis: &measured, lateness_p99_9 });
+    let validity = validity_rules::judge(&JudgedRun { recording, analysis: &measured, lateness_p99_9 });
     let scores = Scores::of(&measured, Distance::AsSpecified);
     Analysis { measured, validity, scores }
 }
 
 /// Who, when and what: what a recording says of itself.
-pub(crate) fn described(recording: &Recording) -> Measured {
+pub(crate) fn described(recording: &Recording) -> TestDescription {
     let header = &recording.header;
     // Another program's clock is not known.
     let clock = || ClientClock { host: header.client.host.clone(), origin: header.clocks.client_origin };
-    Measured {
+    TestDescription {
         plan: header.plan.name.clone(),
         title: header.title.clone(),
         created: header.created.clone(),
         client_clock: header.imported.is_none().then(clock),
-        server_name: header.server_name.clone(),
+        server: header.server_name.clone(),
         settings: settings(&header.plan),
         families: header.families.clone(),
         absent_families: header.absent_families.clone(),
         phases: header.phases.clone(),
         partial: partial(recording),
-        ..Measured::default()
     }
 }
 

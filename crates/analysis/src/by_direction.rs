@@ -1,10 +1,11 @@
 //! Two of a kind: one of the way up, one of the way down.
 
 use rrul_model::flow::Direction;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Something of each direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct ByDirection<T> {
     /// Client to server.
     pub up: T,

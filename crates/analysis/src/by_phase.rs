@@ -1,14 +1,15 @@
 //! Three of a kind: one of each phase that is told apart.
 
 use rrul_model::phase::Phase;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Something of each phase; nothing of the survey, which disturbs itself, and of phase `web`, where pages do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct ByPhase<T> {
     /// Idle baseline.
     pub idle: T,
-    /// Under load.
+    /// Under load, in the scored window.
     pub load: T,
     /// After the load.
     pub after: T,
@@ -28,5 +29,13 @@ impl<T> ByPhase<T> {
             Phase::Load => Some(&self.load),
             Phase::After => Some(&self.after),
         }
+    }
+}
+
+impl<T> ByPhase<Option<T>> {
+    /// Returns what is known, in the order of the phases.
+    pub fn known(&self) -> impl Iterator<Item = (Phase, &T)> {
+        let phases = [(Phase::Idle, &self.idle), (Phase::Load, &self.load), (Phase::After, &self.after)];
+        phases.into_iter().filter_map(|(phase, entry)| Some((phase, entry.as_ref()?)))
     }
 }

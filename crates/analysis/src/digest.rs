@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::Analysis;
 use crate::analyze::{RoundTrips, described};
 use crate::comparison::compared_scores::ComparedScores;
+use crate::measured::Measured;
 use crate::metrics::rate::goodput;
 use crate::metrics::rate::scored_window::ScoredWindow;
 use crate::metrics::sharing::stream_sharing;
@@ -83,7 +84,7 @@ impl Digest {
             severity: reason.severity,
             text: reason.text.clone(),
         };
-        analysis.partial.is_none().then(|| Self {
+        analysis.test.partial.is_none().then(|| Self {
             program: PROGRAM.to_owned(),
             frames: recording.frames.len(),
             scored: Scored { down: analysis.scored.down, up: analysis.scored.up, common: analysis.scored.common },
@@ -118,8 +119,9 @@ impl Digest {
 ///
 /// `None` when another program wrote the digest, or the recording is not whole: then all is to be analysed.
 pub fn delays(recording: &Recording, digest: &Digest) -> Option<Analysis> {
-    let mut analysis = Analysis { measured: described(recording), ..Analysis::default() };
-    let whole = analysis.partial.is_none() && recording.frames.len() == digest.frames;
+    let mut analysis =
+        Analysis { measured: Measured { test: described(recording), ..Measured::default() }, ..Analysis::default() };
+    let whole = analysis.test.partial.is_none() && recording.frames.len() == digest.frames;
     if !digest.is_ours() || !whole || recording.header.imported.is_some() {
         return None;
     }
@@ -127,10 +129,10 @@ pub fn delays(recording: &Recording, digest: &Digest) -> Option<Analysis> {
     let Scored { down, up, common } = digest.scored;
     analysis.scored = ScoredWindow { down, up, common, ..ScoredWindow::default() };
     let trips = RoundTrips::of(recording, common, recorded_time::end(recording));
-    analysis.waiting_time = trips.judgement.waiting_time;
-    analysis.round_trip_delay = trips.pooled_delays();
-    analysis.loss = analysis.round_trip_delay.loss();
-    analysis.delay_flows = trips.flows;
+    analysis.loss.waiting_time = trips.judgement.waiting_time.into();
+    analysis.round_trip_delay.pooled = trips.pooled_delays();
+    analysis.loss.round_trips = analysis.round_trip_delay.pooled.loss();
+    analysis.round_trip_delay.flows = trips.flows;
     Some(analysis)
 }
 
@@ -143,7 +145,7 @@ pub(crate) fn compared(recording: &Recording, digest: &Digest) -> Option<Analysi
         let gathered = goodput::Load::gather(recording, &tcp, direction, load, false);
         gathered.goodput(analysis.scored.of(direction))
     };
-    (analysis.down, analysis.up) = (goodput(Direction::Down), goodput(Direction::Up));
+    (analysis.goodput.down, analysis.goodput.up) = (goodput(Direction::Down), goodput(Direction::Up));
     let scored_of = |direction| analysis.scored.of(direction).unwrap_or(load);
     analysis.sharing = stream_sharing::sharing(recording, &tcp, |direction| analysis.goodput(direction), scored_of);
     let (phases, end) = (analysis.scored.phases(&recording.header.phases), recorded_time::end(recording));

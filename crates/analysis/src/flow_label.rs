@@ -3,25 +3,38 @@
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameter};
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Who a flow is, for labels and for choosing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// It is serialized as its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
 pub struct FlowLabel {
     /// Its number in the recording.
+    #[serde(skip)]
     pub id: FlowId,
-    /// Its full name.
+    /// Name of the flow.
     pub name: String,
     /// Its type.
+    #[serde(skip)]
     pub flow_type: String,
     /// Its component.
+    #[serde(skip)]
     pub component: Component,
     /// Its direction, when it has one.
+    #[serde(skip)]
     pub direction: Option<Direction>,
     /// Its family.
+    #[serde(skip)]
     pub family: AddressFamily,
     /// Its class.
+    #[serde(skip)]
     pub class: ServiceClass,
     /// What the plan says of it beside that: names and values of parameters.
+    #[serde(skip)]
     pub parameters: Vec<(String, String)>,
 }
 

@@ -14,7 +14,7 @@
 //!    docs/scores.md lists them; [`scored`]: all of them
 //! 5. [`analysis`]: all that follows from one recording; [`comparison`]: several runs against each other
 //!
-//! Beside them: [`metric_word`], the words for one metric, and [`metric_list`], all of them, from which docs/metrics.md is made;
+//! Beside them: [`summary`], the JSON, from whose types docs/metrics.md and docs/summary.schema.json are made;
 //! [`digest`], what was found of a recording as a whole, for charts of its delays and for comparisons.
 
 #![forbid(unsafe_code)]
@@ -29,8 +29,6 @@ pub mod digest;
 pub mod flow_label;
 pub mod live;
 pub mod measured;
-pub mod metric_list;
-pub mod metric_word;
 pub mod metrics;
 pub mod packets;
 pub mod score;
@@ -45,4 +43,4 @@ pub mod validity_rules;
 
 pub use analysis::Analysis;
 pub use analyze::analyze;
-pub use packets::attribution::Evidence;
+pub use packets::attribution::LossAttribution;

@@ -1,10 +1,10 @@
 //! Every score of one recording.
 
 use rrul_model::flow::AddressFamily;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::measured::Measured;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::server_distance::{FARTHEST_SERVER, nearest};
 use crate::scores::aim::Aim;
 use crate::scores::bufferbloat::Bufferbloat;
@@ -22,48 +22,6 @@ use crate::scores::web::WebScore;
 use crate::scores::{aim, bufferbloat, composite, optimum, penalty, qoo, responsiveness, voip_mos, web};
 use crate::validity_rule::family_word;
 
-/// The words for what stands above the scores.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Scores",
-    path: "scores",
-    about: "[scores.md](scores.md) has the formula, the source and an example of each. What was not \
-        measured is null or named as missing, and never counted as good. All are from the \
-        [scored window](#scored-window), pages from phase web, against the idle baseline; trust them as far as `validity` allows.",
-    words: &[
-        MetricWord::new(
-            "withheld",
-            "why nothing is scored: the server is farther away than the specification allows; null when all is scored. \
-             `rrul show --score-anyway` scores anyway",
-            "",
-            "spec, Test Requirements",
-        ),
-        MetricWord::new(
-            "web_missing[]",
-            "pages missing from the web score, each with the reason; the score is null when all are missing",
-            "",
-            "",
-        ),
-        MetricWord::new(
-            "web_at_most",
-            "where no web score is given: the highest that page loads which were cut off or failed allow; null where they allow any",
-            "0 to 100",
-            "",
-        ),
-        MetricWord::new(
-            "in_words",
-            "one sentence on what a user notices, and in which direction; null when too little is known",
-            "",
-            "",
-        ),
-        MetricWord::new(
-            "fault",
-            "the direction that adds the latency: `up`, `down`, `both`, or `none` below 30 ms; null when not known",
-            "",
-            "",
-        ),
-    ],
-};
-
 /// Whether a run to a server beyond 80 ms is scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Distance {
@@ -75,29 +33,40 @@ pub enum Distance {
 }
 
 /// Every score of a run.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+///
+/// [scores.md](scores.md) has the formula, the source and an example of each. What was not measured is null or named as
+/// missing, and never counted as good. All are from the [scored window](#scored-window), pages from phase web, against
+/// the idle baseline; trust them as far as `validity` allows.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Scores")]
 pub struct Scores {
-    /// Why nothing is scored.
+    /// Why nothing is scored: the server is farther away than the specification allows; null when all is scored. `rrul
+    /// show --score-anyway` scores anyway.
+    ///
+    /// Source: spec, Test Requirements.
     pub withheld: Option<String>,
-    /// What a person would feel.
+    /// One sentence on what a user notices, and in which direction; null when too little is known.
     pub in_words: Option<String>,
-    /// Which direction is to blame.
+    /// Direction that adds the latency. Null when not known.
     pub fault: Option<Fault>,
-    /// The main score of the specification; `None` without pages on the idle line and under load.
+    /// The main score of the specification. Null without pages unloaded and under load.
     pub web: Option<WebScore>,
-    /// Pages that it is without, each with the reason.
+    /// Pages missing from the web score, each with the reason; the score is null when all are missing.
     pub web_missing: Vec<String>,
-    /// The highest score that page loads allow, where there is none.
+    /// Where no web score is given: the highest that page loads which were cut off or failed allow; null where they
+    /// allow any.
+    ///
+    /// Unit: 0 to 100.
     pub web_at_most: Option<u8>,
-    /// Five parts of twenty points; `None` when nothing of it was measured.
+    /// Five parts of 20 points. Null when none of them was measured.
     pub composite: Option<Composite>,
-    /// Bad behaviour, in points that are not subtracted.
+    /// Bad behavior, in points that are not subtracted.
     pub penalty: Option<Penalty>,
     /// The specification's optimum, item by item.
     pub optimum: Option<Optimum>,
     /// The bufferbloat letter.
     pub bufferbloat: Option<Bufferbloat>,
-    /// Round trips per minute.
+    /// Round trips per minute under load.
     pub responsiveness: Option<Responsiveness>,
     /// Quality of outcome of named profiles.
     pub qoo: Vec<QualityOfOutcome>,
@@ -141,7 +110,8 @@ impl Scores {
 
 fn too_far(analysis: &Measured) -> Option<String> {
     let mut far = AddressFamily::ALL.into_iter().filter_map(|family| {
-        let distance = nearest(&analysis.delay_flows, family).filter(|distance| *distance > FARTHEST_SERVER)?;
+        let distance =
+            nearest(&analysis.round_trip_delay.flows, family).filter(|distance| *distance > FARTHEST_SERVER)?;
         Some(format!("the server is {distance} away over {} (limit {FARTHEST_SERVER})", family_word(family)))
     });
     far.next()

@@ -1,50 +1,10 @@
 //! Whether the numbers of a recording deserve trust, with reasons that a user can act on.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::metric_word::{MetricGroup, MetricWord};
-
-/// The words for the verdict.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Validity",
-    path: "validity",
-    about: "A run can complete and its figures still say little about the network: the hosts lacked CPU time, the line was \
-        never saturated, other traffic used it. Each reason has a sentence for people and a code for programs.\n\n\
-        Lateness alone never makes a recording invalid: delay is measured from when a packet really left, so lateness \
-        changes the spacing of the sample and not its values.",
-    words: &[
-        MetricWord {
-            name: "verdict",
-            about: "`valid`, `doubtful` or `invalid`: the worst of the reasons",
-            unit: "",
-            source: "spec, Test Requirements",
-        },
-        MetricWord {
-            name: "confidence",
-            about: "how well figures under load represent the loaded line: `high` when every loaded direction was \
-                [saturated](#saturation) and everything [stationary](#stationarity), `medium` when saturated only, `low` when \
-                not known to be saturated, or invalid; `null` when the plan has no load",
-            unit: "",
-            source: "draft-ietf-ippm-responsiveness",
-        },
-        MetricWord { name: "reasons[].code", about: "stable name of a reason, listed below", unit: "", source: "" },
-        MetricWord {
-            name: "reasons[].severity",
-            about: "`info` does not change the verdict, `doubt` makes it doubtful, `invalid` invalid",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "reasons[].text",
-            about: "two sentences at most: what happened, with its figure and limit; what to do",
-            unit: "",
-            source: "",
-        },
-    ],
-};
-
 /// The verdict over a whole recording: the worst of its reasons.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// No validity issues found.
@@ -57,19 +17,19 @@ pub enum Verdict {
 }
 
 /// How well figures under load represent the loaded line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
-    /// A loaded direction is not known to have been saturated.
+    /// Not known to be saturated, or the recording is invalid.
     Low,
-    /// The line was saturated, but its rate or delay is not known to have been stationary.
+    /// Saturated, but not known to be stationary.
     Medium,
-    /// The line was saturated, and its rate and delay were stationary.
+    /// Every loaded direction was [saturated](#saturation) and everything was [stationary](#stationarity).
     High,
 }
 
 /// How much a reason weighs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Does not change the verdict.
@@ -103,13 +63,13 @@ pub struct ReasonWord {
 }
 
 /// One thing to know about a recording.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Reason {
-    /// A stable name for programs, such as `server_far`; docs/metrics.md lists all.
+    /// Stable name of a reason, listed below.
     pub code: &'static str,
-    /// How much it weighs.
+    /// What the reason means for the verdict.
     pub severity: Severity,
-    /// What happened, with its figure and limit, and what to do: two sentences at most.
+    /// Two sentences at most: what happened, with its figure and limit; what to do.
     pub text: String,
 }
 
@@ -135,13 +95,24 @@ impl Reason {
 }
 
 /// Whether the numbers deserve trust.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+///
+/// A run can complete and its figures still say little about the network: the hosts lacked CPU time, the line was never
+/// saturated, other traffic used it. Each reason has a sentence for people and a code for programs.
+///
+/// Lateness alone never makes a recording invalid: delay is measured from when a packet really left, so lateness
+/// changes the spacing of the sample and not its values.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Validity")]
 pub struct Validity {
-    /// The worst of the reasons.
+    /// The most severe of the reasons.
+    ///
+    /// Source: spec, Test Requirements.
     pub verdict: Verdict,
-    /// How well figures under load stand for the loaded line; `None` when nothing was to load.
+    /// How well figures under load represent the loaded line. Null when the plan has no load.
+    ///
+    /// Source: draft-ietf-ippm-responsiveness.
     pub confidence: Option<Confidence>,
-    /// Every reason, the heaviest first.
+    /// Every reason, the most severe first.
     pub reasons: Vec<Reason>,
 }
 

@@ -10,7 +10,7 @@ use crate::validity::{Reason, ReasonWord, Severity};
 
 /// What there is to judge.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Evidence<'a> {
+pub(crate) struct JudgedRun<'a> {
     /// The facts.
     pub(crate) recording: &'a Recording,
     /// The numbers, complete but for the verdict.
@@ -25,7 +25,7 @@ pub(crate) struct ValidityRule {
     /// Every reason that it may give.
     pub(crate) words: &'static [ReasonWord],
     /// The reasons that it gives here; silent where the recording does not hold what it looks at.
-    pub(crate) judge: fn(&Evidence<'_>) -> Vec<Reason>,
+    pub(crate) judge: fn(&JudgedRun<'_>) -> Vec<Reason>,
 }
 
 impl ReasonWord {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::marking::ServiceClass;
@@ -12,8 +13,9 @@ use crate::time::Window;
 use crate::units::{BitRate, ByteCount, parse_duration};
 
 /// Which way the octets that matter travel, seen from the client: its user's upload and download.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum Direction {
     /// Client to server.
     Up,
@@ -61,12 +63,13 @@ impl FromStr for Direction {
 }
 
 /// IPv4 or IPv6: always one of them by force, never whichever answers first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum AddressFamily {
-    /// Internet protocol version 4.
+    /// IPv4.
     Ipv4,
-    /// Internet protocol version 6.
+    /// IPv6.
     Ipv6,
 }
 

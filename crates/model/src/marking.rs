@@ -2,9 +2,11 @@
 //!
 //! RFC 2474 (DS field), RFC 3168 and RFC 9331 (ECN), RFC 4594 (service classes), RFC 8622 (LE), RFC 9956 (NQB).
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 /// A differentiated services code point: the upper six bits of the traffic-class octet (RFC 2474), 0 to 63.
@@ -170,6 +172,20 @@ impl FromStr for ServiceClass {
             .and_then(Dscp::new)
             .map(Self)
             .ok_or_else(|| format!("unknown class \"{text}\"; known: {}", Self::known_names()))
+    }
+}
+
+impl JsonSchema for ServiceClass {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("ServiceClass")
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
     }
 }
 

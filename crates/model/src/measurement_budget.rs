@@ -1,5 +1,6 @@
 //! The measurement budget: what all traffic but the load may take of a line, and what was changed to stay within it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::Direction;
@@ -44,15 +45,15 @@ pub struct DirectionBudget {
 }
 
 /// One thing that was changed for all flows of a type.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetChange {
-    /// The flow type.
+    /// Flow type.
     pub flow_type: String,
-    /// What of it: the name of a parameter, or `streams`.
+    /// The parameter that was changed, or `streams`.
     pub parameter: String,
-    /// As the plan has it.
+    /// Its value in the plan.
     pub planned: String,
-    /// As it was run; empty for flows that were left out.
+    /// The value used; empty for flows that were left out.
     pub used: String,
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::time::{TestTime, Window};
@@ -11,8 +12,9 @@ use crate::time::{TestTime, Window};
 ///
 /// The spec's run is 5 s idle, 60 s load, 5 s after. The last is never optional for one-way delay: a standing queue and a
 /// drifting clock look the same until the queue has drained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum Phase {
     /// The idle line is surveyed with what would disturb the baseline: marking sweeps, page loads, look-ups.
     ///

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::Delay;
@@ -12,8 +13,9 @@ use crate::units::Delay;
 /// Negative before T0 (connecting, clock matching). Two hosts' values share an origin only as well as the clock
 /// exchange placed it, and drift apart with the skew of their clocks: a difference between hosts is no delay until
 /// that is removed. The clock is `CLOCK_MONOTONIC_RAW`, which no time service slews.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct TestTime(pub i64);
 
 impl TestTime {

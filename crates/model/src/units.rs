@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Why a quantity could not be read.
@@ -16,8 +17,9 @@ pub struct UnitError {
 }
 
 /// A part of a whole, 0 to 1; people write it as a percentage.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Share(pub f64);
 
 impl Share {
@@ -48,8 +50,9 @@ impl FromStr for Share {
 }
 
 /// Octets: a count of bytes, always with the layer named by whoever holds it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct ByteCount(pub u64);
 
 impl ByteCount {
@@ -70,8 +73,9 @@ impl ByteCount {
 }
 
 /// Bits per second, decimal (1 kbit/s is 1000 bit/s).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct BitRate(pub u64);
 
 impl BitRate {
@@ -158,8 +162,9 @@ impl FromStr for ByteCount {
 /// A time that something took, signed: one-way values can be negative before the clocks are matched.
 ///
 /// Nanoseconds. The word is RFC 7679's and RFC 2681's *delay*; a lost packet has none (undefined, not zero).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Delay(pub i64);
 
 impl Delay {

@@ -6,7 +6,6 @@ mod synthetic;
 use read_back::Picture;
 use resvg::usvg::roxmltree;
 use rrul_analysis::Analysis;
-use rrul_analysis::measured::Measured;
 use rrul_analysis::metrics::loss::packet_count::Loss;
 use rrul_analysis::metrics::octets::link_octets::PhaseOctets;
 use rrul_analysis::series::DelayPoint;
@@ -47,17 +46,13 @@ fn steady(rate: impl Fn(f64) -> u64, delay: impl Fn(i64) -> Option<Delay>) -> An
         .collect();
     let probe = label(9, "udp_probe", Component::Realtime, None, AddressFamily::Ipv4, ServiceClass::EF);
     let probe = delay_flow(probe, packets, &phases);
-    Analysis {
-        measured: Measured {
-            down,
-            round_trip_delay: probe.delays.clone(),
-            loss: probe.loss,
-            delay_flows: vec![probe],
-            phases,
-            ..(nothing()).measured
-        },
-        ..nothing()
-    }
+    let mut run = nothing();
+    run.goodput.down = down;
+    run.round_trip_delay.pooled = probe.delays.clone();
+    run.loss.round_trips = probe.loss;
+    run.round_trip_delay.flows = vec![probe];
+    run.test.phases = phases;
+    run
 }
 
 fn milliseconds(ms: i64) -> Delay {
@@ -105,7 +100,7 @@ fn a_delay_lands_where_and_when_it_was() {
 #[test]
 fn a_lost_packet_is_marked_at_the_time_it_was_sent_and_counted() {
     let run = steady(|_| 1, |ms| if ms == 30_000 { None } else { Some(milliseconds(20)) });
-    assert_eq!(run.loss, Loss { sent: 3500, lost: 1 });
+    assert_eq!(run.loss.round_trips, Loss { sent: 3500, lost: 1 });
     let picture = drawn("overview", &[&run]);
     let marks: Vec<f64> =
         picture.fills.iter().filter(|fill| fill.0 == THEME.alarm).map(|fill| picture.seconds(fill.1.0)).collect();
@@ -210,7 +205,7 @@ fn every_name_in_a_legend_is_the_name_of_a_line() {
 fn a_long_test_with_many_flows_stays_small() {
     let families = vec![AddressFamily::Ipv4, AddressFamily::Ipv6];
     let run = Made { families, streams_per_class: 2, load_seconds: 300, ..Made::pfifo() }.analysis();
-    assert_eq!(run.down.flows.len(), 16);
+    assert_eq!(run.goodput.down.flows.len(), 16);
     let text = svg(chart_named("overview").unwrap(), &[&run], &THEME).unwrap();
     assert!(text.len() < 300_000, "{} octets", text.len());
 }
@@ -264,8 +259,8 @@ fn phases_are_named_above_the_first_panel() {
 #[test]
 fn a_survey_before_the_idle_line_leaves_the_load_its_room_and_is_told() {
     let mut run = Made::fq_codel().analysis();
-    let window = Window { from: TestTime(-20 * SECOND), to: run.phases[0].window.from };
-    run.phases.insert(0, PhaseWindow { phase: Phase::Survey, window });
+    let window = Window { from: TestTime(-20 * SECOND), to: run.test.phases[0].window.from };
+    run.test.phases.insert(0, PhaseWindow { phase: Phase::Survey, window });
     let overview = drawn("overview", &[&run]);
     assert!(overview.says("The survey of the idle line until second 0 is not shown"), "{:?}", overview.words());
     assert!(!overview.words().contains(&"before"));
@@ -277,13 +272,8 @@ fn a_survey_before_the_idle_line_leaves_the_load_its_room_and_is_told() {
 
 #[test]
 fn a_title_full_of_markup_and_control_characters_is_written_as_it_is() {
-    let run = Analysis {
-        measured: Measured {
-            title: "<b>&\"'{a|b}\u{1}\u{FFFF}]]> €".to_owned(),
-            ..(Made::fq_codel().analysis()).measured
-        },
-        ..Made::fq_codel().analysis()
-    };
+    let mut run = Made::fq_codel().analysis();
+    run.test.title = "<b>&\"'{a|b}\u{1}\u{FFFF}]]> €".to_owned();
     let picture = drawn("overview", &[&run]);
     assert!(picture.says("<b>&\"'{a|b}  ]]> €"), "{:?}", picture.words());
 }
@@ -292,14 +282,14 @@ fn a_title_full_of_markup_and_control_characters_is_written_as_it_is() {
 fn a_comparison_says_by_how_much_and_on_which_scale() {
     let named = |title, made: Made| Made { title, ..made }.analysis();
     let (pfifo, fq_codel) = (named("pfifo", Made::pfifo()), named("fq_codel", Made::fq_codel()));
-    let induced = |run: &Analysis| run.round_trip_delay.induced_p50().unwrap();
+    let induced = |run: &Analysis| run.round_trip_delay.pooled.induced_p50.unwrap();
     let factor = induced(&pfifo).milliseconds() / induced(&fq_codel).milliseconds();
     let picture = drawn("comparison", &[&pfifo, &fq_codel]);
     let sentence =
         format!("Under load, pfifo adds {}, fq_codel adds {}: {factor:.0}x less.", induced(&pfifo), induced(&fq_codel));
     assert!(picture.says(&sentence), "{sentence:?} is not in {:?}", picture.words());
     assert!(picture.says("ms, probes (BE and EF), logarithmic scale"), "{:?}", picture.words());
-    assert!(picture.says(&pfifo.down.sum.to_string()) && picture.says(&fq_codel.up.sum.to_string()));
+    assert!(picture.says(&pfifo.goodput.down.sum.to_string()) && picture.says(&fq_codel.goodput.up.sum.to_string()));
 
     let picture = drawn("comparison", &[&fq_codel, &fq_codel, &fq_codel]);
     assert!(picture.says("ms, probes (BE and EF)") && !picture.says("logarithmic"), "near delays need no logarithm");

@@ -5,7 +5,6 @@
 mod synthetic;
 
 use rrul_analysis::Analysis;
-use rrul_analysis::measured::Measured;
 use rrul_analysis::series::DelayPoint;
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
@@ -50,20 +49,13 @@ fn run(up: &[ServiceClass], down: &[ServiceClass], probes: &[ServiceClass]) -> A
         delay_flow(flow, packets.clone(), &phases)
     });
     let delay_flows: Vec<_> = flows.collect();
-    let (up, down) = (streams(Direction::Up, up, 0), streams(Direction::Down, down, 10));
-    let families = vec![AddressFamily::Ipv4];
-    Analysis {
-        measured: Measured {
-            up,
-            down,
-            delay_flows,
-            phases,
-            families,
-            created: "2026-01-02T03:04:05Z".into(),
-            ..(nothing()).measured
-        },
-        ..nothing()
-    }
+    let mut run = nothing();
+    (run.goodput.up, run.goodput.down) = (streams(Direction::Up, up, 0), streams(Direction::Down, down, 10));
+    run.round_trip_delay.flows = delay_flows;
+    run.test.phases = phases;
+    run.test.families = vec![AddressFamily::Ipv4];
+    run.test.created = "2026-01-02T03:04:05Z".into();
+    run
 }
 
 const BE: ServiceClass = ServiceClass::BE;
@@ -142,7 +134,7 @@ fn means_octets_and_losses_stand_in_the_metadata() {
     let run = run(&CLASSES, &CLASSES, &[BE]);
     let file = flent_file(&run);
     let meta = &file.metadata.series_meta["TCP upload EF"];
-    assert_eq!(meta.bytes_recvd, Some(run.up.flows[3].octets.0));
+    assert_eq!(meta.bytes_recvd, Some(run.goodput.up.flows[3].octets.0));
     assert_eq!((meta.data_tos, meta.units), (Some(0xb8), "Mbits/s"));
     let meta = &file.metadata.series_meta["Ping (ms) UDP BE"];
     assert_eq!((meta.packets_sent, meta.packets_received), (Some(700), Some(630)));
@@ -157,7 +149,10 @@ fn an_export_reads_back_as_what_it_was() {
     let text = serde_json::to_vec(&flent_file(&run)).unwrap();
     let recording = rrul_model::flent::read(&text).unwrap();
     let back = rrul_analysis::analyze(&recording);
-    assert_eq!((back.up.flows.len(), back.down.flows.len(), back.delay_flows.len()), (4, 4, 3));
+    assert_eq!(
+        (back.goodput.up.flows.len(), back.goodput.down.flows.len(), back.round_trip_delay.flows.len()),
+        (4, 4, 3)
+    );
     for direction in Direction::ALL {
         let (ours, theirs) = (run.goodput(direction), back.goodput(direction));
         for (ours, theirs) in ours.flows.iter().zip(&theirs.flows) {
@@ -166,7 +161,7 @@ fn an_export_reads_back_as_what_it_was() {
             assert!((theirs.octets.0 as f64 / 60e6 - 1.0).abs() < 1e-3, "{theirs:?}");
         }
     }
-    for flow in &back.delay_flows {
+    for flow in &back.round_trip_delay.flows {
         assert_eq!((flow.loss.sent, flow.loss.lost), (700, 70), "{}", flow.flow.name);
         assert!(
             flow.series.iter().filter_map(|point| point.delay).all(|delay| (delay.0 - 20 * MILLISECOND).abs() < 1000)
@@ -183,7 +178,7 @@ fn a_made_up_run_of_both_families_keeps_every_stream() {
     assert_eq!(file.metadata.test_parameters["bidir_streams"], "8");
     assert!(file.results.contains_key("TCP download::EF v6"), "{:?}", names(&file));
     let sum: u64 = file.metadata.series_meta.values().filter_map(|meta| meta.bytes_recvd).sum();
-    assert_eq!(sum, run.up.octets.0 + run.down.octets.0);
+    assert_eq!(sum, run.goodput.up.octets.0 + run.goodput.down.octets.0);
 }
 
 fn column<'t>(table: &'t Table, name: &str) -> impl Iterator<Item = &'t Value> {

@@ -16,7 +16,6 @@ use rrul_analysis::Analysis;
 use rrul_analysis::comparison::Comparison;
 use rrul_analysis::comparison::run::ComparedRun;
 use rrul_analysis::comparison::workload::Workload;
-use rrul_analysis::measured::Measured;
 use rrul_analysis::metrics::web::page_load::LoadOutcome;
 use rrul_analysis::series::{DelayPoint, RatePoint};
 use rrul_model::flow::{AddressFamily, Component, Direction};
@@ -81,18 +80,14 @@ fn analysis() -> impl Strategy<Value = Analysis> {
                 delay_flow(label(1, &kind, Component::Realtime, None, family, class), series, &phases)
             })
             .collect();
-        Analysis {
-            measured: Measured {
-                title,
-                down: goodput(down, Direction::Down),
-                up: goodput(up, Direction::Up),
-                round_trip_delay: by_phase(&all, &phases),
-                delay_flows,
-                phases,
-                ..(nothing()).measured
-            },
-            ..nothing()
-        }
+        let mut run = nothing();
+        run.test.title = title;
+        run.goodput.down = goodput(down, Direction::Down);
+        run.goodput.up = goodput(up, Direction::Up);
+        run.round_trip_delay.pooled = by_phase(&all, &phases);
+        run.round_trip_delay.flows = delay_flows;
+        run.test.phases = phases;
+        run
     })
 }
 
@@ -100,11 +95,12 @@ fn analysis() -> impl Strategy<Value = Analysis> {
 ///
 /// Of few flows: what breaks a chart is not their number, which the other test varies.
 fn over_time(mut run: Analysis) -> Analysis {
-    for goodput in [&mut run.measured.down, &mut run.measured.up] {
+    for goodput in [&mut run.measured.goodput.down, &mut run.measured.goodput.up] {
         goodput.flows.truncate(FEW);
     }
-    run.delay_flows.truncate(FEW);
-    let times: Vec<TestTime> = run.delay_flows.iter().flat_map(|flow| &flow.series).map(|point| point.at).collect();
+    run.round_trip_delay.flows.truncate(FEW);
+    let times: Vec<TestTime> =
+        run.round_trip_delay.flows.iter().flat_map(|flow| &flow.series).map(|point| point.at).collect();
     let (mut run, some) = (furnished(run), times.clone());
     let at = |index: usize, at: TestTime| times.get(index).copied().unwrap_or(at);
     for stream in &mut run.tcp_series {
@@ -198,7 +194,7 @@ fn extreme_runs_are_drawn_and_told_and_told_without_a_word_that_is_no_number() {
             }
             let run = |file, analysis| ComparedRun::new(file, Workload::default(), analysis);
             let comparison = Comparison::new(vec![run("a", &first), run("b", &second)], None);
-            let short = short_summary(&first, &first.title, Style::Plain);
+            let short = short_summary(&first, &first.test.title, Style::Plain);
             prop_assert!(short.lines().count() <= 24 && short.lines().all(|line| line.width() <= 80), "{}", short);
             for text in [text_summary(&first, Style::Plain), short, text_comparison(&comparison, Style::Plain)] {
                 prop_assert!(!text.contains("NaN") && !text.chars().any(|c| c.is_control() && c != '\n'), "{}", text);

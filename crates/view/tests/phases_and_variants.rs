@@ -9,7 +9,7 @@ use std::time::Duration;
 use read_back::Picture;
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::octets::link_rates::LinkRates;
-use rrul_analysis::metrics::octets::octet_account::Parts;
+use rrul_analysis::metrics::octets::octet_account::OctetParts;
 use rrul_analysis::series::RatePoint;
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::{Phase, PhaseWindow};
@@ -38,10 +38,10 @@ const EVERYTHING: u64 = 20_000_000;
 /// With 20 Mbit/s on the link down all the time, of which pages and short flows have some in phase `web`.
 fn with_web() -> (Analysis, Window) {
     let mut run = Made::fq_codel().analysis();
-    let load = run.phases.iter().position(|entry| entry.phase == Phase::Load).expect("a loaded run");
-    let web = Window { from: TestTime(WEB * SECOND), to: run.phases[load].window.to };
-    run.phases[load].window.to = web.from;
-    run.phases.insert(load + 1, PhaseWindow { phase: Phase::Web, window: web });
+    let load = run.test.phases.iter().position(|entry| entry.phase == Phase::Load).expect("a loaded run");
+    let web = Window { from: TestTime(WEB * SECOND), to: run.test.phases[load].window.to };
+    run.test.phases[load].window.to = web.from;
+    run.test.phases.insert(load + 1, PhaseWindow { phase: Phase::Web, window: web });
     let rates = |before: u64, then: u64| -> Vec<RatePoint> {
         let at = |step: i64| TestTime(step * SECOND / 4 + SECOND / 8);
         let rate = |at| BitRate(if web.contains(at) { then } else { before });
@@ -51,11 +51,11 @@ fn with_web() -> (Analysis, Window) {
     };
     run.link_octets.down_rates = LinkRates {
         all: rates(EVERYTHING, EVERYTHING),
-        parts: Parts {
+        parts: OctetParts {
             web: rates(0, PAGES),
             short_flows: rates(0, SHORT_FLOWS),
             load_data: rates(BULK + PAGES + SHORT_FLOWS, BULK),
-            ..Parts::default()
+            ..OctetParts::default()
         },
         ..LinkRates::default()
     };
@@ -118,7 +118,7 @@ fn in_phase_web_pages_and_short_flows_are_stacked_below_the_bulk_sum() {
         }
     }
     let (mut without, _) = with_web();
-    without.phases = Made::fq_codel().analysis().measured.phases;
+    without.test.phases = Made::fq_codel().analysis().measured.test.phases;
     assert!(!drawn("overview", &without).says("Download by traffic type"));
 }
 
@@ -189,7 +189,7 @@ fn plots(page: &str) -> Vec<serde_json::Value> {
 fn streams_of_one_class_that_the_plan_sets_apart_have_colours_of_their_own() {
     let controls = ["reno", "cubic", "bbr"];
     let mut run = Made::fq_codel().analysis();
-    for goodput in [&mut run.measured.down, &mut run.measured.up] {
+    for goodput in [&mut run.measured.goodput.down, &mut run.measured.goodput.up] {
         goodput.flows.truncate(controls.len());
         for (flow, control) in goodput.flows.iter_mut().zip(controls) {
             flow.flow.class = ServiceClass::BE;
@@ -203,7 +203,7 @@ fn streams_of_one_class_that_the_plan_sets_apart_have_colours_of_their_own() {
         }
     }
     // Streams that differ in nothing keep the color of their class.
-    for goodput in [&mut run.measured.down, &mut run.measured.up] {
+    for goodput in [&mut run.measured.goodput.down, &mut run.measured.goodput.up] {
         goodput.flows.iter_mut().for_each(|flow| flow.flow.parameters.clear());
     }
     let alike = drawn("download", &run);

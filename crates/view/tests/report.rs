@@ -76,12 +76,12 @@ fn every_figure_of_the_summary_stands_in_a_table_of_the_page() {
 fn the_figures_beside_charts_are_those_of_the_analysis() {
     let run = Made::pfifo().analysis();
     let visible = visible(&page(std::slice::from_ref(&run)));
-    let PhaseDelays { idle, load, .. } = &run.round_trip_delay;
-    let induced = run.round_trip_delay.induced_p50().unwrap();
+    let PhaseDelays { idle, load, .. } = &run.round_trip_delay.pooled;
+    let induced = run.round_trip_delay.pooled.induced_p50.unwrap();
     let told = [
         format!("<strong>+{induced}</strong>"),
-        format!("<strong>{}</strong>", run.down.sum),
-        format!("<strong>{}</strong>", run.up.sum),
+        format!("<strong>{}</strong>", run.goodput.down.sum),
+        format!("<strong>{}</strong>", run.goodput.up.sum),
         format!("<td>{}</td>", idle.as_ref().unwrap().p50.unwrap()),
         format!("<td>{}</td>", load.as_ref().unwrap().p95.unwrap()),
     ];
@@ -135,16 +135,16 @@ fn only_what_is_stacked_is_read_as_such() {
 fn words_of_others_are_only_words() {
     let hostile = "</script><img src=x onerror=alert(1)>\u{202e}";
     let mut run = Made::pfifo().analysis();
-    run.title = hostile.to_owned();
-    run.server_name = hostile.to_owned();
-    run.partial = Some(hostile.to_owned());
-    run.delay_flows[0].flow.flow_type = hostile.to_owned();
+    run.test.title = hostile.to_owned();
+    run.test.server = hostile.to_owned();
+    run.test.partial = Some(hostile.to_owned());
+    run.round_trip_delay.flows[0].flow.flow_type = hostile.to_owned();
     run.validity =
         Validity::of(vec![Reason { code: "partial", severity: Severity::Doubt, text: hostile.to_owned() }], None);
     let flow = label(9, hostile, Component::Realtime, None, AddressFamily::Ipv4, ServiceClass::BE);
     run.failed_flows = vec![FailedFlow { flow, reason: hostile.to_owned() }];
     let mut beside = run.clone();
-    beside.title = "\"><svg onload=alert(1)>".to_owned();
+    beside.test.title = "\"><svg onload=alert(1)>".to_owned();
     for runs in [vec![run.clone()], vec![run, beside]] {
         let page = page(&runs);
         assert_eq!(page.matches("</script").count(), 2, "a script ended early");
@@ -170,8 +170,8 @@ fn a_page_asks_nobody_for_anything() {
 #[test]
 fn what_was_not_measured_is_said_and_why() {
     let mut run = Made { icmp: false, ..Made::pfifo() }.analysis();
-    run.partial = Some("the client was killed".to_owned());
-    run.absent_families = vec![AbsentFamily { family: AddressFamily::Ipv6, reason: "no IPv6 address".to_owned() }];
+    run.test.partial = Some("the client was killed".to_owned());
+    run.test.absent_families = vec![AbsentFamily { family: AddressFamily::Ipv6, reason: "no IPv6 address".to_owned() }];
     let icmp = label(9, "icmp_echo", Component::Realtime, None, AddressFamily::Ipv4, ServiceClass::BE);
     run.absent_flows = vec![FailedFlow { flow: icmp, reason: "ICMP sockets are not allowed".to_owned() }];
     run.processor = Vec::new();

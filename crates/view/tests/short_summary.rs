@@ -6,8 +6,7 @@ mod synthetic;
 use std::path::Path;
 
 use rrul_analysis::Analysis;
-use rrul_analysis::Evidence;
-use rrul_analysis::measured::Measured;
+use rrul_analysis::LossAttribution;
 use rrul_analysis::metrics::loss::packet_fate::{DirectionFate, FlowFate, PacketFate, PacketFates};
 use rrul_analysis::metrics::path::bottleneck::{Bottleneck, BottleneckPlace};
 use rrul_analysis::metrics::path::path_trace::PathTrace;
@@ -96,14 +95,14 @@ fn with_losses(mut run: Analysis, of_all: bool) -> Analysis {
             reordering: None,
         };
         let idle = PacketFate { arrived: 1000, lost: 0, share_least: 0.0, share_most: 0.0, ..load };
-        DirectionFate { evidence: Evidence::Exact, idle: Some(idle), load: Some(load), after: None, all: None }
+        DirectionFate { evidence: LossAttribution::Exact, idle: Some(idle), load: Some(load), after: None, all: None }
     };
     let flow = |entry: &rrul_analysis::metrics::delay::round_trip_delay::DelayFlow| {
         let lost = if of_all || entry.flow.class == ServiceClass::BK { 100 } else { 0 };
         FlowFate { flow: entry.flow.clone(), up: fate(lost), down: fate(0) }
     };
-    let probes = run.delay_flows.iter().filter(|entry| entry.flow.flow_type == "udp_probe");
-    run.packet_fates = PacketFates { up: None, down: None, flows: probes.map(flow).collect() };
+    let probes = run.round_trip_delay.flows.iter().filter(|entry| entry.flow.flow_type == "udp_probe");
+    run.loss.fates = PacketFates { up: None, down: None, flows: probes.map(flow).collect() };
     run
 }
 
@@ -141,18 +140,16 @@ fn invalid() -> Analysis {
 }
 
 fn probes_only() -> Analysis {
-    let mut run = Analysis {
-        measured: Measured { plan: "ping".to_owned(), ..(Made::pfifo().analysis()).measured },
-        ..Made::pfifo().analysis()
-    };
+    let mut run = Made::pfifo().analysis();
+    "ping".clone_into(&mut run.test.plan);
     let window = Window { from: TestTime(0), to: TestTime(5 * SECOND) };
-    run.phases.retain(|entry| entry.phase == Phase::Idle);
-    let flows = std::mem::take(&mut run.delay_flows).into_iter().map(|flow| {
+    run.test.phases.retain(|entry| entry.phase == Phase::Idle);
+    let flows = std::mem::take(&mut run.round_trip_delay.flows).into_iter().map(|flow| {
         let series = flow.series.into_iter().filter(|packet| window.contains(packet.at)).collect();
-        delay_flow(flow.flow, series, &run.phases)
+        delay_flow(flow.flow, series, &run.test.phases)
     });
-    run.delay_flows = flows.collect();
-    (run.up, run.down) = (DirectionGoodput::default(), DirectionGoodput::default());
+    run.round_trip_delay.flows = flows.collect();
+    (run.goodput.up, run.goodput.down) = (DirectionGoodput::default(), DirectionGoodput::default());
     run.transaction_flows.clear();
     run.scores = Scores::of(&run, Distance::AsSpecified);
     run
@@ -238,7 +235,7 @@ fn the_advice_on_loss_depends_on_when_it_happens_and_on_the_rate() {
     let advice = |line_bps, lost_idle: u64| {
         let mut run = with_losses(managed(), true);
         run.measurement_overhead.up.line_bps = Some(line_bps);
-        for flow in &mut run.packet_fates.flows {
+        for flow in &mut run.loss.fates.flows {
             flow.up.idle.as_mut().unwrap().lost = lost_idle;
         }
         let text = summary(&run);
@@ -273,32 +270,23 @@ fn each_direction_has_one_line_on_its_bottleneck_at_most() {
 fn all() -> Vec<Analysis> {
     let families = vec![AddressFamily::Ipv4, AddressFamily::Ipv6];
     let both = Made { families, ..Made::pfifo() };
-    let partial = Analysis {
-        measured: Measured { partial: Some("stopped by the user at 31.200 s".to_owned()), ..(invalid()).measured },
-        ..invalid()
-    };
-    let one_way =
-        Analysis { measured: Measured { down: DirectionGoodput::default(), ..(bloated()).measured }, ..bloated() };
+    let mut partial = invalid();
+    partial.test.partial = Some("stopped by the user at 31.200 s".to_owned());
+    let mut one_way = bloated();
+    one_way.goodput.down = DirectionGoodput::default();
     let mut runs = vec![bloated(), managed(), invalid(), probes_only(), partial, one_way, nothing(), both.analysis()];
     runs.push(Analysis::default());
     runs.push(pages::scored(Made { base_ms: 120.0, ..Made::fq_codel() }.analysis(), &[9], &[9]));
     for run in runs.clone() {
         let title = "ein sehr langer Titel 日本語の長い題名 ".repeat(9);
-        let server_name = "a-very-long-label.".repeat(12);
-        runs.push(Analysis {
-            measured: Measured { title: title.clone(), server_name: server_name.clone(), ..run.measured.clone() },
-            ..run.clone()
-        });
-        runs.push(Analysis {
-            measured: Measured {
-                title: "x".repeat(300),
-                plan: "p".repeat(90),
-                created: title,
-                server_name,
-                ..(run).measured
-            },
-            ..run
-        });
+        let server = "a-very-long-label.".repeat(12);
+        let mut named = run.clone();
+        (named.test.title, named.test.server) = (title.clone(), server.clone());
+        let mut all_long = run;
+        (all_long.test.title, all_long.test.plan) = ("x".repeat(300), "p".repeat(90));
+        (all_long.test.created, all_long.test.server) = (title, server);
+        runs.push(named);
+        runs.push(all_long);
     }
     runs
 }
@@ -329,7 +317,7 @@ fn stripped(text: &str) -> String {
 fn names_cannot_steer_the_terminal() {
     let hostile = "\u{1b}[2J\u{7}\n\t".to_owned();
     let mut run = bloated();
-    (run.title, run.server_name) = (hostile.clone(), hostile.clone());
+    (run.test.title, run.test.server) = (hostile.clone(), hostile.clone());
     run.path_traces[0].bottleneck.words.clone_from(&hostile);
     run.validity = Validity::of(vec![reason("partial", Severity::Doubt, &hostile)], None);
     let text = short_summary(&run, &hostile, Style::Plain);

@@ -10,8 +10,7 @@ use rrul_analysis::Analysis;
 use rrul_analysis::comparison::Comparison;
 use rrul_analysis::comparison::run::ComparedRun;
 use rrul_analysis::comparison::workload::Workload;
-use rrul_analysis::measured::Measured;
-use rrul_analysis::metrics::delay::one_way_delay::{ClockSegment, SegmentChange};
+use rrul_analysis::metrics::delay::one_way_delay::{Changed, ClockSegment, SegmentChange};
 use rrul_analysis::metrics::host::failed_flows::FailedFlow;
 use rrul_analysis::metrics::loss::packet_count::Skipped;
 use rrul_analysis::series::DelayPoint;
@@ -36,7 +35,7 @@ fn assert_golden(name: &str, text: &str) {
 
 fn troubled() -> Analysis {
     let mut run = Made { title: "attic, evening", ..Made::pfifo() }.analysis();
-    run.skipped = Skipped { packets: 42, due: 12_042 };
+    run.loss.skipped = Skipped { packets: 42, due: 12_042 };
     // As the rules of the analysis word them.
     let reason = |code, severity, text: &str| Reason { code, severity, text: text.to_owned() };
     run.validity = Validity::of(
@@ -71,13 +70,14 @@ fn troubled() -> Analysis {
     let clocks = run.one_way_delay.clocks.as_mut().expect("clocks");
     clocks.skew_uncertain =
         Some("clock drift of up to 9.0 ms cannot be ruled out (no idle phase after the load)".to_owned());
-    let change = SegmentChange { what: "server_clock", direction: None, family: None, by_ns: 100_000_000 };
+    let change = SegmentChange { what: Changed::ServerClock, direction: None, family: None, by_ns: 100_000_000 };
     let segment =
         ClockSegment { from_ns: Some(12_345_678_900), changes: vec![change], offset_ns: 0, bound_ns: 9_000_000 };
     clocks.segments.push(segment);
-    run.absent_families
+    run.test
+        .absent_families
         .push(AbsentFamily { family: AddressFamily::Ipv6, reason: "the server has no IPv6 address".to_owned() });
-    run.partial = Some("stopped by the user at 31.200 s".to_owned());
+    run.test.partial = Some("stopped by the user at 31.200 s".to_owned());
     let failed = label(9, "bulk_tcp", Component::Load, Some(Direction::Up), AddressFamily::Ipv4, ServiceClass::EF);
     run.failed_flows.push(FailedFlow { flow: failed, reason: "connection refused".to_owned() });
     run
@@ -134,7 +134,7 @@ fn a_comparison_begins_with_the_doubts_of_its_runs_and_colours_only_verdicts() {
 fn a_percentile_that_falls_on_a_loss_reads_lost() {
     let mut run = Made::fq_codel().analysis();
     // 3 of 100 lost: P95 is the 95th of 97 answered, P99 falls on a loss.
-    run.round_trip_delay.load = DelayStatistics::of((1..=97).map(|ms| Delay(ms * 1_000_000)).collect(), 3);
+    run.round_trip_delay.pooled.load = DelayStatistics::of((1..=97).map(|ms| Delay(ms * 1_000_000)).collect(), 3);
     let text = text_summary(&run, Style::Plain);
     let line = text.lines().find(|line| line.trim_start().starts_with("loaded")).unwrap();
     let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
@@ -151,10 +151,8 @@ fn what_was_not_measured_is_not_in_the_summary() {
 
 #[test]
 fn only_the_ansi_style_writes_escape_sequences_and_names_cannot() {
-    let hostile = Analysis {
-        measured: Measured { title: "\u{1b}[31mred\u{7}".to_owned(), ..(troubled()).measured },
-        ..troubled()
-    };
+    let mut hostile = troubled();
+    hostile.test.title = "\u{1b}[31mred\u{7}".to_owned();
     let plain = text_summary(&hostile, Style::Plain);
     assert!(!plain.contains('\u{1b}') && !plain.contains('\u{7}'), "{plain:?}");
     let ansi = text_summary(&hostile, Style::Ansi);
@@ -165,8 +163,8 @@ fn only_the_ansi_style_writes_escape_sequences_and_names_cannot() {
 #[test]
 fn delays_are_given_as_measured() {
     let run = Made::fq_codel().analysis();
-    let packets: Vec<&DelayPoint> = run.delay_flows.iter().flat_map(|flow| &flow.series).collect();
+    let packets: Vec<&DelayPoint> = run.round_trip_delay.flows.iter().flat_map(|flow| &flow.series).collect();
     assert!(packets.len() > 10_000);
-    let p50 = run.round_trip_delay.load.unwrap().p50.unwrap();
+    let p50 = run.round_trip_delay.pooled.load.unwrap().p50.unwrap();
     assert!(text_summary(&run, Style::Plain).contains(&p50.to_string()));
 }

@@ -10,7 +10,6 @@ use read_back::{Picture, Stroke};
 use resvg::usvg::roxmltree;
 use rrul_analysis::Analysis;
 use rrul_analysis::comparison::competition::ClientClock;
-use rrul_analysis::measured::Measured;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use rrul_view::charts::CHARTS;
@@ -46,7 +45,7 @@ fn steady() -> Analysis {
     let mut run =
         Made { families: vec![rrul_model::flow::AddressFamily::Ipv4], icmp: false, ..Made::fq_codel() }.analysis();
     // Every stream has 2 Mbit/s and from the event on 4; every packet takes 20 ms and from the event on 80, for ten seconds.
-    for goodput in [&mut run.measured.down, &mut run.measured.up] {
+    for goodput in [&mut run.measured.goodput.down, &mut run.measured.goodput.up] {
         let flows = goodput.flows.clone().into_iter().map(|mut flow| {
             for point in &mut flow.series {
                 point.rate.0 = if point.at.0 < EVENT * SECOND { 2_000_000 } else { 4_000_000 };
@@ -55,14 +54,14 @@ fn steady() -> Analysis {
         });
         *goodput = direction_goodput(flows.collect());
     }
-    let flows = run.delay_flows.clone().into_iter().map(|mut flow| {
+    let flows = run.round_trip_delay.flows.clone().into_iter().map(|mut flow| {
         for point in &mut flow.series {
             let slow = (EVENT * SECOND..(EVENT + 10) * SECOND).contains(&point.at.0);
             point.delay = Some(Delay(if slow { 80 } else { 20 } * MILLISECOND));
         }
-        delay_flow(flow.flow, flow.series, &run.phases)
+        delay_flow(flow.flow, flow.series, &run.test.phases)
     });
-    run.delay_flows = flows.collect();
+    run.round_trip_delay.flows = flows.collect();
     furnished(run)
 }
 
@@ -136,10 +135,10 @@ fn every_chart_has_a_name_of_its_own_and_asks_something() {
 #[test]
 fn several_runs_are_drawn_below_each_other_on_one_axis() {
     let (first, mut second) = (steady(), steady());
-    for flow in &mut second.down.flows {
+    for flow in &mut second.goodput.down.flows {
         flow.series.iter_mut().for_each(|point| point.rate.0 = 10_000_000);
     }
-    for flow in &mut second.down.flows {
+    for flow in &mut second.goodput.down.flows {
         flow.series.truncate(400);
     }
     let picture = drawn("download", &[&first, &second]);
@@ -345,7 +344,10 @@ fn an_overview_of_several_runs_has_a_column_for_each_on_one_axis() {
         assert!(grids[place]["left"].as_f64().unwrap() + grids[place]["width"].as_f64().unwrap() <= 852.1);
     }
     let picture = drawn("overview", &[&first, &second]);
-    assert!(picture.says(&format!("sum {}", first.down.sum)) && picture.says(&format!("sum {}", second.up.sum)));
+    assert!(
+        picture.says(&format!("sum {}", first.goodput.down.sum))
+            && picture.says(&format!("sum {}", second.goodput.up.sum))
+    );
     let line = option["series"].as_array().unwrap().iter().find(|line| line["name"] == "BE").unwrap();
     let rate = |at: f64| {
         let points = line["data"].as_array().unwrap();
@@ -370,22 +372,9 @@ fn what_lies_beyond_an_axis_is_counted_in_every_panel() {
 #[test]
 fn two_runs_at_once_are_drawn_on_one_clock() {
     let clock = |origin: i64| Some(ClientClock { host: "one".to_owned(), origin: origin * SECOND });
-    let first = Analysis {
-        measured: Measured {
-            client_clock: clock(100),
-            created: "2026-03-01T00:00:00Z".to_owned(),
-            ..(steady()).measured
-        },
-        ..steady()
-    };
-    let second = Analysis {
-        measured: Measured {
-            client_clock: clock(130),
-            created: "2026-03-01T00:00:30Z".to_owned(),
-            ..(steady()).measured
-        },
-        ..steady()
-    };
+    let (mut first, mut second) = (steady(), steady());
+    (first.test.client_clock, first.test.created) = (clock(100), "2026-03-01T00:00:00Z".to_owned());
+    (second.test.client_clock, second.test.created) = (clock(130), "2026-03-01T00:00:30Z".to_owned());
     for runs in [[&first, &second], [&second, &first]] {
         let picture = drawn("competition", &runs);
         let [colour, other] = [THEME.run(0), THEME.run(1)];
@@ -402,7 +391,8 @@ fn two_runs_at_once_are_drawn_on_one_clock() {
             assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
         }
     }
-    let elsewhere = Analysis { measured: Measured { client_clock: None, ..(steady()).measured }, ..steady() };
+    let mut elsewhere = steady();
+    elsewhere.test.client_clock = None;
     assert!(
         drawn("competition", &[&first, &elsewhere]).says("Nothing to draw. The two runs were not made on one host")
     );

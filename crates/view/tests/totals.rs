@@ -10,7 +10,6 @@ use planes::{PLANE, THEME, across, bars, drawn, loaded, near, run};
 use read_back::{Picture, Stroke};
 use rrul_analysis::Analysis;
 use rrul_analysis::comparison::run_confidence::RunConfidence;
-use rrul_analysis::measured::Measured;
 use rrul_analysis::series::DelayPoint;
 use rrul_model::flow::{AddressFamily, Component};
 use rrul_model::marking::ServiceClass;
@@ -48,7 +47,7 @@ fn bars_of_single_runs_bear_their_bootstrap_intervals() {
     let picture = drawn("bars", &[&made]);
     let confidence = RunConfidence::of(&made);
     let colours = [THEME.run(0)];
-    near(&bars(&picture, (200.0, 490.0), &colours, 15.0)[..1], &[made.down.sum.megabits()], 0.03);
+    near(&bars(&picture, (200.0, 490.0), &colours, 15.0)[..1], &[made.goodput.down.sum.megabits()], 0.03);
     let down = confidence.down.unwrap();
     let whiskers: Vec<&Stroke> =
         picture.strokes.iter().filter(|one| one.colour == THEME.ink && (one.width - 1.5).abs() < 0.01).collect();
@@ -64,12 +63,10 @@ fn bars_of_single_runs_bear_their_bootstrap_intervals() {
 
 #[test]
 fn bars_of_groups_are_medians_with_intervals_by_ranks() {
-    let titled = |title: &str, down: f64| Analysis {
-        measured: Measured {
-            title: title.to_owned(),
-            ..(loaded(move |_| down, 6.0, &[Some(10.0)], &[Some(20.0)])).measured
-        },
-        ..loaded(move |_| down, 6.0, &[Some(10.0)], &[Some(20.0)])
+    let titled = |title: &str, down: f64| {
+        let mut run = loaded(move |_| down, 6.0, &[Some(10.0)], &[Some(20.0)]);
+        title.clone_into(&mut run.test.title);
+        run
     };
     let runs: Vec<Analysis> = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0]
         .map(|rate| titled("cake", rate))
@@ -119,8 +116,8 @@ fn too_few_bins_give_words_in_the_place_of_an_ellipse() {
     let packets =
         (0..2).map(|second| DelayPoint { at: TestTime((10 + second) * SECOND), delay: Some(Delay(20 * MILLISECOND)) });
     let flow = label(9, "udp_probe", Component::Realtime, None, AddressFamily::Ipv4, ServiceClass::EF);
-    made.delay_flows = vec![delay_flow(flow, packets.collect(), &made.phases)];
-    made.round_trip_delay = by_phase(&made.delay_flows[0].series, &made.phases);
+    made.round_trip_delay.flows = vec![delay_flow(flow, packets.collect(), &made.test.phases)];
+    made.round_trip_delay.pooled = by_phase(&made.round_trip_delay.flows[0].series, &made.test.phases);
     let picture = drawn("ellipse", &[&made]);
     assert!(
         picture.says("no ellipse: 2 bins, of 3 needed; 58 bins without median or rate left out"),

@@ -9,7 +9,7 @@ use rrul_model::time::{TestTime, Window};
 use super::bounded::{self, Later};
 use super::locate;
 use super::part::{Drift, Part, drift};
-use super::route_change::Evidence;
+use super::route_change::RouteObservation;
 use super::stretch::{self, LEAST_STEP};
 use super::tracks::{Packet, Tracks};
 use super::{ALLOWED_ERROR, Begin, Change, ClockOffset, Segment, nanoseconds};
@@ -44,7 +44,7 @@ pub(super) fn estimate(recording: &Recording, tracks: &Tracks, carried: ByDirect
         doubts.push("too few packets in the idle phases".to_owned());
         parts.push(Part::of_all(tracks));
     }
-    let evidence = load.map(|load| Evidence::gather(recording, carried, load, tracks.reference));
+    let evidence = load.map(|load| RouteObservation::gather(recording, carried, load, tracks.reference));
     let undrained = load.and_then(|load| {
         let behind = parts.iter().position(|part| part.span().from >= load.to).unwrap_or(parts.len());
         if !parts[..behind].iter().any(|part| part.span().to <= load.from) {
@@ -135,7 +135,7 @@ fn loaded(phases: &[PhaseWindow]) -> Option<Window> {
 }
 
 /// Whether some queue still stood in all of the idle stretches after the load.
-fn stands(tracks: &Tracks, before: &[Part], after: &[Part], evidence: &Evidence<'_>) -> bool {
+fn stands(tracks: &Tracks, before: &[Part], after: &[Part], evidence: &RouteObservation<'_>) -> bool {
     let Some((base, last)) = before.last().zip(after.last()) else { return false };
     let slope = drift(before).map_or(0.0, |drift| drift.slope);
     let round_trip = |part: &Part, kind| {
@@ -196,7 +196,7 @@ fn join(
     tracks: &Tracks,
     parts: Vec<Part>,
     drift: Option<Drift>,
-    evidence: Option<&Evidence<'_>>,
+    evidence: Option<&RouteObservation<'_>>,
     doubts: &mut Vec<String>,
 ) -> (Vec<Part>, Vec<Step>) {
     let mut groups: Vec<Vec<Window>> = Vec::new();
@@ -228,7 +228,7 @@ fn step(
     before: &Part,
     after: &Part,
     drift: Option<Drift>,
-    evidence: Option<&Evidence<'_>>,
+    evidence: Option<&RouteObservation<'_>>,
     doubts: &mut Vec<String>,
 ) -> Option<Step> {
     let (slope, error) = drift.map_or((0.0, 0.0), |drift| (drift.slope, drift.error));

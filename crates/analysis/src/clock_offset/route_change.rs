@@ -25,7 +25,7 @@ const QUIET_NOISE: f64 = 500_000.0;
 const BUSY: f64 = 0.5;
 
 /// What is known of the route beside delays.
-pub(super) struct Evidence<'a> {
+pub(super) struct RouteObservation<'a> {
     /// Families whose hops after the load are not those before it.
     moved: HashSet<AddressFamily>,
     carried: ByDirection<&'a [RatePoint]>,
@@ -33,7 +33,7 @@ pub(super) struct Evidence<'a> {
     load: Window,
 }
 
-impl<'a> Evidence<'a> {
+impl<'a> RouteObservation<'a> {
     /// Of a recording whose link was loaded in this window; `server_ahead` is roughly the server's clock less the client's.
     pub(super) fn gather(
         recording: &Recording,

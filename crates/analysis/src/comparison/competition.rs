@@ -106,7 +106,7 @@ impl Competition {
     /// When they did not meet, or that cannot be known.
     pub fn of(runs: [&Analysis; 2]) -> Result<(Self, [&Analysis; 2]), NoCompetition> {
         let load = |run: &Analysis| {
-            let phase = run.phases.iter().find(|entry| entry.phase == Phase::Load);
+            let phase = run.test.phases.iter().find(|entry| entry.phase == Phase::Load);
             phase.map(|entry| entry.window).ok_or(NoCompetition::NoOverlap)
         };
         let distance = distance(runs)?;
@@ -137,11 +137,13 @@ impl Competition {
 
 /// From the T0 of the first to that of the second, nanoseconds, by the host's clock that never steps.
 fn distance(runs: [&Analysis; 2]) -> Result<i64, NoCompetition> {
-    let [Some(first), Some(second)] = runs.map(|run| run.client_clock.as_ref()) else {
+    let [Some(first), Some(second)] = runs.map(|run| run.test.client_clock.as_ref()) else {
         return Err(NoCompetition::Clocks);
     };
     let apart = second.origin.checked_sub(first.origin).ok_or(NoCompetition::Clocks)?;
-    let [Some(one), Some(two)] = runs.map(|run| unix_seconds(&run.created)) else { return Err(NoCompetition::Clocks) };
+    let [Some(one), Some(two)] = runs.map(|run| unix_seconds(&run.test.created)) else {
+        return Err(NoCompetition::Clocks);
+    };
     // That clock begins anew with each boot; the calendar tells whether it is the same one.
     let fits = (apart / BIN - (two - one)).abs() <= CLOCKS_AGREE;
     if fits && first.host == second.host { Ok(apart) } else { Err(NoCompetition::Clocks) }
@@ -165,7 +167,7 @@ fn shifted(window: Window, by: i64) -> Window {
 }
 
 fn delays(run: &Analysis, window: Window) -> Option<DelayStatistics> {
-    let probes = run.delay_flows.iter().filter(|flow| flow.flow.kind() == FlowKind::UdpProbe);
+    let probes = run.round_trip_delay.flows.iter().filter(|flow| flow.flow.kind() == FlowKind::UdpProbe);
     let points = || probes.clone().flat_map(|flow| &flow.series).filter(|point| window.contains(point.at));
     let lost = points().filter(|point| point.delay.is_none()).count() as u64;
     DelayStatistics::of(points().filter_map(|point| point.delay).collect(), lost)

@@ -1,6 +1,6 @@
 //! Two made runs whose shares are known.
 
-use crate::measured::Measured;
+use crate::measured::{Measured, TestDescription};
 use rrul_model::phase::PhaseWindow;
 
 use super::*;
@@ -13,9 +13,12 @@ fn window(from: i64, to: i64) -> Window {
 fn run(origin: i64, created: &str, load: Window, rate: impl Fn(f64) -> f64) -> Analysis {
     let mut run = Analysis {
         measured: Measured {
-            created: created.to_owned(),
-            client_clock: Some(ClientClock { host: "one".to_owned(), origin: origin * BIN }),
-            phases: vec![PhaseWindow { phase: Phase::Load, window: load }],
+            test: TestDescription {
+                created: created.to_owned(),
+                client_clock: Some(ClientClock { host: "one".to_owned(), origin: origin * BIN }),
+                phases: vec![PhaseWindow { phase: Phase::Load, window: load }],
+                ..TestDescription::default()
+            },
             ..Measured::default()
         },
         ..Analysis::default()
@@ -26,7 +29,7 @@ fn run(origin: i64, created: &str, load: Window, rate: impl Fn(f64) -> f64) -> A
         over: Duration::from_millis(100),
         rate: BitRate(rate(tenth as f64 / 10.0 + 0.05) as u64),
     });
-    run.down.sum_series = points.collect();
+    run.goodput.down.sum_series = points.collect();
     run
 }
 
@@ -48,7 +51,7 @@ fn shares_convergence_and_recovery_are_those_that_were_made() {
     let (first, second) = met();
     for runs in [[&first, &second], [&second, &first]] {
         let (found, [earlier, _]) = Competition::of(runs).unwrap();
-        assert_eq!(earlier.phases, first.phases, "which began first");
+        assert_eq!(earlier.test.phases, first.test.phases, "which began first");
         assert_eq!((found.offset, found.together), (Delay(30 * BIN), window(30, 90)));
         let [down] = found.directions.as_slice() else { panic!("{:?}", found.directions) };
         assert_eq!(down.alone, Some(BitRate(20_000_000)));
@@ -75,13 +78,13 @@ fn runs_that_did_not_meet_or_whose_clocks_do_not_fit_are_told() {
     let later = run(300, "2026-03-01T00:03:20Z", window(0, 60), |_| 1e7);
     assert_eq!(Competition::of([&first, &later]).unwrap_err(), NoCompetition::NoOverlap);
     let mut rebooted = second.clone();
-    rebooted.client_clock.as_mut().unwrap().origin = 5 * BIN;
+    rebooted.test.client_clock.as_mut().unwrap().origin = 5 * BIN;
     assert_eq!(Competition::of([&first, &rebooted]).unwrap_err(), NoCompetition::Clocks);
     let mut elsewhere = second.clone();
-    elsewhere.client_clock.as_mut().unwrap().host = "two".to_owned();
+    elsewhere.test.client_clock.as_mut().unwrap().host = "two".to_owned();
     assert_eq!(Competition::of([&first, &elsewhere]).unwrap_err(), NoCompetition::Clocks);
     let mut idle = second.clone();
-    idle.down.sum_series.clear();
+    idle.goodput.down.sum_series.clear();
     assert_eq!(Competition::of([&first, &idle]).unwrap_err(), NoCompetition::NoDirection);
 }
 

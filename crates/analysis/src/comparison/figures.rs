@@ -110,7 +110,7 @@ impl Found<'_> {
     }
 
     fn packets(&self) -> impl Iterator<Item = (TestTime, Option<Delay>)> {
-        pooled(&self.analysis.delay_flows)
+        pooled(&self.analysis.round_trip_delay.flows)
             .into_iter()
             .flat_map(|entry| entry.series.iter().map(|point| (point.at, point.delay)))
     }
@@ -120,11 +120,11 @@ impl Found<'_> {
     }
 
     fn phase(&self, phase: Phase) -> Option<Window> {
-        self.analysis.phases.iter().find(|entry| entry.phase == phase).map(|entry| entry.window)
+        self.analysis.test.phases.iter().find(|entry| entry.phase == phase).map(|entry| entry.window)
     }
 
     fn round_trip(&self) -> Delay {
-        self.analysis.round_trip_delay.load.as_ref().and_then(|load| load.p50).unwrap_or_default()
+        self.analysis.round_trip_delay.pooled.load.as_ref().and_then(|load| load.p50).unwrap_or_default()
     }
 
     /// A stretch cut into blocks that are longer than it remembers; `step` tells figures of one run apart.
@@ -147,7 +147,7 @@ impl Found<'_> {
     }
 
     fn delays(&mut self) {
-        let delays = &self.analysis.round_trip_delay;
+        let delays = &self.analysis.round_trip_delay.pooled;
         let Some(load) = delays.load.as_ref() else { return };
         let cut = self.cut(self.load(), |window| self.memory(window), 0);
         let resampled = cut.as_ref().map_or([None, None, None], |cut| {
@@ -182,7 +182,7 @@ impl Found<'_> {
     }
 
     fn loss(&mut self) {
-        let Some(load) = self.analysis.round_trip_delay.load.as_ref().filter(|load| load.n > 0) else { return };
+        let Some(load) = self.analysis.round_trip_delay.pooled.load.as_ref().filter(|load| load.n > 0) else { return };
         let n = load.n as f64;
         let resamples = self.cut(self.load(), |window| self.memory(window), 2).map(|cut| {
             let lost = cut.blocks.sums(self.packets().map(|(at, delay)| (at, f64::from(u8::from(delay.is_none())))));

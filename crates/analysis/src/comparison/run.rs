@@ -68,13 +68,13 @@ impl ComparedRun {
         let weighs = |reason: &&Reason| reason.severity != Severity::Info;
         Self {
             file: file.to_owned(),
-            title: analysis.title.trim().to_owned(),
-            created: analysis.created.clone(),
-            server: analysis.server_name.clone(),
+            title: analysis.test.title.trim().to_owned(),
+            created: analysis.test.created.clone(),
+            server: analysis.test.server.clone(),
             client: String::new(),
             workload,
             verdict: analysis.validity.verdict,
-            partial: analysis.partial.clone(),
+            partial: analysis.test.partial.clone(),
             reasons: analysis.validity.reasons.iter().filter(weighs).cloned().collect(),
             figures: figures(analysis, scores, fingerprint),
             fingerprint,
@@ -95,12 +95,12 @@ fn fingerprint(analysis: &Analysis) -> u64 {
             hash = (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
         }
     };
-    analysis.created.bytes().for_each(|octet| take(u64::from(octet)));
-    for point in of_one_kind(&analysis.delay_flows).into_iter().flat_map(|entry| &entry.series) {
+    analysis.test.created.bytes().for_each(|octet| take(u64::from(octet)));
+    for point in of_one_kind(&analysis.round_trip_delay.flows).into_iter().flat_map(|entry| &entry.series) {
         take(point.at.0.cast_unsigned());
         take(point.delay.map_or(u64::MAX, |delay| delay.0.cast_unsigned()));
     }
-    for point in analysis.down.sum_series.iter().chain(&analysis.up.sum_series) {
+    for point in analysis.goodput.down.sum_series.iter().chain(&analysis.goodput.up.sum_series) {
         take(point.at.0.cast_unsigned());
         take(point.rate.0);
     }

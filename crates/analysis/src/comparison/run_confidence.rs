@@ -51,12 +51,12 @@ impl RunConfidence {
 
 /// The part of the load that is scored, else all of it.
 fn loaded(run: &Analysis, scored: Option<Window>) -> Option<Window> {
-    let load = run.phases.iter().find(|entry| entry.phase == Phase::Load)?.window;
+    let load = run.test.phases.iter().find(|entry| entry.phase == Phase::Load)?.window;
     Some(scored.map_or(load, |scored| load.intersection(&scored)))
 }
 
 fn round_trip(run: &Analysis) -> Delay {
-    run.round_trip_delay.load.as_ref().and_then(|load| load.p50).unwrap_or_default()
+    run.round_trip_delay.pooled.load.as_ref().and_then(|load| load.p50).unwrap_or_default()
 }
 
 fn rate(run: &Analysis, direction: Direction) -> Option<ConfidenceInterval> {
@@ -72,7 +72,7 @@ fn rate(run: &Analysis, direction: Direction) -> Option<ConfidenceInterval> {
 
 fn delays(run: &Analysis) -> [Option<ConfidenceInterval>; 2] {
     let Some(window) = loaded(run, run.scored.common) else { return [None; 2] };
-    let pooled = pooled(&run.delay_flows);
+    let pooled = pooled(&run.round_trip_delay.flows);
     let packets = || pooled.iter().flat_map(|entry| &entry.series).filter(|packet| window.contains(packet.at));
     if packets().next().is_none() {
         return [None; 2];
@@ -109,8 +109,8 @@ mod tests {
     use rrul_model::units::BitRate;
 
     use super::*;
-    use crate::measured::Measured;
-    use crate::metrics::rate::goodput::DirectionGoodput;
+    use crate::measured::{Measured, TestDescription};
+    use crate::metrics::rate::goodput::{DirectionGoodput, Goodput};
     use crate::series::RatePoint;
 
     /// A minute of 10 Mbit/s, every second tenth of a second 2 Mbit/s more and the others as much less.
@@ -124,8 +124,11 @@ mod tests {
         let down = DirectionGoodput { sum_series: (0..600).map(point).collect(), ..DirectionGoodput::default() };
         Analysis {
             measured: Measured {
-                phases: vec![PhaseWindow { phase: Phase::Load, window }],
-                down,
+                test: TestDescription {
+                    phases: vec![PhaseWindow { phase: Phase::Load, window }],
+                    ..TestDescription::default()
+                },
+                goodput: Goodput { down, ..Goodput::default() },
                 ..Measured::default()
             },
             ..Analysis::default()
@@ -144,7 +147,7 @@ mod tests {
     #[test]
     fn a_rate_that_halves_on_the_way_is_unsure() {
         let mut run = run();
-        for point in run.down.sum_series.iter_mut().skip(300) {
+        for point in run.goodput.down.sum_series.iter_mut().skip(300) {
             point.rate = BitRate(point.rate.0 / 2);
         }
         let down = RunConfidence::of(&run).down.unwrap();

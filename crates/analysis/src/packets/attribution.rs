@@ -11,6 +11,7 @@ use rrul_model::flow::FlowSpec;
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::by_direction::ByDirection;
@@ -34,14 +35,14 @@ pub(crate) enum Fate {
 }
 
 /// By what packets without an answer were attributed to a way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Evidence {
-    /// By nothing: no reply came.
+pub enum LossAttribution {
+    /// Nothing: no reply came.
     None,
-    /// By the windows in replies, as what the server observed is not whole.
+    /// The windows in replies, because the server's observations are incomplete.
     Window,
-    /// By what the server observed: every packet that arrived, one by one.
+    /// The server's observations: every packet that arrived, one by one.
     Exact,
 }
 
@@ -61,7 +62,7 @@ pub(crate) struct Way {
 #[derive(Debug, Clone)]
 pub(crate) struct Attributed<'a> {
     pub(crate) flow: &'a FlowSpec,
-    pub(crate) evidence: Evidence,
+    pub(crate) evidence: LossAttribution,
     pub(crate) ways: ByDirection<Way>,
 }
 

@@ -22,10 +22,10 @@
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::measured::Measured;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::score::ScoreWord;
 use crate::scores::composite::windows;
 use crate::statistics::bootstrap::mean;
@@ -36,27 +36,6 @@ pub const WORD: ScoreWord = ScoreWord {
     name: "aim",
     about: "streaming, gaming and calls in points and a word, bad to great",
     source: "Cloudflare speed test, AIM, as of August 2026",
-};
-
-/// The words for its numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "AIM",
-    path: "scores.aim",
-    about: "Null without best-effort probes. A use of which a value lacks is null; loss that lacks has 0 points.",
-    words: &[
-        MetricWord::new(
-            "{streaming,gaming,rtc}.points",
-            "sum of the points of its values, at least 0",
-            "points",
-            "Cloudflare speed test",
-        ),
-        MetricWord::new(
-            "{streaming,gaming,rtc}.word",
-            "`bad`, `poor`, `average`, `good` or `great`",
-            "",
-            "Cloudflare speed test",
-        ),
-    ],
 };
 
 /// Steps, and the points below the first, between them and from the last on.
@@ -98,22 +77,30 @@ pub struct Line {
 }
 
 /// One use of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Experience {
-    /// Its points.
+    /// Sum of the points of its values, at least 0.
+    ///
+    /// Unit: points. Source: Cloudflare speed test.
     pub points: i32,
-    /// In a word.
+    /// The points as a word: `bad`, `poor`, `average`, `good` or `great`.
+    ///
+    /// Source: Cloudflare speed test.
+    #[schemars(extend("enum" = WORDS))]
     pub word: &'static str,
 }
 
-/// The three uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// Scores of three uses of a line.
+///
+/// Null without best-effort probes. A use of which a value lacks is null; loss that lacks has 0 points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "AIM")]
 pub struct Aim {
-    /// Films.
+    /// Video streaming.
     pub streaming: Option<Experience>,
-    /// Games.
+    /// Online games.
     pub gaming: Option<Experience>,
-    /// Calls.
+    /// Video calls.
     pub rtc: Option<Experience>,
 }
 
@@ -142,7 +129,7 @@ fn experience(values: &[Option<i32>], classes: &Steps<4, 5>) -> Option<Experienc
 /// From an analysis.
 pub(crate) fn of(analysis: &Measured) -> Option<Aim> {
     let (Some(idle), Some(load)) = windows(analysis) else { return None };
-    let flows = analysis.delay_flows.iter();
+    let flows = analysis.round_trip_delay.flows.iter();
     let probes: Vec<_> =
         flows.filter(|e| e.flow.kind() == FlowKind::UdpProbe && e.flow.class == ServiceClass::BE).collect();
     let within = |window: rrul_model::time::Window| -> Vec<Option<f64>> {
@@ -164,7 +151,7 @@ pub(crate) fn of(analysis: &Measured) -> Option<Aim> {
         .filter_map(|entry| Some(entry.phases.idle?.ipdv_abs_mean_ns? as f64 / 1e6))
         .collect();
     let lost = busy.iter().filter(|delay| delay.is_none()).count();
-    let download = Some(analysis.down.sum.0 as f64).filter(|_| !analysis.down.flows.is_empty());
+    let download = Some(analysis.goodput.down.sum.0 as f64).filter(|_| !analysis.goodput.down.flows.is_empty());
     (!quiet.is_empty()).then(|| {
         Aim::of(&Line {
             latency_ms,

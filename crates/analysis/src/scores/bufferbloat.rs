@@ -12,11 +12,11 @@ use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::time::Window;
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::by_direction::ByDirection;
 use crate::measured::Measured;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::packets::probe_pool::HeadlineClasses;
 use crate::score::ScoreWord;
 use crate::scores::composite::windows;
@@ -31,53 +31,8 @@ pub const WORD: ScoreWord = ScoreWord {
     source: "DSLReports, frequently asked questions 17930",
 };
 
-/// The words for its numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Bufferbloat letter",
-    path: "scores.bufferbloat",
-    about: "Of the probes of best effort; without any, of expedited forwarding; without either, of all. Null without probes on the idle line and under load.",
-    words: &[
-        MetricWord::new(
-            "letter",
-            "of the worse direction's mean: A+ under 5 ms, A under 30, B under 60, C under 200, D under 400, else F",
-            "",
-            "DSLReports",
-        ),
-        MetricWord::new(
-            "letter_median, letter_p95",
-            "of the worse direction's median and 95th percentile, each less that of the idle line; F when the packet of that rank was lost",
-            "",
-            "",
-        ),
-        MetricWord::new(
-            "dslreports_compatible",
-            "of half of the sum of both directions' means; null unless both were loaded",
-            "",
-            "DSLReports",
-        ),
-        MetricWord::new(
-            "of_round_trips",
-            "the ways cannot be told apart: the headline is of the whole round trip, the compatible letter of half of it",
-            "",
-            "",
-        ),
-        MetricWord::new(
-            "{down,up}.letter",
-            "of that direction's mean; the direction is null when the ways cannot be told apart",
-            "",
-            "",
-        ),
-        MetricWord::new(
-            "{down,up}.{mean,median,p95}_added_ms",
-            "what the load adds; means are of packets that arrived; null when the packet of that rank was lost",
-            "ms",
-            "",
-        ),
-    ],
-};
-
 /// The letters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub enum Letter {
     /// Under 5 ms.
     #[serde(rename = "A+")]
@@ -149,35 +104,46 @@ impl Added {
     }
 }
 
-/// The letters of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// The bufferbloat letters of a run.
+///
+/// Of the probes of best effort; without any, of expedited forwarding; without either, of all. Null without probes on
+/// the idle line and under load.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Bufferbloat letter")]
 pub struct Bufferbloat {
-    /// The worse direction's mean.
+    /// The letter of the worse direction's mean.
     pub letter: Letter,
-    /// Its median.
+    /// The letter of the worse direction's median less that of the idle line; F when the packet of that rank was lost.
     pub letter_median: Letter,
-    /// Its 95th percentile.
+    /// The letter of the worse direction's 95th percentile; F when the packet of that rank was lost.
     pub letter_p95: Letter,
-    /// Half of the sum of both directions' means; `None` unless both were loaded.
+    /// The letter of half of the sum of both directions' means. Null unless both were loaded.
     pub dslreports_compatible: Option<Letter>,
-    /// Whether the ways cannot be told apart.
+    /// The directions cannot be distinguished: the headline is of the whole round trip, the compatible letter of half
+    /// of it.
     pub of_round_trips: bool,
-    /// Server to client.
+    /// Server to client. Null when the directions cannot be distinguished.
     pub down: Option<DirectionLetter>,
-    /// Client to server.
+    /// Client to server. Null when the directions cannot be distinguished.
     pub up: Option<DirectionLetter>,
 }
 
 /// The letter of one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct DirectionLetter {
-    /// Of its mean.
+    /// The letter of that direction's mean.
     pub letter: Letter,
-    /// Added to the mean.
+    /// What the load adds to the mean, of packets that arrived.
+    ///
+    /// Unit: ms.
     pub mean_added_ms: Option<f64>,
-    /// Added to the median.
+    /// What the load adds to the median. Null when the packet of that rank was lost.
+    ///
+    /// Unit: ms.
     pub median_added_ms: Option<f64>,
-    /// Added to the 95th percentile.
+    /// What the load adds to the 95th percentile. Null when the packet of that rank was lost.
+    ///
+    /// Unit: ms.
     pub p95_added_ms: Option<f64>,
 }
 
@@ -223,7 +189,7 @@ fn told(added: &Added) -> Option<DirectionLetter> {
 /// From an analysis.
 pub(crate) fn of(analysis: &Measured) -> Option<Bufferbloat> {
     let (Some(idle), Some(load)) = windows(analysis) else { return None };
-    let probes = analysis.delay_flows.iter().filter(|entry| entry.flow.kind() == FlowKind::UdpProbe);
+    let probes = analysis.round_trip_delay.flows.iter().filter(|entry| entry.flow.kind() == FlowKind::UdpProbe);
     let best_effort = probes.clone().any(|entry| entry.flow.class == ServiceClass::BE);
     let headline = HeadlineClasses::among(probes.clone().map(|entry| entry.flow.class));
     let ours = |class| if best_effort { class == ServiceClass::BE } else { headline.contains(class) };

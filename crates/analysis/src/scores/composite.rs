@@ -18,10 +18,10 @@ use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::Phase;
 use rrul_model::time::Window;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::measured::Measured;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::score::ScoreWord;
 use crate::scores::score_cell::{Conditions, ScoreCell};
 use crate::scores::web::WebScore;
@@ -41,59 +41,6 @@ pub const WORD: ScoreWord = ScoreWord {
     name: "composite",
     about: "pages, delay, delay variation, slew and loss under load against the idle line, 20 points each, 0 to 100",
     source: "RRUL specification, The RRUL Score; floors and halving are rrul's",
-};
-
-/// The words for its numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Composite score",
-    path: "scores.composite",
-    about: "Null when none of its parts was measured.",
-    words: &[
-        MetricWord::new("total", "sum of the parts that were measured", "points", "spec, The RRUL Score"),
-        MetricWord::new(
-            "maximum_available",
-            "20 for each part that was measured: what the total is out of",
-            "points",
-            "",
-        ),
-        MetricWord::new(
-            "{web,delay,delay_variation,slew,loss}",
-            "each part: 20 when it is as on the idle line; null when not measured",
-            "0 to 20",
-            "",
-        ),
-        MetricWord::new("missing[]", "parts that were not measured", "", ""),
-        MetricWord::new(
-            "cells[].class, cells[].family, cells[].direction",
-            "what the parts but the first are the mean over. Delay and slew are of round trips, the same in both directions",
-            "",
-            "",
-        ),
-        MetricWord::new(
-            "cells[].counted",
-            "whether it is in the mean: best effort and expedited forwarding are",
-            "",
-            "",
-        ),
-        MetricWord::new(
-            "cells[].variation_of_round_trips",
-            "the ways cannot be told apart, so delay variation is of round trips",
-            "",
-            "",
-        ),
-        MetricWord::new(
-            "cells[].{delay,delay_variation,slew,loss}",
-            "its own points; null when not measured",
-            "0 to 20",
-            "",
-        ),
-        MetricWord::new(
-            "worst_cell",
-            "index in `cells` of the counted one with the fewest points; null without any",
-            "",
-            "",
-        ),
-    ],
 };
 
 /// How much is left of the idle line's quality, each 0 to 1; `None` where it was not measured.
@@ -145,21 +92,31 @@ pub fn loss_ratio(idle: f64, load: f64) -> Option<f64> {
 }
 
 /// The five parts in points.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct Parts {
-    /// Pages.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
+pub struct CompositeParts {
+    /// Pages: 20 when they load as on the idle line. Null when not measured, as for the other parts.
+    ///
+    /// Unit: 0 to 20.
     pub web: Option<f64>,
     /// Delay.
+    ///
+    /// Unit: 0 to 20.
     pub delay: Option<f64>,
     /// Delay variation.
+    ///
+    /// Unit: 0 to 20.
     pub delay_variation: Option<f64>,
     /// Start slew.
+    ///
+    /// Unit: 0 to 20.
     pub slew: Option<f64>,
     /// Loss.
+    ///
+    /// Unit: 0 to 20.
     pub loss: Option<f64>,
 }
 
-impl Parts {
+impl CompositeParts {
     /// From the share of its speed that a page keeps, and the ratios of each cell that counts.
     pub fn of(kept: Option<f64>, cells: &[Ratios]) -> Self {
         let part = |pick: fn(&Ratios) -> Option<f64>| {
@@ -196,50 +153,65 @@ impl Parts {
     }
 }
 
-/// The composite of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// The composite score of a run.
+///
+/// Null when none of its parts was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Composite score")]
 pub struct Composite {
-    /// Sum of the parts.
+    /// Sum of the parts that were measured.
+    ///
+    /// Unit: points. Source: spec, The RRUL Score.
     pub total: f64,
-    /// What it is out of.
+    /// 20 for each part that was measured: what the total is out of.
+    ///
+    /// Unit: points.
     pub maximum_available: f64,
     /// The parts.
     #[serde(flatten)]
-    pub parts: Parts,
+    pub parts: CompositeParts,
     /// Parts that were not measured.
     pub missing: Vec<&'static str>,
     /// What all parts but the first are the mean over.
     pub cells: Vec<CellScore>,
-    /// The worst of those that count.
+    /// Index in `cells` of the counted one with the fewest points; null without any.
     pub worst_cell: Option<usize>,
 }
 
 /// The points of one class and family in one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct CellScore {
-    /// The class.
+    /// Service class.
     pub class: ServiceClass,
-    /// The family.
+    /// Address family.
     pub family: AddressFamily,
-    /// Which way.
+    /// Direction. Delay and slew are of round trips, the same in both directions.
     pub direction: Direction,
-    /// Whether it is in the mean.
+    /// Whether it is in the mean: best effort and expedited forwarding are.
     pub counted: bool,
-    /// Whether delay variation is of round trips.
+    /// The directions cannot be distinguished, so delay variation is of round trips.
     pub variation_of_round_trips: bool,
-    /// Delay.
+    /// Points for delay. Null when not measured, as for the others.
+    ///
+    /// Unit: 0 to 20.
     pub delay: Option<f64>,
-    /// Delay variation.
+    /// Points for delay variation.
+    ///
+    /// Unit: 0 to 20.
     pub delay_variation: Option<f64>,
-    /// Start slew.
+    /// Points for start slew.
+    ///
+    /// Unit: 0 to 20.
     pub slew: Option<f64>,
-    /// Loss.
+    /// Points for loss.
+    ///
+    /// Unit: 0 to 20.
     pub loss: Option<f64>,
 }
 
 /// When the line was idle, and when its load is scored; `None` of what there was not.
 pub(crate) fn windows(analysis: &Measured) -> (Option<Window>, Option<Window>) {
-    let phase = |phase: Phase| analysis.phases.iter().find(|entry| entry.phase == phase).map(|entry| entry.window);
+    let phase = |phase: Phase| analysis.test.phases.iter().find(|entry| entry.phase == phase).map(|entry| entry.window);
     (phase(Phase::Idle), analysis.scored.common.or_else(|| phase(Phase::Load)))
 }
 
@@ -253,7 +225,7 @@ pub(crate) fn of(analysis: &Measured, web: Option<&WebScore>, cells: &[ScoreCell
     let each: Vec<Ratios> = cells.iter().map(ratios).collect();
     let counted: Vec<Ratios> =
         cells.iter().zip(&each).filter(|(cell, _)| cell.counts()).map(|(_, ratios)| *ratios).collect();
-    let parts = Parts::of(web.map(|web| web.kept), &counted);
+    let parts = CompositeParts::of(web.map(|web| web.kept), &counted);
     let points = |ratio: Option<f64>| ratio.map(|ratio| PART * ratio);
     let cell_score = |(cell, ratios): (&ScoreCell, &Ratios)| CellScore {
         class: cell.class,

@@ -11,10 +11,10 @@ use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::Phase;
 use rrul_model::time::{TestTime, Window};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::measured::Measured;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::web::page_load_statistics::counted;
 use crate::scores::composite::{PART, Ratios, windows};
 use crate::scores::score_cell::ScoreCell;
@@ -29,73 +29,63 @@ pub const SLOW: u32 = 5;
 /// More windows are never told: a longer test, or a file that says it was, has longer ones.
 const MOST_WINDOWS: u32 = 4000;
 
-/// The words for its numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Equaliser",
-    path: "scores.equaliser",
-    about: "The parts of the composite over time, from the baseline to the end, each window against the idle baseline: 20 is as on the \
-        idle line. Percentiles are those of the window's own packets. Null in a window in which nothing of it was sent. \
-        `rrul show --equaliser` draws it.",
-    words: &[
-        MetricWord::new(
-            "from_ns, slow_from_ns",
-            "beginning of the first window of each kind, test time; the load begins with a window, and what lies before the \
-             baseline is in none",
-            "ns",
-            "spec, The RRUL Score",
-        ),
-        MetricWord::new("window_ns", "length of a window of delay, variation and loss", "ns", ""),
-        MetricWord::new("slow_window_ns", "length of a window of slew and pages", "ns", ""),
-        MetricWord::new("web[]", "pages that were begun in each slow window", "0 to 20", ""),
-        MetricWord::new(
-            "columns[].class, columns[].family, columns[].direction",
-            "which. Delay and slew are of round trips",
-            "",
-            "",
-        ),
-        MetricWord::new("columns[].{delay,delay_variation,loss}[]", "what was sent in each window", "0 to 20", ""),
-        MetricWord::new("columns[].slew[]", "new connections begun in each slow window", "0 to 20", ""),
-    ],
-};
-
-/// Bars over time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// The composite score over time.
+///
+/// The parts of the composite over time, from the baseline to the end, each window against the idle baseline: 20 is as
+/// on the idle line. Percentiles are those of the window's own packets. Null in a window in which nothing of it was
+/// sent. `rrul show --equaliser` draws it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Equalizer")]
 pub struct Equaliser {
-    /// Beginning of the first window.
+    /// Beginning of the first window, in test time. The load begins with a window; what lies before the baseline is in
+    /// none.
+    ///
+    /// Source: spec, The RRUL Score.
     pub from_ns: TestTime,
     /// Beginning of the first window of slew and pages.
     pub slow_from_ns: TestTime,
-    /// Length of a window.
+    /// Length of a window of delay, variation and loss.
     pub window_ns: i64,
     /// Length of a window of slew and pages.
     pub slow_window_ns: i64,
-    /// Pages.
+    /// Pages that were begun in each slow window.
+    ///
+    /// Unit: 0 to 20.
     pub web: Bars,
-    /// Each class, family and direction.
+    /// Each class, address family and direction.
     pub columns: Vec<Column>,
 }
 
 /// The bars of one class and family in one direction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Column {
-    /// The class.
+    /// Service class.
     pub class: ServiceClass,
-    /// The family.
+    /// Address family.
     pub family: AddressFamily,
-    /// Which way.
+    /// Direction. Delay and slew are of round trips.
     pub direction: Direction,
-    /// Delay.
+    /// Points for delay in each window.
+    ///
+    /// Unit: 0 to 20.
     pub delay: Bars,
-    /// Delay variation.
+    /// Points for delay variation in each window.
+    ///
+    /// Unit: 0 to 20.
     pub delay_variation: Bars,
-    /// Start slew.
+    /// New connections begun in each slow window.
+    ///
+    /// Unit: 0 to 20.
     pub slew: Bars,
-    /// Loss.
+    /// Points for loss in each window.
+    ///
+    /// Unit: 0 to 20.
     pub loss: Bars,
 }
 
 /// Bars of 0 to 20, one a window; `None` where there was nothing to look at.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema)]
+#[schemars(inline)]
 pub struct Bars(pub Vec<Option<f64>>);
 
 impl Serialize for Bars {
@@ -109,14 +99,15 @@ impl Equaliser {
     /// From the baseline to the end in windows of this length, or longer ones where there would be thousands; `None` without a baseline, or of a window of no length.
     pub fn of(analysis: &Measured, cells: &[ScoreCell], window: Duration) -> Option<Self> {
         let idle = windows(analysis).0?;
-        let told = || analysis.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
+        let told =
+            || analysis.test.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
         let span = Window { from: told().map(|w| w.from).min()?, to: told().map(|w| w.to).max()? };
         if window.is_zero() {
             return None;
         }
         let window = window.max(span.length() / MOST_WINDOWS);
         let slow = window.saturating_mul(SLOW);
-        let load = analysis.phases.iter().find(|entry| entry.phase == Phase::Load);
+        let load = analysis.test.phases.iter().find(|entry| entry.phase == Phase::Load);
         let load = load.map_or(span.from, |entry| entry.window.from);
         let (fast_grid, slow_grid) = (Grid::new(span, window, load), Grid::new(span, slow, load));
         let column = |cell: &ScoreCell| {

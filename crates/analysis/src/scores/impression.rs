@@ -3,6 +3,7 @@
 //! Pages come first, then added latency by direction, then loss and voice calls. What is not known is left out.
 
 use rrul_model::flow::Direction;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::by_direction::ByDirection;
@@ -25,16 +26,16 @@ const MANY_DISSATISFIED: f64 = 3.6;
 const NEARLY_ALL_DISSATISFIED: f64 = 2.6;
 
 /// The direction that adds the latency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Fault {
     /// Client to server.
     Up,
     /// Server to client.
     Down,
-    /// Both.
+    /// Both directions.
     Both,
-    /// Neither: added latency is below what people notice.
+    /// Neither: added latency is below 30 ms.
     None,
 }
 
@@ -71,7 +72,7 @@ impl Impression {
             Some(delays.load?.p50.map_or(f64::INFINITY, |load| (load - idle).milliseconds()))
         };
         let round_trip = || {
-            let delays = &analysis.round_trip_delay;
+            let delays = &analysis.round_trip_delay.pooled;
             let idle = delays.idle?.p50?;
             Some(delays.load?.p50.map_or(f64::INFINITY, |load| (load - idle).milliseconds()))
         };
@@ -90,7 +91,7 @@ impl Impression {
                 && loaded().all(|loaded| loaded.complete == 0 && loaded.failed + loaded.capped > 0),
             wait_ms: ByDirection::each(wait),
             round_trip_ms: round_trip(),
-            loss: ByDirection::each(|direction| Some(analysis.packet_fates.pooled(direction)?.load?.share_least)),
+            loss: ByDirection::each(|direction| Some(analysis.loss.fates.pooled(direction)?.load?.share_least)),
             call: voice.and_then(|mos| mos.worst).zip(worst_idle.min_by(f64::total_cmp)),
         }
     }

@@ -8,10 +8,10 @@
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::measured::Measured;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::sharing::stream_sharing::DirectionSharing;
 use crate::score::ScoreWord;
 use crate::scores::composite::windows;
@@ -34,33 +34,8 @@ pub const WORD: ScoreWord = ScoreWord {
     source: "RRUL specification, The RRUL Score; \"roughly\" is rrul's",
 };
 
-/// The words for its numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "The specification's optimum",
-    path: "scores.optimum",
-    about: "Under load. What the plan does not have is no item.",
-    words: &[
-        MetricWord::new("met, not_met, not_measured", "how many items are", "count", "spec, The RRUL Score"),
-        MetricWord::new(
-            "items[].what",
-            "`realtime_loss`, `voip_loss`, `realtime_variation`, `voip_variation`, `background_share`, \
-             `background_starved`, `expedited_share`, `families_rate`, `families_delay`, `families_variation`",
-            "",
-            "spec, The RRUL Score",
-        ),
-        MetricWord::new("items[].direction", "which way; null of what has none", "", ""),
-        MetricWord::new("items[].state", "`met`, `not_met` or `not_measured`", "", ""),
-        MetricWord::new(
-            "items[].value, items[].limit",
-            "what was measured and where the optimum ends: shares, milliseconds, or of families the larger over the smaller; `value` is null when not measured or infinite",
-            "",
-            "",
-        ),
-    ],
-};
-
 /// An item of the optimum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
     /// No probe is lost.
@@ -69,50 +44,51 @@ pub enum Goal {
     VoipLoss,
     /// The delay of probes varies by less than 30 ms.
     RealtimeVariation,
-    /// That of voice packets.
+    /// The delay of voice packets varies by less than 30 ms.
     VoipVariation,
-    /// CS1 has at most 5 %.
+    /// CS1 has at most 5 % of the goodput.
     BackgroundShare,
-    /// And is not starved.
+    /// CS1 is not starved.
     BackgroundStarved,
-    /// EF has at most 30 %.
+    /// EF has at most 30 % of the goodput.
     ExpeditedShare,
-    /// Families have the same rate.
+    /// Both address families have the same rate.
     FamiliesRate,
-    /// The same delay.
+    /// Both address families have the same delay.
     FamiliesDelay,
-    /// The same delay variation.
+    /// Both address families have the same delay variation.
     FamiliesVariation,
 }
 
 /// Whether an item is met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It is.
+    /// The item is met.
     Met,
-    /// It is not.
+    /// The item is not met.
     NotMet,
-    /// Nobody knows.
+    /// The item was not measured.
     NotMeasured,
 }
 
 /// One item.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Item {
-    /// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct OptimumItem {
+    /// What the item asks for.
     pub what: Goal,
-    /// Which way.
+    /// Which way; null of what has none.
     pub direction: Option<Direction>,
-    /// Whether it is so.
+    /// Whether the item is met.
     pub state: State,
-    /// What was measured.
+    /// What was measured: a share, milliseconds, or of families the larger over the smaller. Null when not measured or
+    /// infinite.
     pub value: Option<f64>,
-    /// Where the optimum ends.
+    /// Where the optimum ends, in the same unit.
     pub limit: f64,
 }
 
-impl Item {
+impl OptimumItem {
     /// An item that is met up to its limit; delay variation, below it. What is no number was not measured.
     pub fn new(what: Goal, direction: Option<Direction>, value: Option<f64>) -> Self {
         let (limit, below) = match what {
@@ -145,22 +121,31 @@ pub fn family_factor(one: f64, other: f64, tolerance: f64) -> f64 {
     if small > 0.0 { large / small } else { f64::INFINITY }
 }
 
-/// The optimum of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// The specification's optimum for a run.
+///
+/// Under load. What the plan does not have is no item.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "The specification's optimum")]
 pub struct Optimum {
     /// Items that are met.
+    ///
+    /// Unit: count. Source: spec, The RRUL Score.
     pub met: u64,
-    /// Items that are not.
+    /// Items that are not met.
+    ///
+    /// Unit: count. Source: spec, The RRUL Score.
     pub not_met: u64,
     /// Items that were not measured.
+    ///
+    /// Unit: count. Source: spec, The RRUL Score.
     pub not_measured: u64,
-    /// Each.
-    pub items: Vec<Item>,
+    /// Each item.
+    pub items: Vec<OptimumItem>,
 }
 
 impl Optimum {
     /// Counts these items.
-    pub fn new(items: Vec<Item>) -> Self {
+    pub fn new(items: Vec<OptimumItem>) -> Self {
         let count = |state| items.iter().filter(|item| item.state == state).count() as u64;
         let (met, not_met) = (count(State::Met), count(State::NotMet));
         Self { met, not_met, not_measured: count(State::NotMeasured), items }
@@ -169,12 +154,12 @@ impl Optimum {
 
 /// From an analysis; `None` when nothing was loaded.
 pub(crate) fn of(analysis: &Measured, cells: &[ScoreCell]) -> Option<Optimum> {
-    if analysis.up.flows.is_empty() && analysis.down.flows.is_empty() {
+    if analysis.goodput.up.flows.is_empty() && analysis.goodput.down.flows.is_empty() {
         return None;
     }
     let mut items = Vec::new();
     for direction in Direction::ALL {
-        let mut item = |what, value| items.push(Item::new(what, Some(direction), value));
+        let mut item = |what, value| items.push(OptimumItem::new(what, Some(direction), value));
         for (what, value) in realtime(analysis, direction).into_iter().chain(voice(analysis, direction)) {
             item(what, value);
         }
@@ -189,10 +174,10 @@ pub(crate) fn of(analysis: &Measured, cells: &[ScoreCell]) -> Option<Optimum> {
 }
 
 fn realtime(analysis: &Measured, direction: Direction) -> Vec<(Goal, Option<f64>)> {
-    if !analysis.delay_flows.iter().any(|entry| entry.flow.kind() == FlowKind::UdpProbe) {
+    if !analysis.round_trip_delay.flows.iter().any(|entry| entry.flow.kind() == FlowKind::UdpProbe) {
         return Vec::new();
     }
-    let fate = analysis.packet_fates.pooled(direction).and_then(|fate| fate.load);
+    let fate = analysis.loss.fates.pooled(direction).and_then(|fate| fate.load);
     let legs = analysis.one_way_delay.legs.iter().filter(|leg| leg.direction == direction);
     // PDV that falls on a loss is infinite; that of clocks that drift is not known.
     let variation = |variation: crate::metrics::delay::delay_variation::DelayVariation| {
@@ -233,8 +218,8 @@ fn shares(sharing: &DirectionSharing) -> Vec<(Goal, f64)> {
 }
 
 /// What the families have of the same class; nothing with one family.
-fn families(analysis: &Measured, cells: &[ScoreCell]) -> Vec<Item> {
-    if analysis.families.len() < 2 {
+fn families(analysis: &Measured, cells: &[ScoreCell]) -> Vec<OptimumItem> {
+    if analysis.test.families.len() < 2 {
         return Vec::new();
     }
     let mut items = Vec::new();
@@ -242,7 +227,7 @@ fn families(analysis: &Measured, cells: &[ScoreCell]) -> Vec<Item> {
         if let Some(sharing) = analysis.sharing.of(direction) {
             let ratios = sharing.classes.iter().filter_map(|entry| entry.ipv6_to_ipv4);
             let worst = ratios.map(|ratio| family_factor(ratio, 1.0, 0.0)).max_by(f64::total_cmp);
-            items.push(Item::new(Goal::FamiliesRate, Some(direction), worst));
+            items.push(OptimumItem::new(Goal::FamiliesRate, Some(direction), worst));
         }
         let worst = |pick: fn(&Conditions) -> Option<f64>| {
             let load = windows(analysis).1?;
@@ -257,9 +242,9 @@ fn families(analysis: &Measured, cells: &[ScoreCell]) -> Vec<Item> {
             }
             factors.into_iter().max_by(f64::total_cmp)
         };
-        items.push(Item::new(Goal::FamiliesVariation, Some(direction), worst(|c| c.delay_variation_ms)));
+        items.push(OptimumItem::new(Goal::FamiliesVariation, Some(direction), worst(|c| c.delay_variation_ms)));
         if direction == Direction::Down {
-            items.push(Item::new(Goal::FamiliesDelay, None, worst(|c| c.delay_ms)));
+            items.push(OptimumItem::new(Goal::FamiliesDelay, None, worst(|c| c.delay_ms)));
         }
     }
     items

@@ -20,10 +20,10 @@
 
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::measured::Measured;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::marking::ecn::EcnVerdict;
 use crate::metrics::marking::marking_path::PathVerdict;
 use crate::metrics::sharing::stream_sharing::{ClassShare, DirectionSharing};
@@ -36,41 +36,15 @@ pub const WORD: ScoreWord = ScoreWord {
     source: "RRUL specification, The RRUL Score and comments; points are rrul's",
 };
 
-/// The words for its numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Penalty score",
-    path: "scores.penalty",
-    about: "What the plan does not have is no item.",
-    words: &[
-        MetricWord::new("total", "sum of the points of all items that were measured", "points", "spec, The RRUL Score"),
-        MetricWord::new(
-            "items[].what",
-            "`expedited`, `background`, `background_starved`, `unequal_streams`, `slow_connects`, `queue`, `ipv6_absent`, \
-             `code_points_altered`, `ecn_altered`",
-            "",
-            "spec, The RRUL Score; comments",
-        ),
-        MetricWord::new("items[].direction", "which way; null of what has none", "", ""),
-        MetricWord::new(
-            "items[].value",
-            "what the points are from: a share, an unevenness (1 - J), milliseconds, or 0 and 1; null when not measured",
-            "",
-            "",
-        ),
-        MetricWord::new("items[].points", "its points; null when not measured", "points", ""),
-        MetricWord::new("items[].maximum", "the most that it can have", "points", ""),
-    ],
-};
-
 /// One kind of bad behaviour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Misbehaviour {
-    /// Expedited forwarding takes too much.
+    /// EF takes too much.
     Expedited,
-    /// Background does not yield.
+    /// Background (CS1, LE) does not yield.
     Background,
-    /// Background gets nothing.
+    /// Background is starved.
     BackgroundStarved,
     /// Streams of the same class are unequal.
     UnequalStreams,
@@ -78,7 +52,7 @@ pub enum Misbehaviour {
     SlowConnects,
     /// Packets wait long in the queue of one direction.
     Queue,
-    /// There is no IPv6.
+    /// IPv6 is absent.
     Ipv6Absent,
     /// Code points are bleached, remarked or dropped.
     CodePointsAltered,
@@ -119,21 +93,25 @@ pub fn unevenness(jain: f64, streams: u64) -> Option<f64> {
 }
 
 /// One item of the penalty.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Item {
-    /// What it is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct PenaltyItem {
+    /// The kind of bad behavior.
     pub what: Misbehaviour,
-    /// Which way.
+    /// Which way; null of what has none.
     pub direction: Option<Direction>,
-    /// What was measured.
+    /// What the points are from: a share, an unevenness (1 - J), milliseconds, or 0 and 1; null when not measured.
     pub value: Option<f64>,
-    /// Its points.
+    /// Its points; null when not measured.
+    ///
+    /// Unit: points.
     pub points: Option<f64>,
     /// The most that it can have.
+    ///
+    /// Unit: points.
     pub maximum: f64,
 }
 
-impl Item {
+impl PenaltyItem {
     /// An item with its points; `None` is a value that could not be measured.
     pub fn new(what: Misbehaviour, direction: Option<Direction>, value: Option<f64>) -> Self {
         // JSON has no infinity.
@@ -148,36 +126,41 @@ impl Item {
     }
 }
 
-/// The penalty of a run.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// The penalty score of a run.
+///
+/// What the plan does not have is no item.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Penalty score")]
 pub struct Penalty {
-    /// Sum of all points.
+    /// Sum of the points of all items that were measured.
+    ///
+    /// Unit: points. Source: spec, The RRUL Score.
     pub total: f64,
     /// Each item.
-    pub items: Vec<Item>,
+    pub items: Vec<PenaltyItem>,
 }
 
 impl Penalty {
     /// The sum of these items.
-    pub fn new(items: Vec<Item>) -> Self {
+    pub fn new(items: Vec<PenaltyItem>) -> Self {
         Self { total: items.iter().filter_map(|item| item.points).sum(), items }
     }
 }
 
 /// From an analysis; `None` when nothing was loaded.
 pub(crate) fn of(analysis: &Measured) -> Option<Penalty> {
-    if analysis.up.flows.is_empty() && analysis.down.flows.is_empty() {
+    if analysis.goodput.up.flows.is_empty() && analysis.goodput.down.flows.is_empty() {
         return None;
     }
     let mut items = Vec::new();
     for direction in Direction::ALL {
-        let mut item = |what, value| items.push(Item::new(what, Some(direction), value));
+        let mut item = |what, value| items.push(PenaltyItem::new(what, Some(direction), value));
         if let Some(sharing) = analysis.sharing.of(direction) {
             for (what, value) in shares(sharing) {
                 item(what, Some(value));
             }
         }
-        if !analysis.goodput(direction).flows.is_empty() && !analysis.delay_flows.is_empty() {
+        if !analysis.goodput(direction).flows.is_empty() && !analysis.round_trip_delay.flows.is_empty() {
             item(Misbehaviour::Queue, queue_p95_ms(analysis, direction));
         }
         for (what, verdict) in [
@@ -191,11 +174,11 @@ pub(crate) fn of(analysis: &Measured) -> Option<Penalty> {
     }
     if !analysis.connections.flows.is_empty() {
         let slow = analysis.connections.pooled.load.as_ref().map(|attempts| attempts.over_1s);
-        items.push(Item::new(Misbehaviour::SlowConnects, None, slow));
+        items.push(PenaltyItem::new(Misbehaviour::SlowConnects, None, slow));
     }
-    let absent = analysis.absent_families.iter().any(|absent| absent.family == AddressFamily::Ipv6);
-    if absent || analysis.families.contains(&AddressFamily::Ipv6) {
-        items.push(Item::new(Misbehaviour::Ipv6Absent, None, Some(if absent { 1.0 } else { 0.0 })));
+    let absent = analysis.test.absent_families.iter().any(|absent| absent.family == AddressFamily::Ipv6);
+    if absent || analysis.test.families.contains(&AddressFamily::Ipv6) {
+        items.push(PenaltyItem::new(Misbehaviour::Ipv6Absent, None, Some(if absent { 1.0 } else { 0.0 })));
     }
     Some(Penalty::new(items))
 }

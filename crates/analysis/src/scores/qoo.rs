@@ -10,10 +10,10 @@
 
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::measured::Measured;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::score::ScoreWord;
 use crate::scores::composite::windows;
 use crate::statistics::percentile::percentile;
@@ -23,28 +23,6 @@ pub const WORD: ScoreWord = ScoreWord {
     name: "qoo",
     about: "how near the loaded line comes to what named applications ask for, 0 useless to 100 perfect",
     source: "draft-ietf-ippm-qoo-11; profiles are rrul's",
-};
-
-/// The words for its numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Quality of outcome",
-    path: "scores.qoo[]",
-    about: "One entry for each profile; empty without best-effort probes under load. [scores.md](scores.md) has the profiles.",
-    words: &[
-        MetricWord::new("profile", "`video_call`, `voice_call`, `game`", "", ""),
-        MetricWord::new(
-            "score",
-            "the smallest of the parts; null when one of them was not measured and the others are not 0",
-            "0 to 100",
-            "draft-ietf-ippm-qoo-11",
-        ),
-        MetricWord::new(
-            "{delay,loss,rate}",
-            "the parts; null when not measured, the rate unless both directions were loaded",
-            "0 to 100",
-            "draft-ietf-ippm-qoo-11",
-        ),
-    ],
 };
 
 /// What is perfect, and what is useless.
@@ -125,18 +103,29 @@ impl Inputs {
     }
 }
 
-/// The score of one profile.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// The quality of outcome of one profile.
+///
+/// One entry for each profile; empty without best-effort probes under load. [scores.md](scores.md) has the profiles.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Quality of outcome")]
 pub struct QualityOfOutcome {
-    /// Which.
+    /// `video_call`, `voice_call`, `game`.
     pub profile: &'static str,
-    /// The smallest of the parts.
+    /// The smallest of the parts; null when one of them was not measured and the others are not 0.
+    ///
+    /// Unit: 0 to 100. Source: draft-ietf-ippm-qoo-11.
     pub score: Option<f64>,
-    /// Of delay.
+    /// Score of delay. Null when not measured.
+    ///
+    /// Unit: 0 to 100. Source: draft-ietf-ippm-qoo-11.
     pub delay: Option<f64>,
-    /// Of loss.
+    /// Score of loss. Null when not measured.
+    ///
+    /// Unit: 0 to 100. Source: draft-ietf-ippm-qoo-11.
     pub loss: Option<f64>,
-    /// Of rate.
+    /// Score of the rate. Null unless both directions were loaded.
+    ///
+    /// Unit: 0 to 100. Source: draft-ietf-ippm-qoo-11.
     pub rate: Option<f64>,
 }
 
@@ -174,11 +163,13 @@ fn measured(analysis: &Measured) -> Option<Inputs> {
     let load = windows(analysis).1?;
     let ours =
         |flow: &crate::flow_label::FlowLabel| flow.kind() == FlowKind::UdpProbe && flow.class == ServiceClass::BE;
-    let probes = analysis.delay_flows.iter().filter(|entry| ours(&entry.flow)).flat_map(|entry| &entry.series);
+    let probes =
+        analysis.round_trip_delay.flows.iter().filter(|entry| ours(&entry.flow)).flat_map(|entry| &entry.series);
     let within: Vec<_> = probes.filter(|point| load.contains(point.at)).map(|point| point.delay).collect();
     let mut delays: Vec<f64> = within.iter().flatten().map(|delay| delay.milliseconds()).collect();
     delays.sort_unstable_by(f64::total_cmp);
     let lost = (within.len() - delays.len()) as u64;
-    let rate = analysis.loads_both_directions().then(|| analysis.up.sum.0.min(analysis.down.sum.0) as f64);
+    let rate =
+        analysis.loads_both_directions().then(|| analysis.goodput.up.sum.0.min(analysis.goodput.down.sum.0) as f64);
     (!within.is_empty()).then_some(Inputs { delays, lost, rate })
 }

@@ -24,10 +24,10 @@ use rrul_model::page::{HttpVersion, Page};
 use rrul_model::phase::Phase;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::measured::Measured;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::web::page_load::LoadOutcome;
 use crate::metrics::web::page_loads::PageLoads;
 use crate::score::ScoreWord;
@@ -49,47 +49,16 @@ pub const WORD: ScoreWord = ScoreWord {
     source: "draft-ietf-ippm-responsiveness-09, section 5.3",
 };
 
-/// The words for its numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Responsiveness",
-    path: "scores.responsiveness",
-    about: "Round trips per minute (RPM). Null without new connections under load, or without `TCP_INFO` of the streams.",
-    words: &[
-        MetricWord::new("rpm", "mean of the two below", "1/min", "draft-ietf-ippm-responsiveness-09"),
-        MetricWord::new(
-            "foreign_rpm",
-            "on connections of their own: 60000 over the mean of the three or two trimmed means",
-            "1/min",
-            "draft-ietf-ippm-responsiveness-09",
-        ),
-        MetricWord::new(
-            "loaded_rpm",
-            "on the streams that load the line: 60000 over the trimmed mean of their round-trip time",
-            "1/min",
-            "draft-ietf-ippm-responsiveness-09",
-        ),
-        MetricWord::new(
-            "with_tls",
-            "whether TLS handshakes were measured; if not, the draft's formula for TCP alone is used",
-            "",
-            "",
-        ),
-        MetricWord::new(
-            "{tcp_f,tls_f,http_f,http_l}.trimmed_mean_ms",
-            "the means without the highest twentieth",
-            "ms",
-            "draft-ietf-ippm-responsiveness-09",
-        ),
-        MetricWord::new("{tcp_f,tls_f,http_f,http_l}.n", "samples of each; `tls_f` is null without any", "count", ""),
-    ],
-};
-
 /// One of the draft's times.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct TrimmedMean {
     /// Mean without the highest twentieth.
+    ///
+    /// Unit: ms. Source: draft-ietf-ippm-responsiveness-09.
     pub trimmed_mean_ms: f64,
-    /// Samples, those left out among them.
+    /// Samples.
+    ///
+    /// Unit: count.
     pub n: u64,
 }
 
@@ -104,22 +73,31 @@ impl TrimmedMean {
     }
 }
 
-/// The responsiveness of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// Round trips per minute under load.
+///
+/// Round trips per minute (RPM). Null without new connections under load, or without `TCP_INFO` of the streams.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Responsiveness")]
 pub struct Responsiveness {
-    /// Round trips per minute.
+    /// Mean of the two below.
+    ///
+    /// Unit: 1/min. Source: draft-ietf-ippm-responsiveness-09.
     pub rpm: f64,
-    /// On connections of their own.
+    /// On connections of their own: 60000 over the mean of the three or two trimmed means.
+    ///
+    /// Unit: 1/min. Source: draft-ietf-ippm-responsiveness-09.
     pub foreign_rpm: f64,
-    /// On connections that load the line.
+    /// On the streams that load the line: 60000 over the trimmed mean of their round-trip time.
+    ///
+    /// Unit: 1/min. Source: draft-ietf-ippm-responsiveness-09.
     pub loaded_rpm: f64,
-    /// Whether TLS is in it.
+    /// Whether TLS handshakes were measured; if not, the draft's formula for TCP alone is used.
     pub with_tls: bool,
-    /// TCP's handshake.
+    /// TCP handshake.
     pub tcp_f: TrimmedMean,
-    /// TLS's handshake, per round trip.
+    /// TLS handshake, per round trip. Null without any.
     pub tls_f: Option<TrimmedMean>,
-    /// Request and answer on a connection of its own.
+    /// Request and answer on a new connection.
     pub http_f: TrimmedMean,
     /// Request and answer on a connection that loads the line.
     pub http_l: TrimmedMean,
@@ -152,7 +130,7 @@ pub(crate) fn of(analysis: &Measured) -> Option<Responsiveness> {
     let loads = pages.filter(|page| speaks_tls(page)).flat_map(|page| &page.series);
     let objects = loads.flat_map(|load| load.objects.iter().map(move |object| (load.outcome, object)));
     // Pages join the load in phase web.
-    let web = analysis.phases.iter().find(|entry| entry.phase == Phase::Web).map(|entry| entry.window);
+    let web = analysis.test.phases.iter().find(|entry| entry.phase == Phase::Web).map(|entry| entry.window);
     let loaded = |at| load.contains(at) || web.is_some_and(|web| web.contains(at));
     let within = objects.filter(|(_, object)| loaded(object.wanted));
     let tls_f: Vec<f64> = within.filter_map(|(outcome, object)| handshake(outcome, object)).collect();

@@ -7,6 +7,7 @@ use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::time::{TestTime, Window};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
@@ -38,7 +39,7 @@ pub struct ScoreCell {
 }
 
 /// Packets, and those of them that did not serve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Losses {
     /// Packets.
     pub sent: u64,
@@ -79,7 +80,8 @@ impl ScoreCell {
     /// Every cell of which the run has anything, in the order of classes in the plan.
     pub fn all(analysis: &Measured) -> Vec<Self> {
         let probes = analysis
-            .delay_flows
+            .round_trip_delay
+            .flows
             .iter()
             .filter(|entry| entry.flow.kind() == FlowKind::UdpProbe)
             .map(|entry| &entry.flow);
@@ -107,7 +109,8 @@ impl ScoreCell {
 
     fn gather(analysis: &Measured, class: ServiceClass, family: AddressFamily, direction: Direction) -> Self {
         let ours = |flow: &FlowLabel| flow.class == class && flow.family == family;
-        let probes = || analysis.delay_flows.iter().filter(|e| e.flow.kind() == FlowKind::UdpProbe && ours(&e.flow));
+        let probes =
+            || analysis.round_trip_delay.flows.iter().filter(|e| e.flow.kind() == FlowKind::UdpProbe && ours(&e.flow));
         let delays: Vec<DelayPoint> = probes().flat_map(|entry| entry.series.iter().copied()).collect();
         let both = || analysis.one_way_delay.legs.iter().filter(|leg| ours(&leg.flow));
         let legs = || both().filter(|leg| leg.direction == direction);

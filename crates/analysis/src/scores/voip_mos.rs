@@ -5,10 +5,10 @@
 
 use rrul_model::flow::Direction;
 use rrul_model::marking::ServiceClass;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::measured::Measured;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::score::ScoreWord;
 use crate::scores::score_cell::counts;
 use crate::statistics::bootstrap::mean;
@@ -20,45 +20,38 @@ pub const WORD: ScoreWord = ScoreWord {
     source: "ITU-T G.107, G.113",
 };
 
-/// The words for its numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Opinion scores of calls",
-    path: "scores.voip_mos",
-    about: "From [voice streams](#voice) under load, losses concealed. Null without voice, or without one-way delay.",
-    words: &[
-        MetricWord::new(
-            "worst",
-            "the worst of all streams of best effort and expedited forwarding",
-            "1 to 4.41",
-            "ITU-T G.107",
-        ),
-        MetricWord::new("classes[].class, classes[].direction", "which", "", ""),
-        MetricWord::new("classes[].worst, classes[].mean", "of its streams", "1 to 4.41", "ITU-T G.107"),
-        MetricWord::new("classes[].streams", "how many they are", "count", ""),
-    ],
-};
-
-/// Opinion scores under load.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Opinion scores of voice streams under load.
+///
+/// From [voice streams](#voice) under load, losses concealed. Null without voice, or without one-way delay.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Opinion scores of calls")]
 pub struct VoipMos {
-    /// The worst that counts.
+    /// The worst of all streams of best effort and expedited forwarding.
+    ///
+    /// Unit: 1 to 4.41. Source: ITU-T G.107.
     pub worst: Option<f64>,
-    /// Of each class and direction.
+    /// Each class and direction.
     pub classes: Vec<ClassMos>,
 }
 
 /// Those of one class in one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ClassMos {
-    /// The class.
+    /// Service class.
     pub class: ServiceClass,
-    /// Which way.
+    /// Direction.
     pub direction: Direction,
     /// The worst of its streams.
+    ///
+    /// Unit: 1 to 4.41. Source: ITU-T G.107.
     pub worst: f64,
-    /// Their mean.
+    /// The mean of its streams.
+    ///
+    /// Unit: 1 to 4.41. Source: ITU-T G.107.
     pub mean: f64,
     /// How many they are.
+    ///
+    /// Unit: count.
     pub streams: u64,
 }
 

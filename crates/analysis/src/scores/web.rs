@@ -15,10 +15,10 @@
 
 use rrul_model::flow::AddressFamily;
 use rrul_model::marking::ServiceClass;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::measured::Measured;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::web::page_load_statistics::LoadStatistics;
 use crate::metrics::web::page_loads::PageLoads;
 use crate::score::ScoreWord;
@@ -33,74 +33,42 @@ pub const WORD: ScoreWord = ScoreWord {
     source: "RRUL specification, The RRUL Score",
 };
 
-/// The words for its numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Web score",
-    path: "scores.web",
-    about: "The specification's main score. Null without pages on the idle line and under load, where most loads failed on the \
-        idle line already, and without a complete load under load: `web_missing` says so.",
-    words: &[
-        MetricWord::new(
-            "score",
-            "100 times the mean page load time of complete loads on the idle line over that of all under load, rounded; 100 when it is \
-             faster under load",
-            "0 to 100",
-            "spec, The RRUL Score",
-        ),
-        MetricWord::new(
-            "ci95_low, ci95_high",
-            "its 95 % interval, by bootstrap over loads; null with fewer than three loads in one of the conditions",
-            "0 to 100",
-            "Efron 1979",
-        ),
-        MetricWord::new(
-            "of_medians",
-            "the same of median page load times; null when a median falls on a load that was not seen to be complete",
-            "0 to 100",
-            "",
-        ),
-        MetricWord::new(
-            "failures",
-            "loads that failed or were given up, in either condition; under load they count as their cap",
-            "count",
-            "",
-        ),
-        MetricWord::new(
-            "cut_short",
-            "loads under load that were cut off; they count by the product-limit estimate",
-            "count",
-            "Kaplan and Meier 1958",
-        ),
-        MetricWord::new("at_most", "always false: a score is no upper bound. For that see `web_at_most`", "", ""),
-        MetricWord::new("pages[].page, pages[].class, pages[].family", "what it is the mean over", "", ""),
-        MetricWord::new("pages[].score", "the score of that page alone", "0 to 100", ""),
-        MetricWord::new(
-            "pages[].unloaded_mean_ns, pages[].loaded_mean_ns",
-            "its mean page load times: of complete loads on the idle line, of all under load",
-            "ns",
-            "",
-        ),
-    ],
-};
-
 /// The web score of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+///
+/// The specification's main score. Null without pages on the idle line and under load, where most loads failed on the
+/// idle line already, and without a complete load under load: `web_missing` says so.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Web score")]
 pub struct WebScore {
-    /// The score.
+    /// 100 times the mean page load time of complete loads on the idle line over that of all under load, rounded; 100
+    /// when it is faster under load.
+    ///
+    /// Unit: 0 to 100. Source: spec, The RRUL Score.
     pub score: u8,
-    /// Lower end of its 95 % interval.
+    /// Lower end of its 95 % interval, by bootstrap over loads. Null with fewer than three loads in one of the
+    /// conditions.
+    ///
+    /// Unit: 0 to 100. Source: Efron 1979.
     pub ci95_low: Option<f64>,
-    /// Upper end.
+    /// Upper end of the same.
+    ///
+    /// Unit: 0 to 100.
     pub ci95_high: Option<f64>,
-    /// The same of medians.
+    /// The same of median page load times; null when a median falls on a load that was not seen to be complete.
+    ///
+    /// Unit: 0 to 100.
     pub of_medians: Option<u8>,
-    /// Loads that never ended well.
+    /// Loads that failed or were given up, in either condition; under load they count as their cap.
+    ///
+    /// Unit: count.
     pub failures: u64,
-    /// Loads under load that were cut off.
+    /// Loads under load that were cut off; they count by the product-limit estimate.
+    ///
+    /// Unit: count. Source: Kaplan and Meier 1958.
     pub cut_short: u64,
-    /// Always false, for readers of the form: an upper bound is no score.
+    /// Always false: a score is no upper bound. For that see `web_at_most`.
     pub at_most: bool,
-    /// What it is the mean over.
+    /// The pages that it is the mean over.
     pub pages: Vec<PageScore>,
     /// The share of its speed that a page keeps, not rounded, 0 to 1.
     #[serde(skip)]
@@ -108,19 +76,21 @@ pub struct WebScore {
 }
 
 /// The score of one page.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PageScore {
-    /// Its name.
+    /// Name of the page.
     pub page: String,
-    /// Class.
+    /// Service class.
     pub class: ServiceClass,
-    /// Family.
+    /// Address family.
     pub family: AddressFamily,
-    /// Its score.
+    /// The score of that page alone.
+    ///
+    /// Unit: 0 to 100.
     pub score: u8,
-    /// Mean page load time on the idle line.
+    /// Mean load time of complete loads on the idle line.
     pub unloaded_mean_ns: i64,
-    /// Under load.
+    /// Mean load time of all loads under load.
     pub loaded_mean_ns: i64,
 }
 

@@ -1,28 +1,9 @@
 //! Jain's fairness index (Jain, Chiu and Hawe, DEC-TR-301, 1984).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::percentile::percentile;
-use crate::metric_word::{MetricGroup, MetricWord};
-
-/// The words for these numbers.
-pub(crate) const EVENNESS: MetricGroup = MetricGroup {
-    title: "Evenness",
-    path: "#evenness",
-    about: "Jain's fairness index is (Σx)² / (n Σx²): 1 when all have the same, 1/n when one has everything.",
-    words: &[
-        MetricWord::new("sharers", "n: how many share", "count", ""),
-        MetricWord::new("intervals", "intervals in which there was anything to share", "count", ""),
-        MetricWord::new("mean", "mean of the index over those intervals", "0 to 1", "Jain, DEC-TR-301"),
-        MetricWord::new("p5", "5th percentile over those intervals, by inverted distribution function", "0 to 1", ""),
-        MetricWord::new(
-            "overall",
-            "the index of what each had over the whole time: those who take turns are even here, and uneven in `mean`",
-            "0 to 1",
-            "",
-        ),
-    ],
-};
 
 /// How evenly these shares are spread: (Σx)² / (n Σx²), 1 when all are alike, 1/n when one has everything.
 ///
@@ -34,17 +15,30 @@ pub fn jain_index(shares: &[f64]) -> Option<f64> {
 }
 
 /// Jain's index over many intervals.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+///
+/// Jain's fairness index is (Σx)² / (n Σx²): 1 when all have the same, 1/n when one has everything.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Evenness")]
 pub struct JainStatistics {
-    /// How many share.
+    /// N: how many share.
+    ///
+    /// Unit: count.
     pub sharers: u64,
-    /// Intervals in which anything was shared.
+    /// Intervals in which there was anything to share.
+    ///
+    /// Unit: count.
     pub intervals: u64,
-    /// Mean over the intervals.
+    /// Mean of the index over those intervals.
+    ///
+    /// Unit: share. Source: Jain, DEC-TR-301.
     pub mean: f64,
-    /// 5th percentile over the intervals (type 1): one interval in twenty was less even.
+    /// 5th percentile over those intervals, by inverted distribution function.
+    ///
+    /// Unit: share.
     pub p5: f64,
-    /// Of the whole time's sums: what evens out over time is even here.
+    /// The index of what each had over the whole time: those who take turns are even here, and uneven in `mean`.
+    ///
+    /// Unit: share.
     pub overall: f64,
 }
 

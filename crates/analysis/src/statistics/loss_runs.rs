@@ -1,41 +1,7 @@
 //! Runs of lost packets: whether losses come scattered or in bursts.
 
+use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::metric_word::{MetricGroup, MetricWord};
-
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Runs of lost packets",
-    path: "#loss_runs",
-    about: "Losses in the order in which the packets were sent.",
-    words: &[
-        MetricWord {
-            name: "bursts",
-            about: "losses in a row, each row counted once",
-            unit: "count",
-            source: "RFC 3357",
-        },
-        MetricWord {
-            name: "mean_burst, longest_burst",
-            about: "their length; the mean is `null` without loss",
-            unit: "packets",
-            source: "RFC 3357",
-        },
-        MetricWord {
-            name: "mean_gap, shortest_gap",
-            about: "packets that arrived between two bursts; `null` with fewer than two bursts",
-            unit: "packets",
-            source: "RFC 3357",
-        },
-        MetricWord {
-            name: "burst_ratio",
-            about: "BurstR: mean burst over that of random loss at the same rate, 1 / (1 - loss). 1 is random, above 1 losses cluster, below 1 they are spread more evenly than by chance. `null` without loss, and where everything was lost",
-            unit: "",
-            source: "ITU-T G.107",
-        },
-    ],
-};
 
 /// Bursts of lost packets in a row, and the gaps of packets that arrived between two bursts (RFC 3357).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -131,20 +97,36 @@ impl LossRuns {
     }
 }
 
-/// [`LossRuns`] as numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// Runs of lost packets as numbers.
+///
+/// Losses in the order in which the packets were sent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Loss runs")]
 pub struct LossRunsSummary {
-    /// Runs of lost packets.
+    /// Losses in a row, each row counted once.
+    ///
+    /// Unit: count. Source: RFC 3357.
     pub bursts: u64,
-    /// Their mean length, packets; null without loss.
+    /// Mean length of a burst. Null without loss.
+    ///
+    /// Unit: packets. Source: RFC 3357.
     pub mean_burst: Option<f64>,
-    /// Length of the longest, packets.
+    /// Length of the longest burst.
+    ///
+    /// Unit: packets. Source: RFC 3357.
     pub longest_burst: u64,
-    /// Mean number of packets that arrived between two bursts; null with fewer than two.
+    /// Mean number of packets that arrived between two bursts. Null with fewer than two bursts.
+    ///
+    /// Unit: packets. Source: RFC 3357.
     pub mean_gap: Option<f64>,
-    /// The fewest that did.
+    /// Smallest number of packets that arrived between two bursts.
+    ///
+    /// Unit: packets. Source: RFC 3357.
     pub shortest_gap: Option<u64>,
-    /// Mean burst over that of random loss (G.107); null without loss.
+    /// BurstR: mean burst over that of random loss at the same rate, 1 / (1 - loss). 1 is random, above 1 losses
+    /// cluster, below 1 they are spread more evenly than by chance. `null` without loss, and where everything was lost.
+    ///
+    /// Source: ITU-T G.107.
     pub burst_ratio: Option<f64>,
 }
 

@@ -1,37 +1,9 @@
 //! Percentiles of exact integers, with losses counted as infinitely late.
 
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
-
-/// The words for the statistics of delays, wherever they stand.
-pub(crate) const DELAYS: MetricGroup = MetricGroup {
-    title: "Statistics of delays",
-    path: "#delays",
-    about: "",
-    words: &[
-        MetricWord {
-            name: "n",
-            about: "packets whose fate is known, lost ones included",
-            unit: "count",
-            source: "RFC 7679 section 4",
-        },
-        MetricWord { name: "lost", about: "of those, lost", unit: "count", source: "RFC 6673" },
-        MetricWord {
-            name: "min_ns, max_ns",
-            about: "smallest and largest delay of a packet that was not lost",
-            unit: "ns",
-            source: "RFC 2681",
-        },
-        MetricWord {
-            name: "p50_ns, p90_ns, p95_ns, p99_ns",
-            about: "percentiles by inverted distribution function (type 1, nearest rank): always an observed value. A \
-                lost packet counts as infinitely late; `null` when the rank falls on one",
-            unit: "ns",
-            source: "RFC 2330 section 11.3; RFC 7679 section 5.1",
-        },
-    ],
-};
 /// The inverted empirical distribution function: the smallest value that at least `per_mille` of all values reach.
 ///
 /// Type 1 of Hyndman and Fan (1996), also called nearest rank: always a value that was observed, never a mean of two.
@@ -68,25 +40,44 @@ fn place(values: usize, infinite: u64, per_mille: u16) -> Option<usize> {
 
 /// Where the delays of a sample of packets lie.
 ///
-/// A lost packet counts as one that is infinitely late (the delay of RFC 7679 section 3.4 is undefined for it): it moves
-/// every percentile up instead of dropping out, so that a queue that drops does not look better than one that delays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A lost packet counts as one that is infinitely late (the delay of RFC 7679 section 3.4 is undefined for it): it
+/// moves every percentile up instead of dropping out, so that a queue that drops does not look better than one that
+/// delays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "Statistics of delays")]
 pub struct DelayStatistics {
-    /// All packets, lost ones included.
+    /// Packets whose fate is known, lost ones included.
+    ///
+    /// Unit: count. Source: RFC 7679 section 4.
     pub n: u64,
     /// Of those, lost.
+    ///
+    /// Unit: count. Source: RFC 6673.
     pub lost: u64,
-    /// Smallest delay; `None` when every packet was lost.
+    /// Smallest delay of a packet that was not lost. Null when all were lost.
+    ///
+    /// Source: RFC 2681.
+    #[serde(rename = "min_ns")]
     pub min: Option<Delay>,
-    /// Median; `None` when it falls on a loss, as for the other percentiles.
+    /// Median, by inverted distribution function (type 1, nearest rank): always an observed value. Null when the rank
+    /// falls on a lost packet, as for the other percentiles.
+    ///
+    /// Source: RFC 2330 section 11.3; RFC 7679 section 5.1.
+    #[serde(rename = "p50_ns")]
     pub p50: Option<Delay>,
     /// 90th percentile.
+    #[serde(rename = "p90_ns")]
     pub p90: Option<Delay>,
     /// 95th percentile.
+    #[serde(rename = "p95_ns")]
     pub p95: Option<Delay>,
     /// 99th percentile.
+    #[serde(rename = "p99_ns")]
     pub p99: Option<Delay>,
-    /// Largest delay of a packet that was answered; `None` when every packet was lost.
+    /// Largest delay of a packet that was not lost.
+    ///
+    /// Source: RFC 2681.
+    #[serde(rename = "max_ns")]
     pub max: Option<Delay>,
 }
 

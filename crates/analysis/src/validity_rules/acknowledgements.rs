@@ -3,7 +3,7 @@
 use rrul_model::flow::Direction;
 
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, direction_name, direction_word, share_and_limit};
+use crate::validity_rule::{JudgedRun, ValidityRule, direction_name, direction_word, share_and_limit};
 
 /// Share of a direction's ACKs that may be missing.
 const FEW: f64 = 0.10;
@@ -20,7 +20,7 @@ const ACKS_MISSING: ReasonWord = ReasonWord {
     when: "over 10 % of the ACKs of a direction's load did not arrive: lost on the return path, or thinned by a device",
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let Some(load) = &evidence.analysis.link_octets.load else { return Vec::new() };
     let of = |direction: Direction| {
         let acknowledgements = load.of(direction).all.acknowledgements.filter(|all| all.sent >= LEAST)?;

@@ -8,7 +8,7 @@ use rrul_model::units::{BitRate, Delay};
 
 use crate::statistics::percentile::percentile;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule};
+use crate::validity_rule::{JudgedRun, ValidityRule};
 
 /// Spread of the idle round-trip delay, 95th percentile less 5th, that an idle wired line does not have.
 const SPREAD: Delay = Delay(10_000_000);
@@ -27,7 +27,7 @@ const BASELINE_BUSY: ReasonWord = ReasonWord {
         less 5th, median over the flows), or the client's interfaces carried over 1 % of the loaded rate (and 100 kbit/s) of other traffic",
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     // Without load there is nothing to compare the baseline with.
     if evidence.recording.phase(Phase::Load).is_none() {
         return Vec::new();
@@ -45,8 +45,8 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
 }
 
 /// Traffic of others in the idle phase.
-fn others(evidence: &Evidence<'_>, direction: Direction) -> Option<String> {
-    let Evidence { recording, analysis, .. } = *evidence;
+fn others(evidence: &JudgedRun<'_>, direction: Direction) -> Option<String> {
+    let JudgedRun { recording, analysis, .. } = *evidence;
     let idle = recording.phase(Phase::Idle)?;
     let state = &recording.host(ObservationPoint::Client).state;
     let mut passed = 0.0;
@@ -96,9 +96,9 @@ fn others(evidence: &Evidence<'_>, direction: Direction) -> Option<String> {
 }
 
 /// Delay that others cause in the idle phase.
-fn spread(evidence: &Evidence<'_>) -> Option<String> {
+fn spread(evidence: &JudgedRun<'_>) -> Option<String> {
     let idle = evidence.recording.phase(Phase::Idle)?;
-    let flows = evidence.analysis.delay_flows.iter();
+    let flows = evidence.analysis.round_trip_delay.flows.iter();
     let spread = |points: &[crate::series::DelayPoint]| {
         let inside = points.iter().filter(|point| idle.contains(point.at));
         let mut delays: Vec<Delay> = inside.filter_map(|point| point.delay).collect();

@@ -3,7 +3,7 @@
 use rrul_model::units::Share;
 
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule};
+use crate::validity_rule::{JudgedRun, ValidityRule};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[BROWSER_CONTENDED], judge };
@@ -18,7 +18,7 @@ const BROWSER_CONTENDED: ReasonWord = ReasonWord {
         under load",
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let Some(browser) = evidence.analysis.browser.filter(|browser| browser.contended > SHARE) else {
         return Vec::new();
     };

@@ -4,7 +4,7 @@ use rrul_model::flow::Direction;
 
 use crate::metrics::rate::start_spread::sender;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, direction_name, host};
+use crate::validity_rule::{JudgedRun, ValidityRule, direction_name, host};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[CACHED_TCP_METRICS], judge };
@@ -15,7 +15,7 @@ const CACHED_TCP_METRICS: ReasonWord = ReasonWord {
     when: "streams of the load began with a slow-start threshold that the sender's kernel had cached from earlier connections",
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let reason = |direction: Direction| {
         let streams = &evidence.analysis.stream_limits.of(direction).streams;
         let cached = || streams.iter().filter_map(|stream| stream.initial_slow_start_threshold);

@@ -2,7 +2,7 @@
 
 use crate::flow_label::FlowLabel;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, family_word, sentence};
+use crate::validity_rule::{JudgedRun, ValidityRule, family_word, sentence};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[FLOW_FAILED, FLOW_ABSENT, FAMILY_ABSENT], judge };
@@ -43,7 +43,7 @@ fn by_type(flows: &[&FlowLabel]) -> String {
 }
 
 /// Every flow ran, in every family.
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let analysis = evidence.analysis;
     let failed = analysis.failed_flows.iter().map(|entry| {
         let what = sentence(&format!("{} failed: {}", entry.flow.name, entry.reason));
@@ -61,7 +61,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
         FLOW_ABSENT.reason(Severity::Info, sentence(&format!("{} did not run: {reason}", by_type(&flows))))
     });
     // The spec asks for both families where both are available; which are is a property of the network.
-    let families = analysis.absent_families.iter().map(|entry| {
+    let families = analysis.test.absent_families.iter().map(|entry| {
         let what = format!("{} was not tested: {}", family_word(entry.family), entry.reason);
         FAMILY_ABSENT.reason(Severity::Info, sentence(&what))
     });

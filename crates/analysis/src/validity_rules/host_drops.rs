@@ -4,7 +4,7 @@ use rrul_model::units::Share;
 
 use crate::metrics::host::host_health::HostHealth;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, host, share_and_limit, weight};
+use crate::validity_rule::{JudgedRun, ValidityRule, host, share_and_limit, weight};
 
 /// Share of a socket's packets that a host may drop.
 const DROPPED: f64 = 0.001;
@@ -42,7 +42,7 @@ const PROCESSOR_QUOTA: ReasonWord = ReasonWord {
     when: "the control group of rrul used up its CPU quota in over 10 % (doubt: 5 %) of its periods under load",
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let of = |health| [sockets(health), softnet(health), listeners(health), quota(health)].into_iter().flatten();
     evidence.analysis.hosts.iter().flat_map(of).collect()
 }

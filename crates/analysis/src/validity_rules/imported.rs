@@ -1,7 +1,7 @@
 //! Who measured, and what recordings of other programs do not contain.
 
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, direction_word, sentence};
+use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, sentence};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[COUNTED_AT_SENDER, IMPORTED], judge };
@@ -19,7 +19,7 @@ const IMPORTED: ReasonWord = ReasonWord {
     when: "another program measured: names what its recording does not contain, or contains in less detail",
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let Some(imported) = &evidence.recording.header.imported else { return Vec::new() };
     let tool = &imported.tool;
     let counted = imported.counted_at_sender.iter().map(|direction| {

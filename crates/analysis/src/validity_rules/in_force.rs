@@ -7,7 +7,7 @@ use rrul_model::recording::Recording;
 use crate::metrics::rate::start_spread::sender;
 use crate::packets::in_force;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, direction_name, host};
+use crate::validity_rule::{JudgedRun, ValidityRule, direction_name, host};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[CONGESTION_CONTROL, MARKING_REFUSED], judge };
@@ -24,7 +24,7 @@ const MARKING_REFUSED: ReasonWord = ReasonWord {
     when: "the kernel of either host applies another DSCP to a flow than its class has. ECN bits are not compared: on a TCP socket they are the kernel's own",
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     congestion_control(evidence.recording).into_iter().chain(marking(evidence.recording)).collect()
 }
 

@@ -5,7 +5,7 @@ use rrul_model::flow::Direction;
 use crate::metrics::rate::goodput;
 use crate::metrics::rate::start_spread::receiver;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, direction_word, host};
+use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, host};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[NO_LOAD], judge };
@@ -16,8 +16,8 @@ const NO_LOAD: ReasonWord = ReasonWord {
     when: "a direction that the plan loads received no byte in phase load",
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
-    let Evidence { recording, analysis, .. } = *evidence;
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
+    let JudgedRun { recording, analysis, .. } = *evidence;
     let unloaded = Direction::ALL.into_iter().filter(|direction| {
         let goodput = analysis.goodput(*direction);
         !goodput.flows.is_empty() && goodput.octets.0 == 0

@@ -5,7 +5,7 @@ use rrul_model::measurement_budget::BudgetChange;
 use rrul_model::units::{BitRate, Share};
 
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, direction_name};
+use crate::validity_rule::{JudgedRun, ValidityRule, direction_name};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[MEASUREMENT_FITTED, MEASUREMENT_TOO_LARGE], judge };
@@ -22,7 +22,7 @@ const MEASUREMENT_TOO_LARGE: ReasonWord = ReasonWord {
     when: "the measurement overhead exceeded its budget under load",
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let overhead = &evidence.analysis.measurement_overhead;
     let mut reasons = Vec::new();
     if !overhead.changes.is_empty() {

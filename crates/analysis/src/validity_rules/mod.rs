@@ -23,7 +23,7 @@ use rrul_model::flow::Direction;
 
 use crate::measured::Measured;
 use crate::validity::{Confidence, ReasonWord, Validity};
-use crate::validity_rule::{Evidence, ValidityRule};
+use crate::validity_rule::{JudgedRun, ValidityRule};
 
 /// All of them, in the order of docs/metrics.md.
 pub(crate) const RULES: &[ValidityRule] = &[
@@ -53,7 +53,7 @@ pub fn reason_words() -> impl Iterator<Item = &'static ReasonWord> {
 }
 
 /// The verdict of all rules.
-pub(crate) fn judge(evidence: &Evidence<'_>) -> Validity {
+pub(crate) fn judge(evidence: &JudgedRun<'_>) -> Validity {
     let reasons = RULES.iter().flat_map(|rule| (rule.judge)(evidence)).collect();
     Validity::of(reasons, confidence(evidence.analysis))
 }

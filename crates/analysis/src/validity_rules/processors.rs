@@ -6,7 +6,7 @@ use rrul_model::units::Share;
 use crate::metrics::host::processor_load::ProcessorLoad;
 use crate::metrics::host::processor_load::{SATURATED, STOLEN};
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, host, weight};
+use crate::validity_rule::{JudgedRun, ValidityRule, host, weight};
 
 /// Share of the load phase's seconds with too little CPU time that makes a recording invalid.
 const INVALID: f64 = 0.10;
@@ -30,7 +30,7 @@ const UNKNOWN: ReasonWord =
     ReasonWord { code: "processor_unknown", severities: &[Severity::Info], when: "a host recorded no CPU load" };
 
 /// Neither host was short of CPU time (RRUL spec, Test Requirements).
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for point in [ObservationPoint::Client, ObservationPoint::Server] {
         let host = host(point);

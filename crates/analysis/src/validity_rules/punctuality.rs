@@ -3,7 +3,7 @@
 use rrul_model::units::Delay;
 
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, share_and_limit};
+use crate::validity_rule::{JudgedRun, ValidityRule, share_and_limit};
 
 /// Send lateness that is worth a doubt: 99th percentile.
 const LATE_P99: Delay = Delay(2_000_000);
@@ -29,7 +29,7 @@ const PACKETS_SKIPPED: ReasonWord = ReasonWord {
     when: "over 1 % of the packets due in a probe flow (sent and skipped) were skipped (info: any). The missing packets are those due when the client was busiest",
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     lateness(evidence).into_iter().chain(skipped(evidence)).collect()
 }
 
@@ -37,7 +37,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
 ///
 /// A doubt and no more: delay is measured from when a packet really left, so lateness spoils the even spacing of the
 /// sample and not its values. Half the limit is worth knowing.
-fn lateness(evidence: &Evidence<'_>) -> Option<Reason> {
+fn lateness(evidence: &JudgedRun<'_>) -> Option<Reason> {
     let statistics = evidence.analysis.send_lateness?;
     let (p99, p99_9) = (statistics.p99?, evidence.lateness_p99_9?);
     let enough = statistics.n >= PACKETS_FOR_P99_9;
@@ -55,8 +55,8 @@ fn lateness(evidence: &Evidence<'_>) -> Option<Reason> {
 }
 
 /// Test packets left at all. What is missing is missing where the host was busiest, so the sample is not an even one.
-fn skipped(evidence: &Evidence<'_>) -> Option<Reason> {
-    let flows = evidence.analysis.delay_flows.iter().filter(|entry| entry.skipped.packets > 0);
+fn skipped(evidence: &JudgedRun<'_>) -> Option<Reason> {
+    let flows = evidence.analysis.round_trip_delay.flows.iter().filter(|entry| entry.skipped.packets > 0);
     let worst = flows.max_by(|a, b| a.skipped.share().total_cmp(&b.skipped.share()))?;
     let severity = if worst.skipped.share() > SKIPPED { Severity::Doubt } else { Severity::Info };
     let text = format!(

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rrul_model::observation::ObservationPoint;
 
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, host, sentence};
+use crate::validity_rule::{JudgedRun, ValidityRule, host, sentence};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[PARTIAL, FRAMES_MISSING, OBSERVATIONS_DROPPED], judge };
@@ -28,20 +28,20 @@ const OBSERVATIONS_DROPPED: ReasonWord = ReasonWord {
     when: "a host could not keep up with recording",
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     partial(evidence).into_iter().chain(frames(evidence)).collect()
 }
 
 /// The recording is complete.
-fn partial(evidence: &Evidence<'_>) -> Option<Reason> {
-    let why = evidence.analysis.partial.as_ref()?;
+fn partial(evidence: &JudgedRun<'_>) -> Option<Reason> {
+    let why = evidence.analysis.test.partial.as_ref()?;
     let what = sentence(&format!("The recording is incomplete: {why}"));
     let text = format!("{what} Figures cover the recorded part only: rerun the test to its end.");
     Some(PARTIAL.reason(Severity::Doubt, text))
 }
 
 /// No observation was lost on its way into the recording.
-fn frames(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn frames(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let recording = evidence.recording;
     let mut reasons = Vec::new();
     for point in [ObservationPoint::Client, ObservationPoint::Server] {

@@ -7,7 +7,7 @@ use rrul_model::recording::FORMER_FORMAT;
 
 use crate::flow_label::FlowLabel;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, family_word};
+use crate::validity_rule::{JudgedRun, ValidityRule, family_word};
 
 /// How recordings of format 1, which have no event for it, begin the failure of a flow whose UDP greeting was not answered.
 const UNANSWERED_IN_FORMAT_1: &str = "no answer over UDP";
@@ -29,10 +29,10 @@ const UDP_BLOCKED: ReasonWord = ReasonWord {
 };
 
 /// Some test packet was answered.
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let analysis = evidence.analysis;
-    let loss = analysis.loss;
-    if analysis.delay_flows.is_empty() {
+    let loss = analysis.loss.round_trips;
+    if analysis.round_trip_delay.flows.is_empty() {
         return Vec::new();
     }
     let families = AddressFamily::ALL.into_iter().filter_map(|family| Some((family, is_silent(evidence, family)?)));
@@ -59,9 +59,9 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
 
 /// Whether UDP over this family was met with silence: no probe was answered, or no greeting, which each flow sends before
 /// its probes. `None` when that was not tried, or nothing came of it.
-fn is_silent(evidence: &Evidence<'_>, family: AddressFamily) -> Option<bool> {
+fn is_silent(evidence: &JudgedRun<'_>, family: AddressFamily) -> Option<bool> {
     let ours = |label: &FlowLabel| label.kind() == FlowKind::UdpProbe && label.family == family;
-    let flows: Vec<_> = evidence.analysis.delay_flows.iter().filter(|entry| ours(&entry.flow)).collect();
+    let flows: Vec<_> = evidence.analysis.round_trip_delay.flows.iter().filter(|entry| ours(&entry.flow)).collect();
     let sent: u64 = flows.iter().map(|entry| entry.loss.sent).sum();
     let lost: u64 = flows.iter().map(|entry| entry.loss.lost).sum();
     let is_former = evidence.recording.header.format == FORMER_FORMAT;

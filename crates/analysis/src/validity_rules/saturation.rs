@@ -7,7 +7,7 @@ use crate::metrics::rate::saturation::AckStarvation;
 use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::metrics::tcp::stream_limits::Limits;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, direction_word, host, weight};
+use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, host, weight};
 
 /// Share of their busy time that a host may limit senders where the line was not saturated.
 const INVALID: f64 = 0.10;
@@ -35,11 +35,11 @@ const HOST_LIMITED: ReasonWord = ReasonWord {
         over 10 % (doubt: 5 %) of their busy time, or had nothing to send, or too little (app-limited), for as long",
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     Direction::ALL.into_iter().flat_map(|direction| of(evidence, direction)).collect()
 }
 
-fn of(evidence: &Evidence<'_>, direction: Direction) -> Vec<Reason> {
+fn of(evidence: &JudgedRun<'_>, direction: Direction) -> Vec<Reason> {
     let analysis = evidence.analysis;
     let known_not_to_be = analysis.saturation.of(direction).is_some_and(|found| found.saturated == Some(false));
     // A direction that received nothing has a reason of its own.

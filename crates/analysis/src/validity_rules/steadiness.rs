@@ -5,7 +5,7 @@ use rrul_model::units::{BitRate, Delay};
 
 use crate::measured::Measured;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, direction_word};
+use crate::validity_rule::{JudgedRun, ValidityRule, direction_word};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule =
@@ -36,7 +36,7 @@ const LOAD_SHORT: ReasonWord = ReasonWord {
     when: "the load was too short to leave the whole ramp-up, the burst and the 2 s after them out of the scored window of a direction",
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let analysis = evidence.analysis;
     let of = |direction| {
         [rate(analysis, direction), burst(analysis, direction), short(analysis, direction)].into_iter().flatten()

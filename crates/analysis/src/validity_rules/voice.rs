@@ -3,9 +3,9 @@
 use rrul_model::units::{BitRate, Delay};
 
 use crate::metrics::rate::start_spread::sender;
-use crate::metrics::voice::voip_schedule::{Sharing, VoipSchedule};
+use crate::metrics::voice::voip_schedule::{LineSharing, VoipSchedule};
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{Evidence, ValidityRule, direction_word, host};
+use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, host};
 
 /// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[VOICE_SENT_LATE, REDUCED_CIR], judge };
@@ -27,7 +27,7 @@ const REDUCED_CIR: ReasonWord = ReasonWord {
         line. Each is measured in part of each phase only",
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Reason> {
+fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let schedules = || evidence.analysis.voip.iter().flat_map(|voip| &voip.schedules);
     let reduced = schedules().filter(|schedule| schedule.reduced_cir).map(reason);
     schedules().filter_map(late).chain(reduced).collect()
@@ -45,9 +45,9 @@ fn late(schedule: &VoipSchedule) -> Option<Reason> {
 
 fn reason(schedule: &VoipSchedule) -> Reason {
     let turns = match schedule.schedule {
-        Sharing::Classes => "one class after another",
-        Sharing::One => "one stream after another",
-        Sharing::Full | Sharing::Turns => "in turns",
+        LineSharing::Classes => "one class after another",
+        LineSharing::One => "one stream after another",
+        LineSharing::Full | LineSharing::Turns => "in turns",
     };
     let why = match schedule.line_rate_bps {
         Some(rate) => format!("the line carries about {}", BitRate(rate)),

@@ -118,7 +118,9 @@ fn delays_and_losses_are_those_that_flent_recorded() {
     for (name, file, recording) in files("delays_and_losses_are_those_that_flent_recorded", "flent") {
         let analysis = analyze(&recording);
         for (series, flow) in series(&recording) {
-            let Some(entry) = analysis.delay_flows.iter().find(|entry| entry.flow.name == flow) else { continue };
+            let Some(entry) = analysis.round_trip_delay.flows.iter().find(|entry| entry.flow.name == flow) else {
+                continue;
+            };
             // A mean of exchanges weighs each exchange, and stalls with them; what is drawn are means over time.
             if entry.flow.flow_type == "exchange_mean" {
                 continue;
@@ -146,7 +148,7 @@ fn losses_of_irtt_keep_their_direction() {
         for (series, flow) in series(&recording) {
             let Some(rows) = file["raw_values"][&series].as_array() else { continue };
             let lost = |way: &str| rows.iter().filter(|row| row["lost_dir"] == way).count() as u64;
-            let fates = analysis.packet_fates.flows.iter().find(|entry| entry.flow.name == flow);
+            let fates = analysis.loss.fates.flows.iter().find(|entry| entry.flow.name == flow);
             let Some(fates) = fates else { continue };
             let told = [&fates.up, &fates.down].map(|way| way.all.map_or(0, |fate| fate.lost));
             assert_eq!(told, [lost("up"), lost("down")], "{name}: {series}");
@@ -159,12 +161,14 @@ fn every_file_of_2012_is_read_as_far_as_it_goes() {
     for (name, file, recording) in files("every_file_of_2012_is_read_as_far_as_it_goes", "rrul2012") {
         let analysis = analyze(&recording);
         assert_eq!(
-            (analysis.up.flows.len(), analysis.down.flows.len(), analysis.delay_flows.len()),
+            (analysis.goodput.up.flows.len(), analysis.goodput.down.flows.len(), analysis.round_trip_delay.flows.len()),
             (4, 4, 4),
             "{name}"
         );
         for (series, flow) in series(&recording) {
-            let Some(entry) = analysis.delay_flows.iter().find(|entry| entry.flow.name == flow) else { continue };
+            let Some(entry) = analysis.round_trip_delay.flows.iter().find(|entry| entry.flow.name == flow) else {
+                continue;
+            };
             let values = file["results"][&series].as_array().unwrap();
             // An exchange that took longer than 2 s stalled; a packet that comes after 3 s is lost.
             let limit = if entry.flow.flow_type == "exchange_mean" { 2000.0 } else { 3000.0 };

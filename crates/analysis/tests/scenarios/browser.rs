@@ -56,7 +56,7 @@ fn a_browser_on_a_full_processor_is_told_of_in_the_load_only() {
     let text = contended(&loads(&[6, 9], 400, full)).unwrap();
     assert!(text.contains("in 100 % of 4 s of page loads (limit 10 %)"), "{text}");
     let browser = loads(&[6, 9], 400, full).analyze().browser.unwrap();
-    assert_eq!((browser.seconds, browser.process.as_millis()), (4, 4000));
+    assert_eq!((browser.seconds, browser.process), (4, Delay(4 * SECOND)));
     assert_eq!(loads(&[1], 400, full).analyze().browser, None, "no page was loaded under the load");
 }
 

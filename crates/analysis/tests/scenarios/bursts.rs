@@ -76,13 +76,13 @@ fn a_burst_is_left_out_of_what_is_scored_and_told() {
     let excluded = excluded.map(|(direction, reason, from_ns, to_ns)| Excluded { direction, reason, from_ns, to_ns });
     assert_eq!(analysis.scored.excluded, excluded);
 
-    assert_eq!((analysis.down.sum, analysis.up.sum), (BitRate(20_000_000), BitRate(5_000_000)));
-    assert_eq!(analysis.down.octets, ByteCount(boosted(60 * SECOND)), "octets are of all that was transferred");
-    let delays = &analysis.round_trip_delay;
+    assert_eq!((analysis.goodput.down.sum, analysis.goodput.up.sum), (BitRate(20_000_000), BitRate(5_000_000)));
+    assert_eq!(analysis.goodput.down.octets, ByteCount(boosted(60 * SECOND)), "octets are of all that was transferred");
+    let delays = &analysis.round_trip_delay.pooled;
     let [load, unscored] = [delays.load.unwrap(), delays.unscored.unwrap()];
     assert_eq!((load.max, unscored.p50), (ms(20), ms(90)));
     assert_eq!(load.n + unscored.n, 3000, "nothing is lost between the two");
-    assert_eq!(analysis.loss.sent, 3500);
+    assert_eq!(analysis.loss.round_trips.sent, 3500);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn at_least_half_of_a_short_load_is_scored_and_it_is_said() {
         assert_eq!(analysis.scored.cut_short.is_empty(), seconds >= 4, "{seconds} s of load");
         assert!(!analysis.bursts.of(Direction::Up).unwrap().searched);
         assert_eq!((analysis.scored.down, analysis.scored.common), (None, analysis.scored.up));
-        assert_eq!(analysis.up.sum, BitRate(20_000_000));
+        assert_eq!(analysis.goodput.up.sum, BitRate(20_000_000));
     }
 }
 
@@ -123,7 +123,7 @@ fn without_load_nothing_is_scored_and_a_silent_load_is_scored_whole() {
     scenario.probes(probe, |_| Some(20 * MS));
     let analysis = scenario.analyze();
     assert_eq!((analysis.scored.common, analysis.bursts.up.clone()), (None, None));
-    assert_eq!(analysis.round_trip_delay.load.unwrap().n, 500, "a load phase without load is all the same");
+    assert_eq!(analysis.round_trip_delay.pooled.load.unwrap().n, 500, "a load phase without load is all the same");
     scenario.bulk(Direction::Up);
     let analysis = scenario.analyze();
     assert_eq!(analysis.bursts.of(Direction::Up).unwrap().ramp_ns, None);

@@ -231,7 +231,7 @@ fn a_percentile_that_is_lost_is_worse_than_any_and_two_of_them_say_nothing() {
 #[test]
 fn what_one_side_did_not_measure_is_not_compared() {
     let mut analysis = MADE.analysis();
-    analysis.down = DirectionGoodput::default();
+    analysis.goodput.down = DirectionGoodput::default();
     let without = ComparedRun::new("b.rrul", Workload::default(), &analysis);
     let comparison = Comparison::new(vec![MADE.run("a.rrul"), without], None);
     let down = found(&comparison, ComparedMetric::Download);

@@ -144,14 +144,14 @@ fn stream_delay_is_told_by_direction_whatever_the_servers_clock_shows() {
     let found = scenario.analyze().measured.stream_delay;
     let up = found.up.unwrap();
     assert_eq!((up.idle.unwrap().p50, up.load.unwrap().p50, up.after.unwrap().max), (ms(12), ms(250), ms(12)));
-    assert_eq!(up.induced_p50(), ms(238));
+    assert_eq!(up.induced_p50, ms(238));
     let down = found.down.unwrap();
     assert_eq!((down.idle.unwrap().p50, down.load.unwrap().p99), (ms(11), ms(11)));
     let counts: Vec<_> = found.flows.iter().map(|entry| (entry.written, entry.unread, entry.skipped)).collect();
     assert_eq!(counts, [(200, 0, 3), (200, 0, 0)]);
     assert_eq!(found.flows[1].series[0].at, TestTime(MS), "down records stand at the client's time");
     // No packets: neither loss nor a leg of the path is read from them.
-    let loss = scenario.analyze().loss;
+    let loss = scenario.analyze().loss.round_trips;
     assert_eq!((loss.sent, loss.lost), (1000, 0));
 }
 

@@ -1,7 +1,5 @@
 //! Round-trip delay and loss.
 
-use std::time::Duration;
-
 use rrul_analysis::metrics::loss::packet_count::{Loss, Skipped};
 use rrul_model::flow::{AddressFamily, Component, FlowId};
 use rrul_model::observation::{EchoReceived, ProbeStamped, ProbesSkipped, ReplyStamped};
@@ -23,16 +21,16 @@ fn a_constant_delay_is_found_exactly_in_every_phase_whatever_the_servers_clock()
     scenario.probes(flow, |_| Some(20 * MS));
     let analysis = scenario.analyze();
     for (delays, n) in [
-        (analysis.round_trip_delay.idle.unwrap(), 250),
-        (analysis.round_trip_delay.load.unwrap(), 500),
-        (analysis.round_trip_delay.after.unwrap(), 250),
+        (analysis.round_trip_delay.pooled.idle.unwrap(), 250),
+        (analysis.round_trip_delay.pooled.load.unwrap(), 500),
+        (analysis.round_trip_delay.pooled.after.unwrap(), 250),
     ] {
         assert_eq!((delays.n, delays.lost), (n, 0));
         assert_eq!([delays.min, delays.p50, delays.p90, delays.p95, delays.p99, delays.max], [ms(20); 6]);
     }
-    assert_eq!(analysis.round_trip_delay.induced_p50(), ms(0));
-    assert_eq!(analysis.loss, Loss { sent: 1000, lost: 0 });
-    assert_eq!(analysis.delay_flows[0].series.len(), 1000);
+    assert_eq!(analysis.round_trip_delay.pooled.induced_p50, ms(0));
+    assert_eq!(analysis.loss.round_trips, Loss { sent: 1000, lost: 0 });
+    assert_eq!(analysis.round_trip_delay.flows[0].series.len(), 1000);
 }
 
 #[test]
@@ -43,10 +41,11 @@ fn each_family_that_was_tested_has_its_own_delays() {
     scenario.probes(four, |_| Some(20 * MS));
     scenario.probes(six, |_| Some(30 * MS));
     let analysis = scenario.analyze();
-    let told: Vec<_> = analysis.family_delays.iter().map(|entry| (entry.family, entry.delays.idle.unwrap())).collect();
+    let told: Vec<_> =
+        analysis.round_trip_delay.families.iter().map(|entry| (entry.family, entry.delays.idle.unwrap())).collect();
     let [(AddressFamily::Ipv4, four), (AddressFamily::Ipv6, six)] = told[..] else { panic!("{told:?}") };
     assert_eq!([four.min, four.p50, six.min, six.p50], [ms(20), ms(20), ms(30), ms(30)]);
-    assert_eq!((four.n, analysis.round_trip_delay.idle.unwrap().n), (250, 500));
+    assert_eq!((four.n, analysis.round_trip_delay.pooled.idle.unwrap().n), (250, 500));
 }
 
 #[test]
@@ -58,10 +57,10 @@ fn a_step_under_load_is_the_induced_delay() {
         _ if (at / (20 * MS)) % 10 == 0 => Some(640 * MS),
         _ => Some(220 * MS),
     });
-    let delays = scenario.analyze().measured.round_trip_delay;
-    assert_eq!(delays.induced_p50(), ms(200));
+    let delays = scenario.analyze().measured.round_trip_delay.pooled;
+    assert_eq!(delays.induced_p50, ms(200));
     assert_eq!(delays.load.unwrap().p90, ms(220));
-    assert_eq!(delays.induced_p95(), ms(620));
+    assert_eq!(delays.induced_p95, ms(620));
 }
 
 #[test]
@@ -74,8 +73,8 @@ fn kernel_stamps_replace_those_of_the_program_on_both_hosts() {
     let reflector_sent = TestTime(SECOND + 10 * MS + CLOCK_OFFSET + HELD + 3 * MS);
     scenario.observe(Client, SECOND, ReplyStamped { flow, sequence: 0, reflector_sent });
     let analysis = scenario.analyze();
-    assert_eq!(analysis.round_trip_delay.idle.unwrap().p50, ms(20 - 2 - 3));
-    assert_eq!(analysis.delay_flows[0].series[0].at, TestTime(SECOND + 2 * MS));
+    assert_eq!(analysis.round_trip_delay.pooled.idle.unwrap().p50, ms(20 - 2 - 3));
+    assert_eq!(analysis.round_trip_delay.flows[0].series[0].at, TestTime(SECOND + 2 * MS));
 }
 
 #[test]
@@ -85,7 +84,7 @@ fn a_reflectors_stamp_from_before_the_reply_was_written_is_of_another_copy_and_n
     scenario.received(flow, 0, SECOND, 20 * MS);
     let reflector_sent = TestTime(SECOND + CLOCK_OFFSET);
     scenario.observe(Client, SECOND, ReplyStamped { flow, sequence: 0, reflector_sent });
-    assert_eq!(scenario.analyze().round_trip_delay.idle.unwrap().p50, ms(20));
+    assert_eq!(scenario.analyze().round_trip_delay.pooled.idle.unwrap().p50, ms(20));
 }
 
 #[test]
@@ -94,10 +93,10 @@ fn losses_are_counted_and_move_the_percentiles_up() {
     // 10 of the 500 packets under load: 2 %, so that P99 falls on a loss.
     scenario.probes(flow, |at| (!(6 * SECOND..6 * SECOND + 200 * MS).contains(&at)).then_some(20 * MS));
     let analysis = scenario.analyze();
-    let load = analysis.round_trip_delay.load.unwrap();
+    let load = analysis.round_trip_delay.pooled.load.unwrap();
     assert_eq!((load.n, load.lost, load.p95, load.p99, load.max), (500, 10, ms(20), None, ms(20)));
-    assert_eq!(analysis.loss, Loss { sent: 1000, lost: 10 });
-    assert_eq!(analysis.delay_flows[0].series.iter().filter(|point| point.delay.is_none()).count(), 10);
+    assert_eq!(analysis.loss.round_trips, Loss { sent: 1000, lost: 10 });
+    assert_eq!(analysis.round_trip_delay.flows[0].series.iter().filter(|point| point.delay.is_none()).count(), 10);
 }
 
 #[test]
@@ -113,8 +112,8 @@ fn a_reply_after_the_waiting_time_counts_as_lost_and_one_at_its_end_does_not() {
         scenario.received(flow, sequence, 3 * SECOND, 20 * MS);
     }
     let analysis = scenario.analyze();
-    assert_eq!(analysis.waiting_time, Duration::from_secs(3));
-    let idle = analysis.round_trip_delay.idle.unwrap();
+    assert_eq!(analysis.loss.waiting_time, Delay(3 * SECOND));
+    let idle = analysis.round_trip_delay.pooled.idle.unwrap();
     assert_eq!((idle.n, idle.lost, idle.max), (10, 1, Some(Delay(3 * SECOND - HELD))));
 }
 
@@ -123,8 +122,8 @@ fn on_a_long_path_packets_are_waited_for_ten_round_trips() {
     let (mut scenario, flow) = with_probe();
     scenario.probes(flow, |at| Some(if (6 * SECOND..7 * SECOND).contains(&at) { 4 * SECOND } else { 500 * MS }));
     let analysis = scenario.analyze();
-    assert_eq!(analysis.waiting_time, Duration::from_secs(5));
-    let load = analysis.round_trip_delay.load.unwrap();
+    assert_eq!(analysis.loss.waiting_time, Delay(5 * SECOND));
+    let load = analysis.round_trip_delay.pooled.load.unwrap();
     assert_eq!((load.lost, load.max), (0, ms(4000)));
 }
 
@@ -135,7 +134,7 @@ fn a_duplicated_reply_counts_once_and_the_first_one_counts() {
     scenario.received(flow, 0, SECOND, 35 * MS);
     scenario.received(flow, 0, SECOND, 20 * MS);
     scenario.received(flow, 0, SECOND, 50 * MS);
-    let idle = scenario.analyze().round_trip_delay.idle.unwrap();
+    let idle = scenario.analyze().round_trip_delay.pooled.idle.unwrap();
     assert_eq!((idle.n, idle.lost, idle.min, idle.max), (1, 0, ms(20), ms(20)));
 }
 
@@ -148,8 +147,8 @@ fn a_kernels_stamp_from_before_the_packet_was_sent_is_of_another_one_and_not_use
         scenario.observe(Client, SECOND, ProbeStamped { flow, sequence, sent: TestTime(stamp) });
     }
     let analysis = scenario.analyze();
-    assert_eq!(analysis.round_trip_delay.idle.unwrap().max, ms(20));
-    assert!(analysis.delay_flows[0].series.iter().all(|point| point.at == TestTime(SECOND)));
+    assert_eq!(analysis.round_trip_delay.pooled.idle.unwrap().max, ms(20));
+    assert!(analysis.round_trip_delay.flows[0].series.iter().all(|point| point.at == TestTime(SECOND)));
 }
 
 /// Cuts a recording off: nothing of this second or later is in it.
@@ -165,8 +164,8 @@ fn losses_in_the_last_second_count_as_listening_went_on_after_it() {
     scenario.probes(flow, |at| (at < 19 * SECOND || at % (40 * MS) == 10 * MS).then_some(20 * MS));
     scenario.recording.end = Some(End { at: TestTime(23 * SECOND), partial: None, ..End::default() });
     let analysis = scenario.analyze();
-    assert_eq!(analysis.loss, Loss { sent: 1000, lost: 25 });
-    assert_eq!(analysis.delay_flows[0].series.len(), 1000);
+    assert_eq!(analysis.loss.round_trips, Loss { sent: 1000, lost: 25 });
+    assert_eq!(analysis.round_trip_delay.flows[0].series.len(), 1000);
 }
 
 #[test]
@@ -181,7 +180,7 @@ fn a_run_that_is_cut_off_shows_the_loss_that_there_was() {
         for end in ends {
             cut_at(&mut scenario, second, end);
             // The last observation is the packet that was sent 10 ms before the cut; the one sent 3 s before it counts.
-            assert_eq!(scenario.analyze().loss, Loss { sent, lost: sent / 2 }, "cut at {second} s");
+            assert_eq!(scenario.analyze().loss.round_trips, Loss { sent, lost: sent / 2 }, "cut at {second} s");
         }
     }
 }
@@ -196,7 +195,7 @@ fn where_all_of_the_last_packets_were_answered_they_count_flow_by_flow() {
     let frames = scenario.recording.frames.clone();
     cut_at(&mut scenario, 10, None);
     let sent = |scenario: &Scenario| -> Vec<u64> {
-        scenario.analyze().delay_flows.iter().map(|entry| entry.loss.sent).collect()
+        scenario.analyze().round_trip_delay.flows.iter().map(|entry| entry.loss.sent).collect()
     };
     assert_eq!(sent(&scenario), [350, 350]);
     scenario.recording.frames = frames;
@@ -214,10 +213,10 @@ fn packets_that_were_skipped_are_not_lost_and_counted_apart() {
         scenario.observe(Client, at * SECOND, ProbesSkipped { flow, at: TestTime(at * SECOND), count });
     }
     let analysis = scenario.analyze();
-    assert_eq!(analysis.loss, Loss { sent: 1000, lost: 0 });
-    let skipped: Vec<Skipped> = analysis.delay_flows.iter().map(|entry| entry.skipped).collect();
+    assert_eq!(analysis.loss.round_trips, Loss { sent: 1000, lost: 0 });
+    let skipped: Vec<Skipped> = analysis.round_trip_delay.flows.iter().map(|entry| entry.skipped).collect();
     assert_eq!(skipped, [Skipped { packets: 42, due: 1042 }, Skipped { packets: 7, due: 7 }]);
-    assert_eq!(analysis.skipped, skipped[0], "of the flows whose loss is told");
+    assert_eq!(analysis.loss.skipped, skipped[0], "of the flows whose loss is told");
 }
 
 #[test]
@@ -226,9 +225,9 @@ fn packets_whose_waiting_time_had_not_passed_at_the_end_are_not_counted() {
     // Nothing is answered from 16 s on; the recording ends at 20 s. Sent after 17 s: not known.
     scenario.probes(flow, |at| (at < 16 * SECOND).then_some(20 * MS));
     let analysis = scenario.analyze();
-    assert_eq!(analysis.loss, Loss { sent: 850, lost: 50 });
-    assert_eq!(analysis.round_trip_delay.after.unwrap().n, 100);
-    assert_eq!(analysis.delay_flows[0].series.len(), 850);
+    assert_eq!(analysis.loss.round_trips, Loss { sent: 850, lost: 50 });
+    assert_eq!(analysis.round_trip_delay.pooled.after.unwrap().n, 100);
+    assert_eq!(analysis.round_trip_delay.flows[0].series.len(), 850);
 }
 
 #[test]
@@ -239,7 +238,7 @@ fn a_packet_belongs_to_the_phase_in_which_it_was_sent() {
         _ if at < 15 * SECOND => Some(1500 * MS),
         _ => None,
     });
-    let delays = scenario.analyze().measured.round_trip_delay;
+    let delays = scenario.analyze().measured.round_trip_delay.pooled;
     let load = delays.load.unwrap();
     assert_eq!((load.n, load.lost, load.p50), (500, 0, ms(1500)), "answered in the next phase, sent under load");
     let after = delays.after.unwrap();
@@ -253,8 +252,8 @@ fn a_reply_to_a_packet_that_is_not_in_the_recording_is_passed_over() {
     scenario.received(flow, 123_456, 9 * SECOND, 900 * MS);
     scenario.received(FlowId(99), 0, 9 * SECOND, 900 * MS);
     let analysis = scenario.analyze();
-    assert_eq!(analysis.loss, Loss { sent: 1000, lost: 0 });
-    assert_eq!(analysis.round_trip_delay.load.unwrap().max, ms(20));
+    assert_eq!(analysis.loss.round_trips, Loss { sent: 1000, lost: 0 });
+    assert_eq!(analysis.round_trip_delay.pooled.load.unwrap().max, ms(20));
 }
 
 #[test]
@@ -265,9 +264,9 @@ fn two_families_are_pooled_packet_by_packet_and_told_apart_by_flow() {
         scenario.probes(flow, |_| Some(delay));
     }
     let analysis = scenario.analyze();
-    let idle = analysis.round_trip_delay.idle.unwrap();
+    let idle = analysis.round_trip_delay.pooled.idle.unwrap();
     assert_eq!((idle.n, idle.p50, idle.p90), (500, ms(20), ms(30)));
-    let medians: Vec<_> = analysis.delay_flows.iter().map(|entry| entry.delays.idle.unwrap().p50).collect();
+    let medians: Vec<_> = analysis.round_trip_delay.flows.iter().map(|entry| entry.delays.idle.unwrap().p50).collect();
     assert_eq!(medians, [ms(20), ms(30)]);
 }
 
@@ -283,14 +282,14 @@ fn icmp_echo_is_a_flow_of_its_own_and_pooled_only_without_udp_probes() {
     scenario.probes(flow, |_| Some(20 * MS));
     echo(&mut scenario);
     let analysis = scenario.analyze();
-    assert_eq!(analysis.round_trip_delay.idle.unwrap().min, ms(20));
-    assert_eq!(analysis.delay_flows[1].delays.idle.unwrap().p50, ms(12));
+    assert_eq!(analysis.round_trip_delay.pooled.idle.unwrap().min, ms(20));
+    assert_eq!(analysis.round_trip_delay.flows[1].delays.idle.unwrap().p50, ms(12));
 
     let (mut alone, _never_sent) = with_probe();
     echo(&mut alone);
     let analysis = alone.analyze();
-    assert_eq!(analysis.round_trip_delay.idle.unwrap().p50, ms(12));
-    assert_eq!(analysis.loss, Loss { sent: 1, lost: 0 });
+    assert_eq!(analysis.round_trip_delay.pooled.idle.unwrap().p50, ms(12));
+    assert_eq!(analysis.loss.round_trips, Loss { sent: 1, lost: 0 });
 }
 
 #[test]
@@ -300,7 +299,7 @@ fn in_a_recording_that_breaks_off_the_last_observation_is_the_end() {
     scenario.probes(flow, |at| (at < 5 * SECOND).then_some(20 * MS));
     scenario.recording.end = None;
     scenario.recording.frames.retain(|frame| frame.number < 10);
-    assert_eq!(scenario.analyze().loss, Loss { sent: 350, lost: 100 });
+    assert_eq!(scenario.analyze().loss.round_trips, Loss { sent: 350, lost: 100 });
 }
 
 #[test]
@@ -311,7 +310,7 @@ fn the_series_is_in_the_order_in_which_packets_left() {
         scenario.received(flow, sequence, at, 20 * MS);
     }
     let analysis = scenario.analyze();
-    let seconds: Vec<i64> = analysis.delay_flows[0].series.iter().map(|point| point.at.0 / SECOND).collect();
+    let seconds: Vec<i64> = analysis.round_trip_delay.flows[0].series.iter().map(|point| point.at.0 / SECOND).collect();
     assert_eq!(seconds, [1, 2, 3]);
 }
 
@@ -322,5 +321,5 @@ fn in_a_run_that_was_stopped_the_client_listened_no_longer_than_it_observed() {
     scenario.probes(flow, |at| (at < 17 * SECOND).then_some(20 * MS));
     scenario.recording.end =
         Some(End { at: TestTime(24 * SECOND), partial: Some("interrupted".to_owned()), ..End::default() });
-    assert_eq!(scenario.analyze().loss, Loss { sent: 850, lost: 0 });
+    assert_eq!(scenario.analyze().loss.round_trips, Loss { sent: 850, lost: 0 });
 }

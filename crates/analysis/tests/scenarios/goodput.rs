@@ -38,7 +38,7 @@ fn readings_that_fall_between_the_edges_are_interpolated() {
     let flow = scenario.bulk(Direction::Down);
     // Read 37 ms after each edge, at a steady rate that goes on behind the edge of the window.
     scenario.stream_with(flow, |at| at + 37 * MS, |at, from| (at - from) as u64 * 20_000_000 / 8 / SECOND as u64);
-    let down = scenario.analyze().measured.down;
+    let down = scenario.analyze().measured.goodput.down;
     // The stream ends at 15 s between readings at 14.937 s and 15.037 s: 63 ms of octets are spread over 100 ms, so at
     // 15 s the interpolation is short of at most 63 ms - 63 ms * 0.63 = 23.3 ms of the 8 s that are scored.
     let short = 20_000_000 - down.sum.0;
@@ -72,7 +72,7 @@ fn head_of_line(with_segments: bool) -> Scenario {
 
 #[test]
 fn octets_that_waited_behind_a_hole_do_not_show_as_a_rate_above_the_line() {
-    let down = head_of_line(true).analyze().measured.down;
+    let down = head_of_line(true).analyze().measured.goodput.down;
     assert_eq!(down.sum, BitRate(20_000_000));
     // A reading counts whole segments: one segment of 1448 octets in 100 ms is 0.12 Mbit/s.
     let most = 20_000_000 + SEGMENT * 8 * 10;
@@ -84,7 +84,7 @@ fn octets_that_waited_behind_a_hole_do_not_show_as_a_rate_above_the_line() {
 
 #[test]
 fn without_segment_counts_the_octets_in_order_make_the_series() {
-    let down = head_of_line(false).analyze().measured.down;
+    let down = head_of_line(false).analyze().measured.goodput.down;
     assert_eq!(down.sum, BitRate(20_000_000));
     // What arrived in the second from 8 s on is handed over within 100 ms.
     assert_eq!(fastest(&down.flows[0].series), BitRate(200_000_000));
@@ -93,11 +93,11 @@ fn without_segment_counts_the_octets_in_order_make_the_series() {
 #[test]
 fn a_kernel_that_does_not_count_segments_leaves_the_octets_in_order() {
     let mut scenario = Scenario::healthy();
-    let expected = scenario.analyze().measured.down;
+    let expected = scenario.analyze().measured.goodput.down;
     for reading in 0..100 {
         scenario.segments(Client, expected.flows[0].flow.id, 5 * SECOND + reading * 100 * MS, 0);
     }
-    assert_eq!(scenario.analyze().down, expected);
+    assert_eq!(scenario.analyze().goodput.down, expected);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn the_sum_and_the_mean_are_those_of_the_flows() {
             let id = scenario.bulk(Direction::Up);
             scenario.stream(id, 1_000_000 * (flow + 1));
         }
-        let up = scenario.analyze().measured.up;
+        let up = scenario.analyze().measured.goodput.up;
         let sum = 1_000_000 * flows * (flows + 1) / 2;
         assert_eq!((up.sum, up.mean), (BitRate(sum), BitRate(sum / flows)));
         assert_eq!(up.flows.len() as u64, flows);
@@ -125,7 +125,7 @@ fn a_flow_is_averaged_over_its_own_window_and_the_sum_series_follows_who_sends()
     let window = Window { from: TestTime(7 * SECOND), to: TestTime(9 * SECOND) };
     let short = scenario.flow("bulk_tcp", Component::Load, Some(Direction::Down), AddressFamily::Ipv4, window);
     scenario.stream(short, 6_000_000);
-    let down = scenario.analyze().measured.down;
+    let down = scenario.analyze().measured.goodput.down;
     assert_eq!(down.flows[1].mean, BitRate(6_000_000));
     assert_eq!(down.flows[1].series.len(), 20);
     assert_eq!(down.sum, BitRate(10_000_000));
@@ -145,7 +145,7 @@ fn what_arrives_after_the_load_is_shown_and_not_counted() {
         let at = TestTime(15 * SECOND + 500 * MS + reading as i64 * 100 * MS);
         scenario.observe(Server, at.0, OctetsReceived { flow, at, octets });
     }
-    let up = scenario.analyze().measured.up;
+    let up = scenario.analyze().measured.goodput.up;
     assert_eq!((up.sum, up.octets), (BitRate(8_000_000), ByteCount(10_000_000)));
     let series = &up.flows[0].series;
     assert_eq!(series.last().unwrap().at, TestTime(15 * SECOND + 850 * MS));
@@ -159,17 +159,17 @@ fn a_recording_cut_short_is_averaged_over_the_time_it_has() {
     scenario.recording.frames.retain(|frame| frame.number < 9);
     let analysis = scenario.analyze();
     // The last readings are at 8.9 s.
-    assert_eq!((analysis.down.sum, analysis.up.sum), (BitRate(20_000_000), BitRate(8_000_000)));
-    assert_eq!(analysis.down.octets, ByteCount(20_000_000 / 8 * 39 / 10));
-    assert_eq!(analysis.down.sum_series.len(), 39);
-    assert!(analysis.partial.is_some());
+    assert_eq!((analysis.goodput.down.sum, analysis.goodput.up.sum), (BitRate(20_000_000), BitRate(8_000_000)));
+    assert_eq!(analysis.goodput.down.octets, ByteCount(20_000_000 / 8 * 39 / 10));
+    assert_eq!(analysis.goodput.down.sum_series.len(), 39);
+    assert!(analysis.test.partial.is_some());
 }
 
 #[test]
 fn missing_frames_leave_the_mean_exact_because_counters_are_cumulative() {
     let mut scenario = Scenario::healthy();
     scenario.recording.frames.retain(|frame| frame.point == Client || !(8..=10).contains(&frame.number));
-    let up = scenario.analyze().measured.up;
+    let up = scenario.analyze().measured.goodput.up;
     assert_eq!(up.sum, BitRate(8_000_000));
     assert!(up.sum_series.iter().all(|point| point.rate.0.abs_diff(8_000_000) <= 80), "{:?}", up.sum_series);
 }
@@ -179,9 +179,9 @@ fn without_frames_of_the_receiver_there_is_no_goodput_and_no_series() {
     let mut scenario = Scenario::healthy();
     scenario.recording.frames.retain(|frame| frame.point == Client);
     let analysis = scenario.analyze();
-    assert_eq!(analysis.up.sum, BitRate(0));
-    assert!(analysis.up.sum_series.is_empty() && analysis.up.flows[0].series.is_empty());
-    assert_eq!(analysis.down.sum, BitRate(20_000_000));
+    assert_eq!(analysis.goodput.up.sum, BitRate(0));
+    assert!(analysis.goodput.up.sum_series.is_empty() && analysis.goodput.up.flows[0].series.is_empty());
+    assert_eq!(analysis.goodput.down.sum, BitRate(20_000_000));
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn retransmissions_are_told_by_the_sender() {
         scenario.observe(Server, at * SECOND, row);
     }
     let analysis = scenario.analyze();
-    assert_eq!(analysis.down.flows[0].retransmitted, Some(0.02));
-    assert_eq!(analysis.up.flows[0].retransmitted, None);
+    assert_eq!(analysis.goodput.down.flows[0].retransmitted, Some(0.02));
+    assert_eq!(analysis.goodput.up.flows[0].retransmitted, None);
 }
 
 proptest! {
@@ -216,7 +216,7 @@ proptest! {
             segments += arrived;
             scenario.segments(Client, flow, 5 * SECOND + index as i64 * 90 * MS + 13 * MS, segments);
         }
-        let down = scenario.analyze().measured.down;
+        let down = scenario.analyze().measured.goodput.down;
         prop_assert_eq!(down.octets, ByteCount(total));
         // Rates are whole bits per second: at most half a bit in each of 100 intervals.
         prop_assert!((octets(&down.flows[0].series) - total as f64).abs() < 10.0);

@@ -37,22 +37,22 @@ fn well_managed(classes: &[ServiceClass]) -> Scenario {
 #[test]
 fn background_that_starves_is_in_no_headline() {
     let analysis = well_managed(&[ServiceClass::EF, ServiceClass::BK, ServiceClass::BE]).analyze();
-    assert_eq!(analysis.loss.lost, 0);
-    let load = analysis.round_trip_delay.load.unwrap();
+    assert_eq!(analysis.loss.round_trips.lost, 0);
+    let load = analysis.round_trip_delay.pooled.load.unwrap();
     // There and back 20 ms, 2 ms in the queue.
     assert_eq!((load.lost, load.p50, load.p99), (0, ms(22), ms(22)));
-    assert_eq!(analysis.family_delays[0].delays.load, Some(load));
-    let fate = analysis.packet_fates.pooled(Direction::Up).unwrap().load.unwrap();
+    assert_eq!(analysis.round_trip_delay.families[0].delays.load, Some(load));
+    let fate = analysis.loss.fates.pooled(Direction::Up).unwrap().load.unwrap();
     assert_eq!((fate.lost, fate.sent), (0, load.n));
     let queue = analysis.one_way_delay.up.queueing_delay.load.unwrap();
     assert!(queue.lost == 0 && queue.max.unwrap() < ms(4).unwrap(), "{queue:?}");
     let said = analysis.scores.in_words.as_ref().unwrap();
     assert!(!said.contains("lost") && said.contains(", good."), "{said}");
     // Of its own it is all there.
-    let of_class = |class| analysis.delay_flows.iter().find(|entry| entry.flow.class == class).unwrap();
+    let of_class = |class| analysis.round_trip_delay.flows.iter().find(|entry| entry.flow.class == class).unwrap();
     let background = of_class(ServiceClass::BK);
     assert!(background.loss.lost >= 250, "{:?}", background.loss);
-    let flow = analysis.packet_fates.flows.iter().find(|entry| entry.flow.class == ServiceClass::BK).unwrap();
+    let flow = analysis.loss.fates.flows.iter().find(|entry| entry.flow.class == ServiceClass::BK).unwrap();
     assert!(flow.up.load.unwrap().lost >= 200);
     assert!(!analysis.class_treatment.directions.is_empty());
 }
@@ -60,15 +60,15 @@ fn background_that_starves_is_in_no_headline() {
 #[test]
 fn where_only_background_is_probed_it_is_what_there_is() {
     let analysis = well_managed(&[ServiceClass::BK]).analyze();
-    assert!(analysis.loss.lost >= 250);
-    assert!(analysis.packet_fates.pooled(Direction::Up).unwrap().load.unwrap().lost >= 200);
+    assert!(analysis.loss.round_trips.lost >= 250);
+    assert!(analysis.loss.fates.pooled(Direction::Up).unwrap().load.unwrap().lost >= 200);
     assert!(analysis.one_way_delay.up.queueing_delay.load.is_some());
 }
 
 /// The delay that each place reports which pools probes, milliseconds.
 fn everywhere(recording: &Recording) -> [i64; 4] {
     let analysis = rrul_analysis::analyze(recording);
-    let of_analysis = analysis.round_trip_delay.load.unwrap().p50.unwrap().0;
+    let of_analysis = analysis.round_trip_delay.pooled.load.unwrap().p50.unwrap().0;
     let interval = RunConfidence::of(&analysis).delay_p50.unwrap();
     let compared = |name: &str| ComparedRun::of(name, recording, &analysis);
     let comparison = Comparison::new(vec![compared("a"), compared("b")], None);

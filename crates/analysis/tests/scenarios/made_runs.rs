@@ -6,10 +6,10 @@ use rrul_analysis::Analysis;
 use rrul_analysis::comparison::run::ComparedRun;
 use rrul_analysis::comparison::workload::Workload;
 use rrul_analysis::flow_label::FlowLabel;
-use rrul_analysis::measured::Measured;
-use rrul_analysis::metrics::delay::round_trip_delay::{DelayFlow, PhaseDelays};
+use rrul_analysis::measured::{Measured, TestDescription};
+use rrul_analysis::metrics::delay::round_trip_delay::{DelayFlow, PhaseDelays, RoundTripDelay};
 use rrul_analysis::metrics::loss::packet_count::{Loss, Skipped};
-use rrul_analysis::metrics::rate::goodput::{DirectionGoodput, GoodputFlow};
+use rrul_analysis::metrics::rate::goodput::{DirectionGoodput, Goodput, GoodputFlow};
 use rrul_analysis::series::{DelayPoint, RatePoint};
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
@@ -83,7 +83,7 @@ impl Made {
             let lost = (packets.len() - known.len()) as u64;
             DelayStatistics::of(known, lost)
         };
-        let delays = PhaseDelays { idle: within(IDLE), load: within(LOAD), ..PhaseDelays::default() };
+        let delays = PhaseDelays { idle: within(IDLE), load: within(LOAD), ..PhaseDelays::default() }.with_induced();
         let rates: Vec<RatePoint> = (0..600)
             .map(|step| RatePoint {
                 at: TestTime(LOAD.from.0 + step * SECOND / 10 + SECOND / 20),
@@ -120,11 +120,13 @@ impl Made {
         let phase = |phase, window| PhaseWindow { phase, window };
         Analysis {
             measured: Measured {
-                created: "2026-01-02T03:04:05Z".to_owned(),
-                phases: vec![phase(Phase::Idle, IDLE), phase(Phase::Load, LOAD)],
-                round_trip_delay: delays,
-                delay_flows: vec![flow],
-                down,
+                test: TestDescription {
+                    created: "2026-01-02T03:04:05Z".to_owned(),
+                    phases: vec![phase(Phase::Idle, IDLE), phase(Phase::Load, LOAD)],
+                    ..TestDescription::default()
+                },
+                round_trip_delay: RoundTripDelay { pooled: delays, families: Vec::new(), flows: vec![flow] },
+                goodput: Goodput { down, ..Goodput::default() },
                 ..Measured::default()
             },
             ..Analysis::default()

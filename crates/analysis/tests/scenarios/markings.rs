@@ -4,7 +4,7 @@ use rrul_analysis::Analysis;
 use rrul_analysis::metrics::marking::code_point::CodePointVerdict;
 use rrul_analysis::metrics::marking::ecn::{EcnPath, EcnVerdict};
 use rrul_analysis::metrics::marking::marking_path::{MarkingPath, PathVerdict};
-use rrul_analysis::metrics::marking::marking_tally::Evidence;
+use rrul_analysis::metrics::marking::marking_tally::MarkingSource;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::observation::{PacketMarked, PacketReceived, ProbeReceived};
 use rrul_model::time::TestTime;
@@ -72,7 +72,7 @@ fn a_path_that_changes_nothing_preserves_all_64_code_points() {
     let analysis = swept(KEEP, KEEP);
     for direction in Direction::ALL {
         let path = path(&analysis, direction);
-        assert_eq!((path.verdict, path.evidence), (PathVerdict::Preserved, Evidence::Sweep));
+        assert_eq!((path.verdict, path.evidence), (PathVerdict::Preserved, MarkingSource::Sweep));
         let idle = path.idle.as_ref().unwrap();
         assert_eq!((idle.preserved, idle.unknown, idle.altered.len()), (64, 0, 0));
         assert_eq!(path.load, None, "nothing was swept under load");
@@ -241,7 +241,7 @@ fn without_a_sweep_the_classes_of_other_flows_are_all_that_is_known() {
     // The builder's reflector receives and sends octet 0: EF is bleached both ways.
     for direction in Direction::ALL {
         let path = path(&analysis, direction);
-        assert_eq!((path.evidence, path.verdict), (Evidence::Flows, PathVerdict::Bleached));
+        assert_eq!((path.evidence, path.verdict), (MarkingSource::Flows, PathVerdict::Bleached));
     }
     assert_eq!(analysis.ecn.paths, []);
     let flow = &analysis.markings.flows[0];

@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 use rrul_analysis::Analysis;
+use rrul_analysis::by_direction::ByDirection;
+use rrul_analysis::metrics::delay::one_way_delay::Changed;
 use rrul_analysis::metrics::delay::round_trip_delay::PhaseDelays;
 use rrul_analysis::series::DelayPoint;
 use rrul_analysis::statistics::percentile::DelayStatistics;
@@ -115,9 +117,12 @@ fn exchanges_have_their_delay_in_each_direction_and_feed_no_headline() {
         certain(&analysis);
         for flow in flows {
             let entry = analysis.transaction_flows.iter().find(|entry| entry.flow.id == flow).unwrap();
-            let delays = entry.delays.as_ref().expect("stamped");
             let median = |way, phase: fn(&PhaseDelays) -> Option<DelayStatistics>| {
-                phase(&delays.of(way).delays.queueing_delay).expect("exchanges").p50.unwrap().0
+                phase(&entry.delays.of(way).as_ref().expect("stamped").delays.queueing_delay)
+                    .expect("exchanges")
+                    .p50
+                    .unwrap()
+                    .0
             };
             for (way, truth) in [(Direction::Up, 100 * MS), (Direction::Down, 0)] {
                 let (idle, load) = (median(way, |of| of.idle), median(way, |of| of.load));
@@ -125,7 +130,7 @@ fn exchanges_have_their_delay_in_each_direction_and_feed_no_headline() {
                 assert!(idle.abs() < MS / 2, "line {index}, {way}: {idle} ns idle");
             }
         }
-        assert_eq!(analysis.round_trip_delay, without.round_trip_delay);
+        assert_eq!(analysis.round_trip_delay.pooled, without.round_trip_delay.pooled);
         assert_eq!(analysis.one_way_delay, without.one_way_delay);
         assert_eq!(analysis.scores, without.scores);
     }
@@ -150,11 +155,11 @@ fn exchanges_without_stamps_or_idle_exchanges_have_no_queueing_delay() {
         }
     };
     keep(&mut run, |row| (6 * SECOND..64 * SECOND).contains(&row.sent.0));
-    let loaded_only = delays(&run).expect("stamped");
-    assert_eq!(loaded_only.up.delays.queueing_delay.load, None);
-    assert!(loaded_only.up.delays.one_way_delay.load.is_some());
+    let loaded_only = delays(&run).up.expect("stamped");
+    assert_eq!(loaded_only.delays.queueing_delay.load, None);
+    assert!(loaded_only.delays.one_way_delay.load.is_some());
     keep(&mut run, |_| false);
-    assert_eq!(delays(&run), None);
+    assert_eq!(delays(&run), ByDirection { up: None, down: None });
 }
 
 #[test]
@@ -178,7 +183,7 @@ fn steps_of_either_clock_are_found_and_taken_out() {
         [(35 * SECOND + 3 * MS, "mid-load"), (2 * SECOND + 511 * MS, "mid-idle"), (67_512 * MS, "after")]
     {
         for by in [100 * MS, -100 * MS] {
-            for (host, stepped) in [("server_clock", true), ("client_clock", false)] {
+            for (host, stepped) in [(Changed::ServerClock, true), (Changed::ClientClock, false)] {
                 let steps = vec![(when, by)];
                 let run = if stepped {
                     TwoClocks { server: server(200.0, &steps), ..TwoClocks::default() }
@@ -190,13 +195,13 @@ fn steps_of_either_clock_are_found_and_taken_out() {
                 let analysis = finds_the_queue_up(&run);
                 let clocks = analysis.one_way_delay.clocks.as_ref().unwrap();
                 let changes: Vec<_> = clocks.segments.iter().flat_map(|segment| &segment.changes).collect();
-                assert_eq!(changes.len(), 1, "{host} {phase} {by}: {changes:?}");
+                assert_eq!(changes.len(), 1, "{host:?} {phase} {by}: {changes:?}");
                 assert_eq!(changes[0].what, host, "{phase} {by}");
-                assert!((changes[0].by_ns - by).abs() < MS / 5, "{host} {phase} {by}: {}", changes[0].by_ns);
+                assert!((changes[0].by_ns - by).abs() < MS / 5, "{host:?} {phase} {by}: {}", changes[0].by_ns);
                 assert!((clocks.skew_ppm - 200.0).abs() < 0.5, "{}", clocks.skew_ppm);
                 // Packets on their way show the step in their two stamps; none is misjudged for longer than that.
                 let worst = run.queueing_error(&analysis, 998);
-                assert!(worst < MS, "{host} {phase} {by}: {worst} ns at P99.8");
+                assert!(worst < MS, "{host:?} {phase} {by}: {worst} ns at P99.8");
             }
         }
     }
@@ -226,9 +231,9 @@ fn a_route_that_changes_under_load_is_no_queue_and_no_step_of_a_clock() {
         let clocks = analysis.one_way_delay.clocks.as_ref().unwrap();
         let changes: Vec<_> = clocks.segments.iter().flat_map(|segment| &segment.changes).collect();
         assert_eq!(changes.len(), 1, "{changes:?}");
-        assert_eq!((changes[0].what, changes[0].direction), ("route", Some(longer.name())));
+        assert_eq!((changes[0].what, changes[0].direction), (Changed::Route, Some(longer)));
         assert!((changes[0].by_ns - 15 * MS).abs() < MS / 5);
-        assert_eq!(changes[0].family, Some("ipv4"));
+        assert_eq!(changes[0].family, Some(AddressFamily::Ipv4));
         let from = clocks.segments[1].from_ns.unwrap();
         // The first packet that took the longer route was sent then and arrived up to 195 ms later.
         assert!((from - 30 * SECOND).abs() < SECOND / 4, "at {from} ns");
@@ -243,7 +248,7 @@ fn a_route_that_changes_on_the_idle_line_is_found_there() {
     let analysis = finds_the_queue_up(&run);
     let clocks = analysis.one_way_delay.clocks.as_ref().unwrap();
     assert_eq!(clocks.segments.len(), 2, "{:?}", clocks.segments);
-    assert_eq!(clocks.segments[1].changes[0].what, "route");
+    assert_eq!(clocks.segments[1].changes[0].what, Changed::Route);
 }
 
 /// 150 ms on the way up, from an idle line before the load alone: within the error that is reported, which is small beside it.
@@ -371,7 +376,10 @@ fn a_route_that_changes_under_load_shows_in_its_hops() {
     let clocks = analysis.one_way_delay.clocks.as_ref().unwrap();
     assert_eq!(clocks.skew_uncertain, None);
     assert_eq!(clocks.segments.len(), 2, "{:?}", clocks.segments);
-    assert_eq!((clocks.segments[1].changes[0].what, clocks.segments[1].changes[0].direction), ("route", Some("up")));
+    assert_eq!(
+        (clocks.segments[1].changes[0].what, clocks.segments[1].changes[0].direction),
+        (Changed::Route, Some(Direction::Up))
+    );
     let up = analysis.one_way_delay.up.queueing_delay.load.unwrap().p50.unwrap();
     assert!((up - Delay(150 * MS)).0.abs() < 2 * MS, "{up}");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rrul_analysis::Evidence;
+use rrul_analysis::LossAttribution;
 use rrul_analysis::metrics::loss::packet_fate::{DirectionFate, PacketFate};
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::observation::{
@@ -82,10 +82,10 @@ fn every_integer_of_both_directions_is_exact() {
             (rough(seed), rough(seed + 9)),
         ] {
             let (scenario, truth) = run(&up, &down);
-            let fates = scenario.analyze().measured.packet_fates;
+            let fates = scenario.analyze().measured.loss.fates;
             for (direction, truth) in UP_AND_DOWN.into_iter().zip(&truth) {
                 let pooled = fates.pooled(direction).unwrap();
-                assert_eq!(pooled.evidence, Evidence::Exact);
+                assert_eq!(pooled.evidence, LossAttribution::Exact);
                 every_integer_is_the_truths(pooled, truth);
             }
             every_integer_is_the_truths(&fates.flows[0].up, &truth[0]);
@@ -109,7 +109,7 @@ fn losses_of_the_way_up_do_not_show_on_the_way_down_nor_the_other_way_round() {
     let harm = || Harm { loses: some(3, 10), ..Harm::default() };
     let lost = some(3, 10).len() as u64;
     let of = |up: &Harm, down: &Harm| {
-        let fates = run(up, down).0.analyze().measured.packet_fates;
+        let fates = run(up, down).0.analyze().measured.loss.fates;
         [fates.up, fates.down].map(|fate| fate.unwrap().all.unwrap().lost)
     };
     assert_eq!(of(&harm(), &Harm::default()), [lost, 0]);
@@ -121,9 +121,9 @@ fn losses_of_both_ways_are_the_losses_of_the_round_trip() {
     let (scenario, _) =
         run(&Harm { loses: some(5, 12), ..Harm::default() }, &Harm { loses: some(6, 9), ..Harm::default() });
     let analysis = scenario.analyze();
-    let fates = &analysis.packet_fates.flows[0];
-    assert_eq!(fates.up.all.unwrap().lost + fates.down.all.unwrap().lost, analysis.loss.lost);
-    assert_eq!(fates.up.load.unwrap().sent, analysis.round_trip_delay.load.unwrap().n);
+    let fates = &analysis.loss.fates.flows[0];
+    assert_eq!(fates.up.all.unwrap().lost + fates.down.all.unwrap().lost, analysis.loss.round_trips.lost);
+    assert_eq!(fates.up.load.unwrap().sent, analysis.round_trip_delay.pooled.load.unwrap().n);
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn the_load_is_its_scored_part_and_all_is_everything() {
     let analysis = scenario.analyze();
     let scored = analysis.scored.common.expect("there is load");
     assert!(scored.length() < Scenario::LOAD.length(), "the beginning is not scored");
-    let (load, all) = (analysis.packet_fates.up.unwrap().load.unwrap(), analysis.packet_fates.up.unwrap().all.unwrap());
-    let delays = analysis.round_trip_delay.load.unwrap();
+    let (load, all) = (analysis.loss.fates.up.unwrap().load.unwrap(), analysis.loss.fates.up.unwrap().all.unwrap());
+    let delays = analysis.round_trip_delay.pooled.load.unwrap();
     assert_eq!((load.sent, load.lost), (delays.n, delays.lost));
     assert_eq!((all.sent, all.lost), (u64::from(PACKETS), harm.loses.len() as u64));
 }
@@ -158,10 +158,10 @@ fn without_the_servers_rows(mut scenario: Scenario) -> Scenario {
 fn windows_take_the_place_of_the_servers_rows() {
     let harm = |seed, one_in| Harm { loses: some(seed, one_in), ..Harm::default() };
     let (scenario, truth) = run(&harm(7, 10), &harm(8, 10));
-    let fates = without_the_servers_rows(scenario).analyze().measured.packet_fates;
+    let fates = without_the_servers_rows(scenario).analyze().measured.loss.fates;
     for (direction, truth) in UP_AND_DOWN.into_iter().zip(&truth) {
         let pooled = fates.pooled(direction).unwrap();
-        assert_eq!(pooled.evidence, Evidence::Window);
+        assert_eq!(pooled.evidence, LossAttribution::Window);
         every_integer_is_the_truths(pooled, truth);
     }
 }
@@ -171,8 +171,8 @@ fn an_outage_of_a_second_is_exact_by_the_servers_rows_and_within_bounds_by_windo
     let outage = || Harm { loses: second(9), ..Harm::default() };
     for (up, down) in [(outage(), Harm::default()), (Harm::default(), outage())] {
         let (scenario, truth) = run(&up, &down);
-        let fates = scenario.analyze().measured.packet_fates;
-        let bounds = without_the_servers_rows(scenario).analyze().measured.packet_fates;
+        let fates = scenario.analyze().measured.loss.fates;
+        let bounds = without_the_servers_rows(scenario).analyze().measured.loss.fates;
         let mut unattributed = [0; 2];
         for (index, (direction, truth)) in UP_AND_DOWN.into_iter().zip(&truth).enumerate() {
             every_integer_is_the_truths(fates.pooled(direction).unwrap(), truth);
@@ -194,10 +194,10 @@ fn when_the_server_is_lost_its_rows_decide_up_to_then_and_windows_after() {
     let (mut scenario, truth) = run(&harm(11), &harm(12));
     scenario.recording.frames.retain(|frame| frame.point == Client || frame.number < 12);
     scenario.recording.end = Some(End { at: TestTime(24 * SECOND), partial: Some("lost".into()), ..End::default() });
-    let fates = scenario.analyze().measured.packet_fates;
+    let fates = scenario.analyze().measured.loss.fates;
     for (direction, truth) in UP_AND_DOWN.into_iter().zip(&truth) {
         let pooled = fates.pooled(direction).unwrap();
-        assert_eq!(pooled.evidence, Evidence::Window);
+        assert_eq!(pooled.evidence, LossAttribution::Window);
         assert_eq!(counts(&pooled.idle.unwrap()), truth.counts(0, 5 * SECOND));
         assert_eq!(counts(&pooled.load.unwrap()).lost, truth.counts(5 * SECOND, 15 * SECOND).lost);
     }
@@ -217,7 +217,7 @@ fn rows_that_the_server_could_not_keep_are_not_taken_for_losses() {
             frame.tables.push(row.into());
         }
     }
-    let fates = scenario.analyze().measured.packet_fates;
+    let fates = scenario.analyze().measured.loss.fates;
     let (up, down) = (fates.up.unwrap().load.unwrap(), fates.down.unwrap().load.unwrap());
     assert_eq!((up.lost, down.lost), (0, 63), "the first reply after the outage tells of 63 packets");
     assert_eq!((up.unattributed, down.unattributed), (37, 37));
@@ -236,7 +236,7 @@ fn a_server_that_tells_nothing_is_no_proof_of_loss() {
     for row in rows.into_iter().filter(|row| row != &lost_reply) {
         scenario.recording.frames[0].tables.push(row.into());
     }
-    let fates = scenario.analyze().measured.packet_fates;
+    let fates = scenario.analyze().measured.loss.fates;
     let idle = |fate: Option<DirectionFate>| fate.unwrap().idle.unwrap();
     assert_eq!((idle(fates.up).lost, idle(fates.up).unattributed), (0, 1));
     assert_eq!((idle(fates.down).lost, idle(fates.down).unattributed), (0, 1));
@@ -246,7 +246,7 @@ fn a_server_that_tells_nothing_is_no_proof_of_loss() {
 fn what_arrives_after_the_waiting_time_is_late_and_lost_on_the_way_that_took_so_long() {
     let slow = || Harm { delays: vec![(600, 3 * SECOND + 100 * MS), (700, 2 * SECOND)], ..Harm::default() };
     for (up, down, late) in [(slow(), Harm::default(), [1, 0]), (Harm::default(), slow(), [0, 1])] {
-        let fates = run(&up, &down).0.analyze().measured.packet_fates;
+        let fates = run(&up, &down).0.analyze().measured.loss.fates;
         let of = |fate: Option<DirectionFate>| fate.unwrap().load.unwrap();
         assert_eq!([of(fates.up).late, of(fates.down).late], late);
         assert_eq!([of(fates.up).lost, of(fates.down).lost], late);
@@ -272,7 +272,7 @@ fn when_the_servers_clock_is_far_off_nothing_is_late() {
             frame.tables.push(row.into());
         }
     }
-    let fates = scenario.analyze().measured.packet_fates;
+    let fates = scenario.analyze().measured.loss.fates;
     assert_eq!((fates.up.unwrap().all.unwrap().late, fates.down.unwrap().all.unwrap().late), (0, 0));
 }
 
@@ -281,7 +281,7 @@ fn runs_and_the_interval_of_the_share_show_that_losses_cluster() {
     // A tenth of the packets: scattered, and in bursts of 20 in a second's distance.
     let bursts: BTreeSet<u32> = (0..PACKETS).filter(|number| number % 200 < 20).collect();
     let of = |loses| {
-        run(&Harm { loses, ..Harm::default() }, &Harm::default()).0.analyze().packet_fates.up.unwrap().load.unwrap()
+        run(&Harm { loses, ..Harm::default() }, &Harm::default()).0.analyze().loss.fates.up.unwrap().load.unwrap()
     };
     let (clustered, scattered) = (of(bursts), of(some(4, 10)));
     let runs = clustered.loss_runs.unwrap();
@@ -299,7 +299,7 @@ fn runs_and_the_interval_of_the_share_show_that_losses_cluster() {
 
 #[test]
 fn without_any_loss_the_interval_ends_at_three_in_n() {
-    let fates = run(&Harm::default(), &Harm::default()).0.analyze().measured.packet_fates;
+    let fates = run(&Harm::default(), &Harm::default()).0.analyze().measured.loss.fates;
     let load = fates.up.unwrap().load.unwrap();
     assert_eq!((load.share_ci95_low, load.share_ci95_high), (Some(0.0), Some(0.003)));
 }
@@ -319,14 +319,14 @@ fn an_exchange_without_a_response_is_attributed_by_whether_its_request_arrived()
             scenario.observe(Server, received.0, PacketReceived { flow, sequence, received, octet: 0 });
         }
     }
-    let fates = scenario.analyze().measured.packet_fates;
+    let fates = scenario.analyze().measured.loss.fates;
     assert_eq!((fates.up, fates.down), (None, None), "exchanges are not pooled with probes");
     let (up, down) = (fates.flows[0].up.load.unwrap(), fates.flows[0].down.load.unwrap());
     assert_eq!((up.sent, up.lost, up.duplicated, up.reordering), (100, 5, Some(1), None));
     assert_eq!((down.sent, down.lost, down.duplicated), (95, 4, None));
-    assert_eq!(fates.flows[0].up.evidence, Evidence::Exact);
+    assert_eq!(fates.flows[0].up.evidence, LossAttribution::Exact);
 
-    let fates = without_the_servers_rows(scenario).analyze().measured.packet_fates;
-    assert_eq!(fates.flows[0].up.evidence, Evidence::None);
+    let fates = without_the_servers_rows(scenario).analyze().measured.loss.fates;
+    assert_eq!(fates.flows[0].up.evidence, LossAttribution::None);
     assert_eq!((fates.flows[0].up.load.unwrap().lost, fates.flows[0].up.load.unwrap().unattributed), (0, 9));
 }

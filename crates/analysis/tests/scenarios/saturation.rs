@@ -1,7 +1,7 @@
 //! Lines that are full, and lines that are not; that stay what they are, and that do not.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::rate::saturation::Evidence;
+use rrul_analysis::metrics::rate::saturation::SaturationSign;
 use rrul_analysis::validity::{Confidence, Severity, Verdict};
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::observation::{SocketDrops, TcpInfo};
@@ -69,7 +69,7 @@ fn reason(analysis: &Analysis, code: &str) -> Option<(Severity, String)> {
 fn a_line_whose_packets_wait_while_its_rate_is_steady_is_full() {
     let analysis = STEADY.analyze();
     let up = analysis.saturation.up.as_ref().unwrap();
-    assert_eq!((up.saturated, up.evidence.as_slice()), (Some(true), [Evidence::Queueing].as_slice()));
+    assert_eq!((up.saturated, up.evidence.as_slice()), (Some(true), [SaturationSign::Queueing].as_slice()));
     assert!(up.share.unwrap() > 0.85, "{up:?}");
     assert_eq!(analysis.saturation.down, None, "nothing was to load that way");
     assert_eq!(analysis.stationarity.whole(), Some(true));
@@ -83,7 +83,7 @@ fn a_line_whose_packets_wait_while_its_rate_is_steady_is_full() {
 fn losses_show_a_bottleneck_where_no_packet_waits() {
     let analysis = Line { delay: |_| 20 * MS, retransmits: true, ..STEADY }.analyze();
     let up = analysis.saturation.up.as_ref().unwrap();
-    assert_eq!((up.saturated, up.evidence.as_slice()), (Some(true), [Evidence::Retransmissions].as_slice()));
+    assert_eq!((up.saturated, up.evidence.as_slice()), (Some(true), [SaturationSign::Retransmissions].as_slice()));
 }
 
 #[test]
@@ -186,5 +186,5 @@ fn packets_that_a_host_dropped_itself_are_no_loss_of_the_line() {
     let (severity, text) = dropping(10).unwrap();
     assert_eq!(severity, Severity::Invalid);
     assert!(text.contains("The client dropped 10 test packets of udp_probe"), "{text}");
-    assert_eq!(STEADY.analyze().round_trip_delay.load.unwrap().p50, ms(120));
+    assert_eq!(STEADY.analyze().round_trip_delay.pooled.load.unwrap().p50, ms(120));
 }

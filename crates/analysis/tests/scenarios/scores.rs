@@ -278,7 +278,7 @@ fn a_server_beyond_eighty_milliseconds_is_not_scored_unless_asked_for() {
     let withheld = scores.withheld.as_deref().unwrap();
     assert!(withheld.contains("81.0 ms") && withheld.contains("IPv4"), "{withheld}");
     assert_eq!((&scores.composite, &scores.web, &scores.penalty), (&None, &None, &None));
-    assert!(analysis.round_trip_delay.load.is_some(), "it is measured all the same");
+    assert!(analysis.round_trip_delay.pooled.load.is_some(), "it is measured all the same");
     let asked = Scores::of(&analysis, Distance::Any);
     assert!((asked.composite.unwrap().total - 100.0).abs() < 1e-9 && asked.withheld.is_none());
 }

@@ -108,7 +108,7 @@ fn packets_of_both_families_weigh_the_same_whatever_they_hold() {
         let flow = stream(&mut scenario, ServiceClass::BE, family);
         arrives(&mut scenario, flow, |_| 10e6);
     }
-    let goodput = scenario.analyze().measured.down;
+    let goodput = scenario.analyze().measured.goodput.down;
     assert!(goodput.flows[0].mean.0 > goodput.flows[1].mean.0, "an IPv6 packet holds less");
     near(down(&scenario).ipv6_to_ipv4.unwrap(), 1.0, 1e-4);
     // Smaller segments, as their sender says: more headers.

@@ -54,6 +54,9 @@ pub(crate) fn check(root: &Value, schema: &Value, value: &Value, place: &str) ->
                 names => names.as_array().unwrap().iter().any(|name| is_of_type(value, name.as_str().unwrap())),
             },
             "const" => value == argument,
+            "oneOf" => {
+                argument.as_array().unwrap().iter().filter(|one| check(root, one, value, place).is_ok()).count() == 1
+            }
             "enum" => argument.as_array().unwrap().contains(value),
             "minimum" => value.as_f64().is_none_or(|number| number >= argument.as_f64().unwrap()),
             "maximum" => value.as_f64().is_none_or(|number| number <= argument.as_f64().unwrap()),

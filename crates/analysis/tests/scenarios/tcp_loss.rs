@@ -31,7 +31,7 @@ fn of_both(tcp_info_length: u32) -> Vec<TcpLoss> {
             read(&mut scenario, receiver, flow, second, 500);
         }
     }
-    scenario.analyze().measured.tcp_loss
+    scenario.analyze().measured.loss.tcp
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_stream_that_sent_nothing_has_no_share_and_one_without_readings_is_left_out(
     let mut scenario = Scenario::new();
     let (silent, unread) = (scenario.bulk(Direction::Up), scenario.bulk(Direction::Up));
     scenario.observe(Client, 6 * SECOND, tcp_info(silent, 6 * SECOND));
-    let streams = scenario.analyze().measured.tcp_loss;
+    let streams = scenario.analyze().measured.loss.tcp;
     assert_eq!(streams.iter().map(|stream| (stream.flow.id, stream.share_most)).collect::<Vec<_>>(), [(silent, None)]);
     assert_ne!(unread, silent);
 }

@@ -71,7 +71,7 @@ fn there_are_as_many_instants_as_packets_are_counted() {
     scenario.recording.end = Some(End { at: TestTime(24 * SECOND), ..End::default() });
     let analysis = scenario.analyze();
     for direction in Direction::ALL {
-        let counted = analysis.packet_fates.pooled(direction).unwrap().all.unwrap();
+        let counted = analysis.loss.fates.pooled(direction).unwrap().all.unwrap();
         let times = analysis.packet_fate_series.of(direction).as_ref().unwrap();
         assert!(counted.lost > 10, "{counted:?}");
         assert_eq!((times.lost.len() + times.late.len()) as u64, counted.lost);

@@ -340,5 +340,5 @@ fn an_empty_recording_is_invalid_and_says_what_is_missing() {
     }
     assert!(analysis.validity.reasons.is_sorted_by_key(|reason| std::cmp::Reverse(reason.severity)));
     assert_eq!(analysis.validity.reasons[0].severity, Severity::Invalid);
-    assert_eq!((analysis.round_trip_delay.idle, analysis.start_spread), (None, None));
+    assert_eq!((analysis.round_trip_delay.pooled.idle, analysis.start_spread), (None, None));
 }

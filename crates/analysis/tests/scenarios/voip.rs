@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rrul_analysis::metrics::voice::voip::{Voip, VoipFlow};
 use rrul_analysis::metrics::voice::voip_quality::VoipQuality;
-use rrul_analysis::metrics::voice::voip_schedule::Sharing;
+use rrul_analysis::metrics::voice::voip_schedule::LineSharing;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, Parameter};
 use rrul_model::line_rate::{Dispersion, LineRate};
 use rrul_model::marking::ServiceClass;
@@ -247,7 +247,10 @@ fn streams_that_took_turns_are_told_with_what_the_line_was_taken_for() {
     // 19 packets of 1228 octets in 23.332 ms.
     assert_eq!(
         told,
-        [(Direction::Down, Sharing::Full, false, None), (Direction::Up, Sharing::Classes, true, Some(8_000_000)),]
+        [
+            (Direction::Down, LineSharing::Full, false, None),
+            (Direction::Up, LineSharing::Classes, true, Some(8_000_000)),
+        ]
     );
     let reasons: Vec<_> = analysis.validity.reasons.iter().filter(|reason| reason.code == "reduced_cir").collect();
     let [reason] = reasons.as_slice() else { panic!("{reasons:?}") };

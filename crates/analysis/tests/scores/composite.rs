@@ -1,7 +1,7 @@
 //! The composite.
 
 use proptest::prelude::*;
-use rrul_analysis::scores::composite::{Parts, Ratios, loss_ratio, ratio};
+use rrul_analysis::scores::composite::{CompositeParts, Ratios, loss_ratio, ratio};
 use rrul_analysis::scores::score_cell::{Conditions, Losses};
 use rrul_analysis::scores::web::kept;
 
@@ -29,7 +29,7 @@ fn ratios(idle: Met, load: Met) -> Ratios {
 
 fn total(web: (f64, f64), cells: &[(Met, Met)]) -> f64 {
     let cells: Vec<Ratios> = cells.iter().map(|(idle, load)| ratios(*idle, *load)).collect();
-    Parts::of(kept(web.0, web.1), &cells).total()
+    CompositeParts::of(kept(web.0, web.1), &cells).total()
 }
 
 fn met() -> impl Strategy<Value = Met> {
@@ -54,10 +54,10 @@ fn what_lacks_is_neither_good_nor_stretched() {
     let idle = Met([20.0, 1.0, 20.0], 0);
     let mut some = ratios(idle, idle);
     some.slew = None;
-    let parts = Parts::of(None, &[some]);
+    let parts = CompositeParts::of(None, &[some]);
     assert_eq!((parts.web, parts.slew), (None, None));
     assert!((parts.total() - 60.0).abs() < 1e-9 && (parts.maximum_available() - 60.0).abs() < 1e-9);
-    let nothing = Parts::of(None, &[]);
+    let nothing = CompositeParts::of(None, &[]);
     assert_eq!((nothing.total(), nothing.maximum_available()), (0.0, 0.0));
     // Nothing sent, nothing lost: that is no perfect part.
     assert_eq!(Ratios::of(&Conditions::default(), &Conditions::default()), Ratios::default());

@@ -1,8 +1,8 @@
 //! The penalty and the optimum.
 
 use proptest::prelude::*;
-use rrul_analysis::scores::optimum::{Goal, Item as OptimumItem, Optimum, State, family_factor};
-use rrul_analysis::scores::penalty::{Item, Misbehaviour, Penalty, unevenness};
+use rrul_analysis::scores::optimum::{Goal, Optimum, OptimumItem, State, family_factor};
+use rrul_analysis::scores::penalty::{Misbehaviour, Penalty, PenaltyItem, unevenness};
 use rrul_analysis::statistics::jain_index::jain_index;
 use rrul_model::flow::Direction;
 
@@ -65,7 +65,7 @@ fn the_optimum_of_the_specification_has_no_penalty_and_every_item_met() {
         (Misbehaviour::CodePointsAltered, 0.0),
         (Misbehaviour::EcnAltered, 0.0),
     ];
-    let items = values.iter().map(|(what, value)| Item::new(*what, None, Some(*value))).collect();
+    let items = values.iter().map(|(what, value)| PenaltyItem::new(*what, None, Some(*value))).collect();
     assert_eq!(Penalty::new(items).total, 0.0);
     let goals = [
         (Goal::RealtimeLoss, 0.0),
@@ -94,12 +94,12 @@ fn families_are_alike_within_a_factor_or_a_few_milliseconds() {
     assert_eq!((family_factor(0.0, 10.0, 5.0), family_factor(0.0, 0.0, 0.0)), (f64::INFINITY, 1.0));
 }
 
-fn items() -> impl Strategy<Value = Vec<Item>> {
+fn items() -> impl Strategy<Value = Vec<PenaltyItem>> {
     let value =
         prop_oneof![Just(None), (0.0..2000.0_f64).prop_map(Some), Just(Some(f64::INFINITY)), Just(Some(f64::NAN))];
     prop::collection::vec((0_usize..9, prop::bool::ANY, value), 0..30).prop_map(|items| {
         let direction = |up| Some(if up { Direction::Up } else { Direction::Down });
-        items.into_iter().map(|(what, up, value)| Item::new(ALL[what], direction(up), value)).collect()
+        items.into_iter().map(|(what, up, value)| PenaltyItem::new(ALL[what], direction(up), value)).collect()
     })
 }
 
@@ -120,14 +120,14 @@ proptest! {
     #[test]
     fn what_was_not_measured_has_no_points_and_is_not_taken_for_none(what in 0_usize..9) {
         for value in [None, Some(f64::NAN)] {
-            let item = Item::new(ALL[what], None, value);
+            let item = PenaltyItem::new(ALL[what], None, value);
             prop_assert_eq!((item.points, item.value), (None, None));
         }
     }
 
     #[test]
     fn swapping_the_directions_changes_nothing(items in items()) {
-        let swapped = items.iter().map(|item| Item { direction: item.direction.map(Direction::opposite), ..*item }).collect();
+        let swapped = items.iter().map(|item| PenaltyItem { direction: item.direction.map(Direction::opposite), ..*item }).collect();
         prop_assert_eq!(Penalty::new(items).total, Penalty::new(swapped).total);
     }
 

@@ -14,6 +14,7 @@ mod stream;
 mod transfer;
 mod web;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::FlowId;
@@ -42,8 +43,9 @@ pub use web::{
 };
 
 /// Who saw it (RFC 7011: observation point).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum ObservationPoint {
     /// The host that runs `rrul run`.
     Client,

@@ -1,7 +1,7 @@
 //! `rrul list`: what there is, one line each.
 
-use rrul_analysis::metric_list::{METRICS, names};
 use rrul_analysis::scores::SCORES;
+use rrul_analysis::summary::sections::{Row, Section, sections};
 use rrul_analysis::validity_rules::reason_words;
 use rrul_engine::flow_types::FLOW_TYPES;
 use rrul_model::link_layer::LinkLayer;
@@ -71,16 +71,15 @@ fn list(choice: ListChoice) -> Result<(), Failure> {
 
 /// What docs/metrics.md says, without its running text.
 fn list_metrics() {
-    for group in METRICS {
-        let path = match group.path.strip_prefix('#') {
-            Some(shape) => format!("every {shape}"),
-            None => group.path.to_owned(),
-        };
-        println!("{}{}{path}", group.title, if path.is_empty() { "" } else { ": " });
-        for word in group.words {
-            let unit = if word.unit.is_empty() { String::new() } else { format!(" [{}]", word.unit) };
-            let names: Vec<&str> = names(word.name).collect();
-            println!("  {}{unit}\n      {}", names.join(", "), word.about);
+    for Section { title, places, rows, .. } in sections() {
+        let places = places.join(", ");
+        println!("{title}{}{places}", if places.is_empty() { "" } else { ": " });
+        for Row { name, definition, unit, section, .. } in rows {
+            let unit = section.map_or(unit, |section| format!("see {section}"));
+            println!(
+                "  {name}{}\n      {definition}",
+                if unit.is_empty() { String::new() } else { format!(" [{unit}]") }
+            );
         }
     }
     println!("Reasons in validity.reasons[]");

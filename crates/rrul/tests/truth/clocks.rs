@@ -3,6 +3,7 @@
 //! The link's two ways differ in length, and only the way up queues. Tolerances: 1 ms or 5 % for queueing, as the lab's
 //! threads and those of the ends add up to some tenths of a millisecond; 0.5 ms for the step and for absolute delay.
 
+use rrul_analysis::metrics::delay::one_way_delay::Changed;
 use std::time::Duration;
 
 use rrul_engine::client::Families;
@@ -67,7 +68,7 @@ fn a_clock_that_gains_200_ppm_and_steps_100_ms_under_load_moves_no_queue() {
         eprintln!("skew {:.3} ppm, error {:?} ppm", clocks.skew_ppm, clocks.skew_error_ppm);
         assert!((clocks.skew_ppm - 200.0).abs() < 10.0, "{} ppm", clocks.skew_ppm);
         let changes: Vec<_> = clocks.segments.iter().flat_map(|segment| &segment.changes).collect();
-        assert_eq!(changes.iter().map(|change| change.what).collect::<Vec<_>>(), ["server_clock"], "{changes:?}");
+        assert_eq!(changes.iter().map(|change| change.what).collect::<Vec<_>>(), [Changed::ServerClock], "{changes:?}");
         close("step", changes[0].by_ns, 100 * MS, MS / 2);
         let stepped = clocks.segments[1].from_ns.expect("an instant");
         let load = measured.recording.phase(Phase::Load).expect("a load");

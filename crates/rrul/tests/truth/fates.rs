@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rrul_analysis::metrics::loss::packet_fate::{DirectionFate, FlowFate, PacketFate};
-use rrul_analysis::{Analysis, Evidence};
+use rrul_analysis::{Analysis, LossAttribution};
 use rrul_engine::client::Families;
 use rrul_lab::{DirectionTruth, LabTime, Link, Record};
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
@@ -243,11 +243,11 @@ fn loss_copies_and_order_are_exact_by_direction_over_both_families() {
         let measured = measure_over(&link(&up, &down), EVERYTHING, Families::Both, "fates");
         let analysis = rrul_analysis::analyze(&measured.recording);
         let truths = Truths::of(&measured);
-        let flows = &analysis.packet_fates.flows;
+        let flows = &analysis.loss.fates.flows;
         assert_eq!(flows.len(), 8, "three probes and an exchange in each family");
         let mut lost = [0, 0];
         for flow in flows {
-            assert_eq!(flow.up.evidence, Evidence::Exact, "{}", flow.flow.name);
+            assert_eq!(flow.up.evidence, LossAttribution::Exact, "{}", flow.flow.name);
             if flow.flow.flow_type == "udp_rr" {
                 exchanges_are_exact(flow, &truths);
                 continue;
@@ -258,20 +258,20 @@ fn loss_copies_and_order_are_exact_by_direction_over_both_families() {
                 assert!(counts.lost > 0 && counts.duplicated > 0 && counts.reordered > 0, "too calm: {counts:?}");
             }
         }
-        let pooled = |direction| analysis.packet_fates.pooled(direction).and_then(|fate| fate.all).expect("probes");
+        let pooled = |direction| analysis.loss.fates.pooled(direction).and_then(|fate| fate.all).expect("probes");
         assert_eq!([pooled(Direction::Up).lost, pooled(Direction::Down).lost], lost);
         eprintln!("lost up and down: {lost:?}");
 
         // Of what replies and windows tell nothing is false, and what they leave open bounds the truth.
         let by_windows = without_the_servers_rows(measured.recording);
-        for flow in by_windows.packet_fates.flows.iter().filter(|flow| flow.flow.flow_type == "udp_probe") {
+        for flow in by_windows.loss.fates.flows.iter().filter(|flow| flow.flow.flow_type == "udp_probe") {
             let (up, down) = truths.flow(flow);
             // A window has one bit for a packet and its copies.
             let ways =
                 [(&flow.up, up.counts(|_| true), 0), (&flow.down, down.counts(|_| true), replies_unseen(up, down))];
             for (fate, truth, unseen) in ways {
                 let all = fate.all.expect("packets");
-                assert_eq!(fate.evidence, Evidence::Window);
+                assert_eq!(fate.evidence, LossAttribution::Window);
                 assert!(all.lost <= truth.lost, "{}: {all:?}, {truth:?}", flow.flow.name);
                 assert!(all.lost + all.unattributed + unseen >= truth.lost, "{}: {all:?}, {truth:?}", flow.flow.name);
                 assert!(all.duplicated <= Some(truth.duplicated), "{}: {all:?}, {truth:?}", flow.flow.name);
@@ -291,17 +291,17 @@ fn an_outage_longer_than_a_window_is_exact_by_the_servers_rows_and_bounded_witho
             measure_over(&link(&outage(250), &outage(450)), ONE_PROBE, Families::Only(AddressFamily::Ipv4), "outages");
         let truths = Truths::of(&measured);
         let analysis = rrul_analysis::analyze(&measured.recording);
-        let [flow] = analysis.packet_fates.flows.as_slice() else { panic!("{:?}", analysis.packet_fates.flows) };
+        let [flow] = analysis.loss.fates.flows.as_slice() else { panic!("{:?}", analysis.loss.fates.flows) };
         let [up, down] = probes_are_exact(&measured.recording, flow, &truths);
         assert_eq!((up.lost, down.lost), (120, 120));
         let runs = flow.up.all.and_then(|all| all.loss_runs).expect("all is attributed");
         assert_eq!((runs.bursts, runs.longest_burst), (1, 120));
 
         let by_windows = without_the_servers_rows(measured.recording);
-        for fate in [by_windows.packet_fates.up, by_windows.packet_fates.down] {
+        for fate in [by_windows.loss.fates.up, by_windows.loss.fates.down] {
             let fate = fate.expect("a probe");
             let all = fate.all.expect("packets");
-            assert_eq!(fate.evidence, Evidence::Window);
+            assert_eq!(fate.evidence, LossAttribution::Window);
             // The first reply after each outage tells of the 63 packets before it.
             assert_eq!((all.lost, all.unattributed), (63, 2 * (120 - 63)));
             assert!(all.share_least < 120.0 / all.sent as f64 && all.share_most > 120.0 / all.sent as f64);

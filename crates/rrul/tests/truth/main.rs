@@ -55,14 +55,14 @@ fn close(what: &str, case: &Case, measured: f64, truth: f64, tolerance: f64) {
 }
 
 fn idle_round_trip_is_the_links(case: &Case, measured: &Measured, analysis: &Analysis) {
-    let idle = analysis.round_trip_delay.idle.expect("an idle phase").p50.expect("no loss on an idle link");
+    let idle = analysis.round_trip_delay.pooled.idle.expect("an idle phase").p50.expect("no loss on an idle link");
     let late: u64 = Direction::ALL.map(|direction| idle_lateness(measured, direction)).into_iter().sum();
     let truth = case.round_trip.as_nanos() as f64 + transmission(case) + late as f64;
     close("idle P50, ms", case, idle.milliseconds(), truth / MILLISECOND, 0.3);
 }
 
 fn queueing_is_the_links(case: &Case, analysis: &Analysis, probes: &Probes) {
-    let load = analysis.round_trip_delay.load.expect("a load phase");
+    let load = analysis.round_trip_delay.pooled.load.expect("a load phase");
     let base = case.round_trip.as_nanos() as f64 + transmission(case);
     let truth = probes.queueing_delays();
     assert!(
@@ -117,7 +117,7 @@ fn holds_against_the_links_log(name: &str, case: &Case) {
     rrul_lab::on_a_lab(name, || {
         let measured = over_a_link::measure(case);
         let analysis = rrul_analysis::analyze(&measured.recording);
-        assert_eq!(analysis.families, [AddressFamily::Ipv4]);
+        assert_eq!(analysis.test.families, [AddressFamily::Ipv4]);
         assert!(analysis.failed_flows.is_empty(), "{:?}", analysis.failed_flows);
         let scored = analysis.scored.common.expect("a load");
         let probes = Probes::sent_in(&measured, &on_the_links_clock(&measured.recording, scored));

@@ -70,7 +70,7 @@ fn pooled(analysis: &Analysis) -> impl Iterator<Item = LookupStatistics> {
 }
 
 fn probes_are_untouched(analysis: &Analysis) {
-    let idle = analysis.round_trip_delay.idle.expect("an idle phase");
+    let idle = analysis.round_trip_delay.pooled.idle.expect("an idle phase");
     let p50 = idle.p50.expect("no loss").milliseconds();
     assert_eq!(idle.lost, 0, "probes lost");
     assert!((p50 - ROUND_TRIP).abs() < 0.5, "probes: {p50} ms");
@@ -175,7 +175,7 @@ component = "realtime"
         let measured = measure_beside(ServerOptions::default(), &link(""), plan, Families::Both, "resolvers", beside);
         stopped.store(true, Ordering::Relaxed);
         let analysis = rrul_analysis::analyze(&measured.recording);
-        assert!(analysis.failed_flows.is_empty() && analysis.partial.is_none(), "{:?}", analysis.failed_flows);
+        assert!(analysis.failed_flows.is_empty() && analysis.test.partial.is_none(), "{:?}", analysis.failed_flows);
         for group in &analysis.name_lookups.groups {
             let found = group.times.unloaded.expect("there were some");
             // Every 500 ms of 2 s.

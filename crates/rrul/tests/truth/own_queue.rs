@@ -158,7 +158,7 @@ fn a_hosts_own_queue_is_told_as_tc_and_ip_tell_it() {
         assert!((lay - p95).abs() < 0.15 * p95, "{lay} ms by stamps, {p95} ms by backlog");
         // Delays begin where a packet leaves the host, so that its own queue is told apart and not in them. Were the stamp of
         // one packet taken for that of another, some would be off by the queue.
-        let delays = &analysis.round_trip_delay;
+        let delays = &analysis.round_trip_delay.pooled;
         let idle = delays.idle.and_then(|idle| idle.p50).expect("an idle line");
         let most =
             delays.load.and_then(|load| load.max).expect("some probes pass").milliseconds() - idle.milliseconds();

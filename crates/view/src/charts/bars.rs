@@ -73,8 +73,8 @@ impl Measure {
                 let goodput = run.goodput(direction);
                 (!goodput.flows.is_empty()).then_some(goodput.sum.0 as f64)
             }
-            Self::DelayP50 => run.round_trip_delay.load.as_ref().map(|load| delay(load.p50)),
-            Self::DelayP95 => run.round_trip_delay.load.as_ref().map(|load| delay(load.p95)),
+            Self::DelayP50 => run.round_trip_delay.pooled.load.as_ref().map(|load| delay(load.p50)),
+            Self::DelayP95 => run.round_trip_delay.pooled.load.as_ref().map(|load| delay(load.p95)),
         }
     }
 

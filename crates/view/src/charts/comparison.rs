@@ -46,9 +46,9 @@ impl Chart for Comparison {
         let names = words::run_names(runs);
         let title = names.join(" and ");
         let names: Vec<String> = names.iter().map(|name| fitted(name)).collect();
-        let mut page = Page::new(theme, title, time_axis(runs), runs[0].phases.clone());
+        let mut page = Page::new(theme, title, time_axis(runs), runs[0].test.phases.clone());
         for (run, name) in runs.iter().zip(&names).skip(1) {
-            let delays = [&runs[0].round_trip_delay, &run.round_trip_delay];
+            let delays = [&runs[0].round_trip_delay.pooled, &run.round_trip_delay.pooled];
             page.statement(&format!("Under load, {}.", improvement_sentence([&names[0], name], delays)));
         }
         introduce(&mut page, runs, &names);
@@ -57,7 +57,7 @@ impl Chart for Comparison {
             .into_iter()
             .filter(|direction| runs.iter().any(|run| !run.goodput(*direction).flows.is_empty()))
             .collect();
-        let probes = runs.iter().any(|run| !run.delay_flows.is_empty());
+        let probes = runs.iter().any(|run| !run.round_trip_delay.flows.is_empty());
         if directions.is_empty() && !probes {
             page.message("Nothing to draw. None of these runs has streams or delay probes.");
             return Ok(page.finish());
@@ -80,7 +80,7 @@ impl Chart for Comparison {
             &runs
                 .iter()
                 .zip(&names)
-                .map(|(run, name)| format!("{name}: {}", words::date(&run.created)))
+                .map(|(run, name)| format!("{name}: {}", words::date(&run.test.created)))
                 .collect::<Vec<_>>()
                 .join("  ·  "),
         );
@@ -127,19 +127,19 @@ pub(super) fn delay(page: &mut Page<'_>, runs: &[&Analysis], names: &[String], l
         let top = frame.top - 2.0 + 88.0 * index as f64;
         page.figure.legend(SIDE_LEFT, top - 2.0, PITCH, 12.0, std::slice::from_ref(name));
         let headline = TextStyle::left(22.0, Weight::SemiBold, page.theme.ink);
-        page.figure.text(SIDE_LEFT, top + 16.0, &increase(&run.round_trip_delay), headline);
+        page.figure.text(SIDE_LEFT, top + 16.0, &increase(&run.round_trip_delay.pooled), headline);
         let small = TextStyle::left(11.5, Weight::Regular, page.theme.muted);
         let of = |delay: Option<_>| unit.delay(delay);
-        let delays = &run.round_trip_delay;
+        let delays = &run.round_trip_delay.pooled;
         let idle = delays.idle.as_ref().map_or_else(|| "–".to_owned(), |statistics| of(statistics.p50));
         let load =
             delays.load.as_ref().map_or_else(|| "–".to_owned(), |s| format!("P50 {}, P95 {}", of(s.p50), of(s.p95)));
         page.figure.text(SIDE_LEFT, top + 43.0, &format!("idle {idle} {u}, load {load}", u = unit.name), small);
-        let colour = if run.loss.lost > 0 { page.theme.alarm } else { page.theme.muted };
+        let colour = if run.loss.round_trips.lost > 0 { page.theme.alarm } else { page.theme.muted };
         page.figure.text(
             SIDE_LEFT,
             top + 58.0,
-            &format!("packets: {}", words::loss(run.loss)),
+            &format!("packets: {}", words::loss(run.loss.round_trips)),
             TextStyle { colour, ..small },
         );
     }
@@ -151,7 +151,7 @@ pub(crate) fn delay_axis(runs: &[&Analysis]) -> (Axis, Unit, Scale) {
     let tops =
         runs.iter().map(|run| readable_top(pooled_packets(run).filter_map(|p| p.delay).map(nanoseconds).collect()));
     let top = tops.clone().fold(0.0, f64::max);
-    let typical = runs.iter().filter_map(|run| run.round_trip_delay.load.as_ref()?.p50).map(nanoseconds);
+    let typical = runs.iter().filter_map(|run| run.round_trip_delay.pooled.load.as_ref()?.p50).map(nanoseconds);
     let low = typical.clone().fold(f64::INFINITY, f64::min);
     let high = typical.fold(0.0, f64::max);
     let positive: Vec<f64> = runs

@@ -59,7 +59,7 @@ impl Chart for Competition {
         let title = if common.is_empty() { title } else { format!("{common}: {title}") };
         let ends = [(first, 0), (second, met.offset.0)].map(|(run, shift)| span(run, shift));
         let time = Axis::between(ends[0].0.min(ends[1].0), ends[0].1.max(ends[1].1), TICKS);
-        let mut page = Page::new(theme, title, time, first.phases.clone());
+        let mut page = Page::new(theme, title, time, first.test.phases.clone());
         page.doubts(doubts([first, second], &names).as_deref());
         page.statement(&statement(&met));
         let mut panels = Vec::new();

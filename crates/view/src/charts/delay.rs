@@ -34,9 +34,9 @@ impl Chart for DelayChart {
             return Err(ViewError::Runs { chart: self.name(), takes: "one to four runs", given: runs.len() });
         }
         let names = words::run_names(runs);
-        let mut page = Page::new(theme, title(runs, &names), whole_time_axis(runs), first.phases.clone());
+        let mut page = Page::new(theme, title(runs, &names), whole_time_axis(runs), first.test.phases.clone());
         introduce(&mut page, runs, &names);
-        if runs.iter().all(|run| run.delay_flows.is_empty()) {
+        if runs.iter().all(|run| run.round_trip_delay.flows.is_empty()) {
             page.message("Nothing to draw. No delay probes.");
             return Ok(page.finish());
         }

@@ -59,20 +59,20 @@ pub(super) fn show_ways(run: &Analysis, scene: &Scene<'_>) -> Shown {
 
 /// The round trip of every probe flow, with the pooled probes together.
 pub(super) fn show_round_trip(run: &Analysis, scene: &Scene<'_>) -> Shown {
-    if run.delay_flows.iter().all(|flow| flow.series.is_empty()) {
+    if run.round_trip_delay.flows.iter().all(|flow| flow.series.is_empty()) {
         return Shown { lacking: vec!["No delay probes in this run.".to_owned()], ..Shown::default() };
     }
     let bins = scene.bins(FINEST);
     let flows: Vec<Flow<'_>> =
-        run.delay_flows.iter().map(|flow| (&flow.flow, flow.series.as_slice(), &flow.delays)).collect();
+        run.round_trip_delay.flows.iter().map(|flow| (&flow.flow, flow.series.as_slice(), &flow.delays)).collect();
     let mut panel = panel(ROUND_TRIP, &flows, scene, &bins, pooled_packets(run));
     panel.how = "median of each probe flow".into();
-    panel.headline = Some(("increase under load, median".to_owned(), increase(&run.round_trip_delay)));
+    panel.headline = Some(("increase under load, median".to_owned(), increase(&run.round_trip_delay.pooled)));
     if let Some(all) = panel.lines.last_mut().filter(|line| line.name.is_empty()) {
         all.name = pooled_name(&[run]).into();
-        all.figures = figures(&run.round_trip_delay);
+        all.figures = figures(&run.round_trip_delay.pooled);
     }
-    panel.facts.push(format!("packets: {}", crate::text::words::loss(run.loss)));
+    panel.facts.push(format!("packets: {}", crate::text::words::loss(run.loss.round_trips)));
     let notes = vec![
         super::bins_words(&[bins.width]),
         format!(
@@ -96,7 +96,8 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
 
     let mut panels = vec![round_trip];
     let bound = Delay(clocks.bound_ns);
-    let pooled_classes: Vec<ServiceClass> = pooled(&run.delay_flows).iter().map(|flow| flow.flow.class).collect();
+    let pooled_classes: Vec<ServiceClass> =
+        pooled(&run.round_trip_delay.flows).iter().map(|flow| flow.flow.class).collect();
     for direction in Direction::ALL.into_iter().rev() {
         let legs: Vec<&LegDelay> = told.legs.iter().filter(|leg| leg.direction == direction).collect();
         let flows: Vec<Flow<'_>> =
@@ -137,12 +138,12 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
 
 /// The round trips of those flows that are pooled.
 pub(super) fn round_trip(run: &Analysis, scene: &Scene<'_>, bins: &Bins) -> TimePanel {
-    let flows: Vec<Flow<'_>> = of_one_kind(&run.delay_flows)
+    let flows: Vec<Flow<'_>> = of_one_kind(&run.round_trip_delay.flows)
         .into_iter()
         .map(|flow| (&flow.flow, flow.series.as_slice(), &flow.delays))
         .collect();
     let mut panel = panel(ROUND_TRIP, &flows, scene, bins, pooled_packets(run));
-    panel.headline = Some(("increase under load, median".to_owned(), increase(&run.round_trip_delay)));
+    panel.headline = Some(("increase under load, median".to_owned(), increase(&run.round_trip_delay.pooled)));
     panel
 }
 

@@ -53,7 +53,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
             "Packets in each bin, of {} together, by the time at which the client sent them. Late: after {} s, which \
              counts as lost.",
             pooled_name(&[run]),
-            run.waiting_time.as_secs_f64()
+            run.loss.waiting_time.milliseconds() / 1e3
         ),
     ];
     shown
@@ -64,7 +64,7 @@ fn panel(run: &Analysis, times: &FateTimes, scene: &Scene<'_>, direction: Direct
     let mut panel = TimePanel::new(format!("On the way {direction}"), Quantity::Count, "packets", 0.0);
     panel.how = format!("packets in a bin, {}", pooled_name(&[run]));
     panel.heads = vec!["in all"];
-    let fate = run.packet_fates.pooled(direction).and_then(|fate: &DirectionFate| fate.all);
+    let fate = run.loss.fates.pooled(direction).and_then(|fate: &DirectionFate| fate.all);
     let theme = scene.theme;
     let kinds: [(&str, Option<&Vec<TestTime>>, &'static str, Dash); 5] = [
         ("reordered", times.reordered.as_ref(), theme.best_effort, Dash::Solid),

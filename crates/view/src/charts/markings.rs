@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::marking::code_point::CodePointVerdict;
 use rrul_analysis::metrics::marking::marking_path::{MarkingPath, MarkingPhase};
-use rrul_analysis::metrics::marking::marking_tally::Evidence;
+use rrul_analysis::metrics::marking::marking_tally::MarkingSource;
 use rrul_model::marking::{Dscp, ServiceClass};
 
 use crate::chart::{Chart, Drawing};
@@ -87,8 +87,8 @@ fn table(page: &mut Page<'_>, run: &Analysis) {
         let head = format!("{}, {}", path.direction, words::family_name(path.family));
         page.figure.text(left(column), top, &head, bold);
         let evidence = match path.evidence {
-            Evidence::Sweep => "marking sweep",
-            Evidence::Flows => "test flows only",
+            MarkingSource::Sweep => "marking sweep",
+            MarkingSource::Flows => "test flows only",
         };
         page.figure.text(left(column), top + 17.0, evidence, small);
     }
@@ -121,8 +121,8 @@ fn table(page: &mut Page<'_>, run: &Analysis) {
 
 /// The code points worth a row: the classes of the test, and whatever is changed anywhere.
 fn rows(run: &Analysis) -> BTreeSet<u8> {
-    let streams = run.up.flows.iter().chain(&run.down.flows).map(|flow| flow.flow.class);
-    let probes = run.delay_flows.iter().map(|flow| flow.flow.class);
+    let streams = run.goodput.up.flows.iter().chain(&run.goodput.down.flows).map(|flow| flow.flow.class);
+    let probes = run.round_trip_delay.flows.iter().map(|flow| flow.flow.class);
     let marked = run.markings.flows.iter().map(|flow| flow.flow.class);
     let mut rows: BTreeSet<u8> = streams.chain(probes).chain(marked).map(|class| class.dscp().value()).collect();
     let phases = run.markings.paths.iter().flat_map(|path| path.idle.iter().chain(&path.load));

@@ -32,13 +32,13 @@ impl Chart for Overview {
             _ if (2..=side_by_side::MOST).contains(&runs.len()) => return Ok(side_by_side::draw(runs, theme)),
             _ => return Err(ViewError::Runs { chart: self.name(), takes: "one to four runs", given: runs.len() }),
         };
-        let mut page = Page::new(theme, words::title(run), time_axis(runs), run.phases.clone());
+        let mut page = Page::new(theme, words::title(run), time_axis(runs), run.test.phases.clone());
         page.subtitle(&words::circumstances(run));
         page.doubts(words::doubts(runs, &words::run_names(runs)).as_deref());
 
         let directions: Vec<Direction> =
             Direction::ALL.into_iter().filter(|direction| !run.goodput(*direction).flows.is_empty()).collect();
-        let probes = !run.delay_flows.is_empty();
+        let probes = !run.round_trip_delay.flows.is_empty();
         let mut widths = Vec::new();
         let mut by_type = false;
         let scene = Scene { theme, time: page.time, most_bins: bins::MOST };

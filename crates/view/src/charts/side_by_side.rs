@@ -36,7 +36,7 @@ struct Row {
 /// Draws two to four runs.
 pub(super) fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     let names = words::run_names(runs);
-    let phases = runs.first().map(|run| run.phases.clone()).unwrap_or_default();
+    let phases = runs.first().map(|run| run.test.phases.clone()).unwrap_or_default();
     let scene = Scene { theme, time: time_axis(runs), most_bins: bins::MOST };
     let mut page = Page::new(theme, title(runs, &names), scene.time, phases);
     introduce(&mut page, runs, &names);
@@ -60,7 +60,7 @@ pub(super) fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
          red strokes: lost ones.",
         pooled_name(runs)
     ));
-    let dates = runs.iter().zip(&names).map(|(run, name)| format!("{name}: {}", words::date(&run.created)));
+    let dates = runs.iter().zip(&names).map(|(run, name)| format!("{name}: {}", words::date(&run.test.created)));
     page.footnote(&dates.collect::<Vec<_>>().join("  ·  "));
     page.finish()
 }
@@ -80,10 +80,10 @@ fn rates(runs: &[&Analysis], scene: &Scene<'_>, direction: Direction) -> Row {
 fn delays(runs: &[&Analysis], scene: &Scene<'_>, bins: &Bins) -> Row {
     let [_, height] = HEIGHTS;
     let panel = |run: &&Analysis| {
-        let head = if run.delay_flows.is_empty() {
+        let head = if run.round_trip_delay.flows.is_empty() {
             "no delay probes".to_owned()
         } else {
-            format!("{} under load", increase(&run.round_trip_delay))
+            format!("{} under load", increase(&run.round_trip_delay.pooled))
         };
         (delay_by_direction::round_trip(run, scene, bins), head)
     };
@@ -116,7 +116,7 @@ impl Row {
             page.heads(names);
         }
         let columns: Vec<_> =
-            self.panels.iter().zip(runs).map(|((_, head), run)| (head.clone(), run.phases.clone())).collect();
+            self.panels.iter().zip(runs).map(|((_, head), run)| (head.clone(), run.test.phases.clone())).collect();
         let placed = page.row(
             &PanelPlan {
                 title: self.title,

@@ -107,7 +107,7 @@ impl Panels<'_> {
         again.how = sender("segments in a bin");
         again.heads = vec!["sent again", "of all"];
         self.put_figures(&mut again, |run, flow| {
-            let loss = run.tcp_loss.iter().find(|stream| stream.flow.id == flow)?;
+            let loss = run.loss.tcp.iter().find(|stream| stream.flow.id == flow)?;
             let share = f64::from(loss.retransmitted) / f64::from(loss.segments);
             let share = if loss.segments == 0 { "–".to_owned() } else { words::percent(share) };
             Some(vec![words::count(u64::from(loss.retransmitted)), share])

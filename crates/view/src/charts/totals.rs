@@ -158,15 +158,17 @@ fn entry(name: &str, places: &[usize], runs: &[&Analysis], grouping: &Grouping) 
         rrul_analysis::statistics::percentile::percentile(&sums, 0, 500)
     });
     let added = [("median", 0), ("P95", 1)].map(|(word, index)| {
-        let both =
-            || members().filter(|run| run.round_trip_delay.idle.is_some() && run.round_trip_delay.load.is_some());
+        let both = || {
+            members()
+                .filter(|run| run.round_trip_delay.pooled.idle.is_some() && run.round_trip_delay.pooled.load.is_some())
+        };
         if both().next().is_none() {
-            let idle = members().any(|run| run.round_trip_delay.idle.is_some());
+            let idle = members().any(|run| run.round_trip_delay.pooled.idle.is_some());
             return Err(format!("{word}: no {} delay", if idle { "loaded" } else { "idle" }));
         }
         let of = |run: &Analysis| match index {
-            0 => run.round_trip_delay.induced_p50(),
-            _ => run.round_trip_delay.induced_p95(),
+            0 => run.round_trip_delay.pooled.induced_p50,
+            _ => run.round_trip_delay.pooled.induced_p95,
         };
         middle_delay(&both().map(of).collect::<Vec<_>>()).ok_or_else(|| format!("{word} lost"))
     });

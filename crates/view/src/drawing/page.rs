@@ -335,18 +335,18 @@ fn covering(runs: &[&Analysis], shown: impl Fn(Phase) -> bool) -> Axis {
         to = to.max(seconds);
     };
     for run in runs {
-        for entry in run.phases.iter().filter(|entry| shown(entry.phase)) {
+        for entry in run.test.phases.iter().filter(|entry| shown(entry.phase)) {
             see(entry.window.from.seconds());
             // Phase `after` ends when the queues are empty: the axis ends at the next whole second.
             see(entry.window.to.seconds().ceil());
         }
-        if !run.phases.is_empty() {
+        if !run.test.phases.is_empty() {
             continue;
         }
         for direction in Direction::ALL {
             run.goodput(direction).flows.iter().flat_map(|flow| &flow.series).for_each(|point| see(point.at.seconds()));
         }
-        run.delay_flows.iter().flat_map(|flow| &flow.series).for_each(|point| see(point.at.seconds()));
+        run.round_trip_delay.flows.iter().flat_map(|flow| &flow.series).for_each(|point| see(point.at.seconds()));
     }
     if from > to {
         return Axis::between(0.0, 1.0, TIME_TICKS);

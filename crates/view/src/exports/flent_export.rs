@@ -42,7 +42,7 @@ pub fn flent_file(run: &Analysis) -> FlentFile {
                 }
             }
             Part::Ping(id) => {
-                let flow = run.delay_flows.iter().find(|entry| entry.flow.id == *id);
+                let flow = run.round_trip_delay.flows.iter().find(|entry| entry.flow.id == *id);
                 if let Some(flow) = flow {
                     ping(&mut file, &span, run, name, flow);
                 }
@@ -65,12 +65,12 @@ struct Span {
 
 impl Span {
     fn of(run: &Analysis) -> Self {
-        let of = |phase| run.phases.iter().find(|entry| entry.phase == phase).map(|entry| entry.window);
+        let of = |phase| run.test.phases.iter().find(|entry| entry.phase == phase).map(|entry| entry.window);
         // Flent knows of no survey before the idle line.
         let told = || [Phase::Idle, Phase::Load, Phase::After].into_iter().filter_map(of);
         let from = told().map(|window| window.from).min().unwrap_or_default();
         let window = Window { from, to: told().map(|window| window.to).max().unwrap_or(from) };
-        let created = humantime::parse_rfc3339(&run.created).ok();
+        let created = humantime::parse_rfc3339(&run.test.created).ok();
         let created = created.and_then(|created| created.duration_since(std::time::UNIX_EPOCH).ok());
         let began = created.unwrap_or_default().as_secs_f64() + from.seconds();
         Self { window, load: of(Phase::Load), began, grid: Grid::over(window.length(), STEP) }
@@ -95,17 +95,17 @@ fn metadata(run: &Analysis, choice: &Choice, span: &Span) -> Metadata {
     let began = humantime::format_rfc3339_micros(began).to_string();
     Metadata {
         name: choice.test.to_owned(),
-        title: run.title.clone(),
+        title: run.test.title.clone(),
         note: choice.note.clone(),
-        host: run.server_name.clone(),
-        hosts: vec![run.server_name.clone()],
+        host: run.test.server.clone(),
+        hosts: vec![run.test.server.clone()],
         local_host: String::new(),
         time: began.clone(),
         t0: began,
         length: span.load.map_or(total, seconds),
         total_length: total,
         step_size: STEP.as_secs_f64(),
-        ip_version: if run.families == [AddressFamily::Ipv6] { 6 } else { 4 },
+        ip_version: if run.test.families == [AddressFamily::Ipv6] { 6 } else { 4 },
         test_parameters: choice.parameters.clone(),
         flent_version: concat!("rrul ", env!("CARGO_PKG_VERSION")),
         data_filename: None,

@@ -167,7 +167,7 @@ fn milliseconds(delay: Delay) -> f64 {
 
 /// The page loads of a run; without pages where it has none.
 pub fn archive(run: &Analysis) -> Archive {
-    let began = humantime::parse_rfc3339(&run.created).ok();
+    let began = humantime::parse_rfc3339(&run.test.created).ok();
     let date = |at: TestTime| {
         let after = Duration::from_nanos(u64::try_from(at.0).unwrap_or(0));
         let at = began.unwrap_or(std::time::UNIX_EPOCH).checked_add(after).unwrap_or(std::time::UNIX_EPOCH);
@@ -178,7 +178,7 @@ pub fn archive(run: &Analysis) -> Archive {
         creator: Creator { name: "rrul", version: env!("CARGO_PKG_VERSION") },
         pages: Vec::new(),
         entries: Vec::new(),
-        comment: format!("plan {}; dates are of the test's beginning plus its own clock", run.plan),
+        comment: format!("plan {}; dates are of the test's beginning plus its own clock", run.test.plan),
     };
     for page in &run.page_loads {
         let manifest = (!page.in_browser()).then(|| Page::named(&page.page)).flatten();

@@ -104,10 +104,10 @@ pub struct Export {
 /// The tables of a run.
 pub fn export(run: &Analysis) -> Export {
     Export {
-        plan: run.plan.clone(),
-        title: run.title.clone(),
-        created: run.created.clone(),
-        server: run.server_name.clone(),
+        plan: run.test.plan.clone(),
+        title: run.test.title.clone(),
+        created: run.test.created.clone(),
+        server: run.test.server.clone(),
         series: series::table(run),
         samples: samples::table(run),
     }

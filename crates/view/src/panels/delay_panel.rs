@@ -41,7 +41,7 @@ pub(crate) fn nanoseconds(delay: Delay) -> f64 {
 
 /// Returns the packets of those flows that the analysis pools.
 pub(crate) fn pooled_packets(run: &Analysis) -> impl Iterator<Item = &DelayPoint> {
-    pooled(&run.delay_flows).into_iter().flat_map(|flow| &flow.series)
+    pooled(&run.round_trip_delay.flows).into_iter().flat_map(|flow| &flow.series)
 }
 
 /// The medians of bins, in a unit.
@@ -83,7 +83,7 @@ pub(crate) fn beyond<'p>(packets: impl Iterator<Item = &'p DelayPoint>, top: f64
 
 /// Adds the panel, for a run with probe flows; gives the width of its bins in seconds.
 pub(crate) fn draw(page: &mut Page<'_>, run: &Analysis, height: f64, last: bool) -> f64 {
-    let flows = &run.delay_flows;
+    let flows = &run.round_trip_delay.flows;
     let time = page.time;
     let is_shown = move |packet: &&DelayPoint| (time.min..=time.max).contains(&packet.at.seconds());
     let all = || flows.iter().flat_map(|flow| &flow.series).filter(is_shown);
@@ -142,20 +142,20 @@ pub(crate) fn draw(page: &mut Page<'_>, run: &Analysis, height: f64, last: bool)
 /// The increase in large figures, and what it is made of.
 fn headline(page: &mut Page<'_>, top: f64, run: &Analysis) {
     let small = TextStyle::left(11.5, Weight::Regular, page.theme.muted);
-    let delays = &run.round_trip_delay;
+    let delays = &run.round_trip_delay.pooled;
     page.figure.text(SIDE_LEFT, top, "increase under load, median", small);
     let headline = TextStyle::left(22.0, Weight::SemiBold, page.theme.ink);
     page.figure.text(SIDE_LEFT, top + 15.0, &increase(delays), headline);
-    let lossy = run.loss.lost > 0;
+    let lossy = run.loss.round_trips.lost > 0;
     let colour = if lossy { page.theme.alarm } else { page.theme.muted };
-    let mut text = words::loss(run.loss);
+    let mut text = words::loss(run.loss.round_trips);
     text.insert_str(0, "packets: ");
     page.figure.text(SIDE_LEFT, top + 43.0, &text, TextStyle { colour, ..small });
 }
 
 /// The induced delay at the median with its sign, or why there is none.
 pub(crate) fn increase(delays: &PhaseDelays) -> String {
-    match (delays.induced_p50(), &delays.idle, &delays.load) {
+    match (delays.induced_p50, &delays.idle, &delays.load) {
         (Some(induced), ..) if induced.0 > 0 => format!("+{induced}"),
         (Some(induced), ..) => induced.to_string(),
         (None, Some(_), Some(_)) => "median lost".to_owned(),
@@ -191,7 +191,7 @@ fn table(page: &mut Page<'_>, top: f64, unit: Unit, run: &Analysis, flows: &[Del
         }
     };
     let shown = flows.len().min(NAMED);
-    row(page, 0, &run.round_trip_delay, run.loss, Weight::SemiBold);
+    row(page, 0, &run.round_trip_delay.pooled, run.loss.round_trips, Weight::SemiBold);
     for (index, flow) in flows.iter().take(shown).enumerate() {
         row(page, index + 1, &flow.delays, flow.loss, Weight::Regular);
     }

@@ -109,7 +109,7 @@ pub(crate) fn draw(runs: &[&Analysis], theme: &Theme, look: Look) -> Drawing {
 
 /// The pooled probes, and where there are several classes, each of them.
 fn of_classes(run: &Analysis, theme: &Theme) -> Vec<Entry> {
-    let chosen = of_one_kind(&run.delay_flows);
+    let chosen = of_one_kind(&run.round_trip_delay.flows);
     let flows = || chosen.iter();
     let mut classes: Vec<ServiceClass> = flows().map(|flow| flow.flow.class).collect();
     classes.sort_by_key(|class| std::cmp::Reverse(class.dscp()));

@@ -23,12 +23,12 @@ impl Grouping {
     pub fn value(&self, run: &Analysis) -> Option<String> {
         let Self::By(key) = self else { return None };
         let value = match key.as_str() {
-            "title" => run.title.trim().to_owned(),
-            "plan" => run.plan.clone(),
-            "server" => run.server_name.clone(),
-            "date" => run.created.get(..10).unwrap_or_default().to_owned(),
-            "families" => words::families(&run.families),
-            setting => run.settings.get(setting).cloned().unwrap_or_default(),
+            "title" => run.test.title.trim().to_owned(),
+            "plan" => run.test.plan.clone(),
+            "server" => run.test.server.clone(),
+            "date" => run.test.created.get(..10).unwrap_or_default().to_owned(),
+            "families" => words::families(&run.test.families),
+            setting => run.test.settings.get(setting).cloned().unwrap_or_default(),
         };
         (!value.is_empty()).then_some(value)
     }
@@ -70,15 +70,18 @@ pub(crate) fn middle_delay(delays: &[Option<Delay>]) -> Option<Delay> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rrul_analysis::measured::Measured;
+    use rrul_analysis::measured::{Measured, TestDescription};
 
     fn run(title: &str, day: &str, setting: Option<&str>) -> Analysis {
         let settings = setting.map(|value| ("bulk.congestion_control".to_owned(), value.to_owned()));
         Analysis {
             measured: Measured {
-                title: title.to_owned(),
-                created: format!("{day}T10:00:00Z"),
-                settings: settings.into_iter().collect(),
+                test: TestDescription {
+                    title: title.to_owned(),
+                    created: format!("{day}T10:00:00Z"),
+                    settings: settings.into_iter().collect(),
+                    ..TestDescription::default()
+                },
                 ..Measured::default()
             },
             ..Analysis::default()

@@ -35,7 +35,7 @@ struct Layer<'a> {
 /// Returns the panel and the width of its bins in seconds; `None` for a run without phase `web`, or whose bytes on the link
 /// are unknown.
 pub(crate) fn panel(run: &Analysis, direction: Direction, scene: &Scene<'_>) -> Option<(TimePanel, f64)> {
-    let has_web = run.phases.iter().any(|entry| entry.phase == Phase::Web);
+    let has_web = run.test.phases.iter().any(|entry| entry.phase == Phase::Web);
     let everything = run.link_octets.rates(direction);
     if !has_web || everything.is_empty() {
         return None;

@@ -10,7 +10,7 @@ use rrul_model::phase::Phase;
 /// Loads that were begun before the load.
 pub(crate) fn idle_loads<'p>(run: &Analysis, page: &'p PageLoads) -> Vec<&'p Load> {
     let idle = |load: &&Load| {
-        let mut quiet = run.phases.iter().filter(|entry| matches!(entry.phase, Phase::Survey | Phase::Idle));
+        let mut quiet = run.test.phases.iter().filter(|entry| matches!(entry.phase, Phase::Survey | Phase::Idle));
         quiet.any(|entry| entry.window.contains(load.started))
     };
     page.series.iter().filter(idle).collect()
@@ -18,7 +18,7 @@ pub(crate) fn idle_loads<'p>(run: &Analysis, page: &'p PageLoads) -> Vec<&'p Loa
 
 /// The loads under load that count, as the analysis chooses them.
 pub(crate) fn busy_loads<'p>(run: &Analysis, page: &'p PageLoads) -> Vec<&'p Load> {
-    page.under_load(&run.phases, run.scored.common).0
+    page.under_load(&run.test.phases, run.scored.common).0
 }
 
 /// The short name of a page and how it was loaded: `rrul2025 h2 IPv4`.

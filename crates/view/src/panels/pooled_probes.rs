@@ -16,7 +16,7 @@ const ALL: &str = "all probes";
 
 /// Returns the name of the pooled probes of these runs, by the run whose pool leaves out most.
 pub(crate) fn pooled_name(runs: &[&Analysis]) -> &'static str {
-    let has = |name: &str| runs.iter().any(|run| name_of(&run.delay_flows) == name);
+    let has = |name: &str| runs.iter().any(|run| name_of(&run.round_trip_delay.flows) == name);
     [CLASSES, UDP, ICMP].into_iter().find(|name| has(name)).unwrap_or(ALL)
 }
 
@@ -53,7 +53,6 @@ mod tests {
     use rrul_model::time::TestTime;
 
     use super::*;
-    use rrul_analysis::measured::Measured;
 
     fn run(flows: &[(&str, ServiceClass)]) -> Analysis {
         let flow = |(flow_type, class): &(&str, ServiceClass)| DelayFlow {
@@ -72,10 +71,9 @@ mod tests {
             skipped: Skipped::default(),
             series: vec![DelayPoint { at: TestTime(0), delay: None }],
         };
-        Analysis {
-            measured: Measured { delay_flows: flows.iter().map(flow).collect(), ..Measured::default() },
-            ..Analysis::default()
-        }
+        let mut run = Analysis::default();
+        run.round_trip_delay.flows = flows.iter().map(flow).collect();
+        run
     }
 
     #[test]

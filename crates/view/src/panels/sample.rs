@@ -14,7 +14,7 @@ use crate::text::words;
 
 /// When a phase took place; of the load, the part that is scored, as in every figure of the analysis.
 pub(crate) fn window(run: &Analysis, phase: Phase) -> Option<Window> {
-    let window = run.phases.iter().find(|entry| entry.phase == phase)?.window;
+    let window = run.test.phases.iter().find(|entry| entry.phase == phase)?.window;
     match run.scored.common {
         Some(scored) if phase == Phase::Load => Some(window.intersection(&scored)),
         _ => Some(window),

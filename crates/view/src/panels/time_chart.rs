@@ -92,7 +92,7 @@ pub(crate) fn draw_within(
     let mut place = 0;
     for ((run, name), shown) in runs.iter().zip(&names).zip(&shown) {
         if runs.len() > 1 {
-            page.section(&[name.as_str(), &words::date(&run.created)].join("  ·  "), run.phases.clone());
+            page.section(&[name.as_str(), &words::date(&run.test.created)].join("  ·  "), run.test.phases.clone());
         }
         for panel in &shown.panels {
             place += 1;
@@ -133,12 +133,12 @@ pub(crate) fn introduce(page: &mut Page<'_>, runs: &[&Analysis], names: &[String
 }
 
 fn phases(run: Option<&Analysis>) -> Vec<rrul_model::phase::PhaseWindow> {
-    run.map(|run| run.phases.clone()).unwrap_or_default()
+    run.map(|run| run.test.phases.clone()).unwrap_or_default()
 }
 
 /// From the beginning of the idle baseline to the end, seconds: when packets were looked at. Nothing without phases.
 pub(crate) fn observed(run: &Analysis) -> (f64, f64) {
-    let told = || run.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
+    let told = || run.test.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
     let from = told().map(|window| window.from.seconds()).fold(f64::INFINITY, f64::min);
     let to = told().map(|window| window.to.seconds()).fold(f64::NEG_INFINITY, f64::max);
     (from, to)

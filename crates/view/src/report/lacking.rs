@@ -30,14 +30,20 @@ const PARTS: [Part; 8] = [
         what: "UDP probes",
         kinds: &[FlowKind::UdpProbe],
         found: |run| {
-            run.delay_flows.iter().any(|flow| flow.flow.kind() == FlowKind::UdpProbe && !flow.series.is_empty())
+            run.round_trip_delay
+                .flows
+                .iter()
+                .any(|flow| flow.flow.kind() == FlowKind::UdpProbe && !flow.series.is_empty())
         },
     },
     Part {
         what: "ICMP echo",
         kinds: &[FlowKind::IcmpEcho],
         found: |run| {
-            run.delay_flows.iter().any(|flow| flow.flow.kind() == FlowKind::IcmpEcho && !flow.series.is_empty())
+            run.round_trip_delay
+                .flows
+                .iter()
+                .any(|flow| flow.flow.kind() == FlowKind::IcmpEcho && !flow.series.is_empty())
         },
     },
     Part {
@@ -72,11 +78,11 @@ const PARTS: [Part; 8] = [
 pub(crate) fn lacking(run: &Analysis, header: &Header) -> Vec<Lacking> {
     let mut all = Vec::new();
     let mut say = |what: &str, why: String| all.push(Lacking { what: what.to_owned(), why });
-    if let Some(why) = &run.partial {
+    if let Some(why) = &run.test.partial {
         say("The rest of the run", format!("not measured: the recording is not complete: {why}"));
     }
-    for family in AddressFamily::ALL.iter().filter(|family| !run.families.contains(family)) {
-        let absent = run.absent_families.iter().find(|absent| absent.family == *family);
+    for family in AddressFamily::ALL.iter().filter(|family| !run.test.families.contains(family)) {
+        let absent = run.test.absent_families.iter().find(|absent| absent.family == *family);
         let why = absent.map_or_else(|| "not asked for".to_owned(), |absent| absent.reason.clone());
         say(words::family_name(*family), format!("not measured: {why}"));
     }
@@ -96,7 +102,7 @@ pub(crate) fn lacking(run: &Analysis, header: &Header) -> Vec<Lacking> {
             }
         }
     }
-    if run.tcp_series.is_empty() && !(run.up.flows.is_empty() && run.down.flows.is_empty()) {
+    if run.tcp_series.is_empty() && !(run.goodput.up.flows.is_empty() && run.goodput.down.flows.is_empty()) {
         say("TCP at both ends", "not known: no kernel was asked about the streams".to_owned());
     }
     if run.markings.paths.is_empty() {
@@ -119,6 +125,6 @@ fn why(part: &Part, run: &Analysis, header: &Header) -> String {
     match (planned, &header.imported) {
         (true, _) => "planned, and nothing of it is in the recording".to_owned(),
         (false, Some(imported)) => format!("the file of {} has none", imported.tool),
-        (false, None) => format!("not in plan {}", run.plan),
+        (false, None) => format!("not in plan {}", run.test.plan),
     }
 }

@@ -127,7 +127,7 @@ pub(crate) fn of_each(runs: &[&Analysis], palette: &Palette) -> Vec<Vec<Group>> 
                     let (axis, unit) = axis_of(panel, top(finer, place, panel.axis), Some(unit));
                     Leveled { panel, axis, unit, scale: Scale::Linear }
                 });
-                group.panels.push(put_together(&level, fine.as_ref(), &run.phases, palette));
+                group.panels.push(put_together(&level, fine.as_ref(), &run.test.phases, palette));
             }
             join(&mut group.lacking, told.lacking.iter());
             // How to read what is not there is no use.
@@ -180,9 +180,9 @@ fn scenes(runs: &[&Analysis]) -> (Scene<'static>, Option<Scene<'static>>) {
 
 /// About how many lines the panels of a run have. Streams have theirs in three panels, and seven of TCP.
 fn lines_of(run: &Analysis) -> usize {
-    let streams = run.up.flows.len() + run.down.flows.len();
+    let streams = run.goodput.up.flows.len() + run.goodput.down.flows.len();
     let cores: usize = run.host_series.iter().map(|host| host.cores.len()).sum();
-    4 * streams + 7 * run.tcp_series.len() + 3 * (run.delay_flows.len() + 4) + cores + 20
+    4 * streams + 7 * run.tcp_series.len() + 3 * (run.round_trip_delay.flows.len() + 4) + cores + 20
 }
 
 /// A panel in bins of one width with its vertical axis.
@@ -238,7 +238,7 @@ fn put_together(level: &Leveled<'_>, finer: Option<&Leveled<'_>>, phases: &[Phas
 /// Several runs together: delay of the pooled probes, and the sum of each direction.
 pub(crate) fn of_all(runs: &[&Analysis], names: &[String], palette: &Palette) -> Group {
     let (scene, finer) = scenes(runs);
-    let phases = runs.first().map(|run| run.phases.clone()).unwrap_or_default();
+    let phases = runs.first().map(|run| run.test.phases.clone()).unwrap_or_default();
     let colours = run_colours(&Theme::LIGHT, runs.len());
     let mut group = Group::new("All runs on shared axes", false);
     let named: Vec<Named<'_>> =
@@ -311,7 +311,7 @@ fn delays(runs: &[Named<'_>], scene: &Scene<'_>) -> TimePanel {
             let strokes = loss_strokes(pooled_packets(run), &scene.time);
             panel.strokes.extend(strokes.into_iter().map(|at| (at, *colour)));
         }
-        let delays = &run.round_trip_delay;
+        let delays = &run.round_trip_delay.pooled;
         let load = delays.load.as_ref();
         let figures = vec![
             delays.idle.as_ref().map_or_else(unknown, |statistics| quantile(statistics.p50)),

@@ -29,21 +29,33 @@ const ROWS: [Row; 18] = [
     Row { name: "verdict", figure: |run| words::verdict_word(run.validity.verdict).to_owned() },
     Row { name: "RRUL score, of 100", figure: score },
     Row { name: "composite score", figure: composite },
-    Row { name: "round-trip delay idle, P50", figure: |run| of_phase(run.round_trip_delay.idle.as_ref(), |s| s.p50) },
-    Row { name: "round-trip delay loaded, P50", figure: |run| of_phase(run.round_trip_delay.load.as_ref(), |s| s.p50) },
-    Row { name: "round-trip delay loaded, P95", figure: |run| of_phase(run.round_trip_delay.load.as_ref(), |s| s.p95) },
-    Row { name: "round-trip delay loaded, P99", figure: |run| of_phase(run.round_trip_delay.load.as_ref(), |s| s.p99) },
-    Row { name: "increase under load, median", figure: |run| increase(&run.round_trip_delay) },
+    Row {
+        name: "round-trip delay idle, P50",
+        figure: |run| of_phase(run.round_trip_delay.pooled.idle.as_ref(), |s| s.p50),
+    },
+    Row {
+        name: "round-trip delay loaded, P50",
+        figure: |run| of_phase(run.round_trip_delay.pooled.load.as_ref(), |s| s.p50),
+    },
+    Row {
+        name: "round-trip delay loaded, P95",
+        figure: |run| of_phase(run.round_trip_delay.pooled.load.as_ref(), |s| s.p95),
+    },
+    Row {
+        name: "round-trip delay loaded, P99",
+        figure: |run| of_phase(run.round_trip_delay.pooled.load.as_ref(), |s| s.p99),
+    },
+    Row { name: "increase under load, median", figure: |run| increase(&run.round_trip_delay.pooled) },
     Row { name: "queueing delay up loaded, P50", figure: |run| queueing(run, Direction::Up) },
     Row { name: "queueing delay down loaded, P50", figure: |run| queueing(run, Direction::Down) },
-    Row { name: "probe packets lost", figure: |run| words::loss(run.loss) },
+    Row { name: "probe packets lost", figure: |run| words::loss(run.loss.round_trips) },
     Row { name: "download, sum of all streams", figure: |run| goodput(run, Direction::Down) },
     Row { name: "upload, sum of all streams", figure: |run| goodput(run, Direction::Up) },
     Row { name: "page load idle, mean", figure: |run| page(run, false) },
     Row { name: "page load loaded, mean", figure: |run| page(run, true) },
-    Row { name: "families", figure: |run| words::families(&run.families) },
-    Row { name: "plan", figure: |run| run.plan.clone() },
-    Row { name: "date", figure: |run| words::date(&run.created) },
+    Row { name: "families", figure: |run| words::families(&run.test.families) },
+    Row { name: "plan", figure: |run| run.test.plan.clone() },
+    Row { name: "date", figure: |run| words::date(&run.test.created) },
 ];
 
 /// The table. Rows in which no run has a figure are left out.
@@ -69,7 +81,7 @@ pub(crate) fn sentences(runs: &[&Analysis], names: &[String]) -> Vec<String> {
         return Vec::new();
     }
     let sentence = |(run, name): (&&Analysis, &String)| {
-        let delays: [&PhaseDelays; 2] = [&first.round_trip_delay, &run.round_trip_delay];
+        let delays: [&PhaseDelays; 2] = [&first.round_trip_delay.pooled, &run.round_trip_delay.pooled];
         format!("Under load, {}.", improvement_sentence([&names[0], name], delays))
     };
     others.iter().zip(&names[1..]).map(sentence).collect()

@@ -91,12 +91,12 @@ fn unbroken(sentence: &str) -> String {
 
 /// The few figures to know.
 fn tiles(page: &mut Markup, run: &Analysis) {
-    let delays = &run.round_trip_delay;
+    let delays = &run.round_trip_delay.pooled;
     let mut told: Vec<(String, String, String)> = Vec::new();
     if let Some(web) = &run.scores.web {
         told.push(("RRUL score".to_owned(), format!("{} of 100", web.score), String::new()));
     }
-    if !run.delay_flows.is_empty() {
+    if !run.round_trip_delay.flows.is_empty() {
         let idle = delays.idle.as_ref().map_or_else(unknown, |statistics| quantile(statistics.p50));
         told.push(("Round-trip delay idle".to_owned(), idle, "median".to_owned()));
         let load = delays.load.as_ref();
@@ -104,7 +104,7 @@ fn tiles(page: &mut Markup, run: &Analysis) {
         let p95 = load.map_or_else(String::new, |statistics| format!("median; P95 {}", quantile(statistics.p95)));
         told.push(("Round-trip delay under load".to_owned(), median, p95));
         told.push(("Increase under load".to_owned(), increase(delays), "median".to_owned()));
-        let Loss { sent, lost } = run.loss;
+        let Loss { sent, lost } = run.loss.round_trips;
         if sent > 0 {
             let share = words::percent(lost as f64 / sent as f64);
             told.push((

@@ -62,7 +62,7 @@ fn slow_place(told: &Equaliser, block: usize) -> usize {
 
 /// In windows so long that a row has no more bars than this.
 pub(crate) fn fitting(run: &Analysis, widest: u128) -> Option<Equaliser> {
-    let windows = run.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
+    let windows = run.test.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
     let length: u128 = windows.map(|window| window.length().as_nanos()).sum();
     let times = length.div_ceil(WINDOW.as_nanos() * widest).max(1);
     Equaliser::of(run, &ScoreCell::all(run), WINDOW.saturating_mul(u32::try_from(times).ok()?))
@@ -90,7 +90,7 @@ fn block(bar: Option<f64>, style: Style) -> String {
 fn phases(run: &Analysis, told: &Equaliser, count: usize) -> String {
     let loaded = |block: usize| {
         let at = TestTime(told.from_ns.0.saturating_add(told.window_ns.saturating_mul(block as i64)));
-        run.phases.iter().any(|entry| entry.phase == Phase::Load && entry.window.contains(at))
+        run.test.phases.iter().any(|entry| entry.phase == Phase::Load && entry.window.contains(at))
     };
     let line: String = (0..count).map(|block| if loaded(block) { '─' } else { ' ' }).collect();
     let (from, blocks) = (line.chars().take_while(|c| *c == ' ').count(), line.chars().filter(|c| *c == '─').count());

@@ -2,7 +2,7 @@
 
 use rrul_analysis::metrics::loss::icmp_messages::Sender;
 use rrul_analysis::metrics::loss::packet_fate::{DirectionFate, PacketFate};
-use rrul_analysis::{Analysis, Evidence};
+use rrul_analysis::{Analysis, LossAttribution};
 use rrul_model::flow::Direction;
 use rrul_model::phase::Phase;
 
@@ -17,7 +17,7 @@ pub(crate) fn told(run: &Analysis) -> Told {
     let mut table = Table::default();
     table.row(["", "idle", "loaded", "after", "total"]);
     let mut remarks = Vec::new();
-    let ways = Direction::ALL.map(|direction| (direction, run.packet_fates.pooled(direction)));
+    let ways = Direction::ALL.map(|direction| (direction, run.loss.fates.pooled(direction)));
     for (direction, fate) in ways.into_iter().filter_map(|(direction, fate)| Some((direction, fate?))) {
         let phases = [Phase::Idle, Phase::Load, Phase::After].map(|phase| share(fate.of(phase)));
         table.named_row(direction.name(), phases.into_iter().chain([share(fate.all.as_ref())]));
@@ -67,7 +67,7 @@ fn remark(fate: &DirectionFate) -> Option<String> {
     if all.unattributed > 0 {
         said.push(format!("loss direction of {} unknown", words::count(all.unattributed)));
     }
-    if fate.evidence == Evidence::Window && (all.lost > 0 || all.unattributed > 0) {
+    if fate.evidence == LossAttribution::Window && (all.lost > 0 || all.unattributed > 0) {
         said.push("server records incomplete".to_owned());
     }
     (!said.is_empty()).then(|| said.join("; "))
@@ -99,13 +99,13 @@ mod tests {
 
     fn run(up: Option<&DirectionFate>, down: Option<&DirectionFate>) -> Analysis {
         let mut run = Analysis::default();
-        (run.packet_fates.up, run.packet_fates.down) = (up.copied(), down.copied());
+        (run.loss.fates.up, run.loss.fates.down) = (up.copied(), down.copied());
         run
     }
 
     fn direction(all: &PacketFate) -> DirectionFate {
         let (idle, all) = (Some(fate(1000, 0)), Some(*all));
-        DirectionFate { evidence: Evidence::Exact, idle, load: all, after: None, all }
+        DirectionFate { evidence: LossAttribution::Exact, idle, load: all, after: None, all }
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn what_cannot_be_attributed_is_a_range() {
         let open = PacketFate { unattributed: 37, share_most: 0.05, loss_runs: None, ..fate(1000, 13) };
-        let window = DirectionFate { evidence: Evidence::Window, ..direction(&open) };
+        let window = DirectionFate { evidence: LossAttribution::Window, ..direction(&open) };
         let lines = told(&run(None, Some(&window))).lines();
         assert!(lines[1].contains("1.3 % to 5.0 %"), "{lines:?}");
         assert_eq!(lines[2], "  down: loss direction of 37 unknown; server records incomplete");

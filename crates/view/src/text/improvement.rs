@@ -32,7 +32,7 @@ pub enum Improvement {
 impl Improvement {
     /// Compares induced delay at the median: loaded P50 less idle P50.
     pub fn between(first: &PhaseDelays, second: &PhaseDelays) -> Self {
-        let (Some(a), Some(b)) = (first.induced_p50(), second.induced_p50()) else { return Self::Unknown };
+        let (Some(a), Some(b)) = (first.induced_p50, second.induced_p50) else { return Self::Unknown };
         let ratio = |large: Delay, small: Delay| large.0 as f64 / small.0.max(FLOOR.0) as f64;
         match (a >= FLOOR, b >= FLOOR) {
             (false, false) => Self::BothNone,
@@ -77,7 +77,7 @@ pub(crate) fn times(factor: f64) -> String {
 
 /// The delay that a run's load adds at the median, in words: `pfifo adds 420 ms`.
 pub(crate) fn induced_words(name: &str, delays: &PhaseDelays) -> String {
-    match delays.induced_p50() {
+    match delays.induced_p50 {
         Some(induced) if induced.0 <= 0 => format!("{name} adds no delay"),
         Some(induced) => format!("{name} adds {induced}"),
         None => format!("{name}: added delay unknown"),
@@ -102,11 +102,8 @@ mod tests {
             Some(us) => DelayStatistics::of(vec![Delay(us * 1_000)], 0),
             None => of(None),
         };
-        PhaseDelays {
-            idle: DelayStatistics::of(vec![Delay(idle_us * 1_000)], 0),
-            load: loaded,
-            ..PhaseDelays::default()
-        }
+        let idle = DelayStatistics::of(vec![Delay(idle_us * 1_000)], 0);
+        PhaseDelays { idle, load: loaded, ..PhaseDelays::default() }.with_induced()
     }
 
     #[test]

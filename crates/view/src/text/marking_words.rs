@@ -43,7 +43,7 @@ pub(crate) fn by_family(
     of_family: impl Fn(AddressFamily) -> Option<String>,
 ) -> Vec<(String, String)> {
     let found: Vec<(AddressFamily, String)> =
-        run.families.iter().filter_map(|family| Some((*family, of_family(*family)?))).collect();
+        run.test.families.iter().filter_map(|family| Some((*family, of_family(*family)?))).collect();
     match found.as_slice() {
         [] => Vec::new(),
         [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other == first) => {
@@ -170,9 +170,8 @@ fn tcp_ecn(streams: &[TcpEcn]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rrul_analysis::measured::Measured;
     use rrul_analysis::metrics::marking::ecn::EcnPhase;
-    use rrul_analysis::metrics::marking::marking_tally::Evidence;
+    use rrul_analysis::metrics::marking::marking_tally::MarkingSource;
 
     fn marking_phase(verdict: PathVerdict, altered: Vec<CodePoint>) -> MarkingPhase {
         let of = |verdict| altered.iter().filter(|point| point.verdict == verdict).count() as u64;
@@ -193,7 +192,7 @@ mod tests {
         MarkingPath {
             direction,
             family,
-            evidence: Evidence::Sweep,
+            evidence: MarkingSource::Sweep,
             verdict: idle.verdict,
             remarked_to: idle.remarked_to,
             idle: Some(idle),
@@ -217,10 +216,8 @@ mod tests {
     }
 
     fn said(paths: Vec<MarkingPath>) -> Vec<(String, String)> {
-        let mut run = Analysis {
-            measured: Measured { families: AddressFamily::ALL.to_vec(), ..Measured::default() },
-            ..Analysis::default()
-        };
+        let mut run = Analysis::default();
+        run.test.families = AddressFamily::ALL.to_vec();
         run.markings.paths = paths;
         marking_lines(&run)
     }

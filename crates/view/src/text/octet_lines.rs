@@ -86,18 +86,18 @@ mod tests {
     use super::*;
     use rrul_analysis::measured::Measured;
     use rrul_analysis::metrics::octets::link_octets::{BothOctets, DirectionOctets, LinkOctets, PhaseOctets};
-    use rrul_analysis::metrics::octets::octet_account::{Acknowledgements, Parts};
+    use rrul_analysis::metrics::octets::octet_account::{Acknowledgements, OctetParts};
 
     fn run() -> Analysis {
         let down = Account {
             goodput_octets: 144_800_000,
             carried_octets: 151_000_000,
             carried_bps: 20_133_333,
-            parts_octets: Parts {
+            parts_octets: OctetParts {
                 load_data: 148_000_000,
                 load_acknowledgements: 1_510_000,
                 probes: 755_000,
-                ..Parts::default()
+                ..OctetParts::default()
             },
             acknowledgement_share: Some(0.01),
             retransmitted_share: Some(0.004),

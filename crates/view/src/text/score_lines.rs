@@ -4,7 +4,7 @@ use rrul_analysis::Analysis;
 use rrul_analysis::scored::Scores;
 use rrul_analysis::scores::bufferbloat::Bufferbloat;
 use rrul_analysis::scores::composite::Composite;
-use rrul_analysis::scores::penalty::{Item, Misbehaviour, Penalty};
+use rrul_analysis::scores::penalty::{Misbehaviour, Penalty, PenaltyItem};
 use rrul_analysis::scores::web::WebScore;
 use rrul_model::flow::Direction;
 use rrul_model::units::Delay;
@@ -122,7 +122,8 @@ fn parts(composite: &Composite) -> String {
 
 /// The sum, and what has points, the most first.
 fn penalties(penalty: &Penalty) -> String {
-    let mut items: Vec<&Item> = penalty.items.iter().filter(|item| item.points.is_some_and(|p| p >= 0.5)).collect();
+    let mut items: Vec<&PenaltyItem> =
+        penalty.items.iter().filter(|item| item.points.is_some_and(|p| p >= 0.5)).collect();
     items.sort_by(|a, b| b.points.unwrap_or(0.0).total_cmp(&a.points.unwrap_or(0.0)));
     let told: Vec<String> =
         items.iter().map(|item| format!("{} {:.0}", misbehaviour(item), item.points.unwrap_or(0.0))).collect();
@@ -134,7 +135,7 @@ fn penalties(penalty: &Penalty) -> String {
     }
 }
 
-fn misbehaviour(item: &Item) -> String {
+fn misbehaviour(item: &PenaltyItem) -> String {
     let what = match item.what {
         Misbehaviour::Expedited => "EF takes too much",
         Misbehaviour::Background => "background does not yield",

@@ -182,12 +182,12 @@ pub(crate) fn sections_about(run: &Analysis, topic: Topic) -> Vec<Section> {
 const DELAY_COLUMNS: [&str; 8] = ["", "min", "P50", "P90", "P95", "P99", "max", "lost"];
 
 fn delays(run: &Analysis) -> Told {
-    if run.delay_flows.is_empty() {
+    if run.round_trip_delay.flows.is_empty() {
         return Told::default();
     }
     let mut table = Table::default();
     table.row(DELAY_COLUMNS);
-    let delays = &run.round_trip_delay;
+    let delays = &run.round_trip_delay.pooled;
     let bursts =
         Direction::ALL.into_iter().any(|way| run.bursts.of(way).is_some_and(|history| history.burst.is_some()));
     for (name, phase) in PHASES {
@@ -205,13 +205,13 @@ fn delays(run: &Analysis) -> Told {
 }
 
 fn flow_delays(run: &Analysis) -> Told {
-    if run.delay_flows.is_empty() {
+    if run.round_trip_delay.flows.is_empty() {
         return Told::default();
     }
     let mut table = Table::default();
     table.row(["", "idle P50", "loaded P50", "loaded P95", "loaded P99", "lost"]);
-    let labels: Vec<_> = run.delay_flows.iter().map(|flow| &flow.flow).collect();
-    for (flow, name) in run.delay_flows.iter().zip(names(&labels, Naming::Probes)) {
+    let labels: Vec<_> = run.round_trip_delay.flows.iter().map(|flow| &flow.flow).collect();
+    for (flow, name) in run.round_trip_delay.flows.iter().zip(names(&labels, Naming::Probes)) {
         let PhaseDelays { idle, load, .. } = &flow.delays;
         let of = |statistics: &Option<DelayStatistics>, pick: fn(&DelayStatistics) -> Option<Delay>| {
             statistics.as_ref().map_or_else(unknown, |statistics| quantile(pick(statistics)))
@@ -272,14 +272,14 @@ fn transactions(run: &Analysis) -> Told {
     let labels: Vec<_> = run.transaction_flows.iter().map(|flow| &flow.flow).collect();
     for (flow, name) in run.transaction_flows.iter().zip(names(&labels, Naming::Probes)) {
         let rate = |phase| per_second(flow, phase);
-        let unanswered: u64 = flow.phases.iter().map(|phase| phase.unanswered).sum();
+        let unanswered: u64 = flow.phases.known().map(|(_, phase)| phase.unanswered).sum();
         table.named_row(&name, [rate(Phase::Idle), rate(Phase::Load), rate(Phase::After), words::count(unanswered)]);
     }
     table.into()
 }
 
 fn per_second(flow: &TransactionFlow, phase: Phase) -> String {
-    match flow.phases.iter().find(|entry| entry.phase == phase) {
+    match flow.phases.of(phase).and_then(Option::as_ref) {
         Some(entry) if entry.per_second < 99.95 => format!("{:.1}", entry.per_second),
         Some(entry) => format!("{:.0}", entry.per_second),
         None => unknown(),
@@ -305,8 +305,8 @@ fn measurement(run: &Analysis) -> Told {
         table.row(["send lateness of probes, P50", &quantile(lateness.p50)]);
         table.row(["send lateness of probes, P99", &quantile(lateness.p99)]);
     }
-    if run.skipped.packets > 0 {
-        table.row(["probes skipped", &words::count(run.skipped.packets)]);
+    if run.loss.skipped.packets > 0 {
+        table.row(["probes skipped", &words::count(run.loss.skipped.packets)]);
     }
     for load in &run.processor {
         let host = match load.point {

@@ -141,8 +141,8 @@ pub(crate) fn stream_delay(run: &Analysis) -> Told {
                 of(&delays.idle, |s| s.p50),
                 of(&delays.load, |s| s.p50),
                 of(&delays.load, |s| s.p95),
-                added(delays.induced_p50()),
-                added(delays.induced_p95()),
+                added(delays.induced_p50),
+                added(delays.induced_p95),
             ],
         );
     }

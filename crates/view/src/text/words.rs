@@ -9,24 +9,24 @@ use rrul_model::units::Delay;
 
 /// The title of a run: the user's, or what was done to whom.
 pub(crate) fn title(run: &Analysis) -> String {
-    if !run.title.trim().is_empty() {
-        return run.title.trim().to_owned();
+    if !run.test.title.trim().is_empty() {
+        return run.test.title.trim().to_owned();
     }
     format!("Realtime response under load — {}", plan_and_server(run))
 }
 
 /// What was run against whom, if that may be told.
 fn plan_and_server(run: &Analysis) -> String {
-    if run.server_name.is_empty() {
-        return format!("plan {}", run.plan);
+    if run.test.server.is_empty() {
+        return format!("plan {}", run.test.plan);
     }
-    format!("plan {} to {}", run.plan, run.server_name)
+    format!("plan {} to {}", run.test.plan, run.test.server)
 }
 
 /// The short name of a run beside others: the user's title, or the server.
 pub(crate) fn run_name(run: &Analysis) -> &str {
-    let title = run.title.trim();
-    if title.is_empty() { &run.server_name } else { title }
+    let title = run.test.title.trim();
+    if title.is_empty() { &run.test.server } else { title }
 }
 
 /// The short names of runs, told apart by letters where they would be the same.
@@ -45,11 +45,11 @@ pub(crate) fn run_names(runs: &[&Analysis]) -> Vec<String> {
 
 /// When, what, to whom and over which families, in one line.
 pub(crate) fn circumstances(run: &Analysis) -> String {
-    let mut words = vec![date(&run.created)];
-    if !run.title.trim().is_empty() {
+    let mut words = vec![date(&run.test.created)];
+    if !run.test.title.trim().is_empty() {
         words.push(plan_and_server(run));
     }
-    words.push(families(&run.families));
+    words.push(families(&run.test.families));
     words.retain(|word| !word.is_empty());
     words.join("  ·  ")
 }

@@ -16,7 +16,7 @@ use rrul_analysis::metrics::sharing::stream_sharing::{DirectionSharing, StreamSh
 use rrul_analysis::metrics::tcp::tcp_series::{TcpReading, TcpSeries};
 use rrul_analysis::series::DelayPoint;
 use rrul_analysis::statistics::jain_index::JainStatistics;
-use rrul_analysis::{Analysis, Evidence};
+use rrul_analysis::{Analysis, LossAttribution};
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::ObservationPoint;
@@ -32,7 +32,8 @@ pub(crate) const EVENT: i64 = 30;
 /// The run with everything that a chart over time can show.
 pub(crate) fn furnished(mut run: Analysis) -> Analysis {
     run.one_way_delay.legs = run
-        .delay_flows
+        .round_trip_delay
+        .flows
         .iter()
         .filter(|flow| flow.flow.flow_type == "udp_probe")
         .flat_map(|flow| legs(&run, flow))
@@ -41,10 +42,11 @@ pub(crate) fn furnished(mut run: Analysis) -> Analysis {
     run.sharing.up = Some(sharing(&run, Direction::Up));
     run.start_slew.down = Some(slew(&run, Direction::Down));
     run.start_slew.up = Some(slew(&run, Direction::Up));
-    run.tcp_series = run.down.flows.iter().chain(&run.up.flows).map(|flow| tcp(flow.flow.clone())).collect();
+    run.tcp_series =
+        run.goodput.down.flows.iter().chain(&run.goodput.up.flows).map(|flow| tcp(flow.flow.clone())).collect();
     run.packet_fate_series = ByDirection { up: Some(fates()), down: Some(FateTimes { lost: Vec::new(), ..fates() }) };
-    run.packet_fates.up = Some(fate(3));
-    run.packet_fates.down = Some(fate(0));
+    run.loss.fates.up = Some(fate(3));
+    run.loss.fates.down = Some(fate(0));
     run.markings = Markings { paths: vec![bleached(), preserved()], flows: Vec::new() };
     run.host_series = vec![host(ObservationPoint::Client), host(ObservationPoint::Server)];
     scored(run, &[900, 1000], &[5800, 6000])
@@ -56,7 +58,7 @@ fn legs(run: &Analysis, flow: &rrul_analysis::metrics::delay::round_trip_delay::
     let leg = |direction, of: &dyn Fn(Delay) -> Delay| {
         let series: Vec<DelayPoint> =
             flow.series.iter().map(|point| DelayPoint { at: point.at, delay: point.delay.map(of) }).collect();
-        let one_way_delay = by_phase(&series, &run.phases);
+        let one_way_delay = by_phase(&series, &run.test.phases);
         LegDelay {
             flow: flow.flow.clone(),
             direction,
@@ -166,7 +168,7 @@ fn fate(lost: u64) -> DirectionFate {
         loss_runs: None,
         reordering: None,
     };
-    DirectionFate { evidence: Evidence::Exact, idle: None, load: None, after: None, all: Some(all) }
+    DirectionFate { evidence: LossAttribution::Exact, idle: None, load: None, after: None, all: Some(all) }
 }
 
 fn phase(verdict: PathVerdict, altered: Vec<CodePoint>) -> MarkingPhase {
@@ -211,7 +213,7 @@ fn bleached() -> MarkingPath {
     MarkingPath {
         direction: Direction::Down,
         family: AddressFamily::Ipv4,
-        evidence: marking_tally::Evidence::Sweep,
+        evidence: marking_tally::MarkingSource::Sweep,
         verdict: PathVerdict::Altered,
         remarked_to: None,
         idle: Some(phase(PathVerdict::Altered, vec![point])),

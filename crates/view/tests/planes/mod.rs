@@ -2,7 +2,10 @@
 #![allow(dead_code, reason = "each test file uses its own share of this")]
 
 use rrul_analysis::Analysis;
-use rrul_analysis::measured::Measured;
+use rrul_analysis::measured::{Measured, TestDescription};
+use rrul_analysis::metrics::delay::round_trip_delay::RoundTripDelay;
+use rrul_analysis::metrics::loss::round_trip_loss::LossReport;
+use rrul_analysis::metrics::rate::goodput::Goodput;
 use rrul_analysis::series::DelayPoint;
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
@@ -42,12 +45,10 @@ pub(crate) fn run(idle: &[Option<f64>], load: &[Option<f64>]) -> Analysis {
     let flow = delay_flow(flow, packets, &phases);
     Analysis {
         measured: Measured {
-            round_trip_delay: flow.delays.clone(),
-            loss: flow.loss,
-            delay_flows: vec![flow],
-            phases,
-            title: "made".to_owned(),
-            ..(nothing()).measured
+            test: TestDescription { phases, title: "made".to_owned(), ..nothing().measured.test },
+            loss: LossReport { round_trips: flow.loss, ..nothing().measured.loss },
+            round_trip_delay: RoundTripDelay { pooled: flow.delays.clone(), families: Vec::new(), flows: vec![flow] },
+            ..nothing().measured
         },
         ..nothing()
     }
@@ -110,8 +111,7 @@ pub(crate) fn loaded(down: impl Fn(i64) -> f64, up: f64, idle: &[Option<f64>], l
     };
     Analysis {
         measured: Measured {
-            down: goodput(Direction::Down, &down),
-            up: goodput(Direction::Up, &|_| up),
+            goodput: Goodput { down: goodput(Direction::Down, &down), up: goodput(Direction::Up, &|_| up) },
             ..(run(idle, load)).measured
         },
         ..run(idle, load)

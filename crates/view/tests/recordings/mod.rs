@@ -10,7 +10,7 @@ use rrul_view::report::{ReportedRun, report};
 /// What stands around an analysis that was made up.
 pub(crate) fn recording(run: &Analysis) -> Recording {
     let plan = TestPlan {
-        name: run.plan.clone(),
+        name: run.test.plan.clone(),
         title: "a test".to_owned(),
         spec: String::new(),
         phases: Vec::new(),
@@ -22,19 +22,19 @@ pub(crate) fn recording(run: &Analysis) -> Recording {
     };
     let header = Header {
         format: "rrul-recording/1".to_owned(),
-        title: run.title.clone(),
-        created: run.created.clone(),
+        title: run.test.title.clone(),
+        created: run.test.created.clone(),
         plan,
         flows: Vec::new(),
-        phases: run.phases.clone(),
-        families: run.families.clone(),
-        absent_families: run.absent_families.clone(),
-        server_name: run.server_name.clone(),
+        phases: run.test.phases.clone(),
+        families: run.test.families.clone(),
+        absent_families: run.test.absent_families.clone(),
+        server_name: run.test.server.clone(),
         server_addresses: Vec::new(),
         clocks: Clocks::default(),
         line_rate: None,
         budget: None,
-        client: Environment { host: run.title.clone(), cores: 4, ..Environment::default() },
+        client: Environment { host: run.test.title.clone(), cores: 4, ..Environment::default() },
         server: Environment::default(),
         imported: None,
     };

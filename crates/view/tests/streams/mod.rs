@@ -117,7 +117,7 @@ fn new_connections_are_told_idle_and_loaded_and_by_class() {
 fn stream_delay_is_told_by_direction() {
     let mut run = Made::pfifo().analysis();
     let of = |ms: i64| DelayStatistics::of(vec![Delay(ms * 1_000_000)], 0);
-    run.stream_delay.up = Some(PhaseDelays { idle: of(10), load: of(250), ..PhaseDelays::default() });
+    run.stream_delay.up = Some(PhaseDelays { idle: of(10), load: of(250), ..PhaseDelays::default() }.with_induced());
     let text = text_summary(&run, Style::Plain);
     let expected = [
         "          idle P50  loaded P50  loaded P95  added P50  added P95",

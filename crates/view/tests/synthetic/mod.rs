@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use rrul_analysis::Analysis;
 use rrul_analysis::by_direction::ByDirection;
+use rrul_analysis::by_phase::ByPhase;
 use rrul_analysis::flow_label::FlowLabel;
-use rrul_analysis::measured::Measured;
+use rrul_analysis::measured::{Measured, TestDescription};
 use rrul_analysis::metrics::delay::one_way_delay::{Clocks, DirectionDelay, OneWayDelay};
-use rrul_analysis::metrics::delay::round_trip_delay::{DelayFlow, PhaseDelays};
+use rrul_analysis::metrics::delay::round_trip_delay::{DelayFlow, PhaseDelays, RoundTripDelay};
 use rrul_analysis::metrics::delay::stream_delay::StreamDelay;
 use rrul_analysis::metrics::delay::transactions::{TransactionFlow, TransactionPhase};
 use rrul_analysis::metrics::host::processor_load::ProcessorLoad;
 use rrul_analysis::metrics::loss::packet_count::{Loss, Skipped};
-use rrul_analysis::metrics::rate::goodput::{DirectionGoodput, GoodputFlow};
+use rrul_analysis::metrics::loss::round_trip_loss::LossReport;
+use rrul_analysis::metrics::rate::goodput::{DirectionGoodput, Goodput, GoodputFlow};
 use rrul_analysis::metrics::rate::start_slew::StartSlew;
 use rrul_analysis::metrics::sharing::global_synchronization::GlobalSynchronization;
 use rrul_analysis::metrics::sharing::stream_sharing::Sharing;
@@ -93,20 +95,24 @@ impl Made {
         let lost = packets.iter().filter(|packet| packet.delay.is_none()).count() as u64;
         Analysis {
             measured: Measured {
-                plan: "rrul".to_owned(),
-                title: self.title.to_owned(),
-                created: "2026-11-21T18:51:06.306Z".to_owned(),
-                server_name: "netperf.example.net".to_owned(),
-                families: self.families.clone(),
-                phases,
-                up,
-                down,
-                round_trip_delay,
+                test: TestDescription {
+                    plan: "rrul".to_owned(),
+                    title: self.title.to_owned(),
+                    created: "2026-11-21T18:51:06.306Z".to_owned(),
+                    server: "netperf.example.net".to_owned(),
+                    families: self.families.clone(),
+                    phases,
+                    ..TestDescription::default()
+                },
+                goodput: Goodput { down, up },
+                round_trip_delay: RoundTripDelay { pooled: round_trip_delay, families: Vec::new(), flows: delay_flows },
                 one_way_delay: self.one_way_delay(&packets),
                 transaction_flows: self.transactions(),
-                loss: Loss { sent: packets.len() as u64, lost },
-                delay_flows,
-                waiting_time: Duration::from_secs(3),
+                loss: LossReport {
+                    round_trips: Loss { sent: packets.len() as u64, lost },
+                    waiting_time: Delay(3 * SECOND),
+                    ..LossReport::default()
+                },
                 start_spread: Some(Delay(430_000)),
                 start_slew: StartSlew::default(),
                 connections: Connections::default(),
@@ -258,22 +264,20 @@ impl Made {
     fn transactions(&self) -> Vec<TransactionFlow> {
         let idle = 1e3 / self.base_ms;
         let load = 1e3 / (self.base_ms + self.queue_ms);
-        let phase = |phase, per_second: f64, seconds: f64| TransactionPhase {
-            phase,
-            answered: (per_second * seconds) as u64,
-            unanswered: 0,
-            per_second,
+        let phase = |per_second: f64, seconds: f64| {
+            let answered = (per_second * seconds) as u64;
+            Some(TransactionPhase { answered, unanswered: 0, per_second })
         };
         [("udp_rr", 300), ("tcp_rr", 301)]
             .into_iter()
             .map(|(flow_type, id)| TransactionFlow {
                 flow: label(id, flow_type, Component::Realtime, None, self.families[0], ServiceClass::EF),
-                phases: vec![
-                    phase(Phase::Idle, idle, 5.0),
-                    phase(Phase::Load, load, self.load_seconds as f64),
-                    phase(Phase::After, idle, 5.0),
-                ],
-                delays: None,
+                phases: ByPhase {
+                    idle: phase(idle, 5.0),
+                    load: phase(load, self.load_seconds as f64),
+                    after: phase(idle, 5.0),
+                },
+                delays: ByDirection { up: None, down: None },
             })
             .collect()
     }
@@ -281,23 +285,10 @@ impl Made {
 
 /// A run in which nothing was observed.
 pub(crate) fn nothing() -> Analysis {
-    Analysis {
-        measured: Measured {
-            up: DirectionGoodput::default(),
-            down: DirectionGoodput::default(),
-            round_trip_delay: PhaseDelays::default(),
-            one_way_delay: OneWayDelay::default(),
-            delay_flows: Vec::new(),
-            transaction_flows: Vec::new(),
-            loss: Loss::default(),
-            start_spread: None,
-            send_lateness: None,
-            processor: Vec::new(),
-            phases: Vec::new(),
-            ..(Made { load_seconds: 1, ..Made::fq_codel() }.analysis()).measured
-        },
-        ..Made { load_seconds: 1, ..Made::fq_codel() }.analysis()
-    }
+    let Analysis { measured, validity, scores } = Made { load_seconds: 1, ..Made::fq_codel() }.analysis();
+    let test = TestDescription { phases: Vec::new(), ..measured.test };
+    let loss = LossReport { round_trips: Loss::default(), ..measured.loss };
+    Analysis { measured: Measured { test, loss, ..Measured::default() }, validity, scores }
 }
 
 pub(crate) fn phases(idle: i64, load: i64, after: i64) -> Vec<PhaseWindow> {
@@ -375,7 +366,8 @@ pub(crate) fn by_phase(packets: &[DelayPoint], phases: &[PhaseWindow]) -> PhaseD
         let lost = (inside.len() - answered.len()) as u64;
         DelayStatistics::of(answered, lost)
     };
-    PhaseDelays { idle: of(Phase::Idle), load: of(Phase::Load), unscored: None, web: None, after: of(Phase::After) }
+    let (idle, load, after) = (of(Phase::Idle), of(Phase::Load), of(Phase::After));
+    PhaseDelays { idle, load, after, ..PhaseDelays::default() }.with_induced()
 }
 
 /// A multiplicative generator (Park and Miller 1988): the same numbers on every machine.

@@ -7,75 +7,14 @@
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::by_phase::ByPhase;
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::round_trip_delay::Judgement;
 use crate::packets::join::ProbeFlow;
 use crate::statistics::percentile::percentiles;
-
-/// The words for the variation of one stream.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Delay variation",
-    path: "#delay_variation",
-    about: "Of one stream in one phase. Nothing here is called plain \"jitter\", as that word means all of these. PDV is what \
-        a de-jitter buffer has to hold, and what queues do: the default, its 95th percentile, is the one to compare. IPDV \
-        and RTP's estimator compare neighbours: they depend on how far apart packets are sent and are blind to a queue \
-        that stands or grows slowly.",
-    words: &[
-        MetricWord { name: "n, lost", about: "packets, and those of them that were lost", unit: "count", source: "" },
-        MetricWord {
-            name: "pdv_p50_ns, pdv_p95_ns, pdv_p99_ns",
-            about: "percentiles of delay less the smallest delay of the sample; a lost packet is infinitely late, `null` \
-                when the rank falls on one. One way, `null` also where the clocks' drift is uncertain, as it would be in it",
-            unit: "ns",
-            source: "RFC 5481 section 4.2; ITU-T Y.1540",
-        },
-        MetricWord {
-            name: "ipdv_n",
-            about: "packets that arrived as well as the one before them in number",
-            unit: "count",
-            source: "RFC 3393 section 2.4",
-        },
-        MetricWord {
-            name: "ipdv_min_ns, ipdv_p5_ns, ipdv_p50_ns, ipdv_p95_ns, ipdv_max_ns",
-            about: "delay of such a packet less that of the one before, signed",
-            unit: "ns",
-            source: "RFC 3393 section 2.4",
-        },
-        MetricWord {
-            name: "ipdv_abs_mean_ns, ipdv_abs_median_ns",
-            about: "mean and median of its magnitude; other programs call one of these \"jitter\" or \"IPDV\"",
-            unit: "ns",
-            source: "RFC 3393 section 2.4",
-        },
-        MetricWord {
-            name: "rtp_jitter_ns, rtp_jitter_max_ns",
-            about: "RTP's estimator J += (abs(D) - J) / 16, in the order of arrival, from 0 at the first packet of the \
-                phase: after the last packet, and its largest value. Copies of a packet after the first are not in it",
-            unit: "ns",
-            source: "RFC 3550 section 6.4.1",
-        },
-    ],
-};
-
-/// The words for where it stands of round trips.
-pub(crate) const ROUND_TRIPS: MetricGroup = MetricGroup {
-    title: "Variation of round-trip delay",
-    path: "round_trip_variation[]",
-    about: "Both ways vary together in it. For when delay by direction is not known; else `one_way_delay.legs[]` says more.",
-    words: &[
-        MetricWord { name: "flow", about: "name of a probe flow", unit: "", source: "" },
-        MetricWord {
-            name: "idle, load, after",
-            about: "[delay variation](#delay-variation) of the packets sent in that phase; `null` of none",
-            unit: "",
-            source: "spec, Variables Under Test",
-        },
-    ],
-};
 
 /// One packet of a stream and its delay: a singleton of RFC 2330.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,45 +27,70 @@ pub struct Singleton {
     pub delay: Option<Delay>,
 }
 
-/// Variation of the delay of one stream during one phase. Nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// Variation of the delay of one stream in one phase.
+///
+/// Of one stream in one phase. Nothing here is called plain "jitter", as that word means all of these. PDV is what a
+/// de-jitter buffer has to hold, and what queues do: the default, its 95th percentile, is the one to compare. IPDV and
+/// RTP's estimator compare neighbours: they depend on how far apart packets are sent and are blind to a queue that
+/// stands or grows slowly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "Delay variation")]
 pub struct DelayVariation {
     /// Packets, lost ones included.
+    ///
+    /// Unit: count.
     pub n: u64,
-    /// Of those, lost; they count as infinitely late in the percentiles of PDV.
+    /// Of those, lost packets.
+    ///
+    /// Unit: count.
     pub lost: u64,
-    /// Median of the packet delay variation: delay less the smallest of the sample (RFC 5481 section 4.2).
+    /// Median packet delay variation: delay less the smallest delay of the sample. A lost packet is infinitely late;
+    /// null when the rank falls on one. One way, null also where the clock drift is uncertain.
+    ///
+    /// Source: RFC 5481 section 4.2; ITU-T Y.1540.
     pub pdv_p50_ns: Option<i64>,
-    /// Its 95th percentile.
+    /// 95th percentile of the same.
     pub pdv_p95_ns: Option<i64>,
-    /// Its 99th percentile.
+    /// 99th percentile of the same.
     pub pdv_p99_ns: Option<i64>,
-    /// Neighbours in number that both arrived: the singletons of IPDV.
+    /// Packets that arrived as well as the one before them in number.
+    ///
+    /// Unit: count. Source: RFC 3393 section 2.4.
     pub ipdv_n: u64,
-    /// Smallest inter-packet delay variation: delay less that of the packet before, signed (RFC 3393).
+    /// Smallest inter-packet delay variation: delay of such a packet less that of the one before, signed.
+    ///
+    /// Source: RFC 3393 section 2.4.
     pub ipdv_min_ns: Option<i64>,
-    /// Its 5th percentile.
+    /// 5th percentile of the same.
     pub ipdv_p5_ns: Option<i64>,
-    /// Its median.
+    /// Median of the same.
     pub ipdv_p50_ns: Option<i64>,
-    /// Its 95th percentile.
+    /// 95th percentile of the same.
     pub ipdv_p95_ns: Option<i64>,
-    /// Its largest.
+    /// Largest value of the same.
     pub ipdv_max_ns: Option<i64>,
-    /// Mean of its magnitude.
+    /// Mean of its magnitude. Other programs call this or the next "jitter" or "IPDV".
+    ///
+    /// Source: RFC 3393 section 2.4.
     pub ipdv_abs_mean_ns: Option<i64>,
     /// Median of its magnitude.
     pub ipdv_abs_median_ns: Option<i64>,
-    /// RTP's interarrival jitter when the last packet had arrived (RFC 3550 section 6.4.1).
+    /// RTP's estimator J += (abs(D) - J) / 16 after the last packet: in order of arrival, from 0 at the first packet of
+    /// the phase, without copies of a packet after the first.
+    ///
+    /// Source: RFC 3550 section 6.4.1.
     pub rtp_jitter_ns: Option<i64>,
-    /// Its largest on the way.
+    /// Largest value of that estimator in the phase.
     pub rtp_jitter_max_ns: Option<i64>,
 }
 
-/// Variation of the round-trip delay of one flow, by phase. Both ways vary together in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// Variation of the round-trip delay of one flow by phase. Both directions contribute to it.
+///
+/// Both ways vary together in it. For when delay by direction is not known; else `one_way_delay.legs[]` says more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "Variation of round-trip delay")]
 pub struct RoundTripVariation {
-    /// Which flow.
+    /// Name of a probe flow.
     pub flow: FlowLabel,
     /// By phase.
     #[serde(flatten)]

@@ -11,6 +11,7 @@ use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::by_direction::ByDirection;
@@ -22,12 +23,14 @@ use crate::metrics::delay::round_trip_delay::Judgement;
 use crate::series::DelayPoint;
 
 /// Delays of the messages of one flow of exchanges in one direction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ExchangeDelay {
     /// By phase.
     #[serde(flatten)]
     pub delays: DirectionDelay,
-    /// Variation of one-way delay by phase.
+    /// Variation of the one-way delay by phase.
+    ///
+    /// Source: RFC 5481.
     pub delay_variation: ByPhase<Option<DelayVariation>>,
 }
 
@@ -54,9 +57,9 @@ impl<'a> ExchangeDelays<'a> {
     }
 
     /// Returns the delays of one flow in each direction; `None` when it has no stamps, or the clocks are not known.
-    pub(crate) fn delays(&self, flow: &FlowSpec) -> Option<ByDirection<ExchangeDelay>> {
-        let (clock, rows) = (self.clock?, self.rows.get(&flow.id)?);
-        Some(ByDirection::each(|direction| {
+    pub(crate) fn delays(&self, flow: &FlowSpec) -> ByDirection<Option<ExchangeDelay>> {
+        ByDirection::each(|direction| {
+            let (clock, rows) = (self.clock?, self.rows.get(&flow.id)?);
             let crossings: Vec<Crossing> = rows.iter().filter_map(|row| Crossing::new(row, direction, clock)).collect();
             let singleton = |one: &Crossing| {
                 let delay = Some(clock.one_way_delay(direction, one.sent, one.received));
@@ -76,8 +79,8 @@ impl<'a> ExchangeDelays<'a> {
                 queueing_delay: self.judgement.phase_delays(queueing.iter()),
                 one_way_delay: self.judgement.phase_delays(one_way.iter()),
             };
-            ExchangeDelay { delays, delay_variation: variation }
-        }))
+            Some(ExchangeDelay { delays, delay_variation: variation })
+        })
     }
 
     /// How much longer each message took than the fastest of its flow on the idle line.

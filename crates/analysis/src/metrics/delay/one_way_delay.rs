@@ -3,13 +3,12 @@
 //! The wait in queues is how far a packet lies above the line that drift draws beneath the idle line's packets; nothing is
 //! assumed for it. Absolute one-way delay assumes that the smallest round trip is the same both ways.
 
-mod words;
-
 use foldhash::{HashMap, HashMapExt};
-use rrul_model::flow::{Direction, FlowId};
+use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::by_direction::ByDirection;
@@ -24,21 +23,37 @@ use crate::packets::leg::{Journey, Leg};
 use crate::packets::probe_pool::HeadlineClasses;
 use crate::series::DelayPoint;
 use crate::statistics::percentile::percentiles;
-pub(crate) use words::GROUP;
 
 /// Beyond the noise of the idle line, the sum of both ways and the round trip may differ by this, nanoseconds.
 const CHECK_TOLERANCE: i64 = 100_000;
 
-/// Delay by direction.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// Queueing delay and one-way delay in each direction.
+///
+/// From UDP probes, stamped where they leave and where they arrive, by two clocks that nobody has matched. Their drift
+/// is the slope of the line beneath the delays of the idle line before and after the load, both directions together
+/// (Moon, Skelly and Towsley 1999; Zhang, Liu and Xia 2002), never of the load: a queue that grows and a clock that
+/// drifts look the same until the queue has drained.
+///
+/// **Queueing delay** is how far a packet lies above that line. No assumption is in it. It is slightly negative for a
+/// packet that was faster than all of the idle line. **One-way delay** assumes that the smallest round trip splits half
+/// and half, which two hosts cannot know: it is off by up to `clocks.bound_ns`, all packets of a direction alike.
+///
+/// Where a clock stepped or a route changed by 2 ms or more, the test is split there and each part has a line of its
+/// own. A floor that rises under load or after it is a queue, unless other hops answer path traces, or the line is as
+/// quiet after the load as before it and carries at most half of its loaded rate: then the route changed. A route that
+/// changed and a queue that stands, both under load only, cannot be distinguished.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Delay by direction")]
 pub struct OneWayDelay {
-    /// The two hosts' clocks against each other; `None` when no packet went both ways.
+    /// How the two hosts' clocks relate. Null when no packet went both ways.
     pub clocks: Option<Clocks>,
-    /// Whether both directions' queueing adds up to that of the round trip; `None` when queueing is not known.
+    /// Whether the queueing delays of both directions add up to that of the round trip. Null when queueing delay is
+    /// unknown.
     pub check: Option<Check>,
-    /// Client to server, the pooled UDP probes together.
+    /// Client to server: the UDP probes of best effort and expedited forwarding together (of all classes where neither
+    /// was sent).
     pub up: DirectionDelay,
-    /// Server to client, the pooled UDP probes together.
+    /// Server to client: the same probes.
     pub down: DirectionDelay,
     /// Each UDP probe flow in each direction.
     pub legs: Vec<LegDelay>,
@@ -55,25 +70,40 @@ impl OneWayDelay {
 }
 
 /// The two hosts' clocks against each other.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Clocks {
-    /// Why the queueing delay is unknown in both directions; `None` when it is known in one of them.
+    /// Why the queueing delay is unknown in both directions: no idle stretch before the load, too few packets, too
+    /// unsteady a line, queues that had not drained, or delays that contradict the line. Then one-way delay has the
+    /// drift in it, and only the round trip is reliable. `null` when it is known in one direction or both.
     pub skew_uncertain: Option<String>,
-    /// Why the queueing delay of a direction is unknown; `None` when it is known.
+    /// Why the queueing delay of each direction is unknown: `queueing_error_ns` is above 2 ms and above 10 % of the
+    /// loaded median. Null when it is known.
     pub queueing_unknown: ByDirection<Option<String>>,
-    /// By how much drift may shift queueing delays by the end of the load; `None` when nothing bounds it.
+    /// By how much drift may shift queueing delays by the end of the load: the error of the skew times the time. Where
+    /// no drained idle stretch follows the load, the skew lies in an interval: what the idle line before the load
+    /// gives, at most 100 ppm unless that line shows more, and such that no later packet is faster than the idle line.
+    /// `null` when nothing bounds it.
     pub queueing_error_ns: Option<i64>,
-    /// How much the server's clock gains on the client's, in a million.
+    /// How much the server's clock gains on the client's.
+    ///
+    /// Source: RFC 2330 section 10.
     pub skew_ppm: f64,
-    /// Standard deviation of what quarters of the packets say of it.
+    /// Standard deviation of the skews that four interleaved quarters of the idle packets give; the skew of all is
+    /// nearer to the truth than these. `null` when there are too few.
     pub skew_error_ppm: Option<f64>,
-    /// How far the middle idle packet lies above the fastest of its kind.
+    /// How far the median idle packet lies above the fastest of its kind: the noise of hosts and idle line.
     pub floor_spread_ns: Option<i64>,
-    /// By how much absolute one-way delays may be off.
+    /// By how much absolute one-way delays may be off: half the smallest round trip, the most of all segments, and what
+    /// drift may add where it is uncertain.
+    ///
+    /// Source: RFC 7679 section 3.7.1.
     pub bound_ns: i64,
     /// Stretches between which a clock stepped or a route changed; one when nothing did.
     pub segments: Vec<ClockSegment>,
-    /// How often the wall clock of either host stepped.
+    /// How often a wall clock stepped by more than 0.5 ms. Kernel stamps pass through it; packets with stamps from
+    /// around a step are in no statistics.
+    ///
+    /// Unit: count.
     pub wall_clock_steps: u64,
 }
 
@@ -90,68 +120,97 @@ impl Clocks {
 }
 
 /// A stretch in which neither clock stepped and no route changed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ClockSegment {
-    /// Its first instant on the client's clock, nanoseconds from T0; `None` of the first.
+    /// Where a segment begins, from T0 on the client's clock; `null` of the first.
     pub from_ns: Option<i64>,
-    /// What ended the one before.
+    /// What ended the segment before; empty for the first.
     pub changes: Vec<SegmentChange>,
-    /// The server's clock less the client's as it begins, or at T0.
+    /// The server's clock less the client's where the segment begins, or at T0.
+    ///
+    /// Source: RFC 2330 section 10.
     pub offset_ns: i64,
-    /// By how much that may be off.
+    /// Largest error of that offset.
     pub bound_ns: i64,
 }
 
 /// A clock that stepped or a route that changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SegmentChange {
-    /// `client_clock`, `server_clock`, or `route`.
-    pub what: &'static str,
-    /// Of a route: which way.
-    pub direction: Option<&'static str>,
-    /// Of a route: of which family.
-    pub family: Option<&'static str>,
-    /// How far the clock stepped forward, or how much longer the route became.
+    /// What changed.
+    pub what: Changed,
+    /// Direction of a route that changed. Null for a clock.
+    pub direction: Option<Direction>,
+    /// Address family of a route that changed. Null for a clock.
+    pub family: Option<AddressFamily>,
+    /// How far forward the clock stepped, or how much longer the route became.
     pub by_ns: i64,
 }
 
+/// What ends a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Changed {
+    /// The client's clock stepped.
+    ClientClock,
+    /// The server's clock stepped.
+    ServerClock,
+    /// A route became longer or shorter.
+    Route,
+}
+
 /// The sum of both directions' queueing against that of the round trip, which needs no clock in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Check {
-    /// Probes of which both ways are known.
+    /// Probes of which both ways are known and lie in one segment.
+    ///
+    /// Unit: count.
     pub n: u64,
-    /// Median of the difference's magnitude.
+    /// Median magnitude of (queueing up + queueing down) - (round trip - smallest round trip), which needs no common
+    /// clock.
     pub median_error_ns: i64,
-    /// Its largest.
+    /// Largest magnitude of the same.
     pub max_error_ns: i64,
-    /// Whether the median is within the noise of the idle line.
+    /// Whether the median error is within twice the noise of the idle line and 0.1 ms.
     pub consistent: bool,
 }
 
 /// Delays of one direction.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct DirectionDelay {
-    /// Above the fastest packet of the idle line; nothing where the drift is uncertain.
+    /// Delay above that of the fastest packet of the idle line. For request-response flows: above the fastest message
+    /// of the flow on the idle line, in answered exchanges only. Its phases are null where the clock drift is uncertain
+    /// or nothing crossed the idle line.
     pub queueing_delay: PhaseDelays,
-    /// As if the smallest round trip were the same both ways, off by up to `bound_ns`.
+    /// Delay from sending to arrival, as if the smallest round trip were the same in both directions: off by up to
+    /// `one_way_delay.clocks.bound_ns`.
+    ///
+    /// Source: RFC 7679.
     pub one_way_delay: PhaseDelays,
 }
 
 /// Delays of one flow in one direction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LegDelay {
-    /// Which flow.
+    /// Name of the probe flow, which has one class and family.
     pub flow: FlowLabel,
-    /// Which way.
+    /// Direction of its packets.
     pub direction: Direction,
     /// By phase.
     #[serde(flatten)]
     pub delays: DirectionDelay,
-    /// Its variation by phase.
+    /// Variation of its one-way delay by phase.
+    ///
+    /// Source: RFC 5481.
     pub delay_variation: ByPhase<Option<DelayVariation>>,
-    /// Lost packets of which is not known whether they were lost in this direction. They are in no statistics.
+    /// Lost packets of which is not known in which direction, as the server's records did not come through; in no
+    /// statistics of a direction.
+    ///
+    /// Unit: count.
     pub unattributed: u64,
-    /// Packets with a stamp from around a step of the wall clock. They are in no statistics.
+    /// Packets with a stamp from around a step of that host's wall clock; in no statistics.
+    ///
+    /// Unit: count.
     pub misstamped: u64,
     /// The wait in queues of each packet, by the client's time at which it was sent; empty where it is uncertain.
     #[serde(skip)]
@@ -286,13 +345,13 @@ fn change(change: &Change) -> SegmentChange {
     use rrul_model::observation::ObservationPoint::{Client, Server};
     match change {
         Change::ClockStep { host: Client, by } => {
-            SegmentChange { what: "client_clock", direction: None, family: None, by_ns: by.0 }
+            SegmentChange { what: Changed::ClientClock, direction: None, family: None, by_ns: by.0 }
         }
         Change::ClockStep { host: Server, by } => {
-            SegmentChange { what: "server_clock", direction: None, family: None, by_ns: by.0 }
+            SegmentChange { what: Changed::ServerClock, direction: None, family: None, by_ns: by.0 }
         }
         Change::RouteChange { family, direction, by } => {
-            SegmentChange { what: "route", direction: Some(direction.name()), family: Some(family.name()), by_ns: by.0 }
+            SegmentChange { what: Changed::Route, direction: Some(*direction), family: Some(*family), by_ns: by.0 }
         }
     }
 }

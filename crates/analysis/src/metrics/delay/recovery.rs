@@ -7,41 +7,14 @@ use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::queueing::Queueing;
 use crate::metrics::rate::goodput::DirectionGoodput;
 use crate::metrics::rate::scored_window::ScoredWindow;
 use crate::series::{DelayPoint, RatePoint};
 use crate::statistics::percentile::percentile;
-
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Recovery",
-    path: "recovery",
-    about: "When the load ends, senders reset their connections: what they had not sent is thrown away, and what is under \
-        way drains. How long that takes is how much was waiting.",
-    words: &[
-        MetricWord {
-            name: "recovery_ns",
-            about: "from the end of the load to the first second in which the 95th percentile of the round-trip delay of \
-                the pooled probes, a lost one infinitely late, is at most 2 ms above that of the idle phase; seconds begin \
-                each 100 ms. `null` when there was none, or no idle phase",
-            unit: "ns",
-            source: "",
-        },
-        MetricWord {
-            name: "drain.{down,up}_ns",
-            about: "from the end of the load to the arrival of its last octet. Readings are a sample interval apart; within \
-                the last in which octets arrived they are taken to have come at the rate of the scored window. `null` when \
-                octets still arrived at the last reading, 1 s after the load, and where nothing was loaded or the test \
-                ended with the load",
-            unit: "ns",
-            source: "",
-        },
-    ],
-};
 
 /// How far above the idle line delay may lie.
 const BACK: Delay = Delay(2_000_000);
@@ -54,21 +27,29 @@ const FEWEST: usize = 20;
 /// Readings of octets go on this long after the load.
 const READ_ON: Duration = Duration::from_secs(1);
 
-/// How the line came back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+/// How long the line took to return to the idle state after the load.
+///
+/// When the load ends, senders reset their connections: what they had not sent is thrown away, and what is under way
+/// drains. How long that takes is how much was waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Recovery")]
 pub struct Recovery {
-    /// From the end of the load until delay was back.
+    /// From the end of the load to the first second in which the 95th percentile of the round-trip delay of the pooled
+    /// probes, a lost one infinitely late, is at most 2 ms above that of the idle phase; seconds begin each 100 ms.
+    /// `null` when there was none, or no idle phase.
     pub recovery_ns: Option<i64>,
-    /// From the end of the load until its last octet arrived.
+    /// From the end of the load to the arrival of its last octet. Readings are a sample interval apart; within the last
+    /// in which octets arrived, they are taken to have arrived at the rate of the scored window.
     pub drain: Drain,
 }
 
 /// How long queues took to drain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Drain {
-    /// Server to client.
+    /// Server to client. Null when octets still arrived at the last reading, 1 s after the load, where nothing was
+    /// loaded, and where the test ended with the load.
     pub down_ns: Option<i64>,
-    /// Client to server.
+    /// Client to server. Null as for `down_ns`.
     pub up_ns: Option<i64>,
 }
 

@@ -9,93 +9,52 @@ use rrul_model::flow::AddressFamily;
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::time::{TestTime, Window};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::loss::packet_count::{Loss, Skipped};
 use crate::packets::join::{Probe, ProbeFlow};
 use crate::packets::probe_pool::ProbeSample;
 use crate::series::DelayPoint;
 use crate::statistics::percentile::DelayStatistics;
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Round-trip delay",
-    path: "round_trip_delay",
-    about: "The delay of a UDP test packet is (received - sent) - (reflector sent - reflector received): the time in the \
-        reflector is taken out, and the two hosts' clocks need not agree (RFC 8762, T4 - T1 - (T3 - T2)). All four are \
-        kernel stamps where the kernel gave them, else stamps that the program took next to the call. A kernel's \
-        transmit stamp is taken when the packet goes to the device, so waiting in the sending host's own queue before \
-        that is not in the delay. Delay of ICMP echo is received - sent.\n\n\
-        The numbers outside `flows` *pool* the packets of the UDP probe flows of best effort and expedited forwarding: one sample \
-        of packets, not a mean of percentiles. Background (CS1, LE) is meant to yield and is under `flows` only; where neither \
-        best effort nor expedited forwarding was probed, every class is pooled. When no UDP probe was sent at all, ICMP \
-        echo is pooled, and in imported files without either the means of exchanges; kinds are never mixed.\n\n\
-        Request-response flows never feed these numbers: they ask rarely while replies are slow.",
-    words: &[
-        MetricWord {
-            name: "idle, load, web, after",
-            about: "[statistics](#statistics-of-delays) of the packets *sent* in that phase, wherever their replies \
-                arrived; `load` is of the [scored window](#scored-window); `web` is of the phase in which pages, short \
-                flows and look-ups join the load, and is not scored; the survey before the baseline is in none",
-            unit: "",
-            source: "spec, Test Flow",
-        },
-        MetricWord {
-            name: "unscored",
-            about: "the same of packets sent under load and outside of the scored window: while streams ramped up, in a \
-                burst, and in the seconds behind it; `null` when there are none",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "induced_p50_ns",
-            about: "loaded median less idle median: what the load adds",
-            unit: "ns",
-            source: "chart explanation",
-        },
-        MetricWord { name: "induced_p95_ns", about: "loaded 95th percentile less idle median", unit: "ns", source: "" },
-        MetricWord { name: "families[].family", about: "`ipv4` or `ipv6`, each that was tested", unit: "", source: "" },
-        MetricWord {
-            name: "families[].{idle,load,unscored,web,after}, families[].induced_p50_ns, families[].induced_p95_ns",
-            about: "the same of the packets over this family",
-            unit: "ns",
-            source: "spec, Test Requirements",
-        },
-        MetricWord { name: "flows[].flow", about: "name of a probe flow", unit: "", source: "" },
-        MetricWord {
-            name: "flows[].{idle,load,unscored,web,after}, flows[].induced_p50_ns, flows[].induced_p95_ns",
-            about: "the same of this flow alone",
-            unit: "ns",
-            source: "",
-        },
-        MetricWord {
-            name: "flows[].sent, flows[].lost, flows[].skipped",
-            about: "packets of the flow over all phases, as under `loss`",
-            unit: "count",
-            source: "",
-        },
-    ],
-};
-
-/// Delay told apart by phase.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// Delays by phase, and what the load adds.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Delay by phase")]
 pub struct PhaseDelays {
-    /// Idle baseline.
+    /// Of what was sent on the idle line, wherever it arrived. The survey before the baseline is in no phase.
+    ///
+    /// Source: spec, Test Flow.
     pub idle: Option<DelayStatistics>,
-    /// Under load, in the scored window.
+    /// Of what was sent under load, in the [scored window](#scored-window).
+    ///
+    /// Source: spec, Test Flow.
     pub load: Option<DelayStatistics>,
-    /// Under load, in what is left out of that: ramp, burst, guard.
+    /// Of what was sent under load, outside the scored window: while streams ramped up, in a burst, and in the seconds
+    /// after it. Null when there is none.
     pub unscored: Option<DelayStatistics>,
-    /// Under load, while pages, short flows and look-ups join it.
+    /// Of what was sent in the phase in which pages, short flows and lookups join the load; it is not scored.
+    ///
+    /// Source: spec, Test Flow.
     pub web: Option<DelayStatistics>,
-    /// After the load.
+    /// Of what was sent after the load.
+    ///
+    /// Source: spec, Test Flow.
     pub after: Option<DelayStatistics>,
+    /// Added latency: loaded median less idle median. Null when either is unknown or falls on a loss.
+    ///
+    /// Source: chart explanation.
+    #[serde(rename = "induced_p50_ns")]
+    pub induced_p50: Option<Delay>,
+    /// Loaded 95th percentile less idle median.
+    #[serde(rename = "induced_p95_ns")]
+    pub induced_p95: Option<Delay>,
 }
 
 impl PhaseDelays {
     /// Packets and losses over all phases.
     pub(crate) fn loss(&self) -> Loss {
-        let Self { idle, load, unscored, web, after } = self;
+        let Self { idle, load, unscored, web, after, .. } = self;
         [idle, load, unscored, web, after].into_iter().flatten().fold(Loss::default(), |loss, phase| Loss {
             sent: loss.sent.saturating_add(phase.n),
             lost: loss.lost.saturating_add(phase.lost),
@@ -113,38 +72,75 @@ impl PhaseDelays {
         }
     }
 
-    /// Induced delay at the median: loaded P50 less idle P50. `None` when either is unknown or is a loss.
-    pub fn induced_p50(&self) -> Option<Delay> {
-        Some(self.load.as_ref()?.p50? - self.idle.as_ref()?.p50?)
-    }
-
-    /// Induced delay at P95: loaded P95 less idle P50, that is how far above the idle line one packet in twenty is.
-    pub fn induced_p95(&self) -> Option<Delay> {
-        Some(self.load.as_ref()?.p95? - self.idle.as_ref()?.p50?)
+    /// Returns the same delays with what the load adds to the idle ones.
+    #[must_use]
+    pub fn with_induced(self) -> Self {
+        let idle = self.idle.as_ref().and_then(|idle| idle.p50);
+        let added = |loaded: Option<Delay>| Some(loaded? - idle?);
+        let (induced_p50, induced_p95) =
+            self.load.as_ref().map_or((None, None), |load| (added(load.p50), added(load.p95)));
+        Self { induced_p50, induced_p95, ..self }
     }
 }
 
+/// Round-trip delay of all pooled probes together, of each address family, and of each probe flow.
+///
+/// The delay of a UDP test packet is (received - sent) - (reflector sent - reflector received): the time in the
+/// reflector is taken out, and the two hosts' clocks need not agree (RFC 8762, T4 - T1 - (T3 - T2)). All four are
+/// kernel stamps where the kernel gave them, else stamps that the program took next to the call. A kernel's transmit
+/// stamp is taken when the packet goes to the device, so waiting in the sending host's own queue before that is not in
+/// the delay. Delay of ICMP echo is received - sent.
+///
+/// The numbers outside `flows` *pool* the packets of the UDP probe flows of best effort and expedited forwarding: one
+/// sample of packets, not a mean of percentiles. Background (CS1, LE) is meant to yield and is under `flows` only;
+/// where neither best effort nor expedited forwarding was probed, every class is pooled. When no UDP probe was sent at
+/// all, ICMP echo is pooled, and in imported files without either the means of exchanges; kinds are never mixed.
+///
+/// Request-response flows never feed these numbers: they ask rarely while replies are slow.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Round-trip delay")]
+pub struct RoundTripDelay {
+    /// The pooled probes: UDP of best effort and expedited forwarding (see [`crate::packets::probe_pool`]), or all ICMP echo
+    /// flows where no UDP probe was sent at all.
+    #[serde(flatten)]
+    pub pooled: PhaseDelays,
+    /// The pooled probes of each address family that was tested.
+    ///
+    /// Source: spec, Test Requirements.
+    pub families: Vec<FamilyDelays>,
+    /// Each probe flow, ICMP echo included.
+    pub flows: Vec<DelayFlow>,
+}
+
 /// Round-trip delay over one address family.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Round-trip delay of an address family")]
 pub struct FamilyDelays {
-    /// Which.
+    /// Address family.
     pub family: AddressFamily,
     /// By phase.
+    #[serde(flatten)]
     pub delays: PhaseDelays,
 }
 
 /// Round-trip delay of one probe flow.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Round-trip delay of a flow")]
 pub struct DelayFlow {
-    /// Who.
+    /// Name of the flow.
     pub flow: FlowLabel,
     /// By phase.
+    #[serde(flatten)]
     pub delays: PhaseDelays,
     /// Test packets and losses over all phases.
+    #[serde(flatten)]
     pub loss: Loss,
-    /// Packets that were due and not sent.
+    /// Packets of the flow that were due and were not sent, as under `loss`.
+    ///
+    /// Source: RFC 3432.
     pub skipped: Skipped,
     /// Each packet.
+    #[serde(skip)]
     pub series: Vec<DelayPoint>,
 }
 
@@ -248,5 +244,13 @@ pub(crate) fn phase_delays<'p>(
         }
     }
     let of = |(answered, lost)| DelayStatistics::of(answered, lost);
-    PhaseDelays { idle: of(idle), load: of(load), unscored: of(unscored), web: of(web), after: of(after) }
+    let phases = PhaseDelays {
+        idle: of(idle),
+        load: of(load),
+        unscored: of(unscored),
+        web: of(web),
+        after: of(after),
+        ..PhaseDelays::default()
+    };
+    phases.with_induced()
 }

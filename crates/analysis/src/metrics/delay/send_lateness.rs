@@ -2,23 +2,8 @@
 
 use rrul_model::units::Delay;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::packets::join::ProbeFlow;
 use crate::statistics::percentile::{DelayStatistics, percentiles};
-
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Punctuality",
-    path: "",
-    about: "",
-    words: &[MetricWord {
-        name: "send_lateness",
-        about: "handing a test packet to the kernel, less its scheduled time; \
-            [statistics](#statistics-of-delays) over all phases and probe flows, nothing is ever lost",
-        unit: "ns",
-        source: "RFC 3432",
-    }],
-};
 
 /// Lateness of all test packets of all probe flows.
 #[derive(Debug, Clone, Copy)]

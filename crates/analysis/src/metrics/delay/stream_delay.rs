@@ -7,78 +7,36 @@ use rrul_model::flow::{Direction, FlowId};
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clock_offset::ClockOffset;
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::round_trip_delay::PhaseDelays;
 use crate::metrics::delay::round_trip_delay::phase_delays;
 use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::packets::join::SHORTEST_WAITING_TIME;
 use crate::series::DelayPoint;
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Stream delay",
-    path: "stream_delay",
-    about: "How long octets take within a TCP stream of low rate (flow type `tcp_records`): from just before a record is \
-        written at one end to when it has been read whole at the other. Stamps are the programs' own, as TCP gives no \
-        stamp of the kernel that belongs to a record, so waking the reader is in it. Unlike one-way delay it holds the \
-        wait in the sender's socket buffer, and behind a segment that was lost until that has been sent again (head of line \
-        blocking): what an application meets. Stamps of the two hosts are brought together as for one-way delay, with its \
-        bound; the difference between idle and loaded does not depend on that split. Nothing is told where the drift of the \
-        clocks is uncertain (`one_way_delay.clocks.skew_uncertain`): it would be in that difference.",
-    words: &[
-        MetricWord::new(
-            "down, up",
-            "[by phase](#delay-by-phase) in which a record was written, all streams of that direction; null without any",
-            "",
-            "spec, Up/Down Stream Delay",
-        ),
-        MetricWord::new("flows[].flow", "name of a stream", "", ""),
-        MetricWord::new("flows[].delays", "[by phase](#delay-by-phase), of this stream", "", ""),
-        MetricWord::new(
-            "flows[].written, flows[].unread",
-            "records whose fate is known, and of those never read",
-            "count",
-            "",
-        ),
-        MetricWord::new("flows[].skipped", "records that were due and not written, as the host stalled", "count", ""),
-    ],
-};
-
-/// The words for delay by phase.
-pub(crate) const PHASES: MetricGroup = MetricGroup {
-    title: "Delay by phase",
-    path: "#phase_delays",
-    about: "",
-    words: &[
-        MetricWord::new(
-            "idle, load, after",
-            "[statistics](#statistics-of-delays) of what was sent in that phase, wherever it arrived; `load` is of the \
-            [scored window](#scored-window)",
-            "",
-            "spec, Test Flow",
-        ),
-        MetricWord::new("unscored", "the same of what was sent in the load phase outside of that window", "", ""),
-        MetricWord::new(
-            "web",
-            "the same of phase `web`, in which pages, short flows and look-ups join the load; not scored",
-            "",
-            "",
-        ),
-        MetricWord::new("induced_p50_ns", "loaded median less idle median: what the load adds", "ns", ""),
-        MetricWord::new("induced_p95_ns", "loaded 95th percentile less idle median", "ns", ""),
-    ],
-};
-
-/// Stream delay by direction.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// In-stream delay in each direction.
+///
+/// How long octets take within a TCP stream of low rate (flow type `tcp_records`): from just before a record is written
+/// at one end to when it has been read whole at the other. Stamps are the programs' own, as TCP gives no stamp of the
+/// kernel that belongs to a record, so waking the reader is in it. Unlike one-way delay it holds the wait in the
+/// sender's socket buffer, and behind a segment that was lost until that has been retransmitted (head of line
+/// blocking): what an application meets. Stamps of the two hosts are brought together as for one-way delay, with its
+/// bound; the difference between idle and loaded does not depend on that split. Nothing is told where the drift of the
+/// clocks is uncertain (`one_way_delay.clocks.skew_uncertain`): it would be in that difference.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "In-stream delay")]
 pub struct StreamDelay {
-    /// All records from server to client.
+    /// All streams from server to client. Null without any.
+    ///
+    /// Source: spec, Up/Down Stream Delay.
     pub down: Option<PhaseDelays>,
-    /// All records from client to server.
+    /// All streams from client to server. Null without any.
+    ///
+    /// Source: spec, Up/Down Stream Delay.
     pub up: Option<PhaseDelays>,
     /// Each stream.
     pub flows: Vec<StreamDelayFlow>,
@@ -95,17 +53,23 @@ impl StreamDelay {
 }
 
 /// Stream delay of one stream.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StreamDelayFlow {
-    /// Who.
+    /// Name of the flow.
     pub flow: FlowLabel,
-    /// By the phase in which the record was written.
+    /// [By phase](#delay-by-phase), of this stream.
     pub delays: PhaseDelays,
     /// Records written whose fate is known.
+    ///
+    /// Unit: count.
     pub written: u64,
-    /// Of those, never read whole.
+    /// Of those, records never read in full.
+    ///
+    /// Unit: count.
     pub unread: u64,
-    /// Records that were due and not written.
+    /// Records that were due and not written, as the host stalled.
+    ///
+    /// Unit: count.
     pub skipped: u64,
     /// Each record.
     #[serde(skip)]

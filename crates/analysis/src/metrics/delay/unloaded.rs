@@ -3,18 +3,19 @@
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Something of the line before the load, under it, and after it.
 ///
 /// The survey before the baseline counts as unloaded here: it is where these have their time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ByLoad<T> {
-    /// In the phases `survey` and `idle`.
+    /// Begun before the load, in the phases `survey` and `idle`. Null without any.
     pub unloaded: Option<T>,
-    /// Under load: in phase `web`, or where nothing began in it in the scored part of `load`.
+    /// Begun under load: in phase `web`, or in the scored window where none began in `web`. Null without any.
     pub load: Option<T>,
-    /// After the load.
+    /// Begun after the load. Null without any.
     pub after: Option<T>,
 }
 

@@ -6,38 +6,17 @@ use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::observation::{FlowEvent, FlowEventKind, ObservationPoint};
 use rrul_model::recording::Recording;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::packets::join::ProbeFlow;
 
-/// The words for these lists.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Flows that failed",
-    path: "",
-    about: "",
-    words: &[
-        MetricWord {
-            name: "failed_flows[].flow, failed_flows[].reason",
-            about: "each flow that could not be set up or ended early, and why",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "absent_flows[].flow, absent_flows[].reason",
-            about: "the same of flows that the test can do without and that never sent: ICMP echo without permission, \
-                look-ups by the resolver of a host that has none, pages in a browser that is not there",
-            unit: "",
-            source: "",
-        },
-    ],
-};
-
 /// A flow that could not be set up or ended early.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FailedFlow {
-    /// Who.
+    /// Name of the flow.
     pub flow: FlowLabel,
-    /// Why, in words.
+    /// Why it failed or is absent.
     pub reason: String,
 }
 

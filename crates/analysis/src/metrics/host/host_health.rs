@@ -10,9 +10,9 @@ use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::host::growth::growth;
 use crate::metrics::host::host_interface;
 use crate::metrics::host::host_interface::HostInterface;
@@ -22,149 +22,89 @@ use crate::packets::by_number::ByNumber;
 use crate::packets::tcp_readings::TcpReadings;
 use crate::statistics::percentile::DelayStatistics;
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Hosts",
-    path: "hosts[]",
-    about: "Queues and losses within the two hosts: they look like the line's and are not. Counters are of the whole host, so \
-        other programs are in them. They are read once a second; what fell between the last reading before the load and \
-        its beginning is shared out evenly.",
-    words: &[
-        MetricWord {
-            name: "host",
-            about: "`client` or `server`; what follows is of the load phase unless it says otherwise",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "kernel, processor, virtualisation",
-            about: "operating system and release; model of the processor; the hypervisor or container that it runs in, `null` \
-                where nothing points to any",
-            unit: "",
-            source: "",
-        },
-        MetricWord { name: "cores", about: "processor cores that rrul may use", unit: "count", source: "" },
-        MetricWord {
-            name: "softnet_dropped",
-            about: "packets that the cores dropped because their backlogs were full; `null` when unknown",
-            unit: "count",
-            source: "/proc/net/softnet_stat",
-        },
-        MetricWord {
-            name: "softnet_squeezed",
-            about: "how often a core ran out of its time for packets with more to do (`net.core.netdev_budget`). A few are no \
-                harm",
-            unit: "count",
-            source: "/proc/net/softnet_stat",
-        },
-        MetricWord {
-            name: "throttled_share",
-            about: "share of the periods in which the control group had used up its processor time; `null` where no group has \
-                a quota",
-            unit: "share",
-            source: "cgroups(7)",
-        },
-        MetricWord {
-            name: "throttled_ns",
-            about: "for how long it stood still, all its threads together",
-            unit: "ns",
-            source: "cgroups(7)",
-        },
-        MetricWord {
-            name: "listen_drops",
-            about: "connection attempts during the whole test for which rrul's listeners at the server had no room: they look \
-                like SYN packets lost on the line. `null` at the client, and when unknown",
-            unit: "count",
-            source: "SO_MEMINFO; TcpExt.ListenDrops",
-        },
-        MetricWord {
-            name: "transmit_queueing",
-            about: "from the program's stamp just before the send call to the kernel's stamp as the packet left for the device: \
-                the time that test packets lay in this host's own queue. It is in no delay, as delays begin at the kernel's \
-                stamp; where this host shapes the line itself, add it. The stamps come on two clocks of the host; it \
-                may be off, and below 0, by some microseconds. What follows the stamp, the ring of the device, is not in it",
-            unit: "ns",
-            source: "measured between T3 and its follow-up (RFC 8972 section 4.4), and likewise at the client",
-        },
-        MetricWord {
-            name: "sockets[].flow",
-            about: "name of the flow whose packets arrive at the socket; `null` for the server's, where those of all sessions do",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "sockets[].dropped",
-            about: "packets that had crossed the line, and were dropped as the socket's buffer was full",
-            unit: "count",
-            source: "SO_MEMINFO",
-        },
-        MetricWord {
-            name: "sockets[].dropped_share",
-            about: "of those and the packets of this test that were read there; `null` when there are neither",
-            unit: "share",
-            source: "",
-        },
-        MetricWord {
-            name: "kernel_counters[].name, kernel_counters[].increase",
-            about: "counters of the host's network stack that rose between the states before and after the test, and by how much",
-            unit: "count",
-            source: "/proc/net/netstat, snmp, snmp6",
-        },
-    ],
-};
-
-/// One host.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// The state of one host.
+///
+/// Queues and losses within the two hosts: they look like the line's and are not. Counters are of the whole host, so
+/// other programs are in them. They are read once a second; what fell between the last reading before the load and its
+/// beginning is shared out evenly.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Hosts")]
 pub struct HostHealth {
-    /// Which.
+    /// `client` or `server`; what follows is of the load phase unless it says otherwise.
     pub host: ObservationPoint,
-    /// Operating system and release; `None` when unknown, as for what follows.
+    /// Operating system and release.
     pub kernel: Option<String>,
     /// Model of the processor.
     pub processor: Option<String>,
-    /// What it runs in.
+    /// The hypervisor or container that it runs in. Null where nothing points to any.
     pub virtualisation: Option<String>,
-    /// Cores that the program may use.
+    /// Processor cores that rrul may use.
+    ///
+    /// Unit: count.
     pub cores: Option<u32>,
-    /// Packets dropped at the cores' backlogs, as for all that follows under load.
+    /// Packets that the cores dropped because their backlogs were full; `null` when unknown.
+    ///
+    /// Unit: count. Source: /proc/net/softnet_stat.
     pub softnet_dropped: Option<u64>,
-    /// How often cores ran out of time.
+    /// How often a core ran out of its time for packets with more to do (`net.core.netdev_budget`). A few are no harm.
+    ///
+    /// Unit: count. Source: /proc/net/softnet_stat.
     pub softnet_squeezed: Option<u64>,
-    /// Share of the periods in which the control group was throttled.
+    /// Share of the periods in which the control group had used up its CPU time; `null` where no group has a quota.
+    ///
+    /// Unit: share. Source: cgroups(7).
     pub throttled_share: Option<f64>,
-    /// For how long, nanoseconds.
+    /// For how long it stood still, all its threads together.
+    ///
+    /// Source: cgroups(7).
     pub throttled_ns: Option<i64>,
-    /// Connection attempts for which the server's listeners had no room, over the whole test.
+    /// Connection attempts during the whole test for which rrul's listeners at the server had no room: they look like
+    /// SYN packets lost on the line. `null` at the client, and when unknown.
+    ///
+    /// Unit: count. Source: SO_MEMINFO; TcpExt.ListenDrops.
     pub listen_drops: Option<u64>,
-    /// How long test packets lay in the host before they left.
+    /// From the program's stamp just before the send call to the kernel's stamp as the packet left for the device: the
+    /// time that test packets lay in this host's own queue. It is in no delay, as delays begin at the kernel's stamp;
+    /// where this host shapes the line itself, add it. The stamps come on two clocks of the host; it may be off, and
+    /// below 0, by some microseconds. What follows the stamp, the ring of the device, is not in it.
+    ///
+    /// Source: measured between T3 and its follow-up (RFC 8972 section 4.4), and likewise at the client.
     pub transmit_queueing: Option<DelayStatistics>,
     /// Sockets on which test packets arrive.
     pub sockets: Vec<HostSocket>,
-    /// The first step of the way to the other host, for each family.
+    /// The first hop to the other host, for each address family.
     pub routes: Vec<HostRoute>,
     /// Interfaces that packets to the other host pass.
     pub interfaces: Vec<HostInterface>,
-    /// Counters of the network stack that rose over the whole test.
+    /// Counters of the network stack that rose between the states before and after the test.
     pub kernel_counters: Vec<CounterIncrease>,
 }
 
 /// A socket on which test packets arrive.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct HostSocket {
-    /// The flow; `None` where those of all flows arrive.
+    /// Name of the flow whose packets arrive at the socket; `null` for the server's, where those of all sessions do.
     pub flow: Option<String>,
-    /// Packets dropped.
+    /// Packets that had crossed the line, and were dropped as the socket's buffer was full.
+    ///
+    /// Unit: count. Source: SO_MEMINFO.
     pub dropped: u64,
-    /// Of all that arrived.
+    /// Of those and the packets of this test that were read there; `null` when there are neither.
+    ///
+    /// Unit: share.
     pub dropped_share: Option<f64>,
 }
 
 /// A counter that rose.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CounterIncrease {
-    /// Its name.
+    /// Name of the counter.
+    ///
+    /// Source: /proc/net/netstat, snmp, snmp6.
     pub name: String,
-    /// By how much.
+    /// By how much it rose.
+    ///
+    /// Unit: count.
     pub increase: u64,
 }
 

@@ -7,119 +7,102 @@ use rrul_model::observation::{InterfaceCount, ObservationPoint, QueueCount};
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::host::growth::growth;
 use crate::statistics::percentile::percentile;
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Interfaces of the hosts",
-    path: "hosts[].interfaces[]",
-    about: "Octets and packets are as the device counts them: with the header of its link layer, of all programs, and where \
-        segmentation is offloaded in segments that may be larger than packets on the wire.",
-    words: &[
-        MetricWord {
-            name: "interface, name, kind",
-            about: "its index at its host; its name, or kind and index where names are private; `ethernet`, `wireless`, \
-                `veth`, ...",
-            unit: "",
-            source: "rtnetlink(7)",
-        },
-        MetricWord {
-            name: "{idle,load}.{received,sent}_octets, {idle,load}.{received,sent}_packets",
-            about: "what passed it in that phase; `null` when unknown",
-            unit: "octets, count",
-            source: "rtnetlink(7): IFLA_STATS64",
-        },
-        MetricWord {
-            name: "received_dropped, sent_dropped",
-            about: "packets that device or kernel dropped on receiving and on sending, under load",
-            unit: "count",
-            source: "rtnetlink(7): IFLA_STATS64",
-        },
-        MetricWord {
-            name: "backlog_p95_octets, backlog_max_octets, backlog_max_packets",
-            about: "what waited in its root queue discipline, of readings each 100 ms under load: 95th percentile (nearest rank) \
-                and the most; `null` where nothing queues or nothing is known. What lies in the queues of a driver, as on \
-                wireless interfaces, is not in it",
-            unit: "octets, count",
-            source: "rtnetlink(7): TCA_STATS2",
-        },
-        MetricWord {
-            name: "queue_disciplines[].kind, queue_disciplines[].handle, queue_disciplines[].parent",
-            about: "each of its queue disciplines as `tc qdisc` shows it",
-            unit: "",
-            source: "tc(8)",
-        },
-        MetricWord {
-            name: "queue_disciplines[].packets, queue_disciplines[].dropped, queue_disciplines[].marked, \
-                queue_disciplines[].overlimits",
-            about: "packets that it sent, dropped, marked CE instead of dropping, and how often it held packets back, between \
-                the states before and after the test; `null` when either is unknown, `marked` for kinds that never mark",
-            unit: "count",
-            source: "tc(8); RFC 3168",
-        },
-    ],
-};
-
-/// One interface.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// One network interface of a host.
+///
+/// Octets and packets are as the device counts them: with the header of its link layer, of all programs, and where
+/// segmentation is offloaded in segments that may be larger than packets on the wire.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "Interfaces")]
 pub struct HostInterface {
-    /// Its index at its host.
+    /// Index of the interface at its host.
+    ///
+    /// Source: rtnetlink(7).
     pub interface: u32,
-    /// Its name.
+    /// Its name, or kind and index where names are private.
     pub name: String,
-    /// Its kind.
+    /// Its kind: `ethernet`, `wireless`, `veth` and others.
     pub kind: String,
-    /// What passed it on the idle line.
+    /// What passed it on the idle line. Null when unknown.
+    ///
+    /// Source: rtnetlink(7): IFLA_STATS64.
     pub idle: Option<Passed>,
-    /// What passed it under load.
+    /// What passed it under load. Null when unknown.
+    ///
+    /// Source: rtnetlink(7): IFLA_STATS64.
     pub load: Option<Passed>,
-    /// Packets dropped on receiving, under load.
+    /// Packets that device or kernel dropped on receiving, under load.
+    ///
+    /// Unit: count. Source: rtnetlink(7): IFLA_STATS64.
     pub received_dropped: Option<u64>,
-    /// Packets dropped on sending, under load.
+    /// Packets that device or kernel dropped on sending, under load.
+    ///
+    /// Unit: count. Source: rtnetlink(7): IFLA_STATS64.
     pub sent_dropped: Option<u64>,
-    /// Backlog of the root queue discipline: 95th percentile under load.
+    /// What waited in its root queue discipline: 95th percentile (nearest rank) of readings each 100 ms under load.
+    /// Null where nothing queues or nothing is known. What waits in the queues of a driver, as on wireless interfaces,
+    /// is not included.
+    ///
+    /// Source: rtnetlink(7): TCA_STATS2.
     pub backlog_p95_octets: Option<u32>,
-    /// The most.
+    /// Largest of those readings.
     pub backlog_max_octets: Option<u32>,
-    /// The most, in packets.
+    /// Largest of those readings, in packets.
+    ///
+    /// Unit: count.
     pub backlog_max_packets: Option<u32>,
     /// Its queue disciplines, the root first.
     pub queue_disciplines: Vec<HostQueue>,
 }
 
 /// What passed an interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Passed {
     /// Octets received.
     pub received_octets: u64,
     /// Packets received.
+    ///
+    /// Unit: count.
     pub received_packets: u64,
     /// Octets sent.
     pub sent_octets: u64,
     /// Packets sent.
+    ///
+    /// Unit: count.
     pub sent_packets: u64,
 }
 
 /// What a queue discipline did over the whole test.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HostQueue {
-    /// Its kind.
+    /// Kind of the queue discipline, as `tc qdisc` shows it.
+    ///
+    /// Source: tc(8).
     pub kind: String,
     /// Its handle.
     pub handle: String,
-    /// Below what it hangs.
+    /// Its parent.
     pub parent: String,
-    /// Packets sent.
+    /// Packets that it sent, between the states before and after the test. Null when either is unknown.
+    ///
+    /// Unit: count. Source: tc(8).
     pub packets: Option<u64>,
-    /// Packets dropped.
+    /// Packets that it dropped.
+    ///
+    /// Unit: count.
     pub dropped: Option<u64>,
-    /// Packets marked.
+    /// Packets that it marked CE instead of dropping them. Null for kinds that never mark.
+    ///
+    /// Unit: count. Source: RFC 3168.
     pub marked: Option<u64>,
     /// How often it held packets back.
+    ///
+    /// Unit: count.
     pub overlimits: Option<u64>,
 }
 

@@ -4,117 +4,78 @@ use rrul_model::environment::{Interface, Route};
 use rrul_model::flow::AddressFamily;
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::packets::tcp_readings::TcpReadings;
 
-/// The words for these facts.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "First steps of the way",
-    path: "hosts[].routes[]",
-    about: "",
-    words: &[
-        MetricWord { name: "family", about: "`ipv4` or `ipv6`", unit: "", source: "" },
-        MetricWord {
-            name: "interface",
-            about: "index of the interface by which packets to the other host leave: one of `interfaces[]`",
-            unit: "",
-            source: "rtnetlink(7): RTM_GETROUTE",
-        },
-        MetricWord {
-            name: "gateway",
-            about: "whether a gateway lies between: the other host is not on the same link",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "translated",
-            about: "whether the other host sees this one under another address, as behind NAT; `null` when unknown",
-            unit: "",
-            source: "RFC 3022",
-        },
-        MetricWord {
-            name: "mtu_octets",
-            about: "largest packet that passes as far as this host knows: the least of the interface's, the route's and what \
-                its TCP streams of the family found; `null` when unknown",
-            unit: "octets",
-            source: "RFC 1191, RFC 8201",
-        },
-        MetricWord {
-            name: "encapsulation_hint",
-            about: "what an MTU below 1500 commonly comes from, in words; `null` without such a sign. A guess",
-            unit: "",
-            source: "RFC 2516, 4213, 2784, 7348, 6333, 8200",
-        },
-        MetricWord {
-            name: "speed_bps",
-            about: "speed of the interface's line as its driver says; `null` when it says none, and for interfaces without a line",
-            unit: "bit/s",
-            source: "ethtool(8)",
-        },
-        MetricWord {
-            name: "half_duplex",
-            about: "whether the line carries one direction at a time; `null` when unknown",
-            unit: "",
-            source: "ethtool(8)",
-        },
-        MetricWord {
-            name: "wireless.frequency_mhz, wireless.width_mhz, wireless.signal_dbm, wireless.transmit_bps, \
-                wireless.receive_bps",
-            about: "of a wireless interface, as it was before the test: channel, signal and rates; `wireless` is `null` for \
-                others",
-            unit: "MHz, dBm, bit/s",
-            source: "nl80211",
-        },
-        MetricWord {
-            name: "wireless.retried_share, wireless.failed",
-            about: "transmissions repeated for each packet sent, and packets given up, over the whole test",
-            unit: "share, count",
-            source: "nl80211",
-        },
-    ],
-};
-
-/// The first step for one family.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// The first hop of one address family.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Routes and wireless links")]
 pub struct HostRoute {
-    /// Family.
+    /// `ipv4` or `ipv6`.
     pub family: AddressFamily,
-    /// Index of the interface.
+    /// Index of the interface by which packets to the other host leave: one of `interfaces[]`.
+    ///
+    /// Source: rtnetlink(7): RTM_GETROUTE.
     pub interface: u32,
-    /// Whether a gateway lies between.
+    /// Whether a gateway lies between: the other host is not on the same link.
     pub gateway: bool,
-    /// Whether addresses are translated on the way.
+    /// Whether the other host sees this one under another address, as behind NAT; `null` when unknown.
+    ///
+    /// Source: RFC 3022.
     pub translated: Option<bool>,
-    /// Largest packet that passes.
+    /// Largest packet that passes as far as this host knows: the least of the interface's, the route's and what its TCP
+    /// streams of the family found; `null` when unknown.
+    ///
+    /// Source: RFC 1191, RFC 8201.
     pub mtu_octets: Option<u32>,
-    /// What that hints at.
+    /// What an MTU below 1500 commonly comes from, in words; `null` without such a sign. A guess.
+    ///
+    /// Source: RFC 2516, 4213, 2784, 7348, 6333, 8200.
     pub encapsulation_hint: Option<&'static str>,
-    /// Speed of the line.
+    /// Speed of the interface's line as its driver says; `null` when it says none, and for interfaces without a line.
+    ///
+    /// Source: ethtool(8).
     pub speed_bps: Option<u64>,
-    /// One direction at a time.
+    /// Whether the line carries one direction at a time; `null` when unknown.
+    ///
+    /// Source: ethtool(8).
     pub half_duplex: Option<bool>,
-    /// The wireless link.
+    /// State of the interface if it is wireless. Null for others.
     pub wireless: Option<WirelessLink>,
 }
 
 /// A wireless link.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct WirelessLink {
-    /// Channel.
+    /// Center of the channel, before the test.
+    ///
+    /// Unit: MHz. Source: nl80211.
     pub frequency_mhz: Option<u32>,
-    /// Its width.
+    /// Width of the channel.
+    ///
+    /// Unit: MHz. Source: nl80211.
     pub width_mhz: Option<u32>,
-    /// Strength of the signal.
+    /// Signal strength.
+    ///
+    /// Unit: dBm. Source: nl80211.
     pub signal_dbm: Option<i32>,
     /// Rate of sending.
+    ///
+    /// Source: nl80211.
     pub transmit_bps: Option<u64>,
     /// Rate of receiving.
+    ///
+    /// Source: nl80211.
     pub receive_bps: Option<u64>,
-    /// Transmissions repeated for each packet sent.
+    /// Transmissions repeated for each packet sent, over the whole test.
+    ///
+    /// Unit: ratio. Source: nl80211.
     pub retried_share: Option<f64>,
-    /// Packets given up.
+    /// Packets given up, over the whole test.
+    ///
+    /// Unit: count. Source: nl80211.
     pub failed: Option<u64>,
 }
 

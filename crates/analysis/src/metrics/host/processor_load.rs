@@ -1,85 +1,52 @@
 //! How busy the processors of both hosts were while the load ran.
 
+use rrul_model::units::Delay;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use rrul_model::observation::{CpuTime, ObservationPoint};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::statistics::counter::Counter;
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Processors",
-    path: "processor[]",
-    about: "",
-    words: &[
-        MetricWord {
-            name: "host",
-            about: "`client` or `server`; what follows is of the load phase",
-            unit: "",
-            source: "spec, Test Requirements",
-        },
-        MetricWord {
-            name: "mean",
-            about: "share of time that the cores were busy: user, nice, system, irq, softirq, steal over all",
-            unit: "share",
-            source: "proc(5)",
-        },
-        MetricWord {
-            name: "busiest_core",
-            about: "highest share of one second that one core was busy",
-            unit: "share",
-            source: "",
-        },
-        MetricWord {
-            name: "saturated",
-            about: "share of seconds in which a core that the test needed was over 95 % busy. It does not need a core that is full \
-                of other programs: one that spends at most 5 % of its time in the kernel, on a host of which rrul may use \
-                every core, while another core is half idle and rrul takes less than half of one",
-            unit: "share",
-            source: "spec, Test Requirements",
-        },
-        MetricWord {
-            name: "steal",
-            about: "highest share of one second that the hypervisor took from one core",
-            unit: "share",
-            source: "",
-        },
-        MetricWord {
-            name: "stolen",
-            about: "share of seconds in which it took over 5 % of some core",
-            unit: "share",
-            source: "",
-        },
-        MetricWord {
-            name: "process_ns",
-            about: "processor time of rrul itself, all threads",
-            unit: "ns",
-            source: "getrusage(2)",
-        },
-    ],
-};
-
-/// Processor load of one host during the load phase.
-#[derive(Debug, Clone, PartialEq)]
+/// CPU load of one host during the load phase.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "CPU load")]
 pub struct ProcessorLoad {
-    /// Which host.
+    /// `client` or `server`; what follows is of the load phase.
+    ///
+    /// Source: spec, Test Requirements.
+    #[serde(rename = "host")]
     pub point: ObservationPoint,
-    /// Mean share of time that the cores were busy, 0 to 1.
+    /// Share of time that the cores were busy: user, nice, system, irq, softirq, steal over all.
+    ///
+    /// Unit: share. Source: proc(5).
     pub mean: f64,
-    /// Highest share of one second that one core was busy, 0 to 1.
+    /// Highest share of one second that one core was busy.
+    ///
+    /// Unit: share.
     pub busiest_core: f64,
-    /// Share of the load phase's seconds in which a core that the test needed was over 95 % busy, 0 to 1.
+    /// Share of seconds in which a core that the test needed was over 95 % busy. It does not need a core that is full
+    /// of other programs: one that spends at most 5 % of its time in the kernel, on a host of which rrul may use every
+    /// core, while another core is half idle and rrul takes less than half of one.
+    ///
+    /// Unit: share. Source: spec, Test Requirements.
     pub saturated: f64,
-    /// Highest share of one second that the hypervisor took from one core, 0 to 1.
+    /// Highest share of one second that the hypervisor took from one core.
+    ///
+    /// Unit: share.
     pub steal: f64,
-    /// Share of the load phase's seconds in which the hypervisor took over 5 % of some core, 0 to 1.
+    /// Share of seconds in which it took over 5 % of some core.
+    ///
+    /// Unit: share.
     pub stolen: f64,
-    /// Processor time of rrul itself in the load phase; `None` when unknown.
-    pub process: Option<Duration>,
+    /// CPU time of rrul itself, all threads.
+    ///
+    /// Source: getrusage(2).
+    #[serde(rename = "process_ns")]
+    pub process: Option<Delay>,
 }
 
 /// A core that was busy for more than this share of a second had no time left for the test.
@@ -222,7 +189,7 @@ fn is_saturated(cores: &[Spent], program: Option<&Program>) -> bool {
     let needed = |(ticks, second): &Spent| {
         let is_small = program
             .and_then(|program| program.between(*second))
-            .is_some_and(|time| time < second.length().mul_f64(ROOM));
+            .is_some_and(|time| time < second.length().mul_f64(ROOM).into());
         !(room && is_small && ticks.share(ticks.kernel) <= HANDLES_PACKETS)
     };
     cores.iter().any(|core| busy(&core.0) > SATURATED && needed(core))
@@ -243,9 +210,9 @@ impl Program {
     }
 
     /// Between the edges of a window; `None` when that is not known.
-    fn between(&self, window: Window) -> Option<Duration> {
+    fn between(&self, window: Window) -> Option<Delay> {
         let (first, last) = self.time.first().zip(self.time.last())?;
         let known = first.0 < window.to && window.from < last.0;
-        known.then(|| Duration::from_nanos((self.time.at(window.to) - self.time.at(window.from)).round() as u64))
+        known.then(|| Delay((self.time.at(window.to) - self.time.at(window.from)).round() as i64))
     }
 }

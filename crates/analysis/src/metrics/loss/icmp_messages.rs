@@ -3,40 +3,13 @@
 use rrul_model::flow::{AddressFamily, FlowSpec};
 use rrul_model::observation::{IcmpMessage, ObservationPoint};
 use rrul_model::recording::Recording;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
-
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "ICMP messages",
-    path: "icmp_messages[]",
-    about: "What hosts on the way, or the server, said of the packets of UDP probes, exchanges over UDP and ICMP echo, as the \
-        client's kernel handed it to the socket. Hosts limit how many they send, so the counts say that something happened \
-        and not how often. The packets in question show as lost.",
-    words: &[
-        MetricWord { name: "flow", about: "name of the flow", unit: "", source: "" },
-        MetricWord {
-            name: "message",
-            about: "type and code in words",
-            unit: "",
-            source: "RFC 792, RFC 1812, RFC 4443",
-        },
-        MetricWord { name: "type, code", about: "as in the message", unit: "", source: "RFC 792, RFC 4443" },
-        MetricWord { name: "sender", about: "`server`, or `path` for another host", unit: "", source: "" },
-        MetricWord {
-            name: "mtu_octets",
-            about: "the MTU that the latest of them named; `null` when it named none",
-            unit: "octets",
-            source: "RFC 1191, RFC 8201",
-        },
-        MetricWord { name: "count", about: "messages", unit: "count", source: "" },
-    ],
-};
 
 /// Who sent a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Sender {
     /// The server.
@@ -45,23 +18,38 @@ pub enum Sender {
     Path,
 }
 
-/// Messages of one kind about one flow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// ICMP messages of one kind that one flow caused.
+///
+/// What hosts on the way, or the server, said of the packets of UDP probes, exchanges over UDP and ICMP echo, as the
+/// client's kernel handed it to the socket. Hosts limit how many they send, so the counts say that something happened
+/// and not how often. The packets in question show as lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "ICMP messages")]
 pub struct IcmpMessages {
-    /// Which flow.
+    /// Name of the flow.
     pub flow: FlowLabel,
     /// Type and code in words.
+    ///
+    /// Source: RFC 792, RFC 1812, RFC 4443.
     pub message: String,
     /// ICMP type.
+    ///
+    /// Source: RFC 792, RFC 4443.
     #[serde(rename = "type")]
     pub kind: u8,
     /// ICMP code.
+    ///
+    /// Source: RFC 792, RFC 4443.
     pub code: u8,
-    /// Who sent them.
+    /// Who sent the message.
     pub sender: Sender,
-    /// The MTU that the latest named.
+    /// The MTU that the latest of them named; `null` when it named none.
+    ///
+    /// Source: RFC 1191, RFC 8201.
     pub mtu_octets: Option<u32>,
-    /// How many.
+    /// Messages.
+    ///
+    /// Unit: count.
     pub count: u64,
 }
 

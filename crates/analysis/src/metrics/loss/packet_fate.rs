@@ -7,14 +7,14 @@ use rrul_model::flow_kind::FlowKind;
 use rrul_model::phase::Phase;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::by_direction::ByDirection;
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::round_trip_delay::Judgement;
 use crate::metrics::loss::reordering::{Displacement, Reordering};
-use crate::packets::attribution::{Attributed, Evidence, Fate, Way};
+use crate::packets::attribution::{Attributed, Fate, LossAttribution, Way};
 use crate::packets::probe_pool::HeadlineClasses;
 use crate::statistics::autocorrelation::memory;
 use crate::statistics::block_bootstrap::{BlockBootstrap, ConfidenceInterval, block_length};
@@ -24,96 +24,13 @@ use crate::statistics::loss_runs::{LossRuns, LossRunsSummary};
 const MEMORY_CELL: Duration = Duration::from_millis(100);
 const MOST_MEMORY_CELLS: u128 = 1000;
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Fate of packets by direction",
-    path: "#packet_fate",
-    about: "On the way up a packet is a test packet. On the way down it is a reply: one for each copy of a test packet that \
-        reached the reflector, known by the reflector's count, so that copies and reordering of the way up are not \
-        counted again on the way down. Packets belong to the phase in which the *test packet* was sent, on either way; \
-        `load` is of the [scored window](#scored-window), `all` of everything from the baseline on.\n\n\
-        A packet without an answer is attributed to a way by what the server tells of every packet that reached it, one by \
-        one (`exact`). Where that is not whole, because the control connection or the server was lost, by the windows of 64 \
-        packets that stand in the replies (`window`); a packet that comes more than 64 packets late is then taken for lost, \
-        copies and order are known only of what was answered, and after an outage of more than 64 packets the earlier ones \
-        are `unattributed`. Packets that a host loses before they leave it, and those over the server's limit, count as lost on \
-        their way. Packets whose fate is not known because the run was cut short are left out, as under `loss`.\n\n\
-        Of request-response over UDP an exchange without a response within its own timeout is lost, on the way up if its \
-        request did not reach the server. Copies and order of responses cannot be told.",
-    words: &[
-        MetricWord {
-            name: "sent",
-            about: "packets: `arrived`, `lost` and `unattributed` together",
-            unit: "count",
-            source: "",
-        },
-        MetricWord {
-            name: "arrived",
-            about: "of those, arrived within the waiting time; copies are not counted",
-            unit: "count",
-            source: "RFC 7680 section 2",
-        },
-        MetricWord {
-            name: "lost",
-            about: "of those, not arrived within the waiting time",
-            unit: "count",
-            source: "RFC 7680 section 2",
-        },
-        MetricWord {
-            name: "late",
-            about: "of those lost, arrived after the waiting time",
-            unit: "count",
-            source: "RFC 7680 section 2.6",
-        },
-        MetricWord {
-            name: "unattributed",
-            about: "packets without an answer of which nothing tells on which way they were lost; they stand in both directions",
-            unit: "count",
-            source: "",
-        },
-        MetricWord {
-            name: "duplicated",
-            about: "copies that arrived beside the first; `null` where they cannot be told",
-            unit: "count",
-            source: "RFC 5560",
-        },
-        MetricWord {
-            name: "share_least, share_most",
-            about: "lost packets as a share of those sent, when none and when all of the unattributed were lost in this \
-                direction; the same when none is unattributed",
-            unit: "share",
-            source: "RFC 7680 section 4.1",
-        },
-        MetricWord {
-            name: "share_ci95_low, share_ci95_high",
-            about: "95 % interval of the share, by block bootstrap as losses come in bursts; from 0 to 3/n when none of n packets \
-                was lost. It says what other runs of this length on the same path at this time would show. `null` with \
-                unattributed packets, or in fewer than five blocks of the longest of 1 s, four loaded round trips, three \
-                times as long as the series remembers",
-            unit: "share",
-            source: "Künsch 1989; Hanley and Lippman-Hand 1983",
-        },
-        MetricWord {
-            name: "loss_runs",
-            about: "[runs](#runs-of-lost-packets) of packets that did not arrive in time; `null` with unattributed packets",
-            unit: "",
-            source: "RFC 3357",
-        },
-        MetricWord {
-            name: "reordering",
-            about: "[reordering](#reordering) of the packets that arrived; `null` where the order means nothing",
-            unit: "",
-            source: "RFC 4737",
-        },
-    ],
-};
-
 /// The fate of the packets of some flows.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct PacketFates {
-    /// The pooled UDP probe flows together, client to server.
+    /// Client to server: the UDP probes of best effort and expedited forwarding together, as under [round-trip
+    /// delay](#round-trip-delay). Null without any.
     pub up: Option<DirectionFate>,
-    /// The pooled UDP probe flows together, server to client.
+    /// Server to client: the same probes. Null without any.
     pub down: Option<DirectionFate>,
     /// Each flow of UDP probes and of exchanges over UDP.
     pub flows: Vec<FlowFate>,
@@ -130,9 +47,9 @@ impl PacketFates {
 }
 
 /// The fate of the packets of one flow.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FlowFate {
-    /// Who.
+    /// Name of the flow.
     pub flow: FlowLabel,
     /// Client to server.
     pub up: DirectionFate,
@@ -141,17 +58,23 @@ pub struct FlowFate {
 }
 
 /// The fate of packets in one direction, by phase.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct DirectionFate {
-    /// By what losses were attributed to the direction.
-    pub evidence: Evidence,
-    /// Idle baseline.
+    /// What losses were attributed to the direction by; of several flows the weakest.
+    pub evidence: LossAttribution,
+    /// Sent on the idle line.
+    ///
+    /// Source: spec, Variables Under Test.
     pub idle: Option<PacketFate>,
-    /// Under load.
+    /// Sent under load, in the scored window.
+    ///
+    /// Source: spec, Variables Under Test.
     pub load: Option<PacketFate>,
-    /// After the load.
+    /// Sent after the load.
+    ///
+    /// Source: spec, Variables Under Test.
     pub after: Option<PacketFate>,
-    /// From the baseline to the end.
+    /// Sent from the baseline to the end.
     pub all: Option<PacketFate>,
 }
 
@@ -167,32 +90,75 @@ impl DirectionFate {
     }
 }
 
-/// What became of the packets of one sample.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// What became of the packets of one sample in one direction.
+///
+/// On the way up a packet is a test packet. On the way down it is a reply: one for each copy of a test packet that
+/// reached the reflector, known by the reflector's count, so that copies and reordering of the way up are not counted
+/// again on the way down. Packets belong to the phase in which the *test packet* was sent, on either way; `load` is of
+/// the [scored window](#scored-window), `all` of everything from the baseline on.
+///
+/// A packet without an answer is attributed to a way by what the server tells of every packet that reached it, one by
+/// one (`exact`). Where that is not whole, because the control connection or the server was lost, by the windows of 64
+/// packets that stand in the replies (`window`); a packet that comes more than 64 packets late is then taken for lost,
+/// copies and order are known only of what was answered, and after an outage of more than 64 packets the earlier ones
+/// are `unattributed`. Packets that a host loses before they leave it, and those over the server's limit, count as lost
+/// on their way. Packets whose fate is not known because the run was cut short are left out, as under `loss`.
+///
+/// Of request-response over UDP an exchange without a response within its own timeout is lost, on the way up if its
+/// request did not reach the server. Copies and order of responses cannot be told.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Packet fate")]
 pub struct PacketFate {
-    /// Packets.
+    /// Packets: `arrived`, `lost` and `unattributed` together.
+    ///
+    /// Unit: count.
     pub sent: u64,
-    /// Arrived within the waiting time.
+    /// Of those, arrived within the waiting time; copies are not counted.
+    ///
+    /// Unit: count. Source: RFC 7680 section 2.
     pub arrived: u64,
-    /// Not arrived within the waiting time.
+    /// Of those, not arrived within the waiting time.
+    ///
+    /// Unit: count. Source: RFC 7680 section 2.
     pub lost: u64,
-    /// Of those lost, arrived later.
+    /// Of those lost, arrived after the waiting time.
+    ///
+    /// Unit: count. Source: RFC 7680 section 2.6.
     pub late: u64,
-    /// Lost on this way or on the other.
+    /// Packets without an answer of which nothing tells on which way they were lost; they stand in both directions.
+    ///
+    /// Unit: count.
     pub unattributed: u64,
-    /// Copies beside the first.
+    /// Copies that arrived beside the first; `null` where they cannot be told.
+    ///
+    /// Unit: count. Source: RFC 5560.
     pub duplicated: Option<u64>,
-    /// Share lost, when none of the unattributed was lost here.
+    /// Lost packets as a share of those sent, when none of the unattributed was lost in this direction.
+    ///
+    /// Unit: share. Source: RFC 7680 section 4.1.
     pub share_least: f64,
-    /// Share lost, when all of the unattributed were lost here.
+    /// The same when all of the unattributed were.
+    ///
+    /// Unit: share. Source: RFC 7680 section 4.1.
     pub share_most: f64,
-    /// Lower end of the 95 % interval of the share.
+    /// Lower end of the 95 % interval of the share, by block bootstrap because losses come in bursts; from 0 to 3/n
+    /// when none of n packets was lost. It covers what other runs of this length on the same path at this time would
+    /// show. Null with unattributed packets, or in fewer than five blocks of the longest of 1 s, four loaded round
+    /// trips, and three times as long as the series remembers.
+    ///
+    /// Unit: share. Source: Künsch 1989; Hanley and Lippman-Hand 1983.
     pub share_ci95_low: Option<f64>,
-    /// Upper end of the 95 % interval of the share.
+    /// Upper end of the same.
+    ///
+    /// Unit: share.
     pub share_ci95_high: Option<f64>,
-    /// Runs of losses.
+    /// [Runs](#loss-runs) of packets that did not arrive in time; `null` with unattributed packets.
+    ///
+    /// Source: RFC 3357.
     pub loss_runs: Option<LossRunsSummary>,
-    /// Reordering.
+    /// [Reordering](#reordering) of the packets that arrived; `null` where the order means nothing.
+    ///
+    /// Source: RFC 4737.
     pub reordering: Option<Reordering>,
 }
 

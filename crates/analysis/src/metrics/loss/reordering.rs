@@ -2,52 +2,8 @@
 
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::metric_word::{MetricGroup, MetricWord};
-
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Reordering",
-    path: "#reordering",
-    about: "A packet is reordered when a packet that was sent later arrived before it. Only the first copy of a packet \
-        counts. Packets that did not arrive reorder nothing.",
-    words: &[
-        MetricWord {
-            name: "reordered",
-            about: "packets whose number is below that of one that arrived before",
-            unit: "count",
-            source: "RFC 4737 section 3",
-        },
-        MetricWord {
-            name: "share",
-            about: "of the packets that arrived; `null` when none did",
-            unit: "share",
-            source: "RFC 4737 section 4.1",
-        },
-        MetricWord {
-            name: "extent_max, extent_mean",
-            about: "how many packets arrived between a reordered packet and the earliest one that overtook it, and that \
-                one: how long a buffer must be to restore the order; `null` without reordering",
-            unit: "packets",
-            source: "RFC 4737 section 4.2",
-        },
-        MetricWord {
-            name: "three_reordered",
-            about: "packets that at least the three before them overtook (n-reordering for n = 3): a TCP without SACK takes \
-                such a packet for lost",
-            unit: "count",
-            source: "RFC 4737 section 5.3",
-        },
-        MetricWord {
-            name: "late_time_max_ns",
-            about: "longest time from the arrival of the earliest packet that overtook to the arrival of the reordered one; \
-                `null` without reordering",
-            unit: "ns",
-            source: "RFC 4737 section 4.3",
-        },
-    ],
-};
 
 /// A packet as it arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,19 +46,38 @@ pub(crate) fn displacements(arrivals: &[Arrival]) -> Vec<Option<Displacement>> {
 }
 
 /// Reordering within one sample of packets.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+///
+/// A packet is reordered when a packet that was sent later arrived before it. Only the first copy of a packet counts.
+/// Packets that did not arrive reorder nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Reordering")]
 pub struct Reordering {
-    /// Packets with a number below that of one that arrived before.
+    /// Packets whose number is below that of one that arrived before.
+    ///
+    /// Unit: count. Source: RFC 4737 section 3.
     pub reordered: u64,
-    /// As a share of the packets that arrived.
+    /// Of the packets that arrived; `null` when none did.
+    ///
+    /// Unit: share. Source: RFC 4737 section 4.1.
     pub share: Option<f64>,
-    /// Longest extent, packets.
+    /// Largest number of packets that arrived between a reordered packet and the earliest one that overtook it, and
+    /// that one: how long a buffer must be to restore the order. Null without reordering.
+    ///
+    /// Unit: packets. Source: RFC 4737 section 4.2.
     pub extent_max: Option<u64>,
-    /// Mean extent, packets.
+    /// Mean of the same.
+    ///
+    /// Unit: packets.
     pub extent_mean: Option<f64>,
-    /// Packets that at least the three before them overtook.
+    /// Packets that at least the three before them overtook (n-reordering for n = 3): a TCP without SACK takes such a
+    /// packet for lost.
+    ///
+    /// Unit: count. Source: RFC 4737 section 5.3.
     pub three_reordered: u64,
-    /// Longest late time.
+    /// Longest time from the arrival of the earliest packet that overtook to the arrival of the reordered one; `null`
+    /// without reordering.
+    ///
+    /// Source: RFC 4737 section 4.3.
     pub late_time_max_ns: Option<i64>,
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rrul_model::marking::{Dscp, Ecn, Marking, ServiceClass};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metrics::marking::marking_tally::Tally;
@@ -17,39 +18,53 @@ const ALIKE_TENTHS: u64 = 9;
 const LIKELIEST_CHANCE: f64 = 1e-5;
 
 /// What becomes of one code point.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CodePoint {
-    /// Its number, 0 to 63.
+    /// Number of the code point.
+    ///
+    /// Unit: DSCP. Source: RFC 2474.
     pub dscp: u8,
-    /// Its name.
+    /// Name of the code point.
     pub class: ServiceClass,
-    /// What becomes of it.
+    /// What becomes of the code point.
     pub verdict: CodePointVerdict,
-    /// The code point with which most of its packets arrive.
+    /// The code point with which most of its packets arrive; null when none does.
+    ///
+    /// Unit: DSCP.
     pub arrives_as: Option<u8>,
-    /// Packets sent; where losses are not known exactly, none is.
+    /// Packets sent. Null when losses have no direction.
+    ///
+    /// Unit: count.
     pub sent: Option<u64>,
     /// Packets that arrived.
+    ///
+    /// Unit: count.
     pub arrived: u64,
-    /// Share of its packets lost, less that of unmarked packets.
+    /// Share of its packets lost less that of unmarked packets. Null when losses have no direction.
+    ///
+    /// Unit: -1 to 1. Source: Newcombe 1998, method 10.
     pub excess_loss: Option<f64>,
-    /// Lower end of the 95 % interval of that.
+    /// Lower end of its 95 % interval.
+    ///
+    /// Unit: -1 to 1.
     pub excess_loss_low: Option<f64>,
-    /// Upper end.
+    /// Upper end of its 95 % interval.
+    ///
+    /// Unit: -1 to 1.
     pub excess_loss_high: Option<f64>,
 }
 
 /// What becomes of a code point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CodePointVerdict {
-    /// It arrives as it was sent.
+    /// Arrives as sent.
     Preserved,
-    /// It becomes 0.
+    /// Becomes 0.
     Bleached,
-    /// It becomes another.
+    /// Becomes another code point.
     Remarked,
-    /// Now this, now that.
+    /// Arrives sometimes as one, sometimes as another.
     Mixed,
     /// More of it is lost than of unmarked packets, beyond chance.
     Dropped,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::Ecn;
 use rrul_model::time::Window;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::marking::code_point::is_beyond_chance;
 use crate::metrics::marking::marking_tally::{EcnPacket, Tally};
 use crate::metrics::tcp::tcp_ecn::TcpEcn;
@@ -23,23 +23,32 @@ const IDLE_MARKS: f64 = 0.01;
 /// Blocks for the interval of the share that is marked under load.
 const BLOCK: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// What the paths make of ECN.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// What the path does to ECN.
+///
+/// Whether the ECN field survives, and how often packets are marked CE (congestion experienced), for each direction and
+/// family, ECT(0) and ECT(1) apart. From UDP packets of a marking sweep, which bear each of the four values on the same
+/// code point; TCP never sends ECT(1) by itself. An AQM marks CE under load, as it should; on an idle line it has no
+/// reason to, and a share above 1 % with 95 % confidence is called `marked_idle`. A sender cannot tell from what comes
+/// back that its own TCP's ECN is cleared; the receivers' counters can.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "ECN")]
 pub struct EcnReport {
-    /// Each direction and family, from packets of a marking sweep.
+    /// Each direction and family, from the packets of a marking sweep.
     pub paths: Vec<EcnPath>,
     /// Each stream of the load.
     pub streams: Vec<TcpEcn>,
 }
 
 /// One direction and family.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct EcnPath {
-    /// Direction.
+    /// Direction of the packets.
     pub direction: Direction,
-    /// Family.
+    /// Address family of the packets.
     pub family: AddressFamily,
-    /// The worse of ECT(0) and ECT(1) on the idle line; where that is unknown, under load.
+    /// The worse verdict of ECT(0) and ECT(1) on the idle line, or under load where that is unknown.
+    ///
+    /// Source: RFC 3168.
     pub verdict: EcnVerdict,
     /// On the idle line.
     pub idle: Option<EcnPhase>,
@@ -48,70 +57,97 @@ pub struct EcnPath {
 }
 
 /// The four values of the field.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct EcnPhase {
-    /// Sent not ECN-capable.
+    /// Packets sent as Not-ECT.
     pub not_ect: EcnValue,
-    /// Sent as ECT(1).
+    /// Packets sent as ECT(1).
     pub ect1: EcnValue,
-    /// Sent as ECT(0).
+    /// Packets sent as ECT(0).
     pub ect0: EcnValue,
-    /// Sent as CE.
+    /// Packets sent as CE.
     pub ce: EcnValue,
 }
 
 /// What became of packets of one value.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct EcnValue {
-    /// In a word.
+    /// What becomes of packets with this value. `unknown` is fewer than ten packets.
+    ///
+    /// Source: RFC 3168; RFC 9331.
     pub verdict: EcnVerdict,
-    /// Packets sent; `None` where losses have no direction.
+    /// Packets sent with this value. Null when losses have no direction.
+    ///
+    /// Unit: count.
     pub sent: Option<u64>,
     /// Packets that arrived.
+    ///
+    /// Unit: count.
     pub arrived: u64,
-    /// Of those, as Not-ECT.
+    /// Of those, packets that arrived as Not-ECT.
+    ///
+    /// Unit: count.
     pub as_not_ect: u64,
-    /// Of those, as ECT(1).
+    /// Of those, packets that arrived as ECT(1).
+    ///
+    /// Unit: count.
     pub as_ect1: u64,
-    /// Of those, as ECT(0).
+    /// Of those, packets that arrived as ECT(0).
+    ///
+    /// Unit: count.
     pub as_ect0: u64,
-    /// Of those, as CE.
+    /// Of those, packets that arrived as CE.
+    ///
+    /// Unit: count.
     pub as_ce: u64,
-    /// Share of what arrived that was marked CE on the way; `None` for packets sent as CE, or when nothing arrived.
+    /// Share of the packets that arrived which became CE on the way. Null for packets sent as CE. If ECT(1) is marked
+    /// much more often than ECT(0), the queue supports L4S.
+    ///
+    /// Unit: share. Source: RFC 3168; RFC 9331.
     pub marked_share: Option<f64>,
-    /// Lower end of its 95 % interval.
+    /// Lower end of its 95 % interval (Wilson; under load the wider of that and a bootstrap of blocks of one second).
+    ///
+    /// Unit: share.
     pub marked_share_low: Option<f64>,
-    /// Upper end.
+    /// Upper end of its 95 % interval.
+    ///
+    /// Unit: share.
     pub marked_share_high: Option<f64>,
-    /// Share lost less that of packets that are not ECN-capable.
+    /// Share of the packets lost less that of Not-ECT packets. Null for Not-ECT, and when losses have no direction.
+    ///
+    /// Unit: -1 to 1. Source: Newcombe 1998, method 10.
     pub excess_loss: Option<f64>,
     /// Lower end of its 95 % interval.
+    ///
+    /// Unit: -1 to 1.
     pub excess_loss_low: Option<f64>,
-    /// Upper end.
+    /// Upper end of its 95 % interval.
+    ///
+    /// Unit: -1 to 1.
     pub excess_loss_high: Option<f64>,
 }
 
 /// What becomes of an ECN value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EcnVerdict {
-    /// It arrives as it was sent; under load, a part of it as CE.
+    /// Nine tenths arrive as sent, or ECN-capable ones as CE.
     Pass,
     /// Too little arrived.
     Unknown,
-    /// CE on an idle line, on more than one in a hundred: where there is no queue, that is no mark of congestion.
+    /// Over 1 % become CE on the idle line: where nothing queues, that is no mark of congestion.
     MarkedIdle,
-    /// It becomes ECT(0).
+    /// Becomes ECT(0).
     ToEct0,
-    /// It becomes ECT(1).
+    /// Becomes ECT(1).
     ToEct1,
     /// All of it becomes CE.
     ToCe,
-    /// Now this, now that.
+    /// Arrives sometimes as one, sometimes as another.
     Mixed,
-    /// It becomes Not-ECT.
+    /// Becomes Not-ECT.
     Cleared,
-    /// More of it is lost than of packets that are not ECN-capable, beyond chance.
+    /// More of it is lost than of Not-ECT packets, beyond chance.
     Dropped,
 }
 
@@ -224,91 +260,3 @@ fn marked_interval<'a>(
     };
     Some(resampled.map_or(independent, widest))
 }
-
-/// The words for these metrics.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "ECN",
-    path: "ecn",
-    about: "Whether the ECN field survives, and how often packets are marked CE (congestion experienced), for each \
-            direction and family, ECT(0) and ECT(1) apart. From UDP packets of a marking sweep, which bear each of the four \
-            values on the same code point; TCP never sends ECT(1) by itself. An AQM marks CE under load, as it should; on \
-            an idle line it has no reason to, and a share above 1 % with 95 % confidence is called `marked_idle`. A sender \
-            cannot tell from what comes back that its own TCP's ECN is cleared; the receivers' counters can.",
-    words: &[
-        MetricWord {
-            name: "paths[].{direction,family}",
-            about: "which packets: `up` is client to server",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "paths[].verdict",
-            about: "the worse of ECT(0) and ECT(1) on the idle line, or under load where that is unknown",
-            unit: "",
-            source: "spec, Test Requirements (ECT(0) and ECT(1))",
-        },
-        MetricWord {
-            name: "paths[].{idle,load}.{not_ect,ect1,ect0,ce}.verdict",
-            about: "`pass`: nine tenths arrive as sent, or ECN-capable ones as CE; `cleared`: as Not-ECT; `to_ect0`, \
-                    `to_ect1`, `to_ce`: as that; `marked_idle`: over 1 % become CE on the idle line; `mixed`; `dropped`: \
-                    more is lost than of Not-ECT beyond chance (as under markings); `unknown`: fewer than ten arrived",
-            unit: "",
-            source: "RFC 3168; RFC 9331",
-        },
-        MetricWord {
-            name: "paths[].{idle,load}.{not_ect,ect1,ect0,ce}.{sent,arrived}",
-            about: "packets sent with that value; `sent` is null when losses have no direction",
-            unit: "count",
-            source: "",
-        },
-        MetricWord {
-            name: "paths[].{idle,load}.{not_ect,ect1,ect0,ce}.{as_not_ect,as_ect1,as_ect0,as_ce}",
-            about: "of those that arrived, with which value",
-            unit: "count",
-            source: "",
-        },
-        MetricWord {
-            name: "paths[].{idle,load}.{not_ect,ect1,ect0,ce}.{marked_share,marked_share_low,marked_share_high}",
-            about: "share of what arrived that became CE on the way, and its 95 % interval (Wilson; under load the wider of \
-                    that and a bootstrap of blocks of one second). Null for packets sent as CE. ECT(1) marked much more \
-                    often than ECT(0) means a queue for L4S",
-            unit: "0 to 1",
-            source: "RFC 3168; RFC 9331",
-        },
-        MetricWord {
-            name: "paths[].{idle,load}.{not_ect,ect1,ect0,ce}.{excess_loss,excess_loss_low,excess_loss_high}",
-            about: "share lost less that of Not-ECT packets, and its 95 % interval; null for Not-ECT, and when losses have \
-                    no direction",
-            unit: "-1 to 1",
-            source: "Newcombe 1998, method 10",
-        },
-        MetricWord {
-            name: "streams[].{flow,negotiated,seen}",
-            about: "a stream of the load: whether its ends agreed on ECN, and whether its receiver's kernel ever received \
-                    an ECN-capable packet of it",
-            unit: "",
-            source: "RFC 3168 section 6.1",
-        },
-        MetricWord {
-            name: "streams[].{ect0_octets,ect1_octets,ce_octets}",
-            about: "octets that the receiver's kernel received so marked in the load phase; null where its `TCP_INFO` is \
-                    too short to say (before Linux 6.18)",
-            unit: "octets",
-            source: "",
-        },
-        MetricWord {
-            name: "streams[].ce_share",
-            about: "of those octets, marked CE; null without any. Retransmissions are sent without ECN and are not among \
-                    them. The sender's own count (`delivered_ce`) is not used: with classic ECN it counts every packet \
-                    acknowledged during a round trip in which one was marked",
-            unit: "0 to 1",
-            source: "RFC 3168",
-        },
-        MetricWord {
-            name: "streams[].bleached",
-            about: "ECN was negotiated, data arrived, and none of it bore ECT or CE: the path clears the field",
-            unit: "",
-            source: "RFC 3168",
-        },
-    ],
-};

@@ -4,53 +4,68 @@ use std::collections::BTreeMap;
 
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::{Dscp, Ecn, Marking};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::marking::code_point::{CodePoint, CodePointVerdict, code_point, octet};
-use crate::metrics::marking::marking_tally::{Evidence, Tally};
+use crate::metrics::marking::marking_tally::{MarkingSource, Tally};
 use crate::packets::leg::Leg;
 
-/// What the path makes of markings.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// What the path does to markings.
+///
+/// Which code point (DSCP) packets of each code point arrive with, for each direction and family. Each direction is
+/// tested by itself: the server answers a test packet with the marking that was asked for, whatever arrived. The
+/// evidence is a marking sweep, which sends all 64 code points among each other, or where the plan has none, the
+/// packets of the other UDP flows, which are of a few classes. The idle line (phases survey, idle, after) and the load
+/// are judged apart. A code point is judged when two of its packets arrived; nine tenths must arrive alike. It is
+/// `dropped` when more of its packets are lost than of unmarked ones by a difference that chance brings once in 100 000
+/// times (Fisher's exact test). That needs the reflector's own notes of what arrived, without which a loss has no
+/// direction.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Markings")]
 pub struct Markings {
     /// Each direction and family.
     pub paths: Vec<MarkingPath>,
-    /// Each flow of UDP packets, in each direction.
+    /// Each UDP flow in each direction.
     pub flows: Vec<FlowMarking>,
 }
 
-/// One direction and family.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// What the path of one direction and address family does to markings.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MarkingPath {
-    /// Direction.
+    /// Direction of the packets.
     pub direction: Direction,
-    /// Family.
+    /// Address family of the packets.
     pub family: AddressFamily,
-    /// From what it is known.
-    pub evidence: Evidence,
-    /// On the idle line; where that is unknown, under load.
+    /// From which packets this is known.
+    pub evidence: MarkingSource,
+    /// What the path does to all code points together: that of the idle line, or that under load where the idle line
+    /// shows too little.
+    ///
+    /// Source: spec, Test Requirements (classification preservation); RFC 2474.
     pub verdict: PathVerdict,
-    /// The code point that all others become, for the verdict `remarked`.
+    /// The code point that all others become. Null unless the verdict is `remarked`.
+    ///
+    /// Unit: DSCP.
     pub remarked_to: Option<u8>,
     /// What was found on the idle line.
     pub idle: Option<MarkingPhase>,
     /// What was found under load.
     pub load: Option<MarkingPhase>,
-    /// How many packets sent with an octet arrived with which.
+    /// How many packets sent with one traffic-class octet arrived with which.
     pub matrix: Vec<MatrixCell>,
 }
 
 /// What a direction does to service classes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PathVerdict {
-    /// Every code point that is known of arrives as it was sent.
+    /// Every known code point arrives as sent.
     Preserved,
     /// All become 0.
     Bleached,
-    /// All lose their upper three bits (`dscp & 7`): what is left when old gear clears the IP precedence of RFC 791.
+    /// All lose their upper three bits (`dscp & 7`), as when old equipment clears the IP precedence of RFC 791.
     PrecedenceBleached,
     /// All become the same other code point.
     Remarked,
@@ -62,56 +77,82 @@ pub enum PathVerdict {
     Unknown,
 }
 
-/// Code points of one direction and family, on the idle line or under load.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// What became of the code points of one direction and address family in one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MarkingPhase {
-    /// All of them together.
+    /// What the path does to all code points together.
+    ///
+    /// Source: spec, Test Requirements (classification preservation); RFC 2474.
     pub verdict: PathVerdict,
-    /// The code point that all others become, for the verdict `remarked`.
+    /// The code point that all others become. Null unless the verdict is `remarked`.
+    ///
+    /// Unit: DSCP.
     pub remarked_to: Option<u8>,
-    /// Code points that arrive as they were sent.
+    /// Code points that arrive as sent.
+    ///
+    /// Unit: count.
     pub preserved: u64,
     /// Code points that become 0.
+    ///
+    /// Unit: count.
     pub bleached: u64,
     /// Code points that become another.
+    ///
+    /// Unit: count.
     pub remarked: u64,
-    /// Code points that arrive now as this, now as that.
+    /// Code points that arrive sometimes as one and sometimes as another.
+    ///
+    /// Unit: count.
     pub mixed: u64,
-    /// Code points that are lost for their marking.
+    /// Code points that are lost because of their marking.
+    ///
+    /// Unit: count.
     pub dropped: u64,
     /// Code points of which too little arrived.
+    ///
+    /// Unit: count.
     pub unknown: u64,
-    /// Those that are neither preserved nor unknown.
+    /// Each code point that is neither preserved nor unknown.
     pub altered: Vec<CodePoint>,
 }
 
 /// Packets sent with one octet that arrived with another, or with the same, or not at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MatrixCell {
     /// Whether the line was loaded.
     pub loaded: bool,
-    /// Traffic-class octet sent: DSCP times 4, and ECN.
+    /// Traffic-class octet as sent: DSCP times 4 plus ECN (0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE).
     pub sent_octet: u8,
-    /// Traffic-class octet that arrived; `None` for lost packets.
+    /// Traffic-class octet as it arrived. Null for lost packets.
     pub received_octet: Option<u8>,
-    /// How many packets.
+    /// Packets sent with the one and received with the other.
+    ///
+    /// Unit: count.
     pub packets: u64,
 }
 
 /// With which marking the packets of a flow arrived.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FlowMarking {
-    /// The flow.
+    /// Name of the flow.
     pub flow: FlowLabel,
-    /// Which way.
+    /// Direction of its packets.
     pub direction: Direction,
     /// Packets that arrived.
+    ///
+    /// Unit: count.
     pub arrived: u64,
-    /// Of those, with the code point of the flow's class.
+    /// Of those, packets with the code point of the class of the flow.
+    ///
+    /// Unit: count.
     pub as_sent: u64,
-    /// Of those, marked CE on the way: a flow's packets are sent without ECN, so this is a defect.
+    /// Of those, with CE, though sent without ECN: a defect of the path.
+    ///
+    /// Unit: count. Source: RFC 3168.
     pub marked_ce: u64,
-    /// The code point with which most of the others arrived.
+    /// The code point of most that did not arrive as sent; null when all did.
+    ///
+    /// Unit: DSCP.
     pub mostly_otherwise: Option<u8>,
 }
 
@@ -230,103 +271,3 @@ fn flow_marking(leg: &Leg<'_>) -> Option<FlowMarking> {
     marking.mostly_otherwise = others.into_iter().max_by_key(|(_, packets)| *packets).map(|(dscp, _)| dscp);
     (marking.arrived > 0).then_some(marking)
 }
-
-/// The words for these metrics.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Markings: preserved or altered",
-    path: "markings",
-    about: "Which code point (DSCP) packets of each code point arrive with, for each direction and family. Each direction is \
-            tested by itself: the server answers a test packet with the marking that was asked for, whatever arrived. The \
-            evidence is a marking sweep, which sends all 64 code points among each other, or where the plan has none, the \
-            packets of the other UDP flows, which are of a few classes. The idle line (phases survey, idle, after) and the \
-            load are judged apart. A code point is judged when two of its packets arrived; nine tenths must arrive alike. \
-            It is `dropped` when more of its packets are lost than of unmarked ones by a difference that chance brings \
-            once in 100 000 times (Fisher's exact test). That needs the reflector's own notes of what arrived, without \
-            which a loss has no direction.",
-    words: &[
-        MetricWord {
-            name: "paths[].{direction,family}",
-            about: "which packets: `up` is client to server",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "paths[].evidence",
-            about: "`sweep`, or `flows`: only the classes of other flows were tested",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "paths[].verdict, paths[].{idle,load}.verdict",
-            about: "all code points together: `preserved`; `bleached` (all become 0); `precedence_bleached` (all lose their \
-                    upper three bits, `dscp & 7`); `remarked` (all become one other); `dropped` (none but 0 arrives); \
-                    `altered` (some are changed or dropped); `unknown` (too little arrived). That of the path is the idle \
-                    line's, or the load's where the idle line's is unknown",
-            unit: "",
-            source: "spec, Test Requirements (classification preservation); RFC 2474",
-        },
-        MetricWord {
-            name: "paths[].remarked_to, paths[].{idle,load}.remarked_to",
-            about: "the code point that all others become; null but for `remarked`",
-            unit: "DSCP",
-            source: "",
-        },
-        MetricWord {
-            name: "paths[].{idle,load}.{preserved,bleached,remarked,mixed,dropped,unknown}",
-            about: "code points that arrive as sent, that become 0, that become another, that arrive now as this and now \
-                    as that, that are lost for their marking, of which too little arrived",
-            unit: "count",
-            source: "",
-        },
-        MetricWord {
-            name: "paths[].{idle,load}.altered[].{dscp,class,verdict}",
-            about: "a code point that is neither preserved nor unknown: number, name, what becomes of it",
-            unit: "",
-            source: "RFC 2474",
-        },
-        MetricWord {
-            name: "paths[].{idle,load}.altered[].arrives_as",
-            about: "the code point with which most of its packets arrive; null when none does",
-            unit: "DSCP",
-            source: "",
-        },
-        MetricWord {
-            name: "paths[].{idle,load}.altered[].{sent,arrived}",
-            about: "its packets; `sent` is null when losses have no direction",
-            unit: "count",
-            source: "",
-        },
-        MetricWord {
-            name: "paths[].{idle,load}.altered[].{excess_loss,excess_loss_low,excess_loss_high}",
-            about: "the share of its packets that are lost less that of unmarked ones, and its 95 % interval; null when \
-                    losses have no direction",
-            unit: "-1 to 1",
-            source: "Newcombe 1998, method 10",
-        },
-        MetricWord {
-            name: "paths[].matrix[].{loaded,sent_octet,received_octet,packets}",
-            about: "how many `packets` sent with one traffic-class octet arrived with another (null: were lost). An octet \
-                    is DSCP times 4 plus ECN: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE",
-            unit: "count",
-            source: "",
-        },
-        MetricWord {
-            name: "flows[].{flow,direction,arrived,as_sent}",
-            about: "packets of a UDP flow that arrived, and of those, with the code point of its class",
-            unit: "count",
-            source: "",
-        },
-        MetricWord {
-            name: "flows[].marked_ce",
-            about: "of those, with CE, though sent without ECN: a defect of the path",
-            unit: "count",
-            source: "RFC 3168",
-        },
-        MetricWord {
-            name: "flows[].mostly_otherwise",
-            about: "the code point of most that did not arrive as sent; null when all did",
-            unit: "DSCP",
-            source: "",
-        },
-    ],
-};

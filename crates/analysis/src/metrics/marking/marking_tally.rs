@@ -8,18 +8,19 @@ use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::marking::{Ecn, Marking};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::packets::leg::{Journey, Leg};
 use crate::statistics::proportion::Proportion;
 
 /// From which packets a path's treatment of markings is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Evidence {
+pub enum MarkingSource {
     /// A marking sweep: every code point and every ECN value.
     Sweep,
-    /// The packets of other flows, each of the class of its flow: a few code points, no ECN.
+    /// The packets of other flows, each with the class of its flow: a few code points, no ECN.
     Flows,
 }
 
@@ -28,7 +29,7 @@ pub enum Evidence {
 pub(crate) struct Tally {
     pub(crate) direction: Direction,
     pub(crate) family: AddressFamily,
-    pub(crate) evidence: Evidence,
+    pub(crate) evidence: MarkingSource,
     pub(crate) loaded: bool,
     /// Whether it is known which packets did not arrive: the reflector's own notes of arrivals have come through.
     pub(crate) exact: bool,
@@ -65,13 +66,13 @@ pub(crate) fn tallies(
     let octets = octets(recording);
     let mut tallies: BTreeMap<(Direction, AddressFamily, bool), Tally> = BTreeMap::new();
     let mut swept = HashSet::new();
-    let of_sweeps = sweeps.iter().map(|leg| (leg, Evidence::Sweep));
-    for (leg, evidence) in of_sweeps.chain(flows.iter().map(|leg| (leg, Evidence::Flows))) {
+    let of_sweeps = sweeps.iter().map(|leg| (leg, MarkingSource::Sweep));
+    for (leg, evidence) in of_sweeps.chain(flows.iter().map(|leg| (leg, MarkingSource::Flows))) {
         let path = (leg.direction, leg.flow.family);
         match evidence {
-            Evidence::Sweep => drop(swept.insert(path)),
-            Evidence::Flows if swept.contains(&path) => continue,
-            Evidence::Flows => {}
+            MarkingSource::Sweep => drop(swept.insert(path)),
+            MarkingSource::Flows if swept.contains(&path) => continue,
+            MarkingSource::Flows => {}
         }
         for journey in decided(leg, end - waiting_time) {
             let loaded = recording.loaded().is_some_and(|load| load.contains(journey.sent));
@@ -92,7 +93,7 @@ pub(crate) fn tallies(
             if let Some(arrived) = journey.octet {
                 *tally.arrived.entry((sent, arrived)).or_default() += 1;
             }
-            if evidence == Evidence::Sweep && Marking::from_octet(sent).dscp == leg.flow.class.dscp() {
+            if evidence == MarkingSource::Sweep && Marking::from_octet(sent).dscp == leg.flow.class.dscp() {
                 let arrived = journey.octet.map(Ecn::from_bits);
                 tally.ecn.push(EcnPacket { at: journey.sent, sent: Ecn::from_bits(sent), arrived });
             }

@@ -9,12 +9,12 @@ use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::ByteCount;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::octets::link_rates::LinkRates;
-use crate::metrics::octets::octet_account::{Account, Parts};
+use crate::metrics::octets::octet_account::{Account, OctetParts};
 use crate::metrics::octets::octet_ledger::Ledger;
 use crate::metrics::octets::traffic::Traffic;
 use crate::series::RatePoint;
@@ -22,89 +22,43 @@ use crate::series::RatePoint;
 /// Grid of the rates over time.
 const RATE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The words for the whole.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Octets on the link",
-    path: "link_octets",
-    about: "Every IP packet of the test by direction (`down` is server to client, `up` client to server), family and phase: \
-        what the link carried, and what that was for. It is no figure of how fast a line is; it says what saturation \
-        consisted of, and what shaping has to allow for.\n\n\
-        **Carried** is what arrived, as the receiving host's kernel counted it. For TCP these are the segments of \
-        `TCP_INFO` at both ends: kernels count segments as the wire has them, whatever offloading does. IP and TCP \
-        headers are 40 octets (IPv6: 60), and 12 more with timestamps; the payload of a segment is the mean that its \
-        sender sent. Acknowledgements are read, never guessed from the data. UDP and ICMP packets have a known length \
-        and are counted where they arrive; what the server did not count itself is told by its replies. The ends are \
-        read every 100 ms (load) or every second (the rest), and edges of phases are interpolated. Accuracy: within 1 % \
-        in each direction and family, tested on virtual links with random loss, lost acknowledgements and asymmetric \
-        rates; usually within 0.1 % for a loaded direction and 0.5 % for one that carries little but acknowledgements.\n\n\
-        Not counted by anyone, and estimated: the octets of selective acknowledgements (12 to 28 for each acknowledgement \
-        beyond those that segments in order would have got), segments of connections that are opened one after another, \
-        and everything of TCP where a host has no `TCP_INFO`. Not in it at all: neighbour discovery, other programs, and \
-        the resets that answer what arrives after a stream was closed, a few per mille of the phase after the load.",
-    words: &[
-        MetricWord {
-            name: "link_layer",
-            about: "the link layer that `link_layer_octets` are of, as the plan or `--link-layer` says; null: nobody has said",
-            unit: "",
-            source: "tc-cake(8)",
-        },
-        MetricWord {
-            name: "uncounted_flows[]",
-            about: "names of flows that sent packets which are in no figure here, as their lengths are not known",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "{survey,idle,load,web,after}.both.goodput_octets",
-            about: "data actually delivered: `goodput_octets` of both directions together. The phases are those of the plan; null \
-                for one that it does not have",
-            unit: "octets",
-            source: "spec, The RRUL Score",
-        },
-        MetricWord {
-            name: "{survey,idle,load,web,after}.both.goodput_bps",
-            about: "their rate over the phase",
-            unit: "bit/s",
-            source: "spec (bidirectional bandwidth)",
-        },
-        MetricWord {
-            name: "{survey,idle,load,web,after}.both.carried_octets",
-            about: "`carried_octets` of both directions together",
-            unit: "octets",
-            source: "spec, Test Requirements",
-        },
-        MetricWord {
-            name: "{survey,idle,load,web,after}.both.carried_bps",
-            about: "their rate over the phase",
-            unit: "bit/s",
-            source: "",
-        },
-        MetricWord {
-            name: "{survey,idle,load,web,after}.{down,up}.{all,ipv4,ipv6}",
-            about: "the account of one direction: both families together and each alone; null for a family that is not under \
-                test",
-            unit: "",
-            source: "spec, Test Requirements",
-        },
-    ],
-};
-
-/// The account of one test.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// What the link carried in each phase.
+///
+/// Every IP packet of the test by direction (`down` is server to client, `up` client to server), family and phase: what
+/// the link carried, and what that was for. It is no figure of how fast a line is; it says what saturation consisted
+/// of, and what shaping has to allow for.
+///
+/// **Carried** is what arrived, as the receiving host's kernel counted it. For TCP these are the segments of `TCP_INFO`
+/// at both ends: kernels count segments as the wire has them, whatever offloading does. IP and TCP headers are 40
+/// octets (IPv6: 60), and 12 more with timestamps; the payload of a segment is the mean that its sender sent.
+/// Acknowledgements are read, never guessed from the data. UDP and ICMP packets have a known length and are counted
+/// where they arrive; what the server did not count itself is told by its replies. The ends are read every 100 ms
+/// (load) or every second (the rest), and edges of phases are interpolated. Accuracy: within 1 % in each direction and
+/// family, tested on virtual links with random loss, lost acknowledgements and asymmetric rates; usually within 0.1 %
+/// for a loaded direction and 0.5 % for one that carries little but acknowledgements.
+///
+/// Not counted by anyone, and estimated: the octets of selective acknowledgements (12 to 28 for each acknowledgement
+/// beyond those that segments in order would have got), segments of connections that are opened one after another, and
+/// everything of TCP where a host has no `TCP_INFO`. Not in it at all: neighbour discovery, other programs, and the
+/// resets that answer what arrives after a stream was closed, a few per mille of the phase after the load.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Link octets")]
 pub struct LinkOctets {
-    /// The link layer that `link_layer_octets` are of; `None` when nobody has said what the line is.
+    /// The link layer that `link_layer_octets` are of, as the plan or `--link-layer` says; null: nobody has said.
+    ///
+    /// Source: tc-cake(8).
     pub link_layer: Option<String>,
-    /// The survey before the baseline.
+    /// The survey before the baseline. Null as for all phases that the plan does not have.
     pub survey: Option<PhaseOctets>,
     /// The idle baseline.
     pub idle: Option<PhaseOctets>,
-    /// Under load.
+    /// The load.
     pub load: Option<PhaseOctets>,
-    /// Under load, while pages, short flows and look-ups join it.
+    /// The load while pages, short flows and lookups join it.
     pub web: Option<PhaseOctets>,
     /// After the load.
     pub after: Option<PhaseOctets>,
-    /// Flows that are in no figure, because nothing counted their packets.
+    /// Names of flows that sent packets which are in no figure here, as their lengths are not known.
     pub uncounted_flows: Vec<FlowLabel>,
     /// What the link carried over time, client to server.
     #[serde(skip)]
@@ -121,7 +75,7 @@ impl LinkOctets {
     }
 
     /// Returns the same by traffic type; empty for a type without packets.
-    pub fn part_rates(&self, direction: Direction) -> &Parts<Vec<RatePoint>> {
+    pub fn part_rates(&self, direction: Direction) -> &OctetParts<Vec<RatePoint>> {
         &self.link_rates(direction).parts
     }
 
@@ -145,7 +99,7 @@ impl LinkOctets {
 }
 
 /// One phase.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct PhaseOctets {
     /// Server to client.
     pub down: DirectionOctets,
@@ -166,26 +120,34 @@ impl PhaseOctets {
 }
 
 /// One direction.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct DirectionOctets {
-    /// Both families together.
+    /// Both address families together.
+    ///
+    /// Source: spec, Test Requirements.
     pub all: Account,
-    /// IPv4 alone; `None` when it is not under test.
+    /// IPv4 alone. Null when it is not under test.
     pub ipv4: Option<Account>,
-    /// IPv6 alone; `None` when it is not under test.
+    /// IPv6 alone. Null when it is not under test.
     pub ipv6: Option<Account>,
 }
 
 /// Both directions together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct BothOctets {
-    /// Octets delivered.
+    /// Data delivered: `goodput_octets` of both directions together.
+    ///
+    /// Source: spec, The RRUL Score.
     pub goodput_octets: u64,
-    /// Their rate.
+    /// Their rate over the phase.
+    ///
+    /// Source: spec (bidirectional bandwidth).
     pub goodput_bps: u64,
-    /// Octets carried.
+    /// `carried_octets` of both directions together.
+    ///
+    /// Source: spec, Test Requirements.
     pub carried_octets: u64,
-    /// Their rate.
+    /// Their rate over the phase.
     pub carried_bps: u64,
 }
 

@@ -8,7 +8,7 @@ use rrul_model::time::Window;
 use rrul_model::units::ByteCount;
 
 use crate::metrics::octets::loose_octets;
-use crate::metrics::octets::octet_account::Parts;
+use crate::metrics::octets::octet_account::OctetParts;
 use crate::metrics::octets::traffic::{Part, Traffic};
 use crate::series::RatePoint;
 use crate::statistics::time_bins::TimeBins;
@@ -19,7 +19,7 @@ pub struct LinkRates {
     /// Every packet.
     pub all: Vec<RatePoint>,
     /// The same by traffic type, on the same grid; empty for a type without packets.
-    pub parts: Parts<Vec<RatePoint>>,
+    pub parts: OctetParts<Vec<RatePoint>>,
     /// Packets in each interval of the grid.
     pub packets: Vec<f64>,
 }
@@ -55,7 +55,7 @@ impl LinkRates {
             (0..bins.len()).filter_map(point).collect()
         };
         let mut all = vec![0.0; bins.len()];
-        let mut parts = Parts::default();
+        let mut parts = OctetParts::default();
         for (part, octets) in &placed {
             all.iter_mut().zip(octets).for_each(|(sum, octets)| *sum += octets);
             *parts.of(*part) = rates(octets);

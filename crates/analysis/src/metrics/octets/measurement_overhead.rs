@@ -3,65 +3,25 @@
 use rrul_model::flow::Direction;
 use rrul_model::measurement_budget::{BudgetChange, MeasurementBudget};
 use rrul_model::recording::Recording;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::octets::link_octets::LinkOctets;
 use crate::metrics::octets::octet_account::Account;
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Measurement overhead",
-    path: "measurement_overhead",
-    about: "Probes, exchanges, voice, new connections, path traces and the server's reports share the link with the load. \
-        Before the test the client fits them into a [budget](plans.md#the-measurement-budget), set from the surveyed rate of \
-        each direction. `share` is what they took in fact.",
-    words: &[
-        MetricWord {
-            name: "{down,up}.share",
-            about: "octets that are neither data of the load nor its acknowledgements, over all octets that the link carried in phase `load`; null \
-                when nothing was counted",
-            unit: "ratio",
-            source: "spec, Load Generation Component",
-        },
-        MetricWord {
-            name: "{down,up}.ceiling",
-            about: "the share allowed: the plan's `overhead` from 5 Mbit/s up, twice that from 1 Mbit/s, three times that \
-                below; null when the plan sets no limit or no train of packets showed the rate of the line",
-            unit: "ratio",
-            source: "",
-        },
-        MetricWord {
-            name: "{down,up}.line_bps",
-            about: "surveyed rate of the line that the budget was set from; null as `ceiling`",
-            unit: "bit/s",
-            source: "",
-        },
-        MetricWord {
-            name: "{down,up}.planned_bps, {down,up}.expected_bps",
-            about: "what all traffic but the load would have taken by the plan, and was expected to take after the changes, \
-                IP headers included; null as `ceiling`",
-            unit: "bit/s",
-            source: "",
-        },
-        MetricWord {
-            name: "changes[].flow_type, changes[].parameter, changes[].planned, changes[].used",
-            about: "what was changed of the plan for all flows of a type, to stay within the budget; an empty `used` says that \
-                these flows were left out",
-            unit: "",
-            source: "",
-        },
-    ],
-};
-
 /// What the measurement took of each direction.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+///
+/// Probes, exchanges, voice, new connections, path traces and the server's reports share the link with the load. Before
+/// the test the client fits them into a [budget](plans.md#the-measurement-budget), set from the surveyed rate of each
+/// direction. `share` is what they took in fact.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Measurement overhead")]
 pub struct MeasurementOverhead {
     /// Server to client.
     pub down: DirectionOverhead,
     /// Client to server.
     pub up: DirectionOverhead,
-    /// What was changed of the plan.
+    /// What was changed of the plan for all flows of a type, to keep within the limit.
     pub changes: Vec<BudgetChange>,
 }
 
@@ -76,17 +36,23 @@ impl MeasurementOverhead {
 }
 
 /// What the measurement took of one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct DirectionOverhead {
-    /// Of all octets carried under load.
+    /// Octets that are neither data of the load nor its acknowledgements, over all octets that the link carried in
+    /// phase `load`. Null when nothing was counted.
+    ///
+    /// Unit: ratio. Source: spec, Load Generation Component.
     pub share: Option<f64>,
-    /// What was allowed.
+    /// The share allowed: the plan's `overhead` from 5 Mbit/s up, twice that from 1 Mbit/s, three times that below.
+    /// Null when the plan sets no limit or no packet train showed the rate of the line.
+    ///
+    /// Unit: ratio.
     pub ceiling: Option<f64>,
-    /// Surveyed rate of the line.
+    /// Surveyed rate of the line from which the limit was set. Null as `ceiling`.
     pub line_bps: Option<u64>,
-    /// By the plan.
+    /// What all traffic but the load would have taken by the plan, IP headers included. Null as `ceiling`.
     pub planned_bps: Option<u64>,
-    /// After the changes.
+    /// What it was expected to take after the changes. Null as `ceiling`.
     pub expected_bps: Option<u64>,
 }
 

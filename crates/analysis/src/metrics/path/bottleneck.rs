@@ -2,6 +2,7 @@
 
 use rrul_model::flow::Direction;
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metrics::path::path_hops::Hop;
@@ -12,7 +13,7 @@ use crate::packets::queue_side::Side;
 const WORTH_NAMING: Delay = Delay(5_000_000);
 
 /// Where the queue is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BottleneckPlace {
     /// No queue longer than 5 ms.
@@ -33,26 +34,29 @@ impl BottleneckPlace {
 }
 
 /// The verdict of one trace on the queue of its direction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Bottleneck {
-    /// Where the queue is; for [`BottleneckPlace::Path`] between the two hops below.
+    /// Location of the queue.
     pub place: BottleneckPlace,
-    /// Median wait on the path in this direction under load, nanoseconds.
+    /// Median wait under load of test packets of the same direction, family and marking.
     pub queue_ns: Option<i64>,
-    /// Median wait in the sender's own queue under load, nanoseconds: hop 0.
+    /// Median time that test packets lay in the sender's own queues under load: hop 0.
     pub host_queue_ns: Option<i64>,
-    /// The last hop that lies before the queue; 0 for the sender.
+    /// Last hop before the queue; 0 for the sender.
     pub after_hop: Option<u8>,
-    /// The first that lies behind it.
+    /// First hop after it. When they are not adjacent, the queue is somewhere between them.
     pub before_hop: Option<u8>,
-    /// Of the routers whose answers tell, the share that agrees.
+    /// Of the routers whose answers tell, the share that agrees; the others answered late, or were late on the idle
+    /// line.
+    ///
+    /// Unit: share.
     pub agreeing: Option<f64>,
-    /// The same as a sentence.
+    /// The verdict as a sentence.
     pub words: String,
 }
 
 /// What the verdict is made of.
-pub(crate) struct Evidence<'a> {
+pub(crate) struct BottleneckInput<'a> {
     pub(crate) direction: Direction,
     /// Median wait on the path; why it is not known.
     pub(crate) queue: Result<Delay, String>,
@@ -65,7 +69,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) hops: &'a [Hop],
 }
 
-impl Evidence<'_> {
+impl BottleneckInput<'_> {
     pub(crate) fn verdict(&self) -> Bottleneck {
         let mut verdict = Bottleneck {
             place: BottleneckPlace::Unknown,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rrul_model::phase::Phase;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::by_phase::ByPhase;
@@ -16,20 +17,24 @@ use crate::series::DelayPoint;
 use crate::statistics::percentile::{DelayStatistics, percentile};
 
 /// One hop: a router, or the far end.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Hop {
-    /// Counted from the sender, from 1.
+    /// Number of the hop, counted from the sender, from 1.
     pub hop: u8,
-    /// Whether it is the other end of the test.
+    /// Whether it is the other host of the test.
     pub far_end: bool,
-    /// Where its answers came from, the most frequent first; empty when nobody answered or addresses are not told.
+    /// Addresses that answered, the most frequent first.
     pub addresses: Vec<String>,
     /// Packets and answers by phase.
     pub phases: ByPhase<HopAnswers>,
-    /// Median round trip under load less the 5th percentile of the idle line, nanoseconds; only what the same address has
-    /// answered in both.
+    /// Median under load less 5th percentile of the idle line, of answers from one address.
     pub queueing_ns: Option<i64>,
-    /// On which side of the queue of the trace's direction it lies: `before`, `behind`; `None` where its answers do not tell.
+    /// `before` or `behind` the queue of the trace's direction; `null` where the answers do not tell: fewer than four,
+    /// fewer than three on the idle line, or than two that agree, or one explanation misses more than three quarters of
+    /// what the other misses, or more than half of the wait, or is not 400 times as likely. For `behind` the wait must
+    /// be known to within itself, and no more than a tenth of it be missed, or a quarter where the answers follow it
+    /// better than they follow any constant lateness.
+    #[schemars(extend("enum" = ["before", "behind", null]))]
     pub side: Option<&'static str>,
     /// Round trips over time, by the client's clock; lost ones without a delay.
     #[serde(skip)]
@@ -37,13 +42,19 @@ pub struct Hop {
 }
 
 /// Packets to one hop in one phase. Hosts on the way answer as often as they please: what is not answered is not lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct HopAnswers {
-    /// Packets sent.
+    /// Packets to that hop.
+    ///
+    /// Unit: count.
     pub sent: u64,
-    /// Of those, answered.
+    /// Answers. Hosts on the path answer as often as they please: what is not answered is not lost.
+    ///
+    /// Unit: count.
     pub answered: u64,
-    /// Round trips of the answers.
+    /// Round trips of the answers alone, between kernel stamps; of the other host without the time it held them.
+    ///
+    /// Source: RFC 2681.
     pub round_trip: Option<DelayStatistics>,
 }
 

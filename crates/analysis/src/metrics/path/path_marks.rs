@@ -3,22 +3,24 @@
 use std::collections::BTreeMap;
 
 use rrul_model::marking::{Dscp, ServiceClass};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metrics::path::path_packets::{FULL_HOP_LIMIT, Packet};
 
 /// One change of a marking on the way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Remarking {
-    /// `dscp` or `ecn`.
+    /// Field that was rewritten: `dscp` or `ecn`.
+    #[schemars(extend("enum" = ["dscp", "ecn"]))]
     pub what: &'static str,
-    /// What it was.
+    /// Its value before.
     pub from: String,
-    /// What it became.
+    /// Its value after.
     pub to: String,
-    /// The last hop that saw it as it was; 0 for the sender. What this hop forwards may be what it has rewritten.
+    /// Last hop that saw the old value; 0 for the sender. What this hop forwards may be what it has rewritten.
     pub after_hop: u8,
-    /// The first hop that saw it rewritten.
+    /// First hop that saw the new value.
     pub seen_at_hop: u8,
 }
 

@@ -1,6 +1,7 @@
 //! The largest packet that a path carries whole, and who would not take more (RFC 8899, RFC 1191, RFC 8201).
 
 use rrul_model::flow::AddressFamily;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metrics::path::path_packets::{FULL_HOP_LIMIT, LONG, Packet, Traced};
@@ -15,17 +16,21 @@ const TRIES: usize = 2;
 pub const SENDER: &str = "sender";
 
 /// What was found of the path MTU.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct PathMtu {
-    /// The longest packet that reached the far end, octets of IP; `None` when none of the long ones did.
+    /// Longest packet that reached the other host whole. Null when none of the long ones did.
+    ///
+    /// Source: RFC 8899.
     pub passed_octets: Option<u16>,
-    /// The shortest that did not; `None` when all did.
+    /// Shortest packet that did not. Null when all did.
     pub failed_octets: Option<u16>,
-    /// The address of the host that said so, or [`SENDER`] when it is the sending host's own link that carries no more.
+    /// Who reported that a packet was too big: an address, or `sender` when it is the sending host's own link.
+    ///
+    /// Source: RFC 1191, RFC 8201.
     pub told_by: Option<String>,
-    /// The MTU that it named.
+    /// MTU that the report named.
     pub told_octets: Option<u32>,
-    /// What links with this MTU mostly are.
+    /// What links with that MTU mostly are.
     pub hint: Option<&'static str>,
 }
 

@@ -1,8 +1,6 @@
 //! Path traces: the hops of each way, what load makes of them, and the verdict on the bottleneck (spec: the equivalent of
 //! tcptraceroute or mtr shall be run continuously in both directions to identify the bottleneck source).
 
-mod words;
-
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -12,13 +10,14 @@ use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clock_offset::ClockOffset;
 use crate::flow_label::FlowLabel;
 use crate::metrics::host::host_health::HostHealth;
 use crate::metrics::loss::icmp_messages::in_words;
-use crate::metrics::path::bottleneck::{Bottleneck, Evidence};
+use crate::metrics::path::bottleneck::{Bottleneck, BottleneckInput};
 use crate::packets::leg::{Journey, Leg};
 
 use crate::metrics::delay::round_trip_delay::Judgement;
@@ -34,54 +33,76 @@ use crate::packets::queue_side;
 use crate::packets::queue_side::{Reading, Side};
 use crate::packets::queue_waits::{Passage, QueueWaits, Span};
 use crate::statistics::percentile::percentile;
-pub(crate) use words::GROUP;
 
-/// Everything about one trace.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// One path trace: the hops in one direction over one address family.
+///
+/// One for each family and direction: UDP packets that expire at each router on the way, one a second to each, less
+/// often on a slow line, all through the test, and what the routers answer. Addresses and ports stay the same, so that
+/// load balancers treat the packets alike. Routers answer when they please, seldom more than once a second and not with
+/// priority: a hop that does not answer, or late, says nothing of what it forwards. Where the queue is follows from all
+/// hops together: a packet leaves a queue behind the test packets that came to it earlier and ahead of those that came
+/// later, so that their waits (`one_way_delay`) bound its own, on its way out and, by when it arrives, on its way back.
+/// The answers of hosts behind the queue show that wait, those of hosts before it do not. The way back of an answer may
+/// add the other direction's wait or not; both are tried for every hop.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Path traces")]
 pub struct PathTrace {
-    /// Which flow.
+    /// Name of the flow.
     pub flow: FlowLabel,
-    /// Which way its packets went.
+    /// Direction of the trace; `up` is sent by the client.
     pub direction: Direction,
-    /// Which family.
+    /// Address family.
     pub family: AddressFamily,
-    /// Whether the sender saw the headers that hosts on the way quote, which takes a privilege.
+    /// Whether the sender may open raw sockets (CAP_NET_RAW) and so sees the headers that routers quote: without them
+    /// nothing is known of markings at each hop.
+    ///
+    /// Source: RFC 792, RFC 4443.
     pub sees_quoted_headers: bool,
-    /// Routers on the way, as most packets to the far end tell.
+    /// Routers on the way, from the hop limit with which packets reach the far end; `null` when it did not tell.
+    ///
+    /// Unit: count.
     pub routers: Option<u8>,
-    /// When that changed.
+    /// When the number of routers changed.
     pub route_changes: Vec<RouteChange>,
-    /// Where the queue is.
+    /// Location of the queue. Null when unknown.
     pub bottleneck: Bottleneck,
-    /// Every hop, the far end last.
+    /// Every hop; the other host is the last.
     pub hops: Vec<Hop>,
-    /// Who rewrites markings.
+    /// Where markings are rewritten, on the idle line.
     pub remarkings: Vec<Remarking>,
-    /// The largest packet that gets through whole.
+    /// Largest packet that gets through whole. Null when it was not searched.
     pub path_mtu: Option<PathMtu>,
-    /// What hosts on the way have said beside "hop limit exceeded".
+    /// What hosts on the path sent beside "hop limit exceeded".
     pub messages: Vec<PathMessage>,
-    /// Answers that are about no packet of the trace.
+    /// Answers about no packet of the trace, or about one that was answered before.
+    ///
+    /// Unit: count.
     pub strays: u64,
 }
 
 /// From here on the path had so many routers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RouteChange {
-    /// When, on the client's clock, nanoseconds from T0.
+    /// When the number of routers changed, in test time.
     pub at_ns: i64,
     /// Routers from then on.
+    ///
+    /// Unit: count.
     pub routers: u8,
 }
 
 /// Messages of one kind from one host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PathMessage {
-    /// Type and code in words.
+    /// Type and code of the message, as text.
+    ///
+    /// Source: RFC 792, RFC 4443.
     pub message: String,
-    /// Who said it; `None` when that is not told.
+    /// Who sent it. Null when addresses are private.
     pub address: Option<String>,
-    /// How many.
+    /// Messages.
+    ///
+    /// Unit: count.
     pub count: u64,
 }
 
@@ -165,7 +186,8 @@ fn path_trace(flow: &FlowSpec, direction: Direction, traced: &Traced, around: &S
         let unknown = "no test packets of its family and marking tell how long the queue of one direction is";
         around.uncertain.unwrap_or(unknown).to_owned()
     });
-    let evidence = Evidence { direction, queue, host_queue: around.own, sides: &sides, last: by_hop.last, hops: &hops };
+    let evidence =
+        BottleneckInput { direction, queue, host_queue: around.own, sides: &sides, last: by_hop.last, hops: &hops };
     let idle = |packet: &&Packet| matches!(phase(packet.at), Some(Phase::Survey | Phase::Idle));
     PathTrace {
         flow: flow.into(),

@@ -4,80 +4,12 @@ use std::time::Duration;
 
 use rrul_model::flow::Direction;
 use rrul_model::time::TestTime;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::rate::rate_series::RateSeries;
 use crate::statistics::change_point::{LevelShift, level_shift, level_shifts};
 use crate::statistics::median::{RunningMedian, median_filtered};
-
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Bursts and changes of rate",
-    path: "bursts.{down,up}",
-    about: "Some providers let a line run faster for its first seconds, until a bucket of octets is empty. Figures of that \
-        time are not those of the line, and are left out of the [scored window](#scored-window).\n\n\
-        The octets that arrived each 250 ms are smoothed by a median over 1.25 s. The line has *ramped* from the first \
-        step on that reaches 90 % of the median of what follows. From there on, the best split into two levels (least sum \
-        of absolute deviations) is a **burst** when the first level held for at least 2 s and no longer than a third of \
-        the load, its median is at least 1.10 times that of what follows, what follows lasted at least 10 s, and the two \
-        keep apart: less than 5 % of what follows comes back above the middle between them, so that the sawtooth of \
-        congestion control is none. What is a change of level and no burst is a **rate change**: later, upward, or \
-        followed by a way back up; of those, only changes between stretches that are level in themselves are told. A \
-        wireless link that changes its rate in its first seconds and keeps it cannot be told \
-        from a burst allowance by its rate alone, nor can losses that keep streams below what they reached at first.\n\n\
-        A burst of less than 2 s, or one that outlasts a third of the load, is not found as such. The error of its end is \
-        about 0.5 s.",
-    words: &[
-        MetricWord {
-            name: "searched",
-            about: "whether the load lasted long enough (12 s) for a burst to be looked for; where not, none was found \
-                because none could be",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "ramp_ns",
-            about: "time from the beginning of the load until its rate reached 90 % of the median of what follows; `null` \
-                when no octet arrived",
-            unit: "ns",
-            source: "",
-        },
-        MetricWord {
-            name: "burst.duration_ns",
-            about: "from the beginning of the load to the end of the burst. `burst` is `null` when there was none",
-            unit: "ns",
-            source: "spec, Test Requirements",
-        },
-        MetricWord { name: "burst.ended_ns", about: "that end, in test time", unit: "ns", source: "" },
-        MetricWord {
-            name: "burst.peak_bps, burst.sustained_bps",
-            about: "median rate in the burst, and after it",
-            unit: "bit/s",
-            source: "",
-        },
-        MetricWord {
-            name: "burst.octets",
-            about: "octets above the sustained rate that arrived in the burst: the size of the bucket, which is (peak - \
-                sustained) x duration",
-            unit: "octets",
-            source: "RFC 2697 (committed burst size)",
-        },
-        MetricWord {
-            name: "rate_changes[].at_ns",
-            about: "when the rate changed, in test time",
-            unit: "ns",
-            source: "",
-        },
-        MetricWord {
-            name: "rate_changes[].before_bps, rate_changes[].after_bps",
-            about: "median rate of the stretch before and of that after, each at least 5 s long and different by at \
-                least 10 %",
-            unit: "bit/s",
-            source: "",
-        },
-    ],
-};
 
 /// Shortest burst.
 const SHORTEST_BURST: Duration = Duration::from_secs(2);
@@ -94,12 +26,12 @@ const RAMPED: f64 = 0.90;
 /// The filter takes this many steps to either side.
 const REACH: usize = 2;
 
-/// What the rate of each direction did under load; `None` where nothing was to load.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+/// What the rate of each direction did under load.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Bursts {
-    /// Server to client.
+    /// Server to client. Null where nothing was to load.
     pub down: Option<RateHistory>,
-    /// Client to server.
+    /// Client to server. Null where nothing was to load.
     pub up: Option<RateHistory>,
 }
 
@@ -114,39 +46,64 @@ impl Bursts {
 }
 
 /// What the rate of one direction did under load.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+///
+/// Some providers let a line run faster for its first seconds, until a bucket of octets is empty. Figures of that time
+/// are not those of the line, and are left out of the [scored window](#scored-window).
+///
+/// The octets that arrived each 250 ms are smoothed by a median over 1.25 s. The line has *ramped* from the first step
+/// on that reaches 90 % of the median of what follows. From there on, the best split into two levels (least sum of
+/// absolute deviations) is a **burst** when the first level held for at least 2 s and no longer than a third of the
+/// load, its median is at least 1.10 times that of what follows, what follows lasted at least 10 s, and the two keep
+/// apart: less than 5 % of what follows comes back above the middle between them, so that the sawtooth of congestion
+/// control is none. What is a change of level and no burst is a **rate change**: later, upward, or followed by a way
+/// back up; of those, only changes between stretches that are level in themselves are told. A wireless link that
+/// changes its rate in its first seconds and keeps it cannot be told from a burst allowance by its rate alone, nor can
+/// losses that keep streams below what they reached at first.
+///
+/// A burst of less than 2 s, or one that outlasts a third of the load, is not found as such. The error of its end is
+/// about 0.5 s.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Bursts and changes of rate")]
 pub struct RateHistory {
-    /// Whether the load lasted long enough for a burst to be seen.
+    /// Whether the load lasted long enough (12 s) for a burst to be looked for; where not, none was found because none
+    /// could be.
     pub searched: bool,
-    /// From the beginning of the load until the line was as good as full; `None` when nothing arrived.
+    /// Time from the beginning of the load until its rate reached 90 % of the median of what follows; `null` when no
+    /// octet arrived.
     pub ramp_ns: Option<i64>,
-    /// The burst at its beginning.
+    /// The burst at the beginning of the load. Null when there was none.
     pub burst: Option<Burst>,
-    /// Other changes, in the order of time.
+    /// Other changes of the rate, in order of time.
     pub rate_changes: Vec<RateChange>,
 }
 
-/// A rate at the beginning that the line did not keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// A rate at the beginning of the load that the line did not sustain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Burst {
-    /// From the beginning of the load.
+    /// From the beginning of the load to the end of the burst. `burst` is `null` when there was none.
+    ///
+    /// Source: spec, Test Requirements.
     pub duration_ns: i64,
-    /// When it ended.
+    /// That end, in test time.
     pub ended_ns: TestTime,
-    /// Median rate.
+    /// Median rate in the burst.
     pub peak_bps: u64,
-    /// Median rate after it.
+    /// Median rate after the burst.
     pub sustained_bps: u64,
-    /// Octets above the sustained rate.
+    /// Octets above the sustained rate that arrived in the burst: the size of the bucket, which is (peak - sustained) x
+    /// duration.
+    ///
+    /// Source: RFC 2697 (committed burst size).
     pub octets: u64,
 }
 
-/// The rate came to another level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// A change of the rate to another level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RateChange {
-    /// When.
+    /// When the rate changed, in test time.
     pub at_ns: TestTime,
-    /// Median rate of the stretch before.
+    /// Median rate of the stretch before. Both stretches are at least 5 s long, and their rates differ by at least
+    /// 10 %.
     pub before_bps: u64,
     /// Median rate of the stretch after.
     pub after_bps: u64,

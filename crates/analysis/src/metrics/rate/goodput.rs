@@ -10,93 +10,101 @@ use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, ByteCount};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::packets::tcp_readings::TcpReadings;
 use crate::series::RatePoint;
 use crate::statistics::counter::Counter;
 use crate::statistics::time_bins::TimeBins;
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Goodput",
-    path: "goodput.{down,up}",
-    about: "`down` is server to client, `up` client to server. Acknowledgements of the opposite direction are not in \
-        these numbers. Rates are over the [scored window](#scored-window) of the direction, octets over the whole load \
-        phase: what was transferred under load.\n\n\
-        **Goodput over time** (charts) is on a grid of the plan's sample interval, aligned to the test's beginning, *by \
-        the time at which octets arrived*. Octets in order are the wrong clock for that: while one segment is missing \
-        the count stands still, and when the hole is filled everything behind it is handed over at once. That arrived \
-        before, and an interval would show more than the line carries. So the number of octets is taken from the count \
-        in order, and their distribution over time from the kernel's count of data segments received \
-        (`tcpi_data_segs_in`), wherever the receiver's `TCP_INFO` was recorded. Both are interpolated between readings; \
-        the total stays that of the count in order. Without `TCP_INFO` the count in order is all there is. A stretch \
-        shorter than half an interval at the end joins its neighbour. Octets that arrive after the load, from queues \
-        that drain, are shown and not counted in the mean.",
-    words: &[
-        MetricWord { name: "flows[].flow", about: "name of the flow", unit: "", source: "" },
-        MetricWord {
-            name: "flows[].mean_bps",
-            about: "octets that the receiver was handed by its TCP, in order and once, during the flow's own time \
-                within the scored window, over the length of that. Headers, retransmitted and duplicate octets are not \
-                counted. Readings are cumulative; the count at an edge between two readings is interpolated. When the \
-                recording ended early: over the time until the receiver's last reading",
-            unit: "bit/s",
-            source: "spec, Variables Under Test; RFC 2647 section 3.17",
-        },
-        MetricWord { name: "flows[].octets", about: "such octets in the whole load phase", unit: "octets", source: "" },
-        MetricWord {
-            name: "flows[].retransmitted_ppm",
-            about: "octets retransmitted in a million octets sent, within the same time, from the readings of the \
-                sender's kernel. Not all were needed: an upper bound of loss",
-            unit: "ppm",
-            source: "RFC 4898",
-        },
-        MetricWord {
-            name: "sum_bps",
-            about: "sum over the flows of `mean_bps`",
-            unit: "bit/s",
-            source: "spec (aggregate bandwidth)",
-        },
-        MetricWord {
-            name: "mean_bps",
-            about: "`sum_bps` divided by the number of flows, the \"average\" line of the classic RRUL chart",
-            unit: "bit/s",
-            source: "chart explanation",
-        },
-        MetricWord { name: "octets", about: "sum over the flows", unit: "octets", source: "" },
-    ],
-};
+/// Goodput of the load by direction.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+pub struct Goodput {
+    /// Server to client.
+    pub down: DirectionGoodput,
+    /// Client to server.
+    pub up: DirectionGoodput,
+}
 
-/// The load in one direction.
-#[derive(Debug, Clone, PartialEq, Default)]
+impl Goodput {
+    /// Returns the goodput of one direction.
+    pub fn direction(&self, direction: Direction) -> &DirectionGoodput {
+        match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        }
+    }
+}
+
+/// Goodput of the load in one direction.
+///
+/// `down` is server to client, `up` client to server. Acknowledgements of the opposite direction are not in these
+/// numbers. Rates are over the [scored window](#scored-window) of the direction, octets over the whole load phase: what
+/// was transferred under load.
+///
+/// **Goodput over time** (charts) is on a grid of the plan's sample interval, aligned to the test's beginning, *by the
+/// time at which octets arrived*. Octets in order are the wrong clock for that: while one segment is missing the count
+/// stands still, and when the hole is filled everything behind it is handed over at once. That arrived before, and an
+/// interval would show more than the line carries. So the number of octets is taken from the count in order, and their
+/// distribution over time from the kernel's count of data segments received (`tcpi_data_segs_in`), wherever the
+/// receiver's `TCP_INFO` was recorded. Both are interpolated between readings; the total stays that of the count in
+/// order. Without `TCP_INFO` the count in order is all there is. A stretch shorter than half an interval at the end
+/// joins its neighbour. Octets that arrive after the load, from queues that drain, are shown and not counted in the
+/// mean.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Goodput")]
 pub struct DirectionGoodput {
-    /// Sum over the flows of their mean goodput in the scored window.
+    /// Sum over the flows of `mean_bps`.
+    ///
+    /// Source: spec (aggregate bandwidth).
+    #[serde(rename = "sum_bps")]
     pub sum: BitRate,
-    /// Mean over the flows (sum divided by their number); zero without flows.
+    /// `sum_bps` divided by the number of flows, the "average" line of the classic RRUL chart.
+    ///
+    /// Source: chart explanation.
+    #[serde(rename = "mean_bps")]
     pub mean: BitRate,
-    /// Octets that the receivers were handed in the whole load phase.
+    /// Sum over the flows.
     pub octets: ByteCount,
-    /// Each flow.
+    /// Each stream.
     pub flows: Vec<GoodputFlow>,
     /// Sum of the flows over time, on the same grid.
+    #[serde(skip)]
     pub sum_series: Vec<RatePoint>,
 }
 
 /// One bulk flow at its receiver.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct GoodputFlow {
-    /// Who.
+    /// Name of the flow.
     pub flow: FlowLabel,
-    /// Mean over the flow's own time in the scored window, delivered in order, without duplicates and headers.
+    /// Octets that the receiver was handed by its TCP, in order and once, during the flow's own time within the scored
+    /// window, over the length of that. Headers, retransmitted and duplicate octets are not counted. Readings are
+    /// cumulative; the count at an edge between two readings is interpolated. When the recording ended early: over the
+    /// time until the receiver's last reading.
+    ///
+    /// Source: spec, Variables Under Test; RFC 2647 section 3.17.
+    #[serde(rename = "mean_bps")]
     pub mean: BitRate,
-    /// Octets in the whole load phase.
+    /// Such octets in the whole load phase.
     pub octets: ByteCount,
     /// Goodput over time, by the time at which the octets arrived, on a grid of one sample interval.
+    #[serde(skip)]
     pub series: Vec<RatePoint>,
-    /// Octets retransmitted as a share of octets sent in the scored window, from the sender's kernel; `None` when that is unknown.
+    /// Octets retransmitted in a million octets sent, within the same time, from the readings of the sender's kernel.
+    /// Not all were needed: an upper bound of loss.
+    ///
+    /// Source: RFC 4898.
+    #[serde(rename = "retransmitted_ppm", serialize_with = "parts_per_million")]
+    #[schemars(with = "Option<u64>")]
     pub retransmitted: Option<f64>,
+}
+
+#[expect(clippy::ref_option, reason = "serde asks for it")]
+fn parts_per_million<S: Serializer>(share: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    share.map(|share| (share * 1e6).round() as u64).serialize(serializer)
 }
 
 /// What the receiver of one direction was handed of each flow.

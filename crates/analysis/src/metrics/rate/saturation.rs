@@ -8,10 +8,10 @@ use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::by_direction::ByDirection;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::queueing::Queueing;
 use crate::metrics::octets::link_octets::LinkOctets;
 use crate::metrics::rate::rate_series::LoadRate;
@@ -20,63 +20,6 @@ use crate::metrics::tcp::stream_limits::StreamLimits;
 use crate::packets::tcp_readings::TcpReadings;
 use crate::statistics::counter::Counter;
 use crate::statistics::percentile::percentile;
-
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Saturation",
-    path: "saturation.{down,up}",
-    about: "A direction is saturated when, at some time, all of this held for 4 s: its rate had settled (the standard \
-        deviation of the last four moving averages over 4 s is below 5 % of their mean), its senders were limited by the \
-        network (at least 90 % of the time in which they had data; they always had data; and in at most 10 % of the readings \
-        their program had given too little), and something at the \
-        bottleneck showed: packets waited for twice the time of one full packet and at least 2 ms (median of the 4 s), or \
-        were marked CE, or were sent again, or they took nine tenths of the speed of a host's interface. `null` is unknown: the load was too short, or what a criterion needs was not \
-        recorded.\n\n\
-        A stream that is limited by random loss settles and retransmits too: without queueing beside it, `evidence` \
-        `retransmissions` alone does not say that the line was full.",
-    words: &[
-        MetricWord {
-            name: "saturated",
-            about: "whether it was, at any time of the load",
-            unit: "",
-            source: "draft-ietf-ippm-responsiveness (stability of moving averages)",
-        },
-        MetricWord {
-            name: "since_ns",
-            about: "beginning of the first such 4 s, in test time; `null` when there are none",
-            unit: "ns",
-            source: "",
-        },
-        MetricWord {
-            name: "share",
-            about: "part of the load's whole seconds that lie in such a stretch",
-            unit: "share",
-            source: "",
-        },
-        MetricWord {
-            name: "ack_starvation.queueing_delay_ns, ack_starvation.idle_round_trips",
-            about: "median queueing delay of the other direction under load, and as a multiple of the idle round trip. \
-                `ack_starvation` is `null` unless the direction was not saturated, no host held its senders back for over 5 % \
-                of the time, and the acknowledgements of its load waited in the other direction's queue for 20 ms and an idle \
-                round trip or longer: then that queue is the cause",
-            unit: "ns, ratio",
-            source: "RFC 3449 section 2",
-        },
-        MetricWord {
-            name: "ack_starvation.acknowledgements_per_second, ack_starvation.missing_share",
-            about: "acknowledgements of this direction's load that arrived in a second of the load, and the share that did not; \
-                `null` when they were not counted",
-            unit: "1/s, share",
-            source: "RFC 3449 section 2",
-        },
-        MetricWord {
-            name: "evidence[]",
-            about: "what showed at the bottleneck in these stretches: `queueing`, `marks`, `retransmissions`, `interface`",
-            unit: "",
-            source: "",
-        },
-    ],
-};
 
 /// Part of an interface's speed that leaves no room: the rest is headers and gaps.
 const NEARLY: f64 = 0.9;
@@ -94,12 +37,12 @@ const LEAST_QUEUEING: Delay = Delay(2_000_000);
 const PACKETS: f64 = 2.0;
 const PACKET_BITS: f64 = 1514.0 * 8.0;
 
-/// Whether each direction was full; `None` where nothing was to load.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// Whether each direction was saturated.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Saturations {
-    /// Server to client.
+    /// Server to client. Null where nothing was to load.
     pub down: Option<Saturation>,
-    /// Client to server.
+    /// Client to server. Null where nothing was to load.
     pub up: Option<Saturation>,
 }
 
@@ -113,31 +56,57 @@ impl Saturations {
     }
 }
 
-/// Whether one direction was full.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// Whether one direction was saturated.
+///
+/// A direction is saturated when, at some time, all of this held for 4 s: its rate had settled (the standard deviation
+/// of the last four moving averages over 4 s is below 5 % of their mean), its senders were limited by the network (at
+/// least 90 % of the time in which they had data; they always had data; and in at most 10 % of the readings their
+/// program had given too little), and something at the bottleneck showed: packets waited for twice the time of one full
+/// packet and at least 2 ms (median of the 4 s), or were marked CE, or were retransmitted, or they took nine tenths of
+/// the speed of a host's interface. `null` is unknown: the load was too short, or what a criterion needs was not
+/// recorded.
+///
+/// A stream that is limited by random loss settles and retransmits too: without queueing beside it, `evidence`
+/// `retransmissions` alone does not say that the line was full.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Saturation")]
 pub struct Saturation {
-    /// Whether it was at any time; `None` when that is not known.
+    /// Whether it was, at any time of the load.
+    ///
+    /// Source: draft-ietf-ippm-responsiveness (stability of moving averages).
     pub saturated: Option<bool>,
-    /// Since when.
+    /// Beginning of the first such 4 s, in test time; `null` when there are none.
     pub since_ns: Option<TestTime>,
-    /// Part of the load's seconds in which it was known to be.
+    /// Part of the load's whole seconds that lie in such a stretch.
+    ///
+    /// Unit: share.
     pub share: Option<f64>,
-    /// By what it showed.
-    pub evidence: Vec<Evidence>,
-    /// Late acknowledgements that kept it from being full.
+    /// What the packets met at the bottleneck in these stretches.
+    pub evidence: Vec<SaturationSign>,
+    /// ACKs that waited in the queue of the other direction and so kept this one from being saturated: the direction
+    /// was not saturated, no host limited its senders for over 5 % of the time, and the ACKs of its load waited there
+    /// for at least 20 ms and at least one idle round trip. Null otherwise.
     pub ack_starvation: Option<AckStarvation>,
 }
 
-/// A direction whose senders wait for acknowledgements that stand in the queue of the other direction.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// ACKs that waited in the queue of the other direction.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct AckStarvation {
     /// Median queueing delay of the other direction under load.
+    ///
+    /// Source: RFC 3449 section 2.
     pub queueing_delay_ns: i64,
-    /// That over the idle round trip.
+    /// The same as a multiple of the idle round trip.
+    ///
+    /// Unit: ratio.
     pub idle_round_trips: f64,
-    /// Acknowledgements that arrived in a second of the load; `None` when they were not counted.
+    /// ACKs of this direction's load that arrived per second of the load. Null when they were not counted.
+    ///
+    /// Unit: 1/s. Source: RFC 3449 section 2.
     pub acknowledgements_per_second: Option<f64>,
-    /// Share of the acknowledgements that did not arrive; `None` when they were not counted.
+    /// Share of the ACKs that did not arrive. Null when they were not counted.
+    ///
+    /// Unit: share.
     pub missing_share: Option<f64>,
 }
 
@@ -173,16 +142,16 @@ impl AckStarvation {
 }
 
 /// What shows that packets met a bottleneck.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Evidence {
-    /// They waited.
+pub enum SaturationSign {
+    /// Packets waited.
     Queueing,
-    /// They were marked: congestion experienced.
+    /// Packets were marked CE.
     Marks,
-    /// They had to be sent again.
+    /// Packets were retransmitted.
     Retransmissions,
-    /// They took nine tenths of what the slowest interface of the two hosts can carry.
+    /// Nine tenths of what the slowest interface of the two hosts can carry.
     Interface,
 }
 
@@ -242,7 +211,7 @@ impl Saturation {
             let mean = rates[AVERAGED - 1..].iter().sum::<f64>() / AVERAGED as f64;
             let mut evidence = evidence(kernel, queueing, window, mean);
             if interface.is_some_and(|speed| mean >= NEARLY * speed) {
-                evidence.get_or_insert_default().push(Evidence::Interface);
+                evidence.get_or_insert_default().push(SaturationSign::Interface);
             }
             let held =
                 [Some(settled(rates)), kernel.network_limited(window), evidence.as_ref().map(|all| !all.is_empty())];
@@ -283,7 +252,7 @@ fn evidence(
     queueing: Option<&[(TestTime, Delay)]>,
     window: Window,
     rate: f64,
-) -> Option<Vec<Evidence>> {
+) -> Option<Vec<SaturationSign>> {
     let mut found = Vec::new();
     let waited = queueing.and_then(|packets| {
         let from = packets.partition_point(|(sent, _)| *sent < window.from);
@@ -293,13 +262,13 @@ fn evidence(
         percentile(&delays, 0, 500)
     });
     if waited.is_some_and(|delay| delay >= least_queueing(rate)) {
-        found.push(Evidence::Queueing);
+        found.push(SaturationSign::Queueing);
     }
     if Kernel::grew(&kernel.marked, window) {
-        found.push(Evidence::Marks);
+        found.push(SaturationSign::Marks);
     }
     if Kernel::grew(&kernel.retransmitted, window) {
-        found.push(Evidence::Retransmissions);
+        found.push(SaturationSign::Retransmissions);
     }
     let known = waited.is_some() && !kernel.busy.is_empty();
     (known || !found.is_empty()).then_some(found)

@@ -5,87 +5,66 @@ use std::time::Duration;
 use rrul_model::flow::Direction;
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::time::{TestTime, Window};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::rate::burst::RateHistory;
-
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Scored window",
-    path: "scored_window",
-    about: "The specification has the first seconds of the load discarded, in which streams ramp up and providers let a \
-        line run faster than it can go on. Everything reported *under load* is of the scored window: it begins 2 s after \
-        the [ramp and the burst](#bursts-and-changes-of-rate) of a direction are over, and ends with the load. At least \
-        the second half of the load is always scored: of a load too short for all that, figures are of a line that may \
-        not have settled, and `cut_short` says so. Nothing is deleted: charts show it all, and delays of the rest of the \
-        load stand under `unscored`.",
-    words: &[
-        MetricWord {
-            name: "{down,up,common}.from_ns, {down,up,common}.to_ns",
-            about: "first instant inside and first after, in test time, of each direction and of both together. Delays and \
-                losses of round trips are of `common`, rates of their direction. `null` where nothing was to load",
-            unit: "ns",
-            source: "spec, Test Requirements",
-        },
-        MetricWord {
-            name: "excluded[].direction, excluded[].reason, excluded[].from_ns, excluded[].to_ns",
-            about: "what of the load is left out in a direction and why: `ramp`, `burst`, or `guard`, the 2 s behind them",
-            unit: "ns",
-            source: "",
-        },
-        MetricWord {
-            name: "cut_short[]",
-            about: "directions in which more was to be left out than the first half of the load",
-            unit: "",
-            source: "",
-        },
-    ],
-};
 
 /// Left out behind ramp and burst.
 const GUARD: Duration = Duration::from_secs(2);
 
-/// From when to when figures under load are taken.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+/// The stretch of the load from which figures under load are taken.
+///
+/// The specification has the first seconds of the load discarded, in which streams ramp up and providers let a line run
+/// faster than it can go on. Everything reported *under load* is of the scored window: it begins 2 s after the [ramp
+/// and the burst](#bursts-and-changes-of-rate) of a direction are over, and ends with the load. At least the second
+/// half of the load is always scored: of a load too short for all that, figures are of a line that may not have
+/// settled, and `cut_short` says so. Nothing is deleted: charts show it all, and delays of the rest of the load stand
+/// under `unscored`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Scored window")]
 pub struct ScoredWindow {
-    /// Of what was loaded from server to client.
+    /// The scored window of the load from server to client; rates are taken from it. Null where nothing was to load.
     #[serde(serialize_with = "stretch")]
+    #[schemars(with = "Option<Stretch>")]
     pub down: Option<Window>,
-    /// Of what was loaded from client to server.
+    /// The scored window of the load from client to server. Null where nothing was to load.
     #[serde(serialize_with = "stretch")]
+    #[schemars(with = "Option<Stretch>")]
     pub up: Option<Window>,
-    /// While both are scored, or the one that was loaded.
+    /// While both directions are scored, or the one that was loaded; delays and losses of round trips are taken from
+    /// it. Null where nothing was to load.
     #[serde(serialize_with = "stretch")]
+    #[schemars(with = "Option<Stretch>")]
     pub common: Option<Window>,
-    /// What of the load is left out.
+    /// Stretches of the load that are left out.
     pub excluded: Vec<Excluded>,
-    /// Directions with less left out than should be.
+    /// Directions in which more was to be left out than the first half of the load.
     pub cut_short: Vec<Direction>,
 }
 
 /// A stretch of the load that is left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Excluded {
-    /// In which direction.
+    /// Direction in which the stretch is left out.
     pub direction: Direction,
-    /// Why.
+    /// Why it is left out.
     pub reason: Exclusion,
-    /// From when.
+    /// First instant inside, in test time.
     pub from_ns: TestTime,
-    /// To when.
+    /// First instant after, in test time.
     pub to_ns: TestTime,
 }
 
 /// Why something is left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Exclusion {
-    /// The streams had not filled the line yet.
+    /// The streams had not ramped up yet.
     Ramp,
-    /// The line ran faster than it could go on.
+    /// The line was faster than it could sustain.
     Burst,
-    /// What follows either, until queues have settled.
+    /// The 2 s after either, until queues have settled.
     Guard,
 }
 
@@ -147,12 +126,16 @@ impl ScoredWindow {
     }
 }
 
+/// A stretch of test time.
+#[derive(Serialize, JsonSchema)]
+struct Stretch {
+    /// Its beginning.
+    from_ns: TestTime,
+    /// Its end.
+    to_ns: TestTime,
+}
+
 #[expect(clippy::ref_option, reason = "serde asks for it")]
 fn stretch<S: Serializer>(window: &Option<Window>, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Stretch {
-        from_ns: TestTime,
-        to_ns: TestTime,
-    }
     window.map(|window| Stretch { from_ns: window.from, to_ns: window.to }).serialize(serializer)
 }

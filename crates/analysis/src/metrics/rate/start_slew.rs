@@ -8,11 +8,11 @@ use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clock_offset::ClockOffset;
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::rate::goodput::{DirectionGoodput, GoodputFlow};
 use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::series::RatePoint;
@@ -23,72 +23,12 @@ const SEGMENTS: f64 = 20.0;
 /// Bits of a full segment on Ethernet.
 const SEGMENT_BITS: f64 = 1500.0 * 8.0;
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Start slew",
-    path: "start_slew.{down,up}",
-    about: "How each stream of the load starts (spec, Stream Start Time Slew). Its connection is opened before the test, on \
-        an idle line; what opening one costs under load is told by [new connections](#new-connections). Null without \
-        streams in that direction.",
-    words: &[
-        MetricWord::new(
-            "connect, classes[].connect, streams[].connect_ns",
-            "from `connect` to the end of the handshake, at the client, before the test",
-            "ns",
-            "",
-        ),
-        MetricWord::new(
-            "first_sent, classes[].first_sent, streams[].first_sent_ns",
-            "from the planned start to the first octet handed to the sender's kernel, on the sender's clock",
-            "ns",
-            "",
-        ),
-        MetricWord::new(
-            "first_received, classes[].first_received, streams[].first_received_ns",
-            "from the planned start to the first octet read by the receiver: `first_sent`, and the one-way delay of that \
-             octet, with the bound of that",
-            "ns",
-            "spec, Variables Under Test",
-        ),
-        MetricWord::new(
-            "half_rate, classes[].half_rate, streams[].half_rate_ns",
-            "from the planned start to half of the final rate, which is the median over the last half of the stream's \
-             time: the middle of the first 100 ms, or of the time of 20 segments at that rate, that had it",
-            "ns",
-            "",
-        ),
-        MetricWord::new("classes[].class, streams[].flow", "which", "", ""),
-    ],
-};
-
-/// The words for one step of several streams.
-pub(crate) const STEPS: MetricGroup = MetricGroup {
-    title: "Steps of starting",
-    path: "#steps",
-    about: "",
-    words: &[
-        MetricWord::new(
-            "n, missing",
-            "streams that took the step, and those that never did or did not tell",
-            "count",
-            "",
-        ),
-        MetricWord::new(
-            "p50_ns",
-            "median, missing ones counted as infinitely late; null when it is one of them",
-            "ns",
-            "",
-        ),
-        MetricWord::new("max_ns", "longest of those that took it", "ns", ""),
-    ],
-};
-
 /// Start slew by direction.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct StartSlew {
-    /// Server to client; `None` without streams.
+    /// Server to client. Null without streams.
     pub down: Option<DirectionSlew>,
-    /// Client to server.
+    /// Client to server. Null without streams.
     pub up: Option<DirectionSlew>,
 }
 
@@ -102,58 +42,72 @@ impl StartSlew {
     }
 }
 
-/// Start slew of one direction's streams.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// How long the streams of one direction took to start.
+///
+/// How each stream of the load starts (spec, Stream Start Time Slew). Its connection is opened before the test, on an
+/// idle line; what opening one costs under load is told by [new connections](#new-connections). Null without streams in
+/// that direction.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Start slew")]
 pub struct DirectionSlew {
     /// All of them.
     #[serde(flatten)]
     pub pooled: Slew,
-    /// Those of each class.
+    /// The streams of each class.
     pub classes: Vec<ClassSlew>,
     /// Each stream.
     pub streams: Vec<StreamSlew>,
 }
 
 /// Start slew of one class.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ClassSlew {
-    /// The class.
+    /// Service class.
     pub class: ServiceClass,
     /// Of its streams.
     #[serde(flatten)]
     pub slew: Slew,
 }
 
-/// Where the start slew of some streams lies.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// How long some streams took to start.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Slew {
-    /// From `connect` to the end of the handshake, before the test began.
+    /// From `connect` to the end of the handshake, at the client, before the test.
     pub connect: Steps,
-    /// From the planned start to the sender's first octet.
+    /// From the planned start to the first octet handed to the sender's kernel, on the sender's clock.
     pub first_sent: Steps,
-    /// From the planned start to the receiver's first octet.
+    /// From the planned start to the first octet read by the receiver: `first_sent`, and the one-way delay of that
+    /// octet, with the bound of that.
+    ///
+    /// Source: spec, Variables Under Test.
     pub first_received: Steps,
-    /// From the planned start to half of the final rate.
+    /// From the planned start to half of the final rate, which is the median over the last half of the stream's time:
+    /// the middle of the first 100 ms, or of the time of 20 segments at that rate, that had it.
     pub half_rate: Steps,
 }
 
-/// One step of several streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// How long several streams took for one step of starting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "Start steps")]
 pub struct Steps {
-    /// Streams that took it.
+    /// Streams that took the step, and those that never did or did not tell.
+    ///
+    /// Unit: count.
     pub n: u64,
     /// Streams that never did, or of which it is not known.
+    ///
+    /// Unit: count.
     pub missing: u64,
-    /// Median (type 1); `None` when it falls on one that is missing.
+    /// Median, missing ones counted as infinitely late; null when it is one of them.
     pub p50_ns: Option<i64>,
     /// Longest of those that took it.
     pub max_ns: Option<i64>,
 }
 
-/// How one stream started.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// How long one stream took to start.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StreamSlew {
-    /// Who.
+    /// Name of the flow.
     pub flow: FlowLabel,
     /// When the plan wanted it to start.
     #[serde(skip)]
@@ -163,6 +117,8 @@ pub struct StreamSlew {
     /// From the planned start to the sender's first octet, both on the sender's clock.
     pub first_sent_ns: Option<i64>,
     /// From the planned start to the receiver's first octet.
+    ///
+    /// Source: spec, Variables Under Test.
     pub first_received_ns: Option<i64>,
     /// From the planned start to half of the final rate.
     pub half_rate_ns: Option<i64>,

@@ -9,21 +9,6 @@ use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
-use crate::metric_word::{MetricGroup, MetricWord};
-
-/// The words for this number.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Start",
-    path: "",
-    about: "",
-    words: &[MetricWord {
-        name: "start_spread_ns",
-        about: "largest spread between the first octets that one host sent on load flows due at the same instant; hosts \
-            are not compared with each other. `null` with fewer than two such flows",
-        unit: "ns",
-        source: "spec, stream start time slew",
-    }],
-};
 /// The host that sends a flow of this direction.
 pub(crate) fn sender(direction: Direction) -> ObservationPoint {
     match direction {

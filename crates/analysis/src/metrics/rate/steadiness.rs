@@ -8,10 +8,10 @@ use std::time::Duration;
 use rrul_model::flow::Direction;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::by_direction::ByDirection;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::rate::burst::{RateChange, RateHistory, rate_history};
 use crate::metrics::rate::rate_series::{LoadRate, RateSeries, STEP};
 use crate::metrics::rate::saturation::least_queueing;
@@ -20,78 +20,6 @@ use crate::statistics::change_point::{LevelShift, level_shifts};
 use crate::statistics::mann_kendall::{Trend, mann_kendall};
 use crate::statistics::median::{median, median_filtered};
 use crate::statistics::percentile::percentile;
-
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Stationarity",
-    path: "stationarity",
-    about: "Percentiles and means over a time in which the line changed describe no line. The scored window is \
-        stationary unless the medians of its halves differ by more than 10 % (delay: and 5 ms) and by more than chance makes \
-        them (three standard errors, of as many independent steps as autocorrelation leaves), or it has a trend that is both \
-        certain (Mann-Kendall, p at most 0.01, on medians of blocks) and as large from one end to the other, or a rate \
-        change falls into it. Where it is not, look at the halves.\n\n\
-        **Rate** is what the link carried in steps of 250 ms, acknowledgements and probes included. A step in which nine in ten \
-        packets waited shows the rate of the line; one without a queue only shows what senders gave, which TCP's own sawtooth \
-        changes on any line. So where both halves have 1.5 s or more of steps with a queue, only these are judged, and a \
-        change of 10 % between stretches of 2 s or more is a rate change. Where one half has no queue and the lower rate, \
-        `stationary` is `null`. A link has a constant rate of frames, not of IP packets: a rate that is constant with 14, 24 or 44 \
-        octets of framing added to each packet is stationary. Where probes meet no queue at all (flow queueing) or queueing \
-        delay is unknown, all steps are judged, and [rate changes](#bursts-and-changes-of-rate) count.\n\n\
-        Blocks are as long as 1 s, 4 loaded median round trips, or twice the integrated autocorrelation time, whichever is \
-        longest, so that their medians are nearly independent. `null` is unknown: a window of less than 4 s.",
-    words: &[
-        MetricWord {
-            name: "{down,up,round_trip_delay}.stationary",
-            about: "whether rate (by arrival) and round-trip delay of the pooled probes were stationary",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "{down,up}.first_half_bps, {down,up}.second_half_bps",
-            about: "median rate of either half of the direction's scored window, over the steps that are judged",
-            unit: "bit/s",
-            source: "",
-        },
-        MetricWord {
-            name: "{down,up}.queued_share",
-            about: "share of the steps in which nine in ten packets waited; `null` when queueing delay is unknown",
-            unit: "share",
-            source: "",
-        },
-        MetricWord {
-            name: "{down,up}.change.at_ns, {down,up}.change.before_bps, {down,up}.change.after_bps",
-            about: "the largest rate change within the scored window; `change` is `null` when there is none",
-            unit: "ns, bit/s",
-            source: "",
-        },
-        MetricWord {
-            name: "round_trip_delay.first_half_ns, round_trip_delay.second_half_ns",
-            about: "median delay of either half of the common scored window, of packets that were not lost",
-            unit: "ns",
-            source: "",
-        },
-        MetricWord {
-            name: "{down,up}.drift_bps, round_trip_delay.drift_ns",
-            about: "what the trend makes from one end of the window to the other: median slope between blocks, times its \
-                length; `null` with fewer than ten blocks",
-            unit: "bit/s, ns",
-            source: "Sen 1968",
-        },
-        MetricWord {
-            name: "{down,up,round_trip_delay}.trend_p",
-            about: "how likely blocks without trend would look at least as much like one, two-sided; `null` with fewer than \
-                ten blocks",
-            unit: "share",
-            source: "Mann 1945, Kendall 1975",
-        },
-        MetricWord {
-            name: "{down,up,round_trip_delay}.block_ns, {down,up,round_trip_delay}.blocks",
-            about: "length and number of the blocks",
-            unit: "ns, count",
-            source: "",
-        },
-    ],
-};
 
 /// Shortest block.
 const SHORTEST_BLOCK: Duration = Duration::from_secs(1);
@@ -123,14 +51,32 @@ const SHORTEST_LEVEL: Duration = Duration::from_secs(2);
 /// The filter takes this many steps to either side.
 const REACH: usize = 2;
 
-/// Whether rate and delay stayed what they were; `None` of what was not loaded or not measured.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// Whether rate and delay were stationary.
+///
+/// Percentiles and means over a time in which the line changed describe no line. The scored window is stationary unless
+/// the medians of its halves differ by more than 10 % (delay: and 5 ms) and by more than chance makes them (three
+/// standard errors, of as many independent steps as autocorrelation leaves), or it has a trend that is both certain
+/// (Mann-Kendall, p at most 0.01, on medians of blocks) and as large from one end to the other, or a rate change falls
+/// into it. Where it is not, look at the halves.
+///
+/// **Rate** is what the link carried in steps of 250 ms, acknowledgements and probes included. A step in which nine in
+/// ten packets waited shows the rate of the line; one without a queue only shows what senders gave, which TCP's own
+/// sawtooth changes on any line. So where both halves have 1.5 s or more of steps with a queue, only these are judged,
+/// and a change of 10 % between stretches of 2 s or more is a rate change. Where one half has no queue and the lower
+/// rate, `stationary` is `null`. A link has a constant rate of frames, not of IP packets: a rate that is constant with
+/// 14, 24 or 44 octets of framing added to each packet is stationary. Where probes meet no queue at all (flow queueing)
+/// or queueing delay is unknown, all steps are judged, and [rate changes](#bursts-and-changes-of-rate) count.
+///
+/// Blocks are as long as 1 s, 4 loaded median round trips, or twice the integrated autocorrelation time, whichever is
+/// longest, so that their medians are nearly independent. `null` is unknown: a window of less than 4 s.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Stationarity")]
 pub struct Stationarity {
-    /// Rate from server to client.
+    /// The rate from server to client. Null where nothing was to load.
     pub down: Option<RateStationarity>,
-    /// Rate from client to server.
+    /// The rate from client to server. Null where nothing was to load.
     pub up: Option<RateStationarity>,
-    /// Round-trip delay under load.
+    /// The round-trip delay of the pooled probes under load. Null without probes or load.
     pub round_trip_delay: Option<DelayStationarity>,
 }
 
@@ -155,45 +101,63 @@ impl Stationarity {
     }
 }
 
-/// Whether the rate of one direction stayed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// Whether the rate of one direction was stationary.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct RateStationarity {
-    /// Whether it did; `None` when that is not known.
+    /// Whether the rate (by arrival) was stationary. Null when that is not known.
     pub stationary: Option<bool>,
-    /// Median of the first half.
+    /// Median rate of the first half of the direction's scored window, over the steps that are judged.
     pub first_half_bps: Option<i64>,
-    /// Median of the second half.
+    /// Median rate of the second half.
     pub second_half_bps: Option<i64>,
-    /// What the trend makes of the whole window.
+    /// What the trend changes from one end of the window to the other: median slope between blocks, times the length of
+    /// the window. Null with fewer than ten blocks.
+    ///
+    /// Source: Sen 1968.
     pub drift_bps: Option<i64>,
-    /// How likely there is none.
+    /// Probability that blocks without a trend look at least as much like one, two-sided. Null with fewer than ten
+    /// blocks.
+    ///
+    /// Unit: share. Source: Mann 1945, Kendall 1975.
     pub trend_p: Option<f64>,
     /// Length of a block.
     pub block_ns: i64,
-    /// How many.
+    /// Number of blocks.
+    ///
+    /// Unit: count.
     pub blocks: u64,
-    /// Share of the steps in which packets waited; `None` when that is unknown.
+    /// Share of the steps in which nine in ten packets waited. Null when the queueing delay is unknown.
+    ///
+    /// Unit: share.
     pub queued_share: Option<f64>,
-    /// The largest rate change.
+    /// The largest rate change within the scored window. Null when there is none.
     pub change: Option<RateChange>,
 }
 
-/// Whether delay stayed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// Whether the round-trip delay was stationary.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct DelayStationarity {
-    /// Whether it did; `None` when that is not known.
+    /// Whether the round-trip delay was stationary. Null when that is not known.
     pub stationary: Option<bool>,
-    /// Median of the first half.
+    /// Median delay of the first half of the common scored window, of packets that were not lost.
     pub first_half_ns: Option<i64>,
-    /// Median of the second half.
+    /// Median delay of the second half.
     pub second_half_ns: Option<i64>,
-    /// What the trend makes of the whole window.
+    /// What the trend changes from one end of the window to the other: median slope between blocks, times the length of
+    /// the window. Null with fewer than ten blocks.
+    ///
+    /// Source: Sen 1968.
     pub drift_ns: Option<i64>,
-    /// How likely there is none.
+    /// Probability that blocks without a trend look at least as much like one, two-sided. Null with fewer than ten
+    /// blocks.
+    ///
+    /// Unit: share. Source: Mann 1945, Kendall 1975.
     pub trend_p: Option<f64>,
     /// Length of a block.
     pub block_ns: i64,
-    /// How many.
+    /// Number of blocks.
+    ///
+    /// Unit: count.
     pub blocks: u64,
 }
 

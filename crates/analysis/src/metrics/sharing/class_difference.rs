@@ -3,6 +3,7 @@
 use rrul_model::flow::AddressFamily;
 use rrul_model::marking::ServiceClass;
 use rrul_model::time::Window;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metrics::rate::goodput::DirectionGoodput;
@@ -36,41 +37,54 @@ pub(crate) fn of_class<'t, 'a>(tracks: &'t [Track<'a>], class: ServiceClass) -> 
 }
 
 /// A class less best effort, over the load.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ClassDifference {
-    /// The class.
+    /// The class that is compared with best effort.
     pub class: ServiceClass,
-    /// Whether the path acts on it; `None` when no delay or loss was compared.
+    /// Whether the path treats it unlike best effort; null when no packets of both were sent, or the load was too
+    /// short.
+    ///
+    /// Source: spec, Test Requirements (classification optimization).
     pub acted_on: Option<bool>,
-    /// Median of the delay.
+    /// Difference of the median delay.
     pub delay_p50: DelayDifference,
-    /// 95th percentile of the delay.
+    /// Difference of the 95th percentile of the delay.
     pub delay_p95: DelayDifference,
-    /// Share of packets lost.
+    /// Difference of the share of packets lost in this direction. Null when losses have no direction.
+    ///
+    /// Source: RFC 7680.
     pub loss: ShareDifference,
-    /// Share of the direction's goodput for each stream, all streams together being 1.
+    /// Difference of the shares that one stream of each has of the direction's goodput.
+    ///
+    /// Source: spec, The RRUL Score.
     pub rate_share: ShareDifference,
 }
 
 /// A difference of delays and its 95 % interval; `None` where it is unknown or a percentile falls on lost packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct DelayDifference {
-    /// The class less best effort.
+    /// The class less best effort. Null when the percentile falls on lost packets.
     pub difference_ns: Option<i64>,
-    /// Lower end.
+    /// Lower end of the 95 % interval.
     pub low_ns: Option<i64>,
-    /// Upper end.
+    /// Upper end of the 95 % interval.
     pub high_ns: Option<i64>,
 }
 
 /// A difference of shares and its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct ShareDifference {
     /// The class less best effort.
+    ///
+    /// Unit: -1 to 1.
     pub difference: Option<f64>,
-    /// Lower end.
+    /// Lower end of the 95 % interval.
+    ///
+    /// Unit: -1 to 1.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end of the 95 % interval.
+    ///
+    /// Unit: -1 to 1.
     pub high: Option<f64>,
 }
 

@@ -2,6 +2,7 @@
 
 use rrul_model::marking::ServiceClass;
 use rrul_model::time::{TestTime, Window};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metrics::rate::goodput::{DirectionGoodput, GoodputFlow};
@@ -18,34 +19,44 @@ const MODERATE: f64 = 0.30;
 const NEARLY_ALL: f64 = 0.95;
 
 /// Background (CS1, LE) beside other classes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct BackgroundShare {
-    /// Its share of the direction's goodput.
+    /// Share of the direction's goodput.
+    ///
+    /// Unit: share. Source: spec, The RRUL Score (5 % or less, but not starved).
     pub share: f64,
-    /// Share of the time that its streams spent in stretches of at least a second with under 1 % of their fair rate.
+    /// Share of the time in stretches of at least a second with under 1 % of an equal part.
+    ///
+    /// Unit: share. Source: spec, The RRUL Score (5 % or less, but not starved).
     pub starved_share: f64,
-    /// Whether that is more than a tenth.
+    /// Whether that is over a tenth.
+    ///
+    /// Source: spec, The RRUL Score (5 % or less, but not starved).
     pub starved: bool,
 }
 
 /// Expedited forwarding beside other classes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ExpeditedShare {
-    /// Its share of the direction's goodput.
+    /// Share of the direction's goodput.
+    ///
+    /// Unit: share. Source: spec, The RRUL Score (30 % or less, but not 95 %).
     pub share: f64,
-    /// In a word.
+    /// How much that is.
+    ///
+    /// Source: spec, The RRUL Score (30 % or less, but not 95 %).
     pub verdict: ExpeditedVerdict,
 }
 
 /// How much expedited forwarding takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExpeditedVerdict {
-    /// At most 30 %.
+    /// Up to 30 %.
     Moderate,
-    /// More.
+    /// Above 30 %.
     Much,
-    /// Over 95 %.
+    /// Above 95 %.
     Dominates,
 }
 

@@ -10,9 +10,9 @@ use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::one_way_delay::{LegDelay, OneWayDelay};
 use crate::metrics::delay::round_trip_delay::DelayFlow;
 use crate::metrics::rate::goodput::DirectionGoodput;
@@ -26,41 +26,58 @@ use crate::statistics::block_bootstrap::{BlockBootstrap, block_length};
 /// Queue disciplines of Linux that serve classes unlike each other, by themselves or as they are told.
 const HONOURING: [&str; 9] = ["pfifo_fast", "prio", "mqprio", "ets", "cake", "htb", "hfsc", "drr", "qfq"];
 
-/// How the path treats classes.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// Whether the path treats service classes differently.
+///
+/// What packets of each class met less what packets of best effort met that were sent side by side with them, in each
+/// direction over the [scored window](#scored-window), with 95 % intervals from a block bootstrap (1000 resamples of
+/// whole blocks of time, the same for all classes; a block is 1 s, four loaded round trips, or three times the time
+/// over which the queue remembers, whichever is longest). Differences are of this run only: between runs they vary
+/// more. The path acts on a class when the whole interval of a difference of delay lies beyond 1 ms and a tenth of best
+/// effort's, and it is the same in each family; or when that of a difference of loss lies beyond 1 %, and it is over
+/// half of the greater loss. Shares of the rate decide nothing: streams of equal class are not equal either.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Treatment of service classes")]
 pub struct ClassTreatment {
     /// Each direction in which something was measured.
     pub directions: Vec<DirectionTreatment>,
 }
 
 /// One direction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DirectionTreatment {
-    /// Direction.
+    /// `up` is client to server. A direction without best effort beside another class is left out.
     pub direction: Direction,
     /// Which delay was compared.
     pub delay_of: DelayOf,
     /// Length of the blocks that were resampled.
+    ///
+    /// Source: Künsch 1989; Politis and Romano 1992.
     pub block_ns: Option<i64>,
-    /// Whole blocks of the scored window; below twelve, intervals are rough.
+    /// Whole blocks in the scored window; below twelve, intervals are rough, below five there are none.
+    ///
+    /// Unit: count.
     pub blocks: u64,
     /// Each class against best effort.
     pub classes: Vec<ClassDifference>,
-    /// Whether background is starved; `None` without streams of background beside others.
+    /// Whether streams of CS1 and LE are starved. Null without such streams beside others.
     pub background: Option<BackgroundShare>,
-    /// Whether expedited forwarding takes more than its part; `None` without streams of it beside others.
+    /// Whether streams of EF take more than their part. Null without such streams beside others.
     pub expedited: Option<ExpeditedShare>,
-    /// What at the sending host serves classes unlike each other, when some class is acted on: then that may be why.
+    /// When some class is acted on: a queue discipline on the sending host's way out that serves classes unlike each
+    /// other (`pfifo_fast`, `prio`, `cake`, `htb`, ...), or `wireless`, which has queues by class (WMM). Then it may be
+    /// the host that acts, not the path. Else null.
+    ///
+    /// Source: tc-pfifo_fast(8); RFC 8325.
     pub own_queue: Option<String>,
 }
 
 /// Which delay of the packets was compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayOf {
-    /// The wait in queues of this direction.
+    /// Queueing delay of this direction, above the fastest packet of each flow.
     Queueing,
-    /// The round trip, as clocks could not be matched: the same for both directions.
+    /// Round-trip delay, because the clocks could not be matched: the same for both directions.
     RoundTrip,
 }
 
@@ -165,92 +182,3 @@ fn own_queue(recording: &Recording, direction: Direction) -> Option<String> {
     let default = environment.settings.get("net.core.default_qdisc").filter(|_| environment.state.is_empty());
     disciplines.chain(default.map(String::as_str)).find(honours).map(str::to_owned)
 }
-
-/// The words for these metrics.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Service classes: acted upon",
-    path: "class_treatment",
-    about: "What packets of each class met less what packets of best effort met that were sent side by side with them, in \
-            each direction over the [scored window](#scored-window), with 95 % intervals from a block bootstrap (1000 resamples of whole \
-            blocks of time, the same for all classes; a block is 1 s, four loaded round trips, or three times the time \
-            over which the queue remembers, whichever is longest). Differences are of this run only: between runs they \
-            vary more. The path acts on a class when the whole interval of a difference of delay lies beyond 1 ms and a \
-            tenth of best effort's, and it is the same in each family; or when that of a difference of loss lies beyond \
-            1 %, and it is over half of the greater loss. Shares of the rate decide nothing: streams of equal class are not equal either.",
-    words: &[
-        MetricWord {
-            name: "directions[].direction",
-            about: "`up` is client to server. A direction without best effort beside another class is left out",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "directions[].delay_of",
-            about: "`queueing`: the wait in queues of this direction, above the fastest packet of each flow; `round_trip`: \
-                    the clocks could not be matched, and both directions show the same",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "directions[].{block_ns,blocks}",
-            about: "length of a block, and whole blocks in the load; below twelve, intervals are rough, below five there \
-                    are none",
-            unit: "ns, count",
-            source: "Künsch 1989; Politis and Romano 1992",
-        },
-        MetricWord {
-            name: "directions[].classes[].class",
-            about: "the class that is compared with best effort",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "directions[].classes[].acted_on",
-            about: "whether the path treats it unlike best effort; null when no packets of both were sent, or the load was \
-                    too short",
-            unit: "",
-            source: "spec, Test Requirements (classification optimization)",
-        },
-        MetricWord {
-            name: "directions[].classes[].{delay_p50,delay_p95}.{difference_ns,low_ns,high_ns}",
-            about: "difference of the percentile and its interval; null when it falls on lost packets",
-            unit: "ns",
-            source: "",
-        },
-        MetricWord {
-            name: "directions[].classes[].loss.{difference,low,high}",
-            about: "difference of the share of packets lost in this direction; null when losses have no direction",
-            unit: "-1 to 1",
-            source: "RFC 7680",
-        },
-        MetricWord {
-            name: "directions[].classes[].rate_share.{difference,low,high}",
-            about: "difference of what one stream of the class and one of best effort have of the direction's goodput",
-            unit: "-1 to 1",
-            source: "spec, The RRUL Score",
-        },
-        MetricWord {
-            name: "directions[].background.{share,starved_share,starved}",
-            about: "what streams of CS1 and LE have of the goodput; the share of the time that they spent in stretches of a \
-                    second or more with under 1 % of an equal part; whether that is over a tenth. Null without such streams \
-                    beside others",
-            unit: "0 to 1",
-            source: "spec, The RRUL Score (5 % or less, but not starved)",
-        },
-        MetricWord {
-            name: "directions[].expedited.{share,verdict}",
-            about: "what streams of EF have of the goodput: `moderate` up to 30 %, `much`, or `dominates` above 95 %. Null \
-                    without such streams beside others",
-            unit: "0 to 1",
-            source: "spec, The RRUL Score (30 % or less, but not 95 %)",
-        },
-        MetricWord {
-            name: "directions[].own_queue",
-            about: "when some class is acted on: a queue discipline on the sending host's way out that serves classes \
-                    unlike each other (`pfifo_fast`, `prio`, `cake`, `htb`, ...), or `wireless`, which has queues by class \
-                    (WMM). Then it may be the host that acts, not the path. Else null",
-            unit: "",
-            source: "tc-pfifo_fast(8); RFC 8325",
-        },
-    ],
-};

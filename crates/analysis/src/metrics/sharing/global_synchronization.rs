@@ -8,9 +8,9 @@ use rrul_model::observation::TcpInfo;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::rate::goodput::DirectionGoodput;
 use crate::metrics::rate::start_spread::sender;
 use crate::metrics::rate::stream_rates::StreamRates;
@@ -37,66 +37,22 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Reductions less far apart than this are beside each other, and what falls on within it is one: two readings.
 const BESIDE: Duration = Duration::from_millis(200);
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Global synchronisation",
-    path: "global_synchronization.{down,up}",
-    about: "Whether the streams of one direction lose and back off together, so that the line runs dry: what a short queue \
-        without active management does (RFC 2309 section 2; RFC 7567 section 2). Read within the steady part of the \
-        load from the receivers' rates, as for [sharing](#sharing), in intervals no shorter than the senders' median \
-        round trip, and from the congestion windows that the senders' kernels report. Linux's own streams are not easily \
-        brought to it: on virtual links of 20 Mbit/s and 40 ms eight of them had a variance ratio of 0.003 over a pfifo of \
-        200 packets, and of 0.8 over one of 5, which they left half unused without backing off together.",
-    words: &[
-        MetricWord::new(
-            "synchronized",
-            "`yes` when the variance ratio is above 1.5, the co-loss index above 0.5, and there are at least 3 dips; \
-             `unknown` with one stream, fewer than 20 intervals, or senders that did not report; else `no`",
-            "",
-            "",
-        ),
-        MetricWord::new("streams", "how many streams", "count", ""),
-        MetricWord::new("interval_ns", "length of an interval", "ns", ""),
-        MetricWord::new(
-            "variance_ratio",
-            "variance of the sum of the rates over the sum of their variances: n in lock-step, 1 when independent, less when \
-             what one loses another gains; null when nothing varies",
-            "",
-            "",
-        ),
-        MetricWord::new(
-            "co_loss_index",
-            "the mean part of the other streams that reduce their window less than a round trip (and 200 ms) before or after \
-             one does, less what chance has it, over 1 less chance: 0 when independent, 1 when always all do; null without \
-             a reduction",
-            "up to 1",
-            "",
-        ),
-        MetricWord::new(
-            "reductions",
-            "windows that fell by a fifth or more within two round trips, and at least 200 ms",
-            "count",
-            "RFC 5681, RFC 9438",
-        ),
-        MetricWord::new("dips", "stretches in which the sum lay below 0.8 of its median", "count", ""),
-    ],
-};
-
 /// Whether streams are synchronised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Synchronized {
-    /// They lose and back off together, and the line runs dry.
+    /// The variance ratio is above 1.5, the co-loss index above 0.5, and there are at least 3 dips: the streams lose
+    /// packets together and the line runs dry.
     Yes,
-    /// They do not.
+    /// They are not.
     No,
-    /// Too little is known: one stream, a short time, or no `TCP_INFO` of the senders.
+    /// One stream, fewer than 20 intervals, or senders that did not report.
     #[default]
     Unknown,
 }
 
 /// Global synchronisation by direction.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct GlobalSynchronization {
     /// Server to client.
     pub down: DirectionSynchronization,
@@ -114,22 +70,41 @@ impl GlobalSynchronization {
     }
 }
 
-/// Global synchronisation of one direction's streams.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// Whether the streams of one direction lose packets and back off together.
+///
+/// Whether the streams of one direction lose and back off together, so that the line runs dry: what a short queue
+/// without active management does (RFC 2309 section 2; RFC 7567 section 2). Read within the steady part of the load
+/// from the receivers' rates, as for [sharing](#sharing), in intervals no shorter than the senders' median round trip,
+/// and from the congestion windows that the senders' kernels report. Linux's own streams are not easily brought to it:
+/// on virtual links of 20 Mbit/s and 40 ms eight of them had a variance ratio of 0.003 over a pfifo of 200 packets, and
+/// of 0.8 over one of 5, which they left half unused without backing off together.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Global synchronization")]
 pub struct DirectionSynchronization {
-    /// The verdict.
+    /// Whether the streams are synchronized.
     pub synchronized: Synchronized,
-    /// How many streams.
+    /// Streams.
+    ///
+    /// Unit: count.
     pub streams: u64,
     /// Length of an interval.
     pub interval_ns: i64,
-    /// Variance of the streams' sum over the sum of their variances.
+    /// Variance of the sum of the rates over the sum of their variances: n in lock-step, 1 when independent, less when
+    /// what one loses another gains; null when nothing varies.
     pub variance_ratio: Option<f64>,
-    /// How much more often streams reduce together than chance has it: 0 by chance, 1 always all.
+    /// The mean part of the other streams that reduce their window less than a round trip (and 200 ms) before or after
+    /// one does, less what chance has it, over 1 less chance: 0 when independent, 1 when always all do; null without a
+    /// reduction.
+    ///
+    /// Unit: up to 1.
     pub co_loss_index: Option<f64>,
-    /// Reductions of congestion windows.
+    /// Windows that fell by a fifth or more within two round trips, and at least 200 ms.
+    ///
+    /// Unit: count. Source: RFC 5681, RFC 9438.
     pub reductions: u64,
     /// Stretches in which the sum lay below 0.8 of its median.
+    ///
+    /// Unit: count.
     pub dips: u64,
     /// Each reduction and its stream.
     #[serde(skip)]

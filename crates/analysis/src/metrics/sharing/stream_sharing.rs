@@ -7,10 +7,10 @@ use rrul_model::marking::ServiceClass;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::rate::goodput::DirectionGoodput;
 use crate::metrics::rate::stream_rates::StreamRates;
 use crate::packets::tcp_readings::TcpReadings;
@@ -23,71 +23,12 @@ const STARVED_SHARE: f64 = 0.01;
 /// For how long at least.
 const STARVED_TIME: Duration = Duration::from_secs(1);
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Sharing",
-    path: "sharing.{down,up}",
-    about: "How the streams of the load share one direction (spec: \"relative interstream bandwidth on a 100ms period, vis a \
-        vis classification and underlying protocol\"). Read from the receivers' counts, in intervals of 100 ms, or of as \
-        many times that as each stream needs to have 20 segments in an interval on average: with fewer, the falling of one \
-        segment to this or that side of an edge would look like unevenness. Octets count as IP packets of full size \
-        (payload, TCP and IP headers, by the sender's segment size) and not as goodput: streams that have the same part of \
-        the wire are even, although an IPv6 packet holds 1.4 % less payload. Acknowledgements and octets sent again are \
-        not in it. Looked at is the part of the load in which it is steady and every stream is due to run. Null without \
-        two streams in that direction.",
-    words: &[
-        MetricWord::new("from_ns, to_ns", "the stretch of the test that is looked at", "ns", ""),
-        MetricWord::new(
-            "interval_ns",
-            "100 ms, or what 20 segments of each stream take",
-            "ns",
-            "spec, Load Generation",
-        ),
-        MetricWord::new("intervals", "how many intervals there are", "count", ""),
-        MetricWord::new(
-            "jain_streams, jain_classes, jain_families",
-            "[evenness](#evenness) among all streams, among the classes (each the sum of its streams) and among the \
-             families; null with fewer than two, or without a single octet",
-            "",
-            "",
-        ),
-        MetricWord::new(
-            "ipv6_to_ipv4, classes[].ipv6_to_ipv4",
-            "mean rate of the IPv6 streams over that of the IPv4 streams, of all or of one class; 1 is even; null unless \
-             both are there",
-            "factor",
-            "spec, The RRUL Score",
-        ),
-        MetricWord::new("classes[].class, families[].family, streams[].flow", "which", "", ""),
-        MetricWord::new("classes[].streams, families[].streams", "how many streams it has", "count", ""),
-        MetricWord::new(
-            "{classes,families,streams}[].share",
-            "its part of all octets of the direction",
-            "0 to 1",
-            "spec, The RRUL Score",
-        ),
-        MetricWord::new(
-            "{classes,families,streams}[].starved",
-            "part of the time that lies in stretches of a second or longer in which it had less than a hundredth of an even \
-             share, while others had something",
-            "0 to 1",
-            "",
-        ),
-        MetricWord::new(
-            "classes[].jain, families[].jain",
-            "[evenness](#evenness) among the streams of that class (IPv4 against IPv6) or family (class against class)",
-            "",
-            "",
-        ),
-    ],
-};
-
 /// Sharing by direction.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Sharing {
-    /// Server to client; `None` without two streams that could share.
+    /// Server to client. Null without two streams that could share.
     pub down: Option<DirectionSharing>,
-    /// Client to server.
+    /// Client to server. Null without two streams that could share.
     pub up: Option<DirectionSharing>,
 }
 
@@ -102,27 +43,43 @@ impl Sharing {
 }
 
 /// How the streams of one direction share it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+///
+/// How the streams of the load share one direction (spec: "relative interstream bandwidth on a 100ms period, vis a vis
+/// classification and underlying protocol"). Read from the receivers' counts, in intervals of 100 ms, or of as many
+/// times that as each stream needs to have 20 segments in an interval on average: with fewer, the falling of one
+/// segment to this or that side of an edge would look like unevenness. Octets count as IP packets of full size
+/// (payload, TCP and IP headers, by the sender's segment size) and not as goodput: streams that have the same part of
+/// the wire are even, although an IPv6 packet holds 1.4 % less payload. Acknowledgements and octets retransmitted are
+/// not in it. Looked at is the part of the load in which it is steady and every stream is due to run. Null without two
+/// streams in that direction.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Sharing")]
 pub struct DirectionSharing {
-    /// Beginning of the stretch that is looked at.
+    /// The stretch of the test that is looked at.
     pub from_ns: i64,
     /// Its end.
     pub to_ns: i64,
-    /// Length of an interval.
+    /// 100 ms, or what 20 segments of each stream take.
+    ///
+    /// Source: spec, Load Generation.
     pub interval_ns: i64,
     /// How many intervals there are.
+    ///
+    /// Unit: count.
     pub intervals: u64,
-    /// Evenness among all streams.
+    /// Evenness among all streams. Null with fewer than two, or without a single octet.
     pub jain_streams: Option<JainStatistics>,
     /// Evenness among the classes, each the sum of its streams.
     pub jain_classes: Option<JainStatistics>,
-    /// Evenness among the families, each the sum of its streams.
+    /// Evenness among the address families, each the sum of its streams.
     pub jain_families: Option<JainStatistics>,
-    /// IPv6 streams' mean rate over that of IPv4 streams; `None` unless both are there and IPv4 has anything.
+    /// Mean rate of the IPv6 streams over that of the IPv4 streams; 1 is even. Null unless both are there.
+    ///
+    /// Unit: factor. Source: spec, The RRUL Score.
     pub ipv6_to_ipv4: Option<f64>,
     /// Each class.
     pub classes: Vec<ClassShare>,
-    /// Each family.
+    /// Each address family.
     pub families: Vec<FamilyShare>,
     /// Each stream.
     pub streams: Vec<StreamShare>,
@@ -132,45 +89,66 @@ pub struct DirectionSharing {
 }
 
 /// What one class has of a direction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ClassShare {
-    /// The class.
+    /// Service class.
     pub class: ServiceClass,
-    /// How many streams it has.
+    /// Its streams.
+    ///
+    /// Unit: count.
     pub streams: u64,
-    /// Its part of all octets, 0 to 1.
+    /// Share of all octets of the direction.
+    ///
+    /// Unit: share. Source: spec, The RRUL Score.
     pub share: f64,
-    /// Part of the time in which it had next to nothing, 0 to 1.
+    /// Share of the time in stretches of at least a second in which it had less than a hundredth of an even share,
+    /// while others had something.
+    ///
+    /// Unit: share.
     pub starved: f64,
     /// Evenness among its streams: IPv4 against IPv6, and copies.
     pub jain: Option<JainStatistics>,
-    /// Its IPv6 streams' mean rate over that of its IPv4 streams.
+    /// Mean rate of its IPv6 streams over that of its IPv4 streams. Null unless both are there.
+    ///
+    /// Unit: factor.
     pub ipv6_to_ipv4: Option<f64>,
 }
 
 /// What one family has of a direction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FamilyShare {
-    /// The family.
+    /// Address family.
     pub family: AddressFamily,
-    /// How many streams it has.
+    /// Its streams.
+    ///
+    /// Unit: count.
     pub streams: u64,
-    /// Its part of all octets, 0 to 1.
+    /// Share of all octets of the direction.
+    ///
+    /// Unit: share. Source: spec, The RRUL Score.
     pub share: f64,
-    /// Part of the time in which it had next to nothing, 0 to 1.
+    /// Share of the time in stretches of at least a second in which it had less than a hundredth of an even share,
+    /// while others had something.
+    ///
+    /// Unit: share.
     pub starved: f64,
     /// Evenness among its streams: class against class, and copies.
     pub jain: Option<JainStatistics>,
 }
 
 /// What one stream has of a direction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StreamShare {
-    /// Who.
+    /// Name of the flow.
     pub flow: FlowLabel,
-    /// Its part of all octets, 0 to 1.
+    /// Share of all octets of the direction.
+    ///
+    /// Unit: share. Source: spec, The RRUL Score.
     pub share: f64,
-    /// Part of the time in which it had next to nothing, 0 to 1.
+    /// Share of the time in stretches of at least a second in which it had less than a hundredth of an even share,
+    /// while others had something.
+    ///
+    /// Unit: share.
     pub starved: f64,
 }
 

@@ -4,69 +4,19 @@ use rrul_model::flow::{Component, Direction};
 use rrul_model::observation::TcpInfo;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::rate::start_spread::sender;
 use crate::packets::tcp_readings::{TcpReadings, within};
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Limits of streams",
-    path: "stream_limits.{down,up}",
-    about: "What held the senders of the load back beside the network, by their kernels' own account (`TCP_INFO`, RFC 4898), \
-        from the first to the last reading in the steady part of the load. A stream that the receiver's window or the \
-        sender's buffer limits does not fill the line. Null where the sender's kernel did not say. Outside `streams`: sums \
-        over the streams.",
-    words: &[
-        MetricWord::new(
-            "busy_ns, streams[].busy_ns",
-            "time with octets under way or waiting to be sent",
-            "ns",
-            "tcpi_busy_time",
-        ),
-        MetricWord::new(
-            "idle, streams[].idle",
-            "part of the time with nothing under way or waiting: the program had nothing to send",
-            "0 to 1",
-            "",
-        ),
-        MetricWord::new(
-            "rwnd_limited, streams[].rwnd_limited",
-            "part of the busy time that the receiver's window limited",
-            "0 to 1",
-            "tcpi_rwnd_limited",
-        ),
-        MetricWord::new(
-            "sndbuf_limited, streams[].sndbuf_limited",
-            "part of the busy time that the sender's buffer limited",
-            "0 to 1",
-            "tcpi_sndbuf_limited",
-        ),
-        MetricWord::new(
-            "app_limited, streams[].app_limited",
-            "part of the readings in which the sender's program limited the kernel's measurement of delivery",
-            "0 to 1",
-            "tcpi_delivery_rate_app_limited",
-        ),
-        MetricWord::new("streams[].flow", "which", "", ""),
-        MetricWord::new(
-            "streams[].initial_slow_start_threshold",
-            "slow-start threshold that the stream began with, which the kernel had cached of earlier connections to the same \
-                host; null when it began without one, as new connections do",
-            "segments",
-            "tcpi_snd_ssthresh",
-        ),
-    ],
-};
-
 /// Limits by direction.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct StreamLimits {
-    /// Server to client.
+    /// Server to client. Null without streams.
     pub down: DirectionLimits,
-    /// Client to server.
+    /// Client to server. Null without streams.
     pub up: DirectionLimits,
 }
 
@@ -80,8 +30,14 @@ impl StreamLimits {
     }
 }
 
-/// Limits of one direction's streams.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// What limited the senders of one direction's streams.
+///
+/// What held the senders of the load back beside the network, by their kernels' own account (`TCP_INFO`, RFC 4898),
+/// from the first to the last reading in the steady part of the load. A stream that the receiver's window or the
+/// sender's buffer limits does not fill the line. Null where the sender's kernel did not say. Outside `streams`: sums
+/// over the streams.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Stream limits")]
 pub struct DirectionLimits {
     /// All of them: sums of their times over the sum of the busy ones.
     #[serde(flatten)]
@@ -91,30 +47,42 @@ pub struct DirectionLimits {
 }
 
 /// What held senders back, as parts of time; `None` where the sender's kernel did not say.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Limits {
-    /// Time with octets under way or waiting.
+    /// Time with octets in flight or waiting to be sent.
+    ///
+    /// Source: tcpi_busy_time.
     pub busy_ns: Option<i64>,
-    /// Part of the streams' time with nothing under way or waiting: the sender's program had nothing to send.
+    /// Share of the time with nothing in flight or waiting: the program had nothing to send.
+    ///
+    /// Unit: share.
     pub idle: Option<f64>,
-    /// Part of the busy time that the receiver's window was what limited.
+    /// Share of the busy time in which the receiver's window was the limit.
+    ///
+    /// Unit: share. Source: tcpi_rwnd_limited.
     pub rwnd_limited: Option<f64>,
-    /// Part of the busy time that the sender's buffer was what limited.
+    /// Share of the busy time in which the sender's buffer was the limit.
+    ///
+    /// Unit: share. Source: tcpi_sndbuf_limited.
     pub sndbuf_limited: Option<f64>,
-    /// Part of the readings in which the sender's program was what limited the delivery rate.
+    /// Share of the readings in which the sender's program limited the kernel's measurement of the delivery rate.
+    ///
+    /// Unit: share. Source: tcpi_delivery_rate_app_limited.
     pub app_limited: Option<f64>,
 }
 
 /// Limits and series of one stream.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StreamLimit {
-    /// Who.
+    /// Name of the flow.
     pub flow: FlowLabel,
     /// What held it back.
     #[serde(flatten)]
     pub limits: Limits,
-    /// Slow-start threshold that it began with, segments: cached by the kernel from earlier connections to the same host.
-    /// `None` without one, and where no reading was taken before it sent.
+    /// Slow-start threshold that the stream began with, which the kernel had cached of earlier connections to the same
+    /// host; null when it began without one, as new connections do.
+    ///
+    /// Unit: segments. Source: tcpi_snd_ssthresh.
     pub initial_slow_start_threshold: Option<u32>,
     /// Its sender's TCP over time, of the whole test.
     #[serde(skip)]

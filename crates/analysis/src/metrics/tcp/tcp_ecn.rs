@@ -4,6 +4,7 @@ use rrul_model::flow::{Component, Direction, FlowId};
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::recording::Recording;
 use rrul_model::time::Window;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
@@ -19,23 +20,34 @@ const LENGTH_WITH_COUNTERS: u32 = 276;
 const TELLING_OCTETS: u64 = 100_000;
 
 /// One stream.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TcpEcn {
-    /// The stream.
+    /// Name of the stream.
     pub flow: FlowLabel,
-    /// Whether its ends agreed on ECN; `None` without a reading of either end.
+    /// Whether its ends agreed on ECN. Null without a reading of either end.
+    ///
+    /// Source: RFC 3168 section 6.1.
     pub negotiated: Option<bool>,
-    /// Whether the receiver's kernel has seen an ECN-capable packet of it.
+    /// Whether the receiver's kernel ever received an ECN-capable packet of it. Null when unknown.
+    ///
+    /// Source: RFC 3168 section 6.1.
     pub seen: Option<bool>,
-    /// Octets received as ECT(0) in the load phase; `None` where the kernel does not count them.
+    /// Octets that the receiver's kernel received as ECT(0) in the load phase. Null where its `TCP_INFO` is too short
+    /// to contain them (before Linux 6.18).
     pub ect0_octets: Option<u64>,
     /// Octets received as ECT(1).
     pub ect1_octets: Option<u64>,
     /// Octets received as CE.
     pub ce_octets: Option<u64>,
-    /// Of all these, CE.
+    /// Of those octets, marked CE; null without any. Retransmissions are sent without ECN and are not among them. The
+    /// sender's own count (`delivered_ce`) is not used: with classic ECN it counts every packet acknowledged during a
+    /// round trip in which one was marked.
+    ///
+    /// Unit: share. Source: RFC 3168.
     pub ce_share: Option<f64>,
-    /// Whether the path clears the field: negotiated, data received, none of it marked.
+    /// ECN was negotiated, data arrived, and none of it bore ECT or CE: the path clears the field.
+    ///
+    /// Source: RFC 3168.
     pub bleached: Option<bool>,
 }
 

@@ -3,84 +3,53 @@
 use rrul_model::flow::{Component, FlowSpec};
 use rrul_model::observation::TcpInfo;
 use rrul_model::recording::Recording;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::rate::start_spread::sender;
 use crate::packets::tcp_readings::{TcpReadings, within};
-
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Loss of TCP streams",
-    path: "loss.tcp[]",
-    about: "Of each stream of the load, from its *sender's* `TCP_INFO` at the last reading within its window, counted since \
-        the stream opened. A sender sends again what it takes for lost. That may have been merely late, or the \
-        acknowledgement lost, and the receiver then reports a duplicate; those are taken off. What is left is at most the loss \
-        of segments, and misses nothing but the last flight.",
-    words: &[
-        MetricWord { name: "flow", about: "name of the stream", unit: "", source: "" },
-        MetricWord {
-            name: "segments",
-            about: "segments with data that were sent, those sent again included; of wire size",
-            unit: "count",
-            source: "RFC 4898 (tcpEStatsPerfDataSegsOut)",
-        },
-        MetricWord {
-            name: "retransmitted",
-            about: "segments sent again",
-            unit: "count",
-            source: "RFC 4898 (tcpEStatsPerfSegsRetrans)",
-        },
-        MetricWord {
-            name: "spurious",
-            about: "duplicates that the receiver reported: segments sent again that had arrived, and copies that the network made. \
-                `null` where the kernel does not tell",
-            unit: "count",
-            source: "RFC 2883, RFC 3708",
-        },
-        MetricWord {
-            name: "share_most",
-            about: "`retransmitted` less `spurious`, as a share of `segments`: at most so many were lost. `null` without segments",
-            unit: "share",
-            source: "",
-        },
-        MetricWord {
-            name: "timeouts",
-            about: "retransmission timeouts: the stream stood still until the timer ran out. `null` where the kernel does not tell",
-            unit: "count",
-            source: "RFC 6298",
-        },
-        MetricWord {
-            name: "reordering_seen",
-            about: "times that the sender found segments reordered. `null` where the kernel does not tell",
-            unit: "count",
-            source: "",
-        },
-    ],
-};
 
 /// Where the fields end in the kernel's structure, octets: shorter ones do not have them.
 const DSACK_END: u32 = 220;
 const REORDERING_END: u32 = 224;
 const TIMEOUTS_END: u32 = 242;
 
-/// Loss of one stream of the load, as its sender knows it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Losses of one stream of the load, as its sender's kernel counts them.
+///
+/// Of each stream of the load, from its *sender's* `TCP_INFO` at the last reading within its window, counted since the
+/// stream opened. A sender sends again what it takes for lost. That may have been merely late, or the acknowledgement
+/// lost, and the receiver then reports a duplicate; those are taken off. What is left is at most the loss of segments,
+/// and misses nothing but the last flight.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Loss of TCP streams")]
 pub struct TcpLoss {
-    /// Who.
+    /// Name of the stream.
     pub flow: FlowLabel,
-    /// Segments with data sent, those sent again included.
+    /// Segments with data that were sent, those retransmitted included; of wire size.
+    ///
+    /// Unit: count. Source: RFC 4898 (tcpEStatsPerfDataSegsOut).
     pub segments: u32,
-    /// Segments sent again.
+    /// Segments retransmitted.
+    ///
+    /// Unit: count. Source: RFC 4898 (tcpEStatsPerfSegsRetrans).
     pub retransmitted: u32,
-    /// Duplicates that the receiver reported.
+    /// Duplicates that the receiver reported: segments retransmitted that had arrived, and copies that the network
+    /// made. `null` where the kernel does not tell.
+    ///
+    /// Unit: count. Source: RFC 2883, RFC 3708.
     pub spurious: Option<u32>,
-    /// At most so large a share of the segments was lost.
+    /// `retransmitted` less `spurious`, as a share of `segments`: at most so many were lost. `null` without segments.
+    ///
+    /// Unit: share.
     pub share_most: Option<f64>,
-    /// Retransmission timeouts.
+    /// Retransmission timeouts: the stream stood still until the timer ran out. `null` where the kernel does not tell.
+    ///
+    /// Unit: count. Source: RFC 6298.
     pub timeouts: Option<u32>,
-    /// Reordering seen by the sender.
+    /// Times that the sender found segments reordered. `null` where the kernel does not tell.
+    ///
+    /// Unit: count.
     pub reordering_seen: Option<u32>,
 }
 

@@ -10,52 +10,35 @@ use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::by_phase::ByPhase;
 use crate::clock_offset::ClockOffset;
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::rate::start_spread::sender;
 use crate::packets::tcp_readings::TcpReadings;
 use crate::series::DelayPoint;
 use crate::statistics::percentile::DelayStatistics;
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Round-trip time of streams",
-    path: "tcp_round_trip[]",
-    about: "What the sender's kernel says of each stream of the load (`TCP_INFO`), read each sample interval. A stream's \
-        segments wait in the queue that the stream itself has filled, so this is delay that it inflicts upon itself. The \
-        kernel smooths it (RFC 6298: an eighth of each sample) and cannot take out what a receiver held an \
-        acknowledgement back. It is no delay of the path: the probes tell that.",
-    words: &[
-        MetricWord { name: "flow", about: "name of a stream of the load", unit: "", source: "" },
-        MetricWord {
-            name: "idle, load, after",
-            about: "[statistics](#statistics-of-delays) of the readings in that phase: `n` counts readings, and none is lost",
-            unit: "",
-            source: "RFC 6298 section 2; spec, Variables Under Test",
-        },
-        MetricWord {
-            name: "min_rtt_ns",
-            about: "smallest sample that the kernel had seen by the last reading; it forgets those older than five minutes. \
-                `null` when it had none",
-            unit: "ns",
-            source: "tcp(7), `tcpi_min_rtt`",
-        },
-    ],
-};
-
-/// The round-trip time of one stream.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// The kernel's round-trip time of one stream.
+///
+/// What the sender's kernel says of each stream of the load (`TCP_INFO`), read each sample interval. A stream's
+/// segments wait in the queue that the stream itself has filled, so this is delay that it inflicts upon itself. The
+/// kernel smooths it (RFC 6298: an eighth of each sample) and cannot take out what a receiver held an acknowledgement
+/// back. It is no delay of the path: the probes tell that.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "TCP round-trip time")]
 pub struct TcpRoundTrip {
-    /// Which stream.
+    /// Name of a stream of the load.
     pub flow: FlowLabel,
     /// Its smoothed round-trip time, by phase.
     #[serde(flatten)]
     pub smoothed: ByPhase<Option<DelayStatistics>>,
-    /// The smallest sample that its kernel had seen by the last reading.
+    /// Smallest sample that the kernel had seen by the last reading; it forgets those older than five minutes. `null`
+    /// when it had none.
+    ///
+    /// Source: tcp(7), `tcpi_min_rtt`.
     pub min_rtt_ns: Option<i64>,
     /// Each reading of the smoothed round-trip time, on the client's clock.
     #[serde(skip)]

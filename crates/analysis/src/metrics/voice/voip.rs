@@ -9,11 +9,11 @@ use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clock_offset::ClockOffset;
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::voice::voip_playout::{LATENESS_LIMIT, Listening, Packet, REFERENCE_WINDOW};
 use crate::metrics::voice::voip_quality::VoipQuality;
 use crate::metrics::voice::voip_schedule;
@@ -21,118 +21,77 @@ use crate::metrics::voice::voip_schedule::VoipSchedule;
 use crate::packets::leg::Leg;
 use crate::packets::recorded_time;
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Voice",
-    path: "voip",
-    about: "Streams of the VoIP Component: 10 ms of G.711 in a packet, one way, every 10 ms. `load` is of the [scored window](#scored-window). `null` when the plan has none. Each is shown by phase as [voice streams in one phase](#voice-streams-in-one-phase), and what the load adds as [voice: what the load adds](#voice-what-the-load-adds).",
-    words: &[
-        MetricWord {
-            name: "lateness_limit_ns",
-            about: "how far above its reference a packet's delay may lie before it comes too late: 30 ms",
-            unit: "ns",
-            source: "spec, VoIP Component",
-        },
-        MetricWord {
-            name: "reference_window_ns",
-            about: "over how long the adaptive reference is the smallest delay: 5 s",
-            unit: "ns",
-            source: "",
-        },
-        MetricWord {
-            name: "classes[].class, classes[].direction",
-            about: "service class, and which way the streams went; the families together",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "classes[].{idle,load,after}",
-            about: "those streams in that phase: packets are counted together, runs of losses stream by stream",
-            unit: "",
-            source: "",
-        },
-        MetricWord { name: "classes[].added", about: "what the load adds to them", unit: "", source: "" },
-        MetricWord { name: "flows[].flow", about: "name of a stream", unit: "", source: "" },
-        MetricWord { name: "flows[].{idle,load,after}", about: "that stream in that phase", unit: "", source: "" },
-        MetricWord { name: "flows[].added", about: "what the load adds to it", unit: "", source: "" },
-    ],
-};
-
-/// The words for what the load adds.
-pub(crate) const ADDED: MetricGroup = MetricGroup {
-    title: "Voice: what the load adds",
-    path: "#voip_added",
-    about: "Loaded less idle; `null` where either is.",
-    words: &[
-        MetricWord { name: "effective_loss", about: "difference of `effective_loss`", unit: "share", source: "" },
-        MetricWord {
-            name: "one_way_delay_p50_ns",
-            about: "difference of the median one-way delay; the clocks' offset cancels",
-            unit: "ns",
-            source: "",
-        },
-        MetricWord { name: "mos_plc", about: "difference of `mos_plc`; negative is worse", unit: "", source: "" },
-    ],
-};
-
-/// Everything about the voice streams of a test.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// The voice streams of a test.
+///
+/// Streams of the VoIP Component: 10 ms of G.711 in a packet, one way, every 10 ms. `load` is of the [scored
+/// window](#scored-window). `null` when the plan has none. Each is shown by phase as [voice streams in one
+/// phase](#voice-streams-in-one-phase), and what the load adds as [voice: what the load
+/// adds](#voice-what-the-load-adds).
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Voice")]
 pub struct Voip {
-    /// How far above its reference a packet's delay may lie before it comes too late to be played.
+    /// How far above its reference a packet's delay may lie before it comes too late: 30 ms.
+    ///
+    /// Source: spec, VoIP Component.
     pub lateness_limit_ns: i64,
-    /// Over how long the adaptive reference is the smallest delay.
+    /// Over how long the adaptive reference is the smallest delay: 5 s.
     pub reference_window_ns: i64,
     /// How the streams of each direction shared the line.
     pub schedules: Vec<VoipSchedule>,
-    /// By class and direction, the families together.
+    /// Streams by class and direction, all address families together.
     pub classes: Vec<VoipClass>,
     /// Each stream.
     pub flows: Vec<VoipFlow>,
 }
 
 /// The streams of one class in one direction, of every family.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct VoipClass {
-    /// The class.
+    /// Service class.
     pub class: ServiceClass,
-    /// Which way.
+    /// Direction of the streams.
     pub direction: Direction,
-    /// Idle baseline.
+    /// Streams on the idle line: packets are counted together, runs of losses stream by stream.
     pub idle: Option<VoipQuality>,
-    /// Under load.
+    /// Streams under load.
     pub load: Option<VoipQuality>,
-    /// After the load.
+    /// Streams after the load.
     pub after: Option<VoipQuality>,
-    /// What the load adds.
+    /// What the load adds to them.
     pub added: Option<VoipAdded>,
 }
 
 /// One stream.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct VoipFlow {
-    /// Who.
+    /// Name of a stream.
     pub flow: FlowLabel,
-    /// Idle baseline.
+    /// The stream on the idle line.
     pub idle: Option<VoipQuality>,
-    /// Under load.
+    /// The stream under load.
     pub load: Option<VoipQuality>,
-    /// After the load.
+    /// The stream after the load.
     pub after: Option<VoipQuality>,
-    /// What the load adds.
+    /// What the load adds to it.
     pub added: Option<VoipAdded>,
     /// Each packet, for charts.
     #[serde(skip)]
     pub series: Vec<VoipPoint>,
 }
 
-/// What the load adds to a stream: loaded less idle. Null where either is.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// What the load adds to a stream: loaded less idle. Null where either is null.
+///
+/// Loaded less idle; `null` where either is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Voice: what the load adds")]
 pub struct VoipAdded {
-    /// Effective loss, as a difference of shares.
+    /// Difference of `effective_loss`.
+    ///
+    /// Unit: -1 to 1.
     pub effective_loss: Option<f64>,
-    /// Median one-way delay. The clocks' offset cancels.
+    /// Difference of the median one-way delay; the clocks' offset cancels.
     pub one_way_delay_p50_ns: Option<i64>,
-    /// Mean opinion score with concealment; negative is worse.
+    /// Difference of `mos_plc`; negative is worse.
     pub mos_plc: Option<f64>,
 }
 

@@ -1,155 +1,109 @@
 //! What voice streams were worth: counts, delay, and the E-model's verdict.
 
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clock_offset::ClockOffset;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::delay_variation::{DelayVariation, Singleton};
 use crate::metrics::voice::voip_playout::Packet;
 use crate::scores::e_model::{Concealment, Impairment, mean_opinion_score};
 use crate::statistics::loss_runs::{LossRuns, LossRunsSummary};
 use crate::statistics::percentile::DelayStatistics;
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Voice streams in one phase",
-    path: "#voip_quality",
-    about: "Of the packets *sent* in the phase, by the first copy that arrived. Which packets have a known fate is as under `loss`, at the end of each direction's receiver: of what was sent less than the waiting time before it stopped to listen, all counts when all of it arrived, and else none.\n\n**Late.** The specification takes a packet for lost whose delay varies by more than 30 ms, and does not say from what. Two receivers are modelled. One follows the path: its reference is the smallest one-way delay of the last 5 s (`reference_window_ns`), so a standing queue costs delay and a rising one packets. One does not: the smallest since the stream began. Scores are of the first. Lost and late packets are disjoint.\n\n**Opinion.** R = 93.2 - Idd(Ta) - Ie,eff, all other parameters of the E-model at their defaults, Ie = 0; Bpl = 25.1 with packet loss concealment and 4.3 without (G.711 in packets of 10 ms). Ta is the mean one-way delay, 10 ms of packetisation and 30 ms of play-out; Ppl is `effective_loss` and BurstR `effective_burst_ratio`, cut to 1 to 8 (1 without loss). The one-way delay assumes a symmetric base path, so Ta may be off by `one_way_delay_bound_ns`; below 100 ms that changes nothing. G.107 is made for losses up to 20 %; beyond, the formula is continued. Scores are estimates of what listeners would say on average, of no codec but G.711.",
-    words: &[
-        MetricWord { name: "sent", about: "packets sent whose fate is known", unit: "count", source: "RFC 7680" },
-        MetricWord {
-            name: "lost",
-            about: "of those, not arrived within the waiting time",
-            unit: "count",
-            source: "RFC 7680",
-        },
-        MetricWord {
-            name: "late30",
-            about: "of those, arrived more than 30 ms above the adaptive reference",
-            unit: "count",
-            source: "spec, VoIP Component",
-        },
-        MetricWord {
-            name: "late30_fixed",
-            about: "of those, arrived more than 30 ms above the fixed reference",
-            unit: "count",
-            source: "spec, VoIP Component",
-        },
-        MetricWord { name: "one_way_loss", about: "`lost` over `sent`", unit: "share", source: "RFC 7680" },
-        MetricWord {
-            name: "effective_loss",
-            about: "`lost` and `late30` over `sent`",
-            unit: "share",
-            source: "spec, VoIP Component",
-        },
-        MetricWord {
-            name: "effective_loss_fixed",
-            about: "`lost` and `late30_fixed` over `sent`",
-            unit: "share",
-            source: "spec, VoIP Component",
-        },
-        MetricWord {
-            name: "loss_runs",
-            about: "[runs](#runs-of-lost-packets) of the lost packets",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "effective_burst_ratio",
-            about: "BurstR of the lost or late packets; `null` where there is none, or nothing else",
-            unit: "",
-            source: "ITU-T G.107",
-        },
-        MetricWord { name: "duplicates", about: "copies beyond the first", unit: "count", source: "RFC 5560" },
-        MetricWord {
-            name: "reordered",
-            about: "packets whose first copy arrived after a packet of a higher number",
-            unit: "count",
-            source: "RFC 4737",
-        },
-        MetricWord {
-            name: "one_way_delay",
-            about: "[statistics](#statistics-of-delays) of the one-way delay, kernel stamps where there are any, the clocks brought together; `null` where they cannot be",
-            unit: "ns",
-            source: "RFC 7679",
-        },
-        MetricWord {
-            name: "one_way_delay_mean_ns",
-            about: "mean of the packets that arrived",
-            unit: "ns",
-            source: "RFC 7679",
-        },
-        MetricWord {
-            name: "one_way_delay_bound_ns",
-            about: "by how much every one-way delay may be off, all to the same side, as the split of the smallest round trip is not known",
-            unit: "ns",
-            source: "",
-        },
-        MetricWord {
-            name: "delay_variation",
-            about: "[variation](#delay-variation) of the delay; `null` where several streams stand together",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "rating_plc, rating_no_plc",
-            about: "R of the E-model, at most 93.2, with and without packet loss concealment; `null` without one-way delay",
-            unit: "",
-            source: "ITU-T G.107, G.113",
-        },
-        MetricWord {
-            name: "mos_plc, mos_no_plc",
-            about: "mean opinion score that R stands for, 1 to 4.41: over 4.3 very satisfied, below 3.6 many dissatisfied",
-            unit: "",
-            source: "ITU-T G.107 annex B",
-        },
-    ],
-};
-
 /// Filling a packet with 10 ms of speech, and holding it back for the 30 ms that its delay may vary by.
 const PACKETISATION_AND_PLAYOUT: Delay = Delay(40_000_000);
 
 /// One stream, or several of the same class and direction, in one phase.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+///
+/// Of the packets *sent* in the phase, by the first copy that arrived. Which packets have a known fate is as under
+/// `loss`, at the end of each direction's receiver: of what was sent less than the waiting time before it stopped to
+/// listen, all counts when all of it arrived, and else none.
+///
+/// **Late.** The specification takes a packet for lost whose delay varies by more than 30 ms, and does not say from
+/// what. Two receivers are modelled. One follows the path: its reference is the smallest one-way delay of the last 5 s
+/// (`reference_window_ns`), so a standing queue costs delay and a rising one packets. One does not: the smallest since
+/// the stream began. Scores are of the first. Lost and late packets are disjoint.
+///
+/// **Opinion.** R = 93.2 - Idd(Ta) - Ie,eff, all other parameters of the E-model at their defaults, Ie = 0; Bpl = 25.1
+/// with packet loss concealment and 4.3 without (G.711 in packets of 10 ms). Ta is the mean one-way delay, 10 ms of
+/// packetisation and 30 ms of play-out; Ppl is `effective_loss` and BurstR `effective_burst_ratio`, cut to 1 to 8 (1
+/// without loss). The one-way delay assumes a symmetric base path, so Ta may be off by `one_way_delay_bound_ns`; below
+/// 100 ms that changes nothing. G.107 is made for losses up to 20 %; beyond, the formula is continued. Scores are
+/// estimates of what listeners would say on average, of no codec but G.711.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Voice streams in one phase")]
 pub struct VoipQuality {
-    /// Packets whose fate is known.
+    /// Packets sent whose fate is known.
+    ///
+    /// Unit: count. Source: RFC 7680.
     pub sent: u64,
-    /// Of those, lost on the way.
+    /// Of those, not arrived within the waiting time.
+    ///
+    /// Unit: count. Source: RFC 7680.
     pub lost: u64,
-    /// Of those, too late for a receiver that adapts.
+    /// Of those, arrived more than 30 ms above the adaptive reference.
+    ///
+    /// Unit: count. Source: spec, VoIP Component.
     pub late30: u64,
-    /// Of those, too late for a receiver that does not.
+    /// Of those, arrived more than 30 ms above the fixed reference.
+    ///
+    /// Unit: count. Source: spec, VoIP Component.
     pub late30_fixed: u64,
-    /// Lost over sent.
+    /// `lost` over `sent`.
+    ///
+    /// Unit: share. Source: RFC 7680.
     pub one_way_loss: Option<f64>,
-    /// Lost or late over sent.
+    /// `lost` and `late30` over `sent`.
+    ///
+    /// Unit: share. Source: spec, VoIP Component.
     pub effective_loss: Option<f64>,
-    /// The same for a receiver that does not adapt.
+    /// `lost` and `late30_fixed` over `sent`.
+    ///
+    /// Unit: share. Source: spec, VoIP Component.
     pub effective_loss_fixed: Option<f64>,
-    /// How the losses lie.
+    /// [Runs](#loss-runs) of the lost packets.
     pub loss_runs: LossRunsSummary,
-    /// Mean burst of lost or late packets over that of random loss.
+    /// BurstR of the lost or late packets; `null` where there is none, or nothing else.
+    ///
+    /// Source: ITU-T G.107.
     pub effective_burst_ratio: Option<f64>,
     /// Copies beyond the first.
+    ///
+    /// Unit: count. Source: RFC 5560.
     pub duplicates: u64,
-    /// Packets overtaken by one that was sent later.
+    /// Packets whose first copy arrived after a packet of a higher number.
+    ///
+    /// Unit: count. Source: RFC 4737.
     pub reordered: u64,
-    /// One-way delay, losses as infinitely late; null where the clocks cannot be brought together.
+    /// [Statistics](#statistics-of-delays) of the one-way delay, kernel stamps where there are any, the clocks brought
+    /// together; `null` where they cannot be.
+    ///
+    /// Source: RFC 7679.
     pub one_way_delay: Option<DelayStatistics>,
     /// Mean of the packets that arrived.
+    ///
+    /// Source: RFC 7679.
     pub one_way_delay_mean_ns: Option<i64>,
-    /// By how much each of these delays may be off, all to the same side.
+    /// By how much every one-way delay may be off, all to the same side, as the split of the smallest round trip is not
+    /// known.
     pub one_way_delay_bound_ns: Option<i64>,
-    /// Variation of the delay of one stream; null of several together.
+    /// [Variation](#delay-variation) of the delay; `null` where several streams stand together.
     pub delay_variation: Option<DelayVariation>,
-    /// Rating R of the E-model, with packet loss concealment.
+    /// Rating R of the E-model, at most 93.2, with packet loss concealment. Null without one-way delay.
+    ///
+    /// Source: ITU-T G.107, G.113.
     pub rating_plc: Option<f64>,
-    /// Without.
+    /// Rating R without concealment.
     pub rating_no_plc: Option<f64>,
-    /// Mean opinion score that it stands for, with concealment.
+    /// Mean opinion score of that R, with concealment: above 4.3 very satisfied, below 3.6 many dissatisfied. Null
+    /// without one-way delay.
+    ///
+    /// Unit: 1 to 4.41. Source: ITU-T G.107 annex B.
     pub mos_plc: Option<f64>,
-    /// Without.
+    /// Mean opinion score without concealment.
+    ///
+    /// Unit: 1 to 4.41.
     pub mos_no_plc: Option<f64>,
 }
 

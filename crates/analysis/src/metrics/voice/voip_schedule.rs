@@ -4,75 +4,45 @@ use foldhash::HashSet;
 use rrul_model::flow::{Component, Direction, FlowId, FlowSpec};
 use rrul_model::recording::Recording;
 use rrul_model::turns::TURNS;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::rate::start_spread::sender;
 use crate::statistics::percentile::DelayStatistics;
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Voice: schedule",
-    path: "voip.schedules[]",
-    about: "Test packets and voice together shall take no more than 5 % of a direction, or they would measure themselves. \
-        Before the test a train of 40 packets of 1200 octets goes each way back to back; how far apart the second half \
-        arrives tells the rate of the line (packet dispersion). A host that stands still for a moment makes a line look slow; so \
-        where a train takes less than 150 ms three are sent, and the middle one of each direction is believed. Where the full set does not fit, one class after another \
-        sends (turns of at most 10 s, in every phase), or one stream after another. One stream at a time is always sent, \
-        whatever its share. The estimate is high where a burst allowance passes the whole train, and low where the line \
-        was not idle.",
-    words: &[
-        MetricWord { name: "direction", about: "which way", unit: "", source: "" },
-        MetricWord {
-            name: "schedule",
-            about: "`full`: all streams all the time; `classes`: one class after another; `one`: one stream after \
-                another; `turns`: as the plan says",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "reduced_cir",
-            about: "whether the streams took turns, so that each was sent for a part of each phase only",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "line_rate_bps",
-            about: "rate of the idle line as the train told it, IP headers included; `null` where none was sent, as the \
-                plan settles the schedule, or none came back",
-            unit: "bit/s",
-            source: "",
-        },
-        MetricWord {
-            name: "send_lateness",
-            about: "how late after its due time each voice packet was handed to the sending host's kernel, over the whole test: \
-                [statistics](#statistics-of-delays), nothing is ever lost",
-            unit: "ns",
-            source: "RFC 3432",
-        },
-    ],
-};
-
-/// The voice streams of one direction.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// How the voice streams of one direction were sent.
+///
+/// Test packets and voice together shall take no more than 5 % of a direction, or they would measure themselves. Before
+/// the test a train of 40 packets of 1200 octets goes each way back to back; how far apart the second half arrives
+/// tells the rate of the line (packet dispersion). A host that stands still for a moment makes a line look slow; so
+/// where a train takes less than 150 ms three are sent, and the middle one of each direction is believed. Where the
+/// full set does not fit, one class after another sends (turns of at most 10 s, in every phase), or one stream after
+/// another. One stream at a time is always sent, whatever its share. The estimate is high where a burst allowance
+/// passes the whole train, and low where the line was not idle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "Voice: schedule")]
 pub struct VoipSchedule {
     /// Which way.
     pub direction: Direction,
-    /// How they shared the line.
-    pub schedule: Sharing,
-    /// Whether they took turns.
+    /// How the streams share the line.
+    pub schedule: LineSharing,
+    /// Whether the streams took turns, so that each was sent for a part of each phase only.
     pub reduced_cir: bool,
-    /// What the line was told to carry.
+    /// Rate of the idle line as the train told it, IP headers included; `null` where none was sent, as the plan settles
+    /// the schedule, or none came back.
     pub line_rate_bps: Option<u64>,
-    /// How late the sending host handed packets to its kernel.
+    /// How late after its due time each voice packet was handed to the sending host's kernel, over the whole test:
+    /// [statistics](#statistics-of-delays), nothing is ever lost.
+    ///
+    /// Source: RFC 3432.
     pub send_lateness: Option<DelayStatistics>,
 }
 
 /// How streams share a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Sharing {
-    /// All at once.
+pub enum LineSharing {
+    /// All streams all the time.
     Full,
     /// One class after another.
     Classes,
@@ -87,8 +57,10 @@ pub(crate) fn schedules(recording: &Recording) -> Vec<VoipSchedule> {
     let of_direction = |direction: Direction| {
         let ours = |flow: &&FlowSpec| flow.component == Component::Voip && flow.direction == Some(direction);
         let flows: Vec<&FlowSpec> = recording.header.flows.iter().filter(ours).collect();
-        let sharing =
-            flows.iter().map(|flow| sharing(flow)).reduce(|all, one| if all == one { all } else { Sharing::Turns })?;
+        let sharing = flows
+            .iter()
+            .map(|flow| sharing(flow))
+            .reduce(|all, one| if all == one { all } else { LineSharing::Turns })?;
         let ids: HashSet<FlowId> = flows.iter().map(|flow| flow.id).collect();
         let rows = recording.tables_of(sender(direction)).flat_map(|tables| tables.probe_sent.rows());
         // When another program meant to send is not known.
@@ -98,18 +70,18 @@ pub(crate) fn schedules(recording: &Recording) -> Vec<VoipSchedule> {
             send_lateness: DelayStatistics::of(lateness, 0),
             direction,
             schedule: sharing,
-            reduced_cir: sharing != Sharing::Full,
+            reduced_cir: sharing != LineSharing::Full,
             line_rate_bps: recording.header.line_rate.and_then(|line| line.of(direction)).map(|rate| rate.0),
         })
     };
     Direction::ALL.into_iter().filter_map(of_direction).collect()
 }
 
-fn sharing(flow: &FlowSpec) -> Sharing {
+fn sharing(flow: &FlowSpec) -> LineSharing {
     match (flow.parameters.text("schedule"), flow.parameters.text(TURNS)) {
-        (_, None) => Sharing::Full,
-        (Some("classes"), _) => Sharing::Classes,
-        (Some("one"), _) => Sharing::One,
-        _ => Sharing::Turns,
+        (_, None) => LineSharing::Full,
+        (Some("classes"), _) => LineSharing::Classes,
+        (Some("one"), _) => LineSharing::One,
+        _ => LineSharing::Turns,
     }
 }

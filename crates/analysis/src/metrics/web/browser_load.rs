@@ -1,64 +1,39 @@
 //! What the browser took of the client's processors while it loaded pages under the load.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use rrul_model::flow::FlowId;
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::host::processor_load::shared_seconds;
 use crate::statistics::counter::Counter;
-
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Browser",
-    path: "browser",
-    about: "A browser needs the processors on which the load runs. Null where no page was loaded in one during the load.",
-    words: &[
-        MetricWord {
-            name: "process_ns",
-            about: "processor time of the browser during the load phase, all processes",
-            unit: "ns",
-            source: "proc(5), /proc/PID/stat",
-        },
-        MetricWord {
-            name: "seconds",
-            about: "seconds of the load phase in which it loaded a page",
-            unit: "",
-            source: "",
-        },
-        MetricWord {
-            name: "contended",
-            about: "share of them in which it took over 5 % of a core while one core was over 95 % busy and none under 50 %: \
-                browser and load shared a full processor",
-            unit: "share",
-            source: "spec, Test Requirements",
-        },
-    ],
-};
 
 /// A browser that takes less than this part of a second of processor time waits for the network.
 const WORKS: f64 = 0.05;
 
-/// What the browser took while the load ran.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// CPU time that the browser took while the load ran.
+///
+/// A browser needs the processors on which the load runs. Null where no page was loaded in one during the load.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Browser")]
 pub struct BrowserLoad {
-    /// Its processor time during the load phase.
-    #[serde(rename = "process_ns", serialize_with = "nanoseconds")]
-    pub process: Duration,
+    /// CPU time of the browser during the load phase, all processes.
+    ///
+    /// Source: proc(5), /proc/PID/stat.
+    #[serde(rename = "process_ns")]
+    pub process: Delay,
     /// Seconds of the load phase in which it loaded a page.
     pub seconds: u32,
-    /// Share of them in which browser and load shared a full processor, 0 to 1.
+    /// Share of them in which it took over 5 % of a core while one core was over 95 % busy and none under 50 %: browser
+    /// and load shared a saturated core.
+    ///
+    /// Unit: share. Source: spec, Test Requirements.
     pub contended: f64,
-}
-
-fn nanoseconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_i64(Delay::from(*time).0)
 }
 
 /// What the browser took of the client's processors during `load`; `None` where it loaded no page then.
@@ -85,7 +60,7 @@ pub(crate) fn browser_load(recording: &Recording, load: Window) -> Option<Browse
     let works = |second: Window| spent(second) > second.length().as_nanos() as f64 * WORKS;
     let contended = loading.iter().filter(|(second, shared)| *shared && works(*second)).count();
     Some(BrowserLoad {
-        process: Duration::from_nanos(spent(load).max(0.0).round() as u64),
+        process: Delay(spent(load).max(0.0).round() as i64),
         seconds: u32::try_from(loading.len()).unwrap_or(u32::MAX),
         contended: if loading.is_empty() { 0.0 } else { contended as f64 / loading.len() as f64 },
     })

@@ -9,10 +9,10 @@ use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::packets::join::SHORTEST_WAITING_TIME;
 use crate::packets::probe_pool::HeadlineClasses;
 use crate::statistics::percentile::DelayStatistics;
@@ -20,91 +20,47 @@ use crate::statistics::percentile::DelayStatistics;
 /// Longer than this a handshake takes only when a SYN or its answer was lost (RFC 6298: first timeout 1 s).
 const SLOW: Delay = Delay(1_000_000_000);
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "New connections",
-    path: "connections",
-    about: "Stream start time slew of connections that are opened all through the test, open loop (flow type \
-        `tcp_connect`; spec, \"bad slew (indicating SYN packet loss on new streams)\"). Their SYN bears the class; the \
-        SYN-ACK bears the server host's default unless that host reflects the class (`net.ipv4.tcp_reflect_tos`); the \
-        opening and the answer bear it both ways.",
-    words: &[
-        MetricWord::new(
-            "idle, load, after",
-            "[attempts](#attempts-at-connections) of best effort and expedited forwarding (of every class where neither was made) \
-             that were begun in that phase, `load` in the [scored window](#scored-window)",
-            "",
-            "spec, Variables Under Test",
-        ),
-        MetricWord::new("classes[].class, families[].family, flows[].flow", "which", "", ""),
-        MetricWord::new("{classes,families,flows}[].{idle,load,after}", "those of one class, family or flow", "", ""),
-    ],
-};
-
-/// The words for one phase.
-pub(crate) const ATTEMPTS: MetricGroup = MetricGroup {
-    title: "Attempts at connections",
-    path: "#attempts",
-    about: "An attempt is given up after 10 s, one at the end of the test after 3 s. Of those that were begun in the last 3 s \
-        before listening ended, all of a flow count when each came to an end of its own, and none otherwise: to leave out \
-        those that were still waited for would leave the quick ones.",
-    words: &[
-        MetricWord::new(
-            "connect",
-            "[statistics](#statistics-of-delays) of the time from `connect` to the end of the handshake, at the client; \
-             attempts that never stood count as infinitely late (`lost`). A lost SYN or SYN-ACK shows as 1 s more",
-            "ns",
-            "RFC 6298 section 2",
-        ),
-        MetricWord::new("answer", "the same until the server's first octet, which takes one round trip more", "ns", ""),
-        MetricWord::new(
-            "over_1s",
-            "part of the attempts that took longer than 1 s to stand, or never did",
-            "0 to 1",
-            "",
-        ),
-        MetricWord::new("retried", "attempts of which a SYN was sent again, by the client's kernel", "count", ""),
-        MetricWord::new("syn_retransmits", "SYNs sent again, in all", "count", "RFC 4898"),
-        MetricWord::new("unanswered", "attempts that were given up without a handshake", "count", ""),
-        MetricWord::new(
-            "refused",
-            "attempts that were refused: reset, or the server said it takes no more",
-            "count",
-            "",
-        ),
-        MetricWord::new("impossible", "attempts that the client's host or the network called impossible", "count", ""),
-    ],
-};
-
 /// The new connections of a test.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+///
+/// Stream start time slew of connections that are opened all through the test, open loop (flow type `tcp_connect`;
+/// spec, "bad slew (indicating SYN packet loss on new streams)"). Their SYN bears the class; the SYN-ACK bears the
+/// server host's default unless that host reflects the class (`net.ipv4.tcp_reflect_tos`); the opening and the answer
+/// bear it both ways.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "New connections")]
 pub struct Connections {
     /// Those of best effort and expedited forwarding; of every class where neither was made.
     #[serde(flatten)]
     pub pooled: ConnectionPhases,
     /// Those of each class.
     pub classes: Vec<ClassConnections>,
-    /// Those of each family.
+    /// Those of each address family.
     pub families: Vec<FamilyConnections>,
     /// Those of each flow.
     pub flows: Vec<FlowConnections>,
 }
 
 /// Connections by the phase in which they were begun.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct ConnectionPhases {
-    /// Idle baseline.
+    /// Begun on the idle line.
+    ///
+    /// Source: spec, Variables Under Test.
     pub idle: Option<ConnectionStatistics>,
-    /// Under load.
+    /// Begun under load, in the [scored window](#scored-window).
+    ///
+    /// Source: spec, Variables Under Test.
     pub load: Option<ConnectionStatistics>,
-    /// After the load.
+    /// Begun after the load.
+    ///
+    /// Source: spec, Variables Under Test.
     pub after: Option<ConnectionStatistics>,
 }
 
 /// Of one class.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ClassConnections {
-    /// The class.
+    /// Service class.
     pub class: ServiceClass,
     /// By phase.
     #[serde(flatten)]
@@ -112,9 +68,9 @@ pub struct ClassConnections {
 }
 
 /// Of one family.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FamilyConnections {
-    /// The family.
+    /// Address family.
     pub family: AddressFamily,
     /// By phase.
     #[serde(flatten)]
@@ -122,9 +78,9 @@ pub struct FamilyConnections {
 }
 
 /// Of one flow.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FlowConnections {
-    /// Who.
+    /// Name of the flow.
     pub flow: FlowLabel,
     /// By phase.
     #[serde(flatten)]
@@ -137,24 +93,44 @@ pub struct FlowConnections {
     pub exchanges: Vec<(TestTime, Option<Delay>)>,
 }
 
-/// Attempts at new connections.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// Attempts to open a connection in one phase.
+///
+/// An attempt is given up after 10 s, one at the end of the test after 3 s. Of those that were begun in the last 3 s
+/// before listening ended, all of a flow count when each came to an end of its own, and none otherwise: to leave out
+/// those that were still waited for would leave the quick ones.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Connection attempts")]
 pub struct ConnectionStatistics {
-    /// Until the handshake was complete; attempts that never stood count as infinitely late.
+    /// [Statistics](#statistics-of-delays) of the time from `connect` to the end of the handshake, at the client;
+    /// attempts that never stood count as infinitely late (`lost`). A lost SYN or SYN-ACK shows as 1 s more.
+    ///
+    /// Source: RFC 6298 section 2.
     pub connect: DelayStatistics,
-    /// Until the server's first octet; attempts that got none count as infinitely late.
+    /// The same until the server's first octet, which takes one round trip more.
     pub answer: DelayStatistics,
-    /// Part of the attempts that took longer than a second to stand, or never did.
+    /// Part of the attempts that took longer than 1 s to stand, or never did.
+    ///
+    /// Unit: share.
     pub over_1s: f64,
-    /// Attempts of which a SYN was sent again.
+    /// Attempts of which a SYN was retransmitted, by the client's kernel.
+    ///
+    /// Unit: count.
     pub retried: u64,
-    /// SYNs that were sent again, in all.
+    /// SYNs retransmitted, in all.
+    ///
+    /// Unit: count. Source: RFC 4898.
     pub syn_retransmits: u64,
     /// Attempts that were given up without a handshake.
+    ///
+    /// Unit: count.
     pub unanswered: u64,
-    /// Attempts that were refused.
+    /// Attempts that were refused: reset, or the server said it takes no more.
+    ///
+    /// Unit: count.
     pub refused: u64,
-    /// Attempts that this host or the network said were not possible.
+    /// Attempts that the client's host or the network called impossible.
+    ///
+    /// Unit: count.
     pub impossible: u64,
 }
 

@@ -8,102 +8,53 @@ use rrul_model::observation::{NameLookup, ObservationPoint};
 use rrul_model::phase::PhaseWindow;
 use rrul_model::recording::Recording;
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::unloaded::ByLoad;
 use crate::statistics::percentile::DelayStatistics;
-
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Look-ups of names",
-    path: "name_lookups",
-    about: "DNS look-ups over UDP, open loop, each asked once and never again, A and AAAA together from a new port (flow type \
-        `dns_lookup`). `resolver` is `server` where rrul's own server is asked for names that no cache holds, so that the \
-        path alone is measured; `system` is the resolver of the client's host, cache and forwarders included, and need not \
-        be reached over the line under test at all. A resolver that proves names not to exist from what it has (RFC 8198) \
-        answers for `uncached` names without asking anybody. The same schedule runs idle and loaded.",
-    words: &[
-        MetricWord::new(
-            "{groups,flows}[].{unloaded,load,after}",
-            "[look-ups](#look-ups-in-one-phase) that were begun before the load (phases `survey` and `idle`), under load (in \
-             phase `web`; where none was, in the scored window), after the load; `null` without any",
-            "",
-            "spec, Variables Under Test",
-        ),
-        MetricWord::new(
-            "{groups,flows}[].loaded_over_unloaded",
-            "median time under load over that before it; `null` when either is unknown or falls on a look-up without an \
-             answer",
-            "ratio",
-            "",
-        ),
-        MetricWord::new("groups[].resolver, groups[].names, groups[].class, groups[].family", "which", "", ""),
-        MetricWord::new("{groups,flows}[].record", "what was asked for: `A` or `AAAA`", "", "RFC 1035; RFC 3596"),
-        MetricWord::new("flows[].flow", "which", "", ""),
-    ],
-};
-
-/// The words for one phase.
-pub(crate) const LOOKUPS: MetricGroup = MetricGroup {
-    title: "Look-ups in one phase",
-    path: "#lookups",
-    about: "A look-up is given up after 5 s and then unanswered. One whose wait was ended sooner is cut off (censored): \
-        percentiles are of the product-limit estimate (Kaplan and Meier 1958), in which it counts as under way until then.",
-    words: &[
-        MetricWord::new(
-            "time",
-            "[statistics](#statistics-of-delays) of the time from the question to the answer, at the client; look-ups that \
-             were not answered, refused or impossible count as infinitely late (`lost`); those that were cut off are in `n` and not \
-             in `lost`",
-            "ns",
-            "",
-        ),
-        MetricWord::new("answered", "with the record, or that there is no such name or record", "count", "RFC 1035"),
-        MetricWord::new("unanswered", "given up without an answer", "count", ""),
-        MetricWord::new("cut_short", "still waited for when the wait was ended before 5 s", "count", ""),
-        MetricWord::new("refused", "answered with any response code but 0 and 3", "count", "RFC 1035"),
-        MetricWord::new(
-            "impossible",
-            "that could not be sent, or met with a host on which nobody listens",
-            "count",
-            "",
-        ),
-    ],
-};
 
 /// Longer than this no look-up is waited for.
 const LONGEST: Delay = Delay(5_000_000_000);
 /// A wait is counted from the kernel's stamp of the question, and ended by the program's clock.
 const SLACK: Delay = Delay(100_000_000);
 
-/// The look-ups of a test.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// The DNS lookups of a test.
+///
+/// DNS lookups over UDP, open loop, each asked once and never again, A and AAAA together from a new port (flow type
+/// `dns_lookup`). `resolver` is `server` where rrul's own server is asked for names that no cache holds, so that the
+/// path alone is measured; `system` is the resolver of the client's host, cache and forwarders included, and need not
+/// be reached over the line under test at all. A resolver that proves names not to exist from what it has (RFC 8198)
+/// answers for `uncached` names without asking anybody. The same schedule runs idle and loaded.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "DNS lookups")]
 pub struct NameLookups {
-    /// Those of one kind, by record.
+    /// Lookups of one kind, by record.
     pub groups: Vec<LookupGroup>,
-    /// Those of each flow, by record.
+    /// Lookups of each flow, by record.
     pub flows: Vec<FlowLookups>,
 }
 
-/// What is told apart.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// The kind of a lookup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LookupKind {
     /// Who was asked: `server`, `system`, or an address.
     pub resolver: String,
-    /// For which names: `random`, `cached`, `uncached`.
+    /// Which names were asked for: `random`, `cached` or `uncached`.
     pub names: String,
-    /// The class.
+    /// Service class.
     pub class: ServiceClass,
-    /// The family over which.
+    /// Address family of the question.
     pub family: AddressFamily,
-    /// What was asked for.
+    /// Record that was asked for.
+    ///
+    /// Source: RFC 1035; RFC 3596.
     pub record: RecordType,
 }
 
 /// The kinds of records that are asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum RecordType {
     /// IPv4 address.
     A,
@@ -125,7 +76,7 @@ impl RecordType {
 }
 
 /// Look-ups of one kind.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LookupGroup {
     /// Which.
     #[serde(flatten)]
@@ -133,38 +84,58 @@ pub struct LookupGroup {
     /// By what the load did.
     #[serde(flatten)]
     pub times: ByLoad<LookupStatistics>,
-    /// Median under load over that before it.
+    /// Median time under load over that before it. Null when either is unknown or falls on a lookup without an answer.
+    ///
+    /// Unit: ratio.
     pub loaded_over_unloaded: Option<f64>,
 }
 
 /// Look-ups of one flow.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FlowLookups {
-    /// Who.
+    /// Name of the flow.
     pub flow: FlowLabel,
-    /// What was asked for.
+    /// Record that was asked for.
     pub record: RecordType,
     /// By what the load did.
     #[serde(flatten)]
     pub times: ByLoad<LookupStatistics>,
-    /// Median under load over that before it.
+    /// Median time under load over that before it. Null when either is unknown or falls on a lookup without an answer.
+    ///
+    /// Unit: ratio.
     pub loaded_over_unloaded: Option<f64>,
 }
 
-/// Look-ups that were begun in one phase.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// Lookups begun in one phase.
+///
+/// A lookup is given up after 5 s and then unanswered. One whose wait was ended sooner is cut off (censored):
+/// percentiles are of the product-limit estimate (Kaplan and Meier 1958), in which it counts as under way until then.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Lookups in one phase")]
 pub struct LookupStatistics {
-    /// Until the answer; look-ups that got none that helps count as infinitely late.
+    /// [Statistics](#statistics-of-delays) of the time from the question to the answer, at the client; lookups that
+    /// were not answered, refused or impossible count as infinitely late (`lost`); those that were cut off are in `n`
+    /// and not in `lost`.
     pub time: DelayStatistics,
-    /// Answered.
+    /// With the record, or that there is no such name or record.
+    ///
+    /// Unit: count. Source: RFC 1035.
     pub answered: u64,
-    /// Given up.
+    /// Given up without an answer.
+    ///
+    /// Unit: count.
     pub unanswered: u64,
-    /// Still waited for when the wait was ended sooner.
+    /// Still waited for when the wait was ended before 5 s.
+    ///
+    /// Unit: count.
     pub cut_short: u64,
-    /// The resolver cannot or will not.
+    /// Answered with any response code but 0 and 3.
+    ///
+    /// Unit: count. Source: RFC 1035.
     pub refused: u64,
-    /// Could not be sent.
+    /// That could not be sent, or met with a host on which nobody listens.
+    ///
+    /// Unit: count.
     pub impossible: u64,
 }
 

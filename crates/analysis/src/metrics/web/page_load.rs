@@ -7,6 +7,7 @@ use rrul_model::observation::{BrowserTiming, PageLoad, WebObject};
 use rrul_model::page::{Page, PageObject};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
@@ -15,18 +16,18 @@ use crate::flow_label::FlowLabel;
 pub(crate) const CAP: Duration = Duration::from_secs(30);
 
 /// What became of a load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadOutcome {
     /// Complete.
     Complete,
-    /// The page could not be had.
+    /// The page could not be loaded.
     Failed,
     /// Not complete within its cap.
     Capped,
-    /// Not complete when its flow ended, before its cap.
+    /// Still under way when its flow ended, before its cap.
     CutShort,
-    /// What loads it broke; nothing is known of the network.
+    /// The browser broke; nothing is known of the network.
     Broken,
 }
 

@@ -3,189 +3,126 @@
 use rrul_model::observation::{BrowserTiming, WebObject};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::web::page_load::{Arrival, Load, LoadOutcome, LoadParts};
 use crate::statistics::bootstrap::{interval_of_mean, mean, standard_deviation};
 use crate::statistics::percentile::percentile;
 use crate::statistics::product_limit::{Observed, expected_times, product_limit, quantile};
 
-/// The words for the loads of one condition.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Loads of a page",
-    path: "#loads",
-    about: "Of the loads that were *begun* idle or under load, complete or not. A load that was given up at its cap (30 s unless \
-        its flow says otherwise) and one that failed both count as the cap in means, and never end in percentiles. One that was \
-        still under way when its flow, the idle line or the load ended is cut off (censored): it would have taken longer. It \
-        counts with the mean of what took longer than it had, by the product-limit estimate (Kaplan and Meier 1958); where \
-        the longest was cut off, the rest is taken to end at the rate at which loads ended once the quickest had, at the cap at \
-        the latest (Epstein and Sobel 1954). Without any load that ended nothing is estimated. A load whose browser broke is no fault of the network \
-        and is left out.",
-    words: &[
-        MetricWord::new("n", "loads that count: all but broken ones", "count", "spec, Web Component"),
-        MetricWord::new("complete, failed, capped", "of those, complete, failed, given up at the cap", "count", ""),
-        MetricWord::new(
-            "cut_short, broken",
-            "loads still under way at the end of their flow, of the idle line or of the load; loads whose browser broke",
-            "count",
-            "",
-        ),
-        MetricWord::new(
-            "failed_objects",
-            "objects that could not be had, in all of these loads: a complete load may be without objects that its load event \
-             does not wait for, and in a browser without others",
-            "count",
-            "",
-        ),
-        MetricWord::new(
-            "samples[].at_ns, samples[].took_ns, samples[].outcome",
-            "every load: when it began in test time, how long it took or until it was cut off, and `complete`, `failed`, `capped`, `cut_short` or \
-             `broken`",
-            "ns",
-            "spec, Web Component",
-        ),
-        MetricWord::new(
-            "mean_ns, sd_ns",
-            "mean and standard deviation (n - 1) of page load time; null when no load ended",
-            "ns",
-            "spec, Web Component; Kaplan and Meier 1958",
-        ),
-        MetricWord::new(
-            "mean_ci95_low_ns, mean_ci95_high_ns",
-            "95 % interval of the mean, by bootstrap over loads, with tails widened for few; null with fewer than three",
-            "ns",
-            "spec, Web Component; Efron 1979",
-        ),
-        MetricWord::new(
-            "p50_ns, p95_ns",
-            "median and 95th percentile of the product-limit estimate, by nearest rank where no load was cut off; null when that \
-             load was not seen to be complete",
-            "ns",
-            "Kaplan and Meier 1958",
-        ),
-        MetricWord::new(
-            "first_byte",
-            "[spread](#spread-of-a-part) of the time until the document's first octet; of a browser `responseStart`. Of loads that failed or were \
-             given up without one it never came",
-            "ns",
-            "W3C Navigation Timing",
-        ),
-        MetricWord::new(
-            "critical",
-            "the same until all was there that nothing can be shown without: document, style sheets, scripts, fonts that the manifest \
-             calls critical. Where one of them never came, neither did this; of a load cut off before nothing is known",
-            "ns",
-            "",
-        ),
-        MetricWord::new("hero", "the same until the largest thing in view was there", "ns", ""),
-        MetricWord::new(
-            "network",
-            "the same of the time in which at least one object that the load event waits for was being looked up, asked for \
-             or received: page load time without the pauses in which nothing but a processor works",
-            "ns",
-            "spec, Web Component (95 % CI for the network only)",
-        ),
-        MetricWord::new(
-            "{lookup,connect,secure}_{sum,most}",
-            "the same of all look-ups of a load together and the longest; of all handshakes of TCP and QUIC; of all \
-             handshakes of TLS over TCP",
-            "ns",
-            "",
-        ),
-        MetricWord::new(
-            "commit, first_contentful_paint, largest_contentful_paint, dom_content_loaded",
-            "the same of what a browser says of itself; null without a browser",
-            "ns",
-            "W3C Navigation Timing, Paint Timing, Largest Contentful Paint",
-        ),
-        MetricWord::new(
-            "fallbacks",
-            "HTTP/3 connections that could not be had, so that HTTP/2 took their place",
-            "count",
-            "RFC 9114 section 3.1",
-        ),
-    ],
-};
-
-/// The words for a part of loads.
-pub(crate) const SPREAD: MetricGroup = MetricGroup {
-    title: "Spread of a part",
-    path: "#spread",
-    about: "Over the loads in which it occurred or should have. Null when there are none.",
-    words: &[
-        MetricWord::new("n", "loads, or requests, in which it occurred or should have", "count", ""),
-        MetricWord::new("never", "of those, in which it never came", "count", ""),
-        MetricWord::new("mean_ns", "mean of those in which it came; null when it came in none", "ns", ""),
-        MetricWord::new(
-            "p50_ns, p95_ns",
-            "median and 95th percentile by nearest rank; what never came is infinitely late, null when the rank falls on it",
-            "ns",
-            "",
-        ),
-    ],
-};
-
-/// Loads of a page under one condition.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// Loads of one page, unloaded or under load.
+///
+/// Of the loads that were *begun* idle or under load, complete or not. A load that was given up at its cap (30 s unless
+/// its flow says otherwise) and one that failed both count as the cap in means, and never end in percentiles. One that
+/// was still under way when its flow, the idle line or the load ended is cut off (censored): it would have taken
+/// longer. It counts with the mean of what took longer than it had, by the product-limit estimate (Kaplan and Meier
+/// 1958); where the longest was cut off, the rest is taken to end at the rate at which loads ended once the quickest
+/// had, at the cap at the latest (Epstein and Sobel 1954). Without any load that ended nothing is estimated. A load
+/// whose browser broke is no fault of the network and is left out.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Page load statistics")]
 pub struct LoadStatistics {
-    /// Loads that count.
+    /// Loads that count: all but broken ones.
+    ///
+    /// Unit: count. Source: spec, Web Component.
     pub n: u64,
-    /// Of those, complete.
+    /// Of those, complete loads.
+    ///
+    /// Unit: count.
     pub complete: u64,
-    /// Of those, failed.
+    /// Of those, failed loads.
+    ///
+    /// Unit: count.
     pub failed: u64,
-    /// Of those, given up at the cap.
+    /// Of those, loads given up at the cap.
+    ///
+    /// Unit: count.
     pub capped: u64,
-    /// Still under way at the end of their flow, of the idle line or of the load.
+    /// Loads still under way at the end of their flow, of the idle line or of the load.
+    ///
+    /// Unit: count.
     pub cut_short: u64,
-    /// Broken at this host.
+    /// Loads whose browser broke.
+    ///
+    /// Unit: count.
     pub broken: u64,
-    /// Objects that could not be had.
+    /// Objects that could not be had, in all of these loads: a complete load may be without objects that its load event
+    /// does not wait for, and in a browser without others.
+    ///
+    /// Unit: count.
     pub failed_objects: u64,
     /// Every load.
+    ///
+    /// Source: spec, Web Component.
     pub samples: Vec<LoadSample>,
-    /// Mean page load time.
+    /// Mean page load time. Null when no load ended.
+    ///
+    /// Source: spec, Web Component; Kaplan and Meier 1958.
     pub mean_ns: Option<i64>,
-    /// Its standard deviation.
+    /// Standard deviation (n - 1) of the page load time. Null when no load ended.
     pub sd_ns: Option<i64>,
-    /// Lower end of the mean's 95 % interval.
+    /// Lower end of the 95 % interval of the mean, by bootstrap over loads, with tails widened for few. Null with fewer
+    /// than three.
+    ///
+    /// Source: spec, Web Component; Efron 1979.
     pub mean_ci95_low_ns: Option<i64>,
-    /// Upper end.
+    /// Upper end of the same.
     pub mean_ci95_high_ns: Option<i64>,
-    /// Median; `None` when it falls on a load that was not seen to be complete.
+    /// Median of the product-limit estimate, by nearest rank where no load was cut off. Null when that load was not
+    /// seen to complete.
+    ///
+    /// Source: Kaplan and Meier 1958.
     pub p50_ns: Option<i64>,
-    /// 95th percentile.
+    /// 95th percentile of the same.
     pub p95_ns: Option<i64>,
-    /// Until the first octet.
+    /// [Spread](#spread-of-a-part) of the time until the document's first octet; of a browser `responseStart`. Of loads
+    /// that failed or were given up without one it never came.
+    ///
+    /// Source: W3C Navigation Timing.
     pub first_byte: Option<Spread>,
-    /// Until all that is critical was there.
+    /// The same until all was there that nothing can be shown without: document, style sheets, scripts, fonts that the
+    /// manifest calls critical. Where one of them never came, neither did this; of a load cut off before nothing is
+    /// known.
     pub critical: Option<Spread>,
-    /// Until the largest thing in view was there.
+    /// The same until the largest thing in view was there.
     pub hero: Option<Spread>,
-    /// In the network.
+    /// The same of the time in which at least one object that the load event waits for was being looked up, asked for
+    /// or received: page load time without the pauses in which nothing but a processor works.
+    ///
+    /// Source: spec, Web Component (95 % CI for the network only).
     pub network: Option<Spread>,
-    /// Look-ups together.
+    /// Time of all DNS lookups of a load together.
     pub lookup_sum: Option<Spread>,
-    /// The longest.
+    /// Time of the longest DNS lookup of a load.
     pub lookup_most: Option<Spread>,
-    /// TCP's and QUIC's handshakes together.
+    /// Time of all handshakes of TCP and QUIC of a load together.
     pub connect_sum: Option<Spread>,
-    /// The longest.
+    /// Time of the longest handshake of TCP or QUIC.
     pub connect_most: Option<Spread>,
-    /// TLS's handshakes together.
+    /// Time of all handshakes of TLS over TCP of a load together.
     pub secure_sum: Option<Spread>,
-    /// The longest.
+    /// Time of the longest handshake of TLS over TCP.
     pub secure_most: Option<Spread>,
-    /// A browser committed to showing the document.
+    /// Time until the browser committed to showing the document. Null without a browser, like those that follow.
+    ///
+    /// Source: W3C Navigation Timing.
     pub commit: Option<Spread>,
-    /// A browser's first contentful paint.
+    /// The browser's first contentful paint.
+    ///
+    /// Source: W3C Paint Timing.
     pub first_contentful_paint: Option<Spread>,
-    /// A browser's largest contentful paint.
+    /// The browser's largest contentful paint.
+    ///
+    /// Source: W3C Largest Contentful Paint.
     pub largest_contentful_paint: Option<Spread>,
-    /// A browser had handled `DOMContentLoaded`.
+    /// Time until the browser had handled `DOMContentLoaded`.
+    ///
+    /// Source: W3C Navigation Timing.
     pub dom_content_loaded: Option<Spread>,
-    /// HTTP/3 connections that could not be had.
+    /// HTTP/3 connections that could not be had, so that HTTP/2 took their place.
+    ///
+    /// Unit: count. Source: RFC 9114 section 3.1.
     pub fallbacks: u64,
     /// The times that means are of, seconds: see [`counted`].
     #[serde(skip)]
@@ -196,28 +133,35 @@ pub struct LoadStatistics {
 }
 
 /// One load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LoadSample {
-    /// When it began.
+    /// When the load began, in test time.
     pub at_ns: TestTime,
-    /// How long it took or was waited for.
+    /// How long it took, or until it was cut off.
     pub took_ns: i64,
-    /// What became of it.
+    /// What became of the load.
     pub outcome: LoadOutcome,
 }
 
-/// Where a part of some loads lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// How long a part of the loads took.
+///
+/// Over the loads in which it occurred or should have. Null when there are none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "Spread of a part")]
 pub struct Spread {
-    /// Loads in which it occurred or should have.
+    /// Loads, or requests, in which it occurred or should have.
+    ///
+    /// Unit: count.
     pub n: u64,
     /// Of those, in which it never came.
+    ///
+    /// Unit: count.
     pub never: u64,
-    /// Mean of the others.
+    /// Mean of those in which it came; null when it came in none.
     pub mean_ns: Option<i64>,
-    /// Median; `None` when it falls on one in which it never came.
+    /// Median by nearest rank. What never came is infinitely late; null when the rank falls on it.
     pub p50_ns: Option<i64>,
-    /// 95th percentile.
+    /// 95th percentile by nearest rank.
     pub p95_ns: Option<i64>,
 }
 

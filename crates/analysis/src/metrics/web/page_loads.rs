@@ -12,9 +12,9 @@ use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::unloaded::loaded_phases;
 use crate::metrics::web::page_load::{CAP, Load, LoadOutcome, object_took};
 use crate::metrics::web::page_load_statistics::{LoadStatistics, Spread};
@@ -23,116 +23,67 @@ use crate::statistics::bootstrap::{interval, mean};
 /// The page that is loaded where a flow names none.
 const DEFAULT_PAGE: &str = "rrul2025";
 
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Pages",
-    path: "page_loads[]",
-    about: "Time to load a page, cold every time, on the idle line and under load (spec, Web Component). One entry for each \
-        page, way of loading it, service class and address family: the same page loaded before and under load by two \
-        flows of the plan is one entry. Unloaded are loads begun in the phases survey and idle. Loaded are those begun in phase \
-        web; where none was, in the [scored window](#scored-window); where none was either, in all of the load phase.",
-    words: &[
-        MetricWord::new(
-            "type, page, version, class, family",
-            "the flow type (`web_page` synthetic, `browser_page` a real browser), the page's name or address, the version of HTTP \
-             that was asked for at every host (null: what the page has for each), class and family",
-            "",
-            "",
-        ),
-        MetricWord::new("flows[]", "the flows of the plan that loaded it", "", ""),
-        MetricWord::new("protocols[]", "versions of HTTP over which objects came: `http/1.1`, `h2`, `h3`", "", ""),
-        MetricWord::new(
-            "unloaded, loaded",
-            "[loads](#loads-of-a-page) on the idle line, and under load",
-            "",
-            "spec, Web Component",
-        ),
-        MetricWord::new(
-            "whole_load",
-            "no load was begun in phase web or the scored window, so `loaded` is of the whole load phase",
-            "",
-            "",
-        ),
-        MetricWord::new(
-            "skipped",
-            "loads that were due and not begun, in all phases, as the one before took too long",
-            "count",
-            "",
-        ),
-        MetricWord::new(
-            "slowdown",
-            "mean page load time under load over that of complete loads on the idle line; null when either is not known, and when more \
-             loads failed on the idle line than came to their end",
-            "factor",
-            "spec, Web Component",
-        ),
-        MetricWord::new(
-            "slowdown_at_least",
-            "a lower bound where every load under load was cut off: the mean time after which they were, over the idle mean; \
-             null below 1, which would say nothing",
-            "factor",
-            "",
-        ),
-        MetricWord::new(
-            "slowdown_ci95_low, slowdown_ci95_high",
-            "its 95 % interval, by bootstrap over the loads of both",
-            "factor",
-            "Efron 1979",
-        ),
-        MetricWord::new(
-            "failures[].reason, failures[].loads",
-            "why loads failed or broke, in all phases, where the flow says so, and how many did",
-            "count",
-            "",
-        ),
-        MetricWord::new(
-            "refreshes.{unloaded,loaded}",
-            "[spread](#spread-of-a-part) of the time that requests took which the page goes on making once it is there, by when they \
-             were made. One that failed never came; one that was under way when the next load began counts as never come when it \
-             had taken longer than the mean of those answered, and is left out when not",
-            "ns",
-            "spec, Rationale",
-        ),
-    ],
-};
-
 /// The loads of one page.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+///
+/// Time to load a page, cold every time, on the idle line and under load (spec, Web Component). One entry for each
+/// page, way of loading it, service class and address family: the same page loaded before and under load by two flows
+/// of the plan is one entry. Unloaded are loads begun in the phases survey and idle. Loaded are those begun in phase
+/// web; where none was, in the [scored window](#scored-window); where none was either, in all of the load phase.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Page loads")]
 pub struct PageLoads {
-    /// The flow type that loaded it.
+    /// Flow type: `web_page` (synthetic) or `browser_page` (a real browser).
     #[serde(rename = "type")]
     pub flow_type: String,
-    /// Its name, or its address.
+    /// Name or address of the page.
     pub page: String,
-    /// The version of HTTP that was asked for at every host; `None` where the page's own were.
+    /// Version of HTTP that was requested from every host. Null where each host used its own.
     pub version: Option<String>,
-    /// Class.
+    /// Service class.
     pub class: ServiceClass,
-    /// Family.
+    /// Address family.
     pub family: AddressFamily,
-    /// The flows that loaded it.
+    /// The flows of the plan that loaded it.
     pub flows: Vec<String>,
-    /// Versions of HTTP over which objects came.
+    /// Versions of HTTP over which objects came: `http/1.1`, `h2`, `h3`.
     pub protocols: Vec<&'static str>,
-    /// On the idle line.
+    /// Loads on the idle line. Null without any.
+    ///
+    /// Source: spec, Web Component.
     pub unloaded: Option<LoadStatistics>,
-    /// Under load.
+    /// Loads under load. Null without any.
+    ///
+    /// Source: spec, Web Component.
     pub loaded: Option<LoadStatistics>,
-    /// Whether `loaded` is of the whole load phase.
+    /// No load was begun in phase web or the scored window, so `loaded` is of the whole load phase.
     pub whole_load: bool,
-    /// Loads that were due and not begun.
+    /// Loads that were due and not begun, in all phases, as the one before took too long.
+    ///
+    /// Unit: count.
     pub skipped: u64,
-    /// Loaded over unloaded mean.
+    /// Mean page load time under load over that of complete loads on the idle line; null when either is not known, and
+    /// when more loads failed on the idle line than came to their end.
+    ///
+    /// Unit: factor. Source: spec, Web Component.
     pub slowdown: Option<f64>,
-    /// A lower bound of the slowdown where every load under load was cut off.
+    /// A lower bound where every load under load was cut off: the mean time after which they were, over the idle mean;
+    /// null below 1, which would say nothing.
+    ///
+    /// Unit: factor.
     pub slowdown_at_least: Option<f64>,
-    /// Lower end of the slowdown's 95 % interval.
+    /// Lower end of its 95 % interval, by bootstrap over the loads of both.
+    ///
+    /// Unit: factor. Source: Efron 1979.
     pub slowdown_ci95_low: Option<f64>,
-    /// Upper end.
+    /// Upper end of its 95 % interval.
+    ///
+    /// Unit: factor.
     pub slowdown_ci95_high: Option<f64>,
-    /// Why loads failed or broke.
+    /// Why loads failed or broke, in all phases, where the flow says so.
     pub failures: Vec<LoadFailure>,
-    /// What was asked for afterwards.
+    /// Requests that a page goes on making once it is complete, by when they were made. One that failed never came. One
+    /// under way when the next load began never came if it had taken longer than the mean of those answered, and is
+    /// left out if not.
     pub refreshes: Refreshes,
     /// Every load of every phase with its objects, for waterfalls and export.
     #[serde(skip)]
@@ -168,20 +119,26 @@ impl PageLoads {
 }
 
 /// Why loads failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LoadFailure {
-    /// In words.
+    /// The reason.
     pub reason: String,
-    /// How many.
+    /// Loads with this reason.
+    ///
+    /// Unit: count.
     pub loads: u64,
 }
 
 /// Requests that pages go on making.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Refreshes {
-    /// On the idle line.
+    /// On the idle line. Null without any.
+    ///
+    /// Source: spec, Rationale.
     pub unloaded: Option<Spread>,
-    /// Under load.
+    /// Under load. Null without any.
+    ///
+    /// Source: spec, Rationale.
     pub loaded: Option<Spread>,
 }
 

@@ -11,81 +11,13 @@ use rrul_model::phase::{PhaseWindow, reset_at};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, ByteCount, Delay};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
-use crate::metric_word::{MetricGroup, MetricWord};
 use crate::metrics::delay::unloaded::{ByLoad, loaded_phases};
 use crate::statistics::percentile::DelayStatistics;
 use crate::statistics::product_limit::{Observed, product_limit, quantile};
-
-/// The words for these numbers.
-pub(crate) const GROUP: MetricGroup = MetricGroup {
-    title: "Short flows",
-    path: "short_flows",
-    about: "Transfers of a given size, each over a new TCP connection, begun open loop at the instants of a Poisson process \
-        (flow type `short_flow`; spec, \"Short Flow Transfer Rate\"). The same schedule runs idle and loaded.",
-    words: &[
-        MetricWord::new(
-            "{groups,flows}[].{unloaded,load,after}",
-            "[transfers](#transfers-in-one-phase) that were begun before the load (phases `survey` and `idle`), under load (in \
-             phase `web`; where none was, in the scored window), after the load; `null` without any",
-            "",
-            "spec, Variables Under Test",
-        ),
-        MetricWord::new(
-            "{groups,flows}[].loaded_over_unloaded",
-            "median completion time under load over that before it; `null` when either is unknown or falls on a transfer \
-             that was not completed",
-            "ratio",
-            "",
-        ),
-        MetricWord::new(
-            "groups[].direction, groups[].size_octets, groups[].class, groups[].family",
-            "which: the way of the octets, how many, class and family of the connection",
-            "",
-            "",
-        ),
-        MetricWord::new("flows[].flow", "which", "", ""),
-    ],
-};
-
-/// The words for one phase.
-pub(crate) const TRANSFERS: MetricGroup = MetricGroup {
-    title: "Transfers in one phase",
-    path: "#transfers",
-    about: "A transfer is given up after 30 s. One that was still under way when the load or the test ended is cut off \
-        (censored): it would have taken longer. Percentiles are of the product-limit estimate (Kaplan and Meier 1958), in which \
-        it counts as under way until then.",
-    words: &[
-        MetricWord::new(
-            "completion",
-            "[statistics](#statistics-of-delays) of the time from `connect` until the client knows that the receiver has \
-             every octet: at the last octet of a download, at the confirmation of an upload. Transfers that failed count as \
-             infinitely late (`lost`); those that were cut off are in `n` and not in `lost`",
-            "ns",
-            "",
-        ),
-        MetricWord::new(
-            "rate_p50_bps",
-            "size over completion time at the median; `null` when that falls on a transfer that was not completed",
-            "bit/s",
-            "",
-        ),
-        MetricWord::new(
-            "rate_p5_bps",
-            "the same of the slowest of twenty: size over the 95th percentile of the completion time",
-            "bit/s",
-            "",
-        ),
-        MetricWord::new("retried", "transfers of which a SYN was sent again, by the client's kernel", "count", ""),
-        MetricWord::new("unanswered", "given up without a handshake", "count", ""),
-        MetricWord::new("broken", "connected, and broken or given up before the last octet", "count", ""),
-        MetricWord::new("cut_short", "still under way at the end of the load or of the test", "count", ""),
-        MetricWord::new("refused", "refused: reset, or the server said it takes no more", "count", ""),
-        MetricWord::new("impossible", "that the client's host or the network called impossible", "count", ""),
-    ],
-};
 
 /// When a transfer is given up.
 const LONGEST: Delay = Delay(30_000_000_000);
@@ -93,30 +25,34 @@ const LONGEST: Delay = Delay(30_000_000_000);
 const STOPPING: Duration = Duration::from_millis(500);
 
 /// The short flows of a test.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+///
+/// Transfers of a given size, each over a new TCP connection, begun open loop at the instants of a Poisson process
+/// (flow type `short_flow`; spec, "Short Flow Transfer Rate"). The same schedule runs idle and loaded.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Short flows")]
 pub struct ShortFlows {
-    /// Those of one kind.
+    /// Transfers of one kind.
     pub groups: Vec<TransferGroup>,
-    /// Those of each flow.
+    /// Transfers of each flow.
     pub flows: Vec<FlowTransfers>,
 }
 
-/// What is told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// The kind of a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TransferKind {
-    /// Which way the octets travel.
+    /// Direction of the data.
     pub direction: Direction,
-    /// How many.
+    /// Size of a transfer.
     #[serde(rename = "size_octets")]
     pub size: ByteCount,
-    /// The class.
+    /// Service class of the connection.
     pub class: ServiceClass,
-    /// The family.
+    /// Address family of the connection.
     pub family: AddressFamily,
 }
 
 /// Transfers of one kind.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TransferGroup {
     /// Which.
     #[serde(flatten)]
@@ -124,42 +60,67 @@ pub struct TransferGroup {
     /// By what the load did.
     #[serde(flatten)]
     pub transfers: ByLoad<TransferStatistics>,
-    /// Median under load over that before it.
+    /// Median completion time under load over that before it. Null when either is unknown or falls on a transfer that
+    /// was not completed.
+    ///
+    /// Unit: ratio.
     pub loaded_over_unloaded: Option<f64>,
 }
 
 /// Transfers of one flow.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FlowTransfers {
-    /// Who.
+    /// Name of the flow.
     pub flow: FlowLabel,
     /// By what the load did.
     #[serde(flatten)]
     pub transfers: ByLoad<TransferStatistics>,
-    /// Median under load over that before it.
+    /// Median completion time under load over that before it. Null when either is unknown or falls on a transfer that
+    /// was not completed.
+    ///
+    /// Unit: ratio.
     pub loaded_over_unloaded: Option<f64>,
 }
 
-/// Transfers that were begun in one phase.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// Transfers begun in one phase.
+///
+/// A transfer is given up after 30 s. One that was still under way when the load or the test ended is cut off
+/// (censored): it would have taken longer. Percentiles are of the product-limit estimate (Kaplan and Meier 1958), in
+/// which it counts as under way until then.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Transfers in one phase")]
 pub struct TransferStatistics {
-    /// Until the receiver had everything; transfers that were not completed count as infinitely late.
+    /// [Statistics](#statistics-of-delays) of the time from `connect` until the client knows that the receiver has
+    /// every octet: at the last octet of a download, at the confirmation of an upload. Transfers that failed count as
+    /// infinitely late (`lost`); those that were cut off are in `n` and not in `lost`.
     pub completion: DelayStatistics,
-    /// Size over completion time at the median.
+    /// Size over completion time at the median; `null` when that falls on a transfer that was not completed.
     pub rate_p50_bps: Option<BitRate>,
-    /// The same of the slowest of twenty.
+    /// The same of the slowest of twenty: size over the 95th percentile of the completion time.
     pub rate_p5_bps: Option<BitRate>,
     /// Still under way at the end of the load or of the test.
+    ///
+    /// Unit: count.
     pub cut_short: u64,
-    /// Of which a SYN was sent again.
+    /// Transfers of which a SYN was retransmitted, by the client's kernel.
+    ///
+    /// Unit: count.
     pub retried: u64,
     /// Given up without a handshake.
+    ///
+    /// Unit: count.
     pub unanswered: u64,
-    /// Broken or given up after the handshake.
+    /// Connected, and broken or given up before the last octet.
+    ///
+    /// Unit: count.
     pub broken: u64,
-    /// Refused.
+    /// Refused: reset, or the server said it takes no more.
+    ///
+    /// Unit: count.
     pub refused: u64,
-    /// Not possible.
+    /// That the client's host or the network called impossible.
+    ///
+    /// Unit: count.
     pub impossible: u64,
 }
 

@@ -9,7 +9,7 @@ use crate::by_direction::ByDirection;
 use crate::metrics::delay::round_trip_delay::Judgement;
 use crate::metrics::loss::reordering::{Arrival, Displacement, displacements};
 use crate::packets::attribution::gathering::{Coverage, Rows};
-use crate::packets::attribution::{Attributed, Evidence, Fate, Way};
+use crate::packets::attribution::{Attributed, Fate, LossAttribution, Way};
 use crate::packets::join::ProbeFlow;
 
 /// What is known of the copies of one packet.
@@ -108,9 +108,9 @@ pub(super) fn of_probes<'a>(
     Attributed {
         flow,
         evidence: match (exact, replies.is_empty()) {
-            (true, _) => Evidence::Exact,
-            (false, false) => Evidence::Window,
-            (false, true) => Evidence::None,
+            (true, _) => LossAttribution::Exact,
+            (false, false) => LossAttribution::Window,
+            (false, true) => LossAttribution::None,
         },
         ways: ByDirection {
             down: Way {
@@ -235,7 +235,7 @@ pub(super) fn of_exchanges<'a>(flow: &'a FlowSpec, rows: &Rows, coverage: &Cover
     }
     Attributed {
         flow,
-        evidence: if exact { Evidence::Exact } else { Evidence::None },
+        evidence: if exact { LossAttribution::Exact } else { LossAttribution::None },
         ways: ByDirection {
             up: Way { packets: up, copies: Some(copies), order: None },
             down: Way { packets: down, copies: None, order: None },

@@ -37,8 +37,9 @@ pub(crate) const BLACKHOLE: Bed = Bed {
 fn blackhole(rows: &mut Rows) {
     let measured = Setting::new(link(BLACKHOLED), each_way(PHASES, "")).both_families().measure();
     rows.equal("R1 R50", "families under test", measured.summary["families"].to_string(), "[\"ipv4\"]".to_owned());
-    let absent: Vec<AddressFamily> = measured.analysis.absent_families.iter().map(|absent| absent.family).collect();
-    let told = measured.analysis.absent_families.first().map_or(String::new(), |absent| absent.reason.clone());
+    let absent: Vec<AddressFamily> =
+        measured.analysis.test.absent_families.iter().map(|absent| absent.family).collect();
+    let told = measured.analysis.test.absent_families.first().map_or(String::new(), |absent| absent.reason.clone());
     rows.holds("R50", "ipv6 is told to be absent, with a reason", "ipv6", told, absent == [AddressFamily::Ipv6]);
 }
 

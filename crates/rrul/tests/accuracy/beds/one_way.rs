@@ -150,7 +150,8 @@ fn clock(rows: &mut Rows, skew_ppb: i64, steps: &'static [ClockStep]) {
     rows.near("R74", "skew of the server's clock, ppm", skew, skew_ppb as f64 / 1e3, 10.0);
     let clocks = measured.analysis.one_way_delay.clocks.as_ref();
     let changes: Vec<_> = clocks.into_iter().flat_map(|clocks| &clocks.segments).flat_map(|one| &one.changes).collect();
-    let told: Vec<&str> = changes.iter().map(|change| change.what).collect();
+    let told: Vec<String> =
+        changes.iter().map(|change| serde_json::json!(change.what).as_str().unwrap_or_default().to_owned()).collect();
     rows.equal("R74", "what changed", told.join(", "), "server_clock".to_owned());
     let by = changes.first().map(|change| change.by_ns as f64 / 1e6);
     rows.near("R74", "step of the server's clock, ms", by, steps[0].forward as f64 / 1e6, 0.5);

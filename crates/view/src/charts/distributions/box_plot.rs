@@ -87,7 +87,7 @@ impl Chart for BoxPlot {
 }
 
 fn of_flows(run: &Analysis, theme: &Theme) -> Vec<Entry> {
-    let flows = &run.delay_flows;
+    let flows = &run.round_trip_delay.flows;
     let labels: Vec<_> = flows.iter().map(|flow| &flow.flow).collect();
     let of = |(flow, name): (&rrul_analysis::metrics::delay::round_trip_delay::DelayFlow, &String)| {
         [Phase::Idle, Phase::Load].map(|phase| Entry {

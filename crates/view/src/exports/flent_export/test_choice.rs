@@ -47,7 +47,8 @@ impl Choice {
         let streams = |direction| run.goodput(direction).flows.iter().map(|entry| &entry.flow).collect::<Vec<_>>();
         let (up, down) = (streams(Direction::Up), streams(Direction::Down));
         let of_kind = |kind: FlowKind| -> Vec<&FlowLabel> {
-            let flows = run.delay_flows.iter().filter(|entry| !entry.series.is_empty()).map(|entry| &entry.flow);
+            let flows =
+                run.round_trip_delay.flows.iter().filter(|entry| !entry.series.is_empty()).map(|entry| &entry.flow);
             flows.filter(|flow| flow.kind() == kind).collect()
         };
         let mut udp = of_kind(FlowKind::UdpProbe);

@@ -33,7 +33,7 @@ type Way = HashMap<TestTime, Option<Delay>>;
 /// The table.
 pub(super) fn table(run: &Analysis) -> Table {
     let mut rows = Vec::new();
-    for entry in &run.delay_flows {
+    for entry in &run.round_trip_delay.flows {
         let there = way_there(run, entry.flow.id, |leg| &leg.series);
         let queueing = way_there(run, entry.flow.id, |leg| &leg.queueing_series);
         for point in &entry.series {

@@ -36,7 +36,7 @@ pub(super) fn table(run: &Analysis) -> Table {
         ];
         rows.extend(goodput.sum_series.iter().map(|point| rate(all.clone(), point)));
     }
-    for flow in &run.delay_flows {
+    for flow in &run.round_trip_delay.flows {
         delays(flow, &mut rows);
     }
     for direction in Direction::ALL {

@@ -1,9 +1,9 @@
 //! What queues add in each direction, and what was taken out of it.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::metrics::delay::one_way_delay::{Clocks, OneWayDelay, SegmentChange};
+use rrul_analysis::metrics::delay::one_way_delay::{Changed, Clocks, OneWayDelay, SegmentChange};
 use rrul_analysis::statistics::percentile::DelayStatistics;
-use rrul_model::flow::Direction;
+use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
@@ -67,11 +67,13 @@ fn notes(told: &OneWayDelay, clocks: &Clocks) -> Vec<String> {
 
 fn change_words(change: &SegmentChange) -> String {
     let by = added(Some(Delay(change.by_ns)));
-    match (change.what, change.direction, change.family) {
-        ("client_clock", ..) => format!("the client's clock stepped by {by}"),
-        ("server_clock", ..) => format!("the server's clock stepped by {by}"),
-        (_, way, family) => {
-            format!("the route {} over {} changed by {by}", way.unwrap_or_default(), family.unwrap_or_default())
+    match change.what {
+        Changed::ClientClock => format!("the client's clock stepped by {by}"),
+        Changed::ServerClock => format!("the server's clock stepped by {by}"),
+        Changed::Route => {
+            let way = change.direction.map_or("", Direction::name);
+            let family = change.family.map_or("", AddressFamily::name);
+            format!("the route {way} over {family} changed by {by}")
         }
     }
 }

@@ -64,7 +64,7 @@ pub(super) struct Figures {
 
 impl Figures {
     pub(super) fn of(run: &Analysis) -> Self {
-        let chosen = pooled(&run.delay_flows);
+        let chosen = pooled(&run.round_trip_delay.flows);
         let packets = || chosen.iter().flat_map(|flow| &flow.series);
         let sample = |phase| Sample::of(run, phase, packets());
         let (idle, loaded) = (sample(Phase::Idle), sample(Phase::Load));
@@ -162,7 +162,7 @@ fn between(idle: &Sample, loaded: &Sample) -> Option<Added> {
 /// Loss in a phase of the flows that are wanted.
 fn lost(run: &Analysis, direction: Direction, phase: Phase, wanted: impl Fn(&FlowFate) -> bool) -> Option<Lost> {
     let (mut sent, mut lost, mut unattributed) = (0, 0, 0);
-    for flow in run.packet_fates.flows.iter().filter(|flow| wanted(flow)) {
+    for flow in run.loss.fates.flows.iter().filter(|flow| wanted(flow)) {
         let fate = match direction {
             Direction::Up => flow.up,
             Direction::Down => flow.down,

@@ -14,8 +14,8 @@ const LEAST: usize = 8;
 
 pub(super) fn line(run: &Analysis, style: Style) -> String {
     let verdict = verdict(run);
-    let when = minutes(&printable(&run.created));
-    let families: Vec<&str> = run.families.iter().map(|family| words::family_name(*family)).collect();
+    let when = minutes(&printable(&run.test.created));
+    let families: Vec<&str> = run.test.families.iter().map(|family| words::family_name(*family)).collect();
     let known: Vec<String> = [when, families.join("+")].into_iter().filter(|part| !part.is_empty()).collect();
     let fixed = known.join(BETWEEN);
     let end = if fixed.is_empty() { String::new() } else { format!("{BETWEEN}{fixed}") };
@@ -42,8 +42,8 @@ fn verdict(run: &Analysis) -> String {
 
 /// The title, the plan and the server, the longest cut first until all fit.
 fn names(run: &Analysis, room: usize) -> String {
-    let title = printable(run.title.trim());
-    let (mut title, mut plan, mut server) = (title, printable(&run.plan), printable(&run.server_name));
+    let title = printable(run.test.title.trim());
+    let (mut title, mut plan, mut server) = (title, printable(&run.test.plan), printable(&run.test.server));
     let joined = |title: &str, plan: &str, server: &str| {
         let target = if server.is_empty() { plan.to_owned() } else { format!("{plan} to {server}") };
         if title.is_empty() { target } else { format!("{title}{BETWEEN}{target}") }
