@@ -210,7 +210,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
 }
 
 /// Who, when and what: what a recording says of itself.
-pub(crate) fn described(recording: &Recording) -> TestDescription {
+fn described(recording: &Recording) -> TestDescription {
     let header = &recording.header;
     // Another program's clock is not known.
     let clock = || ClientClock { host: header.client.host.clone(), origin: header.clocks.client_origin };
@@ -229,15 +229,15 @@ pub(crate) fn described(recording: &Recording) -> TestDescription {
 }
 
 /// Test packets that come back, with their fates.
-pub(crate) struct RoundTrips<'a> {
-    pub(crate) probes: Vec<ProbeFlow<'a>>,
-    pub(crate) judgement: Judgement<'a>,
-    pub(crate) flows: Vec<DelayFlow>,
+struct RoundTrips<'a> {
+    probes: Vec<ProbeFlow<'a>>,
+    judgement: Judgement<'a>,
+    flows: Vec<DelayFlow>,
 }
 
 impl<'a> RoundTrips<'a> {
     /// Of a recording of which this is scored, and which was listened to until `end`.
-    pub(crate) fn of(recording: &'a Recording, scored: Option<Window>, end: TestTime) -> Self {
+    fn of(recording: &'a Recording, scored: Option<Window>, end: TestTime) -> Self {
         let probes = join::probe_flows(recording);
         let nothing = Window { from: TestTime::ZERO, to: TestTime::ZERO };
         let idle = recording.phase(Phase::Idle).unwrap_or(nothing);
@@ -254,7 +254,7 @@ impl<'a> RoundTrips<'a> {
     }
 
     /// Delays of all their packets.
-    pub(crate) fn pooled_delays(&self) -> PhaseDelays {
+    fn pooled_delays(&self) -> PhaseDelays {
         self.judgement.phase_delays(self.pooled().flat_map(|entry| &entry.series))
     }
 }

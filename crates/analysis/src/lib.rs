@@ -14,8 +14,7 @@
 //!    docs/scores.md lists them; [`scored`]: all of them
 //! 5. [`analysis`]: all that follows from one recording; [`comparison`]: several runs against each other
 //!
-//! Beside them: [`summary`], the JSON, from whose types docs/metrics.md and docs/summary.schema.json are made;
-//! [`digest`], what was found of a recording as a whole, for charts of its delays and for comparisons.
+//! Beside them: [`summary`], the JSON, from whose types docs/metrics.md and docs/summary.schema.json are made.
 
 #![forbid(unsafe_code)]
 
@@ -25,7 +24,6 @@ pub mod by_direction;
 pub mod by_phase;
 pub mod clock_offset;
 pub mod comparison;
-pub mod digest;
 pub mod flow_label;
 pub mod live;
 pub mod measured;

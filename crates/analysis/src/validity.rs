@@ -1,7 +1,7 @@
 //! Whether the numbers of a recording deserve trust, with reasons that a user can act on.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The verdict over a whole recording: the worst of its reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, JsonSchema)]
@@ -17,7 +17,7 @@ pub enum Verdict {
 }
 
 /// How well figures under load represent the loaded line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// Not known to be saturated, or the recording is invalid.
@@ -29,7 +29,7 @@ pub enum Confidence {
 }
 
 /// How much a reason weighs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Does not change the verdict.

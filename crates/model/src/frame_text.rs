@@ -6,8 +6,8 @@
 use crate::frame::Frame;
 use crate::observation::{Column, ObservationPoint, Tables};
 
-/// The frame of one line, with these tables or with all; `None` where it is not written as rrul writes, be it JSON or not.
-pub(crate) fn frame(line: &str, chosen: Option<&[&str]>) -> Option<Frame> {
+/// The frame of one line; `None` where it is not written as rrul writes, be it JSON or not.
+pub(crate) fn frame(line: &str) -> Option<Frame> {
     let mut text = Text { octets: line.as_bytes() };
     text.take(b"{\"frame\":{\"point\":")?;
     let point = match text.name()? {
@@ -23,7 +23,7 @@ pub(crate) fn frame(line: &str, chosen: Option<&[&str]>) -> Option<Frame> {
     }
     let mut tables = Tables::default();
     if text.take(b",\"tables\":").is_some() {
-        read_tables(&mut text, &mut tables, chosen)?;
+        read_tables(&mut text, &mut tables)?;
     }
     let mut events = Vec::new();
     if text.take(b",\"events\":").is_some() {
@@ -33,13 +33,10 @@ pub(crate) fn frame(line: &str, chosen: Option<&[&str]>) -> Option<Frame> {
     (text.octets == b"}}").then_some(Frame { point, number, dropped, tables, events })
 }
 
-fn read_tables(text: &mut Text<'_>, tables: &mut Tables, chosen: Option<&[&str]>) -> Option<()> {
+fn read_tables(text: &mut Text<'_>, tables: &mut Tables) -> Option<()> {
     // A name that stands twice is for the reader of JSON to refuse.
     let mut seen = Vec::new();
     text.each(|text, table| {
-        if chosen.is_some_and(|chosen| !chosen.contains(&table)) {
-            return text.pass_over();
-        }
         new_in(&mut seen, table)?;
         // The columns of a table are equally long.
         let mut rows = 0;
@@ -94,14 +91,6 @@ impl<'t> Text<'t> {
                 return self.take(b"}");
             }
         }
-    }
-
-    /// An object without another one in it.
-    fn pass_over(&mut self) -> Option<()> {
-        self.take(b"{")?;
-        let length = memchr::memchr(b'}', self.octets)?;
-        self.octets = &self.octets[length..];
-        self.take(b"}")
     }
 
     /// A list of integers, of which about so many are expected.
@@ -174,19 +163,10 @@ mod tests {
             format!(r#"{{"frame":{{"point":"client","number":7,{events}}}}}"#),
             format!(r#"{{"frame":{{"point":"client","number":7,"dropped":1,{tables},{events}}}}}"#),
         ] {
-            let read = frame(&line, None);
+            let read = frame(&line);
             assert!(read.is_some(), "{line}");
             assert_eq!(read, by_library(&line), "{line}");
         }
-    }
-
-    #[test]
-    fn of_the_tables_only_those_are_read_that_are_asked_for() {
-        let line = r#"{"frame":{"point":"client","number":7,"tables":{"octets_received":{"flow":[3],"at":[1],"octets":[5]},"of_a_later_rrul":{"a":[1],"b":["x"]},"cpu_time":{"at":[4]}}}}"#;
-        let whole = r#"{"frame":{"point":"client","number":7,"tables":{"cpu_time":{"at":[4]}}}}"#;
-        assert_eq!(frame(line, Some(&["cpu_time", "tcp_info"])), by_library(whole));
-        let none = frame(line, Some(&[])).unwrap();
-        assert!(none.tables.is_empty() && none.number == 7);
     }
 
     #[test]
@@ -212,7 +192,7 @@ mod tests {
             (r#"{"frame":{"point":"client","number":7}"#.to_owned(), false),
             (String::new(), false),
         ] {
-            assert_eq!(frame(&line, None), None, "{line}");
+            assert_eq!(frame(&line), None, "{line}");
             assert_eq!(by_library(&line).is_some(), can_be_read, "{line}");
         }
     }
@@ -226,10 +206,10 @@ mod tests {
                 let mut damaged = line.as_bytes().to_vec();
                 damaged[place] = octet;
                 let damaged = String::from_utf8(damaged).unwrap();
-                let found = frame(&damaged, None);
+                let found = frame(&damaged);
                 read += usize::from(found.is_some());
                 assert!(found.is_none() || found == by_library(&damaged), "{damaged}");
-                assert_eq!(frame(&damaged[..place], None), None);
+                assert_eq!(frame(&damaged[..place]), None);
             }
         }
         assert!(read > 20, "only {read} of the damaged lines could be read");

@@ -150,8 +150,6 @@ pub enum Line {
     Frame(Box<Frame>),
     /// How it ended.
     End(End),
-    /// What the program that recorded found of it as a whole; a shortcut of that program alone, which others pass over.
-    Digest(serde_json::Value),
 }
 
 /// A whole recording in memory.
@@ -174,27 +172,6 @@ impl Recording {
     /// # Errors
     /// When the header is missing or of a later format, or a line cannot be read.
     pub fn from_lines(text: &str) -> Result<Self, RecordingError> {
-        Self::read(text, None)
-    }
-
-    /// The same with these tables alone, where that is quicker.
-    ///
-    /// # Errors
-    /// As [`from_lines`](Self::from_lines), but for what was not looked at.
-    pub fn glance(text: &str, tables: &[&str]) -> Result<Self, RecordingError> {
-        Self::read(text, Some(tables))
-    }
-
-    /// The digest in the last of these lines; `None` where another line is the last.
-    pub fn digest(text: &str) -> Option<serde_json::Value> {
-        let last = text.trim_end().rsplit('\n').next().filter(|last| last.starts_with("{\"digest\""))?;
-        match serde_json::from_str(last) {
-            Ok(Line::Digest(digest)) => Some(digest),
-            _ => None,
-        }
-    }
-
-    fn read(text: &str, tables: Option<&[&str]>) -> Result<Self, RecordingError> {
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Any {
@@ -224,18 +201,17 @@ impl Recording {
                     return Err(RecordingError::UnknownFormat(format.header.format));
                 }
             }
-            if let Some(frame) = header.is_some().then(|| frame_text::frame(line, tables)).flatten() {
+            if let Some(frame) = header.is_some().then(|| frame_text::frame(line)).flatten() {
                 frames.push(frame);
                 continue;
             }
-            let known =
-                ["{\"header\"", "{\"frame\"", "{\"end\"", "{\"digest\""].iter().any(|kind| line.starts_with(kind));
+            let known = ["{\"header\"", "{\"frame\"", "{\"end\""].iter().any(|kind| line.starts_with(kind));
             let parsed = if known { serde_json::from_str(line).map(Any::Known) } else { serde_json::from_str(line) };
             match parsed {
                 Ok(Any::Known(Line::Header(found))) => header = Some(*found),
                 Ok(Any::Known(Line::Frame(frame))) => frames.push(*frame),
                 Ok(Any::Known(Line::End(found))) => end = Some(found),
-                Ok(Any::Known(Line::Digest(_)) | Any::Unknown(_)) => {}
+                Ok(Any::Unknown(_)) => {}
                 Err(_) if !whole => break,
                 Err(source) => return Err(RecordingError::Line { line: index + 1, source }),
             }

@@ -11,7 +11,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use rrul_analysis::digest::Digest;
 use rrul_model::recording::{Line, Recording, RecordingError};
 
 use crate::failure::Failure;
@@ -134,18 +133,6 @@ fn frame_of(line: &Line) -> io::Result<Vec<u8>> {
     compressor.compress(&text)
 }
 
-/// Writes a digest behind a recording, which can do without: where that fails, the file is as it was.
-pub(crate) fn append_digest(path: &Path, digest: &Digest) {
-    let append = || -> io::Result<()> {
-        let frame = frame_of(&Line::Digest(serde_json::to_value(digest)?))?;
-        let mut file = OpenOptions::new().append(true).open(path)?;
-        let whole = file.metadata()?.len();
-        file.write_all(&frame).or_else(|error| file.set_len(whole).and(Err(error)))
-    };
-    // Without it the same is computed again.
-    let _ = append();
-}
-
 /// Gives the file `part` the name `path` and takes its old one by `remove`; why that stayed, should it stay.
 fn give_name(
     part: &Path,
@@ -194,31 +181,6 @@ pub(crate) fn read(path: &Path) -> Result<Recording, Failure> {
         Content::Imported(recording) => Ok(*recording),
         Content::Lines(text) => Recording::from_lines(&text).map_err(unreadable(path)),
     }
-}
-
-/// What the caller makes of these tables of a recording and what rrul found of it when it was whole; where rrul said nothing
-/// that it can use, what it makes of all of it.
-pub(crate) fn glance<T>(
-    path: &Path,
-    tables: &[&str],
-    by_digest: impl FnOnce(&Recording, &Digest) -> Option<T>,
-    by_all: impl FnOnce(&Recording) -> T,
-) -> Result<T, Failure> {
-    let text = match content(path)? {
-        Content::Imported(recording) => return Ok(by_all(&recording)),
-        Content::Lines(text) => text,
-    };
-    // What cannot be understood is another program's.
-    let digest = Recording::digest(&text).and_then(|digest| serde_json::from_value::<Digest>(digest).ok());
-    if let Some(digest) = digest.filter(Digest::is_ours) {
-        let recording = Recording::glance(&text, tables).map_err(unreadable(path))?;
-        // The text is as large as all that is in memory besides.
-        drop(text);
-        return by_digest(&recording, &digest).map_or_else(|| Ok(by_all(&read(path)?)), Ok);
-    }
-    let recording = Recording::from_lines(&text).map_err(unreadable(path))?;
-    drop(text);
-    Ok(by_all(&recording))
 }
 
 fn unreadable(path: &Path) -> impl Fn(RecordingError) -> Failure {

@@ -15,11 +15,6 @@ pub trait Chart: Sync {
     /// What question it answers, in one line.
     fn about(&self) -> &'static str;
 
-    /// What of a run it looks at.
-    fn looks_at(&self) -> Part {
-        Part::All
-    }
-
     /// The chart of these runs.
     ///
     /// # Errors
@@ -37,15 +32,6 @@ pub trait Chart: Sync {
             Grouping::By(_) => Err(ViewError::Grouping { chart: self.name() }),
         }
     }
-}
-
-/// How much of a run a chart looks at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// Everything.
-    All,
-    /// No more than [`rrul_analysis::digest::delays`] gives.
-    Delays,
 }
 
 /// A chart as data: what every surface (SVG, PNG, page) draws.

@@ -27,7 +27,7 @@ pub mod text;
 
 use rrul_analysis::Analysis;
 
-pub use chart::{Chart, Part};
+pub use chart::Chart;
 pub use drawing::pdf::pdf;
 pub use drawing::png::png;
 pub use drawing::theme::Theme;

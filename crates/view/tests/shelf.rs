@@ -8,13 +8,8 @@ mod read_back;
 mod synthetic;
 
 use planes::{THEME, drawn};
-use rrul_analysis::Analysis;
-use rrul_analysis::measured::Measured;
-use rrul_analysis::metrics::loss::round_trip_loss::LossReport;
-use rrul_analysis::metrics::rate::scored_window::ScoredWindow;
-use rrul_view::charts::CHARTS;
 use rrul_view::svg;
-use rrul_view::{Part, ViewError, chart_named};
+use rrul_view::{ViewError, chart_named};
 use synthetic::{Made, nothing};
 
 /// Every chart of this file, with a number of runs that it takes.
@@ -75,32 +70,5 @@ fn a_run_and_a_class_have_their_colour_in_every_chart() {
                 "{name} without run {index}"
             );
         }
-    }
-}
-
-#[test]
-fn a_chart_of_delays_is_the_same_where_only_delays_are_known() {
-    let glance = |run: &Analysis| Analysis {
-        measured: Measured {
-            test: run.test.clone(),
-            scored: ScoredWindow { common: run.scored.common, ..ScoredWindow::default() },
-            round_trip_delay: run.round_trip_delay.clone(),
-            loss: LossReport {
-                round_trips: run.loss.round_trips,
-                waiting_time: run.loss.waiting_time,
-                ..LossReport::default()
-            },
-            ..Measured::default()
-        },
-        validity: run.validity.clone(),
-        ..Analysis::default()
-    };
-    let whole = vec![Made::fq_codel().analysis(), Made::pfifo().analysis()];
-    let glanced: Vec<Analysis> = whole.iter().map(glance).collect();
-    let of_delays: Vec<_> = CHARTS.iter().filter(|chart| chart.looks_at() == Part::Delays).collect();
-    assert!(of_delays.len() >= 4);
-    for chart in of_delays {
-        let draw = |runs: &[Analysis]| chart.draw(&[&runs[0], &runs[1]], &THEME).unwrap();
-        assert_eq!(draw(&glanced), draw(&whole), "{}", chart.name());
     }
 }

@@ -3,11 +3,9 @@
 use rrul_model::recording::Recording;
 use serde::Serialize;
 
-use super::compared_scores::ComparedScores;
 use super::figures::{Figures, figures};
 use super::workload::Workload;
 use crate::analysis::Analysis;
-use crate::digest::{self, Digest};
 use crate::packets::probe_pool::of_one_kind;
 use crate::validity::{Reason, Severity, Verdict};
 
@@ -46,24 +44,8 @@ impl ComparedRun {
         Self { client, ..Self::new(file, Workload::of(recording), analysis) }
     }
 
-    /// Of a recording of which at least [`COMPARED_TABLES`] were read, the digest behind it and the name of its file: the same
-    /// as of its whole analysis.
-    ///
-    /// `None` when another program wrote the digest, or the recording is not whole: then all is to be analysed.
-    ///
-    /// [`COMPARED_TABLES`]: crate::digest::COMPARED_TABLES
-    pub fn by_digest(file: &str, recording: &Recording, digest: &Digest) -> Option<Self> {
-        let analysis = digest::compared(recording, digest)?;
-        let client = recording.header.client.host.clone();
-        Some(Self { client, ..Self::with(file, Workload::of(recording), &analysis, digest.scores()) })
-    }
-
     /// Of an analysis of a file in which this was done, by an unknown client.
     pub fn new(file: &str, workload: Workload, analysis: &Analysis) -> Self {
-        Self::with(file, workload, analysis, &ComparedScores::of(&analysis.scores))
-    }
-
-    fn with(file: &str, workload: Workload, analysis: &Analysis, scores: &ComparedScores) -> Self {
         let fingerprint = fingerprint(analysis);
         let weighs = |reason: &&Reason| reason.severity != Severity::Info;
         Self {
@@ -76,7 +58,7 @@ impl ComparedRun {
             verdict: analysis.validity.verdict,
             partial: analysis.test.partial.clone(),
             reasons: analysis.validity.reasons.iter().filter(weighs).cloned().collect(),
-            figures: figures(analysis, scores, fingerprint),
+            figures: figures(analysis, fingerprint),
             fingerprint,
         }
     }

@@ -9,7 +9,6 @@ mod classes;
 mod comparison;
 mod connections;
 mod delay;
-mod digest;
 mod estimated_octets;
 mod goodput;
 mod headlines;

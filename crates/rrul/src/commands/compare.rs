@@ -6,8 +6,6 @@ use rrul_analysis::analyze;
 use rrul_analysis::comparison::Comparison;
 use rrul_analysis::comparison::group::GroupKey;
 use rrul_analysis::comparison::run::ComparedRun;
-use rrul_analysis::digest::{COMPARED_TABLES, Digest};
-use rrul_model::recording::Recording;
 use rrul_view::text_comparison;
 
 use crate::arguments::CompareArguments;
@@ -49,7 +47,6 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Vec<ComparedRun>, Failure> {
 
 fn read_one(file: &Path) -> Result<ComparedRun, Failure> {
     let name = file.display().to_string();
-    let by_digest = |recording: &Recording, digest: &Digest| ComparedRun::by_digest(&name, recording, digest);
-    let by_all = |recording: &Recording| ComparedRun::of(&name, recording, &analyze(recording));
-    store::glance(file, &COMPARED_TABLES, by_digest, by_all)
+    let recording = store::read(file)?;
+    Ok(ComparedRun::of(&name, &recording, &analyze(&recording)))
 }

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use rrul_analysis::{Analysis, analyze, digest};
+use rrul_analysis::{Analysis, analyze};
 use rrul_view::drawing::svg::{Renderer, with_renderer};
-use rrul_view::{Chart, Part, Theme, ViewError, chart_named, charts};
+use rrul_view::{Chart, Theme, ViewError, chart_named, charts};
 
 use crate::arguments::{PictureFormat, PlotArguments, ThemeChoice};
 use crate::failure::Failure;
@@ -35,8 +35,7 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
     let place = |otherwise: String| arguments.output.clone().unwrap_or_else(|| PathBuf::from(otherwise));
     // The chart library is loaded while recordings are read.
     std::thread::scope(|scope| {
-        let part = chart.map_or(Part::All, Chart::looks_at);
-        let reading = scope.spawn(move || together::of_each(&arguments.files, |file| analysed(file, part)));
+        let reading = scope.spawn(move || together::of_each(&arguments.files, |file| Ok(analyze(&store::read(file)?))));
         with_renderer(|renderer| {
             let read = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Ok(read.and_then(|analyses| {
@@ -52,14 +51,6 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
         })
     })??;
     Ok(Outcome::Good)
-}
-
-/// What of a recording's analysis is to be drawn.
-fn analysed(file: &Path, part: Part) -> Result<Analysis, Failure> {
-    match part {
-        Part::Delays => store::glance(file, &digest::DELAY_TABLES, digest::delays, analyze),
-        Part::All => Ok(analyze(&store::read(file)?)),
-    }
 }
 
 /// How pictures are written.

@@ -4,7 +4,7 @@ use rrul_analysis::Analysis;
 use rrul_model::phase::Phase;
 use rrul_model::units::Delay;
 
-use crate::chart::{Chart, Drawing, Part};
+use crate::chart::{Chart, Drawing};
 use crate::drawing::axis::Unit;
 use crate::drawing::figure::{Align, Scale, Segment, Stroke, TextStyle};
 use crate::drawing::font::Weight;
@@ -52,10 +52,6 @@ impl Chart for BoxPlot {
 
     fn about(&self) -> &'static str {
         "between which delays most packets lie, idle and loaded: per flow of one run, or per run"
-    }
-
-    fn looks_at(&self) -> Part {
-        Part::Delays
     }
 
     fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {

@@ -2,7 +2,7 @@
 
 use rrul_analysis::Analysis;
 
-use crate::chart::{Chart, Drawing, Part};
+use crate::chart::{Chart, Drawing};
 use crate::drawing::theme::Theme;
 use crate::error::ViewError;
 use crate::panels::distribution;
@@ -18,10 +18,6 @@ impl Chart for Ccdf {
 
     fn about(&self) -> &'static str {
         "how late the latest packets are: the tail of the delay, P95, P99 and P99.9, on a logarithmic axis"
-    }
-
-    fn looks_at(&self) -> Part {
-        Part::Delays
     }
 
     fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {

@@ -2,7 +2,7 @@
 
 use rrul_analysis::Analysis;
 
-use crate::chart::{Chart, Drawing, Part};
+use crate::chart::{Chart, Drawing};
 use crate::drawing::theme::Theme;
 use crate::error::ViewError;
 use crate::panels::distribution;
@@ -18,10 +18,6 @@ impl Chart for Ecdf {
 
     fn about(&self) -> &'static str {
         "how many packets took how long, idle against loaded: per class of one run, or one line a run"
-    }
-
-    fn looks_at(&self) -> Part {
-        Part::Delays
     }
 
     fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {

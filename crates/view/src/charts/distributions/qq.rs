@@ -3,7 +3,7 @@
 use rrul_analysis::Analysis;
 use rrul_model::phase::Phase;
 
-use crate::chart::{Chart, Drawing, Part};
+use crate::chart::{Chart, Drawing};
 use crate::drawing::figure::{Align, Dash, Line, Scale, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{PITCH, Page, PlanePlan, fitted};
@@ -36,10 +36,6 @@ impl Chart for QuantileQuantile {
 
     fn about(&self) -> &'static str {
         "where two distributions of delay differ: two runs under load, or idle and loaded of one run"
-    }
-
-    fn looks_at(&self) -> Part {
-        Part::Delays
     }
 
     fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
