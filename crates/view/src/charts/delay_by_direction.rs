@@ -60,7 +60,7 @@ pub(super) fn show_ways(run: &Analysis, scene: &Scene<'_>) -> Shown {
 /// The round trip of every probe flow, with the pooled probes together.
 pub(super) fn show_round_trip(run: &Analysis, scene: &Scene<'_>) -> Shown {
     if run.round_trip_delay.flows.iter().all(|flow| flow.series.is_empty()) {
-        return Shown { lacking: vec!["No delay probes in this run.".to_owned()], ..Shown::default() };
+        return Shown { missing: vec!["No delay probes in this run.".to_owned()], ..Shown::default() };
     }
     let bins = scene.bins(FINEST);
     let flows: Vec<Flow<'_>> =
@@ -81,14 +81,14 @@ pub(super) fn show_round_trip(run: &Analysis, scene: &Scene<'_>) -> Shown {
             pooled_name(&[run])
         ),
     ];
-    Shown { panels: vec![panel], notes, lacking: Vec::new() }
+    Shown { panels: vec![panel], notes, missing: Vec::new() }
 }
 
 fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let told = &run.one_way_delay;
     let Some(clocks) = told.clocks.as_ref().filter(|_| told.legs.iter().any(|leg| !leg.series.is_empty())) else {
-        let lacking = "Delay by direction is not known: no packets that both hosts stamped on both ways.".to_owned();
-        return Shown { lacking: vec![lacking], ..Shown::default() };
+        let missing = "Delay by direction is not known: no packets that both hosts stamped on both ways.".to_owned();
+        return Shown { missing: vec![missing], ..Shown::default() };
     };
     let bins = scene.bins(FINEST);
     let mut round_trip = round_trip(run, scene, &bins);
@@ -133,7 +133,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     if let Some(why) = &clocks.skew_uncertain {
         notes.push(format!("The clocks' drift is uncertain ({why}), so one-way delays may rise or fall by it."));
     }
-    Shown { panels, notes, lacking: Vec::new() }
+    Shown { panels, notes, missing: Vec::new() }
 }
 
 /// The round trips of those flows that are pooled.

@@ -21,8 +21,8 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>, direction: Direction, alon
     let goodput = run.goodput(direction);
     let flows = &goodput.flows;
     if flows.is_empty() {
-        let lacking = format!("No {} streams in this run.", direction_word(direction).to_lowercase());
-        return Shown { lacking: vec![lacking], ..Shown::default() };
+        let missing = format!("No {} streams in this run.", direction_word(direction).to_lowercase());
+        return Shown { missing: vec![missing], ..Shown::default() };
     }
     let finest = flows.iter().flat_map(|flow| &flow.series).map(|point| point.over.as_secs_f64()).fold(0.0, f64::max);
     let bins = scene.bins(finest);
@@ -66,5 +66,5 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>, direction: Direction, alon
         notes.push(link_panel::NOTE.to_owned());
     }
     notes.insert(0, super::bins_words(&widths));
-    Shown { panels, notes, lacking: Vec::new() }
+    Shown { panels, notes, missing: Vec::new() }
 }

@@ -42,12 +42,12 @@ impl Chart for EqualiserChart {
 
 /// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
-    let lacking = |text: String| Shown { lacking: vec![text], ..Shown::default() };
+    let missing = |text: String| Shown { missing: vec![text], ..Shown::default() };
     if let Some(withheld) = &run.scores.withheld {
-        return lacking(format!("No equaliser: {withheld}."));
+        return missing(format!("No equaliser: {withheld}."));
     }
     let Some(told) = fitting(run, WIDEST) else {
-        return lacking("No equaliser: there is no idle baseline.".to_owned());
+        return missing("No equaliser: there is no idle baseline.".to_owned());
     };
     let panels: Vec<TimePanel> =
         parts(&told).iter().map(|part| panel(run, part, &told, scene)).filter(|panel| !panel.rows.is_empty()).collect();
@@ -58,7 +58,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
         seconds(told.window_ns),
         seconds(told.slow_window_ns)
     )];
-    Shown { panels, notes, lacking: Vec::new() }
+    Shown { panels, notes, missing: Vec::new() }
 }
 
 /// One part of the score: its name, whether its windows are the long ones, and its bars.

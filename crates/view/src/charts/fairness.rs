@@ -46,7 +46,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
                 shown.panels.push(panel);
                 widths.push(width);
             }
-            None => shown.lacking.push(format!(
+            None => shown.missing.push(format!(
                 "No index for the {}: that takes two streams that ran at the same time.",
                 direction_word(direction).to_lowercase()
             )),

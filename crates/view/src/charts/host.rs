@@ -47,11 +47,11 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     for point in [ObservationPoint::Client, ObservationPoint::Server] {
         let name = name(point);
         let Some(host) = run.host_series.iter().find(|host| host.host == point) else {
-            shown.lacking.push(format!("The {name} told nothing of itself over time."));
+            shown.missing.push(format!("The {name} told nothing of itself over time."));
             continue;
         };
         if host.cores.is_empty() {
-            shown.lacking.push(format!("The {name}'s processors were not read."));
+            shown.missing.push(format!("The {name}'s processors were not read."));
         } else {
             shown.panels.push(processor(run, host, scene));
         }
@@ -60,7 +60,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
         }
         match drops(host, scene) {
             Some(panel) => shown.panels.push(panel),
-            None => shown.lacking.push(without_drops(host)),
+            None => shown.missing.push(without_drops(host)),
         }
     }
     shown.notes = vec![

@@ -44,7 +44,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     for direction in Direction::ALL.into_iter().rev() {
         match run.packet_fate_series.of(direction) {
             Some(times) => shown.panels.push(panel(run, times, scene, direction)),
-            None => shown.lacking.push(format!("No UDP probes on the way {direction} in this run.")),
+            None => shown.missing.push(format!("No UDP probes on the way {direction} in this run.")),
         }
     }
     shown.notes = vec![

@@ -48,7 +48,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     for direction in Direction::ALL {
         let goodput = run.goodput(direction);
         if goodput.flows.is_empty() {
-            shown.lacking.push(format!("No {} streams in this run.", direction_word(direction).to_lowercase()));
+            shown.missing.push(format!("No {} streams in this run.", direction_word(direction).to_lowercase()));
             continue;
         }
         let (panel, width) = panel(goodput, scene, direction);

@@ -69,7 +69,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut widths = Vec::new();
     for direction in Direction::ALL {
         let Some(slew) = run.start_slew.of(direction).filter(|slew| !slew.streams.is_empty()) else {
-            shown.lacking.push(format!("No {} streams in this run.", direction_word(direction).to_lowercase()));
+            shown.missing.push(format!("No {} streams in this run.", direction_word(direction).to_lowercase()));
             continue;
         };
         let (panel, width) = panel(run, slew, scene, direction);

@@ -45,7 +45,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
             run.tcp_series.iter().filter(|stream| stream.flow.direction == Some(direction)).collect();
         if streams.is_empty() {
             let word = direction_word(direction).to_lowercase();
-            shown.lacking.push(format!("No kernel was asked about {word} streams in this run."));
+            shown.missing.push(format!("No kernel was asked about {word} streams in this run."));
             continue;
         }
         let labels: Vec<_> = streams.iter().map(|stream| &stream.flow).collect();

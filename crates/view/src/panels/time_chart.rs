@@ -39,7 +39,7 @@ pub(crate) struct Shown {
     /// Panels, from the top.
     pub(crate) panels: Vec<TimePanel>,
     /// What the run does not have, a sentence each.
-    pub(crate) lacking: Vec<String>,
+    pub(crate) missing: Vec<String>,
     /// How to read it; told once.
     pub(crate) notes: Vec<String>,
 }
@@ -80,9 +80,9 @@ pub(crate) fn draw_within(
     let shown: Vec<Shown> = runs.iter().map(|run| show(run, &scene)).collect();
     let mut page = Page::new(theme, title(runs, &names), time, phases(runs.first().copied()));
     introduce(&mut page, runs, &names);
-    let lacking = |shown: &Shown| shown.lacking.join(" ");
+    let missing = |shown: &Shown| shown.missing.join(" ");
     if shown.iter().all(|shown| shown.panels.is_empty()) {
-        let mut said: Vec<String> = shown.iter().map(lacking).collect();
+        let mut said: Vec<String> = shown.iter().map(missing).collect();
         said.dedup();
         page.message(&format!("Nothing to draw. {}", said.join(" ")));
         return Ok(page.finish());
@@ -99,8 +99,8 @@ pub(crate) fn draw_within(
             let top = shared_top(all().filter(|other| other.axis == panel.axis));
             panel.draw(&mut page, top, place == drawn);
         }
-        if runs.len() > 1 && !shown.lacking.is_empty() {
-            page.remark(&lacking(shown));
+        if runs.len() > 1 && !shown.missing.is_empty() {
+            page.remark(&missing(shown));
         }
     }
     let mut notes: Vec<&String> = Vec::new();
@@ -111,7 +111,7 @@ pub(crate) fn draw_within(
     }
     page.footnote(&notes.into_iter().map(String::as_str).collect::<Vec<_>>().join(" "));
     if let [shown] = shown.as_slice() {
-        page.footnote(&lacking(shown));
+        page.footnote(&missing(shown));
     }
     Ok(page.finish())
 }

@@ -1,7 +1,7 @@
 //! Tables of a page, from the tables of the summary.
 
 use super::markup::Markup;
-use crate::text::table::{Table, Told};
+use crate::text::table::{SectionBody, Table};
 
 /// Cells with heads of columns and rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct DataTable {
 
 impl DataTable {
     /// The table of a section of the summary.
-    pub(crate) fn of(caption: &str, told: &Told) -> Self {
+    pub(crate) fn of(caption: &str, told: &SectionBody) -> Self {
         let rows: &[Vec<String>] = Table::rows(&told.table);
         // A first line without a name is one of heads. Tables of words have none: there it goes on with the line before.
         let (heads, rows) = match rows {

@@ -64,7 +64,7 @@ pub(crate) struct Group {
     /// From the top.
     pub(crate) panels: Vec<Panel>,
     /// What the run does not have.
-    pub(crate) lacking: Vec<String>,
+    pub(crate) missing: Vec<String>,
     /// What is drawn in which bins.
     bins: Vec<(String, String)>,
     /// How to read them.
@@ -73,8 +73,8 @@ pub(crate) struct Group {
 
 impl Group {
     fn new(title: &'static str, folded: bool) -> Self {
-        let (panels, lacking, bins, notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { title, folded, panels, lacking, bins, notes }
+        let (panels, missing, bins, notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { title, folded, panels, missing, bins, notes }
     }
 
     /// How to read them: the bins, and the rest.
@@ -129,7 +129,7 @@ pub(crate) fn of_each(runs: &[&Analysis], palette: &Palette) -> Vec<Vec<Group>> 
                 });
                 group.panels.push(put_together(&level, fine.as_ref(), &run.test.phases, palette));
             }
-            join(&mut group.lacking, told.lacking.iter());
+            join(&mut group.missing, told.missing.iter());
             // How to read what is not there is no use.
             if !told.panels.is_empty() {
                 group.bins.extend(bins(told, fine));
@@ -261,7 +261,7 @@ pub(crate) fn of_all(runs: &[&Analysis], names: &[String], palette: &Palette) ->
     }
     for direction in Direction::ALL {
         if runs.iter().all(|run| run.goodput(direction).flows.is_empty()) {
-            group.lacking.push(format!("No {} streams in any run.", direction_word(direction).to_lowercase()));
+            group.missing.push(format!("No {} streams in any run.", direction_word(direction).to_lowercase()));
             continue;
         }
         let panels = [Some(&scene), finer.as_ref()].map(|scene| scene.map(|scene| rates(&named, scene, direction)));

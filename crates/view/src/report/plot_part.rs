@@ -42,23 +42,23 @@ pub(crate) fn toolbar(page: &mut Markup) {
     );
 }
 
-/// A group of panels under a heading of this level; nothing where there is neither a panel nor a word of what is lacking.
+/// A group of panels under a heading of this level; nothing where there is neither a panel nor a word of what is missing.
 pub(crate) fn write_group(page: &mut Markup, group: &Group, level: usize, scope: &str, numbers: &mut Numbers) {
-    if group.panels.is_empty() && group.lacking.is_empty() {
+    if group.panels.is_empty() && group.missing.is_empty() {
         return;
     }
     let write = |page: &mut Markup, numbers: &mut Numbers| {
         for panel in &group.panels {
             write_panel(page, panel, level + 1, scope, numbers);
         }
-        for text in &group.lacking {
+        for text in &group.missing {
             page.element("p", &[("class", "lacking")], text);
         }
         for text in group.notes() {
             page.element("p", &[("class", "note")], &text);
         }
     };
-    // What is folded and empty would be a riddle: it says what is lacking at once.
+    // What is folded and empty would be a riddle: it says what is missing at once.
     if group.folded && !group.panels.is_empty() {
         page.within("details", &[("class", "group")], |page| {
             page.within("summary", &[], |page| page.element(heading(level), &[], group.title));

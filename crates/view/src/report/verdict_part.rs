@@ -6,8 +6,8 @@ use rrul_analysis::validity::{Severity, Verdict};
 use rrul_model::flow::Direction;
 use rrul_model::recording::Header;
 
-use super::lacking::lacking;
 use super::markup::Markup;
+use super::missing_data::missing_data;
 use super::plot_part::heading;
 use crate::panels::delay_panel::increase;
 use crate::panels::pooled_probes::pooled_name;
@@ -167,15 +167,15 @@ fn reasons(page: &mut Markup, run: &Analysis, level: usize) {
 
 /// What was not measured, and every flow that failed.
 fn absent(page: &mut Markup, run: &Analysis, header: &Header, level: usize) {
-    let lacking = lacking(run, header);
+    let missing = missing_data(run, header);
     page.within("section", &[("class", "absent")], |page| {
         page.element(heading(level), &[], "What is not in this run");
-        if lacking.is_empty() && run.failed_flows.is_empty() {
+        if missing.is_empty() && run.failed_flows.is_empty() {
             page.element("p", &[], "Everything that this report knows was measured.");
             return;
         }
         page.within("ul", &[], |page| {
-            for entry in &lacking {
+            for entry in &missing {
                 page.within("li", &[], |page| {
                     page.element("strong", &[], &entry.what);
                     page.text(": ");

@@ -6,14 +6,14 @@ use rrul_analysis::{Analysis, LossAttribution};
 use rrul_model::flow::Direction;
 use rrul_model::phase::Phase;
 
-use crate::text::table::{Table, Told};
+use crate::text::table::{SectionBody, Table};
 use crate::text::words;
 
 /// What stands above the lines.
 pub(crate) const HEADING: &str = "Packet loss by direction";
 
 /// Returns a line for each direction and remarks below; empty for a run without such records.
-pub(crate) fn told(run: &Analysis) -> Told {
+pub(crate) fn told(run: &Analysis) -> SectionBody {
     let mut table = Table::default();
     table.row(["", "idle", "loaded", "after", "total"]);
     let mut remarks = Vec::new();
@@ -24,7 +24,7 @@ pub(crate) fn told(run: &Analysis) -> Told {
         remarks.extend(remark(fate).map(|text| format!("  {direction}: {text}")));
     }
     if remarks.is_empty() && ways.iter().all(|(_, fate)| fate.is_none()) && run.icmp_messages.is_empty() {
-        return Told::default();
+        return SectionBody::default();
     }
     let mut below: Vec<String> = remarks;
     below.extend(run.icmp_messages.iter().map(|messages| {
@@ -35,7 +35,7 @@ pub(crate) fn told(run: &Analysis) -> Told {
         let (name, message) = (&messages.flow.name, &messages.message);
         format!("  ICMP from {sender} of {name}: {message}, {}", words::counted(messages.count as usize, "message"))
     }));
-    Told { table, below, ..Told::default() }
+    SectionBody { table, below, ..SectionBody::default() }
 }
 
 fn share(fate: Option<&PacketFate>) -> String {

@@ -12,11 +12,11 @@ use rrul_model::units::Delay;
 use crate::panels::rate_panel::direction_word;
 use crate::text::octet_lines::size;
 use crate::text::style::unknown;
-use crate::text::table::{Table, Told};
+use crate::text::table::{SectionBody, Table};
 use crate::text::words;
 
 /// How long look-ups of names took.
-pub(crate) fn lookups(run: &Analysis) -> Told {
+pub(crate) fn lookups(run: &Analysis) -> SectionBody {
     let groups = &run.name_lookups.groups;
     let told = |group: &&LookupGroup| !group.times.is_empty();
     let shape = Shape::of(&groups.iter().map(|group| (group.kind.class, group.kind.family)));
@@ -34,11 +34,11 @@ pub(crate) fn lookups(run: &Analysis) -> Told {
         let of = |statistics: &LookupStatistics| statistics.time;
         table.named_row(&name, cells(&group.times, of, group.loaded_over_unloaded, None, "no answer"));
     }
-    if found { table.into() } else { Told::default() }
+    if found { table.into() } else { SectionBody::default() }
 }
 
 /// How long short flows took.
-pub(crate) fn short_flows(run: &Analysis) -> Told {
+pub(crate) fn short_flows(run: &Analysis) -> SectionBody {
     let groups = &run.short_flows.groups;
     let told = |group: &&TransferGroup| !group.transfers.is_empty();
     let shape = Shape::of(&groups.iter().map(|group| (group.kind.class, group.kind.family)));
@@ -54,7 +54,7 @@ pub(crate) fn short_flows(run: &Analysis) -> Told {
         let rate = rate.map_or_else(unknown, |rate| rate.to_string());
         table.named_row(&name, cells(&group.transfers, of, group.loaded_over_unloaded, Some(rate), "failed"));
     }
-    if found { table.into() } else { Told::default() }
+    if found { table.into() } else { SectionBody::default() }
 }
 
 fn cells<T>(

@@ -6,17 +6,17 @@ use rrul_model::flow::Direction;
 use rrul_model::units::BitRate;
 
 use crate::panels::rate_panel::direction_word;
-use crate::text::table::{Table, Told};
+use crate::text::table::{SectionBody, Table};
 use crate::text::words;
 
 /// Shares below this get no column.
 const WORTH_TELLING: f64 = 0.01;
 
 /// The lines below the heading; none when nothing was loaded.
-pub(crate) fn told(run: &Analysis) -> Told {
-    let Some(load) = &run.link_octets.load else { return Told::default() };
+pub(crate) fn told(run: &Analysis) -> SectionBody {
+    let Some(load) = &run.link_octets.load else { return SectionBody::default() };
     if load.both.goodput_octets == 0 {
-        return Told::default();
+        return SectionBody::default();
     }
     let accounts = Direction::ALL.map(|direction| (direction, &load.of(direction).all));
     let told = |share: fn(&Account) -> Option<f64>| {
@@ -49,7 +49,7 @@ pub(crate) fn told(run: &Analysis) -> Told {
         size(load.both.goodput_octets),
         BitRate(load.both.goodput_bps)
     );
-    Told { table, below: vec![delivered], ..Told::default() }
+    SectionBody { table, below: vec![delivered], ..SectionBody::default() }
 }
 
 fn thinning(account: &Account) -> Option<f64> {

@@ -7,7 +7,7 @@ use rrul_analysis::metrics::web::page_loads::PageLoads;
 use crate::text::lookup_lines::Shape;
 use crate::text::score_lines::seconds;
 use crate::text::style::unknown;
-use crate::text::table::{Table, Told};
+use crate::text::table::{SectionBody, Table};
 use crate::text::words;
 
 /// What stands above the table.
@@ -50,11 +50,11 @@ fn count(number: u64) -> Option<String> {
 }
 
 /// The table, and below it why loads failed; none without pages.
-pub(crate) fn told(run: &Analysis) -> Told {
+pub(crate) fn told(run: &Analysis) -> SectionBody {
     let pages: Vec<&PageLoads> =
         run.page_loads.iter().filter(|page| page.unloaded.is_some() || page.loaded.is_some()).collect();
     if pages.is_empty() {
-        return Told::default();
+        return SectionBody::default();
     }
     let conditions = || pages.iter().flat_map(|page| [&page.unloaded, &page.loaded]).flatten();
     let columns: Vec<&Column> =
@@ -90,7 +90,7 @@ pub(crate) fn told(run: &Analysis) -> Told {
     if pages.iter().filter_map(|page| page.loaded.as_ref()).any(|loaded| loaded.failed + loaded.capped > 0) {
         below.insert(0, "  Under load, loads that failed or timed out count with their time limit.".to_owned());
     }
-    Told { table, below, ..Told::default() }
+    SectionBody { table, below, ..SectionBody::default() }
 }
 
 fn name(page: &PageLoads, shape: &Shape) -> String {

@@ -10,7 +10,7 @@ use rrul_model::flow::Direction;
 use rrul_model::units::Delay;
 
 use crate::text::style::unknown;
-use crate::text::table::{Table, Told};
+use crate::text::table::{SectionBody, Table};
 use crate::text::words::family_name;
 
 pub(crate) const HEADING: &str = "Path by hop";
@@ -19,9 +19,9 @@ pub(crate) const HEADING: &str = "Path by hop";
 const TOO_BIG: &str = "packet too big";
 
 /// A table of the hops of every trace, and below it the verdicts.
-pub(crate) fn told(run: &Analysis) -> Told {
+pub(crate) fn told(run: &Analysis) -> SectionBody {
     if run.path_traces.is_empty() {
-        return Told::default();
+        return SectionBody::default();
     }
     let mut table = Table::default();
     table.row(["", "answered", "idle P50", "loaded P50", "added", "side of queue"]);
@@ -35,7 +35,7 @@ pub(crate) fn told(run: &Analysis) -> Told {
     for trace in &run.path_traces {
         below.extend(remarks(trace).into_iter().map(|line| format!("  {}: {line}", name(trace))));
     }
-    Told { table, below, ..Told::default() }
+    SectionBody { table, below, ..SectionBody::default() }
 }
 
 /// Returns the located queues for the head of the summary; those not located follow the table.

@@ -9,7 +9,7 @@ use rrul_analysis::scores::web::WebScore;
 use rrul_model::flow::Direction;
 use rrul_model::units::Delay;
 
-use crate::text::table::{Table, Told};
+use crate::text::table::{SectionBody, Table};
 
 /// The lines that lead the summary: the main score, and one sentence. Nothing without any.
 pub(crate) fn lead(run: &Analysis) -> Vec<String> {
@@ -66,7 +66,7 @@ pub(crate) fn seconds(nanoseconds: i64) -> String {
 pub(crate) const HEADING: &str = "Scores";
 
 /// The table; empty where nothing is scored.
-pub(crate) fn told(scores: &Scores) -> Told {
+pub(crate) fn told(scores: &Scores) -> SectionBody {
     let mut table = Table::default();
     if let Some(composite) = &scores.composite {
         table.row(["composite", &whole(composite)]);
@@ -104,14 +104,14 @@ pub(crate) fn told(scores: &Scores) -> Told {
         let all = optimum.items.len();
         table.row(["optimum of the specification", &format!("{} of {all} met{unknown}", optimum.met)]);
     }
-    Told { table, words: true, ..Told::default() }
+    SectionBody { table, words: true, ..SectionBody::default() }
 }
 
 fn whole(composite: &Composite) -> String {
     let Composite { total, maximum_available, missing, .. } = composite;
-    let lacking: Vec<String> = missing.iter().map(|part| part.replace('_', " ")).collect();
-    let lacking = if lacking.is_empty() { String::new() } else { format!(", not measured: {}", lacking.join(", ")) };
-    format!("{total:.0} of {maximum_available:.0}{lacking}")
+    let missing: Vec<String> = missing.iter().map(|part| part.replace('_', " ")).collect();
+    let missing = if missing.is_empty() { String::new() } else { format!(", not measured: {}", missing.join(", ")) };
+    format!("{total:.0} of {maximum_available:.0}{missing}")
 }
 
 fn parts(composite: &Composite) -> String {

@@ -26,7 +26,7 @@ use crate::text::path_lines;
 use crate::text::score_lines;
 use crate::text::stream_lines;
 use crate::text::style::{quantile, unknown};
-use crate::text::table::{Table, Told};
+use crate::text::table::{SectionBody, Table};
 use crate::text::voice_table;
 use crate::text::words;
 use crate::text::words::added;
@@ -39,7 +39,7 @@ pub(crate) struct Section {
     /// What it is about.
     pub(crate) heading: String,
     /// What it says.
-    pub(crate) told: Told,
+    pub(crate) told: SectionBody,
 }
 
 /// What sections are about, for people who ask for some of them.
@@ -170,7 +170,7 @@ pub(crate) fn sections_about(run: &Analysis, topic: Topic) -> Vec<Section> {
         Topic::Markings => vec![("Markings on the path", markings(run))],
         Topic::Path => vec![(path_lines::HEADING, path_lines::told(run))],
         Topic::Measurement => vec![("Measurement quality", measurement(run))],
-        Topic::Hosts => vec![("Hosts", Told { below: host_lines::lines(run), ..Told::default() })],
+        Topic::Hosts => vec![("Hosts", SectionBody { below: host_lines::lines(run), ..SectionBody::default() })],
     };
     all.into_iter()
         .filter(|(_, told)| !told.is_empty())
@@ -181,9 +181,9 @@ pub(crate) fn sections_about(run: &Analysis, topic: Topic) -> Vec<Section> {
 /// The names of what delay columns show.
 const DELAY_COLUMNS: [&str; 8] = ["", "min", "P50", "P90", "P95", "P99", "max", "lost"];
 
-fn delays(run: &Analysis) -> Told {
+fn delays(run: &Analysis) -> SectionBody {
     if run.round_trip_delay.flows.is_empty() {
-        return Told::default();
+        return SectionBody::default();
     }
     let mut table = Table::default();
     table.row(DELAY_COLUMNS);
@@ -204,9 +204,9 @@ fn delays(run: &Analysis) -> Told {
     table.into()
 }
 
-fn flow_delays(run: &Analysis) -> Told {
+fn flow_delays(run: &Analysis) -> SectionBody {
     if run.round_trip_delay.flows.is_empty() {
-        return Told::default();
+        return SectionBody::default();
     }
     let mut table = Table::default();
     table.row(["", "idle P50", "loaded P50", "loaded P95", "loaded P99", "lost"]);
@@ -241,7 +241,7 @@ fn increases(load: &DelayStatistics, idle: &DelayStatistics) -> [String; 6] {
     })
 }
 
-fn goodput(run: &Analysis) -> Told {
+fn goodput(run: &Analysis) -> SectionBody {
     let directions: Vec<(Direction, &DirectionGoodput)> = Direction::ALL
         .into_iter()
         .map(|direction| (direction, run.goodput(direction)))
@@ -263,9 +263,9 @@ fn goodput(run: &Analysis) -> Told {
     table.into()
 }
 
-fn transactions(run: &Analysis) -> Told {
+fn transactions(run: &Analysis) -> SectionBody {
     if run.transaction_flows.is_empty() {
-        return Told::default();
+        return SectionBody::default();
     }
     let mut table = Table::default();
     table.row(["", "idle", "loaded", "after", "unanswered"]);
@@ -287,16 +287,16 @@ fn per_second(flow: &TransactionFlow, phase: Phase) -> String {
 }
 
 /// Service classes and ECN on the path.
-fn markings(run: &Analysis) -> Told {
+fn markings(run: &Analysis) -> SectionBody {
     let mut table = Table::default();
     for (name, text) in marking_lines(run) {
         table.row([&name, &text]);
     }
-    Told { table, words: true, ..Told::default() }
+    SectionBody { table, words: true, ..SectionBody::default() }
 }
 
 /// How the measurement itself went.
-fn measurement(run: &Analysis) -> Told {
+fn measurement(run: &Analysis) -> SectionBody {
     let mut table = Table::default();
     if let Some(spread) = run.start_spread {
         table.row(["start spread of streams", &spread.to_string()]);

@@ -12,7 +12,7 @@ use rrul_model::units::Delay;
 use crate::panels::rate_panel::direction_word;
 use crate::text::label::{Naming, names};
 use crate::text::style::{quantile, unknown};
-use crate::text::table::{Table, Told};
+use crate::text::table::{SectionBody, Table};
 use crate::text::words;
 use crate::text::words::added;
 
@@ -20,7 +20,7 @@ use crate::text::words::added;
 const LIMITED: f64 = 0.1;
 
 /// How the streams of the load share each direction, with remarks.
-pub(crate) fn sharing(run: &Analysis) -> Told {
+pub(crate) fn sharing(run: &Analysis) -> SectionBody {
     let mut table = Table::default();
     table.row(["", "mean", "P5", "shares"]);
     let mut found = false;
@@ -40,10 +40,10 @@ pub(crate) fn sharing(run: &Analysis) -> Told {
         jain_row(&mut table, &format!("  {} families", sharing.families.len()), sharing.jain_families, shares);
     }
     if !found {
-        return Told::default();
+        return SectionBody::default();
     }
     let remarks = Direction::ALL.into_iter().flat_map(|direction| remarks(run, direction));
-    Told { table, below: remarks.map(|line| format!("  {line}")).collect(), ..Told::default() }
+    SectionBody { table, below: remarks.map(|line| format!("  {line}")).collect(), ..SectionBody::default() }
 }
 
 /// Nothing where there is nothing to share among: one class, one family.
@@ -88,10 +88,10 @@ fn starved(sharing: &DirectionSharing) -> Option<String> {
 }
 
 /// Setup of new connections.
-pub(crate) fn connections(run: &Analysis) -> Told {
+pub(crate) fn connections(run: &Analysis) -> SectionBody {
     let connections = &run.connections;
     if connections.flows.is_empty() {
-        return Told::default();
+        return SectionBody::default();
     }
     let mut table = Table::default();
     table.row(["", "idle P50", "loaded P50", "loaded P95", "over 1 s", "SYN retransmitted", "failed"]);
@@ -125,7 +125,7 @@ fn connection_cells(phases: &ConnectionPhases) -> [String; 6] {
 }
 
 /// In-stream delay: from write to read.
-pub(crate) fn stream_delay(run: &Analysis) -> Told {
+pub(crate) fn stream_delay(run: &Analysis) -> SectionBody {
     let mut table = Table::default();
     table.row(["", "idle P50", "loaded P50", "loaded P95", "added P50", "added P95"]);
     let mut found = false;
@@ -146,5 +146,5 @@ pub(crate) fn stream_delay(run: &Analysis) -> Told {
             ],
         );
     }
-    if found { table.into() } else { Told::default() }
+    if found { table.into() } else { SectionBody::default() }
 }

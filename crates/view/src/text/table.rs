@@ -8,7 +8,7 @@ pub(crate) struct Table {
 
 /// What a summary says of one thing: a table, and lines below it. Either may be empty.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Told {
+pub(crate) struct SectionBody {
     /// Figures.
     pub(crate) table: Table,
     /// Whether the table is one of words, with every column left, and without heads of columns.
@@ -17,7 +17,7 @@ pub(crate) struct Told {
     pub(crate) below: Vec<String>,
 }
 
-impl Told {
+impl SectionBody {
     /// Whether nothing is said.
     pub(crate) fn is_empty(&self) -> bool {
         self.table.rows.is_empty() && self.below.is_empty()
@@ -31,7 +31,7 @@ impl Told {
     }
 }
 
-impl From<Table> for Told {
+impl From<Table> for SectionBody {
     fn from(table: Table) -> Self {
         Self { table, ..Self::default() }
     }

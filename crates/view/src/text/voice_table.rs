@@ -4,17 +4,17 @@ use rrul_analysis::metrics::voice::voip::{Voip, VoipClass};
 use rrul_analysis::metrics::voice::voip_quality::VoipQuality;
 
 use crate::panels::rate_panel::direction_word;
-use crate::text::table::{Table, Told};
+use crate::text::table::{SectionBody, Table};
 use crate::text::words;
 
 /// What stands above the table.
 pub(crate) const HEADING: &str = "Voice call quality (MOS of G.711 with loss concealment, 1 to 4.4)";
 
 /// The table; empty without voice streams.
-pub(crate) fn told(voip: &Voip) -> Told {
+pub(crate) fn told(voip: &Voip) -> SectionBody {
     let told: Vec<&VoipClass> = voip.classes.iter().filter(|class| class.idle.or(class.load).is_some()).collect();
     if told.is_empty() {
-        return Told::default();
+        return SectionBody::default();
     }
     let mut table = Table::default();
     table.row(["", "MOS idle", "MOS loaded", "lost", "late over 30 ms", "added delay P50"]);

@@ -9,19 +9,19 @@ use rrul_model::units::Delay;
 
 use crate::panels::rate_panel::direction_word;
 use crate::text::style::{quantile, unknown};
-use crate::text::table::{Table, Told};
+use crate::text::table::{SectionBody, Table};
 use crate::text::words::added;
 
 /// Which direction bloats. Nothing for a run whose packets were not stamped at both ends.
-pub(super) fn told(run: &Analysis) -> Told {
+pub(super) fn told(run: &Analysis) -> SectionBody {
     let told = &run.one_way_delay;
-    let Some(clocks) = &told.clocks else { return Told::default() };
+    let Some(clocks) = &told.clocks else { return SectionBody::default() };
     let unknown = unknown_queueing(clocks);
     let mut below: Vec<String> = unknown.into_iter().map(|(what, why)| format!("  {what} not known: {why}")).collect();
     below.extend(notes(told, clocks));
     let is_known = Direction::ALL.into_iter().any(|direction| clocks.unknown_reason(direction).is_none());
     let table = if is_known { table(told) } else { Table::default() };
-    Told { table, below, ..Told::default() }
+    SectionBody { table, below, ..SectionBody::default() }
 }
 
 /// Returns what queueing delay is unknown and why: an entry for each direction, or one for both where the reason is the same.

@@ -11,7 +11,7 @@ use crate::text::words;
 
 /// Something that was not measured, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Lacking {
+pub(crate) struct MissingData {
     /// What: `IPv6`, `Web pages`.
     pub(crate) what: String,
     /// Why, as far as the recording says.
@@ -75,9 +75,9 @@ const PARTS: [Part; 8] = [
 ];
 
 /// Everything that was not measured, the gravest first.
-pub(crate) fn lacking(run: &Analysis, header: &Header) -> Vec<Lacking> {
+pub(crate) fn missing_data(run: &Analysis, header: &Header) -> Vec<MissingData> {
     let mut all = Vec::new();
-    let mut say = |what: &str, why: String| all.push(Lacking { what: what.to_owned(), why });
+    let mut say = |what: &str, why: String| all.push(MissingData { what: what.to_owned(), why });
     if let Some(why) = &run.test.partial {
         say("The rest of the run", format!("not measured: the recording is not complete: {why}"));
     }
