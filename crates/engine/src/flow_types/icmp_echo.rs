@@ -10,14 +10,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, FlowId, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
-use rrul_model::observation::{EchoReceived, FlowEventKind, Observation, ProbeSent};
+use rrul_model::observation::{EchoReceived, FlowEventKind, ProbeSent};
 use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
 use rrul_proto::send_schedule::{Random, SendSchedule};
 use rrul_proto::session_sender::Arrival;
 use socket2::{Protocol, Socket, Type};
 
-use super::open_loop::{self, ProbeFlow, Prober};
+use super::open_loop::{self, ProbeFlow, Prober, Reply};
 use super::{at_once, udp_probe};
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::socket::options;
@@ -201,23 +201,17 @@ impl Prober for EchoSender {
         skipped
     }
 
-    fn receive(&mut self, octets: &[u8], arrival: Arrival, note: &mut dyn FnMut(Observation)) {
+    fn receive(&mut self, octets: &[u8], arrival: Arrival) -> Option<Reply> {
         let header = match (self.access, self.family, octets.first()) {
             (Access::Raw, AddressFamily::Ipv4, Some(first)) => usize::from(first & 0x0f) * 4,
             _ => 0,
         };
-        let Some(octets) = octets.get(header..) else { return };
-        let (Some(kind), Some(mark), Some(sequence)) = (
-            octets.first(),
-            octets.get(8..16).and_then(|mark| mark.first_chunk()),
-            octets.get(16..20).and_then(|sequence| sequence.first_chunk()),
-        ) else {
-            return;
-        };
-        let sequence = u32::from_be_bytes(*sequence);
-        if *kind == self.types().1 && u64::from_be_bytes(*mark) == self.mark && sequence < self.sequence {
-            note(EchoReceived { flow: self.flow, sequence, received: arrival.received, read: arrival.read }.into());
-        }
+        let octets = octets.get(header..)?;
+        let mark = u64::from_be_bytes(*octets.get(8..16)?.first_chunk()?);
+        let sequence = u32::from_be_bytes(*octets.get(16..20)?.first_chunk()?);
+        let ours = *octets.first()? == self.types().1 && mark == self.mark && sequence < self.sequence;
+        let received = EchoReceived { flow: self.flow, sequence, received: arrival.received, read: arrival.read };
+        ours.then(|| Reply { sequence, observations: [Some(received.into()), None, None] })
     }
 }
 

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::marking::{Dscp, Ecn, Marking};
-use rrul_model::observation::{Observation, ProbeSent};
+use rrul_model::observation::ProbeSent;
 use rrul_model::time::TestTime;
 use rrul_proto::send_schedule::Random;
 use rrul_proto::session_sender::{Arrival, Identity, SessionSender};
 
 use super::at_once;
-use super::open_loop::{self, ProbeFlow, Prober};
+use super::open_loop::{self, ProbeFlow, Prober, Reply};
 use super::udp_probe::{open, packet_for};
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 
@@ -170,8 +170,8 @@ impl Prober for Sweep {
         self.sender.skip_before(now)
     }
 
-    fn receive(&mut self, octets: &[u8], arrival: Arrival, note: &mut dyn FnMut(Observation)) {
-        Prober::receive(&mut self.sender, octets, arrival, note);
+    fn receive(&mut self, octets: &[u8], arrival: Arrival) -> Option<Reply> {
+        Prober::receive(&mut self.sender, octets, arrival)
     }
 }
 

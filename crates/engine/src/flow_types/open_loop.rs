@@ -46,8 +46,16 @@ pub(super) trait Prober: Send {
     }
     /// Leaves out what was due before; how many packets that is.
     fn skip_before(&mut self, now: TestTime) -> u32;
-    /// Makes observations of what has arrived.
-    fn receive(&mut self, octets: &[u8], arrival: Arrival, note: &mut dyn FnMut(Observation));
+    /// Returns what has arrived; `None` when it answers no packet of this flow.
+    fn receive(&mut self, octets: &[u8], arrival: Arrival) -> Option<Reply>;
+}
+
+/// A packet that has come back.
+pub(super) struct Reply {
+    /// The number of the packet that it answers.
+    pub(super) sequence: u32,
+    /// What is to be noted: the reply, and what it says of others.
+    pub(super) observations: [Option<Observation>; 3],
 }
 
 /// One flow: its prober, its connected socket, and the packet to fill.
@@ -179,15 +187,10 @@ impl ProbeFlow {
             let received = datagram.stamp.map_or(read, |stamp| clock.at(wall.raw(stamp)));
             let arrival = Arrival { received, read, octet: datagram.octet.unwrap_or(0) };
             let kept = &octets[..datagram.length.min(octets.len())];
-            let unanswered = &mut self.unanswered;
-            self.prober.receive(kept, arrival, &mut |observation| {
-                match observation {
-                    Observation::ProbeReceived(row) => unanswered.answered(row.sequence),
-                    Observation::EchoReceived(row) => unanswered.answered(row.sequence),
-                    _ => {}
-                }
-                notebook.note(observation);
-            });
+            if let Some(Reply { sequence, observations }) = self.prober.receive(kept, arrival) {
+                self.unanswered.answered(sequence);
+                observations.into_iter().flatten().for_each(|observation| notebook.note(observation));
+            }
         }
     }
 }

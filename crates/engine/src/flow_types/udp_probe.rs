@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
-use rrul_model::observation::{FlowEventKind, Observation, ProbeSent};
+use rrul_model::observation::{FlowEventKind, ProbeSent};
 use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
 use rrul_proto::send_schedule::Random;
@@ -17,7 +17,7 @@ use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use socket2::{Protocol, Socket, Type};
 
 use super::at_once;
-use super::open_loop::{self, ProbeFlow, Prober};
+use super::open_loop::{self, ProbeFlow, Prober, Reply};
 use crate::clock::RawTime;
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
 use crate::socket::{datagram, options, wait};
@@ -101,16 +101,10 @@ impl Prober for SessionSender {
         self.skip_before(now)
     }
 
-    fn receive(&mut self, octets: &[u8], arrival: Arrival, note: &mut dyn FnMut(Observation)) {
-        if let Some(Answer { received, stamped, window }) = self.receive(octets, arrival) {
-            note(received.into());
-            if let Some(stamped) = stamped {
-                note(stamped.into());
-            }
-            if let Some(window) = window {
-                note(window.into());
-            }
-        }
+    fn receive(&mut self, octets: &[u8], arrival: Arrival) -> Option<Reply> {
+        let Answer { received, stamped, window } = self.receive(octets, arrival)?;
+        let observations = [Some(received.into()), stamped.map(Into::into), window.map(Into::into)];
+        Some(Reply { sequence: received.sequence, observations })
     }
 }
 
