@@ -8,6 +8,7 @@ pub mod dns_lookup;
 pub mod icmp_echo;
 mod icmp_watch;
 pub mod marking_sweep;
+mod one_way;
 mod open_loop;
 pub mod path_trace;
 pub mod short_flow;

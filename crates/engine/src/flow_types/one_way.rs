@@ -1,0 +1,243 @@
+//! One-way flows at the client: packets that are never answered, sent and received over a socket of their own each.
+//!
+//! A flow's receiver notes every copy that arrives, so loss and delay belong to that direction alone. The client greets the
+//! server on each socket beforehand, which opens the way back through a NAT.
+
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use rrul_model::flow::{Direction, FlowId, FlowSpec};
+use rrul_model::observation::{PacketReceived, ProbeSent, ProbeStamped};
+use rrul_model::time::TestTime;
+use rrul_proto::one_way_receiver::OneWayReceiver;
+use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
+use rrul_proto::token::Token;
+use socket2::Socket;
+
+use super::{WAITING, at_once, udp_probe};
+use crate::clock::test_clock::TestClock;
+use crate::clock::{RawTime, WallClock};
+use crate::flow_type::Initiation;
+use crate::observer::Notebook;
+use crate::one_way_sending::{self, OneWayFlow, Outlet};
+use crate::socket::transmit_numbers::TransmitNumbers;
+use crate::socket::{datagram, options, wait::WaitSet};
+use crate::test_end::TestEnd;
+use crate::test_end::test_course::PATIENCE;
+
+/// How often the client greets while it receives: a NAT may close a way on which nothing has left for 30 s.
+const KEEPING_OPEN: Duration = Duration::from_secs(10);
+
+/// How often the server is asked whether all has arrived, once all has been sent.
+const ASKING: Duration = Duration::from_millis(100);
+
+/// Sets up one-way flows of one type and starts their threads: one that sends, one that receives.
+pub(super) fn initiate(name: &str, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
+    let opened = at_once::open_all(specs, initiation, udp_probe::open);
+    let (up, down) = opened.into_iter().partition(|(spec, _)| spec.direction == Some(Direction::Up));
+    [("sending", up, send as Work), ("receiving", down, receive as Work)]
+        .into_iter()
+        .filter_map(|(what, flows, work)| spawn(&format!("{name} {what}"), flows, initiation, work))
+        .collect()
+}
+
+type Flows = Vec<(FlowSpec, Socket)>;
+type Work = fn(&TestEnd, TestClock, Token, Flows);
+
+/// Gives these flows a thread that waits for T0. Where there is none to be had, every flow has failed.
+fn spawn(name: &str, flows: Flows, initiation: &Initiation, work: Work) -> Option<JoinHandle<()>> {
+    if flows.is_empty() {
+        return None;
+    }
+    let specs: Vec<FlowSpec> = flows.iter().map(|(spec, _)| spec.clone()).collect();
+    let (end, token) = (Arc::clone(&initiation.end), initiation.token);
+    let whole = move || {
+        if let Some(clock) = end.wait_for_begin() {
+            work(&end, clock, token, flows);
+        }
+    };
+    match Builder::new().name(name.to_owned()).spawn(whole) {
+        Ok(thread) => Some(thread),
+        Err(error) => {
+            for spec in &specs {
+                initiation.end.failed(spec, format!("cannot start a thread: {error}"));
+            }
+            None
+        }
+    }
+}
+
+/// Sends the flows towards the server, then waits until all has arrived or need not be waited for any more.
+fn send(end: &TestEnd, clock: TestClock, token: Token, flows: Flows) {
+    let all = flows.len();
+    let (specs, sockets): (Vec<FlowSpec>, Vec<Socket>) = flows.into_iter().unzip();
+    let flow = |(place, (spec, socket)): (usize, (&FlowSpec, Socket))| {
+        OneWayFlow::new(spec, token, (place, all), OwnSocket::new(socket))
+    };
+    let outlets = one_way_sending::run(end, clock, specs.iter().zip(sockets).enumerate().map(flow).collect());
+    let deadline = clock.now() + WAITING;
+    let mut missing: Vec<_> = specs.iter().zip(&outlets).collect();
+    while !missing.is_empty() && clock.now() < deadline && !end.is_stopped() {
+        missing.retain(|(spec, outlet)| !outlet.has_all_arrived(spec, token));
+        for (spec, outlet) in &missing {
+            greet(&outlet.socket, spec, token);
+        }
+        std::thread::sleep(ASKING);
+    }
+}
+
+/// A greeting: answered, counted nowhere, and no longer than it must be.
+fn greet(socket: &Socket, spec: &FlowSpec, token: Token) {
+    let mut octets = [0; LEAST_OCTETS];
+    let greeting = TestPacket::request(Kind::Greeting, spec.id.0, spec.class.octet(), token, 0, 0);
+    if greeting.write(&mut octets).is_ok() {
+        // One that does not leave is as one that is lost: another will follow.
+        let _ = datagram::send(socket, &octets);
+    }
+}
+
+/// The socket of a flow that the client sends.
+struct OwnSocket {
+    socket: Socket,
+    wall: WallClock,
+    numbers: TransmitNumbers<(FlowId, u32)>,
+    unstamped: u32,
+    /// Packets handed to the kernel.
+    sent: u32,
+}
+
+impl OwnSocket {
+    fn new(socket: Socket) -> Self {
+        let mut own =
+            Self { socket, wall: WallClock::new(), numbers: TransmitNumbers::default(), unstamped: 0, sent: 0 };
+        // Greetings have used up numbers: begin at 0 with the first packet.
+        own.restart_stamps();
+        own
+    }
+
+    fn restart_stamps(&mut self) {
+        // Where this fails there are no stamps, and the program's own are used.
+        let _ = options::stamp(&self.socket);
+        self.numbers.restart();
+        self.unstamped = 0;
+    }
+
+    /// Whether the server says so, in a reply to a greeting.
+    fn has_all_arrived(&self, spec: &FlowSpec, token: Token) -> bool {
+        let mut octets = [0; 2048];
+        let mut arrived = 0;
+        while let Ok(Some(reply)) = datagram::receive(&self.socket, &mut octets) {
+            let kept = &octets[..reply.length.min(octets.len())];
+            if let Ok(packet) = TestPacket::read(kept)
+                && (packet.kind, packet.flow, packet.token) == (Kind::GreetingReply, spec.id.0, token)
+            {
+                arrived = arrived.max(packet.reflector_count);
+            }
+        }
+        arrived >= self.sent
+    }
+}
+
+impl Outlet for OwnSocket {
+    fn send(&mut self, packet: &[u8], row: &ProbeSent) {
+        self.sent += 1;
+        if datagram::send(&self.socket, packet).is_err() {
+            // A connected socket reports what ICMP has said of an earlier packet instead of sending: ask once more.
+            // The kernel may or may not have counted the attempt, so counting starts anew.
+            self.restart_stamps();
+            if datagram::send(&self.socket, packet).is_err() {
+                self.restart_stamps();
+                return;
+            }
+        }
+        self.numbers.sent((row.flow, row.sequence));
+        self.unstamped += 1;
+    }
+
+    fn read_stamps(&mut self, clock: TestClock, notebook: &mut Notebook<'_>) {
+        if self.unstamped == 0 {
+            return;
+        }
+        self.wall.refresh(RawTime::now());
+        while let Ok(Some(stamp)) = datagram::receive_transmit_stamp(&self.socket) {
+            if let Some(&(flow, sequence)) = self.numbers.find(stamp.number) {
+                let sent = clock.at(self.wall.raw(stamp.stamp));
+                notebook.note(ProbeStamped { flow, sequence, sent });
+                self.unstamped = self.unstamped.saturating_sub(1);
+            }
+        }
+    }
+}
+
+/// A flow from the server.
+struct Incoming {
+    spec: FlowSpec,
+    socket: Socket,
+    receiver: OneWayReceiver,
+}
+
+impl Incoming {
+    /// Whether something may still come that counts.
+    fn awaits(&self, now: TestTime) -> bool {
+        !self.receiver.is_complete() && now < self.spec.window.to + WAITING
+    }
+
+    /// Notes every packet that is there.
+    fn read_all(&mut self, clock: TestClock, wall: &WallClock, octets: &mut [u8], notebook: &mut Notebook<'_>) {
+        // A greeting's transmit stamp would keep the socket ready.
+        while let Ok(Some(_)) = datagram::receive_transmit_stamp(&self.socket) {}
+        // Errors here are what ICMP said of a greeting.
+        while let Ok(Some(datagram)) = datagram::receive(&self.socket, octets) {
+            let received = datagram.stamp.map_or_else(|| clock.now(), |stamp| clock.at(wall.raw(stamp)));
+            if let Some(packet) = self.receiver.receive(&octets[..datagram.length.min(octets.len())]) {
+                let (flow, sequence) = (self.spec.id, packet.sequence);
+                notebook.note(PacketReceived { flow, sequence, received, octet: datagram.octet.unwrap_or(0) });
+            }
+        }
+    }
+}
+
+/// Receives the flows from the server until all has come or need not be waited for any more.
+fn receive(end: &TestEnd, clock: TestClock, token: Token, flows: Flows) {
+    let incoming = |(spec, socket): (FlowSpec, Socket)| {
+        let receiver = OneWayReceiver::new(spec.id.0, token, one_way_sending::interval(&spec), WAITING);
+        Incoming { spec, socket, receiver }
+    };
+    let mut flows: Vec<Incoming> = flows.into_iter().map(incoming).collect();
+    let mut notebook = end.observer.notebook(rows_between_collections(&flows));
+    let watched = flows.iter().map(|flow| end.health.watch_while_kept(flow.spec.id, &flow.socket));
+    let _watched: Vec<_> = watched.collect();
+    let mut waiting = WaitSet::new(flows.iter().map(|flow| &flow.socket));
+    let (mut wall, mut octets) = (WallClock::new(), [0; 2048]);
+    let mut next_greeting = clock.now() + KEEPING_OPEN;
+    while !end.is_stopped() {
+        let now = clock.now();
+        if !flows.iter().any(|flow| flow.awaits(now)) {
+            return;
+        }
+        // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
+        if waiting.wait(PATIENCE).is_err() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        wall.refresh(RawTime::now());
+        for (place, flow) in flows.iter_mut().enumerate() {
+            if waiting.ready(place) {
+                flow.read_all(clock, &wall, &mut octets, &mut notebook);
+            }
+        }
+        if now >= next_greeting {
+            for flow in &flows {
+                greet(&flow.socket, &flow.spec, token);
+            }
+            next_greeting = now + KEEPING_OPEN;
+        }
+    }
+}
+
+/// Room for what these flows note between two collections, and twice that, as a path may double packets.
+fn rows_between_collections(flows: &[Incoming]) -> usize {
+    const SECONDS: f64 = 6.0;
+    let packets: f64 = flows.iter().map(|flow| SECONDS / one_way_sending::interval(&flow.spec).as_secs_f64()).sum();
+    packets as usize + 256
+}
