@@ -37,7 +37,8 @@ pub struct Sampler {
 struct Sampled {
     flow: FlowId,
     window: Window,
-    stream: Arc<TcpStream>,
+    /// `None` for a flow of many streams, each of which has its own rows.
+    stream: Option<Arc<TcpStream>>,
     received: Option<Arc<AtomicU64>>,
     pace: Pace,
 }
@@ -57,7 +58,8 @@ impl Sampled {
             let octets = ByteCount(received.load(Ordering::Relaxed));
             notebook.note(OctetsReceived { flow: self.flow, at: clock.now(), octets });
         }
-        if let Some(row) = tcp_info::read(&*self.stream, self.flow, clock.now()) {
+        let read = |stream: &Arc<TcpStream>| tcp_info::read(&**stream, self.flow, clock.now());
+        if let Some(row) = self.stream.as_ref().and_then(read) {
             notebook.note(row);
         }
     }
@@ -71,12 +73,25 @@ impl Sampler {
 
     /// Observes a stream, and at its receiver the count of octets.
     pub fn watch(&self, flow: FlowId, window: Window, stream: &Arc<TcpStream>, received: Option<&Arc<AtomicU64>>) {
-        self.add(Sampled { flow, window, stream: Arc::clone(stream), received: received.cloned(), pace: Pace::Grid });
+        let (stream, received) = (Some(Arc::clone(stream)), received.cloned());
+        self.add(Sampled { flow, window, stream, received, pace: Pace::Grid });
+    }
+
+    /// Returns the count of octets that the streams of one flow receive together; it is read as that of one stream is.
+    pub fn count(&self, flow: FlowId, window: Window) -> Arc<AtomicU64> {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = streams.iter().filter(|sampled| sampled.flow == flow).find_map(|sampled| sampled.received.clone());
+        known.unwrap_or_else(|| {
+            let received = Arc::default();
+            let counted = Some(Arc::clone(&received));
+            streams.push(Sampled { flow, window, stream: None, received: counted, pace: Pace::Grid });
+            received
+        })
     }
 
     /// Observes a connection that carries little.
     pub fn watch_slowly(&self, flow: FlowId, window: Window, stream: &Arc<TcpStream>) {
-        self.add(Sampled { flow, window, stream: Arc::clone(stream), received: None, pace: Pace::Slow });
+        self.add(Sampled { flow, window, stream: Some(Arc::clone(stream)), received: None, pace: Pace::Slow });
     }
 
     fn add(&self, sampled: Sampled) {
@@ -138,5 +153,30 @@ impl Sampler {
             }
             health.often(clock, &mut notebook);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::host_clock::HostClock;
+    use rrul_model::observation::ObservationPoint;
+
+    #[test]
+    fn the_streams_of_one_flow_are_counted_together() {
+        let sampler = Sampler::new(Duration::from_millis(100));
+        let window = Window { from: TestTime(0), to: TestTime(10) };
+        for octets in [3, 4] {
+            sampler.count(FlowId(7), window).fetch_add(octets, Ordering::Relaxed);
+        }
+        sampler.count(FlowId(8), window).fetch_add(1, Ordering::Relaxed);
+        let course = TestCourse::new(TestTime(10));
+        let clock = TestClock { origin: RawTime(0), host: HostClock::TRUE };
+        course.begin(clock, 0);
+        let observer = Observer::new(ObservationPoint::Server);
+        sampler.finish(&course, &observer, FlowId(7));
+        let frames = observer.collect(clock);
+        let rows: Vec<_> = frames[0].tables.octets_received.rows().map(|row| (row.flow.0, row.octets.0)).collect();
+        assert_eq!((rows, frames[0].tables.tcp_info.len()), (vec![(7, 7)], 0));
     }
 }
