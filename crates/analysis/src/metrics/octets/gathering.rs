@@ -19,15 +19,17 @@ pub(crate) fn gather<'a>(recording: &Recording, tcp: &'a TcpReadings) -> Traffic
             family: flow.family,
             load: flow.direction.filter(|_| flow.component == Component::Load),
             from: flow.window.from,
+            is_many: packets.counts_connections(flow.id),
         };
         let counted = tcp_octets::count(connection, found, packets.octets_received(flow.id), &mut traffic);
-        if !counted && !packets.count(flow, &mut traffic) {
+        if (!counted || connection.is_many) && !packets.count(flow, &mut traffic) {
             traffic.uncounted.push(flow.id);
         }
     }
     if let Some(family) = recording.header.families.first() {
         let found = Readings::of(tcp, FlowId::CONTROL);
-        let connection = Connection { part: Part::Control, family: *family, load: None, from: TestTime(i64::MAX) };
+        let from = TestTime(i64::MAX);
+        let connection = Connection { part: Part::Control, family: *family, load: None, from, is_many: false };
         tcp_octets::count(connection, found, None, &mut traffic);
     }
     traffic

@@ -123,8 +123,9 @@ pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffi
             offered.extend(left.or_else(|| arrived.clone().filter(|_| paired || !told(there))));
             counted.extend(arrived);
         }
+        let part = Part::in_direction(flow, direction);
         let packets = |basis, pieces: &[Piece]| Packets {
-            part: Part::of(flow),
+            part,
             family: flow.family,
             direction,
             basis,
@@ -133,7 +134,7 @@ pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffi
         };
         let stretches = counted.iter().chain(&estimated).flat_map(|piece| {
             let loose = |share: &Share| Loose {
-                part: Part::of(flow),
+                part,
                 direction,
                 from: share.from,
                 to: share.to,

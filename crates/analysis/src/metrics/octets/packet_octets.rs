@@ -116,6 +116,11 @@ impl Rows {
         self.0.get_mut(&flow).map(|seen| std::mem::take(&mut seen.octets))
     }
 
+    /// Returns whether connections of the flow were counted one by one.
+    pub(crate) fn counts_connections(&self, flow: FlowId) -> bool {
+        self.0.get(&flow).is_some_and(|seen| seen.totals.iter().any(|rows| !rows.is_empty()))
+    }
+
     /// Puts one flow's packets into the traffic; `false` when it sent some and their length is not known.
     pub(crate) fn count(&mut self, flow: &FlowSpec, traffic: &mut Traffic<'_>) -> bool {
         let Some(seen) = self.0.remove(&flow.id) else { return true };

@@ -56,10 +56,10 @@ pub(crate) fn count<'a>(
     if let Some(direction) = connection.load {
         let stream = load_stream(connection, direction, readings, octets.unwrap_or_default());
         let [data, acknowledgements] = &stream.estimate;
-        if readings.at(receiver(direction)).is_empty() {
+        if readings.at(receiver(direction)).is_empty() && !connection.is_many {
             traffic.carried.push(data.clone());
         }
-        if readings.at(sender(direction)).is_empty() {
+        if readings.at(sender(direction)).is_empty() && !connection.is_many {
             traffic.carried.push(acknowledgements.clone());
         }
         known |= stream.goodput.last().is_some();

@@ -27,7 +27,15 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// The part of a flow that is no load.
+    /// Returns the part of what a flow sends in one direction: against a load travel its acknowledgements.
+    pub(crate) fn in_direction(flow: &FlowSpec, direction: Direction) -> Self {
+        match (Self::of(flow), flow.direction) {
+            (Self::LoadData, Some(load)) if load != direction => Self::LoadAcknowledgements,
+            (part, _) => part,
+        }
+    }
+
+    /// The part of a flow, of a load that of its data.
     pub(crate) fn of(flow: &FlowSpec) -> Self {
         match (flow.component, flow.kind()) {
             (Component::Load, _) => Self::LoadData,
@@ -92,6 +100,8 @@ pub(crate) struct Connection {
     pub(crate) load: Option<Direction>,
     /// When it begins to send.
     pub(crate) from: TestTime,
+    /// Whether it stands for many connections, each of which was counted by itself.
+    pub(crate) is_many: bool,
 }
 
 /// Octets that are known to have arrived between two readings, and not when in between. `carried` has them evenly spread.
