@@ -35,6 +35,8 @@ pub enum FlowKind {
     Voip,
     /// Path traces.
     PathTrace,
+    /// Video in segments.
+    VideoBursts,
     /// A flow type that this version does not know.
     Other,
 }
@@ -52,7 +54,7 @@ struct Descriptor {
     probe_rank: Option<u8>,
 }
 
-const DESCRIPTORS: [Descriptor; 15] = [
+const DESCRIPTORS: [Descriptor; 16] = [
     Descriptor::new(FlowKind::BulkTcp, "bulk_tcp").labeled("TCP"),
     Descriptor::new(FlowKind::UdpProbe, "udp_probe").labeled("UDP").open_loop().probe(0),
     Descriptor::new(FlowKind::IcmpEcho, "icmp_echo").labeled("ICMP").open_loop().probe(1),
@@ -68,6 +70,7 @@ const DESCRIPTORS: [Descriptor; 15] = [
     Descriptor::new(FlowKind::BrowserPage, "browser_page"),
     Descriptor::new(FlowKind::Voip, "voip").labeled("VoIP").open_loop(),
     Descriptor::new(FlowKind::PathTrace, "path_trace").open_loop(),
+    Descriptor::new(FlowKind::VideoBursts, "video_bursts").labeled("video").open_loop(),
 ];
 
 impl Descriptor {

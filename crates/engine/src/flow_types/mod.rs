@@ -19,6 +19,7 @@ pub mod tcp_rr;
 mod transfer_attempt;
 pub mod udp_probe;
 pub mod udp_rr;
+pub mod video_bursts;
 pub mod voip;
 pub mod web_page;
 
@@ -44,6 +45,7 @@ pub const FLOW_TYPES: &[&dyn FlowType] = &[
     &short_flow::ShortFlow,
     &browser_page::BrowserPage,
     &path_trace::PathTrace,
+    &video_bursts::VideoBursts,
 ];
 
 /// The flow type with this name.
