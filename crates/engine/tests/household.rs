@@ -1,9 +1,12 @@
-//! Bursty video over the loopback interface.
+//! Bursty video and swarms over the loopback interface.
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use common::{options, plan, record, server};
-use rrul_model::observation::{FlowEventKind, ObservationPoint, Transfer};
+use rrul_model::flow::{Direction, FlowSpec};
+use rrul_model::observation::{ConnectionTotals, FlowEventKind, ObservationPoint, Transfer};
 use rrul_model::recording::Recording;
 use rrul_model::units::ByteCount;
 
@@ -37,4 +40,46 @@ fn a_video_fills_its_buffer_and_then_fetches_a_segment_in_each_interval() {
             assert!(carried >= 6 * 400_000, "{point:?} counted {carried}");
         }
     }
+}
+
+#[test]
+fn a_swarm_keeps_its_streams_and_each_stream_its_rate() {
+    const STREAMS: usize = 12;
+    const RATE: f64 = 400_000.0;
+    let text = format!(
+        "title = \"swarm\"\nphases = {{ idle = \"200ms\", load = \"9s\" }}\n\
+         [flow.swarm]\ntype = \"swarm\"\ncomponent = \"load\"\nduring = [\"load\"]\neach.direction = [\"up\", \"down\"]\n\
+         streams = {STREAMS}\nrate = \"400kbit/s\"\n"
+    );
+    let server = server();
+    let recording = record(&options(&server, plan(&text))).unwrap();
+    assert_eq!(failures(&recording), Vec::<String>::new());
+    for flow in &recording.header.flows {
+        for point in [ObservationPoint::Client, ObservationPoint::Server] {
+            let rows = recording.tables_of(point).flat_map(|tables| tables.connection_totals.rows());
+            let rows: Vec<ConnectionTotals> = rows.filter(|row| row.flow == flow.id).collect();
+            let streams: BTreeSet<u32> = rows.iter().map(|row| row.connection).collect();
+            assert_eq!(streams.len(), STREAMS, "{} at the {point:?}", flow.name);
+            assert!(rows.len() > 3 * STREAMS, "counters are noted while streams go on: {}", rows.len());
+        }
+        assert_rate(&recording, flow, STREAMS as f64 * RATE);
+    }
+}
+
+/// All streams have joined after 5 s: from then on the receiver is handed what they send together.
+fn assert_rate(recording: &Recording, flow: &FlowSpec, truth: f64) {
+    let receiver = match flow.direction {
+        Some(Direction::Up) => ObservationPoint::Server,
+        _ => ObservationPoint::Client,
+    };
+    let rows = recording.tables_of(receiver).flat_map(|tables| tables.octets_received.rows());
+    let all_there = flow.window.from.0 + 5_200_000_000;
+    let counts: Vec<(i64, u64)> = rows
+        .filter(|row| row.flow == flow.id && (all_there..flow.window.to.0 - 100_000_000).contains(&row.at.0))
+        .map(|row| (row.at.0, row.octets.0))
+        .collect();
+    let [(from, before), .., (to, after)] = counts.as_slice() else { panic!("{}: {counts:?}", flow.name) };
+    let rate = (after - before) as f64 * 8e9 / (to - from) as f64;
+    // The kernel paces segments with their headers, and sends two at a time.
+    assert!((0.85..=1.05).contains(&(rate / truth)), "{}: {rate:.0} bit/s, {truth:.0} are the limit", flow.name);
 }

@@ -37,6 +37,8 @@ pub enum FlowKind {
     PathTrace,
     /// Video in segments.
     VideoBursts,
+    /// Many streams of a low rate each.
+    Swarm,
     /// A flow type that this version does not know.
     Other,
 }
@@ -54,7 +56,7 @@ struct Descriptor {
     probe_rank: Option<u8>,
 }
 
-const DESCRIPTORS: [Descriptor; 16] = [
+const DESCRIPTORS: [Descriptor; 17] = [
     Descriptor::new(FlowKind::BulkTcp, "bulk_tcp").labeled("TCP"),
     Descriptor::new(FlowKind::UdpProbe, "udp_probe").labeled("UDP").open_loop().probe(0),
     Descriptor::new(FlowKind::IcmpEcho, "icmp_echo").labeled("ICMP").open_loop().probe(1),
@@ -71,6 +73,7 @@ const DESCRIPTORS: [Descriptor; 16] = [
     Descriptor::new(FlowKind::Voip, "voip").labeled("VoIP").open_loop(),
     Descriptor::new(FlowKind::PathTrace, "path_trace").open_loop(),
     Descriptor::new(FlowKind::VideoBursts, "video_bursts").labeled("video").open_loop(),
+    Descriptor::new(FlowKind::Swarm, "swarm"),
 ];
 
 impl Descriptor {

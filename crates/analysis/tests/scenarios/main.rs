@@ -34,6 +34,7 @@ mod sharing;
 mod stationarity;
 mod summary;
 mod summary_documents;
+mod swarms_and_floods;
 mod tcp_loss;
 mod tcp_round_trip;
 mod time_series;

@@ -13,6 +13,7 @@ mod open_loop;
 pub mod path_trace;
 pub mod short_flow;
 mod stream_opening;
+pub mod swarm;
 pub mod tcp_connect;
 pub mod tcp_records;
 pub mod tcp_rr;
@@ -46,6 +47,7 @@ pub const FLOW_TYPES: &[&dyn FlowType] = &[
     &browser_page::BrowserPage,
     &path_trace::PathTrace,
     &video_bursts::VideoBursts,
+    &swarm::Swarm,
 ];
 
 /// The flow type with this name.

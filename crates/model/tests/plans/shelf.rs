@@ -56,6 +56,25 @@ const FLOW_TYPES: &[FlowTypeWords] = &[
         ],
     ),
     flow_type(
+        "swarm",
+        true,
+        &[
+            word("streams", ParameterKind::Count),
+            word("rate", ParameterKind::Rate),
+            word("congestion_control", ParameterKind::Name),
+        ],
+    ),
+    flow_type(
+        "video_bursts",
+        false,
+        &[
+            word("interval", ParameterKind::Duration),
+            word("rate", ParameterKind::Rate),
+            word("buffer", ParameterKind::Duration),
+            word("congestion_control", ParameterKind::Name),
+        ],
+    ),
+    flow_type(
         "short_flow",
         true,
         &[

@@ -84,7 +84,7 @@ fn shipped_plans_unfold_into_these_numbers_of_flows() {
         ("voip", (8, 15), (8, 22)),
         ("web", (8, 15), (16, 28)),
         ("path", (8, 13), (8, 18)),
-        ("household", (2, 6), (4, 12)),
+        ("household", (2, 8), (4, 16)),
     ];
     for (name, one, two) in truth {
         let plan = plan(name, &[]);
