@@ -39,7 +39,7 @@ use crate::metrics::rate::{goodput, start_slew, start_spread};
 use crate::metrics::sharing::{class_treatment, global_synchronization, stream_sharing};
 use crate::metrics::tcp::{stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, tcp_series};
 use crate::metrics::voice::voip;
-use crate::metrics::web::{browser_load, connections, name_lookups, page_loads, short_flows};
+use crate::metrics::web::{browser_load, connections, name_lookups, page_loads, short_flows, video_playback};
 use crate::packets::attribution;
 use crate::packets::join::ProbeFlow;
 use crate::packets::leg::Legs;
@@ -161,6 +161,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         connections: connections::connections(recording, &phases, end),
         name_lookups: name_lookups::name_lookups(recording, &phases),
         short_flows: short_flows::short_flows(recording, &phases, end),
+        video_playback: video_playback::video_playback(recording, end),
         stream_delay,
         sharing,
         global_synchronization,

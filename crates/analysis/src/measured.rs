@@ -46,6 +46,7 @@ use crate::metrics::web::connections::Connections;
 use crate::metrics::web::name_lookups::NameLookups;
 use crate::metrics::web::page_loads::PageLoads;
 use crate::metrics::web::short_flows::ShortFlows;
+use crate::metrics::web::video_playback::VideoPlayback;
 use crate::statistics::percentile::DelayStatistics;
 
 /// What a recording says of the test: which, when, and between whom.
@@ -125,6 +126,8 @@ pub struct Measured {
     pub name_lookups: NameLookups,
     /// Transfers of a given size over new connections, unloaded and under load.
     pub short_flows: ShortFlows,
+    /// Playback of videos.
+    pub video_playback: Vec<VideoPlayback>,
     /// In-stream delay, from write to read.
     pub stream_delay: StreamDelay,
     /// How the streams of the load share each direction.

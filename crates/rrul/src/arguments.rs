@@ -180,7 +180,7 @@ pub(crate) struct ShowArguments {
     #[arg(long, conflicts_with_all = ["json", "equaliser"])]
     pub(crate) full: bool,
     /// Print one section of the full summary: validity, scores, pages, delay, loss, rate, voice, sharing, connect, dns,
-    /// short-flows, stream-delay, link, transactions, markings, path, measurement, hosts; repeatable
+    /// short-flows, video, stream-delay, link, transactions, markings, path, measurement, hosts; repeatable
     #[arg(long = "section", value_name = "NAME", conflicts_with_all = ["full", "json", "equaliser"])]
     pub(crate) sections: Vec<String>,
     /// As JSON, by docs/summary.schema.json

@@ -40,4 +40,5 @@ mod tcp_round_trip;
 mod time_series;
 mod two_clocks;
 mod validity;
+mod video;
 mod voip;

@@ -6,6 +6,7 @@
 
 mod clocks;
 mod fates;
+mod household;
 mod link_log;
 mod markings;
 mod names;

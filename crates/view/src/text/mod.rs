@@ -21,5 +21,6 @@ pub(crate) mod stream_lines;
 pub mod style;
 pub(crate) mod table;
 pub(crate) mod text_scored;
+pub(crate) mod traffic_lines;
 pub(crate) mod voice_table;
 pub(crate) mod words;

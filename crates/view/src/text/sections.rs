@@ -27,6 +27,7 @@ use crate::text::score_lines;
 use crate::text::stream_lines;
 use crate::text::style::{quantile, unknown};
 use crate::text::table::{SectionBody, Table};
+use crate::text::traffic_lines;
 use crate::text::voice_table;
 use crate::text::words;
 use crate::text::words::added;
@@ -67,6 +68,8 @@ pub enum Topic {
     Dns,
     /// Flow completion times over new connections.
     ShortFlows,
+    /// Playback of videos.
+    Video,
     /// In-stream delay.
     StreamDelay,
     /// Link utilization by traffic type.
@@ -85,7 +88,7 @@ pub enum Topic {
 
 impl Topic {
     /// Every topic, in the order of the full summary.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Validity,
         Self::Scores,
         Self::Pages,
@@ -97,6 +100,7 @@ impl Topic {
         Self::Connect,
         Self::Dns,
         Self::ShortFlows,
+        Self::Video,
         Self::StreamDelay,
         Self::Link,
         Self::Transactions,
@@ -120,6 +124,7 @@ impl Topic {
             Self::Connect => "connect",
             Self::Dns => "dns",
             Self::ShortFlows => "short-flows",
+            Self::Video => "video",
             Self::StreamDelay => "stream-delay",
             Self::Link => "link",
             Self::Transactions => "transactions",
@@ -162,6 +167,7 @@ pub(crate) fn sections_about(run: &Analysis, topic: Topic) -> Vec<Section> {
         Topic::ShortFlows => {
             vec![("Flow completion time (new connections)", lookup_lines::short_flows(run))]
         }
+        Topic::Video => vec![("Video playback (segments over TCP)", traffic_lines::videos(run))],
         Topic::StreamDelay => {
             vec![("In-stream delay (TCP, from write to read)", stream_lines::stream_delay(run))]
         }

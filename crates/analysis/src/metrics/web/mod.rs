@@ -7,3 +7,4 @@ pub mod page_load;
 pub mod page_load_statistics;
 pub mod page_loads;
 pub mod short_flows;
+pub mod video_playback;
