@@ -35,7 +35,7 @@ use crate::metrics::rate::rate_series::LoadRate;
 use crate::metrics::rate::saturation;
 use crate::metrics::rate::scored_window::ScoredWindow;
 use crate::metrics::rate::steadiness;
-use crate::metrics::rate::{goodput, start_slew, start_spread};
+use crate::metrics::rate::{flood_delivery, goodput, start_slew, start_spread};
 use crate::metrics::sharing::{class_treatment, global_synchronization, stream_sharing};
 use crate::metrics::tcp::{stream_limits, tcp_ecn, tcp_loss, tcp_round_trip, tcp_series};
 use crate::metrics::voice::voip;
@@ -162,6 +162,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         name_lookups: name_lookups::name_lookups(recording, &phases),
         short_flows: short_flows::short_flows(recording, &phases, end),
         video_playback: video_playback::video_playback(recording, end),
+        flood_delivery: flood_delivery::flood_deliveries(recording, &legs, end),
         stream_delay,
         sharing,
         global_synchronization,

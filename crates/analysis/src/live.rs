@@ -8,7 +8,7 @@ mod waiting;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use rrul_model::flow::{Component, Direction, FlowId, FlowSpec};
+use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::{Frame, Header};
 use rrul_model::time::{TestTime, Window};
@@ -149,5 +149,5 @@ fn last_full_second(now: TestTime) -> Window {
 
 /// The flows that load the line.
 fn load(header: &Header) -> impl Iterator<Item = &FlowSpec> {
-    header.flows.iter().filter(|flow| flow.component == Component::Load)
+    header.flows.iter().filter(|flow| flow.is_load_stream())
 }

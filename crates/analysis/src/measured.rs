@@ -30,6 +30,7 @@ use crate::metrics::octets::link_octets::LinkOctets;
 use crate::metrics::octets::measurement_overhead::MeasurementOverhead;
 use crate::metrics::path::path_trace::PathTrace;
 use crate::metrics::rate::burst::Bursts;
+use crate::metrics::rate::flood_delivery::FloodDelivery;
 use crate::metrics::rate::saturation::Saturations;
 use crate::metrics::rate::scored_window::ScoredWindow;
 use crate::metrics::rate::start_slew::StartSlew;
@@ -128,6 +129,8 @@ pub struct Measured {
     pub short_flows: ShortFlows,
     /// Playback of videos.
     pub video_playback: Vec<VideoPlayback>,
+    /// What arrived of UDP floods.
+    pub flood_delivery: Vec<FloodDelivery>,
     /// In-stream delay, from write to read.
     pub stream_delay: StreamDelay,
     /// How the streams of the load share each direction.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords};
 use rrul_model::phase::{self, PhaseWindow};
 use rrul_model::time::TestTime;
+use rrul_model::units::BitRate;
 use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
@@ -178,6 +179,12 @@ pub trait FlowType: Sync {
     /// Connections that a flow opens in a second, for the server's limit.
     fn connections_per_second(&self, _spec: &FlowSpec) -> f64 {
         0.0
+    }
+
+    /// Rate at which a flow sends whatever the network takes, headers included, for the server's limit; `None` for a flow that
+    /// yields or measures.
+    fn flood_rate(&self, _spec: &FlowSpec) -> Option<BitRate> {
+        None
     }
 
     /// Octets that each packet of a flow carries above its UDP or ICMP header, or each message over TCP, where all are of

@@ -5,6 +5,7 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::{options, plan, record, server};
+use rrul_engine::server::{Limits, Server, ServerOptions};
 use rrul_model::flow::{Direction, FlowSpec};
 use rrul_model::observation::{ConnectionTotals, FlowEventKind, ObservationPoint, Transfer};
 use rrul_model::recording::Recording;
@@ -82,4 +83,51 @@ fn assert_rate(recording: &Recording, flow: &FlowSpec, truth: f64) {
     let rate = (after - before) as f64 * 8e9 / (to - from) as f64;
     // The kernel paces segments with their headers, and sends two at a time.
     assert!((0.85..=1.05).contains(&(rate / truth)), "{}: {rate:.0} bit/s, {truth:.0} are the limit", flow.name);
+}
+
+const FLOOD: &str = "title = \"flood\"\nphases = { idle = \"200ms\", load = \"2s\" }\n\
+                     [flow.flood]\ntype = \"udp_flood\"\ncomponent = \"load\"\nduring = [\"load\"]\nfamily = \"ipv4\"\n\
+                     each.direction = [\"up\", \"down\"]\nrate = \"8Mbit/s\"\nlength = \"972B\"\n";
+
+#[test]
+fn a_server_refuses_a_flood_that_its_owner_does_not_allow_and_serves_the_rest() {
+    let text = format!("{FLOOD}[flow.probe]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\nfamily = \"ipv4\"\n");
+    let server = server();
+    let recording = record(&options(&server, plan(&text))).unwrap();
+    let refused = "this server allows no floods; its owner may, with --allow-flood";
+    assert_eq!(failures(&recording), [format!("Client 0: {refused}"), format!("Client 1: {refused}")]);
+    let sent = |flow: u16| {
+        let rows = recording.tables_of(ObservationPoint::Client).flat_map(|tables| tables.probe_sent.rows());
+        rows.filter(|row| row.flow.0 == flow).count()
+    };
+    assert_eq!((sent(0), sent(1)), (0, 0), "not a packet of it leaves");
+    assert!(sent(2) > 50, "the probes run");
+}
+
+#[test]
+fn a_flood_that_is_allowed_leaves_at_its_rate_and_is_counted_at_its_receiver() {
+    let addresses = vec![std::net::Ipv4Addr::LOCALHOST.into(), std::net::Ipv6Addr::LOCALHOST.into()];
+    let limits = Limits { flood_bits_per_second: 16_000_000, ..Limits::default() };
+    let server = Server::start(ServerOptions { addresses, port: 0, limits, ..ServerOptions::default() }).unwrap();
+    let recording = record(&options(&server, plan(FLOOD))).unwrap();
+    assert_eq!(failures(&recording), Vec::<String>::new());
+    for (flow, points) in recording.header.flows.iter().zip([
+        [ObservationPoint::Client, ObservationPoint::Server],
+        [ObservationPoint::Server, ObservationPoint::Client],
+    ]) {
+        let [sender, receiver] = points;
+        let sent = recording.tables_of(sender).flat_map(|tables| tables.probe_sent.rows());
+        let sent = sent.filter(|row| row.flow == flow.id).count() as u64;
+        let skipped = recording.tables_of(sender).flat_map(|tables| tables.probes_skipped.rows());
+        let skipped: u64 = skipped.filter(|row| row.flow == flow.id).map(|row| u64::from(row.count)).sum();
+        // A packet is 1000 octets on the IP layer: a thousand a second are 8 Mbit/s.
+        assert_eq!(sent + skipped, 2000, "{}", flow.name);
+        let arrived = recording.tables_of(receiver).flat_map(|tables| tables.packet_received.rows());
+        assert_eq!(arrived.filter(|row| row.flow == flow.id).count() as u64, sent, "{}: nothing is lost", flow.name);
+    }
+    let sum = Limits { flood_bits_per_second: 15_999_999, ..Limits::default() };
+    let addresses = vec![std::net::Ipv4Addr::LOCALHOST.into(), std::net::Ipv6Addr::LOCALHOST.into()];
+    let server = Server::start(ServerOptions { addresses, port: 0, limits: sum, ..ServerOptions::default() }).unwrap();
+    let recording = record(&options(&server, plan(FLOOD))).unwrap();
+    assert_eq!(failures(&recording).len(), 1, "both directions count: one of the two is too much");
 }

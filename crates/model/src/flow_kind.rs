@@ -1,6 +1,6 @@
 //! The kinds of flows, with one descriptor each. Everyone asks a flow for its kind; nobody compares names of flow types.
 
-use crate::flow::FlowSpec;
+use crate::flow::{Component, FlowSpec};
 
 /// What a flow does, by its flow type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,6 +39,8 @@ pub enum FlowKind {
     VideoBursts,
     /// Many streams of a low rate each.
     Swarm,
+    /// UDP at a fixed rate that yields to nobody.
+    UdpFlood,
     /// A flow type that this version does not know.
     Other,
 }
@@ -56,7 +58,7 @@ struct Descriptor {
     probe_rank: Option<u8>,
 }
 
-const DESCRIPTORS: [Descriptor; 17] = [
+const DESCRIPTORS: [Descriptor; 18] = [
     Descriptor::new(FlowKind::BulkTcp, "bulk_tcp").labeled("TCP"),
     Descriptor::new(FlowKind::UdpProbe, "udp_probe").labeled("UDP").open_loop().probe(0),
     Descriptor::new(FlowKind::IcmpEcho, "icmp_echo").labeled("ICMP").open_loop().probe(1),
@@ -74,6 +76,7 @@ const DESCRIPTORS: [Descriptor; 17] = [
     Descriptor::new(FlowKind::PathTrace, "path_trace").open_loop(),
     Descriptor::new(FlowKind::VideoBursts, "video_bursts").labeled("video").open_loop(),
     Descriptor::new(FlowKind::Swarm, "swarm"),
+    Descriptor::new(FlowKind::UdpFlood, "udp_flood").labeled("UDP flood").open_loop(),
 ];
 
 impl Descriptor {
@@ -137,6 +140,12 @@ impl FlowSpec {
     /// Returns what the flow does.
     pub fn kind(&self) -> FlowKind {
         FlowKind::named(&self.flow_type)
+    }
+
+    /// Returns whether the flow is load that shares the line as TCP does. A flood is load, and no such stream: nothing but its
+    /// plan determines its rate.
+    pub fn is_load_stream(&self) -> bool {
+        self.component == Component::Load && self.kind() != FlowKind::UdpFlood
     }
 }
 

@@ -44,6 +44,8 @@ pub struct Limits {
     pub packet_octets: u32,
     /// Connections of one session's flows that open many (`tcp_connect`, `short_flow`) that are answered in one second.
     pub connections_per_second: u32,
+    /// Bits per second of all floods (`udp_flood`) of one session together, headers included; 0 allows none.
+    pub flood_bits_per_second: u64,
 }
 
 impl Default for Limits {
@@ -56,6 +58,7 @@ impl Default for Limits {
             packets_per_second: 8192,
             packet_octets: 1472,
             connections_per_second: 100,
+            flood_bits_per_second: 0,
         }
     }
 }

@@ -67,6 +67,9 @@ pub(crate) struct ServerArguments {
     /// Longest test that is granted
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = rrul_model::units::parse_duration)]
     pub(crate) max_length: std::time::Duration,
+    /// Rate of UDP floods that one session may send and ask for, such as 20Mbit/s
+    #[arg(long, value_name = "RATE", default_value = "0bit/s")]
+    pub(crate) allow_flood: rrul_model::units::BitRate,
     /// Tell clients neither this host's name nor its addresses nor the names of its interfaces
     #[arg(long)]
     pub(crate) private: bool,

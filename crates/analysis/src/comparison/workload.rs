@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use rrul_model::flow::{AddressFamily, Component, Direction};
+use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::observation::FlowEventKind;
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
@@ -53,9 +53,7 @@ impl Workload {
             Some((name.to_owned(), hash.to_owned()))
         });
         let streams = |direction| {
-            let ours = |flow: &&rrul_model::flow::FlowSpec| {
-                flow.component == Component::Load && flow.direction == Some(direction)
-            };
+            let ours = |flow: &&rrul_model::flow::FlowSpec| flow.is_load_stream() && flow.direction == Some(direction);
             header.flows.iter().filter(ours).count() as u64
         };
         let load = recording.phase(Phase::Load).map(|window| window.length()).unwrap_or_default();

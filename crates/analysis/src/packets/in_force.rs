@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashMap;
-use rrul_model::flow::{Component, Direction, FlowId};
+use rrul_model::flow::{Direction, FlowId};
 use rrul_model::marking::Marking;
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_model::recording::Recording;
@@ -31,7 +31,7 @@ pub(crate) struct Replaced {
 pub(crate) fn replaced_congestion_control(recording: &Recording) -> BTreeMap<Replaced, u64> {
     let in_force = last_details(recording, FlowEventKind::CongestionControl);
     let mut replaced = BTreeMap::new();
-    for flow in recording.header.flows.iter().filter(|flow| flow.component == Component::Load) {
+    for flow in recording.header.flows.iter().filter(|flow| flow.is_load_stream()) {
         let Some(direction) = flow.direction else { continue };
         let Some(detail) = in_force.get(&(sender(direction), flow.id)) else { continue };
         // "NAME", "NAME (ASKED: why not)", or "unknown: why".

@@ -18,6 +18,7 @@ pub mod tcp_connect;
 pub mod tcp_records;
 pub mod tcp_rr;
 mod transfer_attempt;
+pub mod udp_flood;
 pub mod udp_probe;
 pub mod udp_rr;
 pub mod video_bursts;
@@ -48,6 +49,7 @@ pub const FLOW_TYPES: &[&dyn FlowType] = &[
     &path_trace::PathTrace,
     &video_bursts::VideoBursts,
     &swarm::Swarm,
+    &udp_flood::UdpFlood,
 ];
 
 /// The flow type with this name.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
+use rrul_model::units::BitRate;
 use rrul_proto::control::RefusedFlow;
 use rrul_proto::limits::{Limits, RateCap};
 use rrul_proto::session_reflector::SessionReflector;
@@ -139,6 +140,13 @@ impl Sessions {
     }
 }
 
+fn flood_refusal(allowed: BitRate) -> String {
+    match allowed.0 {
+        0 => "this server allows no floods; its owner may, with --allow-flood".to_owned(),
+        _ => format!("this server allows floods of {allowed} in all"),
+    }
+}
+
 impl StampTaker for Session {
     fn at(&self, raw: RawTime) -> i64 {
         Self::at(self, raw)
@@ -252,12 +260,20 @@ impl Session {
         let mut taken = HashMap::new();
         let mut left = f64::from(limits.packets_per_second);
         let mut traces = 0;
+        let mut flooded: u64 = 0;
         let mut refuse = |spec: &FlowSpec, reason: String| refused.push(RefusedFlow { flow: spec.id, reason });
         for spec in flows {
             let Some(flow_type) = flow_types::named(&spec.flow_type) else {
                 refuse(&spec, format!("this server knows no flow type \"{}\"; update it", spec.flow_type));
                 continue;
             };
+            if let Some(rate) = flow_type.flood_rate(&spec) {
+                flooded = flooded.saturating_add(rate.0);
+                if flooded > limits.flood_bits_per_second {
+                    refuse(&spec, flood_refusal(BitRate(limits.flood_bits_per_second)));
+                    continue;
+                }
+            }
             let part = flow_type.server_part();
             let is_sent = spec.direction == Some(Direction::Down);
             if part == ServerPart::PathTrace && is_sent {

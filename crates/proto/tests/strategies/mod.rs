@@ -174,6 +174,7 @@ fn state() -> impl Strategy<Value = Option<Box<HostState>>> {
 fn limits() -> impl Strategy<Value = Limits> {
     (any::<[u32; 6]>(), duration()).prop_map(
         |([sessions, connections, flows, packets_per_second, packet_octets, connections_per_second], length)| Limits {
+            flood_bits_per_second: u64::from(sessions),
             sessions,
             connections,
             flows,

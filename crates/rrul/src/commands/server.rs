@@ -15,7 +15,12 @@ use crate::outcome::Outcome;
 
 pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
     rrul_engine::open_files::raise_limit();
-    let limits = Limits { sessions: arguments.max_sessions, length: arguments.max_length, ..Limits::default() };
+    let limits = Limits {
+        sessions: arguments.max_sessions,
+        length: arguments.max_length,
+        flood_bits_per_second: arguments.allow_flood.0,
+        ..Limits::default()
+    };
     // Before anybody is told that it listens: from then on it can be asked to stop.
     let stop = interruption::flag();
     let server = Server::start(ServerOptions {

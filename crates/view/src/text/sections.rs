@@ -159,7 +159,9 @@ pub(crate) fn sections_about(run: &Analysis, topic: Topic) -> Vec<Section> {
             ("Queueing delay by direction", by_direction::told(run)),
         ],
         Topic::Loss => vec![(fate_lines::HEADING, fate_lines::told(run))],
-        Topic::Rate => vec![("Goodput under load", goodput(run))],
+        Topic::Rate => {
+            vec![("Goodput under load", goodput(run)), ("UDP floods, at the receiver", traffic_lines::floods(run))]
+        }
         Topic::Voice => vec![(voice_table::HEADING, run.voip.as_ref().map(voice_table::told).unwrap_or_default())],
         Topic::Sharing => vec![("Fairness under load (Jain's index, 1 is equal)", stream_lines::sharing(run))],
         Topic::Connect => vec![("TCP connect time", stream_lines::connections(run))],

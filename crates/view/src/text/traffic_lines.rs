@@ -1,4 +1,4 @@
-//! Video playback in the printed summary.
+//! Video playback and floods in the printed summary.
 
 use rrul_analysis::Analysis;
 use rrul_model::units::Delay;
@@ -32,6 +32,23 @@ pub(crate) fn videos(run: &Analysis) -> SectionBody {
                 time(video.download.and_then(|download| download.p95)),
             ],
         );
+    }
+    table.into()
+}
+
+/// What arrived of each flood.
+pub(crate) fn floods(run: &Analysis) -> SectionBody {
+    let floods = &run.flood_delivery;
+    if floods.is_empty() {
+        return SectionBody::default();
+    }
+    let mut table = Table::default();
+    table.row(["", "sent", "delivered", "lost", "skipped"]);
+    let labels: Vec<_> = floods.iter().map(|flood| &flood.flow).collect();
+    for (flood, name) in floods.iter().zip(names(&labels, Naming::Probes)) {
+        let delivered = flood.delivered.map_or_else(unknown, |rate| rate.to_string());
+        let lost = flood.loss.map_or_else(unknown, words::percent);
+        table.named_row(&name, [flood.offered.to_string(), delivered, lost, words::count(flood.skipped)]);
     }
     table.into()
 }

@@ -1,6 +1,6 @@
 //! Every packet of a recording that can be counted, from each counter that there is.
 
-use rrul_model::flow::{Component, FlowId};
+use rrul_model::flow::FlowId;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 
@@ -17,7 +17,7 @@ pub(crate) fn gather<'a>(recording: &Recording, tcp: &'a TcpReadings) -> Traffic
         let connection = Connection {
             part: Part::of(flow),
             family: flow.family,
-            load: flow.direction.filter(|_| flow.component == Component::Load),
+            load: flow.direction.filter(|_| flow.is_load_stream()),
             from: flow.window.from,
             is_many: packets.counts_connections(flow.id),
         };

@@ -21,7 +21,7 @@ const HEADER: u64 = 8;
 const LONGEST: u64 = 65_535;
 
 /// IP octets of each packet of a flow, by the `length` that its client has noted; `None` where it has not.
-fn packet_octets(flow: &FlowSpec) -> Option<u64> {
+pub(crate) fn packet_octets(flow: &FlowSpec) -> Option<u64> {
     let length = flow.parameters.size("length", ByteCount(0)).0;
     let header = if is_over_tcp(flow) {
         header_octets(flow.family) + TIMESTAMPS

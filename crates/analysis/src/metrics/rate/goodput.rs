@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use foldhash::{HashMap, HashMapExt};
-use rrul_model::flow::{Component, Direction, FlowId, FlowSpec};
+use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
@@ -219,7 +219,7 @@ impl<'a> Load<'a> {
     ) -> Self {
         let mut handed = Octets::gather(recording, direction);
         let last = handed.last;
-        let of_direction = |flow: &&FlowSpec| flow.component == Component::Load && flow.direction == Some(direction);
+        let of_direction = |flow: &&FlowSpec| flow.is_load_stream() && flow.direction == Some(direction);
         let loaded = |flow: &'a FlowSpec| {
             let octets = handed.of_flow.remove(&flow.id).unwrap_or_default();
             let received = tcp.at(receiver(direction), flow.id).iter();

@@ -1,6 +1,7 @@
 //! How much is carried, over time: goodput, the scored window, whether the line was full and stayed as it was.
 
 pub mod burst;
+pub mod flood_delivery;
 pub mod goodput;
 pub(crate) mod rate_series;
 pub mod saturation;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rrul_model::flow::{Component, Direction, FlowSpec};
+use rrul_model::flow::{Direction, FlowSpec};
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
@@ -290,7 +290,7 @@ impl Kernel {
         // Other programs' recordings hold no counters.
         let flows = recording.header.flows.iter().filter(|_| recording.header.imported.is_none());
         let flows: Vec<&FlowSpec> =
-            flows.filter(|flow| flow.component == Component::Load && flow.direction == Some(direction)).collect();
+            flows.filter(|flow| flow.is_load_stream() && flow.direction == Some(direction)).collect();
         let counters = |point: fn(Direction) -> ObservationPoint, field: fn(&TcpInfo) -> u64| {
             let readings = |flow: &&FlowSpec| {
                 let rows = tcp.at(point(direction), flow.id);

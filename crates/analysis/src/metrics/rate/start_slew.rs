@@ -2,7 +2,7 @@
 //! Time Slew).
 
 use foldhash::{HashMap, HashMapExt};
-use rrul_model::flow::{Component, Direction, FlowId, FlowSpec};
+use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_model::recording::Recording;
@@ -135,7 +135,7 @@ pub(crate) fn start_slew<'a>(
     let of = |direction: Direction| {
         let goodput = goodput(direction);
         let flows = recording.header.flows.iter();
-        let flows = flows.filter(|flow| flow.component == Component::Load && flow.direction == Some(direction));
+        let flows = flows.filter(|flow| flow.is_load_stream() && flow.direction == Some(direction));
         let streams: Vec<StreamSlew> = flows
             .map(|flow| {
                 let measured = goodput.flows.iter().find(|entry| entry.flow.id == flow.id);

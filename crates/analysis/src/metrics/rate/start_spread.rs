@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use foldhash::{HashSet, HashSetExt};
-use rrul_model::flow::{Component, Direction};
+use rrul_model::flow::Direction;
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
@@ -33,7 +33,7 @@ pub(crate) fn start_spread(recording: &Recording) -> Option<Delay> {
     let mut seen = HashSet::new();
     let mut groups: BTreeMap<(ObservationPoint, TestTime), Vec<TestTime>> = BTreeMap::new();
     for (point, event) in recording.events().filter(|(_, event)| event.event == FlowEventKind::FirstSent) {
-        let Some(flow) = recording.flow(event.flow).filter(|flow| flow.component == Component::Load) else { continue };
+        let Some(flow) = recording.flow(event.flow).filter(|flow| flow.is_load_stream()) else { continue };
         if flow.direction.map(sender) == Some(point) && seen.insert(flow.id) {
             groups.entry((point, flow.window.from)).or_default().push(event.at);
         }

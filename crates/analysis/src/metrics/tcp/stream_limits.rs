@@ -1,6 +1,6 @@
 //! What holds the load's streams back beside the network, and their congestion windows over time (RFC 4898).
 
-use rrul_model::flow::{Component, Direction};
+use rrul_model::flow::Direction;
 use rrul_model::observation::TcpInfo;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
@@ -174,8 +174,7 @@ pub(crate) fn stream_limits(
 fn of_direction(recording: &Recording, tcp: &TcpReadings, direction: Direction, window: Window) -> DirectionLimits {
     let mut sums = Times::default();
     let mut streams = Vec::new();
-    let load =
-        |flow: &&rrul_model::flow::FlowSpec| flow.component == Component::Load && flow.direction == Some(direction);
+    let load = |flow: &&rrul_model::flow::FlowSpec| flow.is_load_stream() && flow.direction == Some(direction);
     for flow in recording.header.flows.iter().filter(load) {
         let rows = tcp.at(sender(direction), flow.id);
         let inside = within(rows, window.intersection(&flow.window));

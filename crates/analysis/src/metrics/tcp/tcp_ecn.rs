@@ -1,6 +1,6 @@
 //! ECN on the load's own streams, from the counters of the receiving kernel.
 
-use rrul_model::flow::{Component, Direction, FlowId};
+use rrul_model::flow::{Direction, FlowId};
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::recording::Recording;
 use rrul_model::time::Window;
@@ -85,7 +85,7 @@ pub(crate) fn tcp_ecn(recording: &Recording, tcp: &TcpReadings, load: Window) ->
         rows.for_each(|row| readings.get_or_insert_default().take(*row));
         readings
     };
-    let streams = recording.header.flows.iter().filter(|flow| flow.component == Component::Load);
+    let streams = recording.header.flows.iter().filter(|flow| flow.is_load_stream());
     streams
         .filter_map(|flow| {
             let direction = flow.direction?;

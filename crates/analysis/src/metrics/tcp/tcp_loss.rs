@@ -1,6 +1,6 @@
 //! What the senders' kernels know of lost segments: an upper bound, as not all that is sent again was lost.
 
-use rrul_model::flow::{Component, FlowSpec};
+use rrul_model::flow::FlowSpec;
 use rrul_model::observation::TcpInfo;
 use rrul_model::recording::Recording;
 use schemars::JsonSchema;
@@ -55,7 +55,7 @@ pub struct TcpLoss {
 
 /// Each stream of the load whose sender was read, in the order of the plan.
 pub(crate) fn tcp_loss(recording: &Recording, tcp: &TcpReadings) -> Vec<TcpLoss> {
-    let streams = recording.header.flows.iter().filter(|flow| flow.component == Component::Load);
+    let streams = recording.header.flows.iter().filter(|flow| flow.is_load_stream());
     let of_stream = |flow: &FlowSpec| {
         let sender = sender(flow.direction?);
         let last = within(tcp.at(sender, flow.id), flow.window).last()?;

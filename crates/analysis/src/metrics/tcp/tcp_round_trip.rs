@@ -4,7 +4,7 @@
 //! itself, smoothed by the kernel (RFC 6298: an eighth of each new sample), and acknowledgements that a receiver holds
 //! back are in it. It is no delay of the path: the probes tell that.
 
-use rrul_model::flow::{Component, FlowSpec};
+use rrul_model::flow::FlowSpec;
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
@@ -51,7 +51,7 @@ pub(crate) fn tcp_round_trip(
     tcp: &TcpReadings,
     clock: Option<&ClockOffset>,
 ) -> Vec<TcpRoundTrip> {
-    let streams = recording.header.flows.iter().filter(|flow| flow.component == Component::Load);
+    let streams = recording.header.flows.iter().filter(|flow| flow.is_load_stream());
     let stream = |flow: &FlowSpec| {
         let direction = flow.direction?;
         let clock = clock.filter(|_| sender(direction) == ObservationPoint::Server);

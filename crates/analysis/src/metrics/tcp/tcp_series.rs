@@ -1,6 +1,6 @@
 //! TCP of each stream of the load over time, as the kernels of both ends tell it, for charts.
 
-use rrul_model::flow::{Component, FlowId, FlowSpec};
+use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::observation::{ObservationPoint, TcpInfo};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
@@ -64,7 +64,7 @@ pub(crate) fn tcp_series(recording: &Recording, tcp: &TcpReadings, clock: Option
         let read = !(sender.is_empty() && receiver.is_empty());
         read.then(|| TcpSeries { flow: flow.into(), sender, receiver })
     };
-    recording.header.flows.iter().filter(|flow| flow.component == Component::Load).filter_map(series).collect()
+    recording.header.flows.iter().filter(|flow| flow.is_load_stream()).filter_map(series).collect()
 }
 
 fn reading(row: &TcpInfo, at: TestTime, length: u32) -> TcpReading {
