@@ -1,6 +1,6 @@
 //! A counter that only grows, read now and then, and its value in between.
 
-use rrul_model::time::TestTime;
+use rrul_model::time::{TestTime, Window};
 
 /// Readings of one cumulative counter in the order of time.
 ///
@@ -38,6 +38,19 @@ impl Counter {
         Self { readings: before.into_iter().chain(totals).collect() }
     }
 
+    /// The same of what is expected to have come, in parts: the sum is rounded, not each part.
+    pub(crate) fn of_expected(arrivals: impl IntoIterator<Item = (TestTime, f64)>) -> Self {
+        let mut arrivals: Vec<(TestTime, f64)> = arrivals.into_iter().collect();
+        arrivals.sort_by_key(|(at, _)| *at);
+        let mut sum = 0.0;
+        let mut total: u64 = 0;
+        Self::of_arrivals(arrivals.into_iter().map(|(at, more)| {
+            sum += more;
+            let before = std::mem::replace(&mut total, sum.round() as u64);
+            (at, total.saturating_sub(before))
+        }))
+    }
+
     /// The same counter, known to have been 0 at `at` where no reading is as early.
     pub(crate) fn starting_from_zero_at(mut self, at: TestTime) -> Self {
         if self.first().is_some_and(|(first, _)| at < first) {
@@ -63,9 +76,15 @@ impl Counter {
 
     /// Time of the first reading with the final value: the counter did not grow later.
     pub(crate) fn last_growth(&self) -> Option<TestTime> {
-        let (_, value) = self.last()?;
+        Some(self.last_growing()?.to)
+    }
+
+    /// The stretch between two readings in which the counter grew last; `None` when it never did.
+    pub(crate) fn last_growing(&self) -> Option<Window> {
+        let (_, value) = self.last().filter(|(_, value)| *value > 0)?;
         let index = self.readings.partition_point(|(_, earlier)| *earlier < value);
-        self.readings.get(index).map(|(at, _)| *at)
+        let (to, _) = *self.readings.get(index)?;
+        Some(Window { from: index.checked_sub(1).map_or(to, |before| self.readings[before].0), to })
     }
 
     /// The value at `at`; 0 without readings.

@@ -109,7 +109,7 @@ impl Made {
             series: Vec::new(),
             retransmitted: None,
         };
-        let down = DirectionGoodput { sum, mean: sum, octets: ByteCount(0), flows: vec![stream], sum_series: rates };
+        let down = DirectionGoodput { sum, mean: sum, flows: vec![stream], sum_series: rates, ..Default::default() };
         let flow = DelayFlow {
             flow: label("udp_probe", Component::Realtime, None),
             delays: delays.clone(),

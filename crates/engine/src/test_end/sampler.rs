@@ -23,6 +23,13 @@ use crate::{scheduling, tcp_info};
 /// Host counters, and connections that carry little, are read this often.
 const SLOW_INTERVAL: i64 = 1_000_000_000;
 
+/// After the end of a stream that loads, its receiver is read this often until the stream ends: how long a queue takes to
+/// drain is to be known to a few milliseconds.
+const DRAIN_INTERVAL: i64 = 5_000_000;
+
+/// For at most this long.
+const DRAINING: Duration = Duration::from_secs(1);
+
 /// Seconds between two collections, and twice over.
 const SECONDS: f64 = 3.0;
 
@@ -53,6 +60,11 @@ enum Pace {
 }
 
 impl Sampled {
+    /// Whether what its sender had sent by the end of its window may still arrive.
+    fn is_draining(&self, now: TestTime) -> bool {
+        self.received.is_some() && now >= self.window.to && now < self.window.to + DRAINING
+    }
+
     fn sample(&self, clock: TestClock, notebook: &mut Notebook<'_>) {
         if let Some(received) = &self.received {
             let octets = ByteCount(received.load(Ordering::Relaxed));
@@ -102,7 +114,20 @@ impl Sampler {
     fn rows_between_collections(&self, health: &HostHealth) -> usize {
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner).len();
         let readings = SECONDS / self.interval.as_secs_f64().max(1e-3);
-        (2 * streams + 1) * readings.ceil() as usize + health.rows_in(SECONDS)
+        let draining = DRAINING.as_nanos() as usize / DRAIN_INTERVAL as usize;
+        (2 * streams + 1) * readings.ceil() as usize + 2 * streams * draining + health.rows_in(SECONDS)
+    }
+
+    /// Reads the receivers whose queues drain; whether there is any.
+    fn read_draining(&self, clock: TestClock, notebook: &mut Notebook<'_>) -> bool {
+        let now = clock.now();
+        let mut any = false;
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        for sampled in streams.iter().filter(|sampled| sampled.is_draining(now)) {
+            sampled.sample(clock, notebook);
+            any = true;
+        }
+        any
     }
 
     /// Reads a stream a last time and lets it go, so that its owner can close it.
@@ -126,8 +151,19 @@ impl Sampler {
         let interval = i64::try_from(self.interval.as_nanos()).unwrap_or(100_000_000);
         let first = clock.now().0.div_euclid(interval);
         let mut slow_due = i64::MIN;
+        let mut draining = false;
         for tick in first.. {
             let due = TestTime(tick.saturating_mul(interval));
+            while draining {
+                let next = clock.now().0.div_euclid(DRAIN_INTERVAL).saturating_add(1).saturating_mul(DRAIN_INTERVAL);
+                if next >= due.0 {
+                    break;
+                }
+                if !course.sleep_until(clock, TestTime(next)) {
+                    return;
+                }
+                draining = self.read_draining(clock, &mut notebook);
+            }
             if due > until || !course.sleep_until(clock, due) {
                 return;
             }
@@ -141,10 +177,11 @@ impl Sampler {
             }
             let near = Window { from: now - self.interval, to: now + self.interval };
             for sampled in self.streams.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-                let watched = Window { from: sampled.window.from, to: sampled.window.to + Duration::from_secs(1) };
+                let watched = Window { from: sampled.window.from, to: sampled.window.to + DRAINING };
                 if watched.overlaps(&near) && (slow || sampled.pace == Pace::Grid) {
                     sampled.sample(clock, &mut notebook);
                 }
+                draining |= sampled.is_draining(now);
             }
             let realtime = wall_now() - wall_origin - clock.origin.0;
             notebook.note(ClockSample { at: clock.now(), realtime });

@@ -349,7 +349,8 @@ pub(crate) fn direction_goodput(flows: Vec<GoodputFlow>) -> DirectionGoodput {
             .collect()
     });
     let octets = ByteCount(flows.iter().map(|flow| flow.octets.0).sum());
-    DirectionGoodput { sum: BitRate(sum), mean: BitRate(sum / flows.len().max(1) as u64), octets, flows, sum_series }
+    let mean = BitRate(sum / flows.len().max(1) as u64);
+    DirectionGoodput { sum: BitRate(sum), mean, octets, flows, sum_series, last_arrival: None }
 }
 
 pub(crate) fn delay_flow(flow: FlowLabel, series: Vec<DelayPoint>, phases: &[PhaseWindow]) -> DelayFlow {

@@ -11,9 +11,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metrics::delay::queueing::Queueing;
-use crate::metrics::rate::goodput::DirectionGoodput;
+use crate::metrics::rate::goodput::{DirectionGoodput, LastArrival};
 use crate::metrics::rate::scored_window::ScoredWindow;
-use crate::series::{DelayPoint, RatePoint};
+use crate::series::DelayPoint;
 use crate::statistics::percentile::percentile;
 
 /// How far above the idle line delay may lie.
@@ -38,8 +38,9 @@ pub struct Recovery {
     /// probes, a lost one infinitely late, is at most 2 ms above that of the idle phase; seconds begin each 100 ms.
     /// `null` when there was none, or no idle phase.
     pub recovery_ns: Option<i64>,
-    /// From the end of the load to the arrival of its last octet. Readings are a sample interval apart; within the last
-    /// in which octets arrived, they are taken to have arrived at the rate of the scored window.
+    /// From the end of the load to the arrival of its last octet. After the load readings are 5 ms apart (in older
+    /// recordings a sample interval); octets that arrived between the last two readings are taken to have arrived at the
+    /// rate of the scored window.
     pub drain: Drain,
 }
 
@@ -67,9 +68,9 @@ pub(crate) fn recovery<'a>(
     let back = after.zip(idle).filter(|_| loaded).and_then(|(after, idle)| back(after, idle, queueing.packets));
     let ended = recording.loaded().map(|loaded| loaded.to);
     let drain = |direction| {
-        let goodput = goodput(direction);
+        let last = goodput(direction).last_arrival?;
         scored.of(direction)?;
-        drain(ended?, &goodput.sum_series, goodput.sum.0, end)
+        drain(ended?, last, end)
     };
     Recovery { recovery_ns: back, drain: Drain { down_ns: drain(Direction::Down), up_ns: drain(Direction::Up) } }
 }
@@ -91,14 +92,9 @@ fn back(after: Window, idle_p95: Delay, packets: &[DelayPoint]) -> Option<i64> {
     Some(begins.into_iter().find(is_back)?.since(after.from).0)
 }
 
-/// How long octets of this rate went on to arrive after the load, until `end` of the test; before, they came at `loaded`
-/// bits per second.
-fn drain(load_end: TestTime, rate: &[RatePoint], loaded: u64, end: TestTime) -> Option<i64> {
-    let last = rate.iter().rev().find(|point| point.rate.0 > 0)?;
-    let over = last.at + last.over / 2;
-    let still = over + last.over >= load_end + READ_ON;
+/// How long octets went on to arrive after the load, until `end` of the test.
+fn drain(load_end: TestTime, last: LastArrival, end: TestTime) -> Option<i64> {
     let watched = end > load_end;
-    let filled = (last.rate.0 as f64 / loaded.max(1) as f64).min(1.0);
-    let over = over - last.over.mul_f64(1.0 - filled);
-    (watched && !still).then(|| over.since(load_end).0.max(0))
+    let still = last.between.to + last.between.length() >= load_end + READ_ON;
+    (watched && !still).then(|| last.at.since(load_end).0.max(0))
 }

@@ -73,6 +73,18 @@ pub struct DirectionGoodput {
     /// Sum of the flows over time, on the same grid.
     #[serde(skip)]
     pub sum_series: Vec<RatePoint>,
+    /// When the last octet arrived, and the time between the two readings that show it; `None` without octets.
+    #[serde(skip)]
+    pub last_arrival: Option<LastArrival>,
+}
+
+/// When the last octet of a direction arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastArrival {
+    /// The time: octets that arrived since the reading before are taken to have come at the rate of the scored window.
+    pub at: TestTime,
+    /// From one reading to the next.
+    pub between: Window,
 }
 
 /// One bulk flow at its receiver.
@@ -168,6 +180,12 @@ impl Stream {
             let (begun, grown) = both.segments;
             both.octets.0 + both.octets.1 * ((segments - begun) / grown)
         })
+    }
+
+    /// The stretch between two readings in which something arrived last. Segments behind a hole are not in order and have
+    /// arrived all the same.
+    fn last_growing(&self) -> Option<Window> {
+        [&self.in_order, &self.segments].into_iter().filter_map(Counter::last_growing).max_by_key(|window| window.to)
     }
 
     /// Octets in order between the edges of `window`; none when it is empty.
@@ -274,6 +292,7 @@ impl<'a> Load<'a> {
     pub(crate) fn goodput(self, scored: Option<Window>) -> DirectionGoodput {
         let mut goodput = DirectionGoodput::default();
         let count = self.flows.len() as u64;
+        let last = self.last_octets();
         for loaded in self.flows {
             let Loaded { flow, stream, own, .. } = &loaded;
             let scored = scored.map_or(*own, |scored| own.intersection(&scored));
@@ -292,7 +311,22 @@ impl<'a> Load<'a> {
         }
         goodput.mean = BitRate(goodput.sum.0.checked_div(count).unwrap_or(0));
         goodput.sum_series = self.series;
+        goodput.last_arrival = last.map(|(between, octets)| {
+            let took = Duration::try_from_secs_f64(octets * 8.0 / goodput.sum.0 as f64).unwrap_or(Duration::MAX);
+            LastArrival { at: between.from + took.min(between.length()), between }
+        });
         goodput
+    }
+
+    /// The stretch between two readings in which something arrived last, and how many octets then arrived of all flows.
+    fn last_octets(&self) -> Option<(Window, f64)> {
+        let last =
+            self.flows.iter().filter_map(|loaded| loaded.stream.last_growing()).max_by_key(|window| window.to)?;
+        let grown = |stream: &Stream| {
+            let [before, after] = [last.from, last.to].map(|at| stream.arrived(std::iter::once(at)).sum::<f64>());
+            after - before
+        };
+        Some((last, self.flows.iter().map(|loaded| grown(&loaded.stream)).sum()))
     }
 }
 
