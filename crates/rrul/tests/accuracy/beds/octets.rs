@@ -219,12 +219,26 @@ fn missing(measured: &Measured, direction: Direction, family: AddressFamily) -> 
     for record in measured.truth.direction(direction).records().filter(stream) {
         *carried.entry(record.client_port(direction)).or_default() += u64::from(record.tcp_payload);
     }
+    // As the metric is defined: up to the last acknowledgement of each stream that arrived within the load. Later ones are
+    // still in a queue, which may drop more and more of them.
     let back = direction.opposite();
-    let of_load = |record: &&Record| {
-        let carried = carried.get(&record.client_port(back)).copied().unwrap_or(0);
-        record.tcp_payload == 0 && carried > BULK && window.contains(&record.arrival)
-    };
-    let log = measured.truth.direction(back).records().filter(stream).filter(of_load);
-    let (all, lost) = log.fold((0, 0), |(all, lost), one| (all + 1, lost + u32::from(one.delivery().is_none())));
+    let mut streams: HashMap<u16, Vec<&Record>> = HashMap::new();
+    for record in measured.truth.direction(back).records().filter(stream) {
+        let port = record.client_port(back);
+        let loads = carried.get(&port).is_some_and(|carried| *carried > BULK);
+        if loads && record.tcp_payload == 0 && window.contains(&record.arrival) {
+            streams.entry(port).or_default().push(record);
+        }
+    }
+    let (mut all, mut lost) = (0, 0);
+    for records in streams.values_mut() {
+        records.sort_by_key(|record| record.arrival);
+        let arrived = |record: &&&Record| record.delivery().is_some_and(|at| window.contains(&at));
+        let last = records.iter().filter(arrived).map(|record| record.arrival).max();
+        for record in records.iter().filter(|record| Some(record.arrival) <= last) {
+            all += 1;
+            lost += u32::from(record.delivery().is_none());
+        }
+    }
     f64::from(lost) / f64::from(all)
 }
