@@ -22,12 +22,17 @@ use crate::units::Share;
 
 /// What is wrong with a plan, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {message}")]
+#[error("{}: {}", one_line(place), one_line(message))]
 pub struct PlanError {
     /// File and line, or the `--set` option.
     pub place: String,
     /// Key and complaint, with what would be right.
     pub message: String,
+}
+
+/// Returns the text with line breaks and other control characters escaped: what a file says may be quoted in a message of one line.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
 /// A test as data, checked.

@@ -16,6 +16,14 @@ fn assert_complaint(text: &str, place: &str, words: &[&str]) {
 }
 
 #[test]
+fn a_message_is_one_line_whatever_is_quoted_in_it() {
+    let said = read_shipped("rrul", &["mo\nad=30s"]).expect_err("no such setting").to_string();
+    assert!(said.starts_with("--set mo\\nad=30s: mo\\nad: unknown setting") && !said.contains('\n'), "{said}");
+    let said = complaint("title = \"t\"\nphases = { load = \"10s\" }\n[flow.\"a\\nb\"]\ntype = \"nothing\"\n");
+    assert!(said.starts_with("x.toml:") && !said.contains('\n'), "{said}");
+}
+
+#[test]
 fn a_wrong_setting_is_named_with_what_would_be_right() {
     let wrong: &[(&str, &[&str])] = &[
         ("stream=2", &["unknown setting", "streams", "idle", "flow.bulk.count"]),
