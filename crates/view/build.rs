@@ -1,58 +1,69 @@
 //! Embeds the chart library, the report's style and script, and the font, compressed, from `web/`.
 
-use std::path::{Path, PathBuf};
-use std::{env, fs, process};
-
-use sha2::{Digest, Sha256};
-
-/// What is embedded: its name in the output folder, and where `web/` has it.
-const EMBEDDED: [(&str, &str); 5] = [
-    ("chart-library.js.zst", "dist/chart-library.js"),
-    ("report.js.zst", REPORT_SCRIPT),
-    ("report.css.zst", "dist/report.css"),
-    ("regular.ttf.zst", "node_modules/@expo-google-fonts/inter/400Regular/Inter_400Regular.ttf"),
-    ("semibold.ttf.zst", "node_modules/@expo-google-fonts/inter/600SemiBold/Inter_600SemiBold.ttf"),
-];
-
-/// The script of the report, which browsers are told to run by its hash alone.
-const REPORT_SCRIPT: &str = "dist/report.js";
-
-/// zstd level: the library is compressed once and read often, and 19 is the smallest without extra memory.
-const LEVEL: i32 = 19;
-
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it for build scripts"));
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it for build scripts"));
-    let web = manifest.join("../../web");
-    for (name, path) in EMBEDDED {
-        let source = web.join(path);
-        println!("cargo::rerun-if-changed={}", source.display());
-        if let Err(problem) = embed(&source, &out.join(name)) {
-            println!("cargo::error=web/{path}: {problem}; run `make build` (it runs npm ci and the bundler in web/)");
-            process::exit(1);
-        }
-    }
-    let hash = fs::read(web.join(REPORT_SCRIPT)).map(|script| format!("sha256-{}", base64(&Sha256::digest(script))));
-    fs::write(out.join("report.js.sha256"), hash.expect("it was embedded"))
-        .expect("cargo's output folder can be written");
+    #[cfg(feature = "charts")]
+    embedding::embed_all();
 }
 
-/// Base64 (RFC 4648 section 4).
-fn base64(octets: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for three in octets.chunks(3) {
-        let bits = (0..3).fold(0_u32, |bits, place| bits << 8 | u32::from(three.get(place).copied().unwrap_or(0)));
-        for place in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= three.len() { char::from(digit) } else { '=' });
-        }
-    }
-    text
-}
+#[cfg(feature = "charts")]
+mod embedding {
+    use std::path::{Path, PathBuf};
+    use std::{env, fs, process};
 
-/// Writes `source` compressed to `target`.
-fn embed(source: &Path, target: &Path) -> std::io::Result<()> {
-    fs::write(target, zstd::encode_all(fs::read(source)?.as_slice(), LEVEL)?)
+    use sha2::{Digest, Sha256};
+
+    /// What is embedded: its name in the output folder, and where `web/` has it.
+    const EMBEDDED: [(&str, &str); 5] = [
+        ("chart-library.js.zst", "dist/chart-library.js"),
+        ("report.js.zst", REPORT_SCRIPT),
+        ("report.css.zst", "dist/report.css"),
+        ("regular.ttf.zst", "node_modules/@expo-google-fonts/inter/400Regular/Inter_400Regular.ttf"),
+        ("semibold.ttf.zst", "node_modules/@expo-google-fonts/inter/600SemiBold/Inter_600SemiBold.ttf"),
+    ];
+
+    /// The script of the report, which browsers are told to run by its hash alone.
+    const REPORT_SCRIPT: &str = "dist/report.js";
+
+    /// zstd level: the library is compressed once and read often, and 19 is the smallest without extra memory.
+    const LEVEL: i32 = 19;
+
+    pub(crate) fn embed_all() {
+        let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it for build scripts"));
+        let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it for build scripts"));
+        let web = manifest.join("../../web");
+        for (name, path) in EMBEDDED {
+            let source = web.join(path);
+            println!("cargo::rerun-if-changed={}", source.display());
+            if let Err(problem) = embed(&source, &out.join(name)) {
+                println!(
+                    "cargo::error=web/{path}: {problem}; run `make build` (it runs npm ci and the bundler in web/)"
+                );
+                process::exit(1);
+            }
+        }
+        let hash =
+            fs::read(web.join(REPORT_SCRIPT)).map(|script| format!("sha256-{}", base64(&Sha256::digest(script))));
+        fs::write(out.join("report.js.sha256"), hash.expect("it was embedded"))
+            .expect("cargo's output folder can be written");
+    }
+
+    /// Base64 (RFC 4648 section 4).
+    fn base64(octets: &[u8]) -> String {
+        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let mut text = String::new();
+        for three in octets.chunks(3) {
+            let bits = (0..3).fold(0_u32, |bits, place| bits << 8 | u32::from(three.get(place).copied().unwrap_or(0)));
+            for place in 0..4 {
+                let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
+                text.push(if place <= three.len() { char::from(digit) } else { '=' });
+            }
+        }
+        text
+    }
+
+    /// Writes `source` compressed to `target`.
+    fn embed(source: &Path, target: &Path) -> std::io::Result<()> {
+        fs::write(target, zstd::encode_all(fs::read(source)?.as_slice(), LEVEL)?)
+    }
 }

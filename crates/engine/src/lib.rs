@@ -8,7 +8,10 @@
 //!
 //! - [`client::run`] leads a test; [`server::Server`] answers it
 //! - [`flow_types::FLOW_TYPES`] is the shelf of flow types; [`flow_type::FlowType`] is what one is
+//!
+//! Feature `browser`, on by default, drives a real browser; without it the client refuses flows of type `browser_page`.
 
+#[cfg(feature = "browser")]
 mod browser;
 pub mod client;
 pub mod clock;

@@ -1,5 +1,6 @@
 //! What the user may type.
 
+#[cfg(feature = "lab")]
 mod lab;
 
 use std::net::IpAddr;
@@ -11,6 +12,7 @@ use rrul_engine::client::Families;
 use rrul_model::flow::AddressFamily;
 use rrul_model::link_layer::LinkLayer;
 
+#[cfg(feature = "lab")]
 pub(crate) use lab::{LabAction, LabArguments, LabEnd};
 
 use crate::live_screen;
@@ -29,18 +31,23 @@ pub(crate) enum Command {
     Server(ServerArguments),
     /// Run a test against a server, record it and say what it found
     Run(RunArguments),
+    #[cfg(all(feature = "charts", feature = "lab"))]
     /// Run many tests from one file: every combination of what varies, again and again, and compare them
     Batch(BatchArguments),
+    #[cfg(all(feature = "charts", feature = "lab"))]
     /// See bufferbloat on this very machine: a bloated and a well-managed virtual link, measured, compared and reported
     Demo(DemoArguments),
+    #[cfg(feature = "lab")]
     /// Virtual links for experiments
     Lab(LabArguments),
     /// Print the summary of a recording
     Show(ShowArguments),
     /// Say which of several recordings is better, by how much, and how sure that is
     Compare(CompareArguments),
+    #[cfg(feature = "charts")]
     /// Draw recordings
     Plot(PlotArguments),
+    #[cfg(feature = "charts")]
     /// Write recordings as one page for a browser: verdict, charts to zoom and read, every figure, what is missing
     #[command(after_help = REPORT_HELP)]
     Report(ReportArguments),
@@ -48,6 +55,9 @@ pub(crate) enum Command {
     Convert(ConvertArguments),
     /// What there is: plans, charts, flow types, links, link layers, metrics, scores
     List(ListArguments),
+    #[cfg(not(all(feature = "charts", feature = "lab")))]
+    #[command(flatten)]
+    Absent(crate::absent::AbsentCommand),
     /// Set the terminal back when a run was killed
     #[command(hide = true, name = live_screen::guard::COMMAND)]
     GuardTerminal,
@@ -141,6 +151,7 @@ impl From<FamilyChoice> for Families {
     }
 }
 
+#[cfg(all(feature = "charts", feature = "lab"))]
 #[derive(Debug, Args)]
 pub(crate) struct BatchArguments {
     /// The batch file; docs/batch.md says what may stand in it
@@ -154,6 +165,7 @@ pub(crate) struct BatchArguments {
     pub(crate) list: bool,
 }
 
+#[cfg(all(feature = "charts", feature = "lab"))]
 #[derive(Debug, Args)]
 pub(crate) struct DemoArguments {
     /// The plan to run over both links
@@ -273,10 +285,12 @@ pub(crate) enum ConvertForm {
     Csv,
     /// Both tables as one JSON object
     Json,
+    #[cfg(feature = "export")]
     /// Two tables as with csv: NAME-series.parquet and NAME-samples.parquet
     Parquet,
 }
 
+#[cfg(feature = "charts")]
 #[derive(Debug, Args)]
 pub(crate) struct PlotArguments {
     /// The recordings
@@ -302,6 +316,7 @@ pub(crate) struct PlotArguments {
     pub(crate) force: bool,
 }
 
+#[cfg(feature = "charts")]
 /// What is to be known of `rrul report` beside its arguments.
 const REPORT_HELP: &str = "\
 The page is one file. It opens from disk, needs no network and asks nobody for anything; it prints well, too.
@@ -310,6 +325,7 @@ The same recordings give the same file.
 
 Example: rrul report before.rrul after.rrul -o change.html";
 
+#[cfg(feature = "charts")]
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
     /// The recordings, in the order in which they are to stand
@@ -326,6 +342,7 @@ pub(crate) struct ReportArguments {
     pub(crate) force: bool,
 }
 
+#[cfg(feature = "charts")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PictureFormat {
     /// Lines and text, for pages and for changing them
@@ -336,6 +353,7 @@ pub(crate) enum PictureFormat {
     Pdf,
 }
 
+#[cfg(feature = "charts")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ThemeChoice {
     /// Dark on white, for screens and paper
@@ -354,10 +372,12 @@ pub(crate) struct ListArguments {
 pub(crate) enum ListChoice {
     /// Tests, for --plan
     Plans,
+    #[cfg(feature = "charts")]
     /// Charts, for --chart
     Charts,
     /// Flow types, for plans
     Flows,
+    #[cfg(feature = "lab")]
     /// Virtual links, for the lab
     Links,
     /// What lines put around IP packets, for --link-layer

@@ -15,9 +15,11 @@ pub(crate) enum Failure {
     /// The server could not start.
     #[error(transparent)]
     Server(#[from] rrul_engine::server::ServerError),
+    #[cfg(feature = "lab")]
     /// A virtual link could not be had.
     #[error(transparent)]
     Lab(#[from] rrul_lab::Error),
+    #[cfg(feature = "charts")]
     /// A chart could not be drawn.
     #[error(transparent)]
     View(#[from] rrul_view::ViewError),

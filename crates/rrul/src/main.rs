@@ -9,10 +9,21 @@
 //! - [`store`]: recordings as files
 //! - [`together`]: several of them at once
 //! - [`parquet_table`]: tables as Parquet
+//! - `absent`: commands that this build does not have
 //! - [`measurement`]: one test with its recording and its progress
 //! - [`live_screen`]: what a terminal shows while the test runs
+//! - [`output`]: files that a command writes for the user
+//!
+//! Features, all on by default: `charts` (plot, report), `lab` (virtual links; with charts demo and batch), `export` (Parquet) and
+//! `browser` (pages in Chromium). Without them it is the program for routers.
 
+// What serves commands that this build does not have needs no list of its own.
+#![cfg_attr(not(all(feature = "charts", feature = "lab")), allow(dead_code))]
+
+#[cfg(not(all(feature = "charts", feature = "lab")))]
+mod absent;
 mod arguments;
+#[cfg(all(feature = "charts", feature = "lab"))]
 mod batch;
 mod commands;
 mod failure;
@@ -20,6 +31,8 @@ mod interruption;
 mod live_screen;
 mod measurement;
 mod outcome;
+mod output;
+#[cfg(feature = "export")]
 mod parquet_table;
 mod plan_book;
 mod progress;
@@ -40,21 +53,30 @@ fn main() -> ExitCode {
     interruption::end_quietly_on_broken_pipe();
     let command = Arguments::parse().command;
     match &command {
-        Command::Compare(_) | Command::Plot(_) | Command::Report(_) => rrul_engine::heap::keep(),
+        Command::Compare(_) => rrul_engine::heap::keep(),
+        #[cfg(feature = "charts")]
+        Command::Plot(_) | Command::Report(_) => rrul_engine::heap::keep(),
         _ => rrul_engine::heap::share(),
     }
     let done = match command {
         Command::Server(arguments) => commands::server::execute(arguments),
         Command::Run(arguments) => commands::run::execute(&arguments),
+        #[cfg(all(feature = "charts", feature = "lab"))]
         Command::Batch(arguments) => commands::batch::execute(&arguments),
+        #[cfg(all(feature = "charts", feature = "lab"))]
         Command::Demo(arguments) => commands::demo::execute(&arguments),
+        #[cfg(feature = "lab")]
         Command::Lab(arguments) => commands::lab::execute(arguments.action),
         Command::Show(arguments) => commands::show::execute(&arguments),
         Command::Compare(arguments) => commands::compare::execute(&arguments),
+        #[cfg(feature = "charts")]
         Command::Plot(arguments) => commands::plot::execute(&arguments),
+        #[cfg(feature = "charts")]
         Command::Report(arguments) => commands::report::execute(&arguments),
         Command::Convert(arguments) => commands::convert::execute(&arguments),
         Command::List(arguments) => commands::list::execute(arguments.what),
+        #[cfg(not(all(feature = "charts", feature = "lab")))]
+        Command::Absent(absent) => Err(absent.failure()),
         Command::GuardTerminal => {
             live_screen::guard::watch();
             Ok(Outcome::Good)

@@ -3,9 +3,9 @@
 use rrul_analysis::Analysis;
 use serde_json::Value;
 
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
 use crate::panels::grouping::Grouping;
+use crate::theme::Theme;
 
 /// One kind of chart. To add one: a file in `charts/` and a line in [`crate::charts::CHARTS`].
 pub trait Chart: Sync {

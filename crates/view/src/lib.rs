@@ -14,24 +14,43 @@
 //! - [`exports::flent_export`]: a run in the form of Flent
 //! - [`exports::tidy_export`]: every series and every sample as rows of a table
 //! - [`report`]: everything as one page of HTML
-//! - [`drawing::theme`]: the colours of charts
+//! - [`theme`]: the colours of charts
+//!
+//! Feature `charts`, on by default, has everything that draws: charts, reports and the program libraries behind them. Without
+//! it, summaries, comparisons and exports remain, and no bundle of `web/` is needed.
 
+// Words that only charts use are no reason to split the sentences that charts and summaries share.
+#![cfg_attr(not(feature = "charts"), allow(dead_code))]
+
+#[cfg(feature = "charts")]
 pub mod chart;
+#[cfg(feature = "charts")]
 pub mod charts;
+mod delay_sample;
+#[cfg(feature = "charts")]
 pub mod drawing;
+#[cfg(feature = "charts")]
 pub mod error;
 pub mod exports;
+#[cfg(feature = "charts")]
 mod panels;
+#[cfg(feature = "charts")]
 pub mod report;
 pub mod text;
+pub mod theme;
 
+#[cfg(feature = "charts")]
 use rrul_analysis::Analysis;
 
+#[cfg(feature = "charts")]
 pub use chart::Chart;
+#[cfg(feature = "charts")]
 pub use drawing::pdf::pdf;
+#[cfg(feature = "charts")]
 pub use drawing::png::png;
-pub use drawing::theme::Theme;
+#[cfg(feature = "charts")]
 pub use error::ViewError;
+#[cfg(feature = "charts")]
 pub use panels::grouping::Grouping;
 pub use text::comparison::text_comparison;
 pub use text::equaliser::text_equaliser;
@@ -39,8 +58,10 @@ pub use text::full_summary::{text_sections, text_summary};
 pub use text::sections::Topic;
 pub use text::short_summary::short_summary;
 pub use text::style::Style;
+pub use theme::Theme;
 
 /// The chart of this name; `None` when there is no such chart.
+#[cfg(feature = "charts")]
 pub fn chart_named(name: &str) -> Option<&'static dyn Chart> {
     charts::CHARTS.iter().copied().find(|chart| chart.name() == name)
 }
@@ -49,6 +70,7 @@ pub fn chart_named(name: &str) -> Option<&'static dyn Chart> {
 ///
 /// # Errors
 /// [`ViewError::Runs`] when the chart cannot show that many runs; others are defects.
+#[cfg(feature = "charts")]
 pub fn svg(chart: &dyn Chart, runs: &[&Analysis], theme: &Theme) -> Result<String, ViewError> {
     let drawing = chart.draw(runs, theme)?;
     drawing::svg::with_renderer(|renderer| renderer.svg(&drawing))

@@ -11,9 +11,10 @@ use rrul_view::exports::har::archive;
 use rrul_view::exports::tidy_export;
 
 use crate::arguments::{ConvertArguments, ConvertForm};
-use crate::commands::plot::write;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::output::write;
+#[cfg(feature = "export")]
 use crate::parquet_table::parquet;
 use crate::store::{self, Writer};
 
@@ -79,6 +80,7 @@ fn written(
             };
             vec![of("series", &export.series), of("samples", &export.samples)]
         }
+        #[cfg(feature = "export")]
         ConvertForm::Parquet => {
             let export = tidy_export::export(run);
             let of = |what: &str, table| -> Result<_, Failure> {

@@ -21,12 +21,13 @@ use rrul_view::text_comparison;
 
 use crate::arguments::DemoArguments;
 use crate::commands::lab::{link_named, make_possible, server_in};
-use crate::commands::plot::{Look, draw, write};
+use crate::commands::plot::{Look, draw};
 use crate::commands::run::seed_from;
 use crate::commands::show::{UNNAMED, print_summary, style};
 use crate::failure::Failure;
 use crate::measurement::{Measurement, measure};
 use crate::outcome::Outcome;
+use crate::output::write;
 use crate::progress::{Manner, Progress};
 use crate::store::Writer;
 use crate::{interruption, plan_book};

@@ -1,10 +1,12 @@
 //! `rrul list`: what there is, one line each.
 
+use clap::ValueEnum;
 use rrul_analysis::scores::SCORES;
 use rrul_analysis::summary::sections::{Row, Section, sections};
 use rrul_analysis::validity_rules::reason_words;
 use rrul_engine::flow_types::FLOW_TYPES;
 use rrul_model::link_layer::LinkLayer;
+#[cfg(feature = "charts")]
 use rrul_view::charts::CHARTS;
 
 use crate::arguments::ListChoice;
@@ -13,21 +15,12 @@ use crate::outcome::Outcome;
 use crate::plan_book;
 
 pub(crate) fn execute(what: Option<ListChoice>) -> Result<Outcome, Failure> {
-    let choices = [
-        ListChoice::Plans,
-        ListChoice::Charts,
-        ListChoice::Flows,
-        ListChoice::Links,
-        ListChoice::LinkLayers,
-        ListChoice::Metrics,
-        ListChoice::Scores,
-    ];
     match what {
         Some(choice) => list(choice)?,
         None => {
-            for (index, choice) in choices.into_iter().enumerate() {
+            for (index, choice) in ListChoice::value_variants().iter().enumerate() {
                 println!("{}{choice:?}", if index > 0 { "\n" } else { "" });
-                list(choice)?;
+                list(*choice)?;
             }
         }
     }
@@ -41,6 +34,7 @@ fn list(choice: ListChoice) -> Result<(), Failure> {
                 println!("{name:<12} {}", plan_book::plan(name, &[])?.title);
             }
         }
+        #[cfg(feature = "charts")]
         ListChoice::Charts => CHARTS.iter().for_each(|chart| println!("{:<19} {}", chart.name(), chart.about())),
         ListChoice::Flows => {
             for flow_type in FLOW_TYPES {
@@ -54,6 +48,7 @@ fn list(choice: ListChoice) -> Result<(), Failure> {
         ListChoice::LinkLayers => {
             LinkLayer::words().for_each(|(word, about)| println!("{word:<22} {about}"));
         }
+        #[cfg(feature = "lab")]
         ListChoice::Links => {
             for name in rrul_lab::link_names() {
                 println!("{name:<22} {}", rrul_lab::Link::builtin(name)?.about);

@@ -1,12 +1,17 @@
 //! The commands, one file each.
 
+#[cfg(all(feature = "charts", feature = "lab"))]
 pub(crate) mod batch;
 pub(crate) mod compare;
 pub(crate) mod convert;
+#[cfg(all(feature = "charts", feature = "lab"))]
 pub(crate) mod demo;
+#[cfg(feature = "lab")]
 pub(crate) mod lab;
 pub(crate) mod list;
+#[cfg(feature = "charts")]
 pub(crate) mod plot;
+#[cfg(feature = "charts")]
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod server;

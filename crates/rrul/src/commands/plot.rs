@@ -1,7 +1,6 @@
 //! `rrul plot FILE...`: draw recordings.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -12,6 +11,7 @@ use rrul_view::{Chart, Theme, ViewError, chart_named, charts};
 use crate::arguments::{PictureFormat, PlotArguments, ThemeChoice};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::output::write;
 use crate::{store, together};
 
 /// In the place of a chart's name: every chart.
@@ -131,18 +131,4 @@ fn draw_all(
         }
     }
     Ok(())
-}
-
-/// Writes a file, over another one only where that is asked for.
-pub(crate) fn write(path: &Path, octets: &[u8], overwrite: bool) -> Result<(), Failure> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    let options = if overwrite { options.create(true).truncate(true) } else { options.create_new(true) };
-    let mut file = options.open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Failure::Other(format!("{}: there is a file already; --force to write over it", path.display()))
-        }
-        _ => Failure::output(path)(error),
-    })?;
-    file.write_all(octets).map_err(Failure::output(path))
 }

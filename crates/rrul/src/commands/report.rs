@@ -8,9 +8,9 @@ use rrul_model::recording::Recording;
 use rrul_view::report::{ReportedRun, report};
 
 use crate::arguments::ReportArguments;
-use crate::commands::plot::write;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::output::write;
 use crate::{store, together};
 
 /// A recording and what follows from it.

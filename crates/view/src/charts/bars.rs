@@ -7,18 +7,17 @@ use rrul_analysis::statistics::median_interval::median_interval;
 use rrul_model::flow::Direction;
 
 use crate::chart::{Chart, Drawing};
+use crate::delay_sample::nanoseconds;
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Scale, Segment, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{Column, Page, Rows, fitted};
 use crate::drawing::run_colours::run_colours;
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::panels::delay_panel::nanoseconds;
-use crate::panels::grouping::Grouping;
-use crate::panels::pooled_probes::pooled_name;
+use crate::panels::grouping::{Grouping, group_name};
 use crate::panels::run_heading::headed;
-use crate::text::statistics_words::group_name;
+use crate::text::pooled_probes::pooled_name;
+use crate::theme::Theme;
 
 /// Left edges of the two panels side by side.
 const LEFTS: [f64; 2] = [200.0, 676.0];

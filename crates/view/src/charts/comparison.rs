@@ -4,19 +4,20 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
 use crate::chart::{Chart, Drawing};
+use crate::delay_sample::{nanoseconds, pooled_packets};
 use crate::drawing::axis::{Axis, Unit, readable_top, tick_words};
 use crate::drawing::figure::{Align, Dash, Fill, Line, Scale, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{PITCH, Page, PanelPlan, SIDE_LEFT, SIDE_RIGHT, time_axis};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
 use crate::panels::bins::{Bins, DelayBin};
-use crate::panels::delay_panel::{beyond, increase, loss_strokes, medians, nanoseconds, pooled_packets, ranges};
-use crate::panels::pooled_probes::pooled_name;
-use crate::panels::rate_panel::direction_word;
+use crate::panels::delay_panel::{beyond, increase, loss_strokes, medians, ranges};
 use crate::panels::time_chart::introduce;
 use crate::text::improvement::improvement_sentence;
+use crate::text::pooled_probes::pooled_name;
 use crate::text::words;
+use crate::text::words::direction_word;
+use crate::theme::Theme;
 
 /// Most runs: one colour each.
 pub(super) const MOST: usize = 4;

@@ -8,17 +8,17 @@ use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, Delay};
 
 use crate::chart::{Chart, Drawing};
+use crate::delay_sample::{nanoseconds, pooled_packets};
 use crate::drawing::axis::Axis;
 use crate::drawing::figure::{Dash, Fill};
 use crate::drawing::page::Page;
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
 use crate::panels::bins::Bins;
-use crate::panels::delay_panel::{nanoseconds, pooled_packets};
-use crate::panels::pooled_probes::pooled_name;
-use crate::panels::rate_panel::direction_word;
 use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel, shared_top};
+use crate::text::pooled_probes::pooled_name;
 use crate::text::words;
+use crate::text::words::direction_word;
+use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 210.0;

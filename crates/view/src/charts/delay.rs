@@ -5,11 +5,11 @@ use rrul_analysis::Analysis;
 use super::comparison;
 use crate::chart::{Chart, Drawing};
 use crate::drawing::page::{Page, whole_time_axis};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
 use crate::panels::delay_panel;
 use crate::panels::time_chart::{introduce, title};
 use crate::text::words;
+use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 460.0;

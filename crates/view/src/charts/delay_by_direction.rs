@@ -11,19 +11,20 @@ use rrul_model::marking::ServiceClass;
 use rrul_model::units::Delay;
 
 use crate::chart::{Chart, Drawing};
+use crate::delay_sample::{nanoseconds, pooled_packets};
 use crate::drawing::axis::Axis;
 use crate::drawing::figure::{Dash, Fill};
 use crate::drawing::flow_look::flow_looks;
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
 use crate::panels::bins::Bins;
-use crate::panels::delay_panel::{increase, loss_strokes, nanoseconds, pooled_packets};
-use crate::panels::pooled_probes::pooled_name;
+use crate::panels::delay_panel::{increase, loss_strokes};
 use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
 use crate::text::label::Naming;
+use crate::text::pooled_probes::pooled_name;
 use crate::text::sections::unknown_queueing;
+use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 180.0;

@@ -7,11 +7,11 @@ use rrul_model::flow::Direction;
 use crate::drawing::figure::Dash;
 use crate::drawing::flow_look::flow_looks;
 use crate::panels::link_panel;
-use crate::panels::rate_panel::direction_word;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Quantity, TimeLine, TimePanel};
 use crate::text::label::Naming;
 use crate::text::words;
+use crate::text::words::direction_word;
 
 /// Pixels, of one run alone and of one among several.
 const HEIGHTS: [f64; 2] = [440.0, 190.0];

@@ -7,12 +7,12 @@ use rrul_model::flow::{AddressFamily, Direction};
 
 use crate::chart::{Chart, Drawing};
 use crate::drawing::figure::Fill;
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
 use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Area, Quantity, TimePanel};
 use crate::text::equaliser::fitting;
+use crate::theme::Theme;
 
 /// Pixels of a row.
 const ROW: f64 = 24.0;

@@ -7,13 +7,13 @@ use rrul_model::flow::Direction;
 
 use crate::chart::{Chart, Drawing};
 use crate::drawing::figure::{Dash, Fill};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::panels::rate_panel::direction_word;
 use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
 use crate::text::words;
+use crate::text::words::direction_word;
+use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 190.0;

@@ -6,14 +6,14 @@ use rrul_analysis::series::DelayPoint;
 use rrul_model::observation::ObservationPoint;
 
 use crate::chart::{Chart, Drawing};
+use crate::delay_sample::nanoseconds;
 use crate::drawing::figure::{Dash, Fill};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::panels::delay_panel::nanoseconds;
 use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
 use crate::text::words;
+use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 150.0;

@@ -8,13 +8,13 @@ use rrul_model::time::TestTime;
 
 use crate::chart::{Chart, Drawing};
 use crate::drawing::figure::Dash;
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::panels::pooled_probes::pooled_name;
 use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown, observed};
 use crate::panels::time_panel::{Quantity, TimeLine, TimePanel};
+use crate::text::pooled_probes::pooled_name;
 use crate::text::words;
+use crate::theme::Theme;
 
 /// Pixels, of a way on which something happened, and of one on which nothing did.
 const HEIGHTS: [f64; 2] = [200.0, 66.0];

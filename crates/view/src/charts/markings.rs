@@ -13,10 +13,10 @@ use crate::drawing::axis::Axis;
 use crate::drawing::figure::{Align, Frame, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{MARGIN, Page, SIDE_RIGHT};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
 use crate::panels::time_chart::{introduce, title};
 use crate::text::words;
+use crate::theme::Theme;
 
 /// Most runs below each other.
 const MOST: usize = 4;

@@ -6,13 +6,13 @@ use rrul_model::flow::Direction;
 use super::side_by_side;
 use crate::chart::{Chart, Drawing};
 use crate::drawing::page::{Page, time_axis};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
 use crate::panels::bins;
 use crate::panels::time_chart::Scene;
 use crate::panels::time_panel::shared_top;
 use crate::panels::{delay_panel, link_panel, rate_panel};
 use crate::text::words;
+use crate::theme::Theme;
 
 /// The chart that tells the whole run at a glance.
 pub(crate) struct Overview;
@@ -89,7 +89,7 @@ fn missing(directions: &[Direction], probes: bool) -> String {
     let mut text = Vec::new();
     for direction in Direction::ALL {
         if !directions.contains(&direction) {
-            text.push(format!("No {} streams in this run.", rate_panel::direction_word(direction).to_lowercase()));
+            text.push(format!("No {} streams in this run.", words::direction_word(direction).to_lowercase()));
         }
     }
     if !probes {

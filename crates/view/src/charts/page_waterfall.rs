@@ -10,15 +10,15 @@ use rrul_model::page::Page as Manifest;
 use rrul_model::units::Delay;
 
 use crate::chart::{Chart, Drawing};
+use crate::delay_sample::nanoseconds;
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Scale, Segment, Side, Stroke};
 use crate::drawing::page::{Column, Page, Rows};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::panels::delay_panel::nanoseconds;
 use crate::panels::page_conditions::{busy_loads, idle_loads, page_name};
 use crate::panels::run_heading::headed;
 use crate::text::words;
+use crate::theme::Theme;
 
 /// Most objects drawn.
 const MOST: usize = 160;

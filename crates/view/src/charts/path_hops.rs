@@ -7,17 +7,17 @@ use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::units::Delay;
 
 use crate::chart::{Chart, Drawing};
+use crate::delay_sample::nanoseconds;
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Scale, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{Column, Page, Rows, fitted};
 use crate::drawing::run_colours::run_colours;
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::panels::delay_panel::nanoseconds;
 use crate::panels::run_heading::headed;
 use crate::text::path_lines;
 use crate::text::words;
+use crate::theme::Theme;
 
 /// Pixels.
 const LEFT: f64 = 270.0;

@@ -8,14 +8,14 @@ use rrul_model::units::BitRate;
 use crate::chart::{Chart, Drawing};
 use crate::drawing::figure::{Dash, Fill};
 use crate::drawing::flow_look::flow_looks;
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::panels::rate_panel::direction_word;
 use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
 use crate::text::label::Naming;
 use crate::text::words;
+use crate::text::words::direction_word;
+use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 230.0;

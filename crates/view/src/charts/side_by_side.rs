@@ -8,15 +8,15 @@ use crate::chart::Drawing;
 use crate::drawing::figure::{Scale, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{PITCH, Page, PanelPlan, SIDE_LEFT, time_axis};
-use crate::drawing::theme::Theme;
 use crate::panels::bins;
 use crate::panels::bins::Bins;
 use crate::panels::delay_panel::increase;
-use crate::panels::pooled_probes::pooled_name;
-use crate::panels::rate_panel::direction_word;
 use crate::panels::time_chart::{Scene, introduce, title};
 use crate::panels::time_panel::{TimePanel, shared_top};
+use crate::text::pooled_probes::pooled_name;
 use crate::text::words;
+use crate::text::words::direction_word;
+use crate::theme::Theme;
 
 /// Most runs side by side: a fifth would be too narrow to read.
 pub(super) const MOST: usize = 4;

@@ -9,13 +9,13 @@ use crate::chart::{Chart, Drawing};
 use crate::drawing::axis::{Axis, nice_step};
 use crate::drawing::flow_look::flow_looks;
 use crate::drawing::page::time_axis;
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::panels::rate_panel::direction_word;
 use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Quantity, TimeLine, TimePanel};
 use crate::text::label::Naming;
+use crate::text::words::direction_word;
+use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 240.0;

@@ -6,14 +6,14 @@ use rrul_model::flow::{Direction, FlowId};
 
 use crate::chart::{Chart, Drawing};
 use crate::drawing::flow_look::{FlowLook, flow_looks};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::panels::rate_panel::direction_word;
 use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Quantity, TimeLine, TimePanel};
 use crate::text::label::Naming;
 use crate::text::words;
+use crate::text::words::direction_word;
+use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 108.0;

@@ -10,13 +10,13 @@ use crate::drawing::figure::{Scale, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{Column, Rows, fitted};
 use crate::drawing::run_colours::run_colours;
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::panels::grouping::{Grouping, middle_delay};
-use crate::panels::pooled_probes::pooled_name;
-use crate::panels::rate_panel::direction_word;
+use crate::panels::grouping::{Grouping, group_name, middle_delay};
 use crate::panels::run_heading::headed;
-use crate::text::statistics_words::group_name;
+use crate::text::pooled_probes::pooled_name;
+use crate::text::words::direction_word;
+use crate::theme::Theme;
+
 use crate::text::words;
 
 /// Pixels.

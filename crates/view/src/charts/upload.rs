@@ -5,9 +5,9 @@ use rrul_model::flow::Direction;
 
 use super::direction_rate::show;
 use crate::chart::{Chart, Drawing};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
 use crate::panels::time_chart;
+use crate::theme::Theme;
 
 /// Goodput of the uploads over time.
 pub(crate) struct Upload;

@@ -10,7 +10,7 @@ use crate::chart::Drawing;
 use crate::drawing::axis::{Axis, logarithmic_ticks};
 use crate::drawing::font;
 use crate::drawing::font::Weight;
-use crate::drawing::theme::Theme;
+use crate::theme::Theme;
 
 pub(crate) use plane::{Segment, Side, Step, Stroke, Ticks};
 

@@ -5,8 +5,8 @@ use rrul_model::flow::AddressFamily;
 use rrul_model::marking::ServiceClass;
 
 use crate::drawing::figure::Dash;
-use crate::drawing::theme::Theme;
 use crate::text::label::{Naming, is_icmp, names};
+use crate::theme::Theme;
 
 /// How one flow looks.
 #[derive(Debug, Clone, PartialEq, Eq)]

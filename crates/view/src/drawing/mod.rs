@@ -9,4 +9,3 @@ pub(crate) mod pdf;
 pub(crate) mod png;
 pub(crate) mod run_colours;
 pub mod svg;
-pub mod theme;

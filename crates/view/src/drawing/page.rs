@@ -12,7 +12,7 @@ use crate::chart::Drawing;
 use crate::drawing::axis::{Axis, tick_words};
 use crate::drawing::figure::{Align, Figure, Frame, LANE, PanelIndex, Scale, TextStyle};
 use crate::drawing::font::Weight;
-use crate::drawing::theme::Theme;
+use crate::theme::Theme;
 
 pub(crate) use plane::{BESIDE_LEFT, PLANE_WIDTH, PlanePlan, fitted};
 pub(crate) use rows::{Column, Rows};

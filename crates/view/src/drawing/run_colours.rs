@@ -1,6 +1,6 @@
 //! Colours of whole runs: four that all can tell apart, or for more a sequence from dark to bright.
 
-use crate::drawing::theme::Theme;
+use crate::theme::Theme;
 
 /// Steps of viridis (Smith and van der Walt 2015, CC0): evenly bright steps, also under colour vision deficiencies.
 const SEQUENCE: [&str; 24] = [

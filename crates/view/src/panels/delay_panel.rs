@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::delay::round_trip_delay::{DelayFlow, PhaseDelays};
 use rrul_analysis::metrics::loss::packet_count::Loss;
-use rrul_analysis::packets::probe_pool::pooled;
 use rrul_analysis::series::DelayPoint;
 use rrul_model::flow::AddressFamily;
 use rrul_model::units::Delay;
 
+use crate::delay_sample::{nanoseconds, pooled_packets};
 use crate::drawing::axis::{Axis, Unit, readable_top, tick_words};
 use crate::drawing::figure::{Align, Dash, Fill, Line, Scale, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{PITCH, Page, PanelPlan, SIDE_LEFT, SIDE_RIGHT};
 use crate::panels::bins::{Bins, DelayBin};
-use crate::panels::pooled_probes::pooled_label;
 use crate::text::label::{Naming, is_icmp, names};
+use crate::text::pooled_probes::pooled_label;
 use crate::text::words;
 
 /// Pixels, among other panels.
@@ -33,16 +33,6 @@ const COLUMNS: [f64; 4] = [128.0, 172.0, 212.0, SIDE_RIGHT - SIDE_LEFT];
 const ROWS: f64 = 23.0;
 /// Most strokes across a panel: one a pixel, and each stands for all losses within it.
 const STROKES: f64 = 786.0;
-
-/// A delay to draw, nanoseconds.
-pub(crate) fn nanoseconds(delay: Delay) -> f64 {
-    delay.0 as f64
-}
-
-/// Returns the packets of those flows that the analysis pools.
-pub(crate) fn pooled_packets(run: &Analysis) -> impl Iterator<Item = &DelayPoint> {
-    pooled(&run.round_trip_delay.flows).into_iter().flat_map(|flow| &flow.series)
-}
 
 /// The medians of bins, in a unit.
 pub(crate) fn medians(bins: &[DelayBin], unit: Unit) -> Vec<(f64, Option<f64>)> {

@@ -6,17 +6,18 @@ use rrul_model::marking::ServiceClass;
 use rrul_model::phase::Phase;
 
 use crate::chart::Drawing;
+use crate::delay_sample::Sample;
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Align, Dash, Frame, Line, Scale, Side, Step, TextStyle, Ticks};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{BESIDE_LEFT, PITCH, PLANE_WIDTH, Page, PlanePlan, SIDE_RIGHT};
 use crate::drawing::run_colours::{colour_words, run_colours};
-use crate::drawing::theme::Theme;
-use crate::panels::pooled_probes::pooled_name;
+use crate::panels::delay_side::{Reach, beyond, delay_side};
 use crate::panels::run_heading::{headed, short_names};
-use crate::panels::sample::{Reach, Sample, beyond, delay_side};
 use crate::panels::thinning::{CELLS, thinned};
+use crate::text::pooled_probes::pooled_name;
 use crate::text::words;
+use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 400.0;

@@ -59,6 +59,14 @@ impl Grouping {
     }
 }
 
+/// The name of a row: a run's, or a group's with how many runs it is of.
+pub(crate) fn group_name(name: &str, runs: usize, grouping: &Grouping) -> String {
+    match grouping {
+        Grouping::None => name.to_owned(),
+        Grouping::By(_) => format!("{name} ({})", words::counted(runs, "run")),
+    }
+}
+
 /// The middle of some figures of runs, one infinitely late counting as such; `None` when it is one of those.
 pub(crate) fn middle_delay(delays: &[Option<Delay>]) -> Option<Delay> {
     let mut sorted: Vec<Delay> = delays.iter().copied().flatten().collect();

@@ -8,11 +8,11 @@ use rrul_model::phase::Phase;
 use rrul_model::units::BitRate;
 
 use crate::drawing::figure::{Dash, Fill};
-use crate::panels::rate_panel::direction_word;
 use crate::panels::time_chart::Scene;
 use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
 use crate::text::style::unknown;
 use crate::text::words;
+use crate::text::words::direction_word;
 
 /// Pixels.
 const HEIGHT: f64 = 132.0;

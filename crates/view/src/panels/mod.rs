@@ -2,14 +2,13 @@
 
 pub(crate) mod bins;
 pub(crate) mod delay_panel;
+pub(crate) mod delay_side;
 pub(crate) mod distribution;
 pub(crate) mod grouping;
 pub(crate) mod link_panel;
 pub(crate) mod page_conditions;
-pub(crate) mod pooled_probes;
 pub(crate) mod rate_panel;
 pub(crate) mod run_heading;
-pub(crate) mod sample;
 pub(crate) mod thinning;
 pub(crate) mod time_chart;
 pub(crate) mod time_panel;

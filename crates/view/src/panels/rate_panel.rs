@@ -11,7 +11,7 @@ use crate::drawing::font::Weight;
 use crate::drawing::page::{PITCH, Page, PanelPlan, SIDE_LEFT, SIDE_RIGHT};
 use crate::panels::bins::Bins;
 use crate::text::label::{Naming, names};
-use crate::text::words;
+use crate::text::words::{self, direction_word};
 
 /// Pixels.
 const HEIGHT: f64 = 168.0;
@@ -27,14 +27,6 @@ const COLUMN: f64 = 132.0;
 const GUTTER: f64 = 22.0;
 /// Room of the sum above the table, pixels.
 const HEADLINE: f64 = 54.0;
-
-/// The user's word for a direction.
-pub(crate) fn direction_word(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Down => "Download",
-        Direction::Up => "Upload",
-    }
-}
 
 /// Adds the panel of one direction, which has flows; gives the width of its bins in seconds.
 pub(crate) fn draw(page: &mut Page<'_>, direction: Direction, run: &Analysis, last: bool) -> f64 {

@@ -5,8 +5,8 @@ use rrul_analysis::Analysis;
 use crate::drawing::figure::TextStyle;
 use crate::drawing::font::Weight;
 use crate::drawing::page::{Page, fitted};
-use crate::drawing::theme::Theme;
 use crate::text::words;
+use crate::theme::Theme;
 
 /// Most runs that a title names.
 const NAMED: usize = 3;

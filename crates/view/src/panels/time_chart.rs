@@ -6,12 +6,12 @@ use rrul_model::phase::Phase;
 use crate::chart::Drawing;
 use crate::drawing::axis::Axis;
 use crate::drawing::page::{Page, time_axis};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
 use crate::panels::bins;
 use crate::panels::bins::Bins;
 use crate::panels::time_panel::{TimePanel, shared_top};
 use crate::text::words;
+use crate::theme::Theme;
 
 /// Most runs below each other.
 pub(crate) const MOST: usize = 8;

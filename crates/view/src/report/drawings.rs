@@ -8,8 +8,8 @@ use super::numbers::Numbers;
 use super::plot_part::heading;
 use crate::chart::Chart;
 use crate::charts::CHARTS;
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
+use crate::theme::Theme;
 
 /// Of one run alone, of a run beside others, and of all runs together.
 const ALONE: [&str; 6] = ["ecdf", "ccdf", "box", "page_waterfall", "page_ecdf", "markings"];

@@ -5,9 +5,9 @@ use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::recording::Header;
 
-use crate::panels::rate_panel::direction_word;
 use crate::text::sections::unknown_queueing;
 use crate::text::words;
+use crate::text::words::direction_word;
 
 /// Something that was not measured, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]

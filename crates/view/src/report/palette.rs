@@ -1,7 +1,7 @@
 //! The colours of a page in both themes, by number.
 
 use crate::drawing::run_colours::run_colours;
-use crate::drawing::theme::Theme;
+use crate::theme::Theme;
 
 /// Pairs of a colour on white and the same on dark.
 #[derive(Debug, Clone, PartialEq, Eq)]

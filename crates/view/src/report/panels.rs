@@ -9,18 +9,19 @@ use super::plot::{Plot, Vertical};
 use super::threads::joined;
 use crate::charts::OVER_TIME;
 use crate::charts::comparison::delay_axis;
+use crate::delay_sample::{nanoseconds, pooled_packets};
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Dash, Fill, Scale};
 use crate::drawing::page::whole_time_axis;
 use crate::drawing::run_colours::run_colours;
-use crate::drawing::theme::Theme;
 use crate::panels::bins::MOST;
-use crate::panels::delay_panel::{loss_strokes, nanoseconds, pooled_packets};
-use crate::panels::pooled_probes::pooled_name;
-use crate::panels::rate_panel::direction_word;
+use crate::panels::delay_panel::loss_strokes;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel, shared_top};
+use crate::text::pooled_probes::pooled_name;
 use crate::text::style::{quantile, unknown};
+use crate::text::words::direction_word;
+use crate::theme::Theme;
 
 /// Points of all finer lines together: enough to zoom into, and pages stay small.
 const POINTS: f64 = 220_000.0;

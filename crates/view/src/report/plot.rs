@@ -6,8 +6,8 @@ use serde::{Serialize, Serializer};
 use super::palette::Palette;
 use crate::drawing::axis::Axis;
 use crate::drawing::figure::{Dash, Scale};
-use crate::drawing::theme::Theme;
 use crate::panels::time_panel::{Area, TimeLine, TimePanel};
+use crate::theme::Theme;
 
 /// A number with four significant figures, a whole one without a point: a line is thicker than what is left out.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -10,13 +10,13 @@ use super::markup::Markup;
 use super::missing_data::missing_data;
 use super::plot_part::heading;
 use crate::panels::delay_panel::increase;
-use crate::panels::pooled_probes::pooled_name;
-use crate::panels::rate_panel::direction_word;
 use crate::text::path_lines;
+use crate::text::pooled_probes::pooled_name;
 use crate::text::score_lines;
 use crate::text::style::{quantile, unknown};
 use crate::text::text_scored;
 use crate::text::words;
+use crate::text::words::direction_word;
 
 /// Writes it under headings of this level.
 pub(crate) fn write(page: &mut Markup, run: &Analysis, header: &Header, level: usize) {

@@ -9,11 +9,11 @@ use rrul_model::flow::AddressFamily;
 use rrul_model::marking::ServiceClass;
 use rrul_model::units::Delay;
 
-use crate::panels::rate_panel::direction_word;
 use crate::text::octet_lines::size;
 use crate::text::style::unknown;
 use crate::text::table::{SectionBody, Table};
 use crate::text::words;
+use crate::text::words::direction_word;
 
 /// How long look-ups of names took.
 pub(crate) fn lookups(run: &Analysis) -> SectionBody {

@@ -5,9 +5,9 @@ use rrul_analysis::metrics::octets::octet_account::Account;
 use rrul_model::flow::Direction;
 use rrul_model::units::BitRate;
 
-use crate::panels::rate_panel::direction_word;
 use crate::text::table::{SectionBody, Table};
 use crate::text::words;
+use crate::text::words::direction_word;
 
 /// Shares below this get no column.
 const WORTH_TELLING: f64 = 0.01;

@@ -13,8 +13,6 @@ use rrul_model::observation::ObservationPoint;
 use rrul_model::phase::Phase;
 use rrul_model::units::Delay;
 
-use crate::panels::pooled_probes::pooled_name;
-use crate::panels::rate_panel::direction_word;
 use crate::text::fate_lines;
 use crate::text::host_lines;
 use crate::text::label::{Naming, names};
@@ -23,6 +21,7 @@ use crate::text::marking_words::marking_lines;
 use crate::text::octet_lines;
 use crate::text::page_lines;
 use crate::text::path_lines;
+use crate::text::pooled_probes::pooled_name;
 use crate::text::score_lines;
 use crate::text::stream_lines;
 use crate::text::style::{quantile, unknown};
@@ -31,6 +30,7 @@ use crate::text::traffic_lines;
 use crate::text::voice_table;
 use crate::text::words;
 use crate::text::words::added;
+use crate::text::words::direction_word;
 
 pub(crate) use by_direction::unknown_queueing;
 

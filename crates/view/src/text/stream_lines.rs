@@ -9,12 +9,12 @@ use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::flow::Direction;
 use rrul_model::units::Delay;
 
-use crate::panels::rate_panel::direction_word;
 use crate::text::label::{Naming, names};
 use crate::text::style::{quantile, unknown};
 use crate::text::table::{SectionBody, Table};
 use crate::text::words;
 use crate::text::words::added;
+use crate::text::words::direction_word;
 
 /// From this part of the busy time on a window or buffer that limited is worth a line.
 const LIMITED: f64 = 0.1;

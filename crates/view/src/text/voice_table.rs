@@ -3,9 +3,9 @@
 use rrul_analysis::metrics::voice::voip::{Voip, VoipClass};
 use rrul_analysis::metrics::voice::voip_quality::VoipQuality;
 
-use crate::panels::rate_panel::direction_word;
 use crate::text::table::{SectionBody, Table};
 use crate::text::words;
+use crate::text::words::direction_word;
 
 /// What stands above the table.
 pub(crate) const HEADING: &str = "Voice call quality (MOS of G.711 with loss concealment, 1 to 4.4)";

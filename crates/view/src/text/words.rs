@@ -3,9 +3,17 @@
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::loss::packet_count::Loss;
 use rrul_analysis::validity::{Confidence, Reason, Severity, Verdict};
-use rrul_model::flow::AddressFamily;
+use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::units::Delay;
+
+/// The user's word for a direction.
+pub(crate) fn direction_word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Down => "Download",
+        Direction::Up => "Upload",
+    }
+}
 
 /// The title of a run: the user's, or what was done to whom.
 pub(crate) fn title(run: &Analysis) -> String {

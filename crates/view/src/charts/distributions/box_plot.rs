@@ -5,19 +5,19 @@ use rrul_model::phase::Phase;
 use rrul_model::units::Delay;
 
 use crate::chart::{Chart, Drawing};
+use crate::delay_sample::{Sample, nanoseconds};
 use crate::drawing::axis::Unit;
 use crate::drawing::figure::{Align, Scale, Segment, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{Column, Page, Rows, SIDE_RIGHT};
 use crate::drawing::run_colours::{colour_words, run_colours};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::panels::delay_panel::nanoseconds;
-use crate::panels::pooled_probes::pooled_name;
+use crate::panels::delay_side::{Reach, beyond, delay_side};
 use crate::panels::run_heading::{headed, short_names};
-use crate::panels::sample::{Reach, Sample, beyond, delay_side};
 use crate::text::label::{Naming, names};
+use crate::text::pooled_probes::pooled_name;
 use crate::text::words;
+use crate::theme::Theme;
 
 /// Most flows or runs drawn, idle and loaded each.
 const MOST: usize = 60;

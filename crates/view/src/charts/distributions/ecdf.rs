@@ -3,10 +3,10 @@
 use rrul_analysis::Analysis;
 
 use crate::chart::{Chart, Drawing};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
 use crate::panels::distribution;
 use crate::panels::distribution::Look;
+use crate::theme::Theme;
 
 /// The chart that shows all delays, not one figure of them.
 pub(crate) struct Ecdf;

@@ -5,20 +5,19 @@ use rrul_model::flow::Direction;
 use rrul_model::phase::Phase;
 
 use crate::chart::{Chart, Drawing};
+use crate::delay_sample::{nanoseconds, pooled_packets, window};
 use crate::drawing::axis::{Axis, Unit, figures};
 use crate::drawing::figure::{Align, Dash, Line, Scale, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{BESIDE_LEFT, PITCH, PLANE_WIDTH, Page, PlanePlan, SIDE_RIGHT};
 use crate::drawing::run_colours::{colour_words, run_colours};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
 use crate::panels::bins::Bins;
-use crate::panels::delay_panel::{nanoseconds, pooled_packets};
-use crate::panels::pooled_probes::pooled_name;
-use crate::panels::rate_panel::direction_word;
 use crate::panels::run_heading::{headed, short_names};
-use crate::panels::sample::window;
+use crate::text::pooled_probes::pooled_name;
 use crate::text::words;
+use crate::text::words::direction_word;
+use crate::theme::Theme;
 
 /// Finest bins, seconds: enough packets for a median, and many round trips.
 const FINEST: f64 = 1.0;

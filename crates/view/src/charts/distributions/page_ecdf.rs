@@ -6,18 +6,18 @@ use rrul_analysis::statistics::product_limit::{Observed, product_limit};
 use rrul_model::units::Delay;
 
 use crate::chart::{Chart, Drawing};
+use crate::delay_sample::{Sample, nanoseconds};
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Align, Dash, Line, Scale, Side, Step, TextStyle, Ticks};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{BESIDE_LEFT, PITCH, PLANE_WIDTH, Page, PlanePlan, SIDE_RIGHT, fitted};
 use crate::drawing::run_colours::{colour_words, run_colours};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::panels::delay_panel::nanoseconds;
+use crate::panels::delay_side::{Reach, delay_side};
 use crate::panels::page_conditions::{busy_loads, idle_loads, page_name};
 use crate::panels::run_heading::headed;
-use crate::panels::sample::{Reach, Sample, delay_side};
 use crate::text::words;
+use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 380.0;

@@ -4,16 +4,16 @@ use rrul_analysis::Analysis;
 use rrul_model::phase::Phase;
 
 use crate::chart::{Chart, Drawing};
+use crate::delay_sample::{Sample, nanoseconds};
 use crate::drawing::figure::{Align, Dash, Line, Scale, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{PITCH, Page, PlanePlan, fitted};
-use crate::drawing::theme::Theme;
 use crate::error::ViewError;
-use crate::panels::delay_panel::nanoseconds;
-use crate::panels::pooled_probes::pooled_name;
+use crate::panels::delay_side::{Reach, beyond, delay_side};
 use crate::panels::run_heading::{headed, short_names};
-use crate::panels::sample::{Reach, Sample, beyond, delay_side};
+use crate::text::pooled_probes::pooled_name;
 use crate::text::words;
+use crate::theme::Theme;
 
 /// Pixels each way.
 const SIZE: f64 = 520.0;

@@ -4,7 +4,7 @@ use crate::drawing::axis::Axis;
 use crate::drawing::figure::{Align, Frame, PanelIndex, Side, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{MARGIN, PANEL_LEFT, Page};
-use crate::drawing::theme::Theme;
+use crate::theme::Theme;
 
 /// Width of a panel with figures beside it.
 pub(crate) const PLANE_WIDTH: f64 = 640.0;

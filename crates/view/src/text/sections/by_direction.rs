@@ -7,10 +7,10 @@ use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
-use crate::panels::rate_panel::direction_word;
 use crate::text::style::{quantile, unknown};
 use crate::text::table::{SectionBody, Table};
 use crate::text::words::added;
+use crate::text::words::direction_word;
 
 /// Which direction bloats. Nothing for a run whose packets were not stamped at both ends.
 pub(super) fn told(run: &Analysis) -> SectionBody {

@@ -8,12 +8,12 @@ use rrul_analysis::validity::{Confidence, Severity, Verdict};
 use rrul_model::flow::Direction;
 use rrul_model::units::{BitRate, Delay};
 
-use crate::panels::rate_panel::direction_word;
 use crate::text::path_lines::is_in_host;
 use crate::text::short_summary::figures::{Added, DirectionFigures, Figures, Lost};
 use crate::text::short_summary::grades::is_loaded;
 use crate::text::short_summary::layout::{COLUMNS, printable, width};
 use crate::text::short_summary::notes::LOSSY;
+use crate::text::words::direction_word;
 
 /// Part of the rate on the link that a shaper is set to at first: guides to SQM begin at 95 %.
 const SHAPED: f64 = 0.95;

@@ -12,14 +12,14 @@ use rrul_model::flow::{Direction, FlowId};
 use rrul_model::phase::Phase;
 use rrul_model::units::{BitRate, Delay};
 
-use crate::panels::rate_panel::direction_word;
-use crate::panels::sample::Sample;
+use crate::delay_sample::Sample;
 use crate::text::short_summary::grades::is_loaded;
 use crate::text::short_summary::layout::{COLUMNS, fitting};
 use crate::text::style::{quantile, unknown};
 use crate::text::table::Table;
 use crate::text::words;
 use crate::text::words::added;
+use crate::text::words::direction_word;
 
 /// What the load adds to the idle median; `None` where the packet of that rank was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

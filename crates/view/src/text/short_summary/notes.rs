@@ -4,11 +4,11 @@ use rrul_analysis::Analysis;
 use rrul_analysis::validity::Severity;
 use rrul_model::flow::Direction;
 
-use crate::panels::rate_panel::direction_word;
 use crate::text::sections::unknown_queueing;
 use crate::text::short_summary::figures::{DirectionFigures, Figures, lost_words};
 use crate::text::short_summary::layout::{COLUMNS, condensed, printable, wrapped};
 use crate::text::words;
+use crate::text::words::direction_word;
 
 /// Most notes.
 const NOTES: usize = 3;

@@ -1,0 +1,58 @@
+//! Commands of the full program that this build does not have: hidden from its help, and known well enough to say why.
+
+use std::ffi::OsString;
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AbsentCommand {
+    #[cfg(not(feature = "charts"))]
+    #[command(hide = true)]
+    Plot(Anything),
+    #[cfg(not(feature = "charts"))]
+    #[command(hide = true)]
+    Report(Anything),
+    #[cfg(not(feature = "lab"))]
+    #[command(hide = true)]
+    Lab(Anything),
+    #[command(hide = true)]
+    Batch(Anything),
+    #[command(hide = true)]
+    Demo(Anything),
+}
+
+/// What is typed after such a command. Nobody reads it.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Anything {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<OsString>,
+}
+
+impl AbsentCommand {
+    /// Why it cannot be executed, and what to do.
+    pub(crate) fn failure(&self) -> Failure {
+        let (command, missing) = match self {
+            #[cfg(not(feature = "charts"))]
+            Self::Plot(_) => ("plot", "charts"),
+            #[cfg(not(feature = "charts"))]
+            Self::Report(_) => ("report", "charts"),
+            #[cfg(not(feature = "lab"))]
+            Self::Lab(_) => ("lab", "virtual links"),
+            Self::Batch(_) => ("batch", WHAT_BOTH_LACK),
+            Self::Demo(_) => ("demo", WHAT_BOTH_LACK),
+        };
+        Failure::Other(format!(
+            "{command}: this build has no {missing}; copy recordings to a host with the full program and use it there"
+        ))
+    }
+}
+
+/// What commands lack that need charts and virtual links.
+const WHAT_BOTH_LACK: &str = match (cfg!(feature = "charts"), cfg!(feature = "lab")) {
+    (true, _) => "virtual links",
+    (_, true) => "charts",
+    _ => "virtual links and charts",
+};

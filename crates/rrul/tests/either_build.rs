@@ -1,0 +1,132 @@
+//! What every build of the program does, the small one for routers too: answer a test, run one, show it and compare it.
+//!
+//! The program is the one that cargo has built for this test, or the one that `RRUL_PROGRAM` names (`make router`).
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of test functions, and a test may panic")]
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+const PLAN: &str = "
+title = \"a short test\"
+phases = { idle = \"500ms\", load = \"2s\", after = \"500ms\" }
+[flow.bulk]
+type = \"bulk_tcp\"
+component = \"load\"
+during = [\"load\"]
+pacing_rate = \"20Mbit/s\"
+each.direction = [\"up\", \"down\"]
+[flow.probe]
+type = \"udp_probe\"
+component = \"realtime\"
+class = \"EF\"
+[flow.page]
+type = \"web_page\"
+component = \"web\"
+during = [\"load\"]
+page = \"rrul2013\"
+interval = \"1s\"
+";
+
+fn program() -> PathBuf {
+    std::env::var_os("RRUL_PROGRAM").map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_rrul")), PathBuf::from)
+}
+
+/// A folder that is gone with the value.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("rrul-either-build-{name}-{}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A server on a port of the kernel's choice.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start() -> Self {
+        let mut command = Command::new(program());
+        command.args(["server", "--port", "0", "--listen", "127.0.0.1"]).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = lines.next().expect("it says where it listens").unwrap();
+        let address = line.strip_prefix("listening on ").and_then(|rest| rest.split(',').next()).unwrap().to_owned();
+        Self { child, address }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn rrul(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(program()).args(arguments).current_dir(folder).output().unwrap()
+}
+
+/// What a command has printed, which must have ended with this code or that.
+fn printed(output: &Output, codes: &[i32]) -> String {
+    assert!(output.status.code().is_some_and(|code| codes.contains(&code)), "{output:?}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn a_server_answers_a_run_and_the_recording_is_shown_and_compared() {
+    let server = Server::start();
+    let folder = Folder::new("run");
+    std::fs::write(folder.0.join("short.toml"), PLAN).unwrap();
+    for name in ["one", "two"] {
+        let run = rrul(&folder.0, &["run", &server.address, "--plan", "short.toml", "-o", name]);
+        // A run of three seconds beside other tests may have its doubts.
+        assert!(printed(&run, &[0, 1]).contains("Under load"), "{run:?}");
+        let shown = printed(&rrul(&folder.0, &["show", &format!("{name}.rrul"), "--json"]), &[0, 1]);
+        let summary: Value = serde_json::from_str(&shown).unwrap();
+        for direction in ["up", "down"] {
+            let octets = summary["goodput"][direction]["octets"].as_u64().unwrap();
+            assert!(octets > 1_000_000, "{direction}: {octets} octets of 2 s at 20 Mbit/s");
+        }
+        assert!(summary["page_loads"].to_string().contains("rrul2013"), "{}", summary["page_loads"]);
+        printed(&rrul(&folder.0, &["show", &format!("{name}.rrul"), "--full"]), &[0, 1]);
+    }
+    let compared = printed(&rrul(&folder.0, &["compare", "one.rrul", "two.rrul"]), &[0, 1]);
+    assert!(!compared.is_empty());
+    assert!(printed(&rrul(&folder.0, &["list", "plans"]), &[0]).contains("rrul "));
+    printed(&rrul(&folder.0, &["convert", "one.rrul", "--to", "csv", "-o", "table"]), &[0]);
+}
+
+#[test]
+fn a_command_is_in_the_help_and_works_or_says_in_one_line_that_this_build_lacks_it() {
+    let folder = Folder::new("help");
+    let help = printed(&rrul(&folder.0, &["--help"]), &[0]);
+    let listed = |command: &str| help.lines().any(|line| line.split_whitespace().next() == Some(command));
+    for command in ["server", "run", "show", "compare", "convert", "list"] {
+        assert!(listed(command), "{command} is in every build: {help}");
+    }
+    for command in ["plot", "report", "lab", "batch", "demo"] {
+        if listed(command) {
+            printed(&rrul(&folder.0, &[command, "--help"]), &[0]);
+            continue;
+        }
+        let refused = rrul(&folder.0, &[command, "some.rrul", "--anything", "else"]);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.starts_with(&format!("rrul: {command}: this build has no ")), "{said}");
+        assert_eq!(said.matches('\n').count(), 1, "{said}");
+    }
+}
