@@ -5,6 +5,8 @@
 //! damaged, without that line. Nothing is ever overwritten.
 
 mod flent;
+#[cfg(test)]
+mod fuzz_tests;
 mod salvage;
 
 use std::fs::{File, OpenOptions};

@@ -1,0 +1,11 @@
+//! Whole tests over the loopback interface: what each flow type does, and what the recording then holds.
+
+#![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
+
+mod common;
+mod household;
+mod loopback;
+mod names_and_short_flows;
+mod page_client;
+mod streams;
+mod voice;

@@ -1,0 +1,148 @@
+//! What the client of the synthetic page takes for a page: the objects of its manifest, and nothing else that answers.
+
+use std::cell::{Cell, RefCell};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::rc::Rc;
+use std::time::Duration;
+
+use rrul_engine::clock::RawTime;
+use rrul_engine::clock::test_clock::TestClock;
+use rrul_engine::web::client::Visitor;
+use rrul_engine::web::client::page_load::{Times, load};
+use rrul_model::flow::{AddressFamily, Component, FlowId, FlowSpec, Parameters};
+use rrul_model::marking::ServiceClass;
+use rrul_model::observation::{Observation, PageLoad, WebObject};
+use rrul_model::page::Page;
+use rrul_model::time::{TestTime, Window};
+use rrul_proto::name_responder::Asked;
+use rrul_proto::token::Token;
+
+const PAGE: &str = r#"
+title = "two objects over plain HTTP/1.1"
+secure = false
+[[host]]
+name = "www"
+protocol = "http/1.1"
+[[object]]
+kind = "html"
+host = 0
+octets = 3
+[[object]]
+kind = "image"
+host = 0
+octets = 5
+parent = 0
+"#;
+
+/// The ways of a server on 127.0.0.1: what it answers to a request for this path.
+type Ways = fn(path: &str) -> &'static str;
+
+const DOCUMENT: &str = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
+const IMAGE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde";
+
+/// Serves names and pages in these ways, until the test ends.
+fn serve(ways: Ways) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let names = UdpSocket::bind(address).unwrap();
+    std::thread::spawn(move || {
+        let mut room = [0; 1500];
+        while let Ok((length, asker)) = names.recv_from(&mut room) {
+            let answer = Asked::read(&room[..length]).unwrap().answer(IpAddr::V4(Ipv4Addr::LOCALHOST));
+            names.send_to(&answer, asker).unwrap();
+        }
+    });
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            std::thread::spawn(move || answer(stream.unwrap(), ways));
+        }
+    });
+    address
+}
+
+fn answer(mut stream: TcpStream, ways: Ways) {
+    let mut request = Vec::new();
+    let mut octet = [0];
+    while let Ok(1) = stream.read(&mut octet) {
+        request.push(octet[0]);
+        if request.ends_with(b"\r\n\r\n") {
+            let text = String::from_utf8(std::mem::take(&mut request)).unwrap();
+            let answer = ways(text.split(' ').nth(1).unwrap());
+            if answer.is_empty() || stream.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// One load: its row, and those of its objects by number.
+fn loaded(ways: Ways) -> (PageLoad, Vec<WebObject>) {
+    let server = serve(ways);
+    let clock = TestClock::since(RawTime::now());
+    let window = Window { from: TestTime::ZERO, to: TestTime(60_000_000_000) };
+    let spec = FlowSpec {
+        id: FlowId(3),
+        name: "web_page/BE/ipv4".to_owned(),
+        flow_type: "web_page".to_owned(),
+        component: Component::Web,
+        direction: None,
+        family: AddressFamily::Ipv4,
+        class: ServiceClass::BE,
+        window,
+        parameters: Parameters::default(),
+    };
+    let visitor = Rc::new(Visitor {
+        spec,
+        page: Page::read("two", PAGE).unwrap(),
+        version: None,
+        server,
+        token: Token([7; 16]),
+        clock,
+        connections: Cell::new(0),
+        lookups: Cell::new(0),
+        asked: RefCell::default(),
+    });
+    let cap = clock.now() + Duration::from_secs(30);
+    let times = Times { scheduled: TestTime::ZERO, cap, window_end: window.to, linger: TestTime::ZERO };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let over = Cell::new(false);
+    let observed = runtime.block_on(load(&visitor, 0, times, std::future::pending(), || over.set(true)));
+    assert!(over.get());
+    let mut objects = Vec::new();
+    let mut page = None;
+    for observation in observed {
+        match observation {
+            Observation::PageLoad(row) => page = Some(row),
+            Observation::WebObject(row) => objects.push(row),
+            _ => {}
+        }
+    }
+    objects.sort_by_key(|object| object.object);
+    (page.unwrap(), objects)
+}
+
+fn outcomes(ways: Ways) -> (u8, Vec<(u16, u8)>) {
+    let (page, objects) = loaded(ways);
+    (page.outcome, objects.iter().map(|object| (object.status, object.outcome)).collect())
+}
+
+#[test]
+fn a_page_is_complete_when_every_object_is_there() {
+    let whole = outcomes(|path| if path == "/two/0" { DOCUMENT } else { IMAGE });
+    assert_eq!(whole, (PageLoad::COMPLETE, vec![(200, WebObject::COMPLETE), (200, WebObject::COMPLETE)]));
+}
+
+#[test]
+fn whatever_else_answers_on_the_way_is_no_page() {
+    let elsewhere = outcomes(|_| "HTTP/1.1 302 Found\r\nLocation: /portal\r\nContent-Length: 3\r\n\r\nabc");
+    assert_eq!(elsewhere, (PageLoad::FAILED, vec![(302, WebObject::FAILED)]));
+    let portal = outcomes(|_| "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsign in");
+    assert_eq!(portal, (PageLoad::FAILED, vec![(200, WebObject::FAILED)]));
+}
+
+#[test]
+fn a_page_without_one_of_its_objects_has_failed_and_says_which() {
+    let missing = outcomes(|path| if path == "/two/0" { DOCUMENT } else { "" });
+    assert_eq!(missing, (PageLoad::FAILED, vec![(200, WebObject::COMPLETE), (0, WebObject::FAILED)]));
+}

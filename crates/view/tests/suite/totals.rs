@@ -1,0 +1,121 @@
+//! Totals, bars with intervals and ellipses read back from their SVG.
+
+use crate::planes::{PLANE, THEME, across, bars, drawn, loaded, near, run};
+use crate::read_back::{Picture, Stroke};
+use crate::synthetic::{MILLISECOND, SECOND, by_phase, delay_flow, label};
+use rrul_analysis::Analysis;
+use rrul_analysis::comparison::run_confidence::RunConfidence;
+use rrul_analysis::series::DelayPoint;
+use rrul_model::flow::{AddressFamily, Component};
+use rrul_model::marking::ServiceClass;
+use rrul_model::time::TestTime;
+use rrul_model::units::Delay;
+use rrul_view::{Grouping, ViewError, chart_named};
+
+#[test]
+fn totals_are_sums_with_the_delay_that_they_cost() {
+    let first = loaded(|_| 17.0, 6.0, &[Some(10.0)], &[Some(50.0), Some(50.0), Some(90.0)]);
+    let second = loaded(|_| 12.0, 7.0, &[Some(10.0)], &[Some(20.0)]);
+    let picture = drawn("totals", &[&first, &second]);
+    let colours = [THEME.run(0), THEME.run(1)];
+    near(&bars(&picture, (200.0, 500.0), &colours, 14.0), &[17.0, 6.0, 12.0, 7.0], 0.02);
+    // Loaded P50 50 and P95 90 less idle 10; 20 less 10 twice.
+    near(&bars(&picture, (676.0, 976.0), &colours, 14.0), &[40.0, 80.0, 10.0, 10.0], 0.1);
+    for words in [
+        "sum of all streams of a direction",
+        "download 17.0 Mbit/s",
+        "upload 7.00 Mbit/s",
+        "median +40.0 ms",
+        "P95 +80.0 ms",
+    ] {
+        assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
+    }
+    let none = drawn("totals", &[&run(&[], &[Some(20.0)]), &first]);
+    assert!(none.says("no download streams") && none.says("median: no idle delay"), "{:?}", none.words());
+}
+
+#[test]
+fn bars_of_single_runs_bear_their_bootstrap_intervals() {
+    let delays: Vec<Option<f64>> = (0..3_000).map(|step| Some(20.0 + f64::from(step % 50))).collect();
+    let made = loaded(|step| if step / 40 % 2 == 0 { 18.0 } else { 14.0 }, 6.0, &[Some(10.0)], &delays);
+    let picture = drawn("bars", &[&made]);
+    let confidence = RunConfidence::of(&made);
+    let colours = [THEME.run(0)];
+    near(&bars(&picture, (200.0, 490.0), &colours, 15.0)[..1], &[made.goodput.down.sum.megabits()], 0.03);
+    let down = confidence.down.unwrap();
+    let whiskers: Vec<&Stroke> =
+        picture.strokes.iter().filter(|one| one.colour == THEME.ink && (one.width - 1.5).abs() < 0.01).collect();
+    let ends: Vec<f64> =
+        whiskers[0].points[..2].iter().map(|point| across(&picture, (200.0, 490.0), *point, false)).collect();
+    near(&ends, &[down.low / 1e6, down.high / 1e6], 0.03);
+    assert!(down.high > down.low + 1e5);
+    let p50 = confidence.delay_p50.unwrap();
+    let words = format!("{:.1} ({:.1} to {:.1})", 44.0, p50.low / 1e6, p50.high / 1e6);
+    assert!(picture.says(&words), "{words:?} is not in {:?}", picture.words());
+    assert!(picture.says("sum of all streams") && picture.says("block bootstrap"), "{:?}", picture.words());
+}
+
+#[test]
+fn bars_of_groups_are_medians_with_intervals_by_ranks() {
+    let titled = |title: &str, down: f64| {
+        let mut run = loaded(move |_| down, 6.0, &[Some(10.0)], &[Some(20.0)]);
+        title.clone_into(&mut run.test.title);
+        run
+    };
+    let runs: Vec<Analysis> = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0]
+        .map(|rate| titled("cake", rate))
+        .into_iter()
+        .chain([4.0, 5.0].map(|rate| titled("none", rate)))
+        .collect();
+    let runs: Vec<&Analysis> = runs.iter().collect();
+    let drawing = chart_named("bars").unwrap().draw_grouped(&runs, &Grouping::By("title".to_owned()), &THEME).unwrap();
+    let text = rrul_view::drawing::svg::with_renderer(|renderer| renderer.svg(&drawing)).unwrap();
+    let picture = Picture::of(&text);
+    let colours = [THEME.run(0), THEME.run(1)];
+    near(&bars(&picture, (200.0, 490.0), &colours, 15.0)[..2], &[13.0, 4.0], 0.03);
+    for words in ["cake (7 runs)", "13.0 (10.0 to 16.0)", "none (2 runs)", "4.00 (no interval)", "at least six runs"] {
+        assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
+    }
+    let error =
+        chart_named("ecdf").unwrap().draw_grouped(&runs, &Grouping::By("title".to_owned()), &THEME).unwrap_err();
+    assert!(matches!(error, ViewError::Grouping { chart: "ecdf" }), "{error}");
+}
+
+#[test]
+fn an_ellipse_lies_around_the_means_one_deviation_wide() {
+    // Whole seconds by turns at 10 and 14 Mbit/s, delays by turns of two seconds at 20 and 40 ms: independent.
+    let delays: Vec<Option<f64>> = (0..3_000).map(|step| Some(if step / 100 % 2 == 0 { 20.0 } else { 40.0 })).collect();
+    // The upload is the faster, so that figures rise from the one panel to the next, by which they are told apart.
+    let made = loaded(|step| if step / 10 % 2 == 0 { 10.0 } else { 14.0 }, 20.0, &[], &delays);
+    let picture = drawn("ellipse", &[&made]);
+    let line = picture.lines(THEME.run(0))[0];
+    let xs: Vec<f64> = line.points.iter().map(|point| across(&picture, PLANE, *point, false)).collect();
+    let ys: Vec<f64> = line.points.iter().map(|point| picture.value(point.1)).collect();
+    let ends = |values: &[f64]| {
+        [values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(f64::NEG_INFINITY, f64::max)]
+    };
+    // 60 bins, half of them 10 from the mean of 30, or 2 from that of 12: sd is that times sqrt(60/59).
+    let factor = (60.0_f64 / 59.0).sqrt();
+    near(&ends(&xs), &[30.0 - 10.0 * factor, 30.0 + 10.0 * factor], 0.15);
+    near(&ends(&ys), &[12.0 - 2.0 * factor, 12.0 + 2.0 * factor], 0.05);
+    for words in ["Bins of 1 s", "delay, mean", "30.0", "12.0", "60", "one standard deviation"] {
+        assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
+    }
+    assert!(picture.says("a stroke: the rate never varied"), "the upload is constant: {:?}", picture.words());
+}
+
+#[test]
+fn too_few_bins_give_words_in_the_place_of_an_ellipse() {
+    let mut made = loaded(|_| 10.0, 6.0, &[], &[]);
+    let packets =
+        (0..2).map(|second| DelayPoint { at: TestTime((10 + second) * SECOND), delay: Some(Delay(20 * MILLISECOND)) });
+    let flow = label(9, "udp_probe", Component::Realtime, None, AddressFamily::Ipv4, ServiceClass::EF);
+    made.round_trip_delay.flows = vec![delay_flow(flow, packets.collect(), &made.test.phases)];
+    made.round_trip_delay.pooled = by_phase(&made.round_trip_delay.flows[0].series, &made.test.phases);
+    let picture = drawn("ellipse", &[&made]);
+    assert!(
+        picture.says("no ellipse: 2 bins, of 3 needed; 58 bins without median or rate left out"),
+        "{:?}",
+        picture.words()
+    );
+}
