@@ -1,4 +1,4 @@
-# make build | demo | test | check | bench | gallery | accuracy; `make` alone says what each does.
+# make build | router | demo | test | check | fuzz | bench | gallery | accuracy; `make` alone says what each does.
 
 SHELL := /bin/bash
 CARGO ?= cargo
@@ -6,7 +6,7 @@ NPM ?= npm
 BUNDLES := web/dist/chart-library.js web/dist/report.js web/dist/report.css
 MODULES := web/node_modules/.package-lock.json
 
-.PHONY: help build demo test check bench gallery accuracy web tools
+.PHONY: help build router demo test check fuzz bench gallery accuracy web tools
 .DEFAULT_GOAL := help
 
 help: ## say what there is to make
@@ -31,6 +31,12 @@ build: tools web ## the program, optimised: target/release/rrul
 	@scripts/strip target/release/rrul
 	@echo "target/release/rrul is ready; try: make demo"
 
+router: ## the program for routers, without charts, lab, Parquet and browser: target/router/rrul; needs no Node.js
+	@scripts/tools router
+	$(CARGO) build --profile router --no-default-features -p rrul
+	@scripts/strip target/router/rrul
+	RRUL_PROGRAM=$(CURDIR)/target/router/rrul $(CARGO) test --no-default-features -p rrul --test either_build
+
 demo: build ## a bloated link and a managed one, measured, compared, drawn and reported, without server or root
 	@# 1 says that a result is doubtful, with the reason above: the demo has been seen all the same.
 	target/release/rrul demo || [ $$? -eq 1 ]
@@ -43,8 +49,16 @@ check: tools web ## format, lints, documentation, licences and advisories of dep
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
-	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; else \
-		echo "skipped: licences and advisories of dependencies; get the tool by: cargo install cargo-deny --locked"; fi
+	$(CARGO) clippy -p rrul --no-default-features -- -D warnings
+	@scripts/deny
+
+# Cases of each target; RRUL_FUZZ_SEED repeats a run.
+CASES ?= 200000
+
+fuzz: ## every decoder of foreign octets, for long: half an hour, or CASES=1000000
+	PROPTEST_CASES=$(CASES) $(CARGO) test -p rrul-model -p rrul-lab --test fuzz
+	PROPTEST_CASES=$(CASES) $(CARGO) test -p rrul-proto --test suite fuzz
+	PROPTEST_CASES=$(CASES) $(CARGO) test -p rrul --bin rrul fuzz
 
 bench: tools web ## processor time and punctuality beside iperf3 and ping, how long it takes to look at recordings, what traces cost
 	@scripts/tools bench
@@ -59,6 +73,8 @@ accuracy: tools web ## every figure against the truth of many links (or BEDS="so
 ifdef BEDS
 	$(CARGO) test --release -p rrul --test accuracy -- $(addprefix --bed ,$(BEDS)) --write $(CURDIR)/docs/accuracy.md
 else
+	RRUL_PATH_SEEDS=4 $(CARGO) test --release -p rrul --test path_location
+	$(CARGO) test --release -p rrul --test truth -- --ignored --test-threads=1
 	scripts/mutations target/mutations.md
 	$(CARGO) test --release -p rrul --test accuracy -- --full --mutations $(CURDIR)/target/mutations.md --write $(CURDIR)/docs/accuracy.md
 endif

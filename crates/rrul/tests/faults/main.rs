@@ -5,18 +5,21 @@
 //! the loopback interface with paced load, or over a virtual link.
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of test functions, and a test may panic")]
 
+/// What measures this machine's own business, and so has it to itself (scripts/test).
+mod alone {
+    mod control_group;
+    mod own_host;
+}
 mod batches;
 mod browser;
 mod client;
 mod comparing;
 mod connecting;
-mod control_group;
 mod endurance;
 mod families;
 mod files;
 mod killed;
 mod lab;
-mod own_host;
 mod page_strangers;
 mod peer;
 mod plans;

@@ -130,8 +130,9 @@ fn holds_against_the_links_log(name: &str, case: &Case) {
 }
 
 macro_rules! links {
-    ($($name:ident: $down:literal / $up:literal Mbit/s, $delay:literal ms, $queue:literal;)*) => {$(
+    ($($(#[$left:meta])? $name:ident: $down:literal / $up:literal Mbit/s, $delay:literal ms, $queue:literal;)*) => {$(
         #[test]
+        $(#[$left])?
         fn $name() {
             let [down, up] = rates($down, $up);
             let case = Case { down, up, round_trip: Duration::from_millis($delay), queue: $queue };
@@ -140,17 +141,18 @@ macro_rules! links {
     )*};
 }
 
+// Every run of the suite has a slow, a common and a fast link and a managed queue; `make accuracy` has all of them.
 links! {
-    pfifo_5_1_at_10_ms: 5 / 1 Mbit/s, 10 ms, "pfifo";
-    pfifo_5_1_at_18_ms: 5 / 1 Mbit/s, 18 ms, "pfifo";
     pfifo_5_1_at_80_ms: 5 / 1 Mbit/s, 80 ms, "pfifo";
-    pfifo_20_8_at_10_ms: 20 / 8 Mbit/s, 10 ms, "pfifo";
     pfifo_20_8_at_18_ms: 20 / 8 Mbit/s, 18 ms, "pfifo";
-    pfifo_20_8_at_80_ms: 20 / 8 Mbit/s, 80 ms, "pfifo";
     pfifo_100_40_at_10_ms: 100 / 40 Mbit/s, 10 ms, "pfifo";
-    pfifo_100_40_at_18_ms: 100 / 40 Mbit/s, 18 ms, "pfifo";
-    pfifo_100_40_at_80_ms: 100 / 40 Mbit/s, 80 ms, "pfifo";
-    fq_codel_5_1_at_10_ms: 5 / 1 Mbit/s, 10 ms, "fq_codel";
     fq_codel_20_8_at_18_ms: 20 / 8 Mbit/s, 18 ms, "fq_codel";
-    fq_codel_100_40_at_80_ms: 100 / 40 Mbit/s, 80 ms, "fq_codel";
+    #[ignore = "a link of `make accuracy`"] pfifo_5_1_at_10_ms: 5 / 1 Mbit/s, 10 ms, "pfifo";
+    #[ignore = "a link of `make accuracy`"] pfifo_5_1_at_18_ms: 5 / 1 Mbit/s, 18 ms, "pfifo";
+    #[ignore = "a link of `make accuracy`"] pfifo_20_8_at_10_ms: 20 / 8 Mbit/s, 10 ms, "pfifo";
+    #[ignore = "a link of `make accuracy`"] pfifo_20_8_at_80_ms: 20 / 8 Mbit/s, 80 ms, "pfifo";
+    #[ignore = "a link of `make accuracy`"] pfifo_100_40_at_18_ms: 100 / 40 Mbit/s, 18 ms, "pfifo";
+    #[ignore = "a link of `make accuracy`"] pfifo_100_40_at_80_ms: 100 / 40 Mbit/s, 80 ms, "pfifo";
+    #[ignore = "a link of `make accuracy`"] fq_codel_5_1_at_10_ms: 5 / 1 Mbit/s, 10 ms, "fq_codel";
+    #[ignore = "a link of `make accuracy`"] fq_codel_100_40_at_80_ms: 100 / 40 Mbit/s, 80 ms, "fq_codel";
 }
