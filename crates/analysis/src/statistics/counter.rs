@@ -38,19 +38,6 @@ impl Counter {
         Self { readings: before.into_iter().chain(totals).collect() }
     }
 
-    /// The same of what is expected to have come, in parts: the sum is rounded, not each part.
-    pub(crate) fn of_expected(arrivals: impl IntoIterator<Item = (TestTime, f64)>) -> Self {
-        let mut arrivals: Vec<(TestTime, f64)> = arrivals.into_iter().collect();
-        arrivals.sort_by_key(|(at, _)| *at);
-        let mut sum = 0.0;
-        let mut total: u64 = 0;
-        Self::of_arrivals(arrivals.into_iter().map(|(at, more)| {
-            sum += more;
-            let before = std::mem::replace(&mut total, sum.round() as u64);
-            (at, total.saturating_sub(before))
-        }))
-    }
-
     /// The same counter, known to have been 0 at `at` where no reading is as early.
     pub(crate) fn starting_from_zero_at(mut self, at: TestTime) -> Self {
         if self.first().is_some_and(|(first, _)| at < first) {

@@ -1,13 +1,11 @@
 //! The octets of connections that are opened one after another: each is a handshake, one question, one answer and the
-//! end. Nobody counts their segments. SYN segments are counted by the client's kernel; of the others as many are taken to
-//! have arrived as of the numbered packets of the same family and direction in the same phase: segments without data once
-//! if at all, the question and the answer as often as it took one to arrive.
+//! end. Nobody counts their segments, so they are taken to be those of a connection that loses none, but for the SYN
+//! segments that were sent again, which are counted.
 
 use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
 use rrul_model::observation::Connection;
 use rrul_model::time::TestTime;
 
-use crate::metrics::octets::delivered_share::{Delivered, DeliveredShares};
 use crate::metrics::octets::tcp_octets::{TIMESTAMPS, header_octets};
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::statistics::counter::Counter;
@@ -19,80 +17,83 @@ const QUESTION: u64 = 28;
 /// The answer: the server's opening.
 const ANSWER: u64 = 8;
 
-/// Segments of an attempt in one direction that were sent or arrived, on average over many such attempts.
+/// Segments of an attempt in one direction: how many, and their octets.
 #[derive(Debug, Clone, Copy, Default)]
 struct Segments {
-    count: f64,
-    octets: f64,
+    count: u64,
+    octets: u64,
 }
 
 impl Segments {
-    fn add(&mut self, count: f64, length: u64) {
+    fn add(&mut self, count: u64, length: u64) {
         self.count += count;
-        self.octets += count * length as f64;
+        self.octets += count * length;
     }
 }
 
 /// Puts the attempts of one flow into the traffic.
-pub(crate) fn count(flow: &FlowSpec, attempts: &[Connection], delivered: &DeliveredShares, traffic: &mut Traffic<'_>) {
+pub(crate) fn count(flow: &FlowSpec, attempts: &[Connection], traffic: &mut Traffic<'_>) {
     for direction in Direction::ALL {
-        let packets = |delivered: &dyn Fn(TestTime) -> Delivered| {
-            let of = |row: &Connection| (row.started, segments(flow.family, row, direction, delivered(row.started)));
-            let segments: Vec<(TestTime, Segments)> = attempts.iter().map(of).collect();
-            Packets {
-                part: Part::of(flow),
-                family: flow.family,
-                direction,
-                basis: Basis::Estimated,
-                count: Counter::of_expected(segments.iter().map(|(at, segments)| (*at, segments.count))),
-                octets: Counter::of_expected(segments.iter().map(|(at, segments)| (*at, segments.octets))),
-            }
+        let mut counts: Vec<(TestTime, Segments)> =
+            attempts.iter().map(|row| of(flow.family, row, direction)).collect();
+        counts.sort_by_key(|(at, _)| *at);
+        let before = counts.first().map(|(at, _)| (TestTime(at.0.saturating_sub(1)), 0));
+        let summed = |part: fn(&Segments) -> u64| {
+            let mut sum: u64 = 0;
+            let totals = counts.iter().map(|(at, segments)| {
+                sum = sum.saturating_add(part(segments));
+                (*at, sum)
+            });
+            Counter::new(before.into_iter().chain(totals).collect())
         };
-        traffic.carried.push(packets(&|at| delivered.at(flow.family, at)));
-        traffic.offered.push(packets(&|_| Delivered::ALL));
+        let packets = Packets {
+            part: Part::of(flow),
+            family: flow.family,
+            direction,
+            basis: Basis::Estimated,
+            count: summed(|segments| segments.count),
+            octets: summed(|segments| segments.octets),
+        };
+        traffic.carried.push(packets.clone());
+        traffic.offered.push(packets);
     }
 }
 
-fn segments(family: AddressFamily, row: &Connection, direction: Direction, delivered: Delivered) -> Segments {
+fn of(family: AddressFamily, row: &Connection, direction: Direction) -> (TestTime, Segments) {
     let (bare, timed) = (header_octets(family), header_octets(family) + TIMESTAMPS);
     let syn = bare + SYN_OPTIONS;
     let mut segments = Segments::default();
     let connected = [Connection::CONNECTED, Connection::ANSWERED].contains(&row.reached);
-    let answered = row.reached == Connection::ANSWERED;
-    let Delivered { up, down } = delivered;
     match direction {
         Direction::Up => {
-            let in_vain = delivered.without_answer();
-            match row.reached {
-                Connection::IMPOSSIBLE => {}
-                Connection::UNANSWERED => segments.add((1.0 + f64::from(row.syn_retransmits)) * in_vain, syn),
-                _ => segments.add(1.0 + f64::from(row.syn_retransmits) * in_vain, syn),
+            if row.reached != Connection::IMPOSSIBLE {
+                segments.add(1 + u64::from(row.syn_retransmits), syn);
             }
             if connected {
-                // The handshake's end, and the question, which was answered if it arrived.
-                segments.add(up, timed);
-                segments.add(if answered { 1.0 } else { up }, timed + QUESTION);
+                // The handshake's end, and the question.
+                segments.add(1, timed);
+                segments.add(1, timed + QUESTION);
             }
-            if answered {
+            if row.reached == Connection::ANSWERED {
                 // The answer is acknowledged, the connection reset; so is the server's end of it, when that arrives.
-                segments.add(2.0 * up, timed);
-                segments.add(up * down, bare);
+                segments.add(2, timed);
+                segments.add(1, bare);
             }
         }
         Direction::Down => {
             if row.reached == Connection::REFUSED {
-                segments.add(1.0, bare);
+                segments.add(1, bare);
             }
             if connected {
-                segments.add(1.0, syn);
+                segments.add(1, syn);
             }
-            if answered {
+            if row.reached == Connection::ANSWERED {
                 // The question is acknowledged, then answered, and the server closes.
-                segments.add(down, timed);
-                segments.add(1.0, timed + ANSWER);
-                segments.add(down, timed);
+                segments.add(1, timed);
+                segments.add(1, timed + ANSWER);
+                segments.add(1, timed);
             }
         }
     }
-    segments
+    (row.started, segments)
 }

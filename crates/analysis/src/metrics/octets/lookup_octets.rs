@@ -5,7 +5,6 @@ use rrul_model::flow::{Direction, FlowSpec};
 use rrul_model::observation::NameLookup;
 use rrul_model::time::TestTime;
 
-use crate::metrics::octets::delivered_share::DeliveredShares;
 use crate::metrics::octets::tcp_octets::ip_header_octets;
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::statistics::counter::Counter;
@@ -13,32 +12,25 @@ use crate::statistics::counter::Counter;
 /// UDP header.
 const HEADER: u64 = 8;
 
-/// Puts the look-ups of one flow into the traffic. Only answers say that a question arrived.
-pub(crate) fn count(flow: &FlowSpec, lookups: &[NameLookup], delivered: &DeliveredShares, traffic: &mut Traffic<'_>) {
-    let headers = ip_header_octets(flow.family) + HEADER;
+/// Puts the look-ups of one flow into the traffic.
+pub(crate) fn count(flow: &FlowSpec, lookups: &[NameLookup], traffic: &mut Traffic<'_>) {
     for direction in Direction::ALL {
         let packet = |row: &NameLookup| match direction {
+            // Whether a question arrived is told by its answer alone, and nobody tells of one that has none.
             Direction::Up => (row.started, row.question_octets),
             Direction::Down => (TestTime(row.started.0.saturating_add(row.took.0)), row.answer_octets),
         };
-        let arrived = |row: &NameLookup| match direction {
-            Direction::Up if row.answer_octets == 0 => delivered.at(flow.family, row.started).without_answer(),
-            _ => 1.0,
+        let packets = || lookups.iter().map(packet).filter(|(_, octets)| *octets > 0);
+        let whole = |(at, octets): (TestTime, u16)| (at, u64::from(octets) + ip_header_octets(flow.family) + HEADER);
+        let counted = Packets {
+            part: Part::of(flow),
+            family: flow.family,
+            direction,
+            basis: Basis::Counted,
+            count: Counter::of_arrivals(packets().map(|(at, _)| (at, 1))),
+            octets: Counter::of_arrivals(packets().map(whole)),
         };
-        let packets = |basis, share: &dyn Fn(&NameLookup) -> f64| {
-            let sent = || lookups.iter().map(|row| (packet(row), share(row))).filter(|((_, octets), _)| *octets > 0);
-            Packets {
-                part: Part::of(flow),
-                family: flow.family,
-                direction,
-                basis,
-                count: Counter::of_expected(sent().map(|((at, _), share)| (at, share))),
-                octets: Counter::of_expected(
-                    sent().map(|((at, octets), share)| (at, share * (u64::from(octets) + headers) as f64)),
-                ),
-            }
-        };
-        traffic.offered.push(packets(Basis::Counted, &|_| 1.0));
-        traffic.carried.push(packets(Basis::Counted, &arrived));
+        traffic.offered.push(counted.clone());
+        traffic.carried.push(counted);
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use rrul_model::flow::{Component, Direction, FlowSpec};
-use rrul_model::observation::{ConnectionTotals, ObservationPoint, Transfer};
+use rrul_model::observation::{ConnectionTotals, ObservationPoint};
 use rrul_model::time::TestTime;
 
 use crate::metrics::octets::tcp_octets::{TIMESTAMPS, TIMESTAMPS_IN_USE, USUAL_MTU, header_octets, ip_header_octets};
@@ -24,23 +24,19 @@ const UDP: u8 = 17;
 /// UDP header.
 const UDP_HEADER: u64 = 8;
 
-/// The readings of one connection at both ends, each end's in order of time, and when its client knew that it stood.
+/// The readings of one connection at both ends, each end's in order of time.
 #[derive(Debug, Clone, Default)]
-struct Ends {
-    rows: [Vec<ConnectionTotals>; 2],
-    connected: Option<TestTime>,
-}
+struct Ends([Vec<ConnectionTotals>; 2]);
 
 impl Ends {
     /// The last reading there.
     fn at(&self, point: ObservationPoint) -> Option<&ConnectionTotals> {
-        self.rows[point as usize].last()
+        self.0[point as usize].last()
     }
 
-    /// How what travelled in one direction is spread over time: by what the end with most readings had counted. Data
-    /// travels once the connection stands, which takes seconds where a SYN was lost.
+    /// How what travelled in one direction is spread over time: by what the end with most readings had counted.
     fn shape(&self, flow: &FlowSpec, direction: Direction) -> Vec<Share> {
-        let [client, server] = &self.rows;
+        let [client, server] = &self.0;
         let (point, rows) = if server.len() > client.len() {
             (ObservationPoint::Server, server)
         } else {
@@ -50,9 +46,7 @@ impl Ends {
         let came = point == receiver(direction);
         let counted = |row: &ConnectionTotals| octets_by(flow, row, last, came);
         let total = counted(last).max(1.0);
-        let first = rows.first().map_or(last.ended, |row| row.ended);
-        let begun = self.connected.filter(|at| *at < first).map_or(last.started, |at| at.max(last.started));
-        let (mut from, mut before) = (begun, 0.0);
+        let (mut from, mut before) = (last.started, 0.0);
         let mut shares = Vec::with_capacity(rows.len());
         for row in rows {
             let part = (counted(row) - before).max(0.0) / total;
@@ -98,31 +92,19 @@ struct Piece {
     octets: u64,
 }
 
-/// Puts the connections of one flow into the traffic; `totals` are what each end noted, `transfers` what the client did of
-/// those that carry one transfer.
-pub(crate) fn count(
-    flow: &FlowSpec,
-    totals: &[Vec<ConnectionTotals>; 2],
-    transfers: &[Transfer],
-    traffic: &mut Traffic<'_>,
-) {
+/// Puts the connections of one flow into the traffic; `totals` are what each end noted.
+pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffic: &mut Traffic<'_>) {
     // The ends of pages number connections each for itself: of them one end's numbers say nothing of the other's.
     let paired = flow.component != Component::Web;
     let mut connections: BTreeMap<(u32, usize), Ends> = BTreeMap::new();
     for point in [ObservationPoint::Client, ObservationPoint::Server].map(|point| point as usize) {
         for row in &totals[point] {
             let key = (row.connection, if paired { 0 } else { point });
-            connections.entry(key).or_default().rows[point].push(*row);
-        }
-    }
-    let stood = |row: &&Transfer| [Transfer::CONNECTED, Transfer::COMPLETE].contains(&row.reached);
-    for row in transfers.iter().filter(stood) {
-        if let Some(ends) = connections.get_mut(&(row.sequence, 0)) {
-            ends.connected = Some(TestTime(row.started.0.saturating_add(row.connect.0)));
+            connections.entry(key).or_default().0[point].push(*row);
         }
     }
     for ends in connections.values_mut() {
-        ends.rows.iter_mut().for_each(|rows| rows.sort_by_key(|row| row.ended));
+        ends.0.iter_mut().for_each(|rows| rows.sort_by_key(|row| row.ended));
     }
     for direction in Direction::ALL {
         let (here, there) = (receiver(direction), sender(direction));
@@ -133,12 +115,11 @@ pub(crate) fn count(
         for ends in connections.values() {
             let shape = ends.shape(flow, direction);
             let left = ends.at(there).map(|row| sent(flow, row, ends.at(here), shape.clone()));
-            let arrived = ends.at(here).map(|row| received(flow, row, ends.at(there), shape.clone()));
-            // Where the other end has no counts of it, what was answered had arrived, and what was sent arrived once.
+            let arrived = ends.at(here).map(|row| received(flow, row, ends.at(there), shape));
+            // Where the other end tells nothing of it: what it has answered had reached it.
             let answered = ends.at(there).is_some_and(|row| row.received_segments > 0);
             let alone = arrived.is_none() && (paired || !told(here));
-            let once = ends.at(there).map(|row| sent_once(flow, row, shape));
-            estimated.extend(once.filter(|_| alone && answered));
+            estimated.extend(left.clone().filter(|_| alone && answered));
             offered.extend(left.or_else(|| arrived.clone().filter(|_| paired || !told(there))));
             counted.extend(arrived);
         }
@@ -181,35 +162,20 @@ fn received(flow: &FlowSpec, row: &ConnectionTotals, peer: Option<&ConnectionTot
 /// Returns the payload that arrived, duplicates included.
 ///
 /// The receiver counts octets in order and segments. Segments beyond those that the sender sent for the first time are
-/// duplicates, and full: the mean length of all segments would not do, because a connection begins with a short one.
+/// duplicates. Retransmitted segments are taken to be full, which gives their number from their octets. The mean length of all
+/// segments would not do: a connection begins with a short segment, and retransmitted ones are longer.
 fn payload_received(flow: &FlowSpec, row: &ConnectionTotals, peer: &ConnectionTotals) -> u64 {
     if peer.transport == UDP || peer.retransmitted_octets == 0 {
         return row.received_octets;
     }
-    let first = u64::from(peer.sent_data_segments).saturating_sub(retransmitted_segments(flow, peer)).max(1);
+    let full = USUAL_MTU - header_octets(flow.family) - TIMESTAMPS;
+    let retransmitted = (peer.retransmitted_octets as f64 / full as f64).round() as u64;
+    let first = u64::from(peer.sent_data_segments).saturating_sub(retransmitted).max(1);
     let first_octets = peer.sent_octets.saturating_sub(peer.retransmitted_octets);
     let arrived = u64::from(row.received_data_segments);
     // Behind a segment that is missing for good, octets in order stand still.
     let once = row.received_octets.max(arrived.min(first).saturating_mul(first_octets) / first);
-    once.saturating_add(arrived.saturating_sub(first).saturating_mul(full_segment(flow)))
-}
-
-/// What this end sent, without retransmissions.
-fn sent_once(flow: &FlowSpec, row: &ConnectionTotals, shape: Vec<Share>) -> Piece {
-    let again = retransmitted_segments(flow, row);
-    let count = u64::from(row.sent_segments).saturating_sub(again);
-    let payload = row.sent_octets.saturating_sub(row.retransmitted_octets);
-    Piece { shape, count, octets: octets(flow, row, None, count, payload, row.out_of_order) }
-}
-
-/// Returns the number of segments that this end retransmitted; they are taken to be full.
-fn retransmitted_segments(flow: &FlowSpec, row: &ConnectionTotals) -> u64 {
-    (row.retransmitted_octets as f64 / full_segment(flow) as f64).round() as u64
-}
-
-/// Returns the payload of a full segment.
-fn full_segment(flow: &FlowSpec) -> u64 {
-    USUAL_MTU - header_octets(flow.family) - TIMESTAMPS
+    once.saturating_add(arrived.saturating_sub(first).saturating_mul(full))
 }
 
 /// What this end sent.
@@ -351,19 +317,13 @@ mod tests {
             out_of_order: 0,
         };
         let rows = vec![reading(10, 5, 0, 0), reading(20, 10, 5, 0), reading(30, 15, 10, 14_480)];
-        let ends = Ends { rows: [rows, Vec::new()], connected: None };
-        let shape = ends.shape(&flow, Direction::Down);
+        let shape = Ends([rows, Vec::new()]).shape(&flow, Direction::Down);
         let whole = 15.0 * 52.0 + 14_480.0;
         let parts = [5.0 * 52.0, 5.0 * 52.0 + 7_240.0, 5.0 * 52.0 + 7_240.0].map(|octets| octets / whole);
         for (share, part) in shape.iter().zip(parts) {
             assert!((share.part - part).abs() < 1e-9, "{share:?}, expected {part}");
         }
         assert_eq!(shape.len(), 3);
-        let begins = |connected| {
-            Ends { connected: Some(TestTime(connected)), ..ends.clone() }.shape(&flow, Direction::Down)[0].from
-        };
-        assert_eq!(begins(7), TestTime(7), "nothing travels before the connection stands");
-        assert_eq!(begins(15), TestTime(0), "a reading shows that something did");
     }
 
     #[test]

@@ -2,18 +2,15 @@
 //! counted where they arrive.
 
 use foldhash::{HashMap, HashMapExt};
-use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
+use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::flow_kind::FlowKind;
-use rrul_model::observation::{
-    Connection, ConnectionTotals, NameLookup, ObservationPoint, PathAnswer, PathProbe, Transfer,
-};
+use rrul_model::observation::{Connection, ConnectionTotals, NameLookup, ObservationPoint, PathAnswer, PathProbe};
 use rrul_model::recording::Recording;
-use rrul_model::time::{TestTime, Window};
+use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
 
-use crate::metrics::octets::delivered_share::{Delivered, DeliveredShares};
 use crate::metrics::octets::tcp_octets::{TIMESTAMPS, header_octets, ip_header_octets};
-use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic, growth};
+use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::metrics::octets::{connection_octets, lookup_octets, opened_octets, path_octets};
 use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::statistics::counter::Counter;
@@ -53,8 +50,6 @@ struct Seen {
     attempts: Vec<Connection>,
     /// Look-ups of names.
     lookups: Vec<NameLookup>,
-    /// Short flows.
-    transfers: Vec<Transfer>,
     /// What connections carried that come and go, as each end has counted.
     totals: [Vec<ConnectionTotals>; 2],
     /// Packets of a path trace, and what was answered to them.
@@ -63,24 +58,8 @@ struct Seen {
     told_by_answers: bool,
 }
 
-impl Seen {
-    /// Packets that reached the server, over time, as it has counted them: where its rows did not come through, its replies
-    /// say how many it had seen. Empty where neither did.
-    fn counted_by_server(&self, flow: &FlowSpec) -> Counter {
-        let server = ObservationPoint::Server as usize;
-        if self.arrived[server].is_empty() {
-            Counter::new(self.reflected.clone()).starting_from_zero_at(flow.window.from)
-        } else {
-            counted(&self.arrived[server])
-        }
-    }
-}
-
 /// The rows of a recording from which packets are counted.
-pub(crate) struct Rows {
-    seen: HashMap<FlowId, Seen>,
-    delivered: DeliveredShares,
-}
+pub(crate) struct Rows(HashMap<FlowId, Seen>);
 
 impl Rows {
     pub(crate) fn gather(recording: &Recording) -> Self {
@@ -115,9 +94,6 @@ impl Rows {
                 for row in tables.name_lookup.rows() {
                     seen.entry(row.flow).or_default().lookups.push(row);
                 }
-                for row in tables.transfer.rows() {
-                    seen.entry(row.flow).or_default().transfers.push(row);
-                }
                 for row in tables.path_probe.rows() {
                     seen.entry(row.flow).or_default().traced.0.push(row);
                 }
@@ -132,25 +108,24 @@ impl Rows {
                 }
             }
         }
-        let delivered = delivered(recording, &seen);
-        Self { seen, delivered }
+        Self(seen)
     }
 
     /// What a stream's receiver was handed, over time.
     pub(crate) fn octets_received(&mut self, flow: FlowId) -> Option<Vec<(TestTime, u64)>> {
-        self.seen.get_mut(&flow).map(|seen| std::mem::take(&mut seen.octets))
+        self.0.get_mut(&flow).map(|seen| std::mem::take(&mut seen.octets))
     }
 
     /// Returns whether connections of the flow were counted one by one.
     pub(crate) fn counts_connections(&self, flow: FlowId) -> bool {
-        self.seen.get(&flow).is_some_and(|seen| seen.totals.iter().any(|rows| !rows.is_empty()))
+        self.0.get(&flow).is_some_and(|seen| seen.totals.iter().any(|rows| !rows.is_empty()))
     }
 
     /// Puts one flow's packets into the traffic; `false` when it sent some and their length is not known.
     pub(crate) fn count(&mut self, flow: &FlowSpec, traffic: &mut Traffic<'_>) -> bool {
-        let Some(seen) = self.seen.remove(&flow.id) else { return true };
+        let Some(seen) = self.0.remove(&flow.id) else { return true };
         if !seen.attempts.is_empty() {
-            connection_octets::count(flow, &seen.attempts, &self.delivered, traffic);
+            connection_octets::count(flow, &seen.attempts, traffic);
             return true;
         }
         if let (probes, answers) = &seen.traced
@@ -163,10 +138,10 @@ impl Rows {
         let [client, server] = &seen.totals;
         let opened = !(client.is_empty() && server.is_empty());
         if opened {
-            opened_octets::count(flow, &seen.totals, &seen.transfers, traffic);
+            opened_octets::count(flow, &seen.totals, traffic);
         }
         if !seen.lookups.is_empty() {
-            lookup_octets::count(flow, &seen.lookups, &self.delivered, traffic);
+            lookup_octets::count(flow, &seen.lookups, traffic);
         }
         if opened || !seen.lookups.is_empty() {
             return true;
@@ -189,15 +164,19 @@ impl Rows {
             traffic.carried.push(packets(direction, counted(&seen.arrived[to])));
             return true;
         }
-        let client = ObservationPoint::Client as usize;
+        let [client, server] = [ObservationPoint::Client as usize, ObservationPoint::Server as usize];
         let sent = counted(&seen.sent[client]);
-        // Nobody counts ICMP echo at the server, and an exchange only may.
-        let uncounted = seen.told_by_answers || flow.kind() == FlowKind::IcmpEcho;
-        let there = Some(seen.counted_by_server(flow)).filter(|there| there.first().is_some() || !uncounted);
-        let there = there.unwrap_or_else(|| {
-            let expected = |at: &TestTime| (*at, self.delivered.at(flow.family, *at).up);
-            Counter::of_expected(seen.sent[client].iter().map(expected))
-        });
+        // What reached the server is counted there; where its rows did not come through, its replies say how many
+        // packets it had seen. Nobody counts ICMP echo there, and an exchange only may.
+        let there = if !seen.arrived[server].is_empty() {
+            counted(&seen.arrived[server])
+        } else if !seen.reflected.is_empty() {
+            Counter::new(seen.reflected).starting_from_zero_at(flow.window.from)
+        } else if seen.told_by_answers || flow.kind() == FlowKind::IcmpEcho {
+            sent.clone()
+        } else {
+            Counter::default()
+        };
         traffic.offered.push(packets(Direction::Up, sent));
         traffic.carried.push(packets(Direction::Up, there.clone()));
         // Every packet that arrives is answered.
@@ -205,25 +184,6 @@ impl Rows {
         traffic.carried.push(packets(Direction::Down, counted(&seen.arrived[client])));
         true
     }
-}
-
-/// Returns the shares of the UDP probes of each family that arrived in each phase.
-fn delivered(recording: &Recording, seen: &HashMap<FlowId, Seen>) -> DeliveredShares {
-    let client = ObservationPoint::Client as usize;
-    let of = |window: Window, family: AddressFamily| {
-        let probes = recording.header.flows.iter().filter(|flow| flow.family == family);
-        let probes = probes.filter(|flow| flow.kind() == FlowKind::UdpProbe && flow.direction.is_none());
-        let (mut sent, mut there, mut back) = (0.0, 0.0, 0.0);
-        for (flow, seen) in probes.filter_map(|flow| Some((flow, seen.get(&flow.id)?))) {
-            sent += growth(&counted(&seen.sent[client]), window);
-            there += growth(&seen.counted_by_server(flow), window);
-            back += growth(&counted(&seen.arrived[client]), window);
-        }
-        let share = |part: f64, whole: f64| if whole > 0.0 { (part / whole).clamp(0.0, 1.0) } else { 1.0 };
-        (window, family, Delivered { up: share(there, sent), down: share(back, there) })
-    };
-    let phases = recording.header.phases.iter().map(|entry| entry.window);
-    DeliveredShares(phases.flat_map(|window| AddressFamily::ALL.map(|family| of(window, family))).collect())
 }
 
 /// How many of these there have been, over time.
