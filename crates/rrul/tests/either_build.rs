@@ -5,7 +5,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -55,6 +55,8 @@ impl Drop for Folder {
 struct Server {
     child: Child,
     address: String,
+    /// Held open: a server whose output is closed ends at its next line.
+    _output: std::io::Lines<BufReader<ChildStdout>>,
 }
 
 impl Server {
@@ -65,7 +67,7 @@ impl Server {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = lines.next().expect("it says where it listens").unwrap();
         let address = line.strip_prefix("listening on ").and_then(|rest| rest.split(',').next()).unwrap().to_owned();
-        Self { child, address }
+        Self { child, address, _output: lines }
     }
 }
 
