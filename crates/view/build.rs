@@ -22,7 +22,7 @@ mod embedding {
         ("semibold.ttf.zst", "node_modules/@expo-google-fonts/inter/600SemiBold/Inter_600SemiBold.ttf"),
     ];
 
-    /// The script of the report, which browsers are told to run by its hash alone.
+    /// The script of the report, which the page allows browsers to run by its hash alone.
     const REPORT_SCRIPT: &str = "dist/report.js";
 
     /// zstd level: the library is compressed once and read often, and 19 is the smallest without extra memory.

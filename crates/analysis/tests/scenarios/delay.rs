@@ -216,7 +216,7 @@ fn packets_that_were_skipped_are_not_lost_and_counted_apart() {
     assert_eq!(analysis.loss.round_trips, Loss { sent: 1000, lost: 0 });
     let skipped: Vec<Skipped> = analysis.round_trip_delay.flows.iter().map(|entry| entry.skipped).collect();
     assert_eq!(skipped, [Skipped { packets: 42, due: 1042 }, Skipped { packets: 7, due: 7 }]);
-    assert_eq!(analysis.loss.skipped, skipped[0], "of the flows whose loss is told");
+    assert_eq!(analysis.loss.skipped, skipped[0], "of the flows whose loss is reported");
 }
 
 #[test]

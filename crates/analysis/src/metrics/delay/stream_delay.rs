@@ -25,7 +25,7 @@ use crate::series::DelayPoint;
 /// kernel that belongs to a record, so waking the reader is in it. Unlike one-way delay it holds the wait in the
 /// sender's socket buffer, and behind a segment that was lost until that has been retransmitted (head of line
 /// blocking): what an application meets. Stamps of the two hosts are brought together as for one-way delay, with its
-/// bound; the difference between idle and loaded does not depend on that split. Nothing is told where the drift of the
+/// bound; the difference between idle and loaded does not depend on that split. Null where the drift of the
 /// clocks is uncertain (`one_way_delay.clocks.skew_uncertain`): it would be in that difference.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "In-stream delay")]

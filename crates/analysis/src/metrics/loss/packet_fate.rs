@@ -125,7 +125,7 @@ pub struct PacketFate {
     ///
     /// Unit: count. Source: RFC 7680 section 2.6.
     pub late: u64,
-    /// Packets without an answer of which nothing tells on which way they were lost; they stand in both directions.
+    /// Packets without an answer whose loss direction is unknown; counted in both directions.
     ///
     /// Unit: count.
     pub unattributed: u64,

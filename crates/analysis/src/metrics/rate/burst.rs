@@ -56,7 +56,7 @@ impl Bursts {
 /// load, its median is at least 1.10 times that of what follows, what follows lasted at least 10 s, and the two keep
 /// apart: less than 5 % of what follows comes back above the middle between them, so that the sawtooth of congestion
 /// control is none. What is a change of level and no burst is a **rate change**: later, upward, or followed by a way
-/// back up; of those, only changes between stretches that are level in themselves are told. A wireless link that
+/// back up; only changes between stretches of steady rate are reported. A wireless link that
 /// changes its rate in its first seconds and keeps it cannot be told from a burst allowance by its rate alone, nor can
 /// losses that keep streams below what they reached at first.
 ///

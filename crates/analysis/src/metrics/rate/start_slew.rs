@@ -45,7 +45,7 @@ impl StartSlew {
 /// How long the streams of one direction took to start.
 ///
 /// How each stream of the load starts (spec, Stream Start Time Slew). Its connection is opened before the test, on an
-/// idle line; what opening one costs under load is told by [new connections](#new-connections). Null without streams in
+/// idle line; for what opening one costs under load, see [new connections](#new-connections). Null without streams in
 /// that direction.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Start slew")]
