@@ -55,7 +55,7 @@ check: tools web ## format, lints, documentation, licences and advisories of dep
 # Cases of each target; RRUL_FUZZ_SEED repeats a run.
 CASES ?= 200000
 
-fuzz: ## every decoder of foreign octets, for long: half an hour, or CASES=1000000
+fuzz: ## every decoder of foreign bytes with 200,000 cases, or CASES=1000000
 	PROPTEST_CASES=$(CASES) $(CARGO) test -p rrul-model -p rrul-lab --test fuzz
 	PROPTEST_CASES=$(CASES) $(CARGO) test -p rrul-proto --test suite fuzz
 	PROPTEST_CASES=$(CASES) $(CARGO) test -p rrul --bin rrul fuzz
