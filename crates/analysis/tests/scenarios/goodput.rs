@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use rrul_analysis::series::RatePoint;
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::observation::{OctetsReceived, TcpInfo};
+use rrul_model::phase::Phase;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, ByteCount};
 
@@ -150,6 +151,22 @@ fn what_arrives_after_the_load_is_shown_and_not_counted() {
     let series = &up.flows[0].series;
     assert_eq!(series.last().unwrap().at, TestTime(15 * SECOND + 850 * MS));
     assert!((octets(series) - 10_400_000.0).abs() < 1.0, "{}", octets(series));
+}
+
+#[test]
+fn a_nearly_empty_queue_drains_within_milliseconds() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.bulk(Direction::Up);
+    scenario.stream(flow, 8_000_000);
+    let end = scenario.recording.phase(Phase::Load).unwrap().to;
+    // Every 5 ms; three intervals with a packet each, far below the rate of the line, and half a packet in the fourth.
+    for reading in 1..=100_u64 {
+        let octets = ByteCount(10_000_000 + 1000 * reading.min(3) + if reading > 3 { 500 } else { 0 });
+        let at = TestTime(end.0 + reading as i64 * 5 * MS);
+        scenario.observe(Server, at.0, OctetsReceived { flow, at, octets });
+    }
+    // 500 octets take half a millisecond.
+    assert_eq!(scenario.analyze().recovery.drain.up_ns, Some(15 * MS + MS / 2));
 }
 
 #[test]
