@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use rrul_model::flow::{FlowSpec, ParameterKind, ParameterWord};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::observation::{ProbeSent, ProbesSkipped};
 use rrul_model::time::TestTime;
 use rrul_model::turns::turns_of;
@@ -24,8 +25,9 @@ use crate::test_end::test_course::PATIENCE;
 
 /// One voice frame: 10 ms.
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
-/// More often than this nothing is sent, whatever a stranger asks for.
-pub(crate) const SHORTEST_INTERVAL: Duration = Duration::from_micros(125);
+/// More often than this nothing is sent, whatever a stranger asks for; a flood, which the server must allow, may be faster.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+pub(crate) const SHORTEST_INTERVAL_OF_FLOOD: Duration = Duration::from_micros(125);
 /// What is late by less is sent at once, also where the interval is shorter: threads do not wake more exactly.
 const CATCHING_UP: Duration = Duration::from_millis(1);
 /// 10 ms of G.711 (80 octets) behind an RTP header (12).
@@ -36,7 +38,7 @@ const MOST_OCTETS: u64 = 1400;
 pub(crate) const INTERVAL: ParameterWord = ParameterWord {
     name: "interval",
     kind: ParameterKind::Duration,
-    about: "one packet in each, evenly; default 10ms, least 125us",
+    about: "one packet in each, evenly; default 10ms, least 1ms",
 };
 
 /// How long: a parameter of every one-way flow.
@@ -53,7 +55,8 @@ pub(crate) fn length(spec: &FlowSpec) -> usize {
 
 /// How often a flow sends.
 pub(crate) fn interval(spec: &FlowSpec) -> Duration {
-    spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
+    let shortest = if spec.kind() == FlowKind::UdpFlood { SHORTEST_INTERVAL_OF_FLOOD } else { SHORTEST_INTERVAL };
+    spec.parameters.duration("interval", DEFAULT_INTERVAL).max(shortest)
 }
 
 /// Where a packet leaves through.

@@ -86,7 +86,7 @@ fn length_of(spec: &FlowSpec) -> u64 {
 fn interval_from_rate(spec: &FlowSpec) -> Option<Duration> {
     let rate = spec.parameters.rate("rate").filter(|rate| rate.0 > 0)?;
     let seconds = udp_probe::packet_bits(spec, length_of(spec)) / rate.0 as f64;
-    Some(Duration::from_secs_f64(seconds).max(one_way_sending::SHORTEST_INTERVAL))
+    Some(Duration::from_secs_f64(seconds).max(one_way_sending::SHORTEST_INTERVAL_OF_FLOOD))
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ fn more_packets_than_the_server_grants_are_not_asked_for() {
     let server = server();
     let mut limits = options(&server, plan(VOICE));
     limits.plan = plan(&VOICE.replace("[flow.voip]", "[flow.voip]\ninterval = \"1us\""));
-    // A microsecond is taken for the least interval, 125 us: 12 flows of 8000 a second are more than 8192.
+    // A microsecond is taken for the least interval, 1 ms: 12 flows of 1000 a second are more than 8192.
     let refused = record(&limits).unwrap_err().to_string();
-    assert!(refused.contains("96000 packets a second"), "{refused}");
+    assert!(refused.contains("12000 packets a second"), "{refused}");
 }
