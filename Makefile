@@ -71,10 +71,9 @@ accuracy: tools web ## every figure against the truth of many links (or BEDS="so
 	@scripts/tools test
 	@mkdir -p target
 ifdef BEDS
-	$(CARGO) test --release -p rrul --test accuracy -- $(addprefix --bed ,$(BEDS)) --write $(CURDIR)/docs/accuracy.md
+	$(CARGO) test --release -p rrul --test beds -- $(addprefix --bed ,$(BEDS)) --write $(CURDIR)/docs/accuracy.md
 else
 	RRUL_PATH_SEEDS=4 $(CARGO) test --release -p rrul --test path_location
-	$(CARGO) test --release -p rrul --test truth -- --ignored --test-threads=1
 	scripts/mutations target/mutations.md
-	$(CARGO) test --release -p rrul --test accuracy -- --full --mutations $(CURDIR)/target/mutations.md --write $(CURDIR)/docs/accuracy.md
+	$(CARGO) test --release -p rrul --test beds -- --full --mutations $(CURDIR)/target/mutations.md --write $(CURDIR)/docs/accuracy.md
 endif

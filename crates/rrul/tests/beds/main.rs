@@ -1,0 +1,197 @@
+//! How near rrul comes to the truth: whole measurements over links whose truth is known, one row a figure.
+//!
+//! `cargo test -p rrul --test beds` runs the beds of the suite, `make accuracy` all of them, and writes docs/accuracy.md;
+//! `make accuracy BEDS="fifo step"` renews the sections of these beds and leaves the others as they are.
+//! A bed is a link with a plan; its rows hold what the summary says against what the link's log, its settings or the
+//! kernel's counters say.
+//!
+//! ```text
+//! cargo test -p rrul --test beds -- [--full] [--bed NAME]... [--write FILE [--mutations FILE]]
+//! ```
+
+#![expect(clippy::unwrap_used, reason = "a bed that cannot be made may panic; the panic is its failure")]
+
+mod concerns;
+mod counters;
+mod document;
+mod journal;
+mod plans;
+#[path = "../faults/quota.rs"]
+mod quota;
+mod rows;
+mod setting;
+mod wire;
+
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use rows::Rows;
+
+/// How many beds run side by side, of those that can. They mostly wait, and each has network namespaces of its own.
+const SIDE_BY_SIDE: usize = 5;
+
+/// A link, what is run over it, and the rows that come of it.
+pub(crate) struct Bed {
+    /// A word for `--bed`.
+    pub(crate) name: &'static str,
+    /// What is there to be measured.
+    pub(crate) about: &'static str,
+    pub(crate) runs: Runs,
+    /// Measures.
+    pub(crate) run: fn(&mut Rows),
+}
+
+/// When a bed runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// With the suite, beside other beds: its packets are few, so that all of them find a processor.
+    SideBySide,
+    /// With the suite, while nothing else runs.
+    Alone,
+    /// In `make accuracy` only.
+    InAccuracy,
+}
+
+/// The command line.
+#[derive(Default)]
+struct Arguments {
+    full: bool,
+    beds: Vec<String>,
+    write: Option<PathBuf>,
+    /// What scripts/mutations has found.
+    mutations: Option<PathBuf>,
+}
+
+impl Arguments {
+    fn read() -> Self {
+        let mut arguments = Self::default();
+        let mut words = std::env::args().skip(1);
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--full" => arguments.full = true,
+                "--bed" => arguments.beds.extend(words.next()),
+                "--mutations" => arguments.mutations = words.next().map(PathBuf::from),
+                "--write" => arguments.write = words.next().map(PathBuf::from),
+                // Options of the usual test harness (--test-threads=1) mean nothing here.
+                _ => {}
+            }
+        }
+        arguments
+    }
+
+    /// Whether this is a run of the suite, of which some beds run side by side and others are left out.
+    fn is_suite(&self) -> bool {
+        !self.full && self.beds.is_empty()
+    }
+
+    fn includes(&self, bed: &Bed) -> bool {
+        if self.is_suite() {
+            bed.runs != Runs::InAccuracy
+        } else {
+            self.full || self.beds.iter().any(|name| name == bed.name)
+        }
+    }
+}
+
+/// What a bed came to. No rows: it cannot run here, which has been reported with the reason.
+struct Outcome {
+    bed: &'static Bed,
+    rows: Option<Rows>,
+}
+
+impl Outcome {
+    fn passes(&self) -> bool {
+        self.rows.as_ref().is_none_or(Rows::all_pass)
+    }
+}
+
+fn run(bed: &'static Bed) -> Outcome {
+    let name = format!("beds::{}", bed.name);
+    let began = Instant::now();
+    let mut rows = Rows::default();
+    let mut ran = false;
+    let whole = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        rrul_lab::on_a_lab(&name, || {
+            // The machine was disturbed: what was measured then stays in the log.
+            print!("{}", std::mem::take(&mut rows));
+            ran = true;
+            (bed.run)(&mut rows);
+            assert!(rows.all_pass(), "{name}: not every row holds");
+        });
+    }));
+    if whole.is_ok() && !ran {
+        return Outcome { bed, rows: None };
+    }
+    if whole.is_err() && rows.all_pass_so_far() {
+        rows.broken();
+    }
+    let outcome = Outcome { bed, rows: Some(rows) };
+    let verdict = if outcome.passes() { "ok" } else { "FAILED" };
+    let took = began.elapsed().as_secs_f64();
+    println!(
+        "\n{}: {}\n{}test {name} ... {verdict} ({took:.0} s)",
+        bed.name,
+        bed.about,
+        outcome.rows.as_ref().map(ToString::to_string).unwrap_or_default()
+    );
+    outcome
+}
+
+/// Runs these beds, so many at a time.
+fn run_all(beds: Vec<&'static Bed>, at_once: usize) -> Vec<Outcome> {
+    let left = Mutex::new(beds.into_iter());
+    let outcomes = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                loop {
+                    let Some(bed) = left.lock().unwrap().next() else { break };
+                    let outcome = run(bed);
+                    outcomes.lock().unwrap().push(outcome);
+                }
+            });
+        }
+    });
+    outcomes.into_inner().unwrap()
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::read();
+    let all = || concerns::BEDS.iter().copied().flatten().copied();
+    let unknown: Vec<_> = arguments.beds.iter().filter(|name| all().all(|bed| bed.name != **name)).collect();
+    if !unknown.is_empty() {
+        let known: Vec<_> = all().map(|bed| bed.name).collect();
+        eprintln!("no bed {unknown:?}; known: {}", known.join(", "));
+        return ExitCode::FAILURE;
+    }
+    let (included, left): (Vec<_>, Vec<_>) = all().partition(|bed| arguments.includes(bed));
+    let beside = |bed: &&'static Bed| arguments.is_suite() && bed.runs == Runs::SideBySide;
+    let (beside, alone): (Vec<_>, Vec<_>) = included.into_iter().partition(beside);
+    let mut outcomes = run_all(beside, SIDE_BY_SIDE);
+    outcomes.extend(run_all(alone, 1));
+    let failed = outcomes.iter().filter(|outcome| !outcome.passes()).count();
+    let (passed, ignored) = (outcomes.len() - failed, if arguments.is_suite() { left.len() } else { 0 });
+    if arguments.is_suite() {
+        for bed in left {
+            println!("test beds::{} ... ignored, a bed of `make accuracy`", bed.name);
+        }
+    }
+    if let Some(path) = &arguments.write {
+        let mutations = arguments.mutations.as_ref().map(|path| std::fs::read_to_string(path).unwrap());
+        // Beds that were not asked for keep what is there of them.
+        let before = std::fs::read_to_string(path).unwrap_or_default();
+        let sections: Vec<_> =
+            outcomes.iter().filter_map(|outcome| Some((outcome.bed, outcome.rows.as_ref()?))).collect();
+        let page = document::document(&sections, mutations.as_deref(), &before);
+        std::fs::write(path, page).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        println!("\nwritten: {}", path.display());
+    }
+    println!(
+        "\ntest result: {}. {passed} passed; {failed} failed; {ignored} ignored",
+        if failed == 0 { "ok" } else { "FAILED" }
+    );
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
