@@ -15,6 +15,7 @@ use crate::by_direction::ByDirection;
 use crate::metrics::rate::burst::{RateChange, RateHistory, rate_history};
 use crate::metrics::rate::rate_series::{LoadRate, RateSeries, STEP};
 use crate::metrics::rate::saturation::least_queueing;
+use crate::metrics::tcp::tcp_round_trip::TcpRoundTrip;
 use crate::statistics::autocorrelation::memory;
 use crate::statistics::change_point::{LevelShift, level_shifts};
 use crate::statistics::mann_kendall::{Trend, mann_kendall};
@@ -65,7 +66,9 @@ const REACH: usize = 2;
 /// and a change of 10 % between stretches of 2 s or more is a rate change. Where one half has no queue and the lower
 /// rate, `stationary` is `null`. A link has a constant rate of frames, not of IP packets: a rate that is constant with
 /// 14, 24 or 44 octets of framing added to each packet is stationary. Where probes meet no queue at all (flow queueing)
-/// or queueing delay is unknown, all steps are judged, and [rate changes](#bursts-and-changes-of-rate) count.
+/// or queueing delay is unknown, a step in which a stream of the load waited is one with a queue (its smoothed round
+/// trip above its least one). Without these too, all steps are judged, and
+/// [rate changes](#bursts-and-changes-of-rate) count.
 ///
 /// Blocks are as long as 1 s, 4 loaded median round trips, or twice the integrated autocorrelation time, whichever is
 /// longest, so that their medians are nearly independent. `null` is unknown: a window of less than 4 s.
@@ -169,13 +172,15 @@ pub(crate) fn stationarity(
     queueing: Queueing<'_>,
     windows: &ScoredWindow,
     bursts: &Bursts,
+    tcp: &[TcpRoundTrip],
     rates: &ByDirection<Option<LoadRate>>,
 ) -> Stationarity {
     let round_trip = queueing.round_trip.load.and_then(|load| load.p50);
     let rate = |direction| {
         let (scored, rate) = (windows.of(direction)?, rates.of(direction).as_ref()?);
-        let queueing = queueing.waits(direction, rates.of(direction.opposite()).is_none());
-        let queueing = queueing.as_deref();
+        let probes = queueing.waits(direction, rates.of(direction.opposite()).is_none());
+        let streams = own_waits(tcp, direction);
+        let queueing = &Waits { probes, streams };
         let history = bursts.of(direction)?;
         let bare = RateStationarity::of(scored, &rate.steps(), history, round_trip, queueing);
         let constant = |framing: &u32| {
@@ -195,6 +200,27 @@ pub(crate) fn stationarity(
     }
 }
 
+/// How long packets waited in one direction, in the order of time.
+struct Waits {
+    /// Probes; `None` when not known.
+    probes: Option<Vec<(TestTime, Delay)>>,
+    /// The streams of the load.
+    streams: Vec<(TestTime, Delay)>,
+}
+
+/// How much longer than its least each round trip of the streams of one direction was, as their kernels say.
+fn own_waits(tcp: &[TcpRoundTrip], direction: Direction) -> Vec<(TestTime, Delay)> {
+    let streams = tcp.iter().filter(|stream| stream.flow.direction == Some(direction));
+    let of_stream = |stream: &TcpRoundTrip| {
+        let least = stream.min_rtt_ns.map(Delay);
+        let points = stream.series.iter();
+        points.filter_map(|point| Some((point.at, point.delay? - least?))).collect::<Vec<_>>()
+    };
+    let mut waits: Vec<_> = streams.flat_map(of_stream).collect();
+    waits.sort_unstable_by_key(|(at, _)| *at);
+    waits
+}
+
 /// The same of any series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Judged {
@@ -209,49 +235,63 @@ struct Judged {
 struct Steps {
     /// The middle of each, and its rate.
     rates: Vec<(TestTime, f64)>,
-    /// Whether packets waited in it; `None` when unknown.
+    /// Whether probes waited in it; `None` when unknown.
     queued: Option<Vec<bool>>,
+    /// Whether a stream of the load waited in it.
+    own_queued: Vec<bool>,
 }
 
 impl Steps {
-    fn of(scored: Window, series: &RateSeries, queueing: Option<&[(TestTime, Delay)]>) -> Self {
+    fn of(scored: Window, series: &RateSeries, waits: &Waits) -> Self {
         let middle = |index| series.at(index) + series.step / 2;
         let inside = series.rates.iter().enumerate().map(|(index, rate)| (middle(index), *rate));
         let rates: Vec<(TestTime, f64)> = inside.filter(|(at, _)| scored.contains(*at)).collect();
-        let typical = median(&rates.iter().map(|(_, rate)| *rate).collect::<Vec<f64>>());
-        let waits = |packets: &[(TestTime, Delay)], at: TestTime| {
-            let step = Window { from: at - series.step / 2, to: at + series.step / 2 };
-            let from = packets.partition_point(|(sent, _)| *sent < step.from);
-            let to = packets.partition_point(|(sent, _)| *sent < step.to);
-            let mut delays: Vec<Delay> = packets[from..to.max(from)].iter().map(|(_, delay)| *delay).collect();
-            delays.sort_unstable();
-            percentile(&delays, 0, WAITING).is_some_and(|delay| delay >= least_queueing(typical))
+        let least = least_queueing(median(&rates.iter().map(|(_, rate)| *rate).collect::<Vec<f64>>()));
+        let within = |delays: &[(TestTime, Delay)], at: TestTime| -> Vec<Delay> {
+            let from = delays.partition_point(|(sent, _)| *sent < at - series.step / 2);
+            let to = delays.partition_point(|(sent, _)| *sent < at + series.step / 2);
+            delays[from..to.max(from)].iter().map(|(_, delay)| *delay).collect()
         };
-        let queued = queueing.map(|packets| rates.iter().map(|(at, _)| waits(packets, *at)).collect());
-        Self { rates, queued }
+        let probes_wait = |delays: &[(TestTime, Delay)], at| {
+            let mut delays = within(delays, at);
+            delays.sort_unstable();
+            percentile(&delays, 0, WAITING).is_some_and(|delay| delay >= least)
+        };
+        // A link that has a packet of any stream to send is busy.
+        let stream_waits = |at| within(&waits.streams, at).into_iter().max().is_some_and(|delay| delay >= least);
+        let each = |waits: &dyn Fn(TestTime) -> bool| rates.iter().map(|(at, _)| waits(*at)).collect();
+        let queued = waits.probes.as_ref().map(|probes| each(&|at| probes_wait(probes, at)));
+        let own_queued = each(&stream_waits);
+        Self { rates, queued, own_queued }
     }
 
     /// Those that are judged, whether they are the ones with a queue, and whether that tells anything: where the half with
     /// the lower rate had no queue and the other had one, senders gave less, and the line is unknown.
     fn judged(&self, scored: Window) -> Judgeable {
-        let all = || self.rates.clone();
-        let Some(queued) = &self.queued else { return Judgeable { rates: all(), full: false, told: true } };
+        let all = |told| Judgeable { rates: self.rates.clone(), full: false, told };
         let middle = scored.from + scored.length() / 2;
-        let half = |second: bool| {
+        let half = |queued: &[bool], second: bool| {
             let ours = self.rates.iter().zip(queued).filter(|((at, _), _)| (*at >= middle) == second);
             let rates: Vec<f64> = ours.clone().map(|((_, rate), _)| *rate).collect();
             (ours.filter(|(_, queued)| **queued).count(), median(&rates))
         };
-        let [(first, before), (second, after)] = [false, true].map(half);
-        match (first >= FEWEST_QUEUED, second >= FEWEST_QUEUED) {
-            (true, true) => {
-                let full = self.rates.iter().zip(queued).filter(|(_, queued)| **queued).map(|(step, _)| *step);
-                Judgeable { rates: full.collect(), full: true, told: true }
+        let full = |queued: &[bool]| {
+            let full = self.rates.iter().zip(queued).filter(|(_, queued)| **queued).map(|(step, _)| *step);
+            Judgeable { rates: full.collect(), full: true, told: true }
+        };
+        if let Some(queued) = &self.queued {
+            let [(first, before), (second, after)] = [false, true].map(|part| half(queued, part));
+            match (first >= FEWEST_QUEUED, second >= FEWEST_QUEUED) {
+                (true, true) => return full(queued),
+                (true, false) => return all(after >= before),
+                (false, true) => return all(before >= after),
+                (false, false) if first + second > 0 => return all(false),
+                (false, false) => {}
             }
-            (false, false) => Judgeable { rates: all(), full: false, told: first + second == 0 },
-            (true, false) => Judgeable { rates: all(), full: false, told: after >= before },
-            (false, true) => Judgeable { rates: all(), full: false, told: before >= after },
         }
+        // Probes meet no queue where each flow has its own; the streams of the load know theirs.
+        let own = [false, true].map(|part| half(&self.own_queued, part).0);
+        if own.iter().all(|count| *count >= FEWEST_QUEUED) { full(&self.own_queued) } else { all(true) }
     }
 }
 
@@ -269,7 +309,7 @@ impl RateStationarity {
         series: &RateSeries,
         history: &RateHistory,
         round_trip: Option<Delay>,
-        queueing: Option<&[(TestTime, Delay)]>,
+        queueing: &Waits,
     ) -> Self {
         let steps = Steps::of(scored, series, queueing);
         let Judgeable { rates, full, told } = steps.judged(scored);
