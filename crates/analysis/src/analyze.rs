@@ -186,7 +186,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
         host_series: host_series::host_series(recording, offset.as_ref()),
         ..Measured::default()
     };
-    measured.path_traces = path_trace::path_traces(recording, &legs, offset.as_ref(), &measured.hosts, &judgement);
+    measured.path_traces =
+        path_trace::path_traces(recording, &legs, offset.as_ref(), &measured.hosts, &judgement, &rates);
     measured.class_treatment = class_treatment::class_treatment(
         recording,
         &measured.one_way_delay,

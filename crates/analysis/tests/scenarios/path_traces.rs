@@ -11,6 +11,7 @@ use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
 use crate::builder::{Client, MS, SECOND, Scenario, Server};
+use crate::bursts::stream;
 use crate::robustness::observation;
 
 /// EF with ECT(1).
@@ -130,6 +131,21 @@ fn the_queue_lies_between_the_last_hop_that_does_not_show_it_and_the_first_that_
     let idle = trace.hops[1].phases.idle;
     assert_eq!((idle.sent, idle.answered, idle.round_trip.unwrap().p50), (3, 3, Some(Delay(4 * MS))));
     assert_eq!(trace.hops[0].queueing_ns, Some(0));
+}
+
+#[test]
+fn a_wait_shorter_than_two_full_packets_is_no_queue_to_locate() {
+    // 14 to 18 ms each way: at 1 Mbit/s one packet of 1514 octets takes 12 ms.
+    let short = |at: i64| if waits(at) > 0 { 28 * MS + waits(at) % (8 * MS) } else { 0 };
+    let at_rate = |megabits| {
+        let mut scenario = scenario(Routers::Both, short);
+        stream(&mut scenario, Direction::Up, |after| crate::bursts::at_rate(megabits, after));
+        only(&scenario).bottleneck
+    };
+    let (slow, fast) = (at_rate(1), at_rate(20));
+    assert_eq!(slow.place, BottleneckPlace::None, "{}", slow.words);
+    assert!(slow.queue_ns.is_some_and(|queue| queue > 13_000_000), "{slow:?}");
+    assert_eq!((fast.place, fast.after_hop), (BottleneckPlace::Path, Some(1)), "{}", fast.words);
 }
 
 #[test]

@@ -6,17 +6,23 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metrics::path::path_hops::Hop;
+use crate::metrics::rate::saturation::least_queueing;
 use crate::packets::queue_side;
 use crate::packets::queue_side::Side;
 
 /// A queue that adds less than this in the middle is none to look for.
 const WORTH_NAMING: Delay = Delay(5_000_000);
 
+/// The shortest median wait that is worth locating at this rate. A packet of the load that is just being sent is no queue.
+pub(crate) fn worth_naming(rate: Option<f64>) -> Delay {
+    rate.map_or(WORTH_NAMING, |rate| WORTH_NAMING.max(least_queueing(rate)))
+}
+
 /// Where the queue is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BottleneckPlace {
-    /// No queue longer than 5 ms.
+    /// No queue longer than 5 ms and the time of two full packets.
     None,
     /// In the sender.
     Host,
@@ -67,6 +73,8 @@ pub(crate) struct BottleneckInput<'a> {
     /// The far end's number.
     pub(crate) last: u8,
     pub(crate) hops: &'a [Hop],
+    /// A shorter median wait is no queue.
+    pub(crate) worth_naming: Delay,
 }
 
 impl BottleneckInput<'_> {
@@ -86,7 +94,7 @@ impl BottleneckInput<'_> {
         };
         let own = self.host_queue.unwrap_or_default();
         // Where the queue on the path is not known it may be the longer one.
-        if own >= WORTH_NAMING && self.queue.as_ref().is_ok_and(|on_path| own >= *on_path) {
+        if own >= self.worth_naming && self.queue.as_ref().is_ok_and(|on_path| own >= *on_path) {
             verdict.place = BottleneckPlace::Host;
             verdict.words = format!("{which} queue, {}, in {}", milliseconds(own), self.sender());
             return verdict;
@@ -96,7 +104,7 @@ impl BottleneckInput<'_> {
                 verdict.words = format!("{which} queue: location unknown, {reason}");
                 return verdict;
             }
-            Ok(queue) if *queue < WORTH_NAMING => {
+            Ok(queue) if *queue < self.worth_naming => {
                 verdict.place = BottleneckPlace::None;
                 verdict.words = format!("no {which} queue worth locating: {}", milliseconds(*queue));
                 return verdict;

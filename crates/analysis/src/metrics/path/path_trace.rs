@@ -13,12 +13,16 @@ use rrul_model::units::Delay;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::by_direction::ByDirection;
 use crate::clock_offset::ClockOffset;
 use crate::flow_label::FlowLabel;
 use crate::metrics::host::host_health::HostHealth;
 use crate::metrics::loss::icmp_messages::in_words;
+use crate::metrics::path::bottleneck;
 use crate::metrics::path::bottleneck::{Bottleneck, BottleneckInput};
+use crate::metrics::rate::rate_series::LoadRate;
 use crate::packets::leg::{Journey, Leg};
+use crate::statistics::median::median;
 
 use crate::metrics::delay::round_trip_delay::Judgement;
 use crate::metrics::path::path_hops;
@@ -113,6 +117,7 @@ pub(crate) fn path_traces(
     clock: Option<&ClockOffset>,
     hosts: &[HostHealth],
     judgement: &Judgement<'_>,
+    rates: &ByDirection<Option<LoadRate>>,
 ) -> Vec<PathTrace> {
     let mut traces = Traces::gather(recording);
     let segments = clock.map(ClockOffset::segments).unwrap_or_default();
@@ -131,7 +136,9 @@ pub(crate) fn path_traces(
         };
         let (forward, back) = (waits(direction), waits(direction.opposite()));
         let uncertain = clock.and_then(|clock| clock.unknown(direction));
-        let around = Surroundings { own, forward, back, uncertain, begins: &begins, judgement };
+        let rate = rates.of(direction).as_ref().map(|rate| median(&rate.steps().rates));
+        let worth_naming = bottleneck::worth_naming(rate);
+        let around = Surroundings { own, forward, back, uncertain, begins: &begins, judgement, worth_naming };
         Some(path_trace(flow, direction, &traced, &around))
     };
     let flows = recording.header.flows.iter().filter(|flow| flow.kind() == FlowKind::PathTrace);
@@ -169,6 +176,7 @@ struct Surroundings<'a> {
     /// When a clock stepped or a route became longer: round trips before and behind do not compare.
     begins: &'a [TestTime],
     judgement: &'a Judgement<'a>,
+    worth_naming: Delay,
 }
 
 fn path_trace(flow: &FlowSpec, direction: Direction, traced: &Traced, around: &Surroundings<'_>) -> PathTrace {
@@ -186,8 +194,15 @@ fn path_trace(flow: &FlowSpec, direction: Direction, traced: &Traced, around: &S
         let unknown = "no test packets of its family and marking tell how long the queue of one direction is";
         around.uncertain.unwrap_or(unknown).to_owned()
     });
-    let evidence =
-        BottleneckInput { direction, queue, host_queue: around.own, sides: &sides, last: by_hop.last, hops: &hops };
+    let evidence = BottleneckInput {
+        direction,
+        queue,
+        host_queue: around.own,
+        sides: &sides,
+        last: by_hop.last,
+        hops: &hops,
+        worth_naming: around.worth_naming,
+    };
     let idle = |packet: &&Packet| matches!(phase(packet.at), Some(Phase::Survey | Phase::Idle));
     PathTrace {
         flow: flow.into(),
