@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rrul_proto::control::{ControlError, FRAME_HEADER_OCTETS, FrameHeader};
 use rrul_proto::limits::EXPANDED_OCTETS;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error};
 
 /// Why a message could not be exchanged.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +90,9 @@ pub fn read_counted<M: DeserializeOwned>(
         }
         payload = zstd::bulk::decompress(&payload, EXPANDED_OCTETS)?;
     }
-    Ok((serde_json::from_slice(&payload).map_err(ControlError::from)?, payload.len() as u64))
+    // As text, like recordings: what reads frames is then in the program once.
+    let text = str::from_utf8(&payload).map_err(|error| ControlError::from(serde_json::Error::custom(error)))?;
+    Ok((serde_json::from_str(text).map_err(ControlError::from)?, payload.len() as u64))
 }
 
 fn told(error: io::Error, silent: impl Fn() -> LinkError) -> LinkError {

@@ -27,7 +27,7 @@ pub(crate) fn frame(line: &str) -> Option<Frame> {
     }
     let mut events = Vec::new();
     if text.take(b",\"events\":").is_some() {
-        events = serde_json::from_slice(text.octets.strip_suffix(b"}}")?).ok()?;
+        events = serde_json::from_str(str::from_utf8(text.octets.strip_suffix(b"}}")?).ok()?).ok()?;
         text.octets = b"}}";
     }
     (text.octets == b"}}").then_some(Frame { point, number, dropped, tables, events })
@@ -36,17 +36,18 @@ pub(crate) fn frame(line: &str) -> Option<Frame> {
 fn read_tables(text: &mut Text<'_>, tables: &mut Tables) -> Option<()> {
     // A name that stands twice is for the reader of JSON to refuse.
     let mut seen = Vec::new();
-    text.each(|text, table| {
-        new_in(&mut seen, table)?;
+    text.each(|text, name| {
+        new_in(&mut seen, name)?;
+        let (_, table) = tables.table_mut(name)?;
         // The columns of a table are equally long.
         let mut rows = 0;
         let mut columns = Vec::new();
         text.each(|text, column| {
             let values = text.integers(rows)?;
             rows = values.len();
-            let place = tables.column(table, column)?;
+            let index = table.names().iter().position(|name| *name == column)?;
             new_in(&mut columns, column)?;
-            *place = Column::from_differences(values);
+            table.columns_mut()[index] = Column::from_differences(values);
             Some(())
         })
     })

@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::{Environment, HostState};
@@ -173,12 +174,6 @@ impl Recording {
     /// When the header is missing or of a later format, or a line cannot be read.
     pub fn from_lines(text: &str) -> Result<Self, RecordingError> {
         #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Any {
-            Known(Line),
-            Unknown(serde::de::IgnoredAny),
-        }
-        #[derive(Deserialize)]
         struct Format {
             header: FormatName,
         }
@@ -206,12 +201,15 @@ impl Recording {
                 continue;
             }
             let known = ["{\"header\"", "{\"frame\"", "{\"end\""].iter().any(|kind| line.starts_with(kind));
-            let parsed = if known { serde_json::from_str(line).map(Any::Known) } else { serde_json::from_str(line) };
+            let parsed = match serde_json::from_str(line) {
+                Err(_) if !known => serde_json::from_str(line).map(|IgnoredAny| None),
+                parsed => parsed.map(Some),
+            };
             match parsed {
-                Ok(Any::Known(Line::Header(found))) => header = Some(*found),
-                Ok(Any::Known(Line::Frame(frame))) => frames.push(*frame),
-                Ok(Any::Known(Line::End(found))) => end = Some(found),
-                Ok(Any::Unknown(_)) => {}
+                Ok(Some(Line::Header(found))) => header = Some(*found),
+                Ok(Some(Line::Frame(frame))) => frames.push(*frame),
+                Ok(Some(Line::End(found))) => end = Some(found),
+                Ok(None) => {}
                 Err(_) if !whole => break,
                 Err(source) => return Err(RecordingError::Line { line: index + 1, source }),
             }

@@ -109,6 +109,18 @@ impl<'de> Deserialize<'de> for Column {
     }
 }
 
+/// The columns of one kind of observation, whatever kind that is.
+pub(crate) trait Table {
+    /// The names of the columns.
+    fn names(&self) -> &'static [&'static str];
+
+    /// The columns, in the order of their names.
+    fn columns(&self) -> &[Column];
+
+    /// The columns, in the order of their names.
+    fn columns_mut(&mut self) -> &mut [Column];
+}
+
 /// Declares a row type, its table of columns, and the way from one to the other.
 ///
 /// A column that an older file lacks, or that a damaged file cut short, ends the rows there: [`rows`](Self) yields as
@@ -120,27 +132,37 @@ macro_rules! table {
         pub struct $row { $($(#[$field_about])* pub $field: $kind,)* }
 
         #[doc = concat!("Many [`", stringify!($row), "`] rows as columns.")]
-        #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-        #[serde(default)]
-        pub struct $table { $($field: Column,)* }
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $table([$crate::observation::columns::Column; [$(stringify!($field)),*].len()]);
+
+        impl Default for $table {
+            fn default() -> Self {
+                Self(std::array::from_fn(|_| $crate::observation::columns::Column::default()))
+            }
+        }
+
+        impl $crate::observation::columns::Table for $table {
+            fn names(&self) -> &'static [&'static str] {
+                &[$(stringify!($field)),*]
+            }
+            fn columns(&self) -> &[$crate::observation::columns::Column] {
+                &self.0
+            }
+            fn columns_mut(&mut self) -> &mut [$crate::observation::columns::Column] {
+                &mut self.0
+            }
+        }
 
         impl $table {
             /// Appends one row.
             pub fn push(&mut self, row: $row) {
-                $(self.$field.push(row.$field);)*
-            }
-
-            /// The column of this name.
-            pub(crate) fn column(&mut self, name: &str) -> Option<&mut Column> {
-                match name {
-                    $(stringify!($field) => Some(&mut self.$field),)*
-                    _ => None,
-                }
+                let [$($field),*] = &mut self.0;
+                $($field.push(row.$field);)*
             }
 
             /// How many whole rows there are.
             pub fn len(&self) -> usize {
-                [$(self.$field.len()),*].into_iter().min().unwrap_or(0)
+                self.0.iter().map($crate::observation::columns::Column::len).min().unwrap_or(0)
             }
 
             /// Whether there is no row.
@@ -152,7 +174,8 @@ macro_rules! table {
             pub fn rows(&self) -> impl Iterator<Item = $row> + '_ {
                 // Equally long slices: no row is checked, and a column whose field nobody asks for is not looked at.
                 let rows = self.len();
-                $(let $field = &self.$field.values()[..rows];)*
+                let [$($field),*] = &self.0;
+                $(let $field = &$field.values()[..rows];)*
                 (0..rows).map(move |row| $row { $($field: $crate::observation::Cell::from_cell($field[row]),)* })
             }
         }

@@ -1,8 +1,6 @@
 //! What is observed of a host: processor, this program's share of it, wall clock, network stack, interfaces, queues.
 
-use serde::{Deserialize, Serialize};
-
-use super::columns::{Column, table};
+use super::columns::table;
 use crate::flow::FlowId;
 use crate::time::TestTime;
 use crate::units::Delay;

@@ -11,6 +11,7 @@ mod name_lookup;
 mod path;
 mod probe;
 mod stream;
+mod tables_json;
 mod transfer;
 mod web;
 
@@ -18,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::FlowId;
+pub(crate) use columns::Table;
 pub use columns::{Cell, Column};
 pub use flow_event::{FlowEvent, FlowEventKind};
 pub use host::{
@@ -129,10 +131,9 @@ macro_rules! observations {
         })*
 
         /// All tables of one stretch of time at one observation point. Empty tables are not written.
-        #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-        #[serde(default)]
+        #[derive(Debug, Clone, PartialEq, Eq, Default)]
         pub struct Tables {
-            $($(#[$about])* #[serde(skip_serializing_if = "is_empty")] pub $name: $table,)*
+            $($(#[$about])* pub $name: $table,)*
         }
 
         impl Tables {
@@ -143,10 +144,15 @@ macro_rules! observations {
                 }
             }
 
-            /// A column by the names of its table and its own.
-            pub(crate) fn column(&mut self, table: &str, name: &str) -> Option<&mut Column> {
-                match table {
-                    $(stringify!($name) => self.$name.column(name),)*
+            /// Every table with its name.
+            fn named(&self) -> [(&'static str, &dyn Table); [$(stringify!($name)),*].len()] {
+                [$((stringify!($name), &self.$name)),*]
+            }
+
+            /// The table of this name, with the name.
+            pub(crate) fn table_mut(&mut self, name: &str) -> Option<(&'static str, &mut dyn Table)> {
+                match name {
+                    $(stringify!($name) => Some((stringify!($name), &mut self.$name)),)*
                     _ => None,
                 }
             }
@@ -161,20 +167,7 @@ macro_rules! observations {
                 self.len() == 0
             }
         }
-
-        trait Emptiness {
-            fn none(&self) -> bool;
-        }
-        $(impl Emptiness for $table {
-            fn none(&self) -> bool {
-                self.is_empty()
-            }
-        })*
     };
-}
-
-fn is_empty<T: Emptiness>(table: &T) -> bool {
-    table.none()
 }
 
 observations! {

@@ -1,8 +1,6 @@
 //! What is observed of look-ups of names (spec: DNS Lookup Speed).
 
-use serde::{Deserialize, Serialize};
-
-use super::columns::{Column, table};
+use super::columns::table;
 use crate::flow::FlowId;
 use crate::time::TestTime;
 use crate::units::Delay;

@@ -1,8 +1,6 @@
 //! What is observed of path traces: packets that expire on the way, and who says so (spec: the equivalent of mtr).
 
-use serde::{Deserialize, Serialize};
-
-use super::columns::{Column, table};
+use super::columns::table;
 use crate::flow::FlowId;
 use crate::time::TestTime;
 use crate::units::Delay;

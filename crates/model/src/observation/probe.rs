@@ -1,8 +1,6 @@
 //! What is observed of test packets: sent, left out, marked, stamped, arrived, answered.
 
-use serde::{Deserialize, Serialize};
-
-use super::columns::{Column, table};
+use super::columns::table;
 use crate::flow::FlowId;
 use crate::time::TestTime;
 

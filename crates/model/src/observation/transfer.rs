@@ -1,8 +1,6 @@
 //! What is observed of transfers that end: short flows, and the totals of connections that come and go.
 
-use serde::{Deserialize, Serialize};
-
-use super::columns::{Column, table};
+use super::columns::table;
 use crate::flow::FlowId;
 use crate::time::TestTime;
 use crate::units::{ByteCount, Delay};
