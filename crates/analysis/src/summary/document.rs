@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::summary::schema::summary_schema;
 use crate::summary::sections::{Row, Section, sections};
 use crate::validity::ReasonWord;
 use crate::validity_rules::reason_words;
@@ -24,7 +25,7 @@ const MOST_PLACES: usize = 6;
 /// The whole of docs/metrics.md.
 pub fn metrics_document() -> String {
     let mut document = format!("# Metrics\n\n{}\n", wrapped(INTRODUCTION));
-    for Section { title, places, about, rows } in sections() {
+    for Section { title, places, about, rows } in sections(&summary_schema()) {
         let _ = write!(document, "\n## {title}\n");
         let named: Vec<String> = places.iter().take(MOST_PLACES).map(|place| format!("`{place}`")).collect();
         let more = if places.len() > MOST_PLACES { ", and others" } else { "" };

@@ -5,7 +5,6 @@
 use serde_json::Value;
 
 use crate::summary::definition::Definition;
-use crate::summary::schema::summary_schema;
 
 /// What one type with a title contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,11 +34,10 @@ pub struct Row {
     pub source: String,
 }
 
-/// Returns all sections, each followed by those that it is the first to refer to.
-pub fn sections() -> Vec<Section> {
-    let root = summary_schema();
-    let mut walk = Walk { root: &root, sections: Vec::new() };
-    walk.enter(&root, "");
+/// Returns all sections of the summary's schema, each followed by those that it is the first to refer to.
+pub fn sections(schema: &Value) -> Vec<Section> {
+    let mut walk = Walk { root: schema, sections: Vec::new() };
+    walk.enter(schema, "");
     walk.sections.into_iter().map(Section::from).collect()
 }
 

@@ -1,6 +1,9 @@
 //! `rrul list`: what there is, one line each.
 
+use std::io::Read;
+
 use clap::ValueEnum;
+use flate2::read::GzDecoder;
 use rrul_analysis::scores::SCORES;
 use rrul_analysis::summary::sections::{Row, Section, sections};
 use rrul_analysis::validity_rules::reason_words;
@@ -64,9 +67,20 @@ fn list(choice: ListChoice) -> Result<(), Failure> {
     Ok(())
 }
 
+/// docs/summary.schema.json, compressed. What makes it from the types is over half a
+/// megabyte of program, so the program has the file.
+const SUMMARY_SCHEMA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/summary.schema.json.gz"));
+
+/// The sections of docs/metrics.md.
+fn metrics() -> Vec<Section> {
+    let mut schema = String::new();
+    GzDecoder::new(SUMMARY_SCHEMA).read_to_string(&mut schema).expect("the build has compressed it");
+    sections(&serde_json::from_str(&schema).expect("a test has compared it with the types"))
+}
+
 /// What docs/metrics.md says, without its running text.
 fn list_metrics() {
-    for Section { title, places, rows, .. } in sections() {
+    for Section { title, places, rows, .. } in metrics() {
         let places = places.join(", ");
         println!("{title}{}{places}", if places.is_empty() { "" } else { ": " });
         for Row { name, definition, unit, section, .. } in rows {
@@ -80,5 +94,17 @@ fn list_metrics() {
     println!("Reasons in validity.reasons[]");
     for word in reason_words() {
         println!("  {}\n      {}", word.code, word.when);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rrul_analysis::summary::schema::summary_schema;
+
+    use super::*;
+
+    #[test]
+    fn metrics_are_those_of_the_types() {
+        assert_eq!(metrics(), sections(&summary_schema()));
     }
 }
