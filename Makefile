@@ -28,13 +28,13 @@ web: $(BUNDLES)
 
 build: tools web ## the program, optimised: target/release/rrul
 	$(CARGO) build --release -p rrul
-	@scripts/strip target/release/rrul
+	@scripts/strip target/release/rrul 25
 	@echo "target/release/rrul is ready; try: make demo"
 
 router: ## the program for routers, without charts, lab, Parquet and browser: target/router/rrul; needs no Node.js
 	@scripts/tools router
 	$(CARGO) build --profile router --no-default-features -p rrul
-	@scripts/strip target/router/rrul
+	@scripts/strip target/router/rrul 8.2
 	RRUL_PROGRAM=$(CURDIR)/target/router/rrul $(CARGO) test --no-default-features -p rrul --test either_build
 
 demo: build ## a bloated link and a managed one, measured, compared, drawn and reported, without server or root
