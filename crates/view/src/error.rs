@@ -9,7 +9,7 @@ pub enum ViewError {
         /// The chart's name.
         chart: &'static str,
         /// How many it takes, in words.
-        takes: &'static str,
+        takes: String,
         /// How many it was given.
         given: usize,
     },

@@ -62,8 +62,8 @@ pub use theme::Theme;
 
 /// The chart of this name; `None` when there is no such chart.
 #[cfg(feature = "charts")]
-pub fn chart_named(name: &str) -> Option<&'static dyn Chart> {
-    charts::CHARTS.iter().copied().find(|chart| chart.name() == name)
+pub fn chart_named(name: &str) -> Option<&'static Chart> {
+    charts::CHARTS.iter().copied().find(|chart| chart.name == name)
 }
 
 /// A chart of these runs as SVG text. The same runs give the same bytes.
@@ -71,7 +71,7 @@ pub fn chart_named(name: &str) -> Option<&'static dyn Chart> {
 /// # Errors
 /// [`ViewError::Runs`] when the chart cannot show that many runs; others are defects.
 #[cfg(feature = "charts")]
-pub fn svg(chart: &dyn Chart, runs: &[&Analysis], theme: &Theme) -> Result<String, ViewError> {
+pub fn svg(chart: &Chart, runs: &[&Analysis], theme: &Theme) -> Result<String, ViewError> {
     let drawing = chart.draw(runs, theme)?;
     drawing::svg::with_renderer(|renderer| renderer.svg(&drawing))
 }

@@ -67,7 +67,7 @@ struct Data<'a> {
 pub fn report(runs: &[ReportedRun<'_>]) -> Result<String, ViewError> {
     let analyses: Vec<&Analysis> = runs.iter().map(|run| run.analysis).collect();
     if runs.is_empty() {
-        return Err(ViewError::Runs { chart: "report", takes: "one recording or more", given: 0 });
+        return Err(ViewError::Runs { chart: "report", takes: "one recording or more".to_owned(), given: 0 });
     }
     let palette = Palette::of(runs.len());
     let names = words::run_names(&analyses);

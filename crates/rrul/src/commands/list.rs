@@ -38,7 +38,7 @@ fn list(choice: ListChoice) -> Result<(), Failure> {
             }
         }
         #[cfg(feature = "charts")]
-        ListChoice::Charts => CHARTS.iter().for_each(|chart| println!("{:<19} {}", chart.name(), chart.about())),
+        ListChoice::Charts => CHARTS.iter().for_each(|chart| println!("{:<19} {}", chart.name, chart.about)),
         ListChoice::Flows => {
             for flow_type in FLOW_TYPES {
                 let words = flow_type.words();

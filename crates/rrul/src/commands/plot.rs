@@ -21,7 +21,7 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
     let chart = match arguments.chart.as_str() {
         ALL => None,
         name => Some(chart_named(name).ok_or_else(|| {
-            let known: Vec<_> = charts::CHARTS.iter().map(|chart| chart.name()).collect();
+            let known: Vec<_> = charts::CHARTS.iter().map(|chart| chart.name).collect();
             Failure::Other(format!("there is no chart \"{name}\"; known: {}, {ALL}", known.join(", ")))
         })?),
     };
@@ -43,7 +43,7 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
                 let Some(chart) = chart else {
                     return draw_all(renderer, &runs, look, &place(format!("{stem}-charts")), format);
                 };
-                let path = place(format!("{stem}-{}.{}", chart.name(), format.ending()));
+                let path = place(format!("{stem}-{}.{}", chart.name, format.ending()));
                 draw_with(renderer, chart, &runs, look, &path)?;
                 println!("chart: {}", path.display());
                 Ok(())
@@ -75,7 +75,7 @@ impl PictureFormat {
 }
 
 /// Draws a chart to a file whose ending says the format.
-pub(crate) fn draw(chart: &dyn Chart, runs: &[&Analysis], look: Look<'_>, path: &Path) -> Result<(), Failure> {
+pub(crate) fn draw(chart: &Chart, runs: &[&Analysis], look: Look<'_>, path: &Path) -> Result<(), Failure> {
     with_renderer(|renderer| Ok(draw_with(renderer, chart, runs, look, path)))?
 }
 
@@ -96,7 +96,7 @@ fn octets(svg: String, format: PictureFormat, scale: f32) -> Result<Vec<u8>, Fai
 
 fn draw_with(
     renderer: &Renderer<'_>,
-    chart: &dyn Chart,
+    chart: &Chart,
     runs: &[&Analysis],
     look: Look<'_>,
     path: &Path,
@@ -116,7 +116,7 @@ fn draw_all(
 ) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(Failure::output(folder))?;
     for chart in charts::CHARTS {
-        let name = chart.name();
+        let name = chart.name;
         match chart.draw(runs, look.theme) {
             Ok(drawing) => match &drawing.nothing {
                 None => {

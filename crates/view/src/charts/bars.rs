@@ -6,14 +6,13 @@ use rrul_analysis::statistics::block_bootstrap::ConfidenceInterval;
 use rrul_analysis::statistics::median_interval::median_interval;
 use rrul_model::flow::Direction;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::{ANY, Chart, Draw, Drawing};
 use crate::delay_sample::nanoseconds;
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Scale, Segment, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{Column, Page, Rows, fitted};
 use crate::drawing::run_colours::run_colours;
-use crate::error::ViewError;
 use crate::panels::grouping::{Grouping, group_name};
 use crate::panels::run_heading::headed;
 use crate::text::pooled_probes::pooled_name;
@@ -31,7 +30,12 @@ const BAR: f64 = 15.0;
 const WORDS: f64 = 160.0;
 
 /// The chart that says how sure figures are.
-pub(crate) struct Bars;
+pub(crate) const CHART: Chart = Chart {
+    name: "bars",
+    about: "how sure goodput and loaded delay are: 95 % intervals of runs, or of medians over groups of runs",
+    runs: 1..=ANY,
+    draw: Draw::Groups(draw),
+};
 
 /// A figure of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,64 +94,49 @@ impl Measure {
     }
 }
 
-impl Chart for Bars {
-    fn name(&self) -> &'static str {
-        "bars"
-    }
-
-    fn about(&self) -> &'static str {
-        "how sure goodput and loaded delay are: 95 % intervals of runs, or of medians over groups of runs"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        self.draw_grouped(runs, &Grouping::None, theme)
-    }
-
-    fn draw_grouped(&self, runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Result<Drawing, ViewError> {
-        super::at_least_one(self, runs)?;
-        let mut page = headed(theme, runs);
-        let groups = grouping.groups(runs);
-        let colours = run_colours(theme, groups.len());
-        let confidences: Vec<Option<RunConfidence>> = groups
-            .iter()
-            .map(|(_, places)| if let [place] = places[..] { Some(RunConfidence::of(runs[place])) } else { None })
-            .collect();
-        let mut without = false;
-        for pair in Measure::ALL {
-            let bars = pair.map(|measure| {
-                let bar = |((name, places), confidence): (&(String, Vec<usize>), &Option<RunConfidence>)| {
-                    let values: Vec<f64> = places.iter().filter_map(|place| measure.of(runs[*place])).collect();
-                    let name = group_name(name, places.len(), grouping);
-                    match confidence {
-                        Some(confidence) => Bar {
-                            name,
-                            value: values.first().copied(),
-                            interval: measure.interval(confidence).filter(|_| !values.is_empty()),
-                            runs: Vec::new(),
-                        },
-                        None => Bar { name, value: middle(&values), interval: median_interval(&values), runs: values },
-                    }
-                };
-                groups.iter().zip(&confidences).map(bar).collect::<Vec<_>>()
-            });
-            if bars.iter().flatten().all(|bar| bar.value.is_none()) {
-                let what = if pair == Measure::ALL[0] { "streams" } else { "delay probes" };
-                page.subtitle(&format!(
-                    "No {what} under load in {}.",
-                    if runs.len() == 1 { "this run" } else { "these runs" }
-                ));
-                continue;
-            }
-            without |= bars.iter().flatten().any(|bar| bar.value.is_some() && bar.interval.is_none());
-            panels(&mut page, pooled_name(runs), pair, &bars, &colours);
+fn draw(runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Drawing {
+    let mut page = headed(theme, runs);
+    let groups = grouping.groups(runs);
+    let colours = run_colours(theme, groups.len());
+    let confidences: Vec<Option<RunConfidence>> = groups
+        .iter()
+        .map(|(_, places)| if let [place] = places[..] { Some(RunConfidence::of(runs[place])) } else { None })
+        .collect();
+    let mut without = false;
+    for pair in Measure::ALL {
+        let bars = pair.map(|measure| {
+            let bar = |((name, places), confidence): (&(String, Vec<usize>), &Option<RunConfidence>)| {
+                let values: Vec<f64> = places.iter().filter_map(|place| measure.of(runs[*place])).collect();
+                let name = group_name(name, places.len(), grouping);
+                match confidence {
+                    Some(confidence) => Bar {
+                        name,
+                        value: values.first().copied(),
+                        interval: measure.interval(confidence).filter(|_| !values.is_empty()),
+                        runs: Vec::new(),
+                    },
+                    None => Bar { name, value: middle(&values), interval: median_interval(&values), runs: values },
+                }
+            };
+            groups.iter().zip(&confidences).map(bar).collect::<Vec<_>>()
+        });
+        if bars.iter().flatten().all(|bar| bar.value.is_none()) {
+            let what = if pair == Measure::ALL[0] { "streams" } else { "delay probes" };
+            page.subtitle(&format!(
+                "No {what} under load in {}.",
+                if runs.len() == 1 { "this run" } else { "these runs" }
+            ));
+            continue;
         }
-        page.footnote(&explanation(
-            pooled_name(runs),
-            &groups.iter().map(|(_, places)| places.len()).collect::<Vec<_>>(),
-            without,
-        ));
-        Ok(page.finish())
+        without |= bars.iter().flatten().any(|bar| bar.value.is_some() && bar.interval.is_none());
+        panels(&mut page, pooled_name(runs), pair, &bars, &colours);
     }
+    page.footnote(&explanation(
+        pooled_name(runs),
+        &groups.iter().map(|(_, places)| places.len()).collect::<Vec<_>>(),
+        without,
+    ));
+    page.finish()
 }
 
 /// The median by nearest rank; `None` of nothing.

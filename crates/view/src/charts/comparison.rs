@@ -3,13 +3,12 @@
 use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::{Chart, Draw, Drawing};
 use crate::delay_sample::{nanoseconds, pooled_packets};
 use crate::drawing::axis::{Axis, Unit, readable_top, tick_words};
 use crate::drawing::figure::{Align, Dash, Fill, Line, Scale, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{PITCH, Page, PanelPlan, SIDE_LEFT, SIDE_RIGHT, time_axis};
-use crate::error::ViewError;
 use crate::panels::bins::{Bins, DelayBin};
 use crate::panels::delay_panel::{beyond, increase, loss_strokes, medians, ranges};
 use crate::panels::time_chart::introduce;
@@ -29,64 +28,56 @@ const RATE_HEIGHT: f64 = 140.0;
 const FAR_APART: f64 = 5.0;
 
 /// The chart that shows what a change did.
-pub(crate) struct Comparison;
+pub(crate) const CHART: Chart = Chart {
+    name: "comparison",
+    about: "what a change did: delay and goodput of two to four runs on shared axes",
+    runs: 2..=MOST,
+    draw: Draw::Runs(draw),
+};
 
-impl Chart for Comparison {
-    fn name(&self) -> &'static str {
-        "comparison"
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
+    let names = words::run_names(runs);
+    let title = names.join(" and ");
+    let names: Vec<String> = names.iter().map(|name| fitted(name)).collect();
+    let mut page = Page::new(theme, title, time_axis(runs), runs[0].test.phases.clone());
+    for (run, name) in runs.iter().zip(&names).skip(1) {
+        let delays = [&runs[0].round_trip_delay.pooled, &run.round_trip_delay.pooled];
+        page.statement(&format!("Under load, {}.", improvement_sentence([&names[0], name], delays)));
     }
+    introduce(&mut page, runs, &names);
 
-    fn about(&self) -> &'static str {
-        "what a change did: delay and goodput of two to four runs on shared axes"
+    let directions: Vec<Direction> = Direction::ALL
+        .into_iter()
+        .filter(|direction| runs.iter().any(|run| !run.goodput(*direction).flows.is_empty()))
+        .collect();
+    let probes = runs.iter().any(|run| !run.round_trip_delay.flows.is_empty());
+    if directions.is_empty() && !probes {
+        page.message("Nothing to draw. None of these runs has streams or delay probes.");
+        return page.finish();
     }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        if !(2..=MOST).contains(&runs.len()) {
-            return Err(ViewError::Runs { chart: self.name(), takes: "two to four runs", given: runs.len() });
-        }
-        let names = words::run_names(runs);
-        let title = names.join(" and ");
-        let names: Vec<String> = names.iter().map(|name| fitted(name)).collect();
-        let mut page = Page::new(theme, title, time_axis(runs), runs[0].test.phases.clone());
-        for (run, name) in runs.iter().zip(&names).skip(1) {
-            let delays = [&runs[0].round_trip_delay.pooled, &run.round_trip_delay.pooled];
-            page.statement(&format!("Under load, {}.", improvement_sentence([&names[0], name], delays)));
-        }
-        introduce(&mut page, runs, &names);
-
-        let directions: Vec<Direction> = Direction::ALL
-            .into_iter()
-            .filter(|direction| runs.iter().any(|run| !run.goodput(*direction).flows.is_empty()))
-            .collect();
-        let probes = runs.iter().any(|run| !run.round_trip_delay.flows.is_empty());
-        if directions.is_empty() && !probes {
-            page.message("Nothing to draw. None of these runs has streams or delay probes.");
-            return Ok(page.finish());
-        }
-        let mut widths = Vec::new();
-        if probes {
-            widths.push(delay(&mut page, runs, &names, directions.is_empty()));
-        }
-        for (index, direction) in directions.iter().enumerate() {
-            widths.push(rates(&mut page, runs, &names, *direction, index + 1 == directions.len()));
-        }
-        let delay_words = format!(
-            "Delay: medians of the {} sent in a bin; shade: lowest to highest of them. Strokes above: lost packets.",
-            pooled_name(runs)
-        );
-        let text =
-            format!("{}{}", super::bins_words(&widths), if probes { format!(" {delay_words}") } else { String::new() });
-        page.footnote(&text);
-        page.footnote(
-            &runs
-                .iter()
-                .zip(&names)
-                .map(|(run, name)| format!("{name}: {}", words::date(&run.test.created)))
-                .collect::<Vec<_>>()
-                .join("  ·  "),
-        );
-        Ok(page.finish())
+    let mut widths = Vec::new();
+    if probes {
+        widths.push(delay(&mut page, runs, &names, directions.is_empty()));
     }
+    for (index, direction) in directions.iter().enumerate() {
+        widths.push(rates(&mut page, runs, &names, *direction, index + 1 == directions.len()));
+    }
+    let delay_words = format!(
+        "Delay: medians of the {} sent in a bin; shade: lowest to highest of them. Strokes above: lost packets.",
+        pooled_name(runs)
+    );
+    let text =
+        format!("{}{}", super::bins_words(&widths), if probes { format!(" {delay_words}") } else { String::new() });
+    page.footnote(&text);
+    page.footnote(
+        &runs
+            .iter()
+            .zip(&names)
+            .map(|(run, name)| format!("{name}: {}", words::date(&run.test.created)))
+            .collect::<Vec<_>>()
+            .join("  ·  "),
+    );
+    page.finish()
 }
 
 /// Delay of the pooled probes of each run; gives the width of its bins.

@@ -7,12 +7,11 @@ use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, Delay};
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::{Chart, Draw, Drawing};
 use crate::delay_sample::{nanoseconds, pooled_packets};
 use crate::drawing::axis::Axis;
 use crate::drawing::figure::{Dash, Fill};
 use crate::drawing::page::Page;
-use crate::error::ViewError;
 use crate::panels::bins::Bins;
 use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel, shared_top};
 use crate::text::pooled_probes::pooled_name;
@@ -29,61 +28,54 @@ const TICKS: u32 = 10;
 const OF_THE_OTHER: [&str; 2] = ["rate_unsteady", "delay_unsteady"];
 
 /// Two runs at the same time.
-pub(crate) struct Competition;
+pub(crate) const CHART: Chart = Chart {
+    name: "competition",
+    about: "how did two runs at the same time share the line, how soon, and how did the first come back?",
+    runs: 2..=2,
+    draw: Draw::Runs(draw),
+};
 
-impl Chart for Competition {
-    fn name(&self) -> &'static str {
-        "competition"
-    }
-
-    fn about(&self) -> &'static str {
-        "how did two runs at the same time share the line, how soon, and how did the first come back?"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        let &[one, two] = runs else {
-            return Err(ViewError::Runs { chart: self.name(), takes: "two runs", given: runs.len() });
-        };
-        let names = words::run_names(runs);
-        let (met, [first, second]) = match Met::of([one, two]) {
-            Ok(met) => met,
-            Err(why) => {
-                let mut page = Page::new(theme, names.join(" and "), Axis::between(0.0, 1.0, TICKS), Vec::new());
-                page.message(&format!("Nothing to draw. {}.", sentence(&why.to_string())));
-                return Ok(page.finish());
-            }
-        };
-        let names = if std::ptr::eq(first, one) { names } else { names.into_iter().rev().collect() };
-        let (common, names) = told_apart(&names);
-        let title = format!("{} and {}", names[0], names[1]);
-        let title = if common.is_empty() { title } else { format!("{common}: {title}") };
-        let ends = [(first, 0), (second, met.offset.0)].map(|(run, shift)| span(run, shift));
-        let time = Axis::between(ends[0].0.min(ends[1].0), ends[0].1.max(ends[1].1), TICKS);
-        let mut page = Page::new(theme, title, time, first.test.phases.clone());
-        page.doubts(doubts([first, second], &names).as_deref());
-        page.statement(&statement(&met));
-        let mut panels = Vec::new();
-        let mut widths = Vec::new();
-        for direction in &met.directions {
-            let (panel, width) = rates(direction, [first, second], &names, &met, &page);
-            panels.push(panel);
-            widths.push(width);
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
+    let (one, two) = (runs[0], runs[1]);
+    let names = words::run_names(runs);
+    let (met, [first, second]) = match Met::of([one, two]) {
+        Ok(met) => met,
+        Err(why) => {
+            let mut page = Page::new(theme, names.join(" and "), Axis::between(0.0, 1.0, TICKS), Vec::new());
+            page.message(&format!("Nothing to draw. {}.", sentence(&why.to_string())));
+            return page.finish();
         }
-        panels.extend(delays([first, second], &names, &met, &page));
-        for (place, panel) in panels.iter().enumerate() {
-            let top = shared_top(panels.iter().filter(|other| other.axis == panel.axis));
-            panel.draw(&mut page, top, place + 1 == panels.len());
-        }
-        page.footnote(&format!(
-            "{} Time is the clock of {}; {} began {} later. Strokes above: its load begins and ends. Even: Jain's index of \
-             the two sums is at least 0.95 for five seconds; back: the first has nine tenths of its median before, for three.",
-            super::bins_words(&widths),
-            names[0],
-            names[1],
-            seconds(met.offset),
-        ));
-        Ok(page.finish())
+    };
+    let names = if std::ptr::eq(first, one) { names } else { names.into_iter().rev().collect() };
+    let (common, names) = told_apart(&names);
+    let title = format!("{} and {}", names[0], names[1]);
+    let title = if common.is_empty() { title } else { format!("{common}: {title}") };
+    let ends = [(first, 0), (second, met.offset.0)].map(|(run, shift)| span(run, shift));
+    let time = Axis::between(ends[0].0.min(ends[1].0), ends[0].1.max(ends[1].1), TICKS);
+    let mut page = Page::new(theme, title, time, first.test.phases.clone());
+    page.doubts(doubts([first, second], &names).as_deref());
+    page.statement(&statement(&met));
+    let mut panels = Vec::new();
+    let mut widths = Vec::new();
+    for direction in &met.directions {
+        let (panel, width) = rates(direction, [first, second], &names, &met, &page);
+        panels.push(panel);
+        widths.push(width);
     }
+    panels.extend(delays([first, second], &names, &met, &page));
+    for (place, panel) in panels.iter().enumerate() {
+        let top = shared_top(panels.iter().filter(|other| other.axis == panel.axis));
+        panel.draw(&mut page, top, place + 1 == panels.len());
+    }
+    page.footnote(&format!(
+        "{} Time is the clock of {}; {} began {} later. Strokes above: its load begins and ends. Even: Jain's index of \
+         the two sums is at least 0.95 for five seconds; back: the first has nine tenths of its median before, for three.",
+        super::bins_words(&widths),
+        names[0],
+        names[1],
+        seconds(met.offset),
+    ));
+    page.finish()
 }
 
 /// What both names begin with, up to a comma, and what is left of each.

@@ -10,21 +10,18 @@ use rrul_model::flow::Direction;
 use rrul_model::marking::ServiceClass;
 use rrul_model::units::Delay;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::Chart;
 use crate::delay_sample::{nanoseconds, pooled_packets};
 use crate::drawing::axis::Axis;
 use crate::drawing::figure::{Dash, Fill};
 use crate::drawing::flow_look::flow_looks;
-use crate::error::ViewError;
 use crate::panels::bins::Bins;
 use crate::panels::delay_panel::{increase, loss_strokes};
-use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
 use crate::text::label::Naming;
 use crate::text::pooled_probes::pooled_name;
 use crate::text::sections::unknown_queueing;
-use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 180.0;
@@ -35,21 +32,8 @@ const FINEST: f64 = 0.2;
 const ROUND_TRIP: &str = "Round-trip delay";
 
 /// Delay by direction over time.
-pub(crate) struct DelayByDirection;
-
-impl Chart for DelayByDirection {
-    fn name(&self) -> &'static str {
-        "delay_by_direction"
-    }
-
-    fn about(&self) -> &'static str {
-        "where does the delay arise, on the way up or on the way down?"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        time_chart::draw(self.name(), runs, theme, show)
-    }
-}
+pub(crate) const CHART: Chart =
+    Chart::over_time("delay_by_direction", "where does the delay arise, on the way up or on the way down?", show);
 
 /// Both ways without the round trip above them, for surfaces that have it already.
 pub(super) fn show_ways(run: &Analysis, scene: &Scene<'_>) -> Shown {

@@ -4,17 +4,41 @@
 use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
+use crate::chart::{Chart, Draw, Drawing};
 use crate::drawing::figure::Dash;
 use crate::drawing::flow_look::flow_looks;
 use crate::panels::link_panel;
+use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Quantity, TimeLine, TimePanel};
 use crate::text::label::Naming;
 use crate::text::words;
 use crate::text::words::direction_word;
+use crate::theme::Theme;
 
 /// Pixels, of one run alone and of one among several.
 const HEIGHTS: [f64; 2] = [440.0, 190.0];
+
+/// Goodput of the downloads over time.
+pub(crate) const DOWNLOAD: Chart = Chart {
+    name: "download",
+    about: "how fast was each download over time, and all of them together?",
+    runs: 1..=time_chart::MOST,
+    draw: Draw::Runs(|runs, theme| draw(runs, theme, Direction::Down)),
+};
+
+/// Goodput of the uploads over time.
+pub(crate) const UPLOAD: Chart = Chart {
+    name: "upload",
+    about: "how fast was each upload over time, and all of them together?",
+    runs: 1..=time_chart::MOST,
+    draw: Draw::Runs(|runs, theme| draw(runs, theme, Direction::Up)),
+};
+
+fn draw(runs: &[&Analysis], theme: &Theme, direction: Direction) -> Drawing {
+    let alone = runs.len() == 1;
+    time_chart::draw(runs, theme, |run, scene| show(run, scene, direction, alone))
+}
 
 /// What `download` and `upload` show of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>, direction: Direction, alone: bool) -> Shown {

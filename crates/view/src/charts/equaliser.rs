@@ -5,14 +5,11 @@ use rrul_analysis::scores::composite::{CellScore, PART};
 use rrul_analysis::scores::equaliser::{Bars, Column, Equaliser};
 use rrul_model::flow::{AddressFamily, Direction};
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::Chart;
 use crate::drawing::figure::Fill;
-use crate::error::ViewError;
-use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Area, Quantity, TimePanel};
 use crate::text::equaliser::fitting;
-use crate::theme::Theme;
 
 /// Pixels of a row.
 const ROW: f64 = 24.0;
@@ -24,21 +21,8 @@ const FULL: f64 = 0.86;
 const STUB: f64 = 0.04;
 
 /// Parts of the score over time.
-pub(crate) struct EqualiserChart;
-
-impl Chart for EqualiserChart {
-    fn name(&self) -> &'static str {
-        "equaliser"
-    }
-
-    fn about(&self) -> &'static str {
-        "which class, family and direction lost which part of the score, and when?"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        time_chart::draw(self.name(), runs, theme, show)
-    }
-}
+pub(crate) const CHART: Chart =
+    Chart::over_time("equaliser", "which class, family and direction lost which part of the score, and when?", show);
 
 /// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {

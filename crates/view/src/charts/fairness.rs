@@ -5,35 +5,22 @@ use rrul_analysis::metrics::sharing::stream_sharing::DirectionSharing;
 use rrul_analysis::statistics::jain_index::JainStatistics;
 use rrul_model::flow::Direction;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::Chart;
 use crate::drawing::figure::{Dash, Fill};
-use crate::error::ViewError;
-use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
 use crate::text::words;
 use crate::text::words::direction_word;
-use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 190.0;
 
 /// Jain's index over time.
-pub(crate) struct Fairness;
-
-impl Chart for Fairness {
-    fn name(&self) -> &'static str {
-        "fairness"
-    }
-
-    fn about(&self) -> &'static str {
-        "do the streams of a direction have even parts of it at each moment (Jain's index)?"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        time_chart::draw(self.name(), runs, theme, show)
-    }
-}
+pub(crate) const CHART: Chart = Chart::over_time(
+    "fairness",
+    "do the streams of a direction have even parts of it at each moment (Jain's index)?",
+    show,
+);
 
 /// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {

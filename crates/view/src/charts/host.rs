@@ -5,15 +5,12 @@ use rrul_analysis::metrics::host::host_series::{CoreSeries, HostSeries};
 use rrul_analysis::series::DelayPoint;
 use rrul_model::observation::ObservationPoint;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::Chart;
 use crate::delay_sample::nanoseconds;
 use crate::drawing::figure::{Dash, Fill};
-use crate::error::ViewError;
-use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
 use crate::text::words;
-use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 150.0;
@@ -25,21 +22,11 @@ const SECOND: f64 = 1.0;
 const LATENESS: f64 = 0.2;
 
 /// The two hosts over time.
-pub(crate) struct Host;
-
-impl Chart for Host {
-    fn name(&self) -> &'static str {
-        "host"
-    }
-
-    fn about(&self) -> &'static str {
-        "did a host disturb its own measurement: busy cores, packets sent late, packets dropped?"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        time_chart::draw(self.name(), runs, theme, show)
-    }
-}
+pub(crate) const CHART: Chart = Chart::over_time(
+    "host",
+    "did a host disturb its own measurement: busy cores, packets sent late, packets dropped?",
+    show,
+);
 
 /// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {

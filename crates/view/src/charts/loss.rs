@@ -6,15 +6,12 @@ use rrul_analysis::metrics::loss::packet_fate_series::FateTimes;
 use rrul_model::flow::Direction;
 use rrul_model::time::TestTime;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::Chart;
 use crate::drawing::figure::Dash;
-use crate::error::ViewError;
-use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown, observed};
 use crate::panels::time_panel::{Quantity, TimeLine, TimePanel};
 use crate::text::pooled_probes::pooled_name;
 use crate::text::words;
-use crate::theme::Theme;
 
 /// Pixels, of a way on which something happened, and of one on which nothing did.
 const HEIGHTS: [f64; 2] = [200.0, 66.0];
@@ -22,21 +19,8 @@ const HEIGHTS: [f64; 2] = [200.0, 66.0];
 const FINEST: f64 = 0.2;
 
 /// Loss, lateness, copies and order over time.
-pub(crate) struct LossChart;
-
-impl Chart for LossChart {
-    fn name(&self) -> &'static str {
-        "loss"
-    }
-
-    fn about(&self) -> &'static str {
-        "when were packets lost, late, doubled or reordered, and on which way?"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        time_chart::draw(self.name(), runs, theme, show)
-    }
-}
+pub(crate) const CHART: Chart =
+    Chart::over_time("loss", "when were packets lost, late, doubled or reordered, and on which way?", show);
 
 /// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {

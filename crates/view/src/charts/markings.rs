@@ -8,12 +8,11 @@ use rrul_analysis::metrics::marking::marking_path::{MarkingPath, MarkingPhase};
 use rrul_analysis::metrics::marking::marking_tally::MarkingSource;
 use rrul_model::marking::{Dscp, ServiceClass};
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::{Chart, Draw, Drawing};
 use crate::drawing::axis::Axis;
 use crate::drawing::figure::{Align, Frame, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{MARGIN, Page, SIDE_RIGHT};
-use crate::error::ViewError;
 use crate::panels::time_chart::{introduce, title};
 use crate::text::words;
 use crate::theme::Theme;
@@ -32,45 +31,37 @@ const MOST_ALTERED: usize = 24;
 const GAP: f64 = 2.0;
 
 /// What the path makes of each class's marking.
-pub(crate) struct MarkingsChart;
+pub(crate) const CHART: Chart = Chart {
+    name: "markings",
+    about: "which service classes arrive as they were sent, which are changed or dropped, on which way?",
+    runs: 1..=MOST,
+    draw: Draw::Runs(draw),
+};
 
-impl Chart for MarkingsChart {
-    fn name(&self) -> &'static str {
-        "markings"
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
+    let names = words::run_names(runs);
+    let mut page = Page::new(theme, title(runs, &names), Axis::between(0.0, 1.0, 1), Vec::new());
+    introduce(&mut page, runs, &names);
+    if runs.iter().all(|run| run.markings.paths.is_empty()) {
+        page.message("Nothing to draw. No packets that tell with which marking they arrived.");
+        return page.finish();
     }
-
-    fn about(&self) -> &'static str {
-        "which service classes arrive as they were sent, which are changed or dropped, on which way?"
+    for (run, name) in runs.iter().zip(&names) {
+        if runs.len() > 1 {
+            page.section(name, Vec::new());
+        }
+        if run.markings.paths.is_empty() {
+            page.remark("No packets that tell with which marking they arrived.");
+        } else {
+            table(&mut page, run);
+        }
     }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        if !(1..=MOST).contains(&runs.len()) {
-            return Err(ViewError::Runs { chart: self.name(), takes: "one to four runs", given: runs.len() });
-        }
-        let names = words::run_names(runs);
-        let mut page = Page::new(theme, title(runs, &names), Axis::between(0.0, 1.0, 1), Vec::new());
-        introduce(&mut page, runs, &names);
-        if runs.iter().all(|run| run.markings.paths.is_empty()) {
-            page.message("Nothing to draw. No packets that tell with which marking they arrived.");
-            return Ok(page.finish());
-        }
-        for (run, name) in runs.iter().zip(&names) {
-            if runs.len() > 1 {
-                page.section(name, Vec::new());
-            }
-            if run.markings.paths.is_empty() {
-                page.remark("No packets that tell with which marking they arrived.");
-            } else {
-                table(&mut page, run);
-            }
-        }
-        page.footnote(
-            "Each cell: what packets sent with the class of the row became on the way of the column, on the idle line, and under \
-             load where that differs; below two packets that arrived it is unknown. n: packets that arrived, of those sent where \
-             the way of losses is known.",
-        );
-        Ok(page.finish())
-    }
+    page.footnote(
+        "Each cell: what packets sent with the class of the row became on the way of the column, on the idle line, and under \
+         load where that differs; below two packets that arrived it is unknown. n: packets that arrived, of those sent where \
+         the way of losses is known.",
+    );
+    page.finish()
 }
 
 fn table(page: &mut Page<'_>, run: &Analysis) {

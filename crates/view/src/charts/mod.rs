@@ -7,7 +7,6 @@ mod delay;
 mod delay_by_direction;
 mod direction_rate;
 mod distributions;
-mod download;
 mod equaliser;
 mod fairness;
 mod host;
@@ -21,42 +20,39 @@ mod side_by_side;
 mod start_slew;
 mod tcp;
 mod totals;
-mod upload;
 
-use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
 use crate::chart::Chart;
-use crate::error::ViewError;
 use crate::panels::time_chart::OverTime;
 
 /// Every chart, in the order in which `rrul list charts` prints them.
-pub const CHARTS: &[&dyn Chart] = &[
-    &overview::Overview,
-    &comparison::Comparison,
-    &competition::Competition,
-    &download::Download,
-    &upload::Upload,
-    &delay::DelayChart,
-    &delay_by_direction::DelayByDirection,
-    &share::Share,
-    &fairness::Fairness,
-    &start_slew::StartSlewChart,
-    &tcp::Tcp,
-    &loss::LossChart,
-    &markings::MarkingsChart,
-    &equaliser::EqualiserChart,
-    &host::Host,
-    &distributions::ecdf::Ecdf,
-    &distributions::ccdf::Ccdf,
-    &distributions::box_plot::BoxPlot,
-    &totals::Totals,
-    &bars::Bars,
-    &distributions::ellipse::Ellipse,
-    &distributions::qq::QuantileQuantile,
-    &page_waterfall::PageWaterfall,
-    &distributions::page_ecdf::PageEcdf,
-    &path_hops::PathHops,
+pub const CHARTS: &[&Chart] = &[
+    &overview::CHART,
+    &comparison::CHART,
+    &competition::CHART,
+    &direction_rate::DOWNLOAD,
+    &direction_rate::UPLOAD,
+    &delay::CHART,
+    &delay_by_direction::CHART,
+    &share::CHART,
+    &fairness::CHART,
+    &start_slew::CHART,
+    &tcp::CHART,
+    &loss::CHART,
+    &markings::CHART,
+    &equaliser::CHART,
+    &host::CHART,
+    &distributions::ecdf::CHART,
+    &distributions::ccdf::CHART,
+    &distributions::box_plot::CHART,
+    &totals::CHART,
+    &bars::CHART,
+    &distributions::ellipse::CHART,
+    &distributions::qq::CHART,
+    &page_waterfall::CHART,
+    &distributions::page_ecdf::CHART,
+    &path_hops::CHART,
 ];
 
 /// What a page that can be zoomed shows of each run over time, in its order.
@@ -91,12 +87,4 @@ fn bins_words(widths: &[f64]) -> String {
     sorted.dedup();
     let each: Vec<String> = sorted.iter().map(|width| format!("{width} s")).collect();
     format!("Lines: bins of {} on the run's clock.", each.join(" and "))
-}
-
-/// For charts of any number of runs but none.
-fn at_least_one(chart: &dyn Chart, runs: &[&Analysis]) -> Result<(), ViewError> {
-    if runs.is_empty() {
-        return Err(ViewError::Runs { chart: chart.name(), takes: "one run or more", given: 0 });
-    }
-    Ok(())
 }

@@ -4,9 +4,8 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
 use super::side_by_side;
-use crate::chart::{Chart, Drawing};
+use crate::chart::{Chart, Draw, Drawing};
 use crate::drawing::page::{Page, time_axis};
-use crate::error::ViewError;
 use crate::panels::bins;
 use crate::panels::time_chart::Scene;
 use crate::panels::time_panel::shared_top;
@@ -15,55 +14,46 @@ use crate::text::words;
 use crate::theme::Theme;
 
 /// The chart that tells the whole run at a glance.
-pub(crate) struct Overview;
+pub(crate) const CHART: Chart = Chart {
+    name: "overview",
+    about: "what the load did to the delay: download, upload and round-trip delay over time",
+    runs: 1..=side_by_side::MOST,
+    draw: Draw::Runs(draw),
+};
 
-impl Chart for Overview {
-    fn name(&self) -> &'static str {
-        "overview"
-    }
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
+    let &[run] = runs else { return side_by_side::draw(runs, theme) };
+    let mut page = Page::new(theme, words::title(run), time_axis(runs), run.test.phases.clone());
+    page.subtitle(&words::circumstances(run));
+    page.doubts(words::doubts(runs, &words::run_names(runs)).as_deref());
 
-    fn about(&self) -> &'static str {
-        "what the load did to the delay: download, upload and round-trip delay over time"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        let run = match runs {
-            [run] => run,
-            _ if (2..=side_by_side::MOST).contains(&runs.len()) => return Ok(side_by_side::draw(runs, theme)),
-            _ => return Err(ViewError::Runs { chart: self.name(), takes: "one to four runs", given: runs.len() }),
-        };
-        let mut page = Page::new(theme, words::title(run), time_axis(runs), run.test.phases.clone());
-        page.subtitle(&words::circumstances(run));
-        page.doubts(words::doubts(runs, &words::run_names(runs)).as_deref());
-
-        let directions: Vec<Direction> =
-            Direction::ALL.into_iter().filter(|direction| !run.goodput(*direction).flows.is_empty()).collect();
-        let probes = !run.round_trip_delay.flows.is_empty();
-        let mut widths = Vec::new();
-        let mut by_type = false;
-        let scene = Scene { theme, time: page.time, most_bins: bins::MOST };
-        for (index, direction) in directions.iter().enumerate() {
-            let last = !probes && index + 1 == directions.len();
-            let link = link_panel::panel(run, *direction, &scene);
-            widths.push(rate_panel::draw(&mut page, *direction, run, last && link.is_none()));
-            if let Some((panel, width)) = link {
-                by_type = true;
-                widths.push(width);
-                panel.draw(&mut page, shared_top(std::iter::once(&panel)), last);
-            }
+    let directions: Vec<Direction> =
+        Direction::ALL.into_iter().filter(|direction| !run.goodput(*direction).flows.is_empty()).collect();
+    let probes = !run.round_trip_delay.flows.is_empty();
+    let mut widths = Vec::new();
+    let mut by_type = false;
+    let scene = Scene { theme, time: page.time, most_bins: bins::MOST };
+    for (index, direction) in directions.iter().enumerate() {
+        let last = !probes && index + 1 == directions.len();
+        let link = link_panel::panel(run, *direction, &scene);
+        widths.push(rate_panel::draw(&mut page, *direction, run, last && link.is_none()));
+        if let Some((panel, width)) = link {
+            by_type = true;
+            widths.push(width);
+            panel.draw(&mut page, shared_top(std::iter::once(&panel)), last);
         }
-        if probes {
-            widths.push(delay_panel::draw(&mut page, run, delay_panel::HEIGHT, true));
-        }
-        let missing = missing(&directions, probes);
-        if widths.is_empty() {
-            page.message(&format!("Nothing to draw. {missing}"));
-            return Ok(page.finish());
-        }
-        page.footnote(&explanation(&widths, !directions.is_empty(), by_type, probes));
-        page.footnote(&missing);
-        Ok(page.finish())
     }
+    if probes {
+        widths.push(delay_panel::draw(&mut page, run, delay_panel::HEIGHT, true));
+    }
+    let missing = missing(&directions, probes);
+    if widths.is_empty() {
+        page.message(&format!("Nothing to draw. {missing}"));
+        return page.finish();
+    }
+    page.footnote(&explanation(&widths, !directions.is_empty(), by_type, probes));
+    page.footnote(&missing);
+    page.finish()
 }
 
 /// How to read the lines that are there.

@@ -9,12 +9,11 @@ use rrul_model::observation::WebObject;
 use rrul_model::page::Page as Manifest;
 use rrul_model::units::Delay;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::{Chart, Draw, Drawing};
 use crate::delay_sample::nanoseconds;
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Scale, Segment, Side, Stroke};
 use crate::drawing::page::{Column, Page, Rows};
-use crate::error::ViewError;
 use crate::panels::page_conditions::{busy_loads, idle_loads, page_name};
 use crate::panels::run_heading::headed;
 use crate::text::words;
@@ -35,55 +34,47 @@ const WIDTH: f64 = 480.0;
 const STRETCHES: [&str; 6] = ["blocked", "DNS", "connect", "TLS", "send and wait", "receive"];
 
 /// The chart that shows why a page took so long.
-pub(crate) struct PageWaterfall;
+pub(crate) const CHART: Chart = Chart {
+    name: "page_waterfall",
+    about: "what a page waited for: every object of one load, idle beside loaded",
+    runs: 1..=1,
+    draw: Draw::Runs(draw),
+};
 
-impl Chart for PageWaterfall {
-    fn name(&self) -> &'static str {
-        "page_waterfall"
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
+    let run = runs[0];
+    let mut page = headed(theme, runs);
+    let middles =
+        |loads: &PageLoads| [middle(&idle_loads(run, loads)).cloned(), middle(&busy_loads(run, loads)).cloned()];
+    let all: Vec<(&PageLoads, [Option<Load>; 2])> =
+        run.page_loads.iter().map(|loads| (loads, middles(loads))).collect();
+    let both = all.iter().find(|(_, loads)| loads.iter().all(Option::is_some));
+    let Some((loads, chosen)) = both.or_else(|| all.iter().find(|(_, loads)| loads.iter().any(Option::is_some))) else {
+        page.message("Nothing to draw. No page was loaded in this run, idle or under load.");
+        return page.finish();
+    };
+    page.subtitle(&format!("{}: {}.", page_name(run, loads), sentence(chosen)));
+    page.key(&STRETCHES.map(str::to_owned));
+    let left_out = waterfalls(&mut page, loads, chosen);
+    page.footnote(
+        "One load each: the median by page load time of those that were complete (where none was, of all), and the line at which it was \
+         there. Same row, same object. A red point: this object was not complete.",
+    );
+    let mut more = Vec::new();
+    if left_out > 0 {
+        more.push(format!("{} after these are not drawn.", words::counted(left_out, "object")));
     }
-
-    fn about(&self) -> &'static str {
-        "what a page waited for: every object of one load, idle beside loaded"
+    let refreshes: usize = chosen.iter().flatten().map(|load| load.refreshes.len()).sum();
+    if refreshes > 0 {
+        more.push(format!("{} made once the page was there are not drawn.", words::counted(refreshes, "request")));
     }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        let &[run] = runs else {
-            return Err(ViewError::Runs { chart: self.name(), takes: "one run", given: runs.len() });
-        };
-        let mut page = headed(theme, runs);
-        let middles =
-            |loads: &PageLoads| [middle(&idle_loads(run, loads)).cloned(), middle(&busy_loads(run, loads)).cloned()];
-        let all: Vec<(&PageLoads, [Option<Load>; 2])> =
-            run.page_loads.iter().map(|loads| (loads, middles(loads))).collect();
-        let both = all.iter().find(|(_, loads)| loads.iter().all(Option::is_some));
-        let Some((loads, chosen)) = both.or_else(|| all.iter().find(|(_, loads)| loads.iter().any(Option::is_some)))
-        else {
-            page.message("Nothing to draw. No page was loaded in this run, idle or under load.");
-            return Ok(page.finish());
-        };
-        page.subtitle(&format!("{}: {}.", page_name(run, loads), sentence(chosen)));
-        page.key(&STRETCHES.map(str::to_owned));
-        let left_out = waterfalls(&mut page, loads, chosen);
-        page.footnote(
-            "One load each: the median by page load time of those that were complete (where none was, of all), and the line at which it was \
-             there. Same row, same object. A red point: this object was not complete.",
-        );
-        let mut more = Vec::new();
-        if left_out > 0 {
-            more.push(format!("{} after these are not drawn.", words::counted(left_out, "object")));
-        }
-        let refreshes: usize = chosen.iter().flatten().map(|load| load.refreshes.len()).sum();
-        if refreshes > 0 {
-            more.push(format!("{} made once the page was there are not drawn.", words::counted(refreshes, "request")));
-        }
-        if all.len() > 1 {
-            let others = all.iter().filter(|(other, _)| !std::ptr::eq(*other, *loads));
-            let others: Vec<String> = others.map(|(other, _)| page_name(run, other)).collect();
-            more.push(format!("Also in this run: {}.", others.join(", ")));
-        }
-        page.footnote(&more.join(" "));
-        Ok(page.finish())
+    if all.len() > 1 {
+        let others = all.iter().filter(|(other, _)| !std::ptr::eq(*other, *loads));
+        let others: Vec<String> = others.map(|(other, _)| page_name(run, other)).collect();
+        more.push(format!("Also in this run: {}.", others.join(", ")));
     }
+    page.footnote(&more.join(" "));
+    page.finish()
 }
 
 /// The load in the middle by time, of the complete ones if there are any.

@@ -6,14 +6,13 @@ use rrul_analysis::metrics::path::path_trace::PathTrace;
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::units::Delay;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::{ANY, Chart, Draw, Drawing};
 use crate::delay_sample::nanoseconds;
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Scale, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{Column, Page, Rows, fitted};
 use crate::drawing::run_colours::run_colours;
-use crate::error::ViewError;
 use crate::panels::run_heading::headed;
 use crate::text::path_lines;
 use crate::text::words;
@@ -29,43 +28,35 @@ const PITCH: f64 = 24.0;
 const WORDS: f64 = 270.0;
 
 /// The chart that shows where on the path delay arises.
-pub(crate) struct PathHops;
+pub(crate) const CHART: Chart = Chart {
+    name: "path_hops",
+    about: "between which hops of the path does the delay arise, idle and under load, up and down?",
+    runs: 1..=ANY,
+    draw: Draw::Runs(draw),
+};
 
-impl Chart for PathHops {
-    fn name(&self) -> &'static str {
-        "path_hops"
-    }
-
-    fn about(&self) -> &'static str {
-        "between which hops of the path does the delay arise, on the way up and on the way down?"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        super::at_least_one(self, runs)?;
-        let mut page = headed(theme, runs);
-        let mut drawn = false;
-        let top = runs.iter().flat_map(|run| &run.path_traces).flat_map(ends).fold(0.0, f64::max);
-        let names = words::run_names(runs);
-        for ((run, name), colour) in runs.iter().zip(names).zip(run_colours(theme, runs.len())) {
-            for trace in run.path_traces.iter().filter(|trace| !trace.hops.is_empty()) {
-                let of = if runs.len() == 1 { String::new() } else { format!("{name}: ") };
-                panel(&mut page, &of, trace, top, colour);
-                drawn = true;
-            }
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
+    let mut page = headed(theme, runs);
+    let mut drawn = false;
+    let top = runs.iter().flat_map(|run| &run.path_traces).flat_map(ends).fold(0.0, f64::max);
+    let names = words::run_names(runs);
+    for ((run, name), colour) in runs.iter().zip(names).zip(run_colours(theme, runs.len())) {
+        for trace in run.path_traces.iter().filter(|trace| !trace.hops.is_empty()) {
+            let of = if runs.len() == 1 { String::new() } else { format!("{name}: ") };
+            panel(&mut page, &of, trace, top, colour);
+            drawn = true;
         }
-        if !drawn {
-            page.message(
-                "Nothing to draw. There was no path trace; a plan asks for one with the flow type path_trace.",
-            );
-            return Ok(page.finish());
-        }
-        page.footnote(
-            "Round trips to each hop, one packet a second, less often on a slow line. Pale: on the idle line; full: under \
-             load; each from the fastest answer to P90, with a point at the median. Routers answer when they please: what is not answered is not lost. Red: where \
-             the queue of the trace's direction lies, as test packets tell that travel the whole way.",
-        );
-        Ok(page.finish())
     }
+    if !drawn {
+        page.message("Nothing to draw. There was no path trace; a plan asks for one with the flow type path_trace.");
+        return page.finish();
+    }
+    page.footnote(
+        "Round trips to each hop, one packet a second, less often on a slow line. Pale: on the idle line; full: under \
+         load; each from the fastest answer to P90, with a point at the median. Routers answer when they please: what is not answered is not lost. Red: where \
+         the queue of the trace's direction lies, as test packets tell that travel the whole way.",
+    );
+    page.finish()
 }
 
 /// The largest figures of a trace, nanoseconds.

@@ -5,17 +5,14 @@ use rrul_analysis::metrics::rate::goodput::DirectionGoodput;
 use rrul_model::flow::Direction;
 use rrul_model::units::BitRate;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::Chart;
 use crate::drawing::figure::{Dash, Fill};
 use crate::drawing::flow_look::flow_looks;
-use crate::error::ViewError;
-use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
 use crate::text::label::Naming;
 use crate::text::words;
 use crate::text::words::direction_word;
-use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 230.0;
@@ -25,21 +22,8 @@ const OPACITY: [f64; 2] = [0.75, 0.45];
 const SHADES: [f64; 3] = [1.0, 0.55, 0.3];
 
 /// Goodput of all streams, stacked.
-pub(crate) struct Share;
-
-impl Chart for Share {
-    fn name(&self) -> &'static str {
-        "share"
-    }
-
-    fn about(&self) -> &'static str {
-        "how do the streams of a direction share it, and how much do they have together?"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        time_chart::draw(self.name(), runs, theme, show)
-    }
-}
+pub(crate) const CHART: Chart =
+    Chart::over_time("share", "how do the streams of a direction share it, and how much do they have together?", show);
 
 /// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {

@@ -5,11 +5,10 @@ use rrul_analysis::metrics::rate::start_slew::{DirectionSlew, StreamSlew};
 use rrul_model::flow::Direction;
 use rrul_model::units::Delay;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::{Chart, Draw, Drawing};
 use crate::drawing::axis::{Axis, nice_step};
 use crate::drawing::flow_look::flow_looks;
 use crate::drawing::page::time_axis;
-use crate::error::ViewError;
 use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Quantity, TimeLine, TimePanel};
@@ -25,20 +24,15 @@ const SHOWN: (f64, f64) = (2.0, 20.0);
 const TICKS: u32 = 10;
 
 /// The first seconds of the load.
-pub(crate) struct StartSlewChart;
+pub(crate) const CHART: Chart = Chart {
+    name: "start_slew",
+    about: "when did each stream of the load start, and how soon did it have its rate?",
+    runs: 1..=time_chart::MOST,
+    draw: Draw::Runs(draw),
+};
 
-impl Chart for StartSlewChart {
-    fn name(&self) -> &'static str {
-        "start_slew"
-    }
-
-    fn about(&self) -> &'static str {
-        "when did each stream of the load start, and how soon did it have its rate?"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        time_chart::draw_within(self.name(), runs, theme, first_seconds(runs), show)
-    }
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
+    time_chart::draw_within(runs, theme, first_seconds(runs), show)
 }
 
 fn streams<'a>(runs: &'a [&Analysis]) -> impl Iterator<Item = &'a StreamSlew> {

@@ -4,16 +4,13 @@ use rrul_analysis::Analysis;
 use rrul_analysis::metrics::tcp::tcp_series::{TcpReading, TcpSeries};
 use rrul_model::flow::{Direction, FlowId};
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::Chart;
 use crate::drawing::flow_look::{FlowLook, flow_looks};
-use crate::error::ViewError;
-use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Quantity, TimeLine, TimePanel};
 use crate::text::label::Naming;
 use crate::text::words;
 use crate::text::words::direction_word;
-use crate::theme::Theme;
 
 /// Pixels.
 const HEIGHT: f64 = 108.0;
@@ -21,21 +18,11 @@ const HEIGHT: f64 = 108.0;
 const FINEST: f64 = 0.1;
 
 /// What the kernels say of the load's streams.
-pub(crate) struct Tcp;
-
-impl Chart for Tcp {
-    fn name(&self) -> &'static str {
-        "tcp"
-    }
-
-    fn about(&self) -> &'static str {
-        "what did TCP do: windows, round-trip time, delivery and pacing rate, segments sent again, at both ends?"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        time_chart::draw(self.name(), runs, theme, show)
-    }
-}
+pub(crate) const CHART: Chart = Chart::over_time(
+    "tcp",
+    "what did TCP do: windows, round-trip time, delivery and pacing rate, retransmitted segments, at both ends?",
+    show,
+);
 
 /// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {

@@ -4,13 +4,12 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 use rrul_model::units::{BitRate, Delay};
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::{ANY, Chart, Draw, Drawing};
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Scale, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{Column, Rows, fitted};
 use crate::drawing::run_colours::run_colours;
-use crate::error::ViewError;
 use crate::panels::grouping::{Grouping, group_name, middle_delay};
 use crate::panels::run_heading::headed;
 use crate::text::pooled_probes::pooled_name;
@@ -35,7 +34,12 @@ const OFFSETS: [f64; 2] = [0.21, -0.21];
 const OPACITIES: [f64; 2] = [1.0, 0.5];
 
 /// The chart of sums, with what they cost.
-pub(crate) struct Totals;
+pub(crate) const CHART: Chart = Chart {
+    name: "totals",
+    about: "how much each run moved in all, down and up, and how much delay that added",
+    runs: 1..=ANY,
+    draw: Draw::Groups(draw),
+};
 
 /// One row: a run, or the medians of a group.
 struct Entry {
@@ -46,104 +50,88 @@ struct Entry {
     added: [Result<Delay, String>; 2],
 }
 
-impl Chart for Totals {
-    fn name(&self) -> &'static str {
-        "totals"
+fn draw(runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Drawing {
+    let mut page = headed(theme, runs);
+    let groups = grouping.groups(runs);
+    let entries: Vec<Entry> = groups.iter().map(|(name, places)| entry(name, places, runs, grouping)).collect();
+    if entries.iter().all(|entry| entry.rates == [None; 2] && entry.added.iter().all(Result::is_err)) {
+        page.message("Nothing to draw. There are no streams, and no delay probes both idle and under load.");
+        return page.finish();
     }
-
-    fn about(&self) -> &'static str {
-        "how much each run moved in all, down and up, and how much delay that added"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        self.draw_grouped(runs, &Grouping::None, theme)
-    }
-
-    fn draw_grouped(&self, runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Result<Drawing, ViewError> {
-        super::at_least_one(self, runs)?;
-        let mut page = headed(theme, runs);
-        let groups = grouping.groups(runs);
-        let entries: Vec<Entry> = groups.iter().map(|(name, places)| entry(name, places, runs, grouping)).collect();
-        if entries.iter().all(|entry| entry.rates == [None; 2] && entry.added.iter().all(Result::is_err)) {
-            page.message("Nothing to draw. There are no streams, and no delay probes both idle and under load.");
-            return Ok(page.finish());
-        }
-        let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
-        let rows = Rows { names: &names, pitch: PITCH };
-        let rates: Vec<f64> =
-            entries.iter().flat_map(|entry| entry.rates).flatten().map(|rate| rate.0 as f64).collect();
-        let bits = Axis::from_zero(rates.iter().copied().fold(0.0, f64::max), 4);
-        let rate_unit = Unit::of_rates(bits.max);
-        let delays = || entries.iter().flat_map(|entry| &entry.added).flatten().map(|delay| delay.0 as f64);
-        let (low, high) = (delays().fold(0.0, f64::min), delays().fold(0.0, f64::max));
-        let delay_unit = Unit::of_delays(high.max(-low));
-        let delay_axis = if low < 0.0 {
-            Axis::covering(low / delay_unit.size, high / delay_unit.size, 4)
-        } else {
-            Axis::from_zero(high / delay_unit.size, 4)
-        };
-        let middle = if *grouping == Grouping::None { "" } else { ", median of the group's runs" };
-        let columns = [
-            Column {
-                title: "Goodput".to_owned(),
-                unit: format!("sum of all streams of a direction{middle}"),
-                note: None,
-                x: Side::new(Axis::from_zero(bits.max / rate_unit.size, 4), Scale::Linear),
-                x_words: format!("sum, {}", rate_unit.name),
-                left: NAME_LEFT,
-                width: WIDTH,
-            },
-            Column {
-                title: "Delay added by the load".to_owned(),
-                unit: format!("median and P95, less the idle median{middle}"),
-                note: None,
-                x: Side::new(delay_axis, Scale::Linear),
-                x_words: format!("added round-trip delay, {}", delay_unit.name),
-                left: SECOND,
-                width: WIDTH,
-            },
+    let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
+    let rows = Rows { names: &names, pitch: PITCH };
+    let rates: Vec<f64> = entries.iter().flat_map(|entry| entry.rates).flatten().map(|rate| rate.0 as f64).collect();
+    let bits = Axis::from_zero(rates.iter().copied().fold(0.0, f64::max), 4);
+    let rate_unit = Unit::of_rates(bits.max);
+    let delays = || entries.iter().flat_map(|entry| &entry.added).flatten().map(|delay| delay.0 as f64);
+    let (low, high) = (delays().fold(0.0, f64::min), delays().fold(0.0, f64::max));
+    let delay_unit = Unit::of_delays(high.max(-low));
+    let delay_axis = if low < 0.0 {
+        Axis::covering(low / delay_unit.size, high / delay_unit.size, 4)
+    } else {
+        Axis::from_zero(high / delay_unit.size, 4)
+    };
+    let middle = if *grouping == Grouping::None { "" } else { ", median of the group's runs" };
+    let columns = [
+        Column {
+            title: "Goodput".to_owned(),
+            unit: format!("sum of all streams of a direction{middle}"),
+            note: None,
+            x: Side::new(Axis::from_zero(bits.max / rate_unit.size, 4), Scale::Linear),
+            x_words: format!("sum, {}", rate_unit.name),
+            left: NAME_LEFT,
+            width: WIDTH,
+        },
+        Column {
+            title: "Delay added by the load".to_owned(),
+            unit: format!("median and P95, less the idle median{middle}"),
+            note: None,
+            x: Side::new(delay_axis, Scale::Linear),
+            x_words: format!("added round-trip delay, {}", delay_unit.name),
+            left: SECOND,
+            width: WIDTH,
+        },
+    ];
+    let places = page.rows(&rows, &columns);
+    let colours = run_colours(theme, entries.len());
+    let style = TextStyle::left(12.0, Weight::Regular, theme.ink);
+    for (row, (entry, colour)) in entries.iter().zip(&colours).enumerate() {
+        let values = [
+            entry.rates.map(|rate| rate.map(|rate| rate.0 as f64 / rate_unit.size)),
+            [0, 1].map(|index| entry.added[index].as_ref().ok().map(|delay| delay.0 as f64 / delay_unit.size)),
         ];
-        let places = page.rows(&rows, &columns);
-        let colours = run_colours(theme, entries.len());
-        let style = TextStyle::left(12.0, Weight::Regular, theme.ink);
-        for (row, (entry, colour)) in entries.iter().zip(&colours).enumerate() {
-            let values = [
-                entry.rates.map(|rate| rate.map(|rate| rate.0 as f64 / rate_unit.size)),
-                [0, 1].map(|index| entry.added[index].as_ref().ok().map(|delay| delay.0 as f64 / delay_unit.size)),
-            ];
-            let texts = [
-                [0, 1].map(|index| {
-                    let word = direction_word(Direction::ALL[index]).to_lowercase();
-                    entry.rates[index].map_or_else(|| format!("no {word} streams"), |rate| format!("{word} {rate}"))
-                }),
-                [0, 1].map(|index| {
-                    let word = ["median", "P95"][index];
-                    entry.added[index]
-                        .as_ref()
-                        .map_or_else(Clone::clone, |delay| format!("{word} {}", words::added(Some(*delay))))
-                }),
-            ];
-            for ((values, texts), (panel, frame)) in values.into_iter().zip(texts).zip(&places) {
-                for bar in [0, 1] {
-                    let at = rows.at(row) + OFFSETS[bar];
-                    let stroke = Stroke { colour, width: BAR, opacity: OPACITIES[bar], height: 4 };
-                    if let Some(value) = values[bar] {
-                        page.figure.segments(*panel, &entry.name, &[[(0.0, at), (value, at)]], stroke);
-                    }
-                    let y = rows.text_top(*frame, row, 12.0) - OFFSETS[bar] * PITCH;
-                    let text = fitted(&texts[bar], style, 150.0);
-                    page.figure.text(frame.left + frame.width + 10.0, y, &text, style);
+        let texts = [
+            [0, 1].map(|index| {
+                let word = direction_word(Direction::ALL[index]).to_lowercase();
+                entry.rates[index].map_or_else(|| format!("no {word} streams"), |rate| format!("{word} {rate}"))
+            }),
+            [0, 1].map(|index| {
+                let word = ["median", "P95"][index];
+                entry.added[index]
+                    .as_ref()
+                    .map_or_else(Clone::clone, |delay| format!("{word} {}", words::added(Some(*delay))))
+            }),
+        ];
+        for ((values, texts), (panel, frame)) in values.into_iter().zip(texts).zip(&places) {
+            for bar in [0, 1] {
+                let at = rows.at(row) + OFFSETS[bar];
+                let stroke = Stroke { colour, width: BAR, opacity: OPACITIES[bar], height: 4 };
+                if let Some(value) = values[bar] {
+                    page.figure.segments(*panel, &entry.name, &[[(0.0, at), (value, at)]], stroke);
                 }
+                let y = rows.text_top(*frame, row, 12.0) - OFFSETS[bar] * PITCH;
+                let text = fitted(&texts[bar], style, 150.0);
+                page.figure.text(frame.left + frame.width + 10.0, y, &text, style);
             }
         }
-        page.footnote(&format!(
-            "Sums: goodput of all streams of a direction together, each its mean over the scored window. Full bars: download, and \
-             the median (loaded P50 less idle P50). Pale bars: upload, and P95 (loaded P95 less idle P50), above which is one \
-             packet in twenty. Delays of {}; lost packets count as infinitely late.",
-            pooled_name(runs)
-        ));
-        Ok(page.finish())
     }
+    page.footnote(&format!(
+        "Sums: goodput of all streams of a direction together, each its mean over the scored window. Full bars: download, and \
+         the median (loaded P50 less idle P50). Pale bars: upload, and P95 (loaded P95 less idle P50), above which is one \
+         packet in twenty. Delays of {}; lost packets count as infinitely late.",
+        pooled_name(runs)
+    ));
+    page.finish()
 }
 
 fn entry(name: &str, places: &[usize], runs: &[&Analysis], grouping: &Grouping) -> Entry {

@@ -6,7 +6,6 @@ use rrul_model::phase::Phase;
 use crate::chart::Drawing;
 use crate::drawing::axis::Axis;
 use crate::drawing::page::{Page, time_axis};
-use crate::error::ViewError;
 use crate::panels::bins;
 use crate::panels::bins::Bins;
 use crate::panels::time_panel::{TimePanel, shared_top};
@@ -55,26 +54,17 @@ pub(crate) struct OverTime {
 }
 
 /// Draws a chart of one to eight runs over the whole of their time.
-pub(crate) fn draw(
-    chart: &'static str,
-    runs: &[&Analysis],
-    theme: &Theme,
-    show: impl Fn(&Analysis, &Scene<'_>) -> Shown,
-) -> Result<Drawing, ViewError> {
-    draw_within(chart, runs, theme, time_axis(runs), show)
+pub(crate) fn draw(runs: &[&Analysis], theme: &Theme, show: impl Fn(&Analysis, &Scene<'_>) -> Shown) -> Drawing {
+    draw_within(runs, theme, time_axis(runs), show)
 }
 
 /// Draws a chart of one to eight runs over this time.
 pub(crate) fn draw_within(
-    chart: &'static str,
     runs: &[&Analysis],
     theme: &Theme,
     time: Axis,
     show: impl Fn(&Analysis, &Scene<'_>) -> Shown,
-) -> Result<Drawing, ViewError> {
-    if !(1..=MOST).contains(&runs.len()) {
-        return Err(ViewError::Runs { chart, takes: "one to eight runs", given: runs.len() });
-    }
+) -> Drawing {
     let names = words::run_names(runs);
     let scene = Scene { theme, time, most_bins: bins::MOST };
     let shown: Vec<Shown> = runs.iter().map(|run| show(run, &scene)).collect();
@@ -85,7 +75,7 @@ pub(crate) fn draw_within(
         let mut said: Vec<String> = shown.iter().map(missing).collect();
         said.dedup();
         page.message(&format!("Nothing to draw. {}", said.join(" ")));
-        return Ok(page.finish());
+        return page.finish();
     }
     let all = || shown.iter().flat_map(|shown| &shown.panels);
     let drawn = all().count();
@@ -113,7 +103,7 @@ pub(crate) fn draw_within(
     if let [shown] = shown.as_slice() {
         page.footnote(&missing(shown));
     }
-    Ok(page.finish())
+    page.finish()
 }
 
 /// The title of these runs together.

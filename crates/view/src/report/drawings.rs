@@ -7,7 +7,7 @@ use super::markup::Markup;
 use super::numbers::Numbers;
 use super::plot_part::heading;
 use crate::chart::Chart;
-use crate::charts::CHARTS;
+use crate::chart_named;
 use crate::error::ViewError;
 use crate::theme::Theme;
 
@@ -42,13 +42,13 @@ pub(crate) fn of_all(runs: &[&Analysis]) -> Result<Vec<PageDrawing>, ViewError> 
 }
 
 fn drawn(names: &[&str], runs: &[&Analysis]) -> Result<Vec<PageDrawing>, ViewError> {
-    let chosen = names.iter().filter_map(|name| CHARTS.iter().find(|chart| chart.name() == *name));
-    let draw = |chart: &&dyn Chart| {
+    let chosen = names.iter().filter_map(|name| chart_named(name));
+    let draw = |chart: &'static Chart| {
         let drawing = chart.draw(runs, &Theme::LIGHT)?;
         let option = if drawing.nothing.is_some() { Value::Null } else { drawing.option };
         Ok(PageDrawing {
-            about: chart.about(),
-            name: chart.name(),
+            about: chart.about,
+            name: chart.name,
             option,
             width: drawing.width,
             height: drawing.height,

@@ -156,7 +156,7 @@ fn the_same_run_gives_the_same_bytes() {
     for chart in ["overview", "comparison"] {
         let chart = chart_named(chart).unwrap();
         let (first, second) = (Made::pfifo().analysis(), Made::fq_codel().analysis());
-        let runs = if chart.name() == "overview" { vec![&first] } else { vec![&first, &second] };
+        let runs = if chart.name == "overview" { vec![&first] } else { vec![&first, &second] };
         assert_eq!(svg(chart, &runs, &THEME).unwrap(), svg(chart, &runs, &THEME).unwrap());
     }
 }

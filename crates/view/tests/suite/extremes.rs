@@ -134,11 +134,11 @@ fn over_time(mut run: Analysis) -> Analysis {
     run
 }
 
-fn named(name: &str) -> &'static dyn Chart {
+fn named(name: &str) -> &'static Chart {
     rrul_view::chart_named(name).unwrap()
 }
 
-fn assert_drawn(renderer: &Renderer<'_>, chart: &dyn Chart, runs: &[&Analysis]) -> Result<(), TestCaseError> {
+fn assert_drawn(renderer: &Renderer<'_>, chart: &Chart, runs: &[&Analysis]) -> Result<(), TestCaseError> {
     let drawing = match chart.draw(runs, &Theme::LIGHT) {
         Err(ViewError::Runs { .. }) => return Ok(()),
         drawing => drawing.map_err(|error| TestCaseError::fail(error.to_string()))?,
@@ -183,7 +183,7 @@ fn extreme_runs_are_drawn_and_told_and_told_without_a_word_that_is_no_number() {
         Ok(runner.run(&(analysis(), analysis()), |(first, second)| {
             const DRAWN: [&str; 9] =
                 ["overview", "comparison", "ecdf", "ccdf", "box", "totals", "bars", "ellipse", "qq"];
-            for chart in CHARTS.iter().filter(|chart| DRAWN.contains(&chart.name())) {
+            for chart in CHARTS.iter().filter(|chart| DRAWN.contains(&chart.name)) {
                 for runs in [&[&first][..], &[&first, &second]] {
                     assert_drawn(renderer, *chart, runs)?;
                 }

@@ -3,6 +3,7 @@
 use crate::pages;
 use crate::planes::{THEME, drawn};
 use crate::synthetic::{Made, nothing};
+use rrul_view::charts::CHARTS;
 use rrul_view::svg;
 use rrul_view::{ViewError, chart_named};
 
@@ -64,5 +65,31 @@ fn a_run_and_a_class_have_their_colour_in_every_chart() {
                 "{name} without run {index}"
             );
         }
+    }
+}
+
+/// Before and behind the table in docs/charts.md.
+const TABLE: [&str; 2] = ["| chart | takes | question |\n|---|---|---|\n", "\n## How to read the overview"];
+
+#[test]
+fn the_document_lists_every_chart() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/charts.md");
+    let written = std::fs::read_to_string(path).unwrap();
+    let [head, next] = TABLE;
+    let (before, rest) = written.split_once(head).expect("the head of the table");
+    let (_, behind) = rest.split_once(next).expect("the section after the table");
+    let row = |chart: &&rrul_view::Chart| {
+        let (first, others) = chart.about.split_at(1);
+        format!("| `{}` | {} | {}{others} |\n", chart.name, chart.takes(), first.to_uppercase())
+    };
+    let rows: String = CHARTS.iter().map(row).collect();
+    let made = format!("{before}{head}{rows}{next}{behind}");
+    if std::env::var("RRUL_GOLDEN").is_ok_and(|value| value == "write") {
+        std::fs::write(path, made).unwrap();
+    } else {
+        assert!(
+            made == written,
+            "RRUL_GOLDEN=write cargo test -p rrul-view document writes the table of docs/charts.md"
+        );
     }
 }

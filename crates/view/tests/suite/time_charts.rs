@@ -79,7 +79,7 @@ fn assert_follows(points: &[(f64, f64)], tolerance: f64, truth: impl Fn(f64) -> 
 }
 
 /// The number of runs that a chart takes, of these.
-fn fitting<'a>(chart: &dyn Chart, runs: &[&'a Analysis]) -> Vec<&'a Analysis> {
+fn fitting<'a>(chart: &Chart, runs: &[&'a Analysis]) -> Vec<&'a Analysis> {
     let fits = |count: &usize| !matches!(chart.draw(&runs[..*count], &THEME), Err(ViewError::Runs { .. }));
     let count = (1..=runs.len()).find(fits).expect("one to four runs fit any chart");
     runs[..count].to_vec()
@@ -94,13 +94,13 @@ fn every_chart_is_drawn_in_both_themes_and_the_same_runs_give_the_same_bytes() {
         for (theme_name, theme) in Theme::NAMED {
             let drawing = chart.draw(&runs, &theme).unwrap();
             let pair = with_renderer(|renderer| renderer.svg(&drawing)).unwrap();
-            assert_eq!(pair, svg(*chart, &runs, &theme).unwrap(), "{}", chart.name());
+            assert_eq!(pair, svg(*chart, &runs, &theme).unwrap(), "{}", chart.name);
             roxmltree::Document::parse(&pair).unwrap();
             let picture = Picture::of(&pair);
-            assert_eq!(picture.fills[0].0, theme.background, "{} in {theme_name}", chart.name());
-            if OVER_TIME.contains(&chart.name()) {
-                assert_eq!(drawing.nothing, None, "{}", chart.name());
-                assert!(picture.strokes.len() + picture.fills.len() > 8, "{} is empty", chart.name());
+            assert_eq!(picture.fills[0].0, theme.background, "{} in {theme_name}", chart.name);
+            if OVER_TIME.contains(&chart.name) {
+                assert_eq!(drawing.nothing, None, "{}", chart.name);
+                assert!(picture.strokes.len() + picture.fills.len() > 8, "{} is empty", chart.name);
             }
         }
     }
@@ -109,21 +109,21 @@ fn every_chart_is_drawn_in_both_themes_and_the_same_runs_give_the_same_bytes() {
 #[test]
 fn a_chart_of_a_run_without_anything_says_so_in_words() {
     let run = nothing();
-    for chart in CHARTS.iter().filter(|chart| OVER_TIME.contains(&chart.name())) {
+    for chart in CHARTS.iter().filter(|chart| OVER_TIME.contains(&chart.name)) {
         let drawing = chart.draw(&fitting(*chart, &[&run; 4]), &THEME).unwrap();
-        let said = drawing.nothing.unwrap_or_else(|| panic!("{} shows something", chart.name()));
-        assert!(said.starts_with("Nothing to draw. ") && said.len() > 30, "{}: {said}", chart.name());
+        let said = drawing.nothing.unwrap_or_else(|| panic!("{} shows something", chart.name));
+        assert!(said.starts_with("Nothing to draw. ") && said.len() > 30, "{}: {said}", chart.name);
     }
 }
 
 #[test]
 fn every_chart_has_a_name_of_its_own_and_asks_something() {
-    let mut names: Vec<&str> = CHARTS.iter().map(|chart| chart.name()).collect();
+    let mut names: Vec<&str> = CHARTS.iter().map(|chart| chart.name).collect();
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), CHARTS.len());
     for chart in CHARTS {
-        assert!((20..=120).contains(&chart.about().len()) && !chart.about().contains('\n'), "{}", chart.name());
+        assert!((20..=120).contains(&chart.about.len()) && !chart.about.contains('\n'), "{}", chart.name);
     }
 }
 

@@ -4,14 +4,13 @@ use rrul_analysis::Analysis;
 use rrul_model::phase::Phase;
 use rrul_model::units::Delay;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::{ANY, Chart, Draw, Drawing};
 use crate::delay_sample::{Sample, nanoseconds};
 use crate::drawing::axis::Unit;
 use crate::drawing::figure::{Align, Scale, Segment, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{Column, Page, Rows, SIDE_RIGHT};
 use crate::drawing::run_colours::{colour_words, run_colours};
-use crate::error::ViewError;
 use crate::panels::delay_side::{Reach, beyond, delay_side};
 use crate::panels::run_heading::{headed, short_names};
 use crate::text::label::{Naming, names};
@@ -35,7 +34,12 @@ const PERCENTILES: [u16; 5] = [50, 250, 500, 750, 950];
 const COLUMNS: [f64; 7] = [838.0, 884.0, 930.0, 976.0, 1022.0, 1082.0, SIDE_RIGHT];
 
 /// The chart that shows where most delays of each flow lie.
-pub(crate) struct BoxPlot;
+pub(crate) const CHART: Chart = Chart {
+    name: "box",
+    about: "between which delays most packets lie, idle and loaded: per flow of one run, or per run",
+    runs: 1..=ANY,
+    draw: Draw::Runs(draw),
+};
 
 /// Delays of one flow or run in one phase.
 struct Entry {
@@ -45,41 +49,30 @@ struct Entry {
     sample: Sample,
 }
 
-impl Chart for BoxPlot {
-    fn name(&self) -> &'static str {
-        "box"
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
+    let mut page = headed(theme, runs);
+    let mut entries = if let [run] = runs { of_flows(run, theme) } else { of_runs(runs, theme) };
+    entries.retain(|entry| entry.sample.sent() > 0);
+    if entries.is_empty() {
+        page.message("Nothing to draw. No delay probes were sent in the idle or the load phase.");
+        return page.finish();
     }
-
-    fn about(&self) -> &'static str {
-        "between which delays most packets lie, idle and loaded: per flow of one run, or per run"
+    let left_out = entries.len().saturating_sub(2 * MOST);
+    entries.truncate(2 * MOST);
+    boxes(&mut page, &entries);
+    let which =
+        if runs.len() == 1 { "of each flow".to_owned() } else { format!("of {} of each run", pooled_name(runs)) };
+    page.footnote(&format!(
+        "Delays {which}. Box: P25 to P75, with a stroke at the median P50. Whiskers: to P5 and P95, with one packet in twenty beyond each. \
+         Points: the lowest and the highest packet. \
+         Pale: idle; full: under load, in the scored window. A lost packet is infinitely late: where P95 falls on losses, \
+         the whisker ends in red at the right edge. {}",
+        colour_words(runs.len()),
+    ));
+    if left_out > 0 {
+        page.footnote(&format!("{} more are not drawn.", words::counted(left_out, "row")));
     }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        super::super::at_least_one(self, runs)?;
-        let mut page = headed(theme, runs);
-        let mut entries = if let [run] = runs { of_flows(run, theme) } else { of_runs(runs, theme) };
-        entries.retain(|entry| entry.sample.sent() > 0);
-        if entries.is_empty() {
-            page.message("Nothing to draw. No delay probes were sent in the idle or the load phase.");
-            return Ok(page.finish());
-        }
-        let left_out = entries.len().saturating_sub(2 * MOST);
-        entries.truncate(2 * MOST);
-        boxes(&mut page, &entries);
-        let which =
-            if runs.len() == 1 { "of each flow".to_owned() } else { format!("of {} of each run", pooled_name(runs)) };
-        page.footnote(&format!(
-            "Delays {which}. Box: P25 to P75, with a stroke at the median P50. Whiskers: to P5 and P95, with one packet in twenty beyond each. \
-             Points: the lowest and the highest packet. \
-             Pale: idle; full: under load, in the scored window. A lost packet is infinitely late: where P95 falls on losses, \
-             the whisker ends in red at the right edge. {}",
-            colour_words(runs.len()),
-        ));
-        if left_out > 0 {
-            page.footnote(&format!("{} more are not drawn.", words::counted(left_out, "row")));
-        }
-        Ok(page.finish())
-    }
+    page.finish()
 }
 
 fn of_flows(run: &Analysis, theme: &Theme) -> Vec<Entry> {

@@ -2,26 +2,19 @@
 
 use rrul_analysis::Analysis;
 
-use crate::chart::{Chart, Drawing};
-use crate::error::ViewError;
+use crate::chart::{ANY, Chart, Draw, Drawing};
 use crate::panels::distribution;
 use crate::panels::distribution::Look;
 use crate::theme::Theme;
 
 /// The chart that shows how late the latest packets are.
-pub(crate) struct Ccdf;
+pub(crate) const CHART: Chart = Chart {
+    name: "ccdf",
+    about: "how late the latest packets are: the tail of the delay, P95, P99 and P99.9, on a logarithmic axis",
+    runs: 1..=ANY,
+    draw: Draw::Runs(draw),
+};
 
-impl Chart for Ccdf {
-    fn name(&self) -> &'static str {
-        "ccdf"
-    }
-
-    fn about(&self) -> &'static str {
-        "how late the latest packets are: the tail of the delay, P95, P99 and P99.9, on a logarithmic axis"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        super::super::at_least_one(self, runs)?;
-        Ok(distribution::draw(runs, theme, Look::AtLeast))
-    }
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
+    distribution::draw(runs, theme, Look::AtLeast)
 }

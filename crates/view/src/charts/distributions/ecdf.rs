@@ -2,26 +2,19 @@
 
 use rrul_analysis::Analysis;
 
-use crate::chart::{Chart, Drawing};
-use crate::error::ViewError;
+use crate::chart::{ANY, Chart, Draw, Drawing};
 use crate::panels::distribution;
 use crate::panels::distribution::Look;
 use crate::theme::Theme;
 
 /// The chart that shows all delays, not one figure of them.
-pub(crate) struct Ecdf;
+pub(crate) const CHART: Chart = Chart {
+    name: "ecdf",
+    about: "how many packets took how long, idle against loaded: per class of one run, or one line a run",
+    runs: 1..=ANY,
+    draw: Draw::Runs(draw),
+};
 
-impl Chart for Ecdf {
-    fn name(&self) -> &'static str {
-        "ecdf"
-    }
-
-    fn about(&self) -> &'static str {
-        "how many packets took how long, idle against loaded: per class of one run, or one line a run"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        super::super::at_least_one(self, runs)?;
-        Ok(distribution::draw(runs, theme, Look::AtMost))
-    }
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
+    distribution::draw(runs, theme, Look::AtMost)
 }

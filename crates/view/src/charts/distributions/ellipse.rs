@@ -4,14 +4,13 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 use rrul_model::phase::Phase;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::{ANY, Chart, Draw, Drawing};
 use crate::delay_sample::{nanoseconds, pooled_packets, window};
 use crate::drawing::axis::{Axis, Unit, figures};
 use crate::drawing::figure::{Align, Dash, Line, Scale, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{BESIDE_LEFT, PITCH, PLANE_WIDTH, Page, PlanePlan, SIDE_RIGHT};
 use crate::drawing::run_colours::{colour_words, run_colours};
-use crate::error::ViewError;
 use crate::panels::bins::Bins;
 use crate::panels::run_heading::{headed, short_names};
 use crate::text::pooled_probes::pooled_name;
@@ -33,7 +32,12 @@ const COLUMNS: [f64; 3] = [255.0, 325.0, SIDE_RIGHT - BESIDE_LEFT];
 const NAMED: usize = 16;
 
 /// The chart that shows whether a run pays for rate with delay, and how steady both are.
-pub(crate) struct Ellipse;
+pub(crate) const CHART: Chart = Chart {
+    name: "ellipse",
+    about: "whether rate is paid for with delay, and how steady both are: ellipses of one standard deviation",
+    runs: 1..=ANY,
+    draw: Draw::Runs(draw),
+};
 
 /// Means and covariance of points.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,49 +94,38 @@ struct Cloud {
     width: f64,
 }
 
-impl Chart for Ellipse {
-    fn name(&self) -> &'static str {
-        "ellipse"
-    }
-
-    fn about(&self) -> &'static str {
-        "whether rate is paid for with delay, and how steady both are: ellipses of one standard deviation"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        super::super::at_least_one(self, runs)?;
-        let mut page = headed(theme, runs);
-        let names = short_names(runs, theme, 190.0);
-        let colours = run_colours(theme, runs.len());
-        let mut widths = Vec::new();
-        for direction in Direction::ALL {
-            let clouds: Vec<Cloud> = runs
-                .iter()
-                .zip(&names)
-                .zip(&colours)
-                .map(|((run, name), colour)| cloud(run, direction, name, colour))
-                .collect();
-            widths.extend(clouds.iter().filter(|cloud| cloud.width > 0.0).map(|cloud| cloud.width));
-            if clouds.iter().any(|cloud| !cloud.points.is_empty()) {
-                panel(&mut page, direction, &clouds);
-            } else {
-                let word = direction_word(direction).to_lowercase();
-                page.subtitle(&format!("No {word} streams with delay probes beside them under load."));
-            }
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
+    let mut page = headed(theme, runs);
+    let names = short_names(runs, theme, 190.0);
+    let colours = run_colours(theme, runs.len());
+    let mut widths = Vec::new();
+    for direction in Direction::ALL {
+        let clouds: Vec<Cloud> = runs
+            .iter()
+            .zip(&names)
+            .zip(&colours)
+            .map(|((run, name), colour)| cloud(run, direction, name, colour))
+            .collect();
+        widths.extend(clouds.iter().filter(|cloud| cloud.width > 0.0).map(|cloud| cloud.width));
+        if clouds.iter().any(|cloud| !cloud.points.is_empty()) {
+            panel(&mut page, direction, &clouds);
+        } else {
+            let word = direction_word(direction).to_lowercase();
+            page.subtitle(&format!("No {word} streams with delay probes beside them under load."));
         }
-        if widths.is_empty() {
-            page.message("Nothing to draw. There is no load with delay probes beside it.");
-        }
-        page.footnote(&format!(
-            "{} Points: bins of the scored window, each the sum of the streams' goodput in it and the median delay of {} sent in it. \
-             Ellipse: one standard deviation around the means, along and across their covariance (of normally distributed \
-             bins it holds 39 %). Better is up and to the left, and smaller. Axes need not begin at zero. {}",
-            super::super::bins_words(&widths).replace("Lines: bins", "Bins"),
-            pooled_name(runs),
-            colour_words(runs.len()),
-        ));
-        Ok(page.finish())
     }
+    if widths.is_empty() {
+        page.message("Nothing to draw. There is no load with delay probes beside it.");
+    }
+    page.footnote(&format!(
+        "{} Points: bins of the scored window, each the sum of the streams' goodput in it and the median delay of {} sent in it. \
+         Ellipse: one standard deviation around the means, along and across their covariance (of normally distributed \
+         bins it holds 39 %). Better is up and to the left, and smaller. Axes need not begin at zero. {}",
+        super::super::bins_words(&widths).replace("Lines: bins", "Bins"),
+        pooled_name(runs),
+        colour_words(runs.len()),
+    ));
+    page.finish()
 }
 
 fn cloud(run: &Analysis, direction: Direction, name: &str, colour: &'static str) -> Cloud {

@@ -5,14 +5,13 @@ use rrul_analysis::metrics::web::page_load::{Load, LoadOutcome};
 use rrul_analysis::statistics::product_limit::{Observed, product_limit};
 use rrul_model::units::Delay;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::{ANY, Chart, Draw, Drawing};
 use crate::delay_sample::{Sample, nanoseconds};
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Align, Dash, Line, Scale, Side, Step, TextStyle, Ticks};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{BESIDE_LEFT, PITCH, PLANE_WIDTH, Page, PlanePlan, SIDE_RIGHT, fitted};
 use crate::drawing::run_colours::{colour_words, run_colours};
-use crate::error::ViewError;
 use crate::panels::delay_side::{Reach, delay_side};
 use crate::panels::page_conditions::{busy_loads, idle_loads, page_name};
 use crate::panels::run_heading::headed;
@@ -31,7 +30,12 @@ const NAME_ROOM: f64 = 176.0;
 const ROWS: f64 = 25.0;
 
 /// The chart that shows how long pages take, not only on average.
-pub(crate) struct PageEcdf;
+pub(crate) const CHART: Chart = Chart {
+    name: "page_ecdf",
+    about: "how many page loads took how long, idle against loaded: per page and version of HTTP",
+    runs: 1..=ANY,
+    draw: Draw::Runs(draw),
+};
 
 /// Loads of one page, idle and under load.
 struct Entry {
@@ -98,35 +102,24 @@ impl Times {
     }
 }
 
-impl Chart for PageEcdf {
-    fn name(&self) -> &'static str {
-        "page_ecdf"
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
+    let mut page = headed(theme, runs);
+    let entries = entries(runs, theme);
+    if entries.iter().all(|entry| entry.idle.loads + entry.busy.loads == 0) {
+        page.message("Nothing to draw. No page was loaded, idle or under load.");
+        return page.finish();
     }
-
-    fn about(&self) -> &'static str {
-        "how many page loads took how long, idle against loaded: per page and version of HTTP"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        super::super::at_least_one(self, runs)?;
-        let mut page = headed(theme, runs);
-        let entries = entries(runs, theme);
-        if entries.iter().all(|entry| entry.idle.loads + entry.busy.loads == 0) {
-            page.message("Nothing to draw. No page was loaded, idle or under load.");
-            return Ok(page.finish());
-        }
-        panel(&mut page, &entries);
-        page.footnote(&format!(
-            "Solid: loads begun under load, in the scored window; dashed: begun on the idle line. Product-limit estimate (Kaplan and Meier \
-             1958): a load that was cut off counts as under way until then, one that failed or was given up never ends, so a \
-             curve ends below 100 % where loads did not end. Loads whose browser broke are left out. {}",
-            match runs.len() {
-                1 => colour_words(entries.len()).to_owned(),
-                many => format!("The pages of a run have its colour, the first the widest line. {}", colour_words(many)),
-            },
-        ));
-        Ok(page.finish())
-    }
+    panel(&mut page, &entries);
+    page.footnote(&format!(
+        "Solid: loads begun under load, in the scored window; dashed: begun on the idle line. Product-limit estimate (Kaplan and Meier \
+         1958): a load that was cut off counts as under way until then, one that failed or was given up never ends, so a \
+         curve ends below 100 % where loads did not end. Loads whose browser broke are left out. {}",
+        match runs.len() {
+            1 => colour_words(entries.len()).to_owned(),
+            many => format!("The pages of a run have its colour, the first the widest line. {}", colour_words(many)),
+        },
+    ));
+    page.finish()
 }
 
 fn entries<'r>(runs: &[&'r Analysis], theme: &Theme) -> Vec<Entry> {

@@ -3,12 +3,11 @@
 use rrul_analysis::Analysis;
 use rrul_model::phase::Phase;
 
-use crate::chart::{Chart, Drawing};
+use crate::chart::{Chart, Draw, Drawing};
 use crate::delay_sample::{Sample, nanoseconds};
 use crate::drawing::figure::{Align, Dash, Line, Scale, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{PITCH, Page, PlanePlan, fitted};
-use crate::error::ViewError;
 use crate::panels::delay_side::{Reach, beyond, delay_side};
 use crate::panels::run_heading::{headed, short_names};
 use crate::text::pooled_probes::pooled_name;
@@ -27,44 +26,35 @@ const MARKED: [(u16, &str); 5] = [(50, "P5"), (500, "P50"), (900, "P90"), (950, 
 const COLUMNS: [f64; 2] = [170.0, 300.0];
 
 /// The chart that shows in which part of their distributions two lots of delays differ.
-pub(crate) struct QuantileQuantile;
+pub(crate) const CHART: Chart = Chart {
+    name: "qq",
+    about: "where two distributions of delay differ: two runs under load, or idle and loaded of one run",
+    runs: 1..=2,
+    draw: Draw::Runs(draw),
+};
 
-impl Chart for QuantileQuantile {
-    fn name(&self) -> &'static str {
-        "qq"
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
+    let (samples, labels) = if let &[first, second] = runs {
+        let names = short_names(runs, theme, 300.0);
+        let of = |run| Sample::pooled(run, Phase::Load);
+        ([of(first), of(second)], [0, 1].map(|index| format!("{}, loaded", names[index])))
+    } else {
+        let of = |phase| Sample::pooled(runs[0], phase);
+        ([of(Phase::Idle), of(Phase::Load)], ["idle".to_owned(), "loaded".to_owned()])
+    };
+    let mut page = headed(theme, runs);
+    if let Some(index) = samples.iter().position(|sample| sample.sorted.is_empty()) {
+        page.message(&format!("Nothing to draw. There are no delays of {}.", labels[index]));
+        return page.finish();
     }
-
-    fn about(&self) -> &'static str {
-        "where two distributions of delay differ: two runs under load, or idle and loaded of one run"
-    }
-
-    fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        let (samples, labels) = match runs {
-            [run] => {
-                let of = |phase| Sample::pooled(run, phase);
-                ([of(Phase::Idle), of(Phase::Load)], ["idle".to_owned(), "loaded".to_owned()])
-            }
-            [first, second] => {
-                let names = short_names(runs, theme, 300.0);
-                let of = |run| Sample::pooled(run, Phase::Load);
-                ([of(first), of(second)], [0, 1].map(|index| format!("{}, loaded", names[index])))
-            }
-            _ => return Err(ViewError::Runs { chart: self.name(), takes: "one run or two", given: runs.len() }),
-        };
-        let mut page = headed(theme, runs);
-        if let Some(index) = samples.iter().position(|sample| sample.sorted.is_empty()) {
-            page.message(&format!("Nothing to draw. There are no delays of {}.", labels[index]));
-            return Ok(page.finish());
-        }
-        plot(&mut page, &samples, &labels, if runs.len() == 1 { theme.ink } else { theme.run(1) });
-        page.footnote(&format!(
-            "Each point is one quantile (nearest rank) of both: across of the one, upright of the other. On the grey line both are \
-             alike; above it what stands upright is later. Delays of {}; lost packets are infinitely late, and quantiles that fall on them \
-             have no place here.",
-            pooled_name(runs)
-        ));
-        Ok(page.finish())
-    }
+    plot(&mut page, &samples, &labels, if runs.len() == 1 { theme.ink } else { theme.run(1) });
+    page.footnote(&format!(
+        "Each point is one quantile (nearest rank) of both: across of the one, upright of the other. On the grey line both are \
+         alike; above it what stands upright is later. Delays of {}; lost packets are infinitely late, and quantiles that fall on them \
+         have no place here.",
+        pooled_name(runs)
+    ));
+    page.finish()
 }
 
 /// Pairs of quantiles by nearest rank, in nanoseconds, and how many ranks fall on a loss of either.
