@@ -19,20 +19,16 @@ use crate::text::words::direction_word;
 pub(crate) fn lookups(run: &Analysis) -> SectionBody {
     let groups = &run.name_lookups.groups;
     let told = |group: &&LookupGroup| !group.times.is_empty();
-    let shape = Shape::of(&groups.iter().map(|group| (group.kind.class, group.kind.family)));
     let mut table = Table::default();
     table.row(["", "idle P50", "loaded P50", "loaded P95", "ratio", "no answer"]);
     let mut found = false;
     for group in groups.iter().filter(told) {
         found = true;
-        let LookupKind { resolver, names, class, family, record } = &group.kind;
-        let record = match record {
-            RecordType::A => "A",
-            RecordType::Aaaa => "AAAA",
-        };
-        let name = format!("{resolver}, {names}, {record}{}", shape.suffix(*class, *family));
         let of = |statistics: &LookupStatistics| statistics.time;
-        table.named_row(&name, cells(&group.times, of, group.loaded_over_unloaded, None, "no answer"));
+        table.named_row(
+            &lookup_name(group, groups),
+            cells(&group.times, of, group.loaded_over_unloaded, None, "no answer"),
+        );
     }
     if found { table.into() } else { SectionBody::default() }
 }
@@ -41,20 +37,38 @@ pub(crate) fn lookups(run: &Analysis) -> SectionBody {
 pub(crate) fn short_flows(run: &Analysis) -> SectionBody {
     let groups = &run.short_flows.groups;
     let told = |group: &&TransferGroup| !group.transfers.is_empty();
-    let shape = Shape::of(&groups.iter().map(|group| (group.kind.class, group.kind.family)));
     let mut table = Table::default();
     table.row(["", "idle P50", "loaded P50", "loaded P95", "ratio", "rate loaded", "failed"]);
     let mut found = false;
     for group in groups.iter().filter(told) {
         found = true;
-        let TransferKind { direction, size: octets, class, family } = group.kind;
-        let name = format!("{} {}{}", direction_word(direction), size(octets.0), shape.suffix(class, family));
         let of = |statistics: &TransferStatistics| statistics.completion;
         let rate = group.transfers.load.and_then(|load| load.rate_p50_bps);
         let rate = rate.map_or_else(unknown, |rate| rate.to_string());
-        table.named_row(&name, cells(&group.transfers, of, group.loaded_over_unloaded, Some(rate), "failed"));
+        table.named_row(
+            &transfer_name(group, groups),
+            cells(&group.transfers, of, group.loaded_over_unloaded, Some(rate), "failed"),
+        );
     }
     if found { table.into() } else { SectionBody::default() }
+}
+
+/// The name of a group of lookups among the others: `server, random, A, IPv4`.
+pub(crate) fn lookup_name(group: &LookupGroup, groups: &[LookupGroup]) -> String {
+    let shape = Shape::of(&groups.iter().map(|group| (group.kind.class, group.kind.family)));
+    let LookupKind { resolver, names, class, family, record } = &group.kind;
+    let record = match record {
+        RecordType::A => "A",
+        RecordType::Aaaa => "AAAA",
+    };
+    format!("{resolver}, {names}, {record}{}", shape.suffix(*class, *family))
+}
+
+/// The name of a group of short flows among the others: `Download 100 kB`.
+pub(crate) fn transfer_name(group: &TransferGroup, groups: &[TransferGroup]) -> String {
+    let shape = Shape::of(&groups.iter().map(|group| (group.kind.class, group.kind.family)));
+    let TransferKind { direction, size: octets, class, family } = group.kind;
+    format!("{} {}{}", direction_word(direction), size(octets.0), shape.suffix(class, family))
 }
 
 fn cells<T>(
