@@ -1,5 +1,6 @@
 //! The charts that there are.
 
+mod applications;
 mod bars;
 pub(crate) mod comparison;
 mod competition;
@@ -50,6 +51,7 @@ pub const CHARTS: &[&Chart] = &[
     &bars::CHART,
     &distributions::ellipse::CHART,
     &distributions::qq::CHART,
+    &applications::CHART,
     &page_waterfall::CHART,
     &distributions::page_ecdf::CHART,
     &path_hops::CHART,

@@ -2,8 +2,11 @@
 
 use crate::pages;
 use crate::planes::{THEME, across, corners, drawn, near, passes, strokes};
-use crate::synthetic::Made;
+use crate::synthetic::{MILLISECOND, Made};
+use rrul_analysis::metrics::web::connections::ConnectionStatistics;
 use rrul_analysis::metrics::web::page_load::LoadOutcome;
+use rrul_analysis::statistics::percentile::DelayStatistics;
+use rrul_model::units::Delay;
 
 #[test]
 fn a_waterfall_shows_what_each_object_waited_for() {
@@ -55,4 +58,51 @@ fn page_load_times_are_a_product_limit_estimate() {
     for words in ["2+4", "rrul2025 h2", "Kaplan and Meier", "page load time, s"] {
         assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
     }
+}
+
+#[test]
+fn every_operation_has_a_bar_from_its_median_to_its_95th_percentile_idle_and_under_load() {
+    let mut made = pages::scored(Made::fq_codel().analysis(), &[1_000], &[2_000]);
+    let page = &mut made.page_loads[0];
+    page.unloaded.as_mut().unwrap().p95_ns = Some(1_500 * MILLISECOND);
+    page.loaded.as_mut().unwrap().failed = 1;
+    page.loaded.as_mut().unwrap().n = 4;
+    let attempts = |milliseconds: [i64; 2], lost| {
+        let taken = milliseconds.map(|ms| Delay(ms * MILLISECOND)).to_vec();
+        let connect = DelayStatistics::of(taken, lost).unwrap();
+        let (retried, syn_retransmits, over_1s) = (0, 0, 0.0);
+        let answer = connect;
+        ConnectionStatistics {
+            connect,
+            answer,
+            over_1s,
+            retried,
+            syn_retransmits,
+            unanswered: lost,
+            refused: 0,
+            impossible: 0,
+        }
+    };
+    made.connections.pooled.idle = Some(attempts([20, 40], 0));
+    made.connections.pooled.load = Some(attempts([100, 400], 0));
+    let picture = drawn("applications", &[&made]);
+    let bars: Vec<_> = picture.strokes.iter().filter(|one| (one.width - 7.0).abs() < 0.01).collect();
+    let mut found: Vec<(f64, [f64; 2])> = bars
+        .iter()
+        .map(|bar| (bar.points[0].1, [0, 1].map(|end| across(&picture, (270.0, 790.0), bar.points[end], true))))
+        .collect();
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // The page's 95th percentile under load falls on the load that failed: its bar reaches the edge of the axis.
+    let expected = [[20.0, 40.0], [100.0, 400.0], [1_000.0, 1_500.0], [2_000.0, 5_000.0]];
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for ((_, ends), expected) in found.iter().zip(expected) {
+        assert!(ends.iter().zip(expected).all(|(found, truth)| (found / truth - 1.0).abs() < 0.01), "{found:?}");
+    }
+    assert_eq!(picture.fills.iter().filter(|fill| fill.0 == THEME.alarm).count(), 1, "one 95th percentile unknown");
+    for words in ["TCP connect", "Page rrul2025 h2", "20.0 ms → 100 ms, 5.0x", "1000 ms → 2000 ms, 2.0x, 25 % failed"]
+    {
+        assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
+    }
+    let empty = drawn("applications", &[&Made::fq_codel().analysis()]);
+    assert!(empty.says("No lookup, new connection"), "{:?}", empty.words());
 }
