@@ -19,6 +19,7 @@ pub mod run_confidence;
 pub mod span;
 pub mod workload;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::difference::Difference;
@@ -32,27 +33,31 @@ use crate::statistics::holm;
 /// The name and version of the form. Members may be added within a version; none changes its meaning or goes.
 pub const FORMAT: &str = "rrul-comparison/1";
 
-/// Several groups of runs against the first of them.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Several groups of runs against the first of them, as printed by `rrul compare --json`.
+///
+/// Base units: nanoseconds, bits per second; shares are 0 to 1. Members may be added within this version. docs/comparison.md
+/// defines each figure.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// [`FORMAT`].
+    /// Name and version of the form, `rrul-comparison/1`.
+    #[schemars(extend("const" = FORMAT))]
     pub format: &'static str,
     /// Every run, in the order given.
     pub runs: Vec<ComparedRun>,
-    /// Which belong together; the first is the reference.
+    /// Which runs belong together; the first group is the reference.
     pub groups: Vec<Group>,
-    /// Why the runs do not compare, each in words; empty when they do.
+    /// Why the runs do not compare; empty unless `--anyway` was given.
     pub conflicts: Vec<String>,
-    /// What else should be known of them together, each in words.
+    /// Other differences between the runs.
     pub notes: Vec<String>,
-    /// Runs whose numbers of bulk streams differ from those of the first; a note says the same in words.
+    /// Runs whose numbers of bulk streams differ from those of the first run.
     pub unequal_streams: Vec<UnequalStreams>,
     /// Each other group against the reference.
     pub pairs: Vec<Pair>,
 }
 
 /// A run whose number of bulk streams is not that of the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UnequalStreams {
     /// Its place in the list of runs.
     pub run: usize,
@@ -62,22 +67,22 @@ pub struct UnequalStreams {
 }
 
 /// One group against the reference.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Pair {
-    /// The other's place in the list of groups.
+    /// The other group's place in the list of groups.
     pub group: usize,
-    /// Whether the runs took turns; `None` for one run each, or when it is not known when they were.
+    /// Whether the runs took turns; null for one run each, or when their times are unknown.
     pub interleaved: Option<bool>,
-    /// What a person would notice.
+    /// The verdict on delay and on its cost in goodput.
     pub overall: Overall,
-    /// Figure by figure, all that there are.
+    /// Every compared figure.
     pub metrics: Vec<Difference>,
 }
 
-/// What a change does for a person, and what it costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// What a person notices of a change, and what it costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Overall {
-    /// Of the delay that the load adds, at its median and its 95th percentile: what calls, games and pages wait for.
+    /// Of `added_delay_p50` and `added_delay_p95` together.
     pub delay: Finding,
     /// Of goodput, server to client.
     pub download: Finding,

@@ -1,10 +1,11 @@
 //! One figure of two groups of runs: by how much they differ, how sure that is, and what it amounts to.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figures::Figure;
 use super::finding::Finding;
-use super::metric::{Better, ComparedMetric};
+use super::metric::{Better, ComparedMetric, Quantity};
 use super::run::ComparedRun;
 use super::span::{Basis, Side, Span};
 use crate::statistics::block_bootstrap::ConfidenceInterval;
@@ -14,11 +15,12 @@ use crate::statistics::mann_whitney::mann_whitney;
 pub(crate) const LEVEL: f64 = 0.05;
 
 /// How two groups differ in one figure.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// Which figure.
+    /// Name of the figure.
     pub metric: ComparedMetric,
     /// The unit of figures, differences and margin.
+    #[schemars(extend("enum" = Quantity::UNITS))]
     pub unit: &'static str,
     /// Which way is better.
     pub better: Better,
@@ -26,9 +28,9 @@ pub struct Difference {
     pub reference_runs: u64,
     /// Runs of the other group in which it was.
     pub other_runs: u64,
-    /// Median of the reference's runs; infinite where it falls on a loss.
+    /// Median of the reference's runs; null where it was not measured or falls on a loss.
     pub reference: Option<f64>,
-    /// Median of the other's.
+    /// Median of the other group's runs, null likewise.
     pub other: Option<f64>,
     /// Other less reference: of single runs their difference, of several the median of all pairs' (Hodges and Lehmann).
     pub difference: Option<f64>,
@@ -42,18 +44,22 @@ pub struct Difference {
     pub factor: Option<Factor>,
     /// What the interval rests on.
     pub basis: Option<Basis>,
-    /// How likely groups that are alike would differ as much, by Mann and Whitney's test.
+    /// Probability that equal groups differ as much, by Mann and Whitney's test; null without enough runs.
+    ///
+    /// Unit: 0 to 1.
     pub p: Option<f64>,
-    /// The same as it counts among all figures of this pair of groups (Holm).
+    /// The same among all figures of this pair of groups (Holm).
+    ///
+    /// Unit: 0 to 1.
     pub p_holm: Option<f64>,
     /// What it amounts to.
     pub verdict: Finding,
-    /// Why there is nothing better to say.
+    /// Why there is no better verdict.
     pub why: Option<Why>,
 }
 
 /// Why there is no verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     /// Neither side has it.
@@ -71,20 +77,27 @@ pub enum Why {
 }
 
 /// How many times better one side is; below 1 it is worse.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Factor {
-    /// Of what is better low, reference over other; of what is better high, other over reference.
+    /// How many times better the other is: reference over other where lower is better, other over reference elsewhere. Below 1
+    /// it is worse.
+    ///
+    /// Unit: factor.
     pub value: f64,
     /// Lower end of its 95 % interval.
+    ///
+    /// Unit: factor.
     pub ci95_low: Option<f64>,
     /// Upper end.
+    ///
+    /// Unit: factor.
     pub ci95_high: Option<f64>,
     /// What cannot be told from none counts with the least that can, and the factor is a bound.
     pub bound: Option<Bound>,
 }
 
 /// How a factor is a bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
     /// It is at least this: the divisor cannot be told from none.

@@ -1,12 +1,13 @@
 //! What a difference amounts to.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::metric::Better;
 use crate::statistics::block_bootstrap::ConfidenceInterval;
 
 /// What is found of one figure, or of several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
     /// However the truth lies within the interval, the difference does not matter.

@@ -1,5 +1,6 @@
 //! Runs that belong together: repetitions of one setting.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::run::ComparedRun;
@@ -47,11 +48,11 @@ impl GroupKey {
 }
 
 /// Repetitions of one setting.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Group {
-    /// Its name: what the runs have in common, or that of the run.
+    /// What the runs have in common, or the name of the run.
     pub name: String,
-    /// Which runs, by their place in the list of all.
+    /// Places in the list of runs.
     pub runs: Vec<usize>,
 }
 

@@ -3,10 +3,12 @@
 //! The least difference is of use and not of chance: what nobody would notice is called the same, however surely it was
 //! measured. It is the greater of an absolute part and of a part of the larger figure. docs/comparison.md lists them.
 
-use serde::{Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// A figure of a run that is compared with that of another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ComparedMetric {
     /// Median of what the load adds to round-trip delay.
     AddedDelayP50,
@@ -22,9 +24,11 @@ pub enum ComparedMetric {
     Loss,
     /// Mean page load time under load.
     PageLoad,
-    /// Median time of a look-up of a name under load.
+    /// Median DNS lookup time under load.
+    #[serde(rename = "lookup_p50")]
     Lookup,
     /// Median time to connect under load.
+    #[serde(rename = "connect_p50")]
     Connect,
     /// Goodput, server to client.
     Download,
@@ -64,6 +68,9 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// The units of all quantities.
+    pub(crate) const UNITS: [&str; 7] = ["ns", "bit/s", "share", "index", "points", "MOS", "1/min"];
+
     /// The unit in data.
     pub fn unit(self) -> &'static str {
         match self {
@@ -90,7 +97,7 @@ impl Quantity {
 }
 
 /// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// More is better.
@@ -209,13 +216,6 @@ impl ComparedMetric {
     }
 }
 
-impl Serialize for ComparedMetric {
-    /// As its name.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -227,6 +227,7 @@ mod tests {
         let names: HashSet<&str> = ComparedMetric::ALL.iter().map(|metric| metric.name()).collect();
         assert_eq!(names.len(), ComparedMetric::ALL.len());
         assert!(ComparedMetric::ALL.is_sorted());
+        assert!(ComparedMetric::ALL.iter().all(|metric| serde_json::to_value(metric).unwrap() == metric.name()));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What is kept of one run for comparing it.
 
 use rrul_model::recording::Recording;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figures::{Figures, figures};
@@ -10,25 +11,25 @@ use crate::packets::probe_pool::of_one_kind;
 use crate::validity::{Reason, Severity, Verdict};
 
 /// One run: who it is, whether it can be trusted, and its figures. Its packets are gone.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ComparedRun {
-    /// The file that it came from.
+    /// The recording's file.
     pub file: String,
-    /// The user's title.
+    /// The user's title; may be empty.
     pub title: String,
     /// When it began, RFC 3339, UTC.
     pub created: String,
     /// The server as the user named it.
     pub server: String,
-    /// The client host's name.
+    /// The client host's name; may be empty.
     pub client: String,
     /// What was done.
     pub workload: Workload,
     /// Whether its numbers deserve trust.
     pub verdict: Verdict,
-    /// Why it is not complete.
+    /// Why it is not complete; null when it is.
     pub partial: Option<String>,
-    /// What speaks against its numbers, the heaviest first.
+    /// Reasons of the verdict, the heaviest first; codes as in docs/metrics.md.
     pub reasons: Vec<Reason>,
     #[serde(skip)]
     pub(crate) figures: Figures,

@@ -1,5 +1,6 @@
 //! By how much one side lies above the other, and how sure that is.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figures::Figure;
@@ -8,7 +9,7 @@ use crate::statistics::block_bootstrap::{ConfidenceInterval, widened_interval_of
 use crate::statistics::mann_whitney::{enough, hodges_lehmann};
 
 /// What an interval rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// One run each: other stretches of the same two runs. Says nothing of what another run would give.

@@ -10,15 +10,16 @@ use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::observation::FlowEventKind;
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What an event says in front of a page's name.
 const PAGE: &str = "page ";
 
 /// What was done in a run.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Workload {
-    /// The version of the specification's workload; empty when the plan stands for none.
+    /// Version of the specified workload; empty for none.
     pub spec: String,
     /// The plan's name.
     pub plan: String,
@@ -26,7 +27,7 @@ pub struct Workload {
     pub pages: BTreeMap<String, String>,
     /// Families under test.
     pub families: Vec<AddressFamily>,
-    /// How long the load lasted, whole milliseconds.
+    /// Length of the load, whole milliseconds.
     pub load_ms: u64,
     /// Streams of the load, server to client.
     pub streams_down: u64,
@@ -35,7 +36,7 @@ pub struct Workload {
 }
 
 /// Numbers of bulk streams in each direction, of the first run and of another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StreamTotals {
     /// Server to client.
     pub down: [u64; 2],

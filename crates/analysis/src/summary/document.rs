@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::summary::schema::summary_schema;
+use crate::summary::Summary;
+use crate::summary::schema::schema_of;
 use crate::summary::sections::{Row, Section, sections};
 use crate::validity::ReasonWord;
 use crate::validity_rules::reason_words;
@@ -25,7 +26,7 @@ const MOST_PLACES: usize = 6;
 /// The whole of docs/metrics.md.
 pub fn metrics_document() -> String {
     let mut document = format!("# Metrics\n\n{}\n", wrapped(INTRODUCTION));
-    for Section { title, places, about, rows } in sections(&summary_schema()) {
+    for Section { title, places, about, rows } in sections(&schema_of::<Summary>()) {
         let _ = write!(document, "\n## {title}\n");
         let named: Vec<String> = places.iter().take(MOST_PLACES).map(|place| format!("`{place}`")).collect();
         let more = if places.len() > MOST_PLACES { ", and others" } else { "" };

@@ -1,15 +1,15 @@
-//! The JSON Schema of the summary, made from its types and their doc comments: docs/summary.schema.json.
+//! JSON Schemas, made from types and their doc comments: docs/summary.schema.json and docs/comparison.schema.json.
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-use crate::summary::Summary;
 use crate::summary::definition::Definition;
 
-/// Returns the schema of what `rrul show --json` prints.
-pub fn summary_schema() -> Value {
+/// Returns the schema of a value that is printed as JSON.
+pub fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
-    let mut schema = settings.into_generator().into_root_schema_for::<Summary>().to_value();
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     complete(&mut schema);
     schema
 }

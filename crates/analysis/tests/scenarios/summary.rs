@@ -62,6 +62,13 @@ pub(crate) fn check(root: &Value, schema: &Value, value: &Value, place: &str) ->
             "maximum" => value.as_f64().is_none_or(|number| number <= argument.as_f64().unwrap()),
             "anyOf" => argument.as_array().unwrap().iter().any(|one| check(root, one, value, place).is_ok()),
             "required" => argument.as_array().unwrap().iter().all(|key| value.get(key.as_str().unwrap()).is_some()),
+            "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= argument.as_u64().unwrap()),
+            "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= argument.as_u64().unwrap()),
+            "additionalProperties" if argument.is_object() => {
+                let members = value.as_object().unwrap_or(&empty);
+                members.iter().try_for_each(|(key, one)| check(root, argument, one, &format!("{place}.{key}")))?;
+                true
+            }
             "additionalProperties" => {
                 assert_eq!(argument, &json!(false));
                 value.as_object().is_none_or(|object| object.keys().all(|key| properties.contains_key(key)))

@@ -4,8 +4,10 @@
 
 use std::collections::BTreeSet;
 
+use rrul_analysis::comparison::Comparison;
+use rrul_analysis::summary::Summary;
 use rrul_analysis::summary::document::metrics_document;
-use rrul_analysis::summary::schema::summary_schema;
+use rrul_analysis::summary::schema::schema_of;
 use rrul_analysis::summary::sections::sections;
 use rrul_analysis::validity_rules::reason_words;
 
@@ -26,7 +28,7 @@ fn is_made(name: &str, made: &str) {
 
 #[test]
 fn every_member_has_a_definition_and_no_title_stands_twice() {
-    let sections = sections(&summary_schema());
+    let sections = sections(&schema_of::<Summary>());
     assert!(sections.len() > 40, "{}", sections.len());
     let mut titles = BTreeSet::new();
     for section in &sections {
@@ -66,6 +68,7 @@ fn anchor(title: &str) -> String {
 }
 
 #[test]
-fn the_document_of_the_schema_is_made_from_the_types() {
-    is_made("summary.schema.json", &format!("{:#}\n", summary_schema()));
+fn the_documents_of_the_schemas_are_made_from_the_types() {
+    is_made("summary.schema.json", &format!("{:#}\n", schema_of::<Summary>()));
+    is_made("comparison.schema.json", &format!("{:#}\n", schema_of::<Comparison>()));
 }

@@ -99,12 +99,13 @@ fn list_metrics() {
 
 #[cfg(test)]
 mod tests {
-    use rrul_analysis::summary::schema::summary_schema;
+    use rrul_analysis::summary::Summary;
+    use rrul_analysis::summary::schema::schema_of;
 
     use super::*;
 
     #[test]
     fn metrics_are_those_of_the_types() {
-        assert_eq!(metrics(), sections(&summary_schema()));
+        assert_eq!(metrics(), sections(&schema_of::<Summary>()));
     }
 }
