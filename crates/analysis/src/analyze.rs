@@ -42,11 +42,11 @@ use crate::metrics::voice::voip;
 use crate::metrics::web::{browser_load, connections, name_lookups, page_loads, short_flows, video_playback};
 use crate::packets::attribution;
 use crate::packets::join::ProbeFlow;
-use crate::packets::leg::Legs;
+use crate::packets::one_way_flow::OneWayFlows;
 use crate::packets::probe_pool::pooled;
 use crate::packets::recorded_time;
 use crate::packets::tcp_readings::TcpReadings;
-use crate::packets::{join, leg};
+use crate::packets::{join, one_way_flow};
 use crate::scored::{Distance, Scores};
 use crate::series::DelayPoint;
 use crate::validity_rule::JudgedRun;
@@ -100,11 +100,14 @@ pub fn analyze(recording: &Recording) -> Analysis {
         due: sum.due.saturating_add(flow.due),
     });
 
-    let Legs { flows: legs, sweeps } = leg::legs(recording);
-    let offset = ClockOffset::estimate(recording, &legs, ByDirection::each(|way| link_octets.rates(way)));
+    let OneWayFlows { flows: one_way_flows, sweeps } = one_way_flow::one_way_flows(recording);
+    let offset = ClockOffset::estimate(recording, &one_way_flows, ByDirection::each(|way| link_octets.rates(way)));
 
-    let tallies =
-        if imported { Vec::new() } else { marking_tally::tallies(recording, &sweeps, &legs, end, waiting_time) };
+    let tallies = if imported {
+        Vec::new()
+    } else {
+        marking_tally::tallies(recording, &sweeps, &one_way_flows, end, waiting_time)
+    };
     let (up, down) = (up.goodput(scored.up), down.goodput(scored.down));
     let scored_of = |direction| scored.of(direction).unwrap_or(load);
     let goodput = |direction| -> &DirectionGoodput {
@@ -121,7 +124,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let stream_limits = stream_limits::stream_limits(recording, &tcp, scored_of);
     let stream_delay = stream_delay::stream_delay(recording, offset.as_ref(), |way| scored.of(way), end);
     let phases = scored.phases(&header.phases);
-    let voip = voip::voip(recording, &legs, offset.as_ref(), &phases, waiting_time);
+    let voip = voip::voip(recording, &one_way_flows, offset.as_ref(), &phases, waiting_time);
     let scored_load = scored.common.unwrap_or(load);
     let lateness = send_lateness::send_lateness(probes).filter(|_| !imported);
     let (absent_flows, failed_flows) = failed_flows::failed_flows(recording, probes);
@@ -143,7 +146,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         icmp_messages: icmp_messages::icmp_messages(recording),
         round_trip_delay: RoundTripDelay { pooled: round_trip_delay, families: family_delays, flows: trips.flows },
         one_way_delay: one_way_delay::one_way_delay(
-            &legs,
+            &one_way_flows,
             offset.as_ref(),
             &judgement,
             attribution::told_until(recording),
@@ -162,7 +165,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         name_lookups: name_lookups::name_lookups(recording, &phases),
         short_flows: short_flows::short_flows(recording, &phases, end),
         video_playback: video_playback::video_playback(recording, end),
-        flood_delivery: flood_delivery::flood_deliveries(recording, &legs, end),
+        flood_delivery: flood_delivery::flood_deliveries(recording, &one_way_flows, end),
         stream_delay,
         sharing,
         global_synchronization,
@@ -174,7 +177,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         browser: browser_load::browser_load(recording, load),
         voip,
         page_loads: page_loads::page_loads(recording, scored_window),
-        markings: marking_path::markings(&tallies, &legs),
+        markings: marking_path::markings(&tallies, &one_way_flows),
         ecn: ecn::ecn(
             &tallies,
             recording.loaded().unwrap_or(load),
@@ -187,7 +190,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         ..Measured::default()
     };
     measured.path_traces =
-        path_trace::path_traces(recording, &legs, offset.as_ref(), &measured.hosts, &judgement, &rates);
+        path_trace::path_traces(recording, &one_way_flows, offset.as_ref(), &measured.hosts, &judgement, &rates);
     measured.class_treatment = class_treatment::class_treatment(
         recording,
         &measured.one_way_delay,

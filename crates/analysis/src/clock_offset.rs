@@ -33,7 +33,7 @@ use rrul_model::units::Delay;
 
 use crate::by_direction::ByDirection;
 use crate::clock_offset::wall_clock::Steps;
-use crate::packets::leg::Leg;
+use crate::packets::one_way_flow::OneWayFlow;
 use crate::series::RatePoint;
 use locate::Place;
 use tracks::Tracks;
@@ -125,12 +125,12 @@ impl ClockOffset {
     /// `carried` is the rate of the link over time.
     pub(crate) fn estimate(
         recording: &Recording,
-        legs: &[Leg<'_>],
+        one_way_flows: &[OneWayFlow<'_>],
         carried: ByDirection<&[RatePoint]>,
     ) -> Option<Self> {
         let points = [ObservationPoint::Client, ObservationPoint::Server];
         let wall_clocks = points.map(|point| Steps::of(recording, point));
-        let tracks = Tracks::of(legs, &wall_clocks)?;
+        let tracks = Tracks::of(one_way_flows, &wall_clocks)?;
         Some(estimate::estimate(recording, &tracks, carried))
     }
 

@@ -11,12 +11,12 @@ use crate::scores::bufferbloat::Bufferbloat;
 use crate::scores::composite::Composite;
 use crate::scores::equaliser;
 use crate::scores::equaliser::Equaliser;
-use crate::scores::impression::{Fault, Impression};
 use crate::scores::optimum::Optimum;
 use crate::scores::penalty::Penalty;
 use crate::scores::qoo::QualityOfOutcome;
 use crate::scores::responsiveness::Responsiveness;
 use crate::scores::score_cell::ScoreCell;
+use crate::scores::verdict_text::{Fault, VerdictText};
 use crate::scores::voip_mos::VoipMos;
 use crate::scores::web::WebScore;
 use crate::scores::{aim, bufferbloat, composite, optimum, penalty, qoo, responsiveness, voip_mos, web};
@@ -103,8 +103,8 @@ impl Scores {
             voip_mos: voip_mos::of(analysis),
             equaliser: Equaliser::of(analysis, &cells, equaliser::WINDOW),
         };
-        let impression = Impression::of(analysis, scored.web.is_some(), scored.voip_mos.as_ref());
-        Self { in_words: impression.in_words(), fault: impression.fault(), ..scored }
+        let verdict = VerdictText::from_measured(analysis, scored.web.is_some(), scored.voip_mos.as_ref());
+        Self { in_words: verdict.sentence(), fault: verdict.fault(), ..scored }
     }
 }
 

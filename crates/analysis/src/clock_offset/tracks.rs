@@ -8,7 +8,7 @@ use rrul_model::units::ByteCount;
 
 use crate::by_direction::ByDirection;
 use crate::clock_offset::wall_clock::Steps;
-use crate::packets::leg::Leg;
+use crate::packets::one_way_flow::OneWayFlow;
 
 /// An apparent delay longer than this is of a stamp that cannot be right, nanoseconds.
 const LONGEST: i128 = 60_000_000_000;
@@ -83,23 +83,26 @@ impl Tracks {
     /// Of packets that the ends stamp when they pass the kernel. `None` without any in either direction.
     ///
     /// Stamps around steps of `wall_clocks`, the client's and the server's, are not used.
-    pub(super) fn of(legs: &[Leg<'_>], wall_clocks: &[Steps; 2]) -> Option<Self> {
+    pub(super) fn of(one_way_flows: &[OneWayFlow<'_>], wall_clocks: &[Steps; 2]) -> Option<Self> {
         let [at_client, at_server] = wall_clocks;
         let unusable =
             |server, client| at_server.are_around(TestTime(server)) || at_client.are_around(TestTime(client));
-        let legs = || legs.iter().filter(|leg| matches!(leg.flow.kind(), FlowKind::UdpProbe | FlowKind::Voip));
-        let stamps = |leg: &Leg<'_>| -> Vec<(i64, i64)> {
-            let both = leg.journeys.iter().filter_map(|one| Some((one.sent.0, one.received?.0)));
-            let placed = both.map(|(sent, received)| match leg.direction {
+        let one_way_flows = || {
+            one_way_flows.iter().filter(|one_way| matches!(one_way.flow.kind(), FlowKind::UdpProbe | FlowKind::Voip))
+        };
+        let stamps = |one_way: &OneWayFlow<'_>| -> Vec<(i64, i64)> {
+            let both = one_way.transits.iter().filter_map(|one| Some((one.sent.0, one.received?.0)));
+            let placed = both.map(|(sent, received)| match one_way.direction {
                 Direction::Up => (received, sent),
                 Direction::Down => (sent, received),
             });
             placed.filter(|(server, client)| !unusable(*server, *client)).collect()
         };
-        let stamps: Vec<(&Leg<'_>, Vec<(i64, i64)>)> = legs().map(|leg| (leg, stamps(leg))).collect();
+        let stamps: Vec<(&OneWayFlow<'_>, Vec<(i64, i64)>)> =
+            one_way_flows().map(|one_way| (one_way, stamps(one_way))).collect();
         let ahead = |(server, client): &(i64, i64)| i128::from(*server) - i128::from(*client);
         let middle = |direction| {
-            let ours = stamps.iter().filter(|(leg, _)| leg.direction == direction);
+            let ours = stamps.iter().filter(|(one_way, _)| one_way.direction == direction);
             let mut ahead: Vec<i128> = ours.flat_map(|(_, stamps)| stamps.iter().map(ahead)).collect();
             let middle = ahead.len() / 2;
             (!ahead.is_empty()).then(|| *ahead.select_nth_unstable(middle).1)
@@ -114,10 +117,10 @@ impl Tracks {
             ways: Vec::new(),
             wall_clocks: wall_clocks.clone(),
         };
-        for (leg, stamps) in &stamps {
+        for (one_way, stamps) in &stamps {
             let packet = |stamps: &(i64, i64)| {
                 let ahead = ahead(stamps) - i128::from(reference);
-                let apparent = if leg.direction == Direction::Up { ahead } else { -ahead };
+                let apparent = if one_way.direction == Direction::Up { ahead } else { -ahead };
                 let (server, client) = *stamps;
                 (apparent.abs() <= LONGEST).then_some(Packet { server, client, apparent: apparent as f64 })
             };
@@ -125,13 +128,13 @@ impl Tracks {
             if packets.is_empty() {
                 continue;
             }
-            let kind = *found.entry(Kind::of(leg.flow)).or_insert_with_key(|kind| {
+            let kind = *found.entry(Kind::of(one_way.flow)).or_insert_with_key(|kind| {
                 tracks.kinds.push(kind.clone());
                 tracks.ways.push(ByDirection::default());
                 tracks.kinds.len() - 1
             });
-            tracks.kind_of.insert(leg.flow.id, kind);
-            tracks.ways[kind].of_mut(leg.direction).push(Track { kind, direction: leg.direction, packets });
+            tracks.kind_of.insert(one_way.flow.id, kind);
+            tracks.ways[kind].of_mut(one_way.direction).push(Track { kind, direction: one_way.direction, packets });
         }
         Some(tracks)
     }

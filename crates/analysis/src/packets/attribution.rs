@@ -4,8 +4,8 @@
 //! The server tells of every packet that arrived. Where that was lost with the control connection or the server, the
 //! windows of 64 packets in the replies take its place; what neither tells stays open.
 
+mod directions;
 mod gathering;
-mod ways;
 
 use rrul_model::flow::FlowSpec;
 use rrul_model::flow_kind::FlowKind;
@@ -80,9 +80,9 @@ pub(crate) fn attribute<'a>(
         match flow.kind() {
             FlowKind::UdpProbe => {
                 let probes = probes.iter().find(|entry| entry.flow.id == flow.id)?;
-                Some(ways::of_probes(flow, rows, probes, judgement, &coverage))
+                Some(directions::of_probes(flow, rows, probes, judgement, &coverage))
             }
-            FlowKind::UdpRr => Some(ways::of_exchanges(flow, rows, &coverage)),
+            FlowKind::UdpRr => Some(directions::of_exchanges(flow, rows, &coverage)),
             _ => None,
         }
     });

@@ -2,9 +2,9 @@
 
 pub(crate) mod attribution;
 pub(crate) mod by_number;
-pub(crate) mod in_force;
+pub(crate) mod effective_settings;
 pub(crate) mod join;
-pub(crate) mod leg;
+pub(crate) mod one_way_flow;
 pub mod probe_pool;
 pub(crate) mod queue_side;
 pub(crate) mod queue_waits;

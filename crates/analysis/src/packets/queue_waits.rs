@@ -37,7 +37,7 @@ const LONGEST: i64 = 60_000_000_000;
 
 /// A test packet that travelled the whole way: when it was sent, when it arrived, and how long it waited, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Passage {
+pub(crate) struct QueuedPacket {
     pub(crate) sent: i64,
     pub(crate) arrived: i64,
     pub(crate) wait: i64,
@@ -46,15 +46,15 @@ pub(crate) struct Passage {
 /// Those of one direction.
 #[derive(Debug, Default)]
 pub(crate) struct QueueWaits {
-    by_sending: Vec<Passage>,
-    by_arrival: Vec<Passage>,
+    by_sending: Vec<QueuedPacket>,
+    by_arrival: Vec<QueuedPacket>,
 }
 
 impl QueueWaits {
-    pub(crate) fn new(passages: impl IntoIterator<Item = Passage>) -> Self {
+    pub(crate) fn new(packets: impl IntoIterator<Item = QueuedPacket>) -> Self {
         // What a damaged file says beyond this is no wait.
-        let plausible = |one: &Passage| (0..=LONGEST).contains(&one.wait);
-        let mut by_sending: Vec<Passage> = passages.into_iter().filter(plausible).collect();
+        let plausible = |one: &QueuedPacket| (0..=LONGEST).contains(&one.wait);
+        let mut by_sending: Vec<QueuedPacket> = packets.into_iter().filter(plausible).collect();
         by_sending.sort_unstable_by_key(|one| one.sent);
         let mut by_arrival = by_sending.clone();
         by_arrival.sort_unstable_by_key(|one| one.arrived);
@@ -88,9 +88,13 @@ impl QueueWaits {
 }
 
 /// The last before a moment and the first after it.
-fn neighbours(passages: &[Passage], at: i64, when: impl Fn(&Passage) -> i64) -> Option<(&Passage, &Passage)> {
-    let next = passages.partition_point(|one| when(one) < at);
-    Some((passages.get(next.checked_sub(1)?)?, passages.get(next)?))
+fn neighbours(
+    packets: &[QueuedPacket],
+    at: i64,
+    when: impl Fn(&QueuedPacket) -> i64,
+) -> Option<(&QueuedPacket, &QueuedPacket)> {
+    let next = packets.partition_point(|one| when(one) < at);
+    Some((packets.get(next.checked_sub(1)?)?, packets.get(next)?))
 }
 
 #[cfg(test)]
@@ -103,7 +107,7 @@ mod tests {
     fn waits(wait: impl Fn(i64) -> i64) -> QueueWaits {
         QueueWaits::new((0..50).map(|n| {
             let (sent, wait) = (n * 20 * MS, wait(n * 20 * MS));
-            Passage { sent, arrived: sent + 5 * MS + wait, wait }
+            QueuedPacket { sent, arrived: sent + 5 * MS + wait, wait }
         }))
     }
 
@@ -137,8 +141,9 @@ mod tests {
 
     #[test]
     fn a_gap_leaves_open_what_may_have_been_in_it() {
-        let passage = |sent: i64, wait: i64| Passage { sent: sent * MS, arrived: (sent + wait) * MS, wait: wait * MS };
-        let waits = QueueWaits::new([passage(0, 10), passage(200, 50)]);
+        let queued =
+            |sent: i64, wait: i64| QueuedPacket { sent: sent * MS, arrived: (sent + wait) * MS, wait: wait * MS };
+        let waits = QueueWaits::new([queued(0, 10), queued(200, 50)]);
         assert_eq!(waits.of_sent(100 * MS), Some(Span { low: 0.0, high: 150.0 }));
         assert_eq!(waits.of_arrived(100 * MS), Some(Span { low: 0.0, high: 100.0 }));
         assert_eq!(waits.of_arrived(230 * MS), Some(Span { low: 30.0, high: 230.0 }));
@@ -146,11 +151,11 @@ mod tests {
 
     #[test]
     fn a_queue_that_keeps_no_order_tells_nothing_and_no_number_breaks_it() {
-        let passage = |sent: i64, wait: i64| Passage { sent, arrived: sent.saturating_add(wait), wait };
-        let waits = QueueWaits::new([passage(0, 90 * MS), passage(20 * MS, 10 * MS)]);
+        let queued = |sent: i64, wait: i64| QueuedPacket { sent, arrived: sent.saturating_add(wait), wait };
+        let waits = QueueWaits::new([queued(0, 90 * MS), queued(20 * MS, 10 * MS)]);
         assert_eq!(waits.of_sent(10 * MS), None);
         for extreme in [i64::MIN, -1, 0, 1, i64::MAX] {
-            let waits = QueueWaits::new([passage(extreme, 0), passage(0, extreme), passage(extreme, extreme)]);
+            let waits = QueueWaits::new([queued(extreme, 0), queued(0, extreme), queued(extreme, extreme)]);
             for at in [i64::MIN, -1, 0, 1, i64::MAX] {
                 let _ = (waits.of_sent(at), waits.of_arrived(at));
             }

@@ -7,12 +7,12 @@ pub mod bufferbloat;
 pub mod composite;
 pub mod e_model;
 pub mod equaliser;
-pub mod impression;
 pub mod optimum;
 pub mod penalty;
 pub mod qoo;
 pub mod responsiveness;
 pub mod score_cell;
+pub mod verdict_text;
 pub mod voip_mos;
 pub mod web;
 

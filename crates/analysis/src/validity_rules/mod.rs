@@ -5,10 +5,10 @@ mod baseline;
 mod browser;
 mod cached_metrics;
 mod distance;
+mod effective_settings;
 mod flows;
 mod host_drops;
 mod imported;
-mod in_force;
 mod load;
 mod measurement_budget;
 mod processors;
@@ -40,7 +40,7 @@ pub(crate) const RULES: &[ValidityRule] = &[
     flows::RULE,
     distance::RULE,
     punctuality::RULE,
-    in_force::RULE,
+    effective_settings::RULE,
     voice::RULE,
     acknowledgements::RULE,
     cached_metrics::RULE,

@@ -3,9 +3,9 @@
 #![allow(clippy::float_cmp, reason = "what is exactly so is compared exactly")]
 
 mod composite;
-mod impression;
 mod interoperable;
 mod penalty;
+mod verdict_text;
 mod web;
 
 use rrul_analysis::scores::SCORES;

@@ -19,7 +19,7 @@ use crate::metrics::delay::delay_variation::{DelayVariation, Singleton};
 use crate::metrics::delay::round_trip_delay::Judgement;
 use crate::metrics::delay::round_trip_delay::PhaseDelays;
 use crate::packets::by_number::ByNumber;
-use crate::packets::leg::{Journey, Leg};
+use crate::packets::one_way_flow::{OneWayFlow, PacketTransit};
 use crate::packets::probe_pool::HeadlineClasses;
 use crate::series::DelayPoint;
 use crate::statistics::percentile::percentiles;
@@ -220,24 +220,28 @@ pub struct LegDelay {
     pub series: Vec<DelayPoint>,
 }
 
-/// Delay by direction of these legs.
+/// Delay by direction of these flows.
 ///
 /// The server tells of every packet that reached it until `told_until`, on its clock; `None` when it does to the end.
 pub(crate) fn one_way_delay(
-    legs: &[Leg<'_>],
+    one_way_flows: &[OneWayFlow<'_>],
     clock: Option<&ClockOffset>,
     judgement: &Judgement<'_>,
     told_until: Option<TestTime>,
 ) -> OneWayDelay {
     let Some(clock) = clock else { return OneWayDelay::default() };
-    let probes: Vec<&Leg<'_>> = legs.iter().filter(|leg| leg.flow.kind() == FlowKind::UdpProbe).collect();
-    let told: Vec<LegDelay> = probes.iter().map(|leg| leg_delay(leg, clock, judgement, told_until)).collect();
-    let classes = HeadlineClasses::among(told.iter().filter(|leg| !leg.series.is_empty()).map(|leg| leg.flow.class));
+    let probes: Vec<&OneWayFlow<'_>> =
+        one_way_flows.iter().filter(|one_way| one_way.flow.kind() == FlowKind::UdpProbe).collect();
+    let told: Vec<LegDelay> = probes.iter().map(|one_way| leg_delay(one_way, clock, judgement, told_until)).collect();
+    let classes = HeadlineClasses::among(
+        told.iter().filter(|one_way| !one_way.series.is_empty()).map(|one_way| one_way.flow.class),
+    );
     let pooled = ByDirection::each(|direction| {
-        let ours = || told.iter().filter(|leg| leg.direction == direction && classes.contains(leg.flow.class));
+        let ours =
+            || told.iter().filter(|one_way| one_way.direction == direction && classes.contains(one_way.flow.class));
         DirectionDelay {
-            queueing_delay: judgement.phase_delays(ours().flat_map(|leg| &leg.queueing_series)),
-            one_way_delay: judgement.phase_delays(ours().flat_map(|leg| &leg.series)),
+            queueing_delay: judgement.phase_delays(ours().flat_map(|one_way| &one_way.queueing_series)),
+            one_way_delay: judgement.phase_delays(ours().flat_map(|one_way| &one_way.series)),
         }
     });
     OneWayDelay {
@@ -249,28 +253,33 @@ pub(crate) fn one_way_delay(
     }
 }
 
-fn leg_delay(leg: &Leg<'_>, clock: &ClockOffset, judgement: &Judgement<'_>, told_until: Option<TestTime>) -> LegDelay {
+fn leg_delay(
+    one_way: &OneWayFlow<'_>,
+    clock: &ClockOffset,
+    judgement: &Judgement<'_>,
+    told_until: Option<TestTime>,
+) -> LegDelay {
     let told_until = told_until.map(|until| clock.client_time(until) - judgement.waiting_time);
     let (mut unattributed, mut misstamped) = (0, 0);
     let mut singletons: Vec<Singleton> = Vec::new();
     let mut queueing = Vec::new();
-    for one in decided(leg, clock, judgement) {
-        if clock.is_misstamped(leg.direction, one.sent, one.received) {
+    for one in decided(one_way, clock, judgement) {
+        if clock.is_misstamped(one_way.direction, one.sent, one.received) {
             misstamped += 1;
             continue;
         }
-        let (at, delay) = crossing(leg.direction, &one, clock);
-        if one.received.is_none() && !(leg.attributed && told_until.is_none_or(|until| at <= until)) {
+        let (at, delay) = crossing(one_way.direction, &one, clock);
+        if one.received.is_none() && !(one_way.attributed && told_until.is_none_or(|until| at <= until)) {
             unattributed += 1;
             continue;
         }
         let delay = delay.filter(|delay| *delay <= Delay::from(judgement.waiting_time));
         singletons.push(Singleton { sequence: one.sequence, sent: at, delay });
-        if clock.unknown(leg.direction).is_none() {
+        if clock.unknown(one_way.direction).is_none() {
             let wait = one
                 .received
                 .filter(|_| delay.is_some())
-                .and_then(|received| clock.queueing_delay(leg.flow, leg.direction, one.sent, received));
+                .and_then(|received| clock.queueing_delay(one_way.flow, one_way.direction, one.sent, received));
             queueing.push(DelayPoint { at, delay: wait });
         }
     }
@@ -284,8 +293,8 @@ fn leg_delay(leg: &Leg<'_>, clock: &ClockOffset, judgement: &Judgement<'_>, told
         if clock.is_drift_uncertain() { variation.map(DelayVariation::without_pdv) } else { variation }
     });
     LegDelay {
-        flow: leg.flow.into(),
-        direction: leg.direction,
+        flow: one_way.flow.into(),
+        direction: one_way.direction,
         delays: DirectionDelay {
             queueing_delay: judgement.phase_delays(queueing.iter()),
             one_way_delay: judgement.phase_delays(series.iter()),
@@ -299,7 +308,7 @@ fn leg_delay(leg: &Leg<'_>, clock: &ClockOffset, judgement: &Judgement<'_>, told
 }
 
 /// When a packet was sent on the client's clock, and how long it took.
-fn crossing(direction: Direction, one: &Journey, clock: &ClockOffset) -> (TestTime, Option<Delay>) {
+fn crossing(direction: Direction, one: &PacketTransit, clock: &ClockOffset) -> (TestTime, Option<Delay>) {
     let delay = one.received.map(|received| clock.one_way_delay(direction, one.sent, received));
     let at = match (direction, one.received, delay) {
         (Direction::Up, ..) => one.sent,
@@ -311,14 +320,18 @@ fn crossing(direction: Direction, one: &Journey, clock: &ClockOffset) -> (TestTi
 }
 
 /// The packets whose fate is known: as of round trips, those of the last moments only when all of them arrived.
-fn decided(leg: &Leg<'_>, clock: &ClockOffset, judgement: &Judgement<'_>) -> impl Iterator<Item = Journey> {
+fn decided(
+    one_way: &OneWayFlow<'_>,
+    clock: &ClockOffset,
+    judgement: &Judgement<'_>,
+) -> impl Iterator<Item = PacketTransit> {
     let last = judgement.end - judgement.waiting_time;
-    let late = move |one: &Journey| crossing(leg.direction, one, clock).0 > last;
-    let in_time = |one: &Journey| {
-        crossing(leg.direction, one, clock).1.is_some_and(|delay| delay <= Delay::from(judgement.waiting_time))
+    let late = move |one: &PacketTransit| crossing(one_way.direction, one, clock).0 > last;
+    let in_time = |one: &PacketTransit| {
+        crossing(one_way.direction, one, clock).1.is_some_and(|delay| delay <= Delay::from(judgement.waiting_time))
     };
-    let all_arrived = leg.journeys.iter().filter(|one| late(one)).all(in_time);
-    leg.journeys.iter().filter(move |one| all_arrived || !late(one)).copied()
+    let all_arrived = one_way.transits.iter().filter(|one| late(one)).all(in_time);
+    one_way.transits.iter().filter(move |one| all_arrived || !late(one)).copied()
 }
 
 fn clocks(clock: &ClockOffset) -> Clocks {
@@ -357,23 +370,23 @@ fn change(change: &Change) -> SegmentChange {
 }
 
 /// Compares, packet by packet, the sum of both ways' queueing with the round trip less the smallest of its kind.
-fn check(probes: &[&Leg<'_>], clock: &ClockOffset) -> Option<Check> {
+fn check(probes: &[&OneWayFlow<'_>], clock: &ClockOffset) -> Option<Check> {
     /// Both ways of one probe.
     struct Both {
         kind: (usize, usize),
         round_trip: i64,
         queueing: i64,
     }
-    let numbered = |leg: &&Leg<'_>| {
-        let packets = leg.journeys.iter().map(|one| (one.sequence, *one)).collect();
-        (leg.flow.id, ByNumber::first(packets))
+    let numbered = |one_way: &&OneWayFlow<'_>| {
+        let packets = one_way.transits.iter().map(|one| (one.sequence, *one)).collect();
+        (one_way.flow.id, ByNumber::first(packets))
     };
-    let back = probes.iter().filter(|leg| leg.direction == Direction::Down);
-    let down: HashMap<FlowId, ByNumber<Journey>> = back.map(numbered).collect();
+    let back = probes.iter().filter(|one_way| one_way.direction == Direction::Down);
+    let down: HashMap<FlowId, ByNumber<PacketTransit>> = back.map(numbered).collect();
     let mut both: Vec<Both> = Vec::new();
-    for leg in probes.iter().filter(|leg| leg.direction == Direction::Up) {
-        let Some(replies) = down.get(&leg.flow.id) else { continue };
-        for there in &leg.journeys {
+    for one_way in probes.iter().filter(|one_way| one_way.direction == Direction::Up) {
+        let Some(replies) = down.get(&one_way.flow.id) else { continue };
+        for there in &one_way.transits {
             let Some(back) = replies.get(there.sequence) else { continue };
             let (Some(arrived), Some(returned)) = (there.received, back.received) else { continue };
             if clock.is_misstamped(Direction::Up, there.sent, there.received)
@@ -382,13 +395,13 @@ fn check(probes: &[&Leg<'_>], clock: &ClockOffset) -> Option<Check> {
                 continue;
             }
             let (Some(up), Some(way_back)) = (
-                clock.queueing_delay(leg.flow, Direction::Up, there.sent, arrived),
-                clock.queueing_delay(leg.flow, Direction::Down, back.sent, returned),
+                clock.queueing_delay(one_way.flow, Direction::Up, there.sent, arrived),
+                clock.queueing_delay(one_way.flow, Direction::Down, back.sent, returned),
             ) else {
                 continue;
             };
             // What crosses a step has no round trip either.
-            let Some(kind) = clock.same_segment(leg.flow, (there.sent, arrived), (back.sent, returned)) else {
+            let Some(kind) = clock.same_segment(one_way.flow, (there.sent, arrived), (back.sent, returned)) else {
                 continue;
             };
             let round_trip = (arrived.since(there.sent) + returned.since(back.sent)).0;

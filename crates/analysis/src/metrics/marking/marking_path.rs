@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::flow_label::FlowLabel;
 use crate::metrics::marking::code_point::{CodePoint, CodePointVerdict, code_point, octet};
 use crate::metrics::marking::marking_tally::{MarkingSource, Tally};
-use crate::packets::leg::Leg;
+use crate::packets::one_way_flow::OneWayFlow;
 
 /// What the path does to markings.
 ///
@@ -156,7 +156,7 @@ pub struct FlowMarking {
     pub mostly_otherwise: Option<u8>,
 }
 
-pub(crate) fn markings(tallies: &[Tally], flows: &[Leg<'_>]) -> Markings {
+pub(crate) fn markings(tallies: &[Tally], flows: &[OneWayFlow<'_>]) -> Markings {
     let mut paths: BTreeMap<(Direction, AddressFamily), MarkingPath> = BTreeMap::new();
     for tally in tallies {
         let path = paths.entry((tally.direction, tally.family)).or_insert_with(|| MarkingPath {
@@ -248,18 +248,18 @@ fn matrix(tally: &Tally) -> Vec<MatrixCell> {
     cells
 }
 
-fn flow_marking(leg: &Leg<'_>) -> Option<FlowMarking> {
-    let own = leg.flow.class.dscp();
+fn flow_marking(one_way: &OneWayFlow<'_>) -> Option<FlowMarking> {
+    let own = one_way.flow.class.dscp();
     let mut others: BTreeMap<u8, u64> = BTreeMap::new();
     let mut marking = FlowMarking {
-        flow: leg.flow.into(),
-        direction: leg.direction,
+        flow: one_way.flow.into(),
+        direction: one_way.direction,
         arrived: 0,
         as_sent: 0,
         marked_ce: 0,
         mostly_otherwise: None,
     };
-    for octet in leg.journeys.iter().filter_map(|journey| journey.octet) {
+    for octet in one_way.transits.iter().filter_map(|transit| transit.octet) {
         let Marking { dscp, ecn } = Marking::from_octet(octet);
         marking.arrived += 1;
         marking.as_sent += u64::from(dscp == own);

@@ -11,7 +11,7 @@ use rrul_model::time::TestTime;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::packets::leg::{Journey, Leg};
+use crate::packets::one_way_flow::{OneWayFlow, PacketTransit};
 use crate::statistics::proportion::Proportion;
 
 /// From which packets a path's treatment of markings is known.
@@ -51,31 +51,31 @@ pub(crate) struct EcnPacket {
     pub(crate) arrived: Option<Ecn>,
 }
 
-/// The tallies of a recording: of its sweeps; of `flows` (the journeys of all other packets) for a direction and family
+/// The tallies of a recording: of its sweeps; of `flows` (the transits of all other packets) for a direction and family
 /// that no sweep tells about.
 ///
 /// Of packets sent later than `waiting_time` before `end`, all of a flow and direction count when all of them arrived, and
 /// none otherwise: the fate of some is not known.
 pub(crate) fn tallies(
     recording: &Recording,
-    sweeps: &[Leg<'_>],
-    flows: &[Leg<'_>],
+    sweeps: &[OneWayFlow<'_>],
+    flows: &[OneWayFlow<'_>],
     end: TestTime,
     waiting_time: Duration,
 ) -> Vec<Tally> {
     let octets = octets(recording);
     let mut tallies: BTreeMap<(Direction, AddressFamily, bool), Tally> = BTreeMap::new();
     let mut swept = HashSet::new();
-    let of_sweeps = sweeps.iter().map(|leg| (leg, MarkingSource::Sweep));
-    for (leg, evidence) in of_sweeps.chain(flows.iter().map(|leg| (leg, MarkingSource::Flows))) {
-        let path = (leg.direction, leg.flow.family);
+    let of_sweeps = sweeps.iter().map(|one_way| (one_way, MarkingSource::Sweep));
+    for (one_way, evidence) in of_sweeps.chain(flows.iter().map(|one_way| (one_way, MarkingSource::Flows))) {
+        let path = (one_way.direction, one_way.flow.family);
         match evidence {
             MarkingSource::Sweep => drop(swept.insert(path)),
             MarkingSource::Flows if swept.contains(&path) => continue,
             MarkingSource::Flows => {}
         }
-        for journey in decided(leg, end - waiting_time) {
-            let loaded = recording.loaded().is_some_and(|load| load.contains(journey.sent));
+        for transit in decided(one_way, end - waiting_time) {
+            let loaded = recording.loaded().is_some_and(|load| load.contains(transit.sent));
             let tally = tallies.entry((path.0, path.1, loaded)).or_insert_with(|| Tally {
                 direction: path.0,
                 family: path.1,
@@ -86,16 +86,16 @@ pub(crate) fn tallies(
                 arrived: BTreeMap::new(),
                 ecn: Vec::new(),
             });
-            tally.exact &= leg.attributed;
-            let own = leg.flow.class.octet();
-            let sent = octets.get(&(leg.flow.id, journey.sequence)).copied().unwrap_or(own);
+            tally.exact &= one_way.attributed;
+            let own = one_way.flow.class.octet();
+            let sent = octets.get(&(one_way.flow.id, transit.sequence)).copied().unwrap_or(own);
             tally.sent[usize::from(sent)] += 1;
-            if let Some(arrived) = journey.octet {
+            if let Some(arrived) = transit.octet {
                 *tally.arrived.entry((sent, arrived)).or_default() += 1;
             }
-            if evidence == MarkingSource::Sweep && Marking::from_octet(sent).dscp == leg.flow.class.dscp() {
-                let arrived = journey.octet.map(Ecn::from_bits);
-                tally.ecn.push(EcnPacket { at: journey.sent, sent: Ecn::from_bits(sent), arrived });
+            if evidence == MarkingSource::Sweep && Marking::from_octet(sent).dscp == one_way.flow.class.dscp() {
+                let arrived = transit.octet.map(Ecn::from_bits);
+                tally.ecn.push(EcnPacket { at: transit.sent, sent: Ecn::from_bits(sent), arrived });
             }
         }
     }
@@ -103,9 +103,9 @@ pub(crate) fn tallies(
 }
 
 /// The packets whose fate is known.
-fn decided<'l>(leg: &'l Leg<'_>, last: TestTime) -> impl Iterator<Item = &'l Journey> {
-    let all_arrived = leg.journeys.iter().filter(|one| one.sent > last).all(|one| one.received.is_some());
-    leg.journeys.iter().filter(move |one| all_arrived || one.sent <= last)
+fn decided<'l>(one_way: &'l OneWayFlow<'_>, last: TestTime) -> impl Iterator<Item = &'l PacketTransit> {
+    let all_arrived = one_way.transits.iter().filter(|one| one.sent > last).all(|one| one.received.is_some());
+    one_way.transits.iter().filter(move |one| all_arrived || one.sent <= last)
 }
 
 /// The octets of packets that do not bear that of their flow's class.

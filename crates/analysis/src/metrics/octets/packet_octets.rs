@@ -11,7 +11,7 @@ use rrul_model::units::ByteCount;
 
 use crate::metrics::octets::tcp_octets::{TIMESTAMPS, header_octets, ip_header_octets};
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
-use crate::metrics::octets::{connection_octets, lookup_octets, opened_octets, path_octets};
+use crate::metrics::octets::{connection_octets, lookup_octets, path_octets, short_connection_bytes};
 use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::statistics::counter::Counter;
 
@@ -138,7 +138,7 @@ impl Rows {
         let [client, server] = &seen.totals;
         let opened = !(client.is_empty() && server.is_empty());
         if opened {
-            opened_octets::count(flow, &seen.totals, traffic);
+            short_connection_bytes::count(flow, &seen.totals, traffic);
         }
         if !seen.lookups.is_empty() {
             lookup_octets::count(flow, &seen.lookups, traffic);

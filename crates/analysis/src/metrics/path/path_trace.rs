@@ -21,7 +21,7 @@ use crate::metrics::loss::icmp_messages::in_words;
 use crate::metrics::path::bottleneck;
 use crate::metrics::path::bottleneck::{Bottleneck, BottleneckInput};
 use crate::metrics::rate::rate_series::LoadRate;
-use crate::packets::leg::{Journey, Leg};
+use crate::packets::one_way_flow::{OneWayFlow, PacketTransit};
 use crate::statistics::median::median;
 
 use crate::metrics::delay::round_trip_delay::Judgement;
@@ -35,7 +35,7 @@ use crate::metrics::path::path_packets;
 use crate::metrics::path::path_packets::{Answer, Packet, Traced, Traces};
 use crate::packets::queue_side;
 use crate::packets::queue_side::{Reading, Side};
-use crate::packets::queue_waits::{Passage, QueueWaits, Span};
+use crate::packets::queue_waits::{QueueWaits, QueuedPacket, Span};
 use crate::statistics::percentile::percentile;
 
 /// One path trace: the hops in one direction over one address family.
@@ -113,7 +113,7 @@ pub struct PathMessage {
 /// Every trace of a recording, in the order of the plan.
 pub(crate) fn path_traces(
     recording: &Recording,
-    legs: &[Leg<'_>],
+    one_way_flows: &[OneWayFlow<'_>],
     clock: Option<&ClockOffset>,
     hosts: &[HostHealth],
     judgement: &Judgement<'_>,
@@ -131,7 +131,7 @@ pub(crate) fn path_traces(
         let host = hosts.iter().find(|host| host.host == sender);
         let own = host.and_then(|host| host.transmit_queueing).and_then(|queueing| queueing.p50);
         let mut waits = |way: Direction| {
-            let found = || Rc::new(clock.map(|clock| queue_waits(legs, clock, flow, way)).unwrap_or_default());
+            let found = || Rc::new(clock.map(|clock| queue_waits(one_way_flows, clock, flow, way)).unwrap_or_default());
             Rc::clone(known.entry((flow.family, flow.class.octet(), way)).or_insert_with(found))
         };
         let (forward, back) = (waits(direction), waits(direction.opposite()));
@@ -146,24 +146,32 @@ pub(crate) fn path_traces(
 }
 
 /// What is known of the queues of one direction by test packets like this trace's: of its family and marking.
-fn queue_waits(legs: &[Leg<'_>], clock: &ClockOffset, flow: &FlowSpec, direction: Direction) -> QueueWaits {
-    let like = |leg: &&Leg<'_>| {
-        (leg.direction, leg.flow.family, leg.flow.class.octet()) == (direction, flow.family, flow.class.octet())
+fn queue_waits(
+    one_way_flows: &[OneWayFlow<'_>],
+    clock: &ClockOffset,
+    flow: &FlowSpec,
+    direction: Direction,
+) -> QueueWaits {
+    let like = |one_way: &&OneWayFlow<'_>| {
+        (one_way.direction, one_way.flow.family, one_way.flow.class.octet())
+            == (direction, flow.family, flow.class.octet())
     };
-    let passage = |leg: &Leg<'_>, one: &Journey| {
+    let queued = |one_way: &OneWayFlow<'_>, one: &PacketTransit| {
         let received = one.received?;
         if clock.is_misstamped(direction, one.sent, one.received) {
             return None;
         }
-        let wait = clock.queueing_delay(leg.flow, direction, one.sent, received)?.0.max(0);
+        let wait = clock.queueing_delay(one_way.flow, direction, one.sent, received)?.0.max(0);
         let crossing = clock.one_way_delay(direction, one.sent, received).0;
         Some(match direction {
-            Direction::Up => Passage { sent: one.sent.0, arrived: one.sent.0.saturating_add(crossing), wait },
-            Direction::Down => Passage { sent: received.0.saturating_sub(crossing), arrived: received.0, wait },
+            Direction::Up => QueuedPacket { sent: one.sent.0, arrived: one.sent.0.saturating_add(crossing), wait },
+            Direction::Down => QueuedPacket { sent: received.0.saturating_sub(crossing), arrived: received.0, wait },
         })
     };
-    let legs = legs.iter().filter(like);
-    QueueWaits::new(legs.flat_map(|leg| leg.journeys.iter().filter_map(move |one| passage(leg, one))))
+    let one_way_flows = one_way_flows.iter().filter(like);
+    QueueWaits::new(
+        one_way_flows.flat_map(|one_way| one_way.transits.iter().filter_map(move |one| queued(one_way, one))),
+    )
 }
 
 /// What else is known.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
 use crate::metrics::octets::packet_octets::packet_octets;
-use crate::packets::leg::Leg;
+use crate::packets::one_way_flow::OneWayFlow;
 
 /// One flow of type `udp_flood`, over its whole time: a flood yields to nobody, so nothing of it is left out.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -44,27 +44,31 @@ pub struct FloodDelivery {
 }
 
 /// Counts what arrived of each flood.
-pub(crate) fn flood_deliveries(recording: &Recording, legs: &[Leg<'_>], end: TestTime) -> Vec<FloodDelivery> {
-    let floods = legs.iter().filter(|leg| leg.flow.kind() == FlowKind::UdpFlood);
-    floods.map(|leg| of_leg(recording, leg, end)).collect()
+pub(crate) fn flood_deliveries(
+    recording: &Recording,
+    one_way_flows: &[OneWayFlow<'_>],
+    end: TestTime,
+) -> Vec<FloodDelivery> {
+    let floods = one_way_flows.iter().filter(|one_way| one_way.flow.kind() == FlowKind::UdpFlood);
+    floods.map(|one_way| delivery(recording, one_way, end)).collect()
 }
 
-fn of_leg(recording: &Recording, leg: &Leg<'_>, end: TestTime) -> FloodDelivery {
-    let Window { from, to } = leg.flow.window;
+fn delivery(recording: &Recording, one_way: &OneWayFlow<'_>, end: TestTime) -> FloodDelivery {
+    let Window { from, to } = one_way.flow.window;
     let length = Window { from, to: to.min(end) }.length();
-    let octets = packet_octets(leg.flow).unwrap_or(0);
+    let octets = packet_octets(one_way.flow).unwrap_or(0);
     let rate = |packets: u64| ByteCount(packets.saturating_mul(octets)).per(length);
-    let sent = leg.journeys.len() as u64;
-    let arrived = leg.journeys.iter().filter(|packet| packet.received.is_some()).count() as u64;
-    let arrived = leg.attributed.then_some(arrived);
+    let sent = one_way.transits.len() as u64;
+    let arrived = one_way.transits.iter().filter(|packet| packet.received.is_some()).count() as u64;
+    let arrived = one_way.attributed.then_some(arrived);
     let lost = arrived.map(|arrived| sent - arrived);
     let skipped = [ObservationPoint::Client, ObservationPoint::Server]
         .into_iter()
         .flat_map(|point| recording.tables_of(point))
         .flat_map(|tables| tables.probes_skipped.rows())
-        .filter(|row| row.flow == leg.flow.id);
+        .filter(|row| row.flow == one_way.flow.id);
     FloodDelivery {
-        flow: leg.flow.into(),
+        flow: one_way.flow.into(),
         offered: rate(sent),
         delivered: arrived.map(rate),
         sent,

@@ -18,7 +18,7 @@ use crate::metrics::voice::voip_playout::{LATENESS_LIMIT, Listening, Packet, REF
 use crate::metrics::voice::voip_quality::VoipQuality;
 use crate::metrics::voice::voip_schedule;
 use crate::metrics::voice::voip_schedule::VoipSchedule;
-use crate::packets::leg::Leg;
+use crate::packets::one_way_flow::OneWayFlow;
 use crate::packets::recorded_time;
 
 /// The voice streams of a test.
@@ -126,7 +126,7 @@ pub struct VoipPoint {
 /// Of what travels up it is known until the server's last observation, of what travels down until the client's.
 pub(crate) fn voip(
     recording: &Recording,
-    legs: &[Leg<'_>],
+    one_way_flows: &[OneWayFlow<'_>],
     offset: Option<&ClockOffset>,
     phases: &[PhaseWindow],
     waiting_time: Duration,
@@ -136,11 +136,12 @@ pub(crate) fn voip(
         return None;
     }
     let until = |direction| recorded_time::heard_until(recording, direction);
-    let stream = |leg: &Leg<'_>| {
-        let listening = Listening { waiting_time, until: until(leg.direction), offset };
-        Stream { flow: leg.flow.into(), direction: leg.direction, packets: listening.packets(leg) }
+    let stream = |one_way: &OneWayFlow<'_>| {
+        let listening = Listening { waiting_time, until: until(one_way.direction), offset };
+        Stream { flow: one_way.flow.into(), direction: one_way.direction, packets: listening.packets(one_way) }
     };
-    let streams: Vec<Stream> = legs.iter().filter(|leg| is_voice(leg.flow.component)).map(stream).collect();
+    let streams: Vec<Stream> =
+        one_way_flows.iter().filter(|one_way| is_voice(one_way.flow.component)).map(stream).collect();
     let phases = Phases { windows: phases, offset };
     let of_plan = recording.header.flows.iter().filter(|flow| is_voice(flow.component));
     let kinds: BTreeSet<(Direction, ServiceClass)> =

@@ -13,7 +13,7 @@ use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
 use crate::clock_offset::ClockOffset;
-use crate::packets::leg::{Journey, Leg};
+use crate::packets::one_way_flow::{OneWayFlow, PacketTransit};
 
 /// Above its reference by more than this a packet is too late: RRUL spec, VoIP Component.
 pub(crate) const LATENESS_LIMIT: Delay = Delay(30_000_000);
@@ -54,29 +54,30 @@ impl Listening<'_> {
     ///
     /// Of what was sent less than the waiting time before the receiver stopped to listen, the fate is known only when
     /// all of it arrived. Else all of it is left out: to keep what arrived and to drop the rest would hide losses.
-    pub(crate) fn packets(&self, leg: &Leg<'_>) -> Vec<Packet> {
-        let mut packets: Vec<Packet> = leg.journeys.iter().map(|journey| self.packet(leg.direction, journey)).collect();
+    pub(crate) fn packets(&self, one_way: &OneWayFlow<'_>) -> Vec<Packet> {
+        let mut packets: Vec<Packet> =
+            one_way.transits.iter().map(|transit| self.packet(one_way.direction, transit)).collect();
         let decided = self.until - self.waiting_time;
         if packets.iter().any(|packet| packet.sent > decided && packet.delay.is_none()) {
             packets.retain(|packet| packet.sent <= decided);
         }
-        order_of_arrival(&mut packets, &leg.arrivals);
+        order_of_arrival(&mut packets, &one_way.arrivals);
         lateness(&mut packets);
         packets
     }
 
-    fn packet(&self, direction: Direction, journey: &Journey) -> Packet {
+    fn packet(&self, direction: Direction, transit: &PacketTransit) -> Packet {
         let delay = |received: TestTime| match self.offset {
-            Some(offset) => offset.one_way_delay(direction, journey.sent, received),
-            None => received.since(journey.sent),
+            Some(offset) => offset.one_way_delay(direction, transit.sent, received),
+            None => received.since(transit.sent),
         };
         let sent = match (direction, self.offset) {
-            (Direction::Down, Some(offset)) => offset.client_time(journey.sent),
-            _ => journey.sent,
+            (Direction::Down, Some(offset)) => offset.client_time(transit.sent),
+            _ => transit.sent,
         };
         let limit = Delay::from(self.waiting_time);
-        let delay = journey.received.map(delay).filter(|delay| *delay <= limit);
-        let sequence = journey.sequence;
+        let delay = transit.received.map(delay).filter(|delay| *delay <= limit);
+        let sequence = transit.sequence;
         Packet { sequence, sent, delay, late: false, late_fixed: false, copies: 0, reordered: false }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Replaced {
     /// Which way they load.
     pub(crate) direction: Direction,
     /// What was in force at their sender; `None` where its kernel did not say.
-    pub(crate) in_force: Option<String>,
+    pub(crate) effective: Option<String>,
     /// What was asked for.
     pub(crate) asked: String,
 }
@@ -29,16 +29,16 @@ pub(crate) struct Replaced {
 /// Streams of the load only, and only what their sender says: a receiver's congestion control sends acknowledgements.
 /// A stream of which the recording says nothing is passed over.
 pub(crate) fn replaced_congestion_control(recording: &Recording) -> BTreeMap<Replaced, u64> {
-    let in_force = last_details(recording, FlowEventKind::CongestionControl);
+    let effective = last_details(recording, FlowEventKind::CongestionControl);
     let mut replaced = BTreeMap::new();
     for flow in recording.header.flows.iter().filter(|flow| flow.is_load_stream()) {
         let Some(direction) = flow.direction else { continue };
-        let Some(detail) = in_force.get(&(sender(direction), flow.id)) else { continue };
+        let Some(detail) = effective.get(&(sender(direction), flow.id)) else { continue };
         // "NAME", "NAME (ASKED: why not)", or "unknown: why".
         let name = detail.split_whitespace().next().filter(|word| *word != "unknown:");
         let asked = flow.parameters.text("congestion_control").unwrap_or(CONGESTION_CONTROL);
         if name != Some(asked) {
-            let kind = Replaced { direction, in_force: name.map(str::to_owned), asked: asked.to_owned() };
+            let kind = Replaced { direction, effective: name.map(str::to_owned), asked: asked.to_owned() };
             *replaced.entry(kind).or_default() += 1;
         }
     }
@@ -64,12 +64,12 @@ pub(crate) struct Unmarked {
 ///
 /// The two ECN bits are left aside: on a TCP socket they are the kernel's, which sets them when ECN is negotiated.
 pub(crate) fn unmarked(recording: &Recording) -> Option<Unmarked> {
-    let in_force = last_details(recording, FlowEventKind::Marked);
+    let effective = last_details(recording, FlowEventKind::Marked);
     let mut flows = BTreeSet::new();
     let mut first = None;
     for flow in &recording.header.flows {
         for point in [ObservationPoint::Client, ObservationPoint::Server] {
-            let octet = in_force.get(&(point, flow.id)).and_then(|detail| detail.trim().parse::<u32>().ok());
+            let octet = effective.get(&(point, flow.id)).and_then(|detail| detail.trim().parse::<u32>().ok());
             let Some(octet) = octet else { continue };
             let asked = flow.class.dscp();
             if u8::try_from(octet).is_ok_and(|octet| Marking::from_octet(octet).dscp == asked) {

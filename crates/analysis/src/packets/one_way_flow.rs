@@ -1,4 +1,4 @@
-//! One-way journeys: the packets of a flow in one direction, stamped where they left and where they arrived.
+//! One-way transits: the packets of a flow in one direction, stamped where they left and where they arrived.
 //!
 //! The two stamps are of two hosts' clocks. [`ClockOffset`](crate::clock_offset::ClockOffset) brings them together.
 
@@ -11,9 +11,9 @@ use rrul_model::time::TestTime;
 
 use crate::packets::by_number::ByNumber;
 
-/// One packet on its way.
+/// One packet from its sender to its receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Journey {
+pub(crate) struct PacketTransit {
     /// Its number within the flow.
     pub(crate) sequence: u32,
     /// When it left, on its sender's clock: the kernel's stamp, or the program's where there is none.
@@ -29,13 +29,13 @@ pub(crate) struct Journey {
 
 /// All packets of one flow in one direction.
 #[derive(Debug, Clone)]
-pub(crate) struct Leg<'a> {
+pub(crate) struct OneWayFlow<'a> {
     /// The flow.
     pub(crate) flow: &'a FlowSpec,
-    /// Which way these packets went.
+    /// The direction of these packets.
     pub(crate) direction: Direction,
     /// Every packet that was sent, by its number.
-    pub(crate) journeys: Vec<Journey>,
+    pub(crate) transits: Vec<PacketTransit>,
     /// Whether a packet that did not arrive can be known to have been lost in this direction: there are rows of the
     /// receiver, as far as they go.
     pub(crate) attributed: bool,
@@ -65,16 +65,16 @@ struct Reply {
     reflector_octet: u8,
 }
 
-/// Every leg of a recording, in the order of the plan; a flow of which nothing was sent has none.
-pub(crate) struct Legs<'a> {
+/// The one-way flows of a recording, in the order of the plan; a flow of which nothing was sent has none.
+pub(crate) struct OneWayFlows<'a> {
     /// The two ways of every flow of UDP probes, and the one way of every directed flow whose packets are numbered.
-    pub(crate) flows: Vec<Leg<'a>>,
+    pub(crate) flows: Vec<OneWayFlow<'a>>,
     /// The two ways of every marking sweep, whose packets measure no delay: each is of another class.
-    pub(crate) sweeps: Vec<Leg<'a>>,
+    pub(crate) sweeps: Vec<OneWayFlow<'a>>,
 }
 
-/// Those of a recording.
-pub(crate) fn legs(recording: &Recording) -> Legs<'_> {
+/// Gathers the one-way flows of a recording.
+pub(crate) fn one_way_flows(recording: &Recording) -> OneWayFlows<'_> {
     let flows = &recording.header.flows;
     let mut gathered: HashMap<FlowId, Rows> = flows.iter().map(|flow| (flow.id, Rows::default())).collect();
     for point in [ObservationPoint::Client, ObservationPoint::Server] {
@@ -113,19 +113,23 @@ pub(crate) fn legs(recording: &Recording) -> Legs<'_> {
             }
         }
     }
-    let mut legs = Legs { flows: Vec::new(), sweeps: Vec::new() };
+    let mut one_way_flows = OneWayFlows { flows: Vec::new(), sweeps: Vec::new() };
     for flow in flows {
         // Of a foreign file in which flows share a number, the first has its rows.
         if let Some(rows) = gathered.remove(&flow.id) {
-            let of_kind = if flow.kind() == FlowKind::MarkingSweep { &mut legs.sweeps } else { &mut legs.flows };
-            of_kind.extend(rows.legs(flow).into_iter().filter(|leg| !leg.journeys.is_empty()));
+            let of_kind = if flow.kind() == FlowKind::MarkingSweep {
+                &mut one_way_flows.sweeps
+            } else {
+                &mut one_way_flows.flows
+            };
+            of_kind.extend(rows.one_way_flows(flow).into_iter().filter(|one_way| !one_way.transits.is_empty()));
         }
     }
-    legs
+    one_way_flows
 }
 
 impl Rows {
-    fn legs(self, flow: &FlowSpec) -> Vec<Leg<'_>> {
+    fn one_way_flows(self, flow: &FlowSpec) -> Vec<OneWayFlow<'_>> {
         match flow.direction {
             None if matches!(flow.kind(), FlowKind::UdpProbe | FlowKind::MarkingSweep) => self.there_and_back(flow),
             None => Vec::new(),
@@ -144,7 +148,7 @@ impl Rows {
         sent.map(|sequence, sent| *stamped.get(sequence).filter(|stamp| *stamp >= sent).unwrap_or(sent))
     }
 
-    fn one_way(mut self, flow: &FlowSpec, direction: Direction) -> Leg<'_> {
+    fn one_way(mut self, flow: &FlowSpec, direction: Direction) -> OneWayFlow<'_> {
         let (sender, receiver) = match direction {
             Direction::Up => (ObservationPoint::Client, ObservationPoint::Server),
             Direction::Down => (ObservationPoint::Server, ObservationPoint::Client),
@@ -152,11 +156,11 @@ impl Rows {
         let departures = self.departures(sender);
         let received = std::mem::take(&mut self.received[receiver as usize]);
         let attributed = !received.is_empty();
-        leg(flow, direction, &departures, received, attributed)
+        one_way(flow, direction, &departures, received, attributed)
     }
 
     /// Test packets on their way to the reflector, and replies on theirs back.
-    fn there_and_back(mut self, flow: &FlowSpec) -> Vec<Leg<'_>> {
+    fn there_and_back(mut self, flow: &FlowSpec) -> Vec<OneWayFlow<'_>> {
         let mut seen = std::mem::take(&mut self.received[ObservationPoint::Server as usize]);
         let attributed = !seen.is_empty();
         let reply_stamped = ByNumber::least_by(std::mem::take(&mut self.reply_stamped), |stamp| *stamp);
@@ -174,26 +178,31 @@ impl Rows {
         seen.extend(told.map(|reply| (reply.sequence, (reply.reflector_received, reply.reflector_octet))));
         let departures = self.departures(ObservationPoint::Client);
         vec![
-            leg(flow, Direction::Up, &departures, seen, attributed),
-            leg(flow, Direction::Down, &sent_back, came_back, attributed),
+            one_way(flow, Direction::Up, &departures, seen, attributed),
+            one_way(flow, Direction::Down, &sent_back, came_back, attributed),
         ]
     }
 }
 
-fn leg<'a>(
+fn one_way<'a>(
     flow: &'a FlowSpec,
     direction: Direction,
     departures: &ByNumber<TestTime>,
     received: Vec<Arrival>,
     attributed: bool,
-) -> Leg<'a> {
+) -> OneWayFlow<'a> {
     // A number that was never sent is no arrival of this flow.
     let ours = received.iter().map(|(sequence, _)| *sequence).filter(|sequence| departures.get(*sequence).is_some());
     let arrivals = ours.collect();
     let first = ByNumber::least_by(received, |(at, _)| *at);
-    let journeys = departures.iter().map(|(sequence, sent)| {
+    let transits = departures.iter().map(|(sequence, sent)| {
         let arrival = first.get(sequence);
-        Journey { sequence, sent: *sent, received: arrival.map(|(at, _)| *at), octet: arrival.map(|(_, octet)| *octet) }
+        PacketTransit {
+            sequence,
+            sent: *sent,
+            received: arrival.map(|(at, _)| *at),
+            octet: arrival.map(|(_, octet)| *octet),
+        }
     });
-    Leg { flow, direction, journeys: journeys.collect(), attributed, arrivals }
+    OneWayFlow { flow, direction, transits: transits.collect(), attributed, arrivals }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rrul_model::recording::Recording;
 
 use crate::metrics::rate::start_spread::sender;
-use crate::packets::in_force;
+use crate::packets::effective_settings;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, direction_name, host};
 
@@ -30,12 +30,12 @@ fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
 
 /// The load was sent with the congestion control that the plan asks for.
 fn congestion_control(recording: &Recording) -> Option<Reason> {
-    let replaced = in_force::replaced_congestion_control(recording);
+    let replaced = effective_settings::replaced_congestion_control(recording);
     let streams = replaced.iter().map(|(kind, count)| {
         let direction = direction_name(kind.direction);
         let streams = if *count == 1 { "stream" } else { "streams" };
-        let in_force = kind.in_force.as_deref().unwrap_or("an unknown algorithm");
-        format!("{count} {direction} {streams} used {in_force} instead of {}", kind.asked)
+        let effective = kind.effective.as_deref().unwrap_or("an unknown algorithm");
+        format!("{count} {direction} {streams} used {effective} instead of {}", kind.asked)
     });
     let streams: Vec<String> = streams.collect();
     let asked: BTreeSet<&str> = replaced.keys().map(|kind| &*kind.asked).collect();
@@ -51,7 +51,7 @@ fn congestion_control(recording: &Recording) -> Option<Reason> {
 
 /// Packets left with the code point of their class.
 fn marking(recording: &Recording) -> Option<Reason> {
-    let in_force::Unmarked { flow, point, asked, octet, flows } = in_force::unmarked(recording)?;
+    let effective_settings::Unmarked { flow, point, asked, octet, flows } = effective_settings::unmarked(recording)?;
     let others = if flows == 1 { String::new() } else { format!(" (first of {flows} such flows)") };
     let host = host(point);
     let text = format!(

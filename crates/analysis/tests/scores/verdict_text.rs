@@ -1,10 +1,10 @@
 //! What is said in words, for lines that are easy to imagine.
 
 use rrul_analysis::by_direction::ByDirection;
-use rrul_analysis::scores::impression::{Fault, Impression};
+use rrul_analysis::scores::verdict_text::{Fault, VerdictText};
 
-fn line(slowdown: Option<f64>, up: f64, down: f64) -> Impression {
-    Impression { slowdown, wait_ms: ByDirection { up: Some(up), down: Some(down) }, ..Impression::default() }
+fn line(slowdown: Option<f64>, up: f64, down: f64) -> VerdictText {
+    VerdictText { slowdown, wait_ms: ByDirection { up: Some(up), down: Some(down) }, ..VerdictText::default() }
 }
 
 #[test]
@@ -32,44 +32,44 @@ fn the_sentence_says_what_a_person_would_feel_and_where() {
             Some(Fault::None),
         ),
         (
-            Impression { at_least: true, ..line(Some(7.7), 4.0, 0.3) },
+            VerdictText { at_least: true, ..line(Some(7.7), 4.0, 0.3) },
             "Under load: pages take over 7.7 times as long; median latency +4 ms, good.",
             Some(Fault::None),
         ),
         (line(None, 1600.0, 2.0), "Under load: upload latency +1.6 s.", Some(Fault::Up)),
         (
-            Impression { no_page: true, loss: lossy(0.031, 0.0), ..line(Some(30.0), f64::INFINITY, 0.2) },
+            VerdictText { no_page: true, loss: lossy(0.031, 0.0), ..line(Some(30.0), f64::INFINITY, 0.2) },
             "Under load: no page loads completely; upload latency unknown (most packets lost); upload loss 3 %.",
             Some(Fault::Up),
         ),
         (
-            Impression { loss: lossy(0.02, 0.05), call: Some((2.0, 4.3)), ..line(Some(3.0), 90.0, 10.0) },
+            VerdictText { loss: lossy(0.02, 0.05), call: Some((2.0, 4.3)), ..line(Some(3.0), 90.0, 10.0) },
             "Under load: pages take 3.0 times as long; upload latency +90 ms; upload loss 2 %, download loss 5 %; \
              voice calls bad.",
             Some(Fault::Up),
         ),
         (
-            Impression { call: Some((3.3, 4.3)), round_trip_ms: Some(120.0), ..Impression::default() },
+            VerdictText { call: Some((3.3, 4.3)), round_trip_ms: Some(120.0), ..VerdictText::default() },
             "Under load: median latency +120 ms; voice calls poor.",
             None,
         ),
         (
             // Calls that were bad on the idle line already say nothing about the load.
-            Impression { call: Some((2.0, 2.4)), round_trip_ms: Some(0.4), ..Impression::default() },
+            VerdictText { call: Some((2.0, 2.4)), round_trip_ms: Some(0.4), ..VerdictText::default() },
             "Under load: median latency +0 ms, good.",
             None,
         ),
     ];
-    for (impression, sentence, fault) in cases {
-        assert_eq!(impression.in_words().as_deref(), Some(sentence));
-        assert_eq!(impression.fault(), fault, "{sentence}");
+    for (verdict, sentence, fault) in cases {
+        assert_eq!(verdict.sentence().as_deref(), Some(sentence));
+        assert_eq!(verdict.fault(), fault, "{sentence}");
     }
 }
 
 #[test]
 fn what_is_not_known_is_not_said() {
-    assert_eq!(Impression::default().in_words(), None);
-    assert_eq!(Impression { call: Some((1.0, 4.0)), ..Impression::default() }.in_words(), None);
-    let one_way = Impression { wait_ms: ByDirection { up: Some(300.0), down: None }, ..Impression::default() };
-    assert_eq!((one_way.in_words(), one_way.fault()), (None, None), "the other way may be worse");
+    assert_eq!(VerdictText::default().sentence(), None);
+    assert_eq!(VerdictText { call: Some((1.0, 4.0)), ..VerdictText::default() }.sentence(), None);
+    let one_way = VerdictText { wait_ms: ByDirection { up: Some(300.0), down: None }, ..VerdictText::default() };
+    assert_eq!((one_way.sentence(), one_way.fault()), (None, None), "the other way may be worse");
 }

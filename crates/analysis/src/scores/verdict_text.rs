@@ -39,9 +39,9 @@ pub enum Fault {
     None,
 }
 
-/// What the sentence is made from; `None` is not measured.
+/// The figures behind the sentence; `None` is not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Impression {
+pub struct VerdictText {
     /// Page load time under load over that on the idle line.
     pub slowdown: Option<f64>,
     /// Whether that is only a lower bound, as loads were cut off.
@@ -58,9 +58,9 @@ pub struct Impression {
     pub call: Option<(f64, f64)>,
 }
 
-impl Impression {
-    /// Of a run, whether it has a web score, and its opinion scores of voice.
-    pub(crate) fn of(analysis: &Measured, has_web_score: bool, voice: Option<&VoipMos>) -> Self {
+impl VerdictText {
+    /// Gathers the figures of a run, given whether it has a web score, and its opinion scores of voice.
+    pub(crate) fn from_measured(analysis: &Measured, has_web_score: bool, voice: Option<&VoipMos>) -> Self {
         let pages = crate::scores::web::scored_pages(analysis);
         // What does not load on the idle line either is not the load's doing.
         let loads_idle = |page: &&&PageLoads| page.unloaded.as_ref().is_some_and(|idle| idle.baseline().is_some());
@@ -109,8 +109,8 @@ impl Impression {
         })
     }
 
-    /// The sentence; `None` when neither pages nor waits are known.
-    pub fn in_words(&self) -> Option<String> {
+    /// Returns the sentence; `None` when neither pages nor waits are known.
+    pub fn sentence(&self) -> Option<String> {
         let clauses: Vec<String> =
             [self.pages(), self.waits(), self.losses(), self.calls()].into_iter().flatten().collect();
         let known = self.pages().or_else(|| self.waits()).is_some();
@@ -162,8 +162,7 @@ impl Impression {
     }
 
     fn calls(&self) -> Option<String> {
-        let (loaded, idle) = self.call.filter(|(_, idle)| *idle >= MANY_DISSATISFIED)?;
-        let _ = idle;
+        let (loaded, _) = self.call.filter(|(_, idle)| *idle >= MANY_DISSATISFIED)?;
         match loaded {
             score if score < NEARLY_ALL_DISSATISFIED => Some("voice calls bad".to_owned()),
             score if score < MANY_DISSATISFIED => Some("voice calls poor".to_owned()),
