@@ -17,7 +17,8 @@ use std::fs;
 use rrul_model::environment::Environment;
 
 use crate::privacy::Privacy;
-use crate::{flow_types, processor_time, scheduling, tcp_info};
+use crate::socket::icmp;
+use crate::{processor_time, scheduling, tcp_info};
 pub use host_state::{Extent, read_state};
 pub use routes::Way;
 
@@ -84,7 +85,7 @@ const SETTINGS: &[&str] = &[
 /// Reads this host's description, without its state.
 pub fn read(privacy: Privacy) -> Environment {
     let abilities = BTreeMap::from([
-        ("icmp_echo".to_owned(), flow_types::icmp_echo::ability()),
+        ("icmp_echo".to_owned(), icmp::echo_ability()),
         ("realtime_scheduling".to_owned(), scheduling::realtime_ability()),
     ]);
     Environment {

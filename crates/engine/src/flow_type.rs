@@ -1,8 +1,7 @@
 //! What a flow type is: both of its ends, and the words that plans use for it.
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -15,54 +14,56 @@ use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
 use crate::privacy::Privacy;
+use crate::server::parts::host::HostAnswers;
+use crate::server::session::ServerPart;
 use crate::test_end::TestEnd;
 
 /// What flows of a test have in common at the client.
 #[derive(Debug, Clone)]
-pub struct Initiation {
+pub(crate) struct Initiation {
     /// The client's end.
-    pub end: Arc<TestEnd>,
+    pub(crate) end: Arc<TestEnd>,
     /// What binds streams and test packets to the session.
-    pub token: Token,
+    pub(crate) token: Token,
     /// The server's address in each family under test.
-    pub servers: Vec<SocketAddr>,
+    pub(crate) servers: Vec<SocketAddr>,
     /// Seed of every schedule.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Whether what names the client's surroundings may be recorded.
-    pub privacy: Privacy,
+    pub(crate) privacy: Privacy,
     /// Held by whoever loads a page, of whatever flow type: pages never load each other.
-    pub page_turn: Arc<Mutex<()>>,
+    pub(crate) page_turn: Arc<Mutex<()>>,
     /// When each phase takes place.
-    pub phases: Vec<PhaseWindow>,
+    pub(crate) phases: Vec<PhaseWindow>,
 }
 
 impl Initiation {
     /// Waits until no page is being loaded, and keeps it so until the guard is dropped.
-    pub fn page_turn(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn page_turn(&self) -> MutexGuard<'_, ()> {
         // Nothing is behind the lock that a panic could have left half done.
         self.page_turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// When what a flow has begun is given up and reset.
-    pub fn reset_at(&self, spec: &FlowSpec) -> TestTime {
+    pub(crate) fn reset_at(&self, spec: &FlowSpec) -> TestTime {
         phase::reset_at(&self.phases, spec.window)
     }
 
     /// The server's address in the family of this flow.
-    pub fn server_for(&self, spec: &FlowSpec) -> Option<SocketAddr> {
+    pub(crate) fn server_for(&self, spec: &FlowSpec) -> Option<SocketAddr> {
         let of_family = |address: &&SocketAddr| rrul_model::flow::AddressFamily::of(address.ip()) == spec.family;
         self.servers.iter().find(of_family).copied()
     }
 
     /// A seed of this flow's own.
-    pub fn seed_for(&self, spec: &FlowSpec) -> u64 {
+    pub(crate) fn seed_for(&self, spec: &FlowSpec) -> u64 {
         // Through the generator: seeds at a regular distance would give schedules shifted by one slot.
         Random(self.seed ^ u64::from(spec.id.0)).next()
     }
 
     /// A seed that flows share which differ in nothing but their time: what is compared idle and loaded then follows the
     /// same schedule in both phases, as far as the shorter goes.
-    pub fn schedule_seed_for(&self, spec: &FlowSpec) -> u64 {
+    pub(crate) fn schedule_seed_for(&self, spec: &FlowSpec) -> u64 {
         // Type, class, direction, family, copy; behind the @ stands which entry of the plan it is.
         let kind = spec.name.split('@').next().unwrap_or_default();
         let text = format!("{kind} {:?}", spec.parameters);
@@ -72,21 +73,21 @@ impl Initiation {
 
 /// What a flow sends, bits per second with IP headers, by direction.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Footprint {
+pub(crate) struct Footprint {
     /// Client to server.
-    pub up: f64,
+    pub(crate) up: f64,
     /// Server to client.
-    pub down: f64,
+    pub(crate) down: f64,
 }
 
 impl Footprint {
     /// The same both ways.
-    pub fn both(rate: f64) -> Self {
+    pub(crate) fn both(rate: f64) -> Self {
         Self { up: rate, down: rate }
     }
 
     /// `forth` in this direction, and `back` against it.
-    pub fn towards(direction: Option<Direction>, forth: f64, back: f64) -> Self {
+    pub(crate) fn towards(direction: Option<Direction>, forth: f64, back: f64) -> Self {
         match direction {
             Some(Direction::Up) => Self { up: forth, down: back },
             Some(Direction::Down) | None => Self { up: back, down: forth },
@@ -95,12 +96,12 @@ impl Footprint {
 
     /// Both together.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self { up: self.up + other.up, down: self.down + other.down }
     }
 
     /// That of one direction.
-    pub fn of(self, direction: Direction) -> f64 {
+    pub(crate) fn of(self, direction: Direction) -> f64 {
         match direction {
             Direction::Up => self.up,
             Direction::Down => self.down,
@@ -110,7 +111,7 @@ impl Footprint {
 
 /// How the footprint of a flow type can be made smaller on a slow line.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pacing {
+pub(crate) enum Pacing {
     /// Not at all, or by a rule of its own.
     Fixed,
     /// By a longer interval: the footprint is in inverse proportion to it.
@@ -137,29 +138,8 @@ pub enum Pacing {
     Turns,
 }
 
-/// How the server takes part in flows of a type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServerPart {
-    /// A TCP connection a flow, handed to [`FlowType::respond`].
-    Stream,
-    /// Any number of TCP connections a flow, each handed to [`FlowType::serve_connection`].
-    Connections,
-    /// Any number of connections that speak HTTP, on which the server's pages are served.
-    Pages,
-    /// The session's reflector answers its test packets.
-    Reflector,
-    /// Packets that are not answered: those towards the server are noted as they arrive, those towards the client are
-    /// sent by the session's own thread, to where the flow's greeting came from.
-    OneWay,
-    /// The session's reflector answers what comes; towards the client the session's own thread sends, to where the flow's
-    /// greeting came from.
-    PathTrace,
-    /// None: the server's host answers by itself.
-    Nothing,
-}
-
 /// One way of putting traffic on a link and observing it. Both ends stand in one file.
-pub trait FlowType: Sync {
+pub(crate) trait FlowType: Sync {
     /// The name, the parameters and a line about it.
     fn words(&self) -> &'static FlowTypeWords;
 
@@ -168,8 +148,10 @@ pub trait FlowType: Sync {
         spec.flow_type == self.words().name
     }
 
-    /// What the server does.
-    fn server_part(&self) -> ServerPart;
+    /// The server's part in such flows; by default its host answers by itself.
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &HostAnswers
+    }
 
     /// Test packets that a flow sends in a second at most, for the server's limit.
     fn packets_per_second(&self, _spec: &FlowSpec) -> f64 {
@@ -213,16 +195,6 @@ pub trait FlowType: Sync {
     ///
     /// A flow that cannot be set up is noted as failed; the others go on.
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>>;
-
-    /// Serves the stream of one flow at the server, on the connection's own thread, until the flow ends.
-    fn respond(&self, _spec: &FlowSpec, _stream: TcpStream, _end: &TestEnd) {}
-
-    /// Serves one of the many connections of a flow at the server, on the connection's own thread. It is marked, and has
-    /// not been answered: `answer` is what the server says first. It is closed when this returns.
-    fn serve_connection(&self, _spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], _end: &TestEnd) {
-        // A client that is gone by now has its own row.
-        let _ = stream.write_all(answer);
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! collector, which makes a frame of them once a second. Nothing here computes a statistic or knows what a file is.
 //!
 //! - [`client::run`] leads a test; [`server::Server`] answers it
-//! - [`flow_types::FLOW_TYPES`] is the shelf of flow types; [`flow_type::FlowType`] is what one is
+//! - `flow_type.rs` says what a flow type is; `flow_types/` has one file for each
 //!
 //! Feature `browser`, on by default, drives a real browser; without it the client refuses flows of type `browser_page`.
 
@@ -18,8 +18,8 @@ pub mod clock;
 pub mod connection_totals;
 pub mod control_link;
 pub mod environment;
-pub mod flow_type;
-pub mod flow_types;
+mod flow_type;
+mod flow_types;
 pub mod heap;
 pub mod host_health;
 pub mod name_lookup;
@@ -38,4 +38,5 @@ pub mod tcp_info;
 pub mod test_end;
 pub mod web;
 
+pub use flow_types::vocabulary;
 pub use rrul_proto::PORT;

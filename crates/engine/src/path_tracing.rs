@@ -9,8 +9,9 @@ mod trace;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rrul_model::flow::AddressFamily;
+use rrul_model::flow::{AddressFamily, FlowSpec};
 use rrul_model::observation::FlowEventKind;
+use rrul_model::units::BitRate;
 use rrul_proto::path_sweep::MOST_PACKETS;
 
 use crate::clock::test_clock::TestClock;
@@ -29,6 +30,18 @@ const LINGERING: Duration = Duration::from_millis(300);
 
 /// How often a host that only answers greets: a NAT may close a way on which nothing has left for 30 s.
 const KEEPING_OPEN: Duration = Duration::from_secs(10);
+
+/// Routers answer about once a second (Linux: icmp_ratelimit).
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(200);
+
+/// The parameter that limits the rate of a trace.
+pub(crate) const RATE: &str = "rate";
+
+/// Returns how often every hop gets a packet, and the most that all of them together take.
+pub(crate) fn pace(spec: &FlowSpec) -> (Duration, Option<BitRate>) {
+    (spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL), spec.parameters.rate(RATE))
+}
 
 /// Sends these traces and answers those of the other end until their time is over. A thread of its own runs it.
 pub(crate) fn run(end: &TestEnd, clock: TestClock, mut traces: Vec<Trace>, mirrors: &[Mirror]) {

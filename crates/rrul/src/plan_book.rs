@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use include_dir::{Dir, include_dir};
-use rrul_engine::flow_types;
+use rrul_engine::vocabulary;
 use rrul_model::plan::{Surroundings, TestPlan};
 
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ pub(crate) fn names() -> Vec<&'static str> {
 
 /// The plan of this name, or in this file, with the user's settings.
 pub(crate) fn plan(name: &str, settings: &[String]) -> Result<TestPlan, Failure> {
-    let words = flow_types::vocabulary();
+    let words = vocabulary();
     let surroundings = Surroundings { flow_types: &words, find: &shipped };
     if let Some((file, text)) = shipped(name) {
         return Ok(TestPlan::read(name, &file, &text, settings, &surroundings)?);

@@ -5,7 +5,7 @@ use rrul_model::flow_kind::FlowKind;
 use rrul_model::line_rate::LineRate;
 use rrul_model::units::BitRate;
 
-use crate::flow_types::path_trace::RATE;
+use crate::path_tracing::RATE;
 
 /// The part of the slower direction, one in so many.
 const PART: u64 = 100;

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Initiation};
+use crate::server::parts::connections::ServedPages;
+use crate::server::session::ServerPart;
 
 #[cfg(feature = "browser")]
 mod loading;
@@ -23,7 +25,7 @@ use parameters::{cap_of, interval_of};
 
 /// The flow type.
 #[derive(Debug)]
-pub struct BrowserPage;
+pub(crate) struct BrowserPage;
 
 impl FlowType for BrowserPage {
     fn words(&self) -> &'static FlowTypeWords {
@@ -62,9 +64,9 @@ impl FlowType for BrowserPage {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
+    fn server_part(&self) -> &'static dyn ServerPart {
         // Nothing where the page is a site, which does no harm.
-        ServerPart::Pages
+        &ServedPages
     }
 
     fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {

@@ -13,8 +13,10 @@ use rrul_model::time::TestTime;
 
 use super::{at_once, stream_opening};
 use crate::clock::test_clock::TestClock;
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Initiation};
 use crate::scheduling;
+use crate::server::parts::connections::OneStream;
+use crate::server::session::ServerPart;
 use crate::socket::{options, stream, wait};
 use crate::test_end::TestEnd;
 use crate::test_end::test_course::PATIENCE;
@@ -27,7 +29,7 @@ const CLOCK_SLACK: Duration = Duration::from_millis(100);
 
 /// The flow type.
 #[derive(Debug)]
-pub struct BulkTcp;
+pub(crate) struct BulkTcp;
 
 impl FlowType for BulkTcp {
     fn words(&self) -> &'static FlowTypeWords {
@@ -50,8 +52,8 @@ impl FlowType for BulkTcp {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
-        ServerPart::Stream
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &OneStream(respond)
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
@@ -61,16 +63,16 @@ impl FlowType for BulkTcp {
             _ => receive(spec, stream, &initiation.end),
         })
     }
+}
 
-    fn respond(&self, spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
-        if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
-            end.failed(spec, reason);
-            return;
-        }
-        match spec.direction {
-            Some(Direction::Down) => send(spec, stream, end),
-            _ => receive(spec, stream, end),
-        }
+fn respond(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+    if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
+        end.failed(spec, reason);
+        return;
+    }
+    match spec.direction {
+        Some(Direction::Down) => send(spec, stream, end),
+        _ => receive(spec, stream, end),
     }
 }
 

@@ -21,7 +21,7 @@ use rrul_proto::token::Token;
 use super::{WAITING, at_once, udp_probe};
 use crate::clock::test_clock::TestClock;
 use crate::clock::{RawTime, WallClock};
-use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
 use crate::name_lookup::{Lookup, Resolver, Which, random_label};
 use crate::observer::Notebook;
 use crate::privacy::Privacy;
@@ -45,7 +45,7 @@ const DEFAULT_NAME: &str = "example.com";
 
 /// The flow type.
 #[derive(Debug)]
-pub struct DnsLookup;
+pub(crate) struct DnsLookup;
 
 impl FlowType for DnsLookup {
     fn words(&self) -> &'static FlowTypeWords {
@@ -78,10 +78,6 @@ impl FlowType for DnsLookup {
                 },
             ],
         }
-    }
-
-    fn server_part(&self) -> ServerPart {
-        ServerPart::Nothing
     }
 
     fn packets_per_second(&self, spec: &FlowSpec) -> f64 {

@@ -15,11 +15,12 @@ use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
 use rrul_proto::send_schedule::{Random, SendSchedule};
 use rrul_proto::session_sender::Arrival;
-use socket2::{Protocol, Socket, Type};
+use socket2::Socket;
 
 use super::open_loop::{self, ProbeFlow, Prober, Reply};
 use super::{at_once, udp_probe};
-use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
+use crate::socket::icmp::{self, Access};
 use crate::socket::options;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(200);
@@ -32,7 +33,7 @@ const MARK: usize = 16;
 
 /// The flow type.
 #[derive(Debug)]
-pub struct IcmpEcho;
+pub(crate) struct IcmpEcho;
 
 impl FlowType for IcmpEcho {
     fn words(&self) -> &'static FlowTypeWords {
@@ -53,10 +54,6 @@ impl FlowType for IcmpEcho {
                 },
             ],
         }
-    }
-
-    fn server_part(&self) -> ServerPart {
-        ServerPart::Nothing
     }
 
     fn footprint(&self, spec: &FlowSpec) -> Footprint {
@@ -85,37 +82,9 @@ impl FlowType for IcmpEcho {
     }
 }
 
-/// Whether echo requests can be sent from here, in words for the environment.
-pub fn ability() -> String {
-    match socket(AddressFamily::Ipv4) {
-        Ok((_, Access::Ping)) => "yes: ping socket".to_owned(),
-        Ok((_, Access::Raw)) => "yes: raw socket".to_owned(),
-        Err(error) => format!("no: {error}; widen net.ipv4.ping_group_range or give CAP_NET_RAW"),
-    }
-}
-
-/// By which kind of socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
-    /// The kernel fills in identifier and checksum, and hands up only our replies, without an IP header.
-    Ping,
-    /// Everything that arrives is handed up, over IPv4 with its IP header.
-    Raw,
-}
-
-fn socket(family: AddressFamily) -> io::Result<(Socket, Access)> {
-    let protocol = match family {
-        AddressFamily::Ipv4 => Protocol::ICMPV4,
-        AddressFamily::Ipv6 => Protocol::ICMPV6,
-    };
-    let domain = options::domain(family);
-    let ping = Socket::new(domain, Type::DGRAM, Some(protocol)).map(|socket| (socket, Access::Ping));
-    ping.or_else(|_| Ok((Socket::new(domain, Type::RAW, Some(protocol))?, Access::Raw)))
-}
-
 fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<(Socket, Access), String> {
     let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
-    let (socket, access) = socket(spec.family).map_err(|error| {
+    let (socket, access) = icmp::echo_socket(spec.family).map_err(|error| {
         format!("ICMP is not permitted ({error}); widen net.ipv4.ping_group_range or give CAP_NET_RAW")
     })?;
     let prepared = || -> io::Result<u32> {

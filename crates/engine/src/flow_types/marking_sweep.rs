@@ -17,7 +17,9 @@ use rrul_proto::session_sender::{Arrival, Identity, SessionSender};
 use super::at_once;
 use super::open_loop::{self, ProbeFlow, Prober, Reply};
 use super::udp_probe::{open, packet_for};
-use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
+use crate::server::parts::reflector::Reflected;
+use crate::server::session::ServerPart;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(20);
 const DEFAULT_REPEATS: u32 = 5;
@@ -29,7 +31,7 @@ pub(crate) const NAME: &str = "marking_sweep";
 
 /// The flow type.
 #[derive(Debug)]
-pub struct MarkingSweep;
+pub(crate) struct MarkingSweep;
 
 impl FlowType for MarkingSweep {
     fn words(&self) -> &'static FlowTypeWords {
@@ -62,8 +64,8 @@ impl FlowType for MarkingSweep {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
-        ServerPart::Reflector
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &Reflected
     }
 
     fn packets_per_second(&self, spec: &FlowSpec) -> f64 {

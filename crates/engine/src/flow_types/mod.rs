@@ -1,29 +1,29 @@
 //! The shelf of flow types.
 
 mod at_once;
-pub mod browser_page;
-pub mod bulk_tcp;
+pub(crate) mod browser_page;
+pub(crate) mod bulk_tcp;
 mod connection_attempt;
-pub mod dns_lookup;
-pub mod icmp_echo;
+pub(crate) mod dns_lookup;
+pub(crate) mod icmp_echo;
 mod icmp_watch;
-pub mod marking_sweep;
+pub(crate) mod marking_sweep;
 mod one_way;
 mod open_loop;
-pub mod path_trace;
-pub mod short_flow;
+pub(crate) mod path_trace;
+pub(crate) mod short_flow;
 mod stream_opening;
-pub mod swarm;
-pub mod tcp_connect;
-pub mod tcp_records;
-pub mod tcp_rr;
+pub(crate) mod swarm;
+pub(crate) mod tcp_connect;
+pub(crate) mod tcp_records;
+pub(crate) mod tcp_rr;
 mod transfer_attempt;
-pub mod udp_flood;
-pub mod udp_probe;
-pub mod udp_rr;
-pub mod video_bursts;
-pub mod voip;
-pub mod web_page;
+pub(crate) mod udp_flood;
+pub(crate) mod udp_probe;
+pub(crate) mod udp_rr;
+pub(crate) mod video_bursts;
+pub(crate) mod voip;
+pub(crate) mod web_page;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords, Parameter};
 
@@ -32,7 +32,7 @@ pub(crate) use open_loop::WAITING;
 use crate::flow_type::FlowType;
 
 /// Every flow type, in the order in which they are listed.
-pub const FLOW_TYPES: &[&dyn FlowType] = &[
+pub(crate) const FLOW_TYPES: &[&dyn FlowType] = &[
     &bulk_tcp::BulkTcp,
     &udp_probe::UdpProbe,
     &udp_rr::UdpRr,
@@ -53,7 +53,7 @@ pub const FLOW_TYPES: &[&dyn FlowType] = &[
 ];
 
 /// The flow type with this name.
-pub fn named(name: &str) -> Option<&'static dyn FlowType> {
+pub(crate) fn named(name: &str) -> Option<&'static dyn FlowType> {
     FLOW_TYPES.iter().find(|flow_type| flow_type.words().name == name).copied()
 }
 

@@ -5,20 +5,16 @@
 
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
 
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
-use rrul_model::units::BitRate;
 use socket2::Socket;
 
 use super::{at_once, udp_probe};
-use crate::flow_type::{FlowType, Footprint, Initiation, ServerPart};
-use crate::path_tracing::{self, Mirror, Trace};
+use crate::flow_type::{FlowType, Footprint, Initiation};
+use crate::path_tracing::{self, Mirror, RATE, Trace, pace};
+use crate::server::parts::path_trace::PathTraces;
+use crate::server::session::ServerPart;
 use crate::socket::options;
-
-/// Routers answer about once a second (Linux: icmp_ratelimit).
-const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Packets in an interval at most: thirty hops, the far end, the search for the path MTU.
 const MOST_PACKETS: f64 = 32.0;
@@ -29,18 +25,10 @@ const USUAL_PAYLOAD: u64 = 96;
 
 /// The flow type.
 #[derive(Debug)]
-pub struct PathTrace;
+pub(crate) struct PathTrace;
 
 /// Its name.
 pub(crate) const NAME: &str = "path_trace";
-
-/// The parameter that says what it may take of the line.
-pub(crate) const RATE: &str = "rate";
-
-/// How often every hop gets a packet, and what all of them together may take.
-pub(crate) fn pace(spec: &FlowSpec) -> (Duration, Option<BitRate>) {
-    (spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL), spec.parameters.rate(RATE))
-}
 
 impl FlowType for PathTrace {
     fn words(&self) -> &'static FlowTypeWords {
@@ -65,8 +53,8 @@ impl FlowType for PathTrace {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
-        ServerPart::PathTrace
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &PathTraces
     }
 
     fn packets_per_second(&self, spec: &FlowSpec) -> f64 {

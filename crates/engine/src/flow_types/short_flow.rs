@@ -26,8 +26,10 @@ use super::{WAITING, at_once, stream_opening};
 use crate::clock::test_clock::TestClock;
 use crate::connection_totals::Opened;
 use crate::control_link::read_exact_until;
-use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
 use crate::observer::Notebook;
+use crate::server::parts::connections::ManyStreams;
+use crate::server::session::ServerPart;
 use crate::socket::{options, stream, wait::WaitSet};
 use crate::test_end::TestEnd;
 use crate::test_end::test_course::PATIENCE;
@@ -62,7 +64,7 @@ const ROWS: usize = 2048;
 
 /// The flow type.
 #[derive(Debug)]
-pub struct ShortFlow;
+pub(crate) struct ShortFlow;
 
 impl FlowType for ShortFlow {
     fn words(&self) -> &'static FlowTypeWords {
@@ -90,8 +92,8 @@ impl FlowType for ShortFlow {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
-        ServerPart::Connections
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &ManyStreams(serve_connection)
     }
 
     fn connections_per_second(&self, spec: &FlowSpec) -> f64 {
@@ -116,31 +118,31 @@ impl FlowType for ShortFlow {
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         at_once::spawn_one(NAME, specs, initiation, Opener::new, run)
     }
+}
 
-    fn serve_connection(&self, spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &TestEnd) {
-        let Some(clock) = end.clock() else { return };
-        let started = clock.now();
-        let mut number = [0; NUMBER_OCTETS];
-        if read_exact_until(&mut stream, &mut number, Instant::now() + OPENING_TIME).is_err() {
-            return;
-        }
-        let number = decode_number(number);
-        if number == 0 {
-            // Once a flow is enough to tell what is in force.
-            if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
-                return end.failed(spec, reason);
-            }
-        } else {
-            let _ = options::congestion_control(&stream, congestion_control_of(spec), options::Asker::Stranger);
-        }
-        let mut steps = Steps::new(Opened { flow: spec.id, connection: number, started });
-        // What broke shows at the client, and in what the kernel counted.
-        let _ = serve(spec, &mut stream, answer, number, end, &mut |stream| steps.take(stream, clock.now()));
-        let ended = see_closed(&stream, clock, end);
-        let mut notebook = end.observer.notebook(steps.rows.len() + 1);
-        steps.rows.drain(..).for_each(|row| notebook.note(row));
-        note_totals(&mut notebook, &stream, spec, number, started, ended);
+fn serve_connection(spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &TestEnd) {
+    let Some(clock) = end.clock() else { return };
+    let started = clock.now();
+    let mut number = [0; NUMBER_OCTETS];
+    if read_exact_until(&mut stream, &mut number, Instant::now() + OPENING_TIME).is_err() {
+        return;
     }
+    let number = decode_number(number);
+    if number == 0 {
+        // Once a flow is enough to tell what is in force.
+        if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
+            return end.failed(spec, reason);
+        }
+    } else {
+        let _ = options::congestion_control(&stream, congestion_control_of(spec), options::Asker::Stranger);
+    }
+    let mut steps = Steps::new(Opened { flow: spec.id, connection: number, started });
+    // What broke shows at the client, and in what the kernel counted.
+    let _ = serve(spec, &mut stream, answer, number, end, &mut |stream| steps.take(stream, clock.now()));
+    let ended = see_closed(&stream, clock, end);
+    let mut notebook = end.observer.notebook(steps.rows.len() + 1);
+    steps.rows.drain(..).for_each(|row| notebook.note(row));
+    note_totals(&mut notebook, &stream, spec, number, started, ended);
 }
 
 fn interval_of(spec: &FlowSpec) -> Duration {

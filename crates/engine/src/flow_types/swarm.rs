@@ -24,8 +24,10 @@ use super::{at_once, stream_opening};
 use crate::clock::test_clock::TestClock;
 use crate::connection_totals::Opened;
 use crate::control_link::read_exact_until;
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Initiation};
 use crate::observer::Notebook;
+use crate::server::parts::connections::ManyStreams;
+use crate::server::session::ServerPart;
 use crate::socket::{options, stream, wait};
 use crate::test_end::TestEnd;
 use crate::test_end::test_course::PATIENCE;
@@ -63,7 +65,7 @@ const ROWS_A_STREAM: usize = 6;
 
 /// The flow type.
 #[derive(Debug)]
-pub struct Swarm;
+pub(crate) struct Swarm;
 
 impl FlowType for Swarm {
     fn words(&self) -> &'static FlowTypeWords {
@@ -91,8 +93,8 @@ impl FlowType for Swarm {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
-        ServerPart::Connections
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &ManyStreams(serve_connection)
     }
 
     fn connections_per_second(&self, spec: &FlowSpec) -> f64 {
@@ -106,32 +108,32 @@ impl FlowType for Swarm {
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         at_once::spawn_one(NAME, specs, initiation, Member::new, run)
     }
+}
 
-    fn serve_connection(&self, spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &TestEnd) {
-        let Some(clock) = end.clock() else { return };
-        let started = clock.now();
-        let mut number = [0; NUMBER_OCTETS];
-        if read_exact_until(&mut stream, &mut number, Instant::now() + OPENING_TIME).is_err() {
-            return;
-        }
-        let connection = decode_number(number);
-        if connection == 0 {
-            // Once a flow is enough to tell what is in force.
-            if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
-                return end.failed(spec, reason);
-            }
-        } else {
-            let _ = options::congestion_control(&stream, congestion_control_of(spec), options::Asker::Stranger);
-        }
-        let mut served = Served {
-            opened: Opened { flow: spec.id, connection, started },
-            noted: started,
-            notebook: end.observer.notebook(ROWS_A_STREAM),
-        };
-        // What broke shows at the client, and in what the kernel counted.
-        let _ = serve(spec, &stream, answer, end, clock, &mut served);
-        served.note(&stream, clock.now());
+fn serve_connection(spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &TestEnd) {
+    let Some(clock) = end.clock() else { return };
+    let started = clock.now();
+    let mut number = [0; NUMBER_OCTETS];
+    if read_exact_until(&mut stream, &mut number, Instant::now() + OPENING_TIME).is_err() {
+        return;
     }
+    let connection = decode_number(number);
+    if connection == 0 {
+        // Once a flow is enough to tell what is in force.
+        if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
+            return end.failed(spec, reason);
+        }
+    } else {
+        let _ = options::congestion_control(&stream, congestion_control_of(spec), options::Asker::Stranger);
+    }
+    let mut served = Served {
+        opened: Opened { flow: spec.id, connection, started },
+        noted: started,
+        notebook: end.observer.notebook(ROWS_A_STREAM),
+    };
+    // What broke shows at the client, and in what the kernel counted.
+    let _ = serve(spec, &stream, answer, end, clock, &mut served);
+    served.note(&stream, clock.now());
 }
 
 fn streams_of(spec: &FlowSpec) -> u32 {

@@ -3,8 +3,8 @@
 //! What a page or an app meets that has no connection yet: the handshake, and the first octets of the answer. Open loop:
 //! connections that wait for a lost SYN keep nobody from opening the next. One thread drives all flows of this type.
 
-use std::io;
-use std::net::SocketAddr;
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,9 +19,11 @@ use socket2::{Protocol, Socket, Type};
 use super::connection_attempt::{Attempt, Which};
 use super::{WAITING, at_once, stream_opening};
 use crate::clock::test_clock::TestClock;
-use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
 use crate::observer::Notebook;
 use crate::scheduling;
+use crate::server::parts::connections::ManyStreams;
+use crate::server::session::ServerPart;
 use crate::socket::{options, wait::WaitSet};
 use crate::test_end::TestEnd;
 use crate::test_end::test_course::PATIENCE;
@@ -37,7 +39,7 @@ const ROWS: usize = 1024;
 
 /// The flow type.
 #[derive(Debug)]
-pub struct TcpConnect;
+pub(crate) struct TcpConnect;
 
 impl FlowType for TcpConnect {
     fn words(&self) -> &'static FlowTypeWords {
@@ -53,8 +55,8 @@ impl FlowType for TcpConnect {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
-        ServerPart::Connections
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &ManyStreams(answer)
     }
 
     fn connections_per_second(&self, spec: &FlowSpec) -> f64 {
@@ -77,6 +79,11 @@ impl FlowType for TcpConnect {
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         at_once::spawn_one("tcp_connect", specs, initiation, Opener::new, run)
     }
+}
+
+fn answer(_spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], _end: &TestEnd) {
+    // A client that is gone by now has its own row.
+    let _ = stream.write_all(answer);
 }
 
 fn interval_of(spec: &FlowSpec) -> Duration {

@@ -18,9 +18,11 @@ use rrul_proto::send_schedule::{Random, SendSchedule};
 
 use super::{WAITING, at_once, stream_opening};
 use crate::clock::test_clock::TestClock;
-use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
 use crate::observer::Notebook;
 use crate::scheduling;
+use crate::server::parts::connections::OneStream;
+use crate::server::session::ServerPart;
 use crate::socket::wait;
 use crate::test_end::TestEnd;
 use crate::test_end::test_course::PATIENCE;
@@ -46,7 +48,7 @@ const CLOCK_SLACK: Duration = Duration::from_secs(1);
 
 /// The flow type.
 #[derive(Debug)]
-pub struct TcpRecords;
+pub(crate) struct TcpRecords;
 
 impl FlowType for TcpRecords {
     fn words(&self) -> &'static FlowTypeWords {
@@ -74,8 +76,8 @@ impl FlowType for TcpRecords {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
-        ServerPart::Stream
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &OneStream(respond)
     }
 
     fn footprint(&self, spec: &FlowSpec) -> Footprint {
@@ -99,14 +101,14 @@ impl FlowType for TcpRecords {
             take_part(spec, stream, &initiation.end, initiation.seed_for(spec));
         })
     }
+}
 
-    fn respond(&self, spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
-        if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
-            return end.failed(spec, reason);
-        }
-        // Nobody needs the same instants at the server again: its records say when they were due.
-        take_part(spec, stream, end, Random(u64::from(spec.id.0)).next());
+fn respond(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+    if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
+        return end.failed(spec, reason);
     }
+    // Nobody needs the same instants at the server again: its records say when they were due.
+    take_part(spec, stream, end, Random(u64::from(spec.id.0)).next());
 }
 
 /// One end of one flow: the sender's where the octets leave, else the receiver's.

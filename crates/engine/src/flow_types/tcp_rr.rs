@@ -17,7 +17,9 @@ use rrul_proto::exchange_stamps::{ExchangeStamps, STAMP_OCTETS};
 
 use super::udp_rr::{DEFAULT_MIN_INTERVAL, LONGEST_MIN_INTERVAL, ROWS};
 use super::{at_once, stream_opening};
-use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
+use crate::server::parts::connections::OneStream;
+use crate::server::session::ServerPart;
 use crate::socket::stream;
 use crate::test_end::TestEnd;
 use crate::test_end::test_course::PATIENCE;
@@ -29,7 +31,7 @@ const DELAYED_ACK: Duration = Duration::from_millis(40);
 
 /// The flow type.
 #[derive(Debug)]
-pub struct TcpRr;
+pub(crate) struct TcpRr;
 
 impl FlowType for TcpRr {
     fn words(&self) -> &'static FlowTypeWords {
@@ -57,8 +59,8 @@ impl FlowType for TcpRr {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
-        ServerPart::Stream
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &OneStream(respond)
     }
 
     fn footprint(&self, spec: &FlowSpec) -> Footprint {
@@ -91,17 +93,17 @@ impl FlowType for TcpRr {
             }
         })
     }
+}
 
-    fn respond(&self, spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
-        if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
-            return end.failed(spec, reason);
-        }
-        let stream = Arc::new(stream);
-        end.sampler.watch_slowly(spec.id, spec.window, &stream);
-        // How a client ends its connection is its business; it has counted every transaction.
-        let _ = echo(spec, &stream, end);
-        end.finish_sampling(spec.id);
+fn respond(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+    if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
+        return end.failed(spec, reason);
     }
+    let stream = Arc::new(stream);
+    end.sampler.watch_slowly(spec.id, spec.window, &stream);
+    // How a client ends its connection is its business; it has counted every transaction.
+    let _ = echo(spec, &stream, end);
+    end.finish_sampling(spec.id);
 }
 
 fn length_of(spec: &FlowSpec) -> usize {

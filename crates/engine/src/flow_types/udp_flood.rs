@@ -13,8 +13,10 @@ use rrul_model::units::{BitRate, ByteCount, format_duration};
 use rrul_proto::one_way_packet::LEAST_OCTETS;
 
 use super::{one_way, udp_probe};
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Initiation};
 use crate::one_way_sending;
+use crate::server::parts::one_way::OneWay;
+use crate::server::session::ServerPart;
 
 const NAME: &str = "udp_flood";
 
@@ -23,7 +25,7 @@ const MOST_OCTETS: u64 = 1400;
 
 /// The flow type.
 #[derive(Debug)]
-pub struct UdpFlood;
+pub(crate) struct UdpFlood;
 
 impl FlowType for UdpFlood {
     fn words(&self) -> &'static FlowTypeWords {
@@ -46,8 +48,8 @@ impl FlowType for UdpFlood {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
-        ServerPart::OneWay
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &OneWay
     }
 
     fn packets_per_second(&self, spec: &FlowSpec) -> f64 {

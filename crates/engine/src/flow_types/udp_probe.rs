@@ -19,7 +19,9 @@ use socket2::{Protocol, Socket, Type};
 use super::at_once;
 use super::open_loop::{self, ProbeFlow, Prober, Reply};
 use crate::clock::RawTime;
-use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
+use crate::server::parts::reflector::Reflected;
+use crate::server::session::ServerPart;
 use crate::socket::{datagram, options, wait};
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(20);
@@ -31,7 +33,7 @@ const GREETING_TIME: Duration = Duration::from_millis(400);
 
 /// The flow type.
 #[derive(Debug)]
-pub struct UdpProbe;
+pub(crate) struct UdpProbe;
 
 impl FlowType for UdpProbe {
     fn words(&self) -> &'static FlowTypeWords {
@@ -54,8 +56,8 @@ impl FlowType for UdpProbe {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
-        ServerPart::Reflector
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &Reflected
     }
 
     fn packets_per_second(&self, spec: &FlowSpec) -> f64 {

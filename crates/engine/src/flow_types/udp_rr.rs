@@ -17,8 +17,10 @@ use super::icmp_watch::IcmpWatch;
 use super::{at_once, udp_probe};
 use crate::clock::test_clock::TestClock;
 use crate::clock::{RawTime, WallClock};
-use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
 use crate::observer::Notebook;
+use crate::server::parts::reflector::Reflected;
+use crate::server::session::ServerPart;
 use crate::socket::datagram::Aftermath;
 use crate::socket::{datagram, options, wait};
 use crate::test_end::TestEnd;
@@ -33,7 +35,7 @@ pub(super) const ROWS: usize = 1 << 13;
 
 /// The flow type.
 #[derive(Debug)]
-pub struct UdpRr;
+pub(crate) struct UdpRr;
 
 impl FlowType for UdpRr {
     fn words(&self) -> &'static FlowTypeWords {
@@ -61,8 +63,8 @@ impl FlowType for UdpRr {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
-        ServerPart::Reflector
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &Reflected
     }
 
     fn packets_per_second(&self, spec: &FlowSpec) -> f64 {

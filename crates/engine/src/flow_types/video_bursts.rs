@@ -20,7 +20,9 @@ use rrul_proto::short_flow::{NUMBER_OCTETS, decode_number, encode_number};
 
 use super::{at_once, stream_opening};
 use crate::clock::test_clock::TestClock;
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Initiation};
+use crate::server::parts::connections::OneStream;
+use crate::server::session::ServerPart;
 use crate::socket::stream;
 use crate::test_end::TestEnd;
 use crate::test_end::test_course::PATIENCE;
@@ -39,7 +41,7 @@ const ROWS: usize = 256;
 
 /// The flow type.
 #[derive(Debug)]
-pub struct VideoBursts;
+pub(crate) struct VideoBursts;
 
 impl FlowType for VideoBursts {
     fn words(&self) -> &'static FlowTypeWords {
@@ -72,8 +74,8 @@ impl FlowType for VideoBursts {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
-        ServerPart::Stream
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &OneStream(respond)
     }
 
     fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
@@ -91,13 +93,13 @@ impl FlowType for VideoBursts {
             take_part(spec, stream, &initiation.end, fetch_all);
         })
     }
+}
 
-    fn respond(&self, spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
-        if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
-            return end.failed(spec, reason);
-        }
-        take_part(spec, stream, end, serve);
+fn respond(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+    if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
+        return end.failed(spec, reason);
     }
+    take_part(spec, stream, end, serve);
 }
 
 /// One end of one flow.

@@ -8,8 +8,10 @@ use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::turns::TURNS;
 
 use super::{one_way, udp_probe};
-use crate::flow_type::{FlowType, Footprint, Initiation, Pacing, ServerPart};
+use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
 use crate::one_way_sending;
+use crate::server::parts::one_way::OneWay;
+use crate::server::session::ServerPart;
 
 /// Its name.
 pub(crate) const NAME: &str = "voip";
@@ -43,7 +45,7 @@ const PARAMETERS: &[ParameterWord] = &[
 
 /// The flow type.
 #[derive(Debug)]
-pub struct Voip;
+pub(crate) struct Voip;
 
 impl FlowType for Voip {
     fn words(&self) -> &'static FlowTypeWords {
@@ -55,8 +57,8 @@ impl FlowType for Voip {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
-        ServerPart::OneWay
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &OneWay
     }
 
     fn packets_per_second(&self, spec: &FlowSpec) -> f64 {

@@ -19,8 +19,10 @@ use rrul_proto::token::Token;
 
 use super::at_once;
 use crate::clock::test_clock::TestClock;
-use crate::flow_type::{FlowType, Initiation, ServerPart};
+use crate::flow_type::{FlowType, Initiation};
 use crate::observer::Notebook;
+use crate::server::parts::connections::ServedPages;
+use crate::server::session::ServerPart;
 use crate::test_end::TestEnd;
 use crate::test_end::test_course::PATIENCE;
 use crate::web::client::Visitor;
@@ -44,7 +46,7 @@ const VERSIONS: [(&str, Option<HttpVersion>); 4] = [
 
 /// The flow type.
 #[derive(Debug)]
-pub struct WebPage;
+pub(crate) struct WebPage;
 
 impl FlowType for WebPage {
     fn words(&self) -> &'static FlowTypeWords {
@@ -77,8 +79,8 @@ impl FlowType for WebPage {
         }
     }
 
-    fn server_part(&self) -> ServerPart {
-        ServerPart::Pages
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &ServedPages
     }
 
     fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {

@@ -145,10 +145,8 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline
                 session.attach(FlowId(opening.flow))
             });
             match test {
-                Some(Attached::Stream(flow)) if answer(&stream, Status::Accepted) => flow.respond(stream),
-                Some(Attached::Stream(_)) => {}
-                Some(Attached::Connection(responder)) => {
-                    responder.serve_connection(stream, &ServerOpening::answer(Status::Accepted, version).encode());
+                Some(Attached::Flow(flow)) => {
+                    flow.serve(stream, &ServerOpening::answer(Status::Accepted, version).encode());
                 }
                 Some(Attached::TooMany) => {
                     answer(&stream, Status::Busy);

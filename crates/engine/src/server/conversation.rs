@@ -12,13 +12,12 @@ use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::{FETCHING_TIME, PREPARING_TIME, SAMPLE_INTERVAL};
 
 use super::reporting::say;
-use super::session::{OpenSession, Session};
+use super::session::{OpenSession, Sending, Session};
 use super::shared::Shared;
-use super::{one_way, path_tracing, reporting};
+use super::{admission, reporting};
 use crate::clock::RawTime;
 use crate::clock::test_clock::TestClock;
 use crate::control_link::{self, Compression, LinkError};
-use crate::flow_type::ServerPart;
 use crate::test_end::TestEnd;
 
 /// How long after the last phase a server goes on reading its counters: for what is still on its way.
@@ -57,7 +56,8 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
                 let interval = sample_interval.clamp(SAMPLE_INTERVAL, Duration::from_secs(1));
                 let length = TestTime::ZERO + length;
                 let end = Arc::new(TestEnd::new(ObservationPoint::Server, interval, length));
-                let refused = session.open_test(flows, &end, limits);
+                let (admitted, refused) = admission::admit(session, flows, limits);
+                session.open_test(admitted, &end);
                 let state = shared.host_state(&session.ways);
                 end.health.watch_interfaces(&state);
                 shared.sockets.watched_by(&end.health);
@@ -106,13 +106,9 @@ fn measure(
     std::thread::scope(|scope| {
         scope.spawn(|| end.sample(until));
         scope.spawn(|| end.start_streams());
-        let to_send = session.flows_to_send(ServerPart::OneWay);
-        if !to_send.is_empty() {
-            scope.spawn(move || one_way::send(session, end, clock, origin, &to_send));
-        }
-        let to_trace = session.flows_to_send(ServerPart::PathTrace);
-        if !to_trace.is_empty() {
-            scope.spawn(move || path_tracing::trace(session, end, clock, &to_trace, shared.options.privacy));
+        let sending = Sending { session, end, clock, origin, privacy: shared.options.privacy };
+        for (_, (part, flows)) in session.flows_to_send() {
+            scope.spawn(move || part.send(&sending, &flows));
         }
         let reporter = scope.spawn(|| {
             reporting::report(&mut out, session, end, clock, origin)?;

@@ -3,6 +3,7 @@
 //! It opens no file, host or port that a client names, grants no more than its limits, and forgets a client that
 //! vanishes. Each connection has a thread of its own; each address family has one thread that answers test packets.
 
+mod admission;
 mod connection;
 mod conversation;
 mod datagram_port;
@@ -10,13 +11,12 @@ mod greetings;
 mod host;
 mod listening;
 mod name_answering;
-mod one_way;
 mod options;
 mod pages;
-mod path_tracing;
+pub(crate) mod parts;
 mod reflector;
 mod reporting;
-mod session;
+pub(crate) mod session;
 mod shared;
 mod sources;
 

@@ -1,6 +1,6 @@
-//! Sessions at the server: opened by a control connection, gone when it closes.
+//! Sessions at the server: opened by a control connection, gone when it closes; and what the server does for their flows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
 use rrul_model::units::BitRate;
-use rrul_proto::control::RefusedFlow;
 use rrul_proto::limits::{Limits, RateCap};
 use rrul_proto::session_reflector::SessionReflector;
 use rrul_proto::token::Token;
@@ -19,9 +18,8 @@ use super::host::Ways;
 use super::pages::connections::PageConnections;
 use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
-use crate::flow_type::{FlowType, ServerPart};
-use crate::flow_types;
-use crate::socket::options;
+use crate::clock::test_clock::TestClock;
+use crate::privacy::Privacy;
 use crate::test_end::TestEnd;
 
 /// Path traces that one session may have sent: each opens a socket of its own, and as many as a session may have flows would
@@ -49,38 +47,135 @@ pub(super) struct Session {
     test: Mutex<Option<Test>>,
 }
 
+/// The server's part in the flows of a type.
+pub(crate) trait ServerPart: Sync {
+    /// Takes what a flow needs from what its session may have.
+    fn admit(
+        &self,
+        _spec: &FlowSpec,
+        _packets_per_second: f64,
+        _session: &mut Admission<'_>,
+    ) -> Result<(), FlowRefusal> {
+        Ok(())
+    }
+
+    /// Which connections belong to a flow.
+    fn connections(&self) -> Connections {
+        Connections::None
+    }
+
+    /// Serves a connection of a flow, on the connection's own thread. `answer` is what the server says first. The connection is
+    /// closed when this returns.
+    fn serve(&self, _spec: &FlowSpec, _stream: TcpStream, _answer: &[u8], _end: &TestEnd) {}
+
+    /// Returns the name of the thread that sends such flows to the client.
+    fn sender(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Sends these flows to the client until their end, on that thread.
+    fn send(&self, _sending: &Sending<'_>, _specs: &[FlowSpec]) {}
+}
+
+/// The connections of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Connections {
+    /// The flow has none.
+    None,
+    /// One, which begins with rrul's opening.
+    One,
+    /// Any number that begin so.
+    Many,
+    /// Any number that speak HTTP.
+    Pages,
+}
+
+/// What a part needs to send the flows of a session.
+#[derive(Clone, Copy)]
+pub(crate) struct Sending<'a> {
+    pub(super) session: &'a Arc<Session>,
+    pub(super) end: &'a TestEnd,
+    pub(super) clock: TestClock,
+    /// T0 on the session clock.
+    pub(super) origin: i64,
+    pub(super) privacy: Privacy,
+}
+
+/// Why the server does not serve a flow.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FlowRefusal {
+    #[error("this server knows no flow type \"{0}\"; update it")]
+    UnknownType(String),
+    #[error("this server allows no floods; its owner may, with --allow-flood")]
+    NoFloods,
+    #[error("this server allows floods of {0} in all")]
+    Flood(BitRate),
+    #[error("this server sends no more than {MOST_TRACES} path traces in a session")]
+    PathTraces,
+    #[error("more packets a second than this server sends; raise its interval")]
+    PacketRate,
+}
+
+/// What the flows of a session may still take, while a test is opened.
+pub(crate) struct Admission<'a> {
+    session: &'a Session,
+    packets_per_second: f64,
+    traces: usize,
+}
+
+impl Admission<'_> {
+    /// The reflector takes this many packets of the flow a second.
+    pub(super) fn receive(&self, spec: &FlowSpec, packets_per_second: f64) {
+        self.session.reflector().admit(spec.id.0, packets_per_second);
+    }
+
+    /// The flow has this many packets a second that are not answered. Those to the client go to where its greeting comes from.
+    pub(super) fn send(&mut self, spec: &FlowSpec, packets_per_second: f64) -> Result<(), FlowRefusal> {
+        self.packets_per_second -= packets_per_second;
+        if self.packets_per_second < 0.0 {
+            return Err(FlowRefusal::PacketRate);
+        }
+        if spec.direction == Some(Direction::Down) {
+            self.session.one_way.admit(spec.id);
+        }
+        Ok(())
+    }
+
+    /// The flow is a path trace; one to the client takes a socket.
+    pub(super) fn trace(&mut self, spec: &FlowSpec) -> Result<(), FlowRefusal> {
+        if spec.direction == Some(Direction::Down) {
+            self.traces = self.traces.checked_sub(1).ok_or(FlowRefusal::PathTraces)?;
+        }
+        Ok(())
+    }
+}
+
+type Part = &'static dyn ServerPart;
+
 struct Test {
-    flows: HashMap<FlowId, (FlowSpec, &'static dyn FlowType)>,
+    flows: HashMap<FlowId, (FlowSpec, Part)>,
     end: Arc<TestEnd>,
 }
 
 /// What a connection has come for.
 pub(super) enum Attached {
-    /// The one stream of a flow.
-    Stream(Responder),
-    /// One of the many connections of a flow.
-    Connection(Responder),
-    /// One more of those than is granted in this second.
+    /// A flow.
+    Flow(AttachedFlow),
+    /// A flow, which has opened more connections than are granted in this second.
     TooMany,
 }
 
-/// A flow whose stream, or one of whose connections, has arrived.
-pub(super) struct Responder {
+/// A flow of which a connection has arrived.
+pub(super) struct AttachedFlow {
     spec: FlowSpec,
-    flow_type: &'static dyn FlowType,
+    part: Part,
     end: Arc<TestEnd>,
 }
 
-impl Responder {
-    pub(super) fn respond(&self, stream: TcpStream) {
-        self.flow_type.respond(&self.spec, stream, &self.end);
-    }
-
-    /// Serves one of many connections, which has not been answered.
-    pub(super) fn serve_connection(&self, stream: TcpStream, answer: &[u8]) {
-        // One that cannot be marked is served unmarked: the client's own end has said so before.
-        let _ = options::mark(&stream, self.spec.family, self.spec.class);
-        self.flow_type.serve_connection(&self.spec, stream, answer, &self.end);
+impl AttachedFlow {
+    /// Serves the connection, which has not been answered.
+    pub(super) fn serve(&self, stream: TcpStream, answer: &[u8]) {
+        self.part.serve(&self.spec, stream, answer, &self.end);
     }
 }
 
@@ -140,13 +235,6 @@ impl Sessions {
     }
 }
 
-fn flood_refusal(allowed: BitRate) -> String {
-    match allowed.0 {
-        0 => "this server allows no floods; its owner may, with --allow-flood".to_owned(),
-        _ => format!("this server allows floods of {allowed} in all"),
-    }
-}
-
 impl StampTaker for Session {
     fn at(&self, raw: RawTime) -> i64 {
         Self::at(self, raw)
@@ -202,32 +290,26 @@ impl Session {
     pub(super) fn attach(&self, flow: FlowId) -> Option<Attached> {
         let mut test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
         let test = test.as_mut()?;
-        let (spec, flow_type) = test.flows.get(&flow)?;
-        match flow_type.server_part() {
-            ServerPart::Stream => {
-                let (spec, flow_type) = test.flows.remove(&flow)?;
-                Some(Attached::Stream(Responder { spec, flow_type, end: Arc::clone(&test.end) }))
-            }
-            ServerPart::Connections => {
+        let (spec, part) = match test.flows.get(&flow)?.1.connections() {
+            Connections::One => test.flows.remove(&flow)?,
+            Connections::Many => {
                 let mut cap = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-                let granted = cap.grant(RawTime::now().0);
-                let responder = || Responder { spec: spec.clone(), flow_type: *flow_type, end: Arc::clone(&test.end) };
-                Some(if granted { Attached::Connection(responder()) } else { Attached::TooMany })
+                if !cap.grant(RawTime::now().0) {
+                    return Some(Attached::TooMany);
+                }
+                test.flows.get(&flow)?.clone()
             }
-            ServerPart::Pages
-            | ServerPart::Reflector
-            | ServerPart::OneWay
-            | ServerPart::PathTrace
-            | ServerPart::Nothing => None,
-        }
+            Connections::Pages | Connections::None => return None,
+        };
+        Some(Attached::Flow(AttachedFlow { spec, part, end: Arc::clone(&test.end) }))
     }
 
     /// A flow whose pages the server serves.
     pub(super) fn page_flow(&self, flow: FlowId) -> Option<(FlowSpec, Arc<TestEnd>)> {
         let test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
         let test = test.as_ref()?;
-        let (spec, flow_type) = test.flows.get(&flow)?;
-        (flow_type.server_part() == ServerPart::Pages).then(|| (spec.clone(), Arc::clone(&test.end)))
+        let (spec, part) = test.flows.get(&flow)?;
+        (part.connections() == Connections::Pages).then(|| (spec.clone(), Arc::clone(&test.end)))
     }
 
     /// The class of a flow, if the session has it.
@@ -236,16 +318,17 @@ impl Session {
         test.as_ref()?.flows.get(&FlowId(flow)).map(|(spec, _)| spec.class)
     }
 
-    /// The flows whose packets the server sends by itself, in the order of the plan.
-    pub(super) fn flows_to_send(&self, part: ServerPart) -> Vec<FlowSpec> {
+    /// The flows whose packets the server sends by itself, by the thread that sends them, in the order of the plan.
+    pub(super) fn flows_to_send(&self) -> BTreeMap<&'static str, (&'static dyn ServerPart, Vec<FlowSpec>)> {
         let test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
-        let ours = |(spec, flow_type): &&(FlowSpec, &'static dyn FlowType)| {
-            flow_type.server_part() == part && spec.direction == Some(Direction::Down)
-        };
-        let flows = test.iter().flat_map(|test| test.flows.values());
-        let mut flows: Vec<FlowSpec> = flows.filter(ours).map(|(spec, _)| spec.clone()).collect();
-        flows.sort_by_key(|spec| spec.id);
-        flows
+        let mut threads = BTreeMap::new();
+        for (spec, part) in test.iter().flat_map(|test| test.flows.values()) {
+            if let Some(thread) = part.sender().filter(|_| spec.direction == Some(Direction::Down)) {
+                threads.entry(thread).or_insert_with(|| (*part, Vec::new())).1.push(spec.clone());
+            }
+        }
+        threads.values_mut().for_each(|(_, flows)| flows.sort_by_key(|spec| spec.id));
+        threads
     }
 
     fn stop(&self) {
@@ -254,51 +337,14 @@ impl Session {
         }
     }
 
-    /// Takes the flows of a test, and says which it will not serve.
-    pub(super) fn open_test(&self, flows: Vec<FlowSpec>, end: &Arc<TestEnd>, limits: &Limits) -> Vec<RefusedFlow> {
-        let mut refused = Vec::new();
-        let mut taken = HashMap::new();
-        let mut left = f64::from(limits.packets_per_second);
-        let mut traces = 0;
-        let mut flooded: u64 = 0;
-        let mut refuse = |spec: &FlowSpec, reason: String| refused.push(RefusedFlow { flow: spec.id, reason });
-        for spec in flows {
-            let Some(flow_type) = flow_types::named(&spec.flow_type) else {
-                refuse(&spec, format!("this server knows no flow type \"{}\"; update it", spec.flow_type));
-                continue;
-            };
-            if let Some(rate) = flow_type.flood_rate(&spec) {
-                flooded = flooded.saturating_add(rate.0);
-                if flooded > limits.flood_bits_per_second {
-                    refuse(&spec, flood_refusal(BitRate(limits.flood_bits_per_second)));
-                    continue;
-                }
-            }
-            let part = flow_type.server_part();
-            let is_sent = spec.direction == Some(Direction::Down);
-            if part == ServerPart::PathTrace && is_sent {
-                traces += 1;
-                if traces > MOST_TRACES {
-                    refuse(&spec, format!("this server sends no more than {MOST_TRACES} path traces in a session"));
-                    continue;
-                }
-            }
-            if [ServerPart::OneWay, ServerPart::PathTrace].contains(&part) {
-                left -= flow_type.packets_per_second(&spec);
-                if left < 0.0 {
-                    refuse(&spec, "more packets a second than this server sends; raise its interval".to_owned());
-                    continue;
-                }
-                if is_sent {
-                    self.one_way.admit(spec.id);
-                }
-            }
-            if [ServerPart::Reflector, ServerPart::OneWay, ServerPart::PathTrace].contains(&part) {
-                self.reflector().admit(spec.id.0, flow_type.packets_per_second(&spec));
-            }
-            taken.insert(spec.id, (spec, flow_type));
-        }
-        *self.test.lock().unwrap_or_else(PoisonError::into_inner) = Some(Test { flows: taken, end: Arc::clone(end) });
-        refused
+    /// Begins to admit the flows of a test.
+    pub(super) fn admission(&self, limits: &Limits) -> Admission<'_> {
+        Admission { session: self, packets_per_second: f64::from(limits.packets_per_second), traces: MOST_TRACES }
+    }
+
+    /// Takes the flows that were admitted.
+    pub(super) fn open_test(&self, flows: Vec<(FlowSpec, Part)>, end: &Arc<TestEnd>) {
+        let flows = flows.into_iter().map(|(spec, part)| (spec.id, (spec, part))).collect();
+        *self.test.lock().unwrap_or_else(PoisonError::into_inner) = Some(Test { flows, end: Arc::clone(end) });
     }
 }

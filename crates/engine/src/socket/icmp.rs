@@ -49,11 +49,7 @@ impl IcmpSocket {
     /// # Errors
     /// As socket(2): most programs may not.
     pub fn open(family: AddressFamily) -> io::Result<Self> {
-        let protocol = match family {
-            AddressFamily::Ipv4 => Protocol::ICMPV4,
-            AddressFamily::Ipv6 => Protocol::ICMPV6,
-        };
-        let socket = Socket::new(options::domain(family), Type::RAW, Some(protocol))?;
+        let socket = Socket::new(options::domain(family), Type::RAW, Some(protocol(family)))?;
         socket.set_nonblocking(true)?;
         options::stamp_received(&socket)?;
         match family {
@@ -89,5 +85,40 @@ impl IcmpSocket {
                 take(Heard { source, stamp: found.stamp, error });
             }
         }
+    }
+}
+
+/// Whether echo requests can be sent from here, in words for the environment.
+pub fn echo_ability() -> String {
+    match echo_socket(AddressFamily::Ipv4) {
+        Ok((_, Access::Ping)) => "yes: ping socket".to_owned(),
+        Ok((_, Access::Raw)) => "yes: raw socket".to_owned(),
+        Err(error) => format!("no: {error}; widen net.ipv4.ping_group_range or give CAP_NET_RAW"),
+    }
+}
+
+/// A kind of socket that sends echo requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// The kernel fills in identifier and checksum, and hands up only our replies, without an IP header.
+    Ping,
+    /// Everything that arrives is handed up, over IPv4 with its IP header.
+    Raw,
+}
+
+/// Returns a socket for echo requests: a ping socket where this host permits it, else a raw one.
+///
+/// # Errors
+/// As socket(2), when neither is permitted.
+pub fn echo_socket(family: AddressFamily) -> io::Result<(Socket, Access)> {
+    let (domain, protocol) = (options::domain(family), protocol(family));
+    let ping = Socket::new(domain, Type::DGRAM, Some(protocol)).map(|socket| (socket, Access::Ping));
+    ping.or_else(|_| Ok((Socket::new(domain, Type::RAW, Some(protocol))?, Access::Raw)))
+}
+
+fn protocol(family: AddressFamily) -> Protocol {
+    match family {
+        AddressFamily::Ipv4 => Protocol::ICMPV4,
+        AddressFamily::Ipv6 => Protocol::ICMPV6,
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::atomic::AtomicBool;
 
 use rrul_engine::client::{Families, Kept, RunError, RunOptions, run};
-use rrul_engine::flow_types::vocabulary;
 use rrul_engine::privacy::Privacy;
 use rrul_engine::server::{Server, ServerOptions};
+use rrul_engine::vocabulary;
 use rrul_model::plan::{Surroundings, TestPlan};
 use rrul_model::recording::Recording;
 

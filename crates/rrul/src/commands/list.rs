@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 use rrul_analysis::scores::SCORES;
 use rrul_analysis::summary::sections::{Row, Section, sections};
 use rrul_analysis::validity_rules::reason_words;
-use rrul_engine::flow_types::FLOW_TYPES;
+use rrul_engine::vocabulary;
 use rrul_model::link_layer::LinkLayer;
 #[cfg(feature = "charts")]
 use rrul_view::charts::CHARTS;
@@ -40,8 +40,7 @@ fn list(choice: ListChoice) -> Result<(), Failure> {
         #[cfg(feature = "charts")]
         ListChoice::Charts => CHARTS.iter().for_each(|chart| println!("{:<19} {}", chart.name, chart.about)),
         ListChoice::Flows => {
-            for flow_type in FLOW_TYPES {
-                let words = flow_type.words();
+            for words in vocabulary() {
                 println!("{:<12} {}", words.name, words.about);
                 for parameter in words.parameters {
                     println!("{:12}   {:<20} {}", "", parameter.name, parameter.about);

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use rrul_engine::control_link::{Compression, read, write};
-use rrul_engine::flow_types::vocabulary;
+use rrul_engine::vocabulary;
 use rrul_model::flow::{AddressFamily, FlowSpec};
 use rrul_model::plan::{Surroundings, TestPlan};
 use rrul_proto::control::{ClientMessage, ServerMessage};

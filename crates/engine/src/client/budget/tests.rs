@@ -30,7 +30,7 @@ fn shipped(name: &str, settings: &[&str]) -> TestPlan {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
     let read = |name: &str| std::fs::read_to_string(folder.join(format!("{name}.toml"))).ok();
     let find = |name: &str| Some((format!("{name}.toml"), read(name)?));
-    let words = flow_types::vocabulary();
+    let words = vocabulary();
     let surroundings = Surroundings { flow_types: &words, find: &find };
     let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
     TestPlan::read(name, name, &read(name).unwrap(), &settings, &surroundings).unwrap()

@@ -9,17 +9,32 @@ use std::sync::Arc;
 use rrul_model::flow::{AddressFamily, FlowSpec};
 use socket2::{Protocol, Socket, Type};
 
-use super::session::Session;
 use crate::clock::RawTime;
-use crate::clock::test_clock::TestClock;
-use crate::flow_types::path_trace::pace;
-use crate::path_tracing::{self, Trace};
-use crate::privacy::Privacy;
+use crate::path_tracing::{self, Trace, pace};
+use crate::server::session::{Admission, FlowRefusal, Sending, ServerPart};
 use crate::socket::options;
-use crate::test_end::TestEnd;
 
-/// Sends these flows until their end. A thread of its own runs it.
-pub(super) fn trace(session: &Arc<Session>, end: &TestEnd, clock: TestClock, specs: &[FlowSpec], privacy: Privacy) {
+/// The session's reflector answers what comes; towards the client a thread of the session sends.
+pub(crate) struct PathTraces;
+
+impl ServerPart for PathTraces {
+    fn admit(&self, spec: &FlowSpec, packets_per_second: f64, session: &mut Admission<'_>) -> Result<(), FlowRefusal> {
+        session.trace(spec)?;
+        session.send(spec, packets_per_second)?;
+        session.receive(spec, packets_per_second);
+        Ok(())
+    }
+
+    fn sender(&self) -> Option<&'static str> {
+        Some("path_trace")
+    }
+
+    fn send(&self, sending: &Sending<'_>, specs: &[FlowSpec]) {
+        trace(sending, specs);
+    }
+}
+
+fn trace(&Sending { session, end, clock, privacy, .. }: &Sending<'_>, specs: &[FlowSpec]) {
     let mut traces = Vec::new();
     for spec in specs {
         // What has not greeted gets nothing: the client has said why.

@@ -1,23 +1,41 @@
-//! The thread that sends the one-way flows of a session.
+//! Flows whose packets are not answered: those to the server are noted as they arrive, those to the client leave from a thread of
+//! the session, to where the flow's greeting came from.
 
 use std::sync::Arc;
 
 use rrul_model::flow::FlowSpec;
 use rrul_model::observation::ProbeSent;
 
-use super::datagram_port::{Departing, Sent};
-use super::greetings::Destination;
-use super::session::Session;
 use crate::clock::RawTime;
 use crate::clock::test_clock::TestClock;
 use crate::one_way_sending::{self, OneWayFlow, Outlet};
-use crate::test_end::TestEnd;
+use crate::server::datagram_port::{Departing, Sent};
+use crate::server::greetings::Destination;
+use crate::server::session::{Admission, FlowRefusal, Sending, ServerPart, Session};
 
 /// Stamps that may wait for the next collection: three seconds of the most packets that a session is granted by default.
 const STAMPS: usize = 24_576;
 
-/// Sends these flows until their end. A thread of its own runs it.
-pub(super) fn send(session: &Arc<Session>, end: &TestEnd, clock: TestClock, origin: i64, specs: &[FlowSpec]) {
+/// Packets that are not answered.
+pub(crate) struct OneWay;
+
+impl ServerPart for OneWay {
+    fn admit(&self, spec: &FlowSpec, packets_per_second: f64, session: &mut Admission<'_>) -> Result<(), FlowRefusal> {
+        session.send(spec, packets_per_second)?;
+        session.receive(spec, packets_per_second);
+        Ok(())
+    }
+
+    fn sender(&self) -> Option<&'static str> {
+        Some("one_way")
+    }
+
+    fn send(&self, sending: &Sending<'_>, specs: &[FlowSpec]) {
+        send(sending, specs);
+    }
+}
+
+fn send(&Sending { session, end, clock, origin, .. }: &Sending<'_>, specs: &[FlowSpec]) {
     let ring = end.observer.ring(STAMPS);
     session.one_way.note_stamps(ring, origin);
     let reached = specs.iter().filter_map(|spec| Some((spec, session.one_way.destination_of(spec.id)?)));

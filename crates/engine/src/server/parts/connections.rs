@@ -1,0 +1,49 @@
+//! Flows that open TCP connections to the server.
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use rrul_model::flow::FlowSpec;
+
+use crate::server::session::{Connections, ServerPart};
+use crate::socket::options;
+use crate::test_end::TestEnd;
+
+/// One connection a flow, served by a function until the flow ends.
+pub(crate) struct OneStream(pub(crate) fn(&FlowSpec, TcpStream, &TestEnd));
+
+impl ServerPart for OneStream {
+    fn connections(&self) -> Connections {
+        Connections::One
+    }
+
+    fn serve(&self, spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &TestEnd) {
+        if stream.write_all(answer).is_ok() {
+            (self.0)(spec, stream, end);
+        }
+    }
+}
+
+/// Any number of connections a flow, each marked and served by a function, which sends the answer.
+pub(crate) struct ManyStreams(pub(crate) fn(&FlowSpec, TcpStream, &[u8], &TestEnd));
+
+impl ServerPart for ManyStreams {
+    fn connections(&self) -> Connections {
+        Connections::Many
+    }
+
+    fn serve(&self, spec: &FlowSpec, stream: TcpStream, answer: &[u8], end: &TestEnd) {
+        // One that cannot be marked is served unmarked: the client's own end has said so before.
+        let _ = options::mark(&stream, spec.family, spec.class);
+        (self.0)(spec, stream, answer, end);
+    }
+}
+
+/// Any number of connections that speak HTTP, on which the server's pages are served.
+pub(crate) struct ServedPages;
+
+impl ServerPart for ServedPages {
+    fn connections(&self) -> Connections {
+        Connections::Pages
+    }
+}

@@ -1,0 +1,15 @@
+//! Flows whose test packets the session's reflector answers.
+
+use rrul_model::flow::FlowSpec;
+
+use crate::server::session::{Admission, FlowRefusal, ServerPart};
+
+/// The reflector answers every packet.
+pub(crate) struct Reflected;
+
+impl ServerPart for Reflected {
+    fn admit(&self, spec: &FlowSpec, packets_per_second: f64, session: &mut Admission<'_>) -> Result<(), FlowRefusal> {
+        session.receive(spec, packets_per_second);
+        Ok(())
+    }
+}
