@@ -19,8 +19,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::clock::RawTime;
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use devtools::{DevTools, Message};
 pub(crate) use error::BrowserError;
 pub(crate) use page_visit::{PageVisit, VisitEnd, Which};
@@ -70,7 +70,7 @@ impl Browser {
     ///
     /// # Errors
     /// When it does not come to that within 20 s, or `end` is stopped.
-    pub(crate) fn start(program: &Path, options: &BrowserOptions, end: &TestEnd) -> Result<Self, BrowserError> {
+    pub(crate) fn start(program: &Path, options: &BrowserOptions, end: &Endpoint) -> Result<Self, BrowserError> {
         let failed = |what: &str| {
             let what = what.to_owned();
             move |error: std::io::Error| BrowserError::Start(format!("{what}: {error}"))
@@ -90,7 +90,7 @@ impl Browser {
         }
     }
 
-    fn open_page(&mut self, end: &TestEnd) -> Result<(), BrowserError> {
+    fn open_page(&mut self, end: &Endpoint) -> Result<(), BrowserError> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let version = self.ask("Browser.getVersion", &json!({}), STARTING, end)?;
         self.product = text(&version["product"]);
@@ -128,7 +128,7 @@ impl Browser {
         &mut self,
         url: &str,
         (deadline, late): (RawTime, VisitEnd),
-        end: &TestEnd,
+        end: &Endpoint,
         mut each_second: impl FnMut(ProcessorTime),
     ) -> PageVisit {
         let mut visit = PageVisit::new(&self.frame, RawTime::now());
@@ -172,7 +172,7 @@ impl Browser {
     }
 
     /// What the page's own timings say, once it has been painted.
-    fn timing(&mut self, visit: &mut PageVisit, deadline: RawTime, end: &TestEnd) -> Result<Value, BrowserError> {
+    fn timing(&mut self, visit: &mut PageVisit, deadline: RawTime, end: &Endpoint) -> Result<Value, BrowserError> {
         let mut evaluate = json!({
             "expression": format!("({})({})", include_str!("browser/timing.js"), self.own_page),
             "awaitPromise": true,
@@ -199,7 +199,7 @@ impl Browser {
         method: &str,
         parameters: &Value,
         patience: Duration,
-        end: &TestEnd,
+        end: &Endpoint,
     ) -> Result<Value, BrowserError> {
         self.ask_while(method, parameters, patience, end, |_| {})
     }
@@ -210,7 +210,7 @@ impl Browser {
         method: &str,
         parameters: &Value,
         patience: Duration,
-        end: &TestEnd,
+        end: &Endpoint,
         mut meanwhile: impl FnMut(&Message),
     ) -> Result<Value, BrowserError> {
         let until = RawTime::now().plus(i64::try_from(patience.as_nanos()).unwrap_or(i64::MAX));
@@ -241,7 +241,7 @@ impl Browser {
     }
 
     /// The next message within a tenth of a second or `patience`; does what cannot wait for anybody.
-    fn hear(&mut self, patience: Duration, end: &TestEnd) -> Result<Option<Message>, BrowserError> {
+    fn hear(&mut self, patience: Duration, end: &Endpoint) -> Result<Option<Message>, BrowserError> {
         if end.is_stopped() {
             return Err(BrowserError::Stopped);
         }

@@ -13,16 +13,16 @@ use rrul_model::units::BitRate;
 use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
+use crate::endpoint::Endpoint;
 use crate::privacy::Privacy;
 use crate::server::parts::host::HostAnswers;
 use crate::server::session::ServerPart;
-use crate::test_end::TestEnd;
 
 /// What flows of a test have in common at the client.
 #[derive(Debug, Clone)]
 pub(crate) struct Initiation {
     /// The client's end.
-    pub(crate) end: Arc<TestEnd>,
+    pub(crate) end: Arc<Endpoint>,
     /// What binds streams and test packets to the session.
     pub(crate) token: Token,
     /// The server's address in each family under test.
@@ -141,11 +141,11 @@ pub(crate) enum Pacing {
 /// One way of putting traffic on a link and observing it. Both ends stand in one file.
 pub(crate) trait FlowType: Sync {
     /// The name, the parameters and a line about it.
-    fn words(&self) -> &'static FlowTypeWords;
+    fn descriptor(&self) -> &'static FlowTypeWords;
 
     /// Returns whether a flow is of this type.
     fn is_of(&self, spec: &FlowSpec) -> bool {
-        spec.flow_type == self.words().name
+        spec.flow_type == self.descriptor().name
     }
 
     /// The server's part in such flows; by default its host answers by itself.
@@ -177,7 +177,7 @@ pub(crate) trait FlowType: Sync {
 
     /// Parameters of a flow as they are in force, where the plan may leave them to the type. Put into the flow's parameters,
     /// so that a recording says what was done whatever later versions take for granted.
-    fn settled(&self, _spec: &FlowSpec) -> BTreeMap<&'static str, String> {
+    fn effective_parameters(&self, _spec: &FlowSpec) -> BTreeMap<&'static str, String> {
         BTreeMap::new()
     }
 
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn flows_that_differ_in_their_time_alone_share_a_schedule() {
-        let end = Arc::new(TestEnd::new(ObservationPoint::Client, Duration::from_secs(1), TestTime(9)));
+        let end = Arc::new(Endpoint::new(ObservationPoint::Client, Duration::from_secs(1), TestTime(9)));
         let initiation = Initiation {
             end,
             token: Token::NONE,

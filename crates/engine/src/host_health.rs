@@ -19,7 +19,7 @@ use socket2::Socket;
 use crate::clock::test_clock::TestClock;
 use crate::environment::{interfaces, queue_disciplines};
 use crate::netlink::{self, Netlink};
-use crate::observer::Notebook;
+use crate::observer::ObservationSink;
 use crate::processor_time;
 use crate::socket::drops;
 use control_group::ControlGroup;
@@ -102,7 +102,7 @@ pub(crate) struct Reader<'a> {
 
 impl Reader<'_> {
     /// What is read ten times a second; to be called as often or more.
-    pub(crate) fn often(&mut self, clock: TestClock, notebook: &mut Notebook<'_>) {
+    pub(crate) fn often(&mut self, clock: TestClock, sink: &mut ObservationSink<'_>) {
         let before = clock.now();
         let Some(netlink) = self.netlink.as_mut().filter(|_| before.0 >= self.queues_due) else { return };
         let queues = self.health.0.lock().unwrap_or_else(PoisonError::into_inner).queues.clone();
@@ -113,7 +113,7 @@ impl Reader<'_> {
         let found = queue_disciplines::root_counters(netlink, &queues).unwrap_or_default();
         let after = clock.now();
         for (interface, counters) in found {
-            notebook.note(QueueCount {
+            sink.note(QueueCount {
                 interface,
                 at: after,
                 backlog_octets: counters.backlog_octets as u32,
@@ -127,26 +127,26 @@ impl Reader<'_> {
     }
 
     /// What is read once a second.
-    pub(crate) fn each_second(&mut self, clock: TestClock, notebook: &mut Notebook<'_>) {
+    pub(crate) fn each_second(&mut self, clock: TestClock, sink: &mut ObservationSink<'_>) {
         let now = clock.now();
         for row in processor_time::cores(now) {
-            notebook.note(row);
+            sink.note(row);
         }
-        notebook.note(processor_time::process(now));
+        sink.note(processor_time::process(now));
         for row in softnet::cores(now) {
-            notebook.note(row);
+            sink.note(row);
         }
         if let Some(row) = self.control_group.as_ref().and_then(|group| group.read(now)) {
-            notebook.note(row);
+            sink.note(row);
         }
         let mut watched = self.health.0.lock().unwrap_or_else(PoisonError::into_inner);
         for row in socket_drops(&watched.sockets, now) {
-            notebook.note(row);
+            sink.note(row);
         }
         if let Some(netlink) = &mut self.netlink {
             watched.interfaces.retain(|interface| {
                 let Ok(counters) = interfaces::counters(netlink, *interface) else { return false };
-                notebook.note(InterfaceCount {
+                sink.note(InterfaceCount {
                     interface: *interface,
                     at: clock.now(),
                     received_octets: counters.received_octets,

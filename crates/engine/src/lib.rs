@@ -17,6 +17,7 @@ pub mod client;
 pub mod clock;
 pub mod connection_totals;
 pub mod control_link;
+pub mod endpoint;
 pub mod environment;
 mod flow_type;
 mod flow_types;
@@ -35,7 +36,6 @@ pub mod server;
 pub mod socket;
 pub mod system_resolver;
 pub mod tcp_info;
-pub mod test_end;
 pub mod web;
 
 pub use flow_types::vocabulary;

@@ -27,12 +27,12 @@ pub struct Observer {
 /// A measuring thread's end of a ring. Pushing neither waits nor allocates; when nobody fetches, rows are counted as
 /// dropped.
 #[derive(Debug)]
-pub struct Notebook<'a> {
+pub struct ObservationSink<'a> {
     ring: Producer<Observation>,
     observer: &'a Observer,
 }
 
-impl Notebook<'_> {
+impl ObservationSink<'_> {
     /// Notes one observation.
     pub fn note(&mut self, observation: impl Into<Observation>) {
         if self.ring.push(observation.into()).is_err() {
@@ -59,8 +59,8 @@ impl Observer {
     }
 
     /// A ring for one thread, with room for so many observations between two collections.
-    pub fn notebook(&self, capacity: usize) -> Notebook<'_> {
-        Notebook { ring: self.ring(capacity), observer: self }
+    pub fn sink(&self, capacity: usize) -> ObservationSink<'_> {
+        ObservationSink { ring: self.ring(capacity), observer: self }
     }
 
     /// The same for who cannot borrow this observer; what finds no room there is not counted.
@@ -141,9 +141,9 @@ mod tests {
     #[test]
     fn what_is_noted_is_collected_once_and_in_order_of_flows() {
         let observer = Observer::new(ObservationPoint::Client);
-        let mut notebook = observer.notebook(8);
-        notebook.note(row(2));
-        notebook.note(row(1));
+        let mut sink = observer.sink(8);
+        sink.note(row(2));
+        sink.note(row(1));
         observer.event(RawTime(5), FlowId(1), FlowEventKind::Stopped, "");
         let frames = observer.collect(CLOCK);
         let [frame] = frames.as_slice() else { panic!("{frames:?}") };
@@ -156,8 +156,8 @@ mod tests {
     #[test]
     fn many_rows_make_several_frames_and_none_is_lost() {
         let observer = Observer::new(ObservationPoint::Client);
-        let mut notebook = observer.notebook(FRAME_ROWS * 2 + 1);
-        (0..=FRAME_ROWS * 2).for_each(|flow| notebook.note(row(flow as u16)));
+        let mut sink = observer.sink(FRAME_ROWS * 2 + 1);
+        (0..=FRAME_ROWS * 2).for_each(|flow| sink.note(row(flow as u16)));
         observer.event(RawTime(5), FlowId(1), FlowEventKind::Stopped, "");
         let frames = observer.collect(CLOCK);
         let rows: Vec<_> = frames.iter().map(|frame| frame.tables.len()).collect();
@@ -169,8 +169,8 @@ mod tests {
     #[test]
     fn rows_that_nobody_fetches_are_counted_as_dropped() {
         let observer = Observer::new(ObservationPoint::Server);
-        let mut notebook = observer.notebook(2);
-        (0..5).for_each(|flow| notebook.note(row(flow)));
+        let mut sink = observer.sink(2);
+        (0..5).for_each(|flow| sink.note(row(flow)));
         assert_eq!(observer.collect(CLOCK)[0].dropped, 3);
         assert_eq!(observer.collect(CLOCK)[0].dropped, 0);
     }
@@ -179,7 +179,7 @@ mod tests {
     fn the_last_rows_of_a_thread_that_has_ended_are_collected() {
         let observer = Observer::new(ObservationPoint::Server);
         std::thread::scope(|scope| {
-            scope.spawn(|| observer.notebook(4).note(row(1)));
+            scope.spawn(|| observer.sink(4).note(row(1)));
         });
         assert_eq!(observer.collect(CLOCK)[0].tables.len(), 1);
         assert_eq!(observer.rings.lock().unwrap().len(), 0, "the ring of an ended thread is let go");

@@ -18,10 +18,10 @@ use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
 use crate::clock::test_clock::TestClock;
-use crate::observer::Notebook;
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
+use crate::observer::ObservationSink;
 use crate::scheduling;
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 
 /// One voice frame: 10 ms.
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
@@ -68,7 +68,7 @@ pub(crate) trait Outlet {
     /// Hands a packet to the kernel. When that fails the packet counts as sent, and lost.
     fn send(&mut self, packet: &[u8], row: &ProbeSent);
     /// Notes what the kernel has told of earlier packets.
-    fn read_stamps(&mut self, _clock: TestClock, _notebook: &mut Notebook<'_>) {}
+    fn read_stamps(&mut self, _clock: TestClock, _notebook: &mut ObservationSink<'_>) {}
 }
 
 /// One flow, and the packet to fill.
@@ -92,7 +92,7 @@ impl<O: Outlet> OneWayFlow<O> {
     }
 
     /// Sends what is due, or leaves it out.
-    fn send_due(&mut self, clock: TestClock, notebook: &mut Notebook<'_>) {
+    fn send_due(&mut self, clock: TestClock, sink: &mut ObservationSink<'_>) {
         while let Some(due) = self.sender.due() {
             let now = clock.now();
             if due > now {
@@ -103,38 +103,38 @@ impl<O: Outlet> OneWayFlow<O> {
                 self.sender.skip_before(until)
             } else if self.outlet.grants() {
                 let Some(row) = self.sender.send(now, &mut self.packet) else { return };
-                notebook.note(row);
+                sink.note(row);
                 self.outlet.send(&self.packet, &row);
                 0
             } else {
                 self.sender.skip_before(TestTime(due.0.saturating_add(1)))
             };
             if skipped > 0 {
-                notebook.note(ProbesSkipped { flow: self.sender.flow(), at: now, count: skipped });
+                sink.note(ProbesSkipped { flow: self.sender.flow(), at: now, count: skipped });
             }
         }
     }
 }
 
 /// Sends until every flow has sent all, and hands the outlets back. A thread of its own runs it.
-pub(crate) fn run<O: Outlet>(end: &TestEnd, clock: TestClock, mut flows: Vec<OneWayFlow<O>>) -> Vec<O> {
+pub(crate) fn run<O: Outlet>(end: &Endpoint, clock: TestClock, mut flows: Vec<OneWayFlow<O>>) -> Vec<O> {
     // Without the right to it the schedule is kept less well, which every packet's lateness shows.
     let _ = scheduling::run_as_probe();
     scheduling::prompt_timers();
-    let mut notebook = end.observer.notebook(rows_between_collections(&flows));
+    let mut sink = end.observer.sink(rows_between_collections(&flows));
     while let Some(due) = flows.iter().filter_map(|flow| flow.sender.due()).min() {
         if !end.sleep_until(clock, due) {
             break;
         }
         for flow in &mut flows {
-            flow.send_due(clock, &mut notebook);
-            flow.outlet.read_stamps(clock, &mut notebook);
+            flow.send_due(clock, &mut sink);
+            flow.outlet.read_stamps(clock, &mut sink);
         }
     }
     // The last packets' stamps come a moment after they have left.
     std::thread::sleep(PATIENCE);
     for flow in &mut flows {
-        flow.outlet.read_stamps(clock, &mut notebook);
+        flow.outlet.read_stamps(clock, &mut sink);
     }
     flows.into_iter().map(|flow| flow.outlet).collect()
 }

@@ -16,11 +16,11 @@ use rrul_proto::path_sweep::MOST_PACKETS;
 
 use crate::clock::test_clock::TestClock;
 use crate::clock::{RawTime, WallClock};
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::scheduling;
 use crate::socket::icmp::IcmpSocket;
 use crate::socket::wait::WaitSet;
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 pub(crate) use mirror::Mirror;
 use trace::HopAnswer;
 pub(crate) use trace::Trace;
@@ -44,9 +44,9 @@ pub(crate) fn pace(spec: &FlowSpec) -> (Duration, Option<BitRate>) {
 }
 
 /// Sends these traces and answers those of the other end until their time is over. A thread of its own runs it.
-pub(crate) fn run(end: &TestEnd, clock: TestClock, mut traces: Vec<Trace>, mirrors: &[Mirror]) {
+pub(crate) fn run(end: &Endpoint, clock: TestClock, mut traces: Vec<Trace>, mirrors: &[Mirror]) {
     scheduling::prompt_timers();
-    let mut notebook = end.observer.notebook(rows_between_collections(&traces));
+    let mut sink = end.observer.sink(rows_between_collections(&traces));
     let mut icmp = hear_icmp(end, &mut traces);
     // Places: the traces, then the mirrors, then the raw sockets.
     let mut waiting = WaitSet::default();
@@ -89,14 +89,14 @@ pub(crate) fn run(end: &TestEnd, clock: TestClock, mut traces: Vec<Trace>, mirro
                     payload: quote.payload,
                     header: Some((quote.payload_length, quote.octet, quote.hop_limit)),
                 };
-                trace.hop_answered(&answer, end, clock, &wall, &mut notebook);
+                trace.hop_answered(&answer, end, clock, &wall, &mut sink);
             });
         }
         for (place, trace) in traces.iter_mut().enumerate() {
             if waiting.ready(place) {
-                trace.read_socket(end, clock, &wall, &mut notebook);
+                trace.read_socket(end, clock, &wall, &mut sink);
             }
-            trace.send_due(clock, &mut notebook);
+            trace.send_due(clock, &mut sink);
         }
         for (place, mirror) in (traces.len()..).zip(mirrors) {
             if waiting.ready(place) {
@@ -122,7 +122,7 @@ fn rows_between_collections(traces: &[Trace]) -> usize {
 }
 
 /// Opens the raw sockets that these traces can use, where that is allowed, and notes what each goes by.
-fn hear_icmp(end: &TestEnd, traces: &mut [Trace]) -> Vec<IcmpSocket> {
+fn hear_icmp(end: &Endpoint, traces: &mut [Trace]) -> Vec<IcmpSocket> {
     let mut icmp = Vec::new();
     for family in AddressFamily::ALL {
         let mut ours = traces.iter_mut().filter(|trace| trace.family == family).peekable();

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 use rrul_analysis::{Analysis, analyze};
-use rrul_engine::client::{Audience, Kept, RunOptions, run};
+use rrul_engine::client::{MemoryRecorder, RunObserver, RunOptions, run};
 use rrul_engine::scheduling;
 use rrul_model::recording::{End, Frame, Header, Line, Recording};
 use rrul_model::time::TestTime;
@@ -37,7 +37,7 @@ pub(crate) fn measure(
     stop: &AtomicBool,
 ) -> Result<Measurement, Failure> {
     let (lines, writing) = write_in_background(writer)?;
-    let mut audience = Recorder { lines, progress, kept: Kept::default() };
+    let mut audience = Recorder { lines, progress, kept: MemoryRecorder::default() };
     let outcome = run(options, &mut audience, stop);
     audience.progress.close();
     let Recorder { lines, kept, .. } = audience;
@@ -58,7 +58,7 @@ pub(crate) fn measure(
 struct Recorder {
     lines: Sender<Line>,
     progress: Progress,
-    kept: Kept,
+    kept: MemoryRecorder,
 }
 
 impl Recorder {
@@ -68,7 +68,7 @@ impl Recorder {
     }
 }
 
-impl Audience for Recorder {
+impl RunObserver for Recorder {
     fn header(&mut self, header: &Header) {
         self.write(Line::Header(Box::new(header.clone())));
         self.progress.begin(header);

@@ -7,8 +7,8 @@ use std::time::Duration;
 use rrul_model::flow::AddressFamily;
 
 use crate::clock::RawTime;
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 
 /// How long the look-up of its name is waited for before the test. The browser looks it up again, and is measured at it.
 const LOOKING_UP: Duration = Duration::from_secs(10);
@@ -63,7 +63,7 @@ impl Site {
     ///
     /// # Errors
     /// When the host has no address in this family.
-    pub(crate) fn resolver_rules(&self, family: AddressFamily, end: &TestEnd) -> Result<Option<String>, String> {
+    pub(crate) fn resolver_rules(&self, family: AddressFamily, end: &Endpoint) -> Result<Option<String>, String> {
         if let Ok(address) = self.host.parse::<IpAddr>() {
             let of_family = AddressFamily::of(address) == family;
             return if of_family { Ok(None) } else { Err(format!("{address} is no {family} address")) };
@@ -72,7 +72,7 @@ impl Site {
     }
 
     /// The host's addresses; none when they cannot be had, which the browser will find, too.
-    fn addresses(&self, end: &TestEnd) -> Vec<IpAddr> {
+    fn addresses(&self, end: &Endpoint) -> Vec<IpAddr> {
         let (tell, told) = channel();
         let (host, port) = (self.host.clone(), self.port);
         // The system's resolver cannot be interrupted.

@@ -13,8 +13,8 @@ use rrul_proto::limits::Limits;
 use rrul_proto::opening::{ClientOpening, OpeningError, Purpose, SERVER_OCTETS, ServerOpening, Status};
 use rrul_proto::token::Token;
 
+use super::control_client::listen;
 use super::options::{Families, RunError, RunOptions};
-use super::talking::listen;
 use crate::control_link::{LinkError, read_exact_until};
 
 /// How long the handshakes of one family may take together: the other family's connection waits meanwhile, and a server

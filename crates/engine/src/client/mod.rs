@@ -1,17 +1,17 @@
 //! The client: leads a test from its plan to its last frame.
 
 mod budget;
+mod clock_sync;
 mod connecting;
-mod discreet;
+mod control_client;
 mod drain_watch;
-mod hosts;
-mod kept;
-mod leading;
+mod host_description;
 mod line_rate;
-mod matching_clocks;
+mod memory_recorder;
 mod options;
+mod redacting_observer;
+mod run_loop;
 mod server_names;
-mod talking;
 mod trace_rate;
 
 use std::net::SocketAddr;
@@ -31,17 +31,17 @@ use rrul_proto::token::Token;
 
 use crate::clock::test_clock::TestClock;
 use crate::control_link::LinkError;
+use crate::endpoint::Endpoint;
 use crate::flow_type::Initiation;
 use crate::flow_types;
 use crate::privacy::Privacy;
-use crate::test_end::TestEnd;
 use connecting::Connected;
+use control_client::{listen, say};
 use drain_watch::DrainWatch;
-use hosts::Hosts;
-pub use kept::Kept;
-use leading::Ending;
-pub use options::{Audience, Families, RunError, RunOptions};
-use talking::{listen, say};
+use host_description::HostDescriptions;
+pub use memory_recorder::MemoryRecorder;
+pub use options::{Families, RunError, RunObserver, RunOptions};
+use run_loop::Ending;
 
 /// From the agreement to T0, beside two round trips: time for the message to arrive and every thread to get ready.
 const LEAD: Duration = Duration::from_millis(400);
@@ -53,19 +53,19 @@ const STOP_INTERVAL: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// When it cannot begin.
-pub fn run(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool) -> Result<(), RunError> {
+pub fn run(options: &RunOptions, audience: &mut dyn RunObserver, stop: &AtomicBool) -> Result<(), RunError> {
     match options.privacy {
         Privacy::Open => run_for(options, audience, stop),
-        Privacy::Strict => run_for(options, &mut discreet::Discreet(audience), stop),
+        Privacy::Strict => run_for(options, &mut redacting_observer::RedactingObserver(audience), stop),
     }
 }
 
-fn run_for(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool) -> Result<(), RunError> {
+fn run_for(options: &RunOptions, audience: &mut dyn RunObserver, stop: &AtomicBool) -> Result<(), RunError> {
     let names = server_names::resolve(&options.server, options.port)?;
     let Connected { mut control, token, limits, server, proven, absent } = connecting::connect(options, &names, stop)?;
-    let mut hosts = Hosts::new(options.privacy, &proven, *server);
+    let mut hosts = HostDescriptions::new(options.privacy, &proven, *server);
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::of(address.ip())).collect();
-    let mut flows = flow_types::with_settled(options.plan.flows(&families));
+    let mut flows = flow_types::with_effective_parameters(options.plan.flows(&families));
     let line_rate = match proven.first() {
         Some(server)
             if options.plan.overhead.is_some() && budget::depends_on_line(&flows)
@@ -94,7 +94,7 @@ fn run_for(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
         return Err(refused(reason));
     }
     let interval = options.plan.sample_interval;
-    let end = Arc::new(TestEnd::new(ObservationPoint::Client, interval, TestTime::ZERO + length));
+    let end = Arc::new(Endpoint::new(ObservationPoint::Client, interval, TestTime::ZERO + length));
     let _stopped_whatever_happens = StopOnDrop(Arc::clone(&end));
     // Which sites a browser loads is no business of the server's.
     let told_flows = without_sites(&flows);
@@ -138,7 +138,7 @@ fn run_for(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
     let state = hosts.client_state();
     end.health.watch_interfaces(&state);
     let (client, server) = hosts.before(state);
-    let matched = matching_clocks::match_clocks(&mut control, stop).map_err(lost)?;
+    let matched = clock_sync::match_clocks(&mut control, stop).map_err(lost)?;
     let lead = i64::try_from(LEAD.as_nanos()).unwrap_or(0) + 2 * matched.round_trip;
     let clock = TestClock::since(matched.read_at.plus(lead));
     let server_origin = matched.server_time(clock.origin);
@@ -172,7 +172,7 @@ fn run_for(options: &RunOptions, audience: &mut dyn Audience, stop: &AtomicBool)
         DrainWatch::new(&options.plan.phase_windows(), least)
     });
     let Ending { partial, phases_ended, server } =
-        leading::measure(control, &end, clock, audience, stop, &threads, watch);
+        run_loop::measure(control, &end, clock, audience, stop, &threads, watch);
     for thread in threads {
         // A thread that panicked has said so, and its flow shows no data.
         let _ = thread.join();
@@ -210,7 +210,7 @@ fn too_many_connections(flows: &[FlowSpec], limits: &Limits) -> Option<String> {
 }
 
 /// Ends the flows' threads when a test does not come to its own end.
-struct StopOnDrop(Arc<TestEnd>);
+struct StopOnDrop(Arc<Endpoint>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
@@ -239,7 +239,7 @@ fn initiate(
     servers: &[SocketAddr],
     token: Token,
     options: &RunOptions,
-    end: &Arc<TestEnd>,
+    end: &Arc<Endpoint>,
 ) -> Vec<std::thread::JoinHandle<()>> {
     let initiation = Initiation {
         end: Arc::clone(end),

@@ -82,7 +82,7 @@ pub enum RunError {
 }
 
 /// Who takes what the test brings forth, as it does.
-pub trait Audience {
+pub trait RunObserver {
     /// The test is about to begin.
     fn header(&mut self, header: &Header);
     /// Observations of about a second.

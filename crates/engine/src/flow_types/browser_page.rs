@@ -28,7 +28,7 @@ use parameters::{cap_of, interval_of};
 pub(crate) struct BrowserPage;
 
 impl FlowType for BrowserPage {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "browser_page",
             about: "a site in headless Chromium, nothing cached: load event, paints and every object; one load in every interval",
@@ -69,7 +69,7 @@ impl FlowType for BrowserPage {
         &ServedPages
     }
 
-    fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
+    fn effective_parameters(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
         let time = |time: Duration| format!("{}ms", time.as_millis());
         BTreeMap::from([("interval", time(interval_of(spec))), ("cap", time(cap_of(spec)))])
     }

@@ -11,15 +11,15 @@ use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, Parame
 use rrul_model::observation::FlowEventKind;
 use rrul_model::time::TestTime;
 
-use super::{at_once, stream_opening};
+use super::{parallel_setup, stream_opening};
 use crate::clock::test_clock::TestClock;
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::{FlowType, Initiation};
 use crate::scheduling;
 use crate::server::parts::connections::OneStream;
 use crate::server::session::ServerPart;
 use crate::socket::{options, stream, wait};
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 
 /// How long a receiver waits beyond the flow's window for what is still under way.
 const DRAINING: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ const CLOCK_SLACK: Duration = Duration::from_millis(100);
 pub(crate) struct BulkTcp;
 
 impl FlowType for BulkTcp {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "bulk_tcp",
             about: "a TCP stream that fills the link in one direction",
@@ -57,15 +57,15 @@ impl FlowType for BulkTcp {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let opened = at_once::open_all(specs, initiation, stream_opening::open);
-        at_once::spawn_each(opened, initiation, |spec, stream, initiation| match spec.direction {
+        let opened = parallel_setup::open_all(specs, initiation, stream_opening::open);
+        parallel_setup::spawn_each(opened, initiation, |spec, stream, initiation| match spec.direction {
             Some(Direction::Up) => send(spec, stream, &initiation.end),
             _ => receive(spec, stream, &initiation.end),
         })
     }
 }
 
-fn respond(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+fn respond(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
     if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
         end.failed(spec, reason);
         return;
@@ -77,7 +77,7 @@ fn respond(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
 }
 
 /// Sends from the flow's start to its end, then throws away what the kernel still holds.
-fn send(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+fn send(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
     let stream = Arc::new(stream);
     let ready = stream::prepare(&stream, PATIENCE).and_then(|()| {
         spec.parameters.rate("pacing_rate").map_or(Ok(()), |rate| options::pace(&*stream, rate))?;
@@ -107,7 +107,7 @@ fn send(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
 fn send_until_end(
     spec: &FlowSpec,
     stream: &TcpStream,
-    end: &TestEnd,
+    end: &Endpoint,
     clock: TestClock,
     file: &std::fs::File,
 ) -> io::Result<()> {
@@ -128,7 +128,7 @@ fn send_until_end(
 }
 
 /// Receives until the sender ends the stream.
-fn receive(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+fn receive(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
     let stream = Arc::new(stream);
     if let Err(error) = stream::prepare(&stream, PATIENCE) {
         return end.failed(spec, error.to_string());
@@ -151,7 +151,7 @@ fn receive(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
 fn receive_until_end(
     spec: &FlowSpec,
     stream: &TcpStream,
-    end: &TestEnd,
+    end: &Endpoint,
     clock: TestClock,
     octets: &AtomicU64,
 ) -> io::Result<()> {

@@ -18,18 +18,18 @@ use rrul_proto::send_schedule::SendSchedule;
 use rrul_proto::session_name::SessionName;
 use rrul_proto::token::Token;
 
-use super::{WAITING, at_once, udp_probe};
+use super::{WAITING, parallel_setup, udp_probe};
 use crate::clock::test_clock::TestClock;
 use crate::clock::{RawTime, WallClock};
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
 use crate::name_lookup::{Lookup, Resolver, Which, random_label};
-use crate::observer::Notebook;
+use crate::observer::ObservationSink;
 use crate::privacy::Privacy;
 use crate::scheduling;
 use crate::socket::{options, wait::WaitSet};
 use crate::system_resolver;
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(500);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
@@ -48,7 +48,7 @@ const DEFAULT_NAME: &str = "example.com";
 pub(crate) struct DnsLookup;
 
 impl FlowType for DnsLookup {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "dns_lookup",
             about: "a name looked up in every interval, A and AAAA together: time to the answer, look-ups without one",
@@ -95,12 +95,12 @@ impl FlowType for DnsLookup {
         Pacing::Interval { parameter: "interval", default: DEFAULT_INTERVAL, longest, yields: 1.0 }
     }
 
-    fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
+    fn effective_parameters(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
         BTreeMap::from([("resolver", resolver_of(spec).to_owned()), ("names", names_of(spec).to_owned())])
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        at_once::spawn_one("dns_lookup", specs, initiation, Asker::new, run)
+        parallel_setup::spawn_one("dns_lookup", specs, initiation, Asker::new, run)
     }
 }
 
@@ -178,18 +178,18 @@ impl Asker {
     }
 
     /// Asks everything that is due.
-    fn ask_due(&mut self, clock: TestClock, pending: &mut Vec<Lookup>, notebook: &mut Notebook<'_>) {
+    fn ask_due(&mut self, clock: TestClock, pending: &mut Vec<Lookup>, sink: &mut ObservationSink<'_>) {
         while let Some(scheduled) = self.due().filter(|due| *due <= clock.now()) {
             self.schedule.next();
             let now = clock.now();
             // As with test packets: what became due while the host stalled would be a burst.
             if now.since(scheduled) > Delay::from(self.interval) {
-                notebook.note(ProbesSkipped { flow: self.spec.id, at: now, count: 1 });
+                sink.note(ProbesSkipped { flow: self.spec.id, at: now, count: 1 });
                 continue;
             }
             let which = Which { flow: self.spec.id, sequence: self.sequence, scheduled };
             self.sequence = self.sequence.wrapping_add(1);
-            let mut note = |row| notebook.note(row);
+            let mut note = |row| sink.note(row);
             if let Ok(Some(lookup)) = Lookup::ask(which, &self.resolver, &self.name(), clock, &mut note) {
                 pending.push(lookup);
             }
@@ -232,11 +232,11 @@ fn address_of(spec: &FlowSpec, initiation: &Initiation) -> Result<SocketAddr, St
 }
 
 /// Asks and listens until every look-up has come to its end or been waited for. The thread's whole life.
-fn run(end: &TestEnd, clock: TestClock, mut askers: Vec<Asker>) {
+fn run(end: &Endpoint, clock: TestClock, mut askers: Vec<Asker>) {
     // Without permission questions leave a little later on a busy host; the environment says so.
     let _ = scheduling::run_as_probe();
     scheduling::prompt_timers();
-    let mut notebook = end.observer.notebook(ROWS);
+    let mut sink = end.observer.sink(ROWS);
     let mut wall = WallClock::new();
     let last = end.length() + WAITING;
     let mut pending: Vec<Lookup> = Vec::with_capacity(ROWS);
@@ -259,7 +259,7 @@ fn run(end: &TestEnd, clock: TestClock, mut askers: Vec<Asker>) {
         }
         wall.refresh(RawTime::now());
         let now = clock.now();
-        let mut note = |row| notebook.note(row);
+        let mut note = |row| sink.note(row);
         // From the last to the first, so that the one that takes the place of a finished one has been looked at.
         for place in (0..pending.len()).rev() {
             let lookup = &mut pending[place];
@@ -274,11 +274,11 @@ fn run(end: &TestEnd, clock: TestClock, mut askers: Vec<Asker>) {
             }
         }
         for asker in &mut askers {
-            asker.ask_due(clock, &mut pending, &mut notebook);
+            asker.ask_due(clock, &mut pending, &mut sink);
         }
     }
     let now = clock.now();
     for lookup in &mut pending {
-        lookup.give_up(now, &mut |row| notebook.note(row));
+        lookup.give_up(now, &mut |row| sink.note(row));
     }
 }

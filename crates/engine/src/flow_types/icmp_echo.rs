@@ -13,12 +13,13 @@ use rrul_model::flow::{AddressFamily, FlowId, FlowSpec, FlowTypeWords, Parameter
 use rrul_model::observation::{EchoReceived, FlowEventKind, ProbeSent};
 use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
-use rrul_proto::send_schedule::{Random, SendSchedule};
+use rrul_proto::send_schedule::Random;
+use rrul_proto::send_schedule::SendSchedule;
 use rrul_proto::session_sender::Arrival;
 use socket2::Socket;
 
 use super::open_loop::{self, ProbeFlow, Prober, Reply};
-use super::{at_once, udp_probe};
+use super::{parallel_setup, udp_probe};
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
 use crate::socket::icmp::{self, Access};
 use crate::socket::options;
@@ -36,7 +37,7 @@ const MARK: usize = 16;
 pub(crate) struct IcmpEcho;
 
 impl FlowType for IcmpEcho {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "icmp_echo",
             about: "ICMP echo requests, as ping sends them",
@@ -72,7 +73,7 @@ impl FlowType for IcmpEcho {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let opened = at_once::open_all(specs, initiation, open);
+        let opened = parallel_setup::open_all(specs, initiation, open);
         open_loop::spawn("icmp_echo", opened, initiation, |spec, (socket, access), _, initiation| {
             let interval = spec.parameters.duration("interval", DEFAULT_INTERVAL);
             let seed = initiation.seed_for(spec);
@@ -192,16 +193,4 @@ fn internet_checksum(octets: &[u8]) -> u16 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     !(sum as u16)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_checksum_is_that_of_rfc_1071() {
-        // RFC 1071 §3: the sum of these words is ddf2, the checksum its complement.
-        assert_eq!(internet_checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
-        assert_eq!(internet_checksum(&[0xff]), 0x00ff);
-    }
 }

@@ -8,7 +8,7 @@ use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use socket2::Socket;
 
-use crate::observer::Notebook;
+use crate::observer::ObservationSink;
 use crate::socket::control_message::IcmpReport;
 
 /// Messages of one kind within this are noted together.
@@ -40,7 +40,7 @@ impl IcmpWatch {
     }
 
     /// A message has been read.
-    pub(super) fn take(&mut self, report: IcmpReport, now: TestTime, notebook: &mut Notebook<'_>) {
+    pub(super) fn take(&mut self, report: IcmpReport, now: TestTime, sink: &mut ObservationSink<'_>) {
         let from_server = u8::from(report.offender.is_some() && report.offender == self.server);
         let IcmpReport { kind, code, mtu, .. } = report;
         let row = IcmpMessage { flow: self.flow, at: now, kind, code, from_server, mtu, count: 1 };
@@ -49,26 +49,26 @@ impl IcmpWatch {
         if let Some(entry) = self.kinds.iter_mut().find(alike) {
             entry.row = IcmpMessage { count: entry.row.count.saturating_add(1), ..row };
             if now.since(entry.noted) >= TOGETHER {
-                entry.note(now, notebook);
+                entry.note(now, sink);
             }
         } else if self.kinds.len() < KINDS {
             let mut entry = Kind { row, noted: now };
-            entry.note(now, notebook);
+            entry.note(now, sink);
             self.kinds.push(entry);
         }
     }
 
     /// The flow ends: what has not been noted yet is.
-    pub(super) fn finish(&mut self, now: TestTime, notebook: &mut Notebook<'_>) {
+    pub(super) fn finish(&mut self, now: TestTime, sink: &mut ObservationSink<'_>) {
         for entry in self.kinds.iter_mut().filter(|entry| entry.row.count > 0) {
-            entry.note(now, notebook);
+            entry.note(now, sink);
         }
     }
 }
 
 impl Kind {
-    fn note(&mut self, now: TestTime, notebook: &mut Notebook<'_>) {
-        notebook.note(self.row);
+    fn note(&mut self, now: TestTime, sink: &mut ObservationSink<'_>) {
+        sink.note(self.row);
         self.row.count = 0;
         self.noted = now;
     }
@@ -88,14 +88,14 @@ mod tests {
         let socket = Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
         socket.connect(&SocketAddr::from((server, 9)).into()).unwrap();
         let observer = Observer::new(ObservationPoint::Client);
-        let mut notebook = observer.notebook(100);
+        let mut sink = observer.sink(100);
         let mut watch = IcmpWatch::new(FlowId(1), &socket);
         for (milliseconds, code) in messages {
             let offender = Some(if *code == 3 { server.into() } else { Ipv4Addr::LOCALHOST.into() });
             let report = IcmpReport { kind: 3, code: *code, mtu: 0, offender };
-            watch.take(report, TestTime(milliseconds * 1_000_000), &mut notebook);
+            watch.take(report, TestTime(milliseconds * 1_000_000), &mut sink);
         }
-        watch.finish(TestTime(99_000_000_000), &mut notebook);
+        watch.finish(TestTime(99_000_000_000), &mut sink);
         let frames = observer.collect(TestClock::since(RawTime(0)));
         let rows = frames.iter().flat_map(|frame| frame.tables.icmp_message.rows());
         rows.map(|row| (row.at.0 / 1_000_000, row.code, row.from_server, row.count)).collect()

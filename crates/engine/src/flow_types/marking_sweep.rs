@@ -14,8 +14,8 @@ use rrul_model::time::TestTime;
 use rrul_proto::send_schedule::Random;
 use rrul_proto::session_sender::{Arrival, Identity, SessionSender};
 
-use super::at_once;
 use super::open_loop::{self, ProbeFlow, Prober, Reply};
+use super::parallel_setup;
 use super::udp_probe::{open, packet_for};
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
 use crate::server::parts::reflector::Reflected;
@@ -34,7 +34,7 @@ pub(crate) const NAME: &str = "marking_sweep";
 pub(crate) struct MarkingSweep;
 
 impl FlowType for MarkingSweep {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: NAME,
             about: "UDP packets of all 64 code points and the four ECN values, returned alike: which markings survive",
@@ -88,7 +88,7 @@ impl FlowType for MarkingSweep {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let opened = at_once::open_all(specs, initiation, open);
+        let opened = parallel_setup::open_all(specs, initiation, open);
         open_loop::spawn("marking_sweep", opened, initiation, |spec, socket, server_origin, initiation| {
             let interval = spec.parameters.duration("interval", DEFAULT_INTERVAL);
             let seed = initiation.seed_for(spec);

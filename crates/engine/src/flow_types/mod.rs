@@ -1,6 +1,5 @@
 //! The shelf of flow types.
 
-mod at_once;
 pub(crate) mod browser_page;
 pub(crate) mod bulk_tcp;
 mod connection_attempt;
@@ -10,6 +9,7 @@ mod icmp_watch;
 pub(crate) mod marking_sweep;
 mod one_way;
 mod open_loop;
+mod parallel_setup;
 pub(crate) mod path_trace;
 pub(crate) mod short_flow;
 mod stream_opening;
@@ -54,18 +54,18 @@ pub(crate) const FLOW_TYPES: &[&dyn FlowType] = &[
 
 /// The flow type with this name.
 pub(crate) fn named(name: &str) -> Option<&'static dyn FlowType> {
-    FLOW_TYPES.iter().find(|flow_type| flow_type.words().name == name).copied()
+    FLOW_TYPES.iter().find(|flow_type| flow_type.descriptor().name == name).copied()
 }
 
 /// These flows, each with the length of its packets and what else is settled among its parameters, whether the plan says
 /// it or not.
-pub(crate) fn with_settled(mut flows: Vec<FlowSpec>) -> Vec<FlowSpec> {
+pub(crate) fn with_effective_parameters(mut flows: Vec<FlowSpec>) -> Vec<FlowSpec> {
     for flow in &mut flows {
         let Some(kind) = named(&flow.flow_type) else { continue };
         if let Some(length) = kind.length(flow) {
             flow.parameters.0.insert("length".to_owned(), Parameter::Text(format!("{length}B")));
         }
-        for (name, value) in kind.settled(flow) {
+        for (name, value) in kind.effective_parameters(flow) {
             flow.parameters.0.insert(name.to_owned(), Parameter::Text(value));
         }
     }
@@ -74,5 +74,5 @@ pub(crate) fn with_settled(mut flows: Vec<FlowSpec>) -> Vec<FlowSpec> {
 
 /// The vocabulary for plans.
 pub fn vocabulary() -> Vec<FlowTypeWords> {
-    FLOW_TYPES.iter().map(|flow_type| *flow_type.words()).collect()
+    FLOW_TYPES.iter().map(|flow_type| *flow_type.descriptor()).collect()
 }

@@ -15,16 +15,16 @@ use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use rrul_proto::token::Token;
 use socket2::Socket;
 
-use super::{WAITING, at_once, udp_probe};
+use super::{WAITING, parallel_setup, udp_probe};
 use crate::clock::test_clock::TestClock;
 use crate::clock::{RawTime, WallClock};
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::Initiation;
-use crate::observer::Notebook;
+use crate::observer::ObservationSink;
 use crate::one_way_sending::{self, OneWayFlow, Outlet};
 use crate::socket::transmit_numbers::TransmitNumbers;
 use crate::socket::{datagram, options, wait::WaitSet};
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 
 /// How often the client greets while it receives: a NAT may close a way on which nothing has left for 30 s.
 const KEEPING_OPEN: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ const ASKING: Duration = Duration::from_millis(100);
 
 /// Sets up one-way flows of one type and starts their threads: one that sends, one that receives.
 pub(super) fn initiate(name: &str, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-    let opened = at_once::open_all(specs, initiation, udp_probe::open);
+    let opened = parallel_setup::open_all(specs, initiation, udp_probe::open);
     let (up, down) = opened.into_iter().partition(|(spec, _)| spec.direction == Some(Direction::Up));
     [("sending", up, send as Work), ("receiving", down, receive as Work)]
         .into_iter()
@@ -43,7 +43,7 @@ pub(super) fn initiate(name: &str, specs: &[&FlowSpec], initiation: &Initiation)
 }
 
 type Flows = Vec<(FlowSpec, Socket)>;
-type Work = fn(&TestEnd, TestClock, Token, Flows);
+type Work = fn(&Endpoint, TestClock, Token, Flows);
 
 /// Gives these flows a thread that waits for T0. Where there is none to be had, every flow has failed.
 fn spawn(name: &str, flows: Flows, initiation: &Initiation, work: Work) -> Option<JoinHandle<()>> {
@@ -69,7 +69,7 @@ fn spawn(name: &str, flows: Flows, initiation: &Initiation, work: Work) -> Optio
 }
 
 /// Sends the flows towards the server, then waits until all has arrived or need not be waited for any more.
-fn send(end: &TestEnd, clock: TestClock, token: Token, flows: Flows) {
+fn send(end: &Endpoint, clock: TestClock, token: Token, flows: Flows) {
     let all = flows.len();
     let (specs, sockets): (Vec<FlowSpec>, Vec<Socket>) = flows.into_iter().unzip();
     let flow = |(place, (spec, socket)): (usize, (&FlowSpec, Socket))| {
@@ -155,7 +155,7 @@ impl Outlet for OwnSocket {
         self.unstamped += 1;
     }
 
-    fn read_stamps(&mut self, clock: TestClock, notebook: &mut Notebook<'_>) {
+    fn read_stamps(&mut self, clock: TestClock, sink: &mut ObservationSink<'_>) {
         if self.unstamped == 0 {
             return;
         }
@@ -163,7 +163,7 @@ impl Outlet for OwnSocket {
         while let Ok(Some(stamp)) = datagram::receive_transmit_stamp(&self.socket) {
             if let Some(&(flow, sequence)) = self.numbers.find(stamp.number) {
                 let sent = clock.at(self.wall.raw(stamp.stamp));
-                notebook.note(ProbeStamped { flow, sequence, sent });
+                sink.note(ProbeStamped { flow, sequence, sent });
                 self.unstamped = self.unstamped.saturating_sub(1);
             }
         }
@@ -184,7 +184,7 @@ impl Incoming {
     }
 
     /// Notes every packet that is there.
-    fn read_all(&mut self, clock: TestClock, wall: &WallClock, octets: &mut [u8], notebook: &mut Notebook<'_>) {
+    fn read_all(&mut self, clock: TestClock, wall: &WallClock, octets: &mut [u8], sink: &mut ObservationSink<'_>) {
         // A greeting's transmit stamp would keep the socket ready.
         while let Ok(Some(_)) = datagram::receive_transmit_stamp(&self.socket) {}
         // Errors here are what ICMP said of a greeting.
@@ -192,20 +192,20 @@ impl Incoming {
             let received = datagram.stamp.map_or_else(|| clock.now(), |stamp| clock.at(wall.raw(stamp)));
             if let Some(packet) = self.receiver.receive(&octets[..datagram.length.min(octets.len())]) {
                 let (flow, sequence) = (self.spec.id, packet.sequence);
-                notebook.note(PacketReceived { flow, sequence, received, octet: datagram.octet.unwrap_or(0) });
+                sink.note(PacketReceived { flow, sequence, received, octet: datagram.octet.unwrap_or(0) });
             }
         }
     }
 }
 
 /// Receives the flows from the server until all has come or need not be waited for any more.
-fn receive(end: &TestEnd, clock: TestClock, token: Token, flows: Flows) {
+fn receive(end: &Endpoint, clock: TestClock, token: Token, flows: Flows) {
     let incoming = |(spec, socket): (FlowSpec, Socket)| {
         let receiver = OneWayReceiver::new(spec.id.0, token, one_way_sending::interval(&spec), WAITING);
         Incoming { spec, socket, receiver }
     };
     let mut flows: Vec<Incoming> = flows.into_iter().map(incoming).collect();
-    let mut notebook = end.observer.notebook(rows_between_collections(&flows));
+    let mut sink = end.observer.sink(rows_between_collections(&flows));
     let watched = flows.iter().map(|flow| end.health.watch_while_kept(flow.spec.id, &flow.socket));
     let _watched: Vec<_> = watched.collect();
     let mut waiting = WaitSet::new(flows.iter().map(|flow| &flow.socket));
@@ -223,7 +223,7 @@ fn receive(end: &TestEnd, clock: TestClock, token: Token, flows: Flows) {
         wall.refresh(RawTime::now());
         for (place, flow) in flows.iter_mut().enumerate() {
             if waiting.ready(place) {
-                flow.read_all(clock, &wall, &mut octets, &mut notebook);
+                flow.read_all(clock, &wall, &mut octets, &mut sink);
             }
         }
         if now >= next_greeting {

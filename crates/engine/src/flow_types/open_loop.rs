@@ -17,14 +17,14 @@ use socket2::Socket;
 use super::icmp_watch::IcmpWatch;
 use crate::clock::test_clock::TestClock;
 use crate::clock::{RawTime, WallClock};
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::Initiation;
-use crate::observer::Notebook;
+use crate::observer::ObservationSink;
 use crate::scheduling;
 use crate::socket::datagram::Aftermath;
 use crate::socket::transmit_numbers::TransmitNumbers;
 use crate::socket::{datagram, options, wait::WaitSet};
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 
 /// How long replies are waited for (RFC 7680: waiting time). A test ends when every packet of its last three seconds is
 /// answered, or has been waited for as long: otherwise late losses would go unseen.
@@ -123,7 +123,7 @@ impl ProbeFlow {
     }
 
     /// Sends every packet that is due before `length`.
-    fn send_due(&mut self, clock: TestClock, length: TestTime, notebook: &mut Notebook<'_>) {
+    fn send_due(&mut self, clock: TestClock, length: TestTime, sink: &mut ObservationSink<'_>) {
         while let Some(due) = self.prober.due() {
             let now = clock.now();
             if due > now || due >= length {
@@ -131,13 +131,13 @@ impl ProbeFlow {
             }
             if now.since(due).0 > i64::try_from(self.interval.as_nanos()).unwrap_or(i64::MAX) {
                 let count = self.prober.skip_before(now - self.interval);
-                notebook.note(ProbesSkipped { flow: self.flow, at: now, count });
+                sink.note(ProbesSkipped { flow: self.flow, at: now, count });
                 continue;
             }
             let Some(sent) = self.prober.send(now, &mut self.packet) else { return };
-            notebook.note(sent);
+            sink.note(sent);
             if let Some((_, octet)) = self.prober.marking() {
-                notebook.note(PacketMarked { flow: self.flow, sequence: sent.sequence, octet });
+                sink.note(PacketMarked { flow: self.flow, sequence: sent.sequence, octet });
             }
             self.unanswered.sent(sent.sequence, sent.sent);
             if self.transmit().is_err() {
@@ -168,16 +168,16 @@ impl ProbeFlow {
     }
 
     /// Reads every stamp and every reply that is there.
-    fn receive_all(&mut self, clock: TestClock, wall: &WallClock, octets: &mut [u8], notebook: &mut Notebook<'_>) {
+    fn receive_all(&mut self, clock: TestClock, wall: &WallClock, octets: &mut [u8], sink: &mut ObservationSink<'_>) {
         while let Ok(Some(aftermath)) = datagram::receive_aftermath(&self.socket) {
             match aftermath {
                 Aftermath::Left(stamp) => {
                     if let Some(&sequence) = self.numbers.find(stamp.number) {
                         let sent = clock.at(wall.raw(stamp.stamp));
-                        notebook.note(ProbeStamped { flow: self.flow, sequence, sent });
+                        sink.note(ProbeStamped { flow: self.flow, sequence, sent });
                     }
                 }
-                Aftermath::Icmp(report) => self.icmp.take(report, clock.now(), notebook),
+                Aftermath::Icmp(report) => self.icmp.take(report, clock.now(), sink),
                 Aftermath::Exceeds(_) => {}
             }
         }
@@ -189,7 +189,7 @@ impl ProbeFlow {
             let kept = &octets[..datagram.length.min(octets.len())];
             if let Some(Reply { sequence, observations }) = self.prober.receive(kept, arrival) {
                 self.unanswered.answered(sequence);
-                observations.into_iter().flatten().for_each(|observation| notebook.note(observation));
+                observations.into_iter().flatten().for_each(|observation| sink.note(observation));
             }
         }
     }
@@ -226,14 +226,14 @@ pub(super) fn spawn<T: Send + 'static>(
 }
 
 /// Sends and receives until every flow has sent all and waited for replies. The thread's whole life.
-fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
+fn run(end: &Arc<Endpoint>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
     // Awake before a packet is due only where that cannot be preempted: elsewhere it would burn time for nothing.
     let awake = match scheduling::run_as_probe() {
         Ok(()) => AWAKE,
         Err(_) => Duration::ZERO,
     };
     scheduling::prompt_timers();
-    let mut notebook = end.observer.notebook(rows_between_collections(&flows));
+    let mut sink = end.observer.sink(rows_between_collections(&flows));
     let mut wall = WallClock::new();
     let mut octets = [0; 2048];
     let mut waiting = WaitSet::new(flows.iter());
@@ -257,7 +257,7 @@ fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
         wall.refresh(RawTime::now());
         for (place, flow) in flows.iter_mut().enumerate() {
             if waiting.ready(place) {
-                flow.receive_all(clock, &wall, &mut octets, &mut notebook);
+                flow.receive_all(clock, &wall, &mut octets, &mut sink);
             }
         }
         if let Some(due) = due
@@ -268,11 +268,11 @@ fn run(end: &Arc<TestEnd>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
             }
         }
         for flow in &mut flows {
-            flow.send_due(clock, end.length(), &mut notebook);
+            flow.send_due(clock, end.length(), &mut sink);
         }
     }
     for flow in &mut flows {
-        flow.icmp.finish(clock.now(), &mut notebook);
+        flow.icmp.finish(clock.now(), &mut sink);
     }
 }
 

@@ -9,7 +9,7 @@ use std::thread::{Builder, JoinHandle};
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use socket2::Socket;
 
-use super::{at_once, udp_probe};
+use super::{parallel_setup, udp_probe};
 use crate::flow_type::{FlowType, Footprint, Initiation};
 use crate::path_tracing::{self, Mirror, RATE, Trace, pace};
 use crate::server::parts::path_trace::PathTraces;
@@ -31,7 +31,7 @@ pub(crate) struct PathTrace;
 pub(crate) const NAME: &str = "path_trace";
 
 impl FlowType for PathTrace {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: NAME,
             about: "UDP packets that expire at each router on the way: where delay rises under load, where markings change",
@@ -68,7 +68,7 @@ impl FlowType for PathTrace {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let opened = at_once::open_all(specs, initiation, open);
+        let opened = parallel_setup::open_all(specs, initiation, open);
         if opened.is_empty() {
             return Vec::new();
         }

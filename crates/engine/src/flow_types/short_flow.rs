@@ -22,17 +22,17 @@ use rrul_proto::short_flow::{NUMBER_OCTETS, decode_number, encode_number};
 use socket2::{Protocol, SockRef, Socket, Type};
 
 use super::transfer_attempt::{Attempt, Which};
-use super::{WAITING, at_once, stream_opening};
+use super::{WAITING, parallel_setup, stream_opening};
 use crate::clock::test_clock::TestClock;
 use crate::connection_totals::Opened;
 use crate::control_link::read_exact_until;
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
-use crate::observer::Notebook;
+use crate::observer::ObservationSink;
 use crate::server::parts::connections::ManyStreams;
 use crate::server::session::ServerPart;
 use crate::socket::{options, stream, wait::WaitSet};
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 use crate::{scheduling, tcp_info};
 
 /// The name in plans.
@@ -67,7 +67,7 @@ const ROWS: usize = 2048;
 pub(crate) struct ShortFlow;
 
 impl FlowType for ShortFlow {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: NAME,
             about: "now and then a new TCP connection that carries a given number of octets: time to complete, rate",
@@ -111,16 +111,16 @@ impl FlowType for ShortFlow {
         Pacing::Interval { parameter: "interval", default: DEFAULT_INTERVAL, longest, yields: 1.0 }
     }
 
-    fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
+    fn effective_parameters(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
         BTreeMap::from([("size", format!("{}B", size_of(spec)))])
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        at_once::spawn_one(NAME, specs, initiation, Opener::new, run)
+        parallel_setup::spawn_one(NAME, specs, initiation, Opener::new, run)
     }
 }
 
-fn serve_connection(spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &TestEnd) {
+fn serve_connection(spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &Endpoint) {
     let Some(clock) = end.clock() else { return };
     let started = clock.now();
     let mut number = [0; NUMBER_OCTETS];
@@ -140,9 +140,9 @@ fn serve_connection(spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: 
     // What broke shows at the client, and in what the kernel counted.
     let _ = serve(spec, &mut stream, answer, number, end, &mut |stream| steps.take(stream, clock.now()));
     let ended = see_closed(&stream, clock, end);
-    let mut notebook = end.observer.notebook(steps.rows.len() + 1);
-    steps.rows.drain(..).for_each(|row| notebook.note(row));
-    note_totals(&mut notebook, &stream, spec, number, started, ended);
+    let mut sink = end.observer.sink(steps.rows.len() + 1);
+    steps.rows.drain(..).for_each(|row| sink.note(row));
+    note_totals(&mut sink, &stream, spec, number, started, ended);
 }
 
 fn interval_of(spec: &FlowSpec) -> Duration {
@@ -192,7 +192,7 @@ fn serve(
     stream: &mut TcpStream,
     answer: &[u8],
     number: u32,
-    end: &TestEnd,
+    end: &Endpoint,
     received: &mut dyn FnMut(&TcpStream),
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
@@ -230,7 +230,7 @@ fn serve(
 }
 
 /// Calls until something comes of it, the test is stopped, or the deadline has passed.
-fn patient(end: &TestEnd, deadline: Instant, mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+fn patient(end: &Endpoint, deadline: Instant, mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
         match call() {
             Err(error) if is_patience(&error) && !end.is_stopped() && Instant::now() < deadline => {}
@@ -240,7 +240,7 @@ fn patient(end: &TestEnd, deadline: Instant, mut call: impl FnMut() -> io::Resul
 }
 
 /// Waits until the client has closed, and so has everything; when that was, or when all had been acknowledged.
-fn see_closed(mut stream: &TcpStream, clock: TestClock, end: &TestEnd) -> TestTime {
+fn see_closed(mut stream: &TcpStream, clock: TestClock, end: &Endpoint) -> TestTime {
     let deadline = Instant::now() + LONGEST;
     let mut acknowledged: Option<(Instant, TestTime)> = None;
     while !end.is_stopped() && Instant::now() < deadline {
@@ -267,7 +267,7 @@ fn is_patience(error: &io::Error) -> bool {
 
 /// Notes what this end's kernel counted of a connection.
 fn note_totals(
-    notebook: &mut Notebook<'_>,
+    sink: &mut ObservationSink<'_>,
     stream: &impl std::os::fd::AsFd,
     spec: &FlowSpec,
     connection: u32,
@@ -276,7 +276,7 @@ fn note_totals(
 ) {
     let opened = Opened { flow: spec.id, connection, started };
     if let Some(totals) = opened.tcp(stream, ended) {
-        notebook.note(totals);
+        sink.note(totals);
     }
 }
 
@@ -338,13 +338,13 @@ impl Opener {
     }
 
     /// Begins every transfer that is due.
-    fn open_due(&mut self, clock: TestClock, notebook: &mut Notebook<'_>) {
+    fn open_due(&mut self, clock: TestClock, sink: &mut ObservationSink<'_>) {
         while let Some(scheduled) = self.due().filter(|due| *due <= clock.now()) {
             self.schedule.next();
             let now = clock.now();
             // What became due while the host stalled would be a burst.
             if now.since(scheduled) > Delay::from(self.interval) || self.pending.len() >= MOST_AT_ONCE {
-                notebook.note(ProbesSkipped { flow: self.spec.id, at: now, count: 1 });
+                sink.note(ProbesSkipped { flow: self.spec.id, at: now, count: 1 });
                 continue;
             }
             let which = Which { flow: self.spec.id, sequence: self.sequence, scheduled, octets: ByteCount(self.size) };
@@ -354,27 +354,27 @@ impl Opener {
                 .map(|socket| Attempt::start(which, socket, self.server, self.direction, self.opening, clock));
             match attempt {
                 Ok(Ok(attempt)) => self.pending.push(attempt),
-                Ok(Err(row)) => notebook.note(row),
-                Err(_) => notebook.note(which.row(now, Transfer::IMPOSSIBLE)),
+                Ok(Err(row)) => sink.note(row),
+                Err(_) => sink.note(which.row(now, Transfer::IMPOSSIBLE)),
             }
         }
     }
 
     /// Notes a transfer that has come to its end, and what its connection carried.
-    fn close(&mut self, place: usize, row: Transfer, now: TestTime, notebook: &mut Notebook<'_>) {
+    fn close(&mut self, place: usize, row: Transfer, now: TestTime, sink: &mut ObservationSink<'_>) {
         let attempt = self.pending.swap_remove(place);
-        notebook.note(row);
-        note_totals(notebook, &attempt, &self.spec, row.sequence, row.started, now);
+        sink.note(row);
+        note_totals(sink, &attempt, &self.spec, row.sequence, row.started, now);
     }
 }
 
 /// Begins and follows transfers until every one has come to its end or been waited for. The thread's whole life.
-fn run(end: &TestEnd, clock: TestClock, mut openers: Vec<Opener>) {
+fn run(end: &Endpoint, clock: TestClock, mut openers: Vec<Opener>) {
     debug_assert_eq!(end.observer.point(), ObservationPoint::Client);
     // Without permission stamps come a little later on a busy host; the environment says so.
     let _ = scheduling::run_as_probe();
     scheduling::prompt_timers();
-    let mut notebook = end.observer.notebook(ROWS);
+    let mut sink = end.observer.sink(ROWS);
     let mut room = vec![0; 64 * 1024];
     let mut random = room.clone();
     Random(clock.now().0.cast_unsigned()).fill(&mut random);
@@ -410,20 +410,20 @@ fn run(end: &TestEnd, clock: TestClock, mut openers: Vec<Opener>) {
                     (now >= opener.reset_at.min(attempt.started() + LONGEST)).then(|| attempt.given_up(now))
                 });
                 if let Some(row) = ended {
-                    opener.close(place, row, now, &mut notebook);
+                    opener.close(place, row, now, &mut sink);
                 }
             }
             begin += count;
         }
         for opener in &mut openers {
-            opener.open_due(clock, &mut notebook);
+            opener.open_due(clock, &mut sink);
         }
     }
     let now = clock.now();
     for opener in &mut openers {
         while let Some(attempt) = opener.pending.last() {
             let row = attempt.given_up(now);
-            opener.close(opener.pending.len() - 1, row, now, &mut notebook);
+            opener.close(opener.pending.len() - 1, row, now, &mut sink);
         }
     }
 }

@@ -10,11 +10,11 @@ use rrul_proto::opening::{ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, 
 use socket2::{Protocol, Socket, Type};
 
 use crate::control_link::read_exact_until;
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::Initiation;
 use crate::socket::options::{self, Asker};
 use crate::socket::wait;
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 
 /// How long the handshake and the server's answer may take.
 const OPENING_TIME: Duration = Duration::from_secs(10);
@@ -84,7 +84,7 @@ fn greet(stream: &mut TcpStream, initiation: &Initiation, spec: &FlowSpec) -> io
 ///
 /// # Errors
 /// In words, when the marking is refused: an unmarked flow would be a different test.
-pub(super) fn prepare(socket: &impl std::os::fd::AsFd, spec: &FlowSpec, end: &TestEnd) -> Result<(), String> {
+pub(super) fn prepare(socket: &impl std::os::fd::AsFd, spec: &FlowSpec, end: &Endpoint) -> Result<(), String> {
     let wanted = spec.class.octet();
     options::mark(socket, spec.family, spec.class)
         .map_err(|error| format!("cannot set DSCP {}: {error}", spec.class.dscp().value()))?;
@@ -96,11 +96,11 @@ pub(super) fn prepare(socket: &impl std::os::fd::AsFd, spec: &FlowSpec, end: &Te
         ObservationPoint::Server => Asker::Stranger,
     };
     match options::congestion_control(socket, control, asker) {
-        Ok(options::CongestionControl { in_force, refused: None }) => {
-            end.event(spec.id, FlowEventKind::CongestionControl, in_force);
+        Ok(options::CongestionControl { effective, refused: None }) => {
+            end.event(spec.id, FlowEventKind::CongestionControl, effective);
         }
-        Ok(options::CongestionControl { in_force, refused: Some(error) }) => {
-            end.event(spec.id, FlowEventKind::CongestionControl, format!("{in_force} ({control}: {error})"));
+        Ok(options::CongestionControl { effective, refused: Some(error) }) => {
+            end.event(spec.id, FlowEventKind::CongestionControl, format!("{effective} ({control}: {error})"));
         }
         Err(error) => end.event(spec.id, FlowEventKind::CongestionControl, format!("unknown: {error}")),
     }

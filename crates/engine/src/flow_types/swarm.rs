@@ -20,17 +20,17 @@ use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose, SERVER_OCTETS, 
 use rrul_proto::short_flow::{NUMBER_OCTETS, decode_number, encode_number};
 use socket2::{Protocol, SockRef, Socket, Type};
 
-use super::{at_once, stream_opening};
+use super::{parallel_setup, stream_opening};
 use crate::clock::test_clock::TestClock;
 use crate::connection_totals::Opened;
 use crate::control_link::read_exact_until;
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::{FlowType, Initiation};
-use crate::observer::Notebook;
+use crate::observer::ObservationSink;
 use crate::server::parts::connections::ManyStreams;
 use crate::server::session::ServerPart;
 use crate::socket::{options, stream, wait};
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 
 const NAME: &str = "swarm";
 
@@ -68,7 +68,7 @@ const ROWS_A_STREAM: usize = 6;
 pub(crate) struct Swarm;
 
 impl FlowType for Swarm {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: NAME,
             about: "many TCP streams at a low rate each, in one direction, as file sharing keeps them",
@@ -101,16 +101,16 @@ impl FlowType for Swarm {
         f64::from(streams_of(spec)) / JOINING.as_secs_f64()
     }
 
-    fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
+    fn effective_parameters(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
         BTreeMap::from([("rate", format!("{}bit/s", rate_of(spec).0))])
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        at_once::spawn_one(NAME, specs, initiation, Member::new, run)
+        parallel_setup::spawn_one(NAME, specs, initiation, Member::new, run)
     }
 }
 
-fn serve_connection(spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &TestEnd) {
+fn serve_connection(spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &Endpoint) {
     let Some(clock) = end.clock() else { return };
     let started = clock.now();
     let mut number = [0; NUMBER_OCTETS];
@@ -129,7 +129,7 @@ fn serve_connection(spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: 
     let mut served = Served {
         opened: Opened { flow: spec.id, connection, started },
         noted: started,
-        notebook: end.observer.notebook(ROWS_A_STREAM),
+        sink: end.observer.sink(ROWS_A_STREAM),
     };
     // What broke shows at the client, and in what the kernel counted.
     let _ = serve(spec, &stream, answer, end, clock, &mut served);
@@ -158,13 +158,13 @@ fn limit(socket: &impl std::os::fd::AsFd, spec: &FlowSpec) -> io::Result<()> {
 struct Served<'a> {
     opened: Opened,
     noted: TestTime,
-    notebook: Notebook<'a>,
+    sink: ObservationSink<'a>,
 }
 
 impl Served<'_> {
     fn note(&mut self, stream: &TcpStream, now: TestTime) {
         if let Some(totals) = self.opened.tcp(stream, now) {
-            self.notebook.note(totals);
+            self.sink.note(totals);
         }
         self.noted = now;
     }
@@ -181,7 +181,7 @@ fn serve(
     spec: &FlowSpec,
     mut stream: &TcpStream,
     answer: &[u8],
-    end: &TestEnd,
+    end: &Endpoint,
     clock: TestClock,
     served: &mut Served<'_>,
 ) -> io::Result<()> {
@@ -378,7 +378,7 @@ impl Member {
         self.to_open.push(now + REPLACING);
     }
 
-    fn proceed(&mut self, clock: TestClock, file: &std::fs::File, notebook: &mut Notebook<'_>) {
+    fn proceed(&mut self, clock: TestClock, file: &std::fs::File, sink: &mut ObservationSink<'_>) {
         let mut lost = Vec::new();
         for (place, peer) in self.peers.iter_mut().enumerate() {
             match peer.proceed(self.direction, file) {
@@ -391,19 +391,19 @@ impl Member {
         }
         let now = clock.now();
         for (place, error) in lost.into_iter().rev() {
-            note(&self.peers.swap_remove(place), now, notebook);
+            note(&self.peers.swap_remove(place), now, sink);
             self.lose(error, now);
         }
         if now >= self.noted + NOTING {
-            self.peers.iter().for_each(|peer| note(peer, now, notebook));
+            self.peers.iter().for_each(|peer| note(peer, now, sink));
             self.noted = now;
         }
     }
 
     /// Closes every stream.
-    fn end(&mut self, end: &TestEnd, clock: TestClock, notebook: &mut Notebook<'_>) {
+    fn end(&mut self, end: &Endpoint, clock: TestClock, sink: &mut ObservationSink<'_>) {
         let now = clock.now();
-        self.peers.drain(..).for_each(|peer| note(&peer, now, notebook));
+        self.peers.drain(..).for_each(|peer| note(&peer, now, sink));
         end.finish_sampling(self.spec.id);
         match &self.trouble {
             Some(error) if !self.was_served => end.failed(&self.spec, format!("no stream was served: {error}")),
@@ -412,16 +412,16 @@ impl Member {
     }
 }
 
-fn note(peer: &Peer, now: TestTime, notebook: &mut Notebook<'_>) {
+fn note(peer: &Peer, now: TestTime, sink: &mut ObservationSink<'_>) {
     if let Some(totals) = peer.opened.tcp(&peer.stream, now) {
-        notebook.note(totals);
+        sink.note(totals);
     }
 }
 
 /// Serves all flows until the last has ended. The thread's whole life.
-fn run(end: &TestEnd, clock: TestClock, mut members: Vec<Member>) {
+fn run(end: &Endpoint, clock: TestClock, mut members: Vec<Member>) {
     let streams: u32 = members.iter().map(|member| streams_of(&member.spec)).sum();
-    let mut notebook = end.observer.notebook(streams as usize * ROWS_A_STREAM + 256);
+    let mut sink = end.observer.sink(streams as usize * ROWS_A_STREAM + 256);
     let file = match stream::random_file() {
         Ok(file) => file,
         Err(error) => return members.iter().for_each(|member| end.failed(&member.spec, error.to_string())),
@@ -431,11 +431,11 @@ fn run(end: &TestEnd, clock: TestClock, mut members: Vec<Member>) {
         let now = clock.now();
         for member in members.extract_if(.., |member| member.spec.window.to <= now || end.is_stopped()) {
             let mut member = member;
-            member.end(end, clock, &mut notebook);
+            member.end(end, clock, &mut sink);
         }
         for member in &mut members {
             member.open_due(now);
-            member.proceed(clock, file, &mut notebook);
+            member.proceed(clock, file, &mut sink);
         }
         tick = (tick + TICK).max(clock.now());
         end.sleep_until(clock, tick);

@@ -17,16 +17,16 @@ use rrul_proto::send_schedule::SendSchedule;
 use socket2::{Protocol, Socket, Type};
 
 use super::connection_attempt::{Attempt, Which};
-use super::{WAITING, at_once, stream_opening};
+use super::{WAITING, parallel_setup, stream_opening};
 use crate::clock::test_clock::TestClock;
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
-use crate::observer::Notebook;
+use crate::observer::ObservationSink;
 use crate::scheduling;
 use crate::server::parts::connections::ManyStreams;
 use crate::server::session::ServerPart;
 use crate::socket::{options, wait::WaitSet};
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(500);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
@@ -42,7 +42,7 @@ const ROWS: usize = 1024;
 pub(crate) struct TcpConnect;
 
 impl FlowType for TcpConnect {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "tcp_connect",
             about: "a new TCP connection in every interval: time to connect and to the first answer, SYNs sent again",
@@ -77,11 +77,11 @@ impl FlowType for TcpConnect {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        at_once::spawn_one("tcp_connect", specs, initiation, Opener::new, run)
+        parallel_setup::spawn_one("tcp_connect", specs, initiation, Opener::new, run)
     }
 }
 
-fn answer(_spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], _end: &TestEnd) {
+fn answer(_spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], _end: &Endpoint) {
     // A client that is gone by now has its own row.
     let _ = stream.write_all(answer);
 }
@@ -134,13 +134,13 @@ impl Opener {
     }
 
     /// Starts every connection that is due.
-    fn open_due(&mut self, clock: TestClock, pending: &mut Vec<Attempt>, notebook: &mut Notebook<'_>) {
+    fn open_due(&mut self, clock: TestClock, pending: &mut Vec<Attempt>, sink: &mut ObservationSink<'_>) {
         while let Some(scheduled) = self.due().filter(|due| *due <= clock.now()) {
             self.schedule.next();
             let now = clock.now();
             // As with test packets: what became due while the host stalled would be a burst.
             if now.since(scheduled) > Delay::from(self.interval) {
-                notebook.note(ProbesSkipped { flow: self.spec.id, at: now, count: 1 });
+                sink.note(ProbesSkipped { flow: self.spec.id, at: now, count: 1 });
                 continue;
             }
             let which = Which { flow: self.spec.id, sequence: self.sequence, scheduled };
@@ -148,19 +148,19 @@ impl Opener {
             let attempt = self.socket().map(|socket| Attempt::start(which, socket, self.server, self.opening, clock));
             match attempt {
                 Ok(Ok(attempt)) => pending.push(attempt),
-                Ok(Err(row)) => notebook.note(row),
-                Err(_) => notebook.note(which.row(now, Connection::IMPOSSIBLE)),
+                Ok(Err(row)) => sink.note(row),
+                Err(_) => sink.note(which.row(now, Connection::IMPOSSIBLE)),
             }
         }
     }
 }
 
 /// Opens and follows connections until every one has come to its end or been waited for. The thread's whole life.
-fn run(end: &TestEnd, clock: TestClock, mut openers: Vec<Opener>) {
+fn run(end: &Endpoint, clock: TestClock, mut openers: Vec<Opener>) {
     // Without permission stamps come a little later on a busy host; the environment says so.
     let _ = scheduling::run_as_probe();
     scheduling::prompt_timers();
-    let mut notebook = end.observer.notebook(ROWS);
+    let mut sink = end.observer.sink(ROWS);
     let last = end.length() + WAITING;
     let mut pending: Vec<Attempt> = Vec::with_capacity(ROWS);
     let mut waiting = WaitSet::default();
@@ -187,16 +187,16 @@ fn run(end: &TestEnd, clock: TestClock, mut openers: Vec<Opener>) {
             let ended = if waiting.ready(place) { attempt.proceed(now) } else { None };
             let ended = ended.or_else(|| (now >= attempt.started() + LONGEST).then(|| attempt.given_up(now)));
             if let Some(row) = ended {
-                notebook.note(row);
+                sink.note(row);
                 pending.swap_remove(place);
             }
         }
         for opener in &mut openers {
-            opener.open_due(clock, &mut pending, &mut notebook);
+            opener.open_due(clock, &mut pending, &mut sink);
         }
     }
     let now = clock.now();
     for attempt in &pending {
-        notebook.note(attempt.given_up(now));
+        sink.note(attempt.given_up(now));
     }
 }

@@ -14,18 +14,19 @@ use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, Parame
 use rrul_model::observation::{FlowEventKind, PacketReceived, ProbeSent, ProbesSkipped};
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
-use rrul_proto::send_schedule::{Random, SendSchedule};
+use rrul_proto::send_schedule::Random;
+use rrul_proto::send_schedule::SendSchedule;
 
-use super::{WAITING, at_once, stream_opening};
+use super::{WAITING, parallel_setup, stream_opening};
 use crate::clock::test_clock::TestClock;
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
-use crate::observer::Notebook;
+use crate::observer::ObservationSink;
 use crate::scheduling;
 use crate::server::parts::connections::OneStream;
 use crate::server::session::ServerPart;
 use crate::socket::wait;
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(50);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
@@ -51,7 +52,7 @@ const CLOCK_SLACK: Duration = Duration::from_secs(1);
 pub(crate) struct TcpRecords;
 
 impl FlowType for TcpRecords {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "tcp_records",
             about: "numbered records in a TCP stream of low rate: stream delay, from write to read",
@@ -96,14 +97,14 @@ impl FlowType for TcpRecords {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let opened = at_once::open_all(specs, initiation, stream_opening::open);
-        at_once::spawn_each(opened, initiation, |spec, stream, initiation| {
+        let opened = parallel_setup::open_all(specs, initiation, stream_opening::open);
+        parallel_setup::spawn_each(opened, initiation, |spec, stream, initiation| {
             take_part(spec, stream, &initiation.end, initiation.seed_for(spec));
         })
     }
 }
 
-fn respond(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+fn respond(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
     if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
         return end.failed(spec, reason);
     }
@@ -112,7 +113,7 @@ fn respond(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
 }
 
 /// One end of one flow: the sender's where the octets leave, else the receiver's.
-fn take_part(spec: &FlowSpec, stream: TcpStream, end: &TestEnd, seed: u64) {
+fn take_part(spec: &FlowSpec, stream: TcpStream, end: &Endpoint, seed: u64) {
     let sends = end.observer.point() == stream_opening::sender_of(spec.direction.unwrap_or(Direction::Down));
     let stream = Arc::new(stream);
     end.sampler.watch_slowly(spec.id, spec.window, &stream);
@@ -134,7 +135,7 @@ fn interval_of(spec: &FlowSpec) -> Duration {
     spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
 }
 
-fn send(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd, seed: u64) -> io::Result<()> {
+fn send(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint, seed: u64) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_nonblocking(true)?;
     socket2::SockRef::from(stream).set_send_buffer_size(SEND_BUFFER)?;
@@ -144,7 +145,7 @@ fn send(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd, seed: u64) -> io::Re
     let _ = scheduling::run_as_probe();
     scheduling::prompt_timers();
     let interval = interval_of(spec);
-    let mut notebook = end.observer.notebook(ROWS);
+    let mut sink = end.observer.sink(ROWS);
     let mut sequence: u32 = 0;
     for scheduled in SendSchedule::new(spec.window, interval, seed) {
         if !end.sleep_until(clock, scheduled) {
@@ -153,11 +154,11 @@ fn send(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd, seed: u64) -> io::Re
         let sent = clock.now();
         // The host stalled, or the buffer was full: what became due meanwhile would be a burst.
         if sent.since(scheduled) > Delay::from(interval) {
-            notebook.note(ProbesSkipped { flow: spec.id, at: sent, count: 1 });
+            sink.note(ProbesSkipped { flow: spec.id, at: sent, count: 1 });
             continue;
         }
         octets[..NUMBER_OCTETS].copy_from_slice(&sequence.to_be_bytes());
-        notebook.note(ProbeSent { flow: spec.id, sequence, scheduled, sent });
+        sink.note(ProbeSent { flow: spec.id, sequence, scheduled, sent });
         sequence = sequence.wrapping_add(1);
         if !write_whole(stream, &octets, end)? {
             return Ok(());
@@ -169,7 +170,7 @@ fn send(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd, seed: u64) -> io::Re
 }
 
 /// Writes a whole record, waiting for the buffer where that is full; `false` when the test is stopped before.
-fn write_whole(mut stream: &TcpStream, octets: &[u8], end: &TestEnd) -> io::Result<bool> {
+fn write_whole(mut stream: &TcpStream, octets: &[u8], end: &Endpoint) -> io::Result<bool> {
     let mut done = 0;
     while done < octets.len() {
         match stream.write(&octets[done..]) {
@@ -182,19 +183,19 @@ fn write_whole(mut stream: &TcpStream, octets: &[u8], end: &TestEnd) -> io::Resu
     Ok(true)
 }
 
-fn receive(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()> {
+fn receive(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let Some(clock) = end.wait_for_begin() else { return Ok(()) };
     let _ = scheduling::run_as_probe();
     scheduling::prompt_timers();
     let last = spec.window.to + WAITING;
     let mut records = Records::new(length_of(spec), interval_of(spec));
-    let mut notebook = end.observer.notebook(ROWS);
+    let mut sink = end.observer.sink(ROWS);
     while clock.now() < last && !end.is_stopped() {
         match records.read_from(stream) {
             Ok(0) if clock.now() + PATIENCE >= spec.window.to => return Ok(()),
             Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the sender closed the stream")),
-            Ok(_) => records.note(spec, clock, &mut notebook)?,
+            Ok(_) => records.note(spec, clock, &mut sink)?,
             Err(error) if is_patience(&error) => {}
             Err(error) => return Err(error),
         }
@@ -231,7 +232,7 @@ impl Records {
     }
 
     /// Notes every record that is whole now.
-    fn note(&mut self, spec: &FlowSpec, clock: TestClock, notebook: &mut Notebook<'_>) -> io::Result<()> {
+    fn note(&mut self, spec: &FlowSpec, clock: TestClock, sink: &mut ObservationSink<'_>) -> io::Result<()> {
         let received = clock.now();
         let whole = self.held / self.length * self.length;
         for record in self.octets[..whole].chunks_exact(self.length) {
@@ -244,7 +245,7 @@ impl Records {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "more records than its interval allows"));
             }
             // TCP tells nobody with which traffic class a segment arrived.
-            notebook.note(PacketReceived { flow: spec.id, sequence: number, received, octet: 0 });
+            sink.note(PacketReceived { flow: spec.id, sequence: number, received, octet: 0 });
         }
         self.octets.copy_within(whole..self.held, 0);
         self.held -= whole;

@@ -16,13 +16,13 @@ use rrul_model::units::ByteCount;
 use rrul_proto::exchange_stamps::{ExchangeStamps, STAMP_OCTETS};
 
 use super::udp_rr::{DEFAULT_MIN_INTERVAL, LONGEST_MIN_INTERVAL, ROWS};
-use super::{at_once, stream_opening};
+use super::{parallel_setup, stream_opening};
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
 use crate::server::parts::connections::OneStream;
 use crate::server::session::ServerPart;
 use crate::socket::stream;
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 
 const MOST_OCTETS: u64 = 64 * 1024;
 
@@ -34,7 +34,7 @@ const DELAYED_ACK: Duration = Duration::from_millis(40);
 pub(crate) struct TcpRr;
 
 impl FlowType for TcpRr {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "tcp_rr",
             about: "TCP request-response on one connection, one at a time: transactions per second",
@@ -80,8 +80,8 @@ impl FlowType for TcpRr {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let opened = at_once::open_all(specs, initiation, stream_opening::open);
-        at_once::spawn_each(opened, initiation, |spec, stream, initiation| {
+        let opened = parallel_setup::open_all(specs, initiation, stream_opening::open);
+        parallel_setup::spawn_each(opened, initiation, |spec, stream, initiation| {
             let (end, stream) = (&initiation.end, Arc::new(stream));
             end.sampler.watch_slowly(spec.id, spec.window, &stream);
             let outcome = request(spec, &stream, end);
@@ -95,7 +95,7 @@ impl FlowType for TcpRr {
     }
 }
 
-fn respond(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+fn respond(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
     if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
         return end.failed(spec, reason);
     }
@@ -110,12 +110,12 @@ fn length_of(spec: &FlowSpec) -> usize {
     spec.parameters.size("length", ByteCount(STAMP_OCTETS as u64)).0.clamp(1, MOST_OCTETS) as usize
 }
 
-fn request(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()> {
+fn request(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<()> {
     stream::prepare(stream, PATIENCE)?;
     let Some(clock) = end.wait_for_begin() else { return Ok(()) };
     let min_interval = spec.parameters.duration("min_interval", DEFAULT_MIN_INTERVAL);
     let over = || end.is_stopped() || clock.now() >= spec.window.to;
-    let mut notebook = end.observer.notebook(ROWS);
+    let mut sink = end.observer.sink(ROWS);
     let mut octets = vec![0; length_of(spec)];
     let mut next = spec.window.from;
     for sequence in 0.. {
@@ -129,19 +129,19 @@ fn request(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()>
         let took = received.since(started);
         // One that the end of the window cut short was neither answered nor given up.
         if answered || !over() {
-            notebook.note(Transaction { flow: spec.id, sequence, started, took, answered: u8::from(answered) });
+            sink.note(Transaction { flow: spec.id, sequence, started, took, answered: u8::from(answered) });
         }
         if let Some(stamps) = ExchangeStamps::read(&octets).filter(|_| answered) {
             let [server_received, server_sent] = [stamps.received, stamps.sent].map(TestTime);
             let (flow, sent) = (spec.id, started);
-            notebook.note(TransactionStamped { flow, sequence, sent, server_received, server_sent, received });
+            sink.note(TransactionStamped { flow, sequence, sent, server_received, server_sent, received });
         }
         next = (started + min_interval).max(clock.now());
     }
     Ok(())
 }
 
-fn echo(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()> {
+fn echo(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<()> {
     stream::prepare(stream, PATIENCE)?;
     let Some(clock) = end.wait_for_begin() else { return Ok(()) };
     let over = || end.is_stopped();

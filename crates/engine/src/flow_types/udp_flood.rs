@@ -28,7 +28,7 @@ const MOST_OCTETS: u64 = 1400;
 pub(crate) struct UdpFlood;
 
 impl FlowType for UdpFlood {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: NAME,
             about: "UDP packets at a fixed rate that yields to nobody, if the server allows it: rate and loss at the receiver",
@@ -66,7 +66,7 @@ impl FlowType for UdpFlood {
         Some(length_of(spec) as usize)
     }
 
-    fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
+    fn effective_parameters(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
         interval_from_rate(spec).map(|interval| ("interval", format_duration(interval))).into_iter().collect()
     }
 
@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn packets_leave_at_the_rate_that_the_plan_says_headers_included() {
-        let mut flows = super::super::with_settled(vec![flood(&[("rate", "8Mbit/s"), ("length", "972B")])]);
+        let mut flows =
+            super::super::with_effective_parameters(vec![flood(&[("rate", "8Mbit/s"), ("length", "972B")])]);
         let spec = flows.remove(0);
         assert_eq!((spec.parameters.text("interval"), spec.parameters.text("length")), (Some("1ms"), Some("972B")));
         assert_eq!(UdpFlood.flood_rate(&spec), Some(BitRate(8_000_000)));

@@ -16,8 +16,8 @@ use rrul_proto::session_sender::{Answer, Arrival, Identity, SessionSender};
 use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use socket2::{Protocol, Socket, Type};
 
-use super::at_once;
 use super::open_loop::{self, ProbeFlow, Prober, Reply};
+use super::parallel_setup;
 use crate::clock::RawTime;
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
 use crate::server::parts::reflector::Reflected;
@@ -36,7 +36,7 @@ const GREETING_TIME: Duration = Duration::from_millis(400);
 pub(crate) struct UdpProbe;
 
 impl FlowType for UdpProbe {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "udp_probe",
             about: "a small UDP packet in every interval, returned by the server: delay, loss, marking",
@@ -79,7 +79,7 @@ impl FlowType for UdpProbe {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let opened = at_once::open_all(specs, initiation, open);
+        let opened = parallel_setup::open_all(specs, initiation, open);
         open_loop::spawn("udp_probe", opened, initiation, |spec, socket, server_origin, initiation| {
             let interval = spec.parameters.duration("interval", DEFAULT_INTERVAL);
             let identity =

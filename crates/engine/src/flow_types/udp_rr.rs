@@ -14,17 +14,17 @@ use rrul_proto::test_packet::{Kind, TestPacket};
 use socket2::Socket;
 
 use super::icmp_watch::IcmpWatch;
-use super::{at_once, udp_probe};
+use super::{parallel_setup, udp_probe};
 use crate::clock::test_clock::TestClock;
 use crate::clock::{RawTime, WallClock};
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
-use crate::observer::Notebook;
+use crate::observer::ObservationSink;
 use crate::server::parts::reflector::Reflected;
 use crate::server::session::ServerPart;
 use crate::socket::datagram::Aftermath;
 use crate::socket::{datagram, options, wait};
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 
 pub(super) const DEFAULT_MIN_INTERVAL: Duration = Duration::from_millis(1);
 /// Longer than this the measurement budget does not make it.
@@ -38,7 +38,7 @@ pub(super) const ROWS: usize = 1 << 13;
 pub(crate) struct UdpRr;
 
 impl FlowType for UdpRr {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "udp_rr",
             about: "UDP request-response, one at a time: transactions per second",
@@ -86,17 +86,17 @@ impl FlowType for UdpRr {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let opened = at_once::open_all(specs, initiation, udp_probe::open);
-        at_once::spawn_each(opened, initiation, |spec, socket, initiation| exchange(spec, &socket, initiation))
+        let opened = parallel_setup::open_all(specs, initiation, udp_probe::open);
+        parallel_setup::spawn_each(opened, initiation, |spec, socket, initiation| exchange(spec, &socket, initiation))
     }
 }
 
 fn exchange(spec: &FlowSpec, socket: &Socket, initiation: &Initiation) {
-    let end: &Arc<TestEnd> = &initiation.end;
+    let end: &Arc<Endpoint> = &initiation.end;
     let Some((clock, server_origin)) = end.wait_for_begin().zip(end.server_origin()) else { return };
     let min_interval = spec.parameters.duration("min_interval", DEFAULT_MIN_INTERVAL);
     let timeout = spec.parameters.duration("timeout", DEFAULT_TIMEOUT);
-    let mut notebook = end.observer.notebook(ROWS);
+    let mut sink = end.observer.sink(ROWS);
     let mut exchanger = Exchanger {
         end,
         socket,
@@ -120,22 +120,22 @@ fn exchange(spec: &FlowSpec, socket: &Socket, initiation: &Initiation) {
             TestPacket::request(Kind::Test, spec.id.0, spec.class.octet(), initiation.token, sequence, started.0);
         let sent = request.write(&mut octets).is_ok() && exchanger.send(&octets);
         let deadline = RawTime::now().plus(timeout.as_nanos() as i64);
-        let answer = if sent { exchanger.answer(&mut octets, &request, deadline, &mut notebook) } else { None };
+        let answer = if sent { exchanger.answer(&mut octets, &request, deadline, &mut sink) } else { None };
         if answer.is_none() && end.is_stopped() {
             break;
         }
         let took = clock.now().since(started);
-        notebook.note(Transaction { flow: spec.id, sequence, started, took, answered: u8::from(answer.is_some()) });
+        sink.note(Transaction { flow: spec.id, sequence, started, took, answered: u8::from(answer.is_some()) });
         if let Some(answer) = answer {
-            exchanger.stamp(spec, started, &answer, &mut notebook);
+            exchanger.stamp(spec, started, &answer, &mut sink);
         }
         // An unanswered request that could not even be sent must not spin.
         next = (started + min_interval).max(if sent { clock.now() } else { started + timeout });
     }
     if let Some(last) = exchanger.stamped {
-        notebook.note(last);
+        sink.note(last);
     }
-    exchanger.icmp.finish(clock.now(), &mut notebook);
+    exchanger.icmp.finish(clock.now(), &mut sink);
 }
 
 /// A response and when it came.
@@ -146,7 +146,7 @@ struct Answer {
 
 /// One end of one flow of exchanges.
 struct Exchanger<'a> {
-    end: &'a TestEnd,
+    end: &'a Endpoint,
     socket: &'a Socket,
     clock: TestClock,
     /// T0 on the server's session clock.
@@ -182,13 +182,13 @@ impl Exchanger<'_> {
     }
 
     /// Reads what the kernel says of packets sent.
-    fn read_aftermath(&mut self, notebook: &mut Notebook<'_>) {
+    fn read_aftermath(&mut self, sink: &mut ObservationSink<'_>) {
         while let Ok(Some(aftermath)) = datagram::receive_aftermath(self.socket) {
             match aftermath {
                 Aftermath::Left(stamp) if stamp.number == self.departures.wrapping_sub(1) => {
                     self.left = Some(self.clock.at(self.wall.raw(stamp.stamp)));
                 }
-                Aftermath::Icmp(report) => self.icmp.take(report, self.clock.now(), notebook),
+                Aftermath::Icmp(report) => self.icmp.take(report, self.clock.now(), sink),
                 Aftermath::Left(_) | Aftermath::Exceeds(_) => {}
             }
         }
@@ -200,7 +200,7 @@ impl Exchanger<'_> {
         octets: &mut [u8],
         request: &TestPacket,
         deadline: RawTime,
-        notebook: &mut Notebook<'_>,
+        sink: &mut ObservationSink<'_>,
     ) -> Option<Answer> {
         while let Ok(left) = u64::try_from(deadline.since(RawTime::now())) {
             if self.end.is_stopped() {
@@ -208,7 +208,7 @@ impl Exchanger<'_> {
             }
             let _ = wait::readable(&[self.socket], Duration::from_nanos(left).min(PATIENCE));
             self.wall.refresh(RawTime::now());
-            self.read_aftermath(notebook);
+            self.read_aftermath(sink);
             match datagram::receive(self.socket, octets) {
                 Ok(Some(reply)) => {
                     let read = self.clock.now();
@@ -218,7 +218,7 @@ impl Exchanger<'_> {
                         |packet: &TestPacket| packet.kind == Kind::Reply && identity(packet) == identity(request);
                     if let Some(packet) = TestPacket::read(kept).ok().filter(ours) {
                         // A request leaves before its response comes, but perhaps not before it was looked for.
-                        self.read_aftermath(notebook);
+                        self.read_aftermath(sink);
                         let received = reply.stamp.map_or(read, |stamp| self.clock.at(self.wall.raw(stamp)));
                         return Some(Answer { packet, received });
                     }
@@ -232,7 +232,7 @@ impl Exchanger<'_> {
     }
 
     /// Notes the exchange before this one, of which all stamps are known now, and keeps this one.
-    fn stamp(&mut self, spec: &FlowSpec, started: TestTime, answer: &Answer, notebook: &mut Notebook<'_>) {
+    fn stamp(&mut self, spec: &FlowSpec, started: TestTime, answer: &Answer, sink: &mut ObservationSink<'_>) {
         let server_time = |stamp: i64| TestTime(stamp.saturating_sub(self.server_origin));
         let Answer { packet, received } = answer;
         if let Some(mut before) = self.stamped.take() {
@@ -241,7 +241,7 @@ impl Exchanger<'_> {
             if let Some(stamp) = news.map(|news| server_time(news.sent)).filter(|stamp| *stamp >= before.server_sent) {
                 before.server_sent = stamp;
             }
-            notebook.note(before);
+            sink.note(before);
         }
         self.stamped = Some(TransactionStamped {
             flow: spec.id,

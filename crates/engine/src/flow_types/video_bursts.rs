@@ -18,14 +18,14 @@ use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay, format_duration};
 use rrul_proto::short_flow::{NUMBER_OCTETS, decode_number, encode_number};
 
-use super::{at_once, stream_opening};
+use super::{parallel_setup, stream_opening};
 use crate::clock::test_clock::TestClock;
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::{FlowType, Initiation};
 use crate::server::parts::connections::OneStream;
 use crate::server::session::ServerPart;
 use crate::socket::stream;
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
@@ -44,7 +44,7 @@ const ROWS: usize = 256;
 pub(crate) struct VideoBursts;
 
 impl FlowType for VideoBursts {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "video_bursts",
             about: "video in segments, each fetched over TCP at full rate: start-up delay, stalls, download times",
@@ -78,7 +78,7 @@ impl FlowType for VideoBursts {
         &OneStream(respond)
     }
 
-    fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
+    fn effective_parameters(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
         let video = Video::from_spec(spec);
         BTreeMap::from([
             ("interval", format_duration(video.interval)),
@@ -88,14 +88,14 @@ impl FlowType for VideoBursts {
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
-        let opened = at_once::open_all(specs, initiation, stream_opening::open);
-        at_once::spawn_each(opened, initiation, |spec, stream, initiation| {
+        let opened = parallel_setup::open_all(specs, initiation, stream_opening::open);
+        parallel_setup::spawn_each(opened, initiation, |spec, stream, initiation| {
             take_part(spec, stream, &initiation.end, fetch_all);
         })
     }
 }
 
-fn respond(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
+fn respond(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
     if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
         return end.failed(spec, reason);
     }
@@ -106,8 +106,8 @@ fn respond(spec: &FlowSpec, stream: TcpStream, end: &TestEnd) {
 fn take_part(
     spec: &FlowSpec,
     stream: TcpStream,
-    end: &TestEnd,
-    work: fn(&FlowSpec, &TcpStream, &TestEnd) -> io::Result<()>,
+    end: &Endpoint,
+    work: fn(&FlowSpec, &TcpStream, &Endpoint) -> io::Result<()>,
 ) {
     let stream = Arc::new(stream);
     end.sampler.watch(spec.id, spec.window, &stream, None);
@@ -151,10 +151,10 @@ impl Video {
 }
 
 /// The player: fetches every segment that becomes available before the flow ends.
-fn fetch_all(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()> {
+fn fetch_all(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<()> {
     let Some(clock) = end.wait_for_begin() else { return Ok(()) };
     let video = Video::from_spec(spec);
-    let mut notebook = end.observer.notebook(ROWS);
+    let mut sink = end.observer.sink(ROWS);
     for sequence in 0.. {
         let scheduled = video.available(spec.window.from, sequence);
         if scheduled >= spec.window.to || clock.now() >= spec.window.to || !end.sleep_until(clock, scheduled) {
@@ -175,7 +175,7 @@ fn fetch_all(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<(
         };
         let outcome = fetch(spec, stream, end, clock, &mut row);
         row.took = clock.now().since(row.started);
-        notebook.note(row);
+        sink.note(row);
         outcome?;
     }
     Ok(())
@@ -185,7 +185,7 @@ fn fetch_all(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<(
 fn fetch(
     spec: &FlowSpec,
     mut stream: &TcpStream,
-    end: &TestEnd,
+    end: &Endpoint,
     clock: TestClock,
     row: &mut Transfer,
 ) -> io::Result<()> {
@@ -211,7 +211,7 @@ fn fetch(
 }
 
 /// The server: sends a segment for each request, until the player closes.
-fn serve(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()> {
+fn serve(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<()> {
     let file = stream::random_file()?;
     let octets = Video::from_spec(spec).segment().0;
     while let Some(number) = next_request(stream, end)? {
@@ -235,7 +235,7 @@ fn serve(spec: &FlowSpec, stream: &TcpStream, end: &TestEnd) -> io::Result<()> {
 }
 
 /// Reads the number of the segment that is asked for next; `None` when the player closes or the test is stopped.
-fn next_request(mut stream: &TcpStream, end: &TestEnd) -> io::Result<Option<u32>> {
+fn next_request(mut stream: &TcpStream, end: &Endpoint) -> io::Result<Option<u32>> {
     use std::io::Read;
     let mut octets = [0; NUMBER_OCTETS];
     let mut done = 0;

@@ -48,7 +48,7 @@ const PARAMETERS: &[ParameterWord] = &[
 pub(crate) struct Voip;
 
 impl FlowType for Voip {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: NAME,
             about: "one direction of a voice call (G.711): delay, its variation and loss, one way",

@@ -17,14 +17,14 @@ use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use rrul_proto::token::Token;
 
-use super::at_once;
+use super::parallel_setup;
 use crate::clock::test_clock::TestClock;
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::{FlowType, Initiation};
-use crate::observer::Notebook;
+use crate::observer::ObservationSink;
 use crate::server::parts::connections::ServedPages;
 use crate::server::session::ServerPart;
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 use crate::web::client::Visitor;
 use crate::web::client::page_load::{Times, load};
 
@@ -49,7 +49,7 @@ const VERSIONS: [(&str, Option<HttpVersion>); 4] = [
 pub(crate) struct WebPage;
 
 impl FlowType for WebPage {
-    fn words(&self) -> &'static FlowTypeWords {
+    fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "web_page",
             about: "a synthetic page of many objects and hosts, loaded cold again and again: page load time, object by object",
@@ -83,7 +83,7 @@ impl FlowType for WebPage {
         &ServedPages
     }
 
-    fn settled(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
+    fn effective_parameters(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
         let text = |name, default: &str| spec.parameters.text(name).unwrap_or(default).to_owned();
         let time = |time: Duration| format!("{}ms", time.as_millis());
         BTreeMap::from([
@@ -96,8 +96,8 @@ impl FlowType for WebPage {
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let of_thread = initiation.clone();
-        let run = move |_: &TestEnd, clock, flows: Vec<Flow>| run(&of_thread, clock, &flows);
-        at_once::spawn_one("web_page", specs, initiation, Flow::new, run)
+        let run = move |_: &Endpoint, clock, flows: Vec<Flow>| run(&of_thread, clock, &flows);
+        parallel_setup::spawn_one("web_page", specs, initiation, Flow::new, run)
     }
 }
 
@@ -188,19 +188,19 @@ fn run(initiation: &Initiation, clock: TestClock, flows: &[Flow]) {
             return;
         }
     };
-    let mut notebook = end.observer.notebook(ROWS);
+    let mut sink = end.observer.sink(ROWS);
     let mut all = turns(flows, clock);
     loop {
         all.retain(|turns| !turns.over());
         let Some(place) = (0..all.len()).min_by_key(|place| all[*place].due) else { return };
-        let Some((scheduled, visitor, cap)) = next(&mut all, place, end, clock, &mut notebook) else { return };
+        let Some((scheduled, visitor, cap)) = next(&mut all, place, end, clock, &mut sink) else { return };
         let Some(scheduled) = scheduled else { continue };
         let following = all.iter().map(|turns| turns.due).min().unwrap_or(TestTime(i64::MAX));
         let window_end = visitor.spec.window.to;
         let turn = initiation.page_turn();
         let now = clock.now();
         if now >= window_end {
-            notebook.note(ProbesSkipped { flow: visitor.spec.id, at: now, count: 1 });
+            sink.note(ProbesSkipped { flow: visitor.spec.id, at: now, count: 1 });
             continue;
         }
         let times = Times { scheduled, cap: now + cap, window_end, linger: following.min(window_end) };
@@ -208,7 +208,7 @@ fn run(initiation: &Initiation, clock: TestClock, flows: &[Flow]) {
         all[place].load += 1;
         let observed = runtime.block_on(load(&visitor, number, times, stopped(end), move || drop(turn)));
         for row in observed {
-            notebook.note(row);
+            sink.note(row);
         }
     }
 }
@@ -218,9 +218,9 @@ fn run(initiation: &Initiation, clock: TestClock, flows: &[Flow]) {
 fn next(
     all: &mut [Turns],
     place: usize,
-    end: &TestEnd,
+    end: &Endpoint,
     clock: TestClock,
-    notebook: &mut Notebook<'_>,
+    sink: &mut ObservationSink<'_>,
 ) -> Option<(Option<TestTime>, Rc<Visitor>, Duration)> {
     let turns = &mut all[place];
     let scheduled = turns.due;
@@ -232,14 +232,14 @@ fn next(
     let now = clock.now();
     // Its own next turn has come, or its window is over: this one will not be made up for.
     if now >= turns.due || now >= visitor.spec.window.to {
-        notebook.note(ProbesSkipped { flow: visitor.spec.id, at: now, count: 1 });
+        sink.note(ProbesSkipped { flow: visitor.spec.id, at: now, count: 1 });
         return Some((None, visitor, cap));
     }
     Some((Some(scheduled), visitor, cap))
 }
 
 /// Resolves once the test has been stopped.
-async fn stopped(end: &TestEnd) {
+async fn stopped(end: &Endpoint) {
     while !end.is_stopped() {
         tokio::time::sleep(PATIENCE).await;
     }

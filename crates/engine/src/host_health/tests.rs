@@ -30,9 +30,9 @@ fn a_reading_has_every_core_the_sockets_and_the_interface_to_the_other_host() {
     health.watch_socket(FlowId::CONTROL, &third);
     drop(health.watch_while_kept(FlowId(2), &gone));
     let observer = Observer::new(ObservationPoint::Client);
-    let mut notebook = observer.notebook(health.rows_in(3.0));
+    let mut sink = observer.sink(health.rows_in(3.0));
     let mut reader = health.reader();
-    reader.each_second(CLOCK, &mut notebook);
+    reader.each_second(CLOCK, &mut sink);
     let cores = std::thread::available_parallelism().unwrap().get();
     let tables = tables(&observer);
     assert!(tables.cpu_time.len() >= cores && tables.softnet_count.len() >= cores);
@@ -50,11 +50,11 @@ fn queues_are_read_ten_times_a_second_however_often_it_is_asked() {
     let health = HostHealth::default();
     health.0.lock().unwrap().queues = vec![1];
     let observer = Observer::new(ObservationPoint::Client);
-    let mut notebook = observer.notebook(100);
+    let mut sink = observer.sink(100);
     let mut reader = health.reader();
     let before = CLOCK.now();
     for _ in 0..50 {
-        reader.often(CLOCK, &mut notebook);
+        reader.often(CLOCK, &mut sink);
     }
     let most = 2 + CLOCK.now().since(before).0 / QUEUE_INTERVAL;
     let read = tables(&observer).queue_count.len();
@@ -66,8 +66,8 @@ fn an_interface_that_is_gone_is_not_asked_again() {
     let health = HostHealth::default();
     health.0.lock().unwrap().interfaces = vec![u32::MAX >> 1];
     let observer = Observer::new(ObservationPoint::Client);
-    let mut notebook = observer.notebook(1000);
+    let mut sink = observer.sink(1000);
     let mut reader = health.reader();
-    reader.each_second(CLOCK, &mut notebook);
+    reader.each_second(CLOCK, &mut sink);
     assert!(health.0.lock().unwrap().interfaces.is_empty());
 }

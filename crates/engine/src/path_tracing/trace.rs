@@ -15,12 +15,12 @@ use socket2::Socket;
 
 use crate::clock::WallClock;
 use crate::clock::test_clock::TestClock;
-use crate::observer::Notebook;
+use crate::endpoint::Endpoint;
+use crate::observer::ObservationSink;
 use crate::privacy::Privacy;
 use crate::socket::datagram::{self, Aftermath};
 use crate::socket::options;
 use crate::socket::transmit_numbers::TransmitNumbers;
-use crate::test_end::TestEnd;
 
 /// Datagrams read from a socket in a row.
 pub(super) const BATCH: usize = 64;
@@ -143,7 +143,7 @@ impl Trace {
     }
 
     /// Sends what is due.
-    pub(super) fn send_due(&mut self, clock: TestClock, notebook: &mut Notebook<'_>) {
+    pub(super) fn send_due(&mut self, clock: TestClock, sink: &mut ObservationSink<'_>) {
         while let Some(packet) = self.sweep.send_granted(clock.now(), &self.grants) {
             let Some(octets) = self.octets.get_mut(..packet.payload) else { continue };
             let SweepPacket { sequence, hop_limit, octet, sent, .. } = packet;
@@ -152,7 +152,7 @@ impl Trace {
                 continue;
             }
             let length = self.sweep.length(&packet);
-            notebook.note(PathProbe { flow: self.flow, sequence, sent, hop_limit, octet, length });
+            sink.note(PathProbe { flow: self.flow, sequence, sent, hop_limit, octet, length });
             self.transmit(&packet);
         }
     }
@@ -191,10 +191,10 @@ impl Trace {
     /// that a flood cannot keep the thread from seeing that the test has ended.
     pub(super) fn read_socket(
         &mut self,
-        end: &TestEnd,
+        end: &Endpoint,
         clock: TestClock,
         wall: &WallClock,
-        notebook: &mut Notebook<'_>,
+        sink: &mut ObservationSink<'_>,
     ) {
         let mut octets = [0; 2048];
         for _ in 0..BATCH {
@@ -204,7 +204,7 @@ impl Trace {
                 Aftermath::Left(stamp) => {
                     if let Some(&sequence) = self.numbers.find(stamp.number) {
                         let sent = clock.at(wall.raw(stamp.stamp));
-                        notebook.note(ProbeStamped { flow: self.flow, sequence, sent });
+                        sink.note(ProbeStamped { flow: self.flow, sequence, sent });
                     }
                 }
                 Aftermath::Icmp(report) if !self.heard => {
@@ -217,12 +217,12 @@ impl Trace {
                         payload: &octets[..beside.length.min(octets.len())],
                         header: None,
                     };
-                    self.hop_answered(&answer, end, clock, wall, notebook);
+                    self.hop_answered(&answer, end, clock, wall, sink);
                 }
                 Aftermath::Icmp(_) => {}
                 Aftermath::Exceeds(mtu) => {
                     if let Some(packet) = self.refused.take() {
-                        self.own_link_refused(&packet, mtu, clock.now(), notebook);
+                        self.own_link_refused(&packet, mtu, clock.now(), sink);
                     }
                 }
             }
@@ -234,37 +234,43 @@ impl Trace {
             if let Ok(reply) = TestPacket::read(kept)
                 && (reply.kind, reply.flow, reply.token) == (Kind::TraceReply, self.flow.0, self.token)
             {
-                self.far_end_answered(&reply, received, end, notebook);
+                self.far_end_answered(&reply, received, end, sink);
             }
         }
     }
 
-    fn own_link_refused(&mut self, packet: &SweepPacket, mtu: u32, now: TestTime, notebook: &mut Notebook<'_>) {
+    fn own_link_refused(&mut self, packet: &SweepPacket, mtu: u32, now: TestTime, sink: &mut ObservationSink<'_>) {
         self.sweep.too_big(packet, mtu);
         let (flow, sequence) = (self.flow, packet.sequence);
         let (kind, held) = (OWN_LINK, Delay(0));
-        notebook.note(PathAnswer { flow, sequence, received: now, source: 0, kind, code: 0, mtu, held, left: 0 });
+        sink.note(PathAnswer { flow, sequence, received: now, source: 0, kind, code: 0, mtu, held, left: 0 });
     }
 
-    fn far_end_answered(&mut self, reply: &TestPacket, received: TestTime, end: &TestEnd, notebook: &mut Notebook<'_>) {
+    fn far_end_answered(
+        &mut self,
+        reply: &TestPacket,
+        received: TestTime,
+        end: &Endpoint,
+        sink: &mut ObservationSink<'_>,
+    ) {
         let Some(packet) = self.sweep.answered(reply.sequence, received) else { return };
         let left = u8::try_from(reply.reflector_count).unwrap_or(0);
         self.sweep.far_end(&packet, Some(left).filter(|left| *left > 0));
         let (flow, sequence) = (self.flow, packet.sequence);
         let source = self.source(Some(self.remote.ip()), end);
         let held = Delay(reply.t3.saturating_sub(reply.t2).max(0));
-        notebook.note(PathAnswer { flow, sequence, received, source, kind: 0, code: 0, mtu: 0, held, left });
-        notebook.note(PathQuote { flow, sequence, octet: reply.octet_received, hop_limit: left });
+        sink.note(PathAnswer { flow, sequence, received, source, kind: 0, code: 0, mtu: 0, held, left });
+        sink.note(PathQuote { flow, sequence, octet: reply.octet_received, hop_limit: left });
     }
 
     /// A host on the way has answered.
     pub(super) fn hop_answered(
         &mut self,
         answer: &HopAnswer<'_>,
-        end: &TestEnd,
+        end: &Endpoint,
         clock: TestClock,
         wall: &WallClock,
-        notebook: &mut Notebook<'_>,
+        sink: &mut ObservationSink<'_>,
     ) {
         let received = answer.stamp.map_or_else(|| clock.now(), |stamp| clock.at(wall.raw(stamp)));
         let number = TestPacket::quoted_sequence(answer.payload, self.flow.0, &self.token);
@@ -285,10 +291,10 @@ impl Trace {
         }
         let (flow, source) = (self.flow, self.source(answer.source, end));
         let sequence = packet.map_or(u32::MAX, |packet| packet.sequence);
-        notebook.note(PathAnswer { flow, sequence, received, source, kind, code, mtu, held: Delay(0), left: 0 });
+        sink.note(PathAnswer { flow, sequence, received, source, kind, code, mtu, held: Delay(0), left: 0 });
         let Some(packet) = packet else { return };
         if let Some((_, octet, hop_limit)) = answer.header {
-            notebook.note(PathQuote { flow, sequence, octet, hop_limit });
+            sink.note(PathQuote { flow, sequence, octet, hop_limit });
         }
         if is_too_big(self.family, kind, code) {
             self.sweep.too_big(&packet, mtu);
@@ -297,7 +303,7 @@ impl Trace {
 
     /// The number of an address, which is told when it is seen for the first time, with the address where that may be told; 0
     /// of those that are not known.
-    fn source(&mut self, address: Option<IpAddr>, end: &TestEnd) -> u16 {
+    fn source(&mut self, address: Option<IpAddr>, end: &Endpoint) -> u16 {
         let Some(address) = address else { return 0 };
         let place = self.sources.iter().position(|known| *known == address).or_else(|| {
             if self.sources.len() >= SOURCES {

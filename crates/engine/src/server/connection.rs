@@ -12,11 +12,11 @@ use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, S
 
 use super::session::{Attached, OpenSession};
 use super::shared::Shared;
-use super::{conversation, pages, sources};
+use super::{client_quota, conversation, pages};
 use crate::control_link::read_exact_until;
+use crate::endpoint::test_course::PATIENCE;
 use crate::socket::stream::wake_after;
 use crate::socket::wait::{self, WaitSet};
-use crate::test_end::test_course::PATIENCE;
 
 /// Takes connections until the server stops.
 pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
@@ -45,7 +45,7 @@ const SHARE_OF_A_SOURCE: u32 = 2;
 /// A connection that there is room for; it counts for as long as it lives.
 pub(super) struct Admitted {
     pub(super) shared: Arc<Shared>,
-    _held: sources::Held,
+    _held: client_quota::Held,
 }
 
 impl Drop for Admitted {
@@ -57,7 +57,7 @@ impl Drop for Admitted {
 /// Counts one more connection, if there is room for it and its source has not taken its share.
 pub(super) fn admit(shared: &Arc<Shared>, source: IpAddr) -> Option<Admitted> {
     let most = shared.options.limits.connections;
-    let held = sources::take(&shared.sources, source, most.div_ceil(SHARE_OF_A_SOURCE))?;
+    let held = client_quota::take(&shared.connection_quotas, source, most.div_ceil(SHARE_OF_A_SOURCE))?;
     let before = shared.connections.fetch_add(1, Ordering::Relaxed);
     let admitted = Admitted { shared: Arc::clone(shared), _held: held };
     (before < most).then_some(admitted)
@@ -160,9 +160,9 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline
 }
 
 /// Opens a session, if there is room for it and its source has not taken its share.
-fn open_session(shared: &Shared, peer: SocketAddr) -> Option<(OpenSession<'_>, sources::Held)> {
+fn open_session(shared: &Shared, peer: SocketAddr) -> Option<(OpenSession<'_>, client_quota::Held)> {
     let limits = &shared.options.limits;
-    let held = sources::take(&shared.session_sources, peer.ip(), limits.sessions.div_ceil(SHARE_OF_A_SOURCE))?;
+    let held = client_quota::take(&shared.session_quotas, peer.ip(), limits.sessions.div_ceil(SHARE_OF_A_SOURCE))?;
     let session = shared.sessions.open(limits, shared.clock, peer).ok()?;
     Some((session, held))
 }

@@ -18,7 +18,7 @@ use super::{admission, reporting};
 use crate::clock::RawTime;
 use crate::clock::test_clock::TestClock;
 use crate::control_link::{self, Compression, LinkError};
-use crate::test_end::TestEnd;
+use crate::endpoint::Endpoint;
 
 /// How long after the last phase a server goes on reading its counters: for what is still on its way.
 const SETTLING: Duration = Duration::from_millis(300);
@@ -41,7 +41,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
     session.ways.prove(stream);
     let environment = Box::new(shared.environment.clone());
     say(stream, &ServerMessage::Welcome { token: session.token(), environment, limits: *limits })?;
-    let mut opened: Option<Arc<TestEnd>> = None;
+    let mut opened: Option<Arc<Endpoint>> = None;
     let mut finished = false;
     let deadline = Instant::now() + PREPARING_TIME;
     loop {
@@ -55,7 +55,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
                 }
                 let interval = sample_interval.clamp(SAMPLE_INTERVAL, Duration::from_secs(1));
                 let length = TestTime::ZERO + length;
-                let end = Arc::new(TestEnd::new(ObservationPoint::Server, interval, length));
+                let end = Arc::new(Endpoint::new(ObservationPoint::Server, interval, length));
                 let (admitted, refused) = admission::admit(session, flows, limits);
                 session.open_test(admitted, &end);
                 let state = shared.host_state(&session.ways);
@@ -93,7 +93,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
 fn measure(
     stream: &mut TcpStream,
     session: &Arc<Session>,
-    end: &Arc<TestEnd>,
+    end: &Arc<Endpoint>,
     origin: i64,
     shared: &Shared,
 ) -> Result<(), LinkError> {

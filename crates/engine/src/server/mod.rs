@@ -4,6 +4,7 @@
 //! vanishes. Each connection has a thread of its own; each address family has one thread that answers test packets.
 
 mod admission;
+mod client_quota;
 mod connection;
 mod conversation;
 mod datagram_port;
@@ -18,7 +19,6 @@ mod reflector;
 mod reporting;
 pub(crate) mod session;
 mod shared;
-mod sources;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ pub use options::{Limits, Log, ServerError, ServerOptions};
 
 use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
+use crate::endpoint::test_course::PATIENCE;
 use crate::environment;
-use crate::test_end::test_course::PATIENCE;
 use datagram_port::DatagramPort;
 use host::OwnSockets;
 use pages::runtime::Pages;
@@ -60,8 +60,8 @@ impl Server {
             clock: HostClock::start(options.clock, RawTime::now()),
             options,
             sockets: OwnSockets::of(&ports),
-            sources: Arc::default(),
-            session_sources: Arc::default(),
+            connection_quotas: Arc::default(),
+            session_quotas: Arc::default(),
             sessions: Sessions::default(),
             connections: AtomicU32::new(0),
             stopped: AtomicBool::new(false),

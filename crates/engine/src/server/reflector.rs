@@ -16,10 +16,10 @@ use super::pages::Forwarding;
 use super::session::Session;
 use super::shared::Shared;
 use crate::clock::{RawTime, WallClock};
+use crate::endpoint::test_course::PATIENCE;
 use crate::scheduling;
 use crate::socket::datagram::{self, Datagram};
 use crate::socket::wait::WaitSet;
-use crate::test_end::test_course::PATIENCE;
 
 /// Packets read in a row before stamps are read again.
 const BATCH: usize = 64;

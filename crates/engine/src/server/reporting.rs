@@ -12,8 +12,8 @@ use rrul_proto::control::{ControlError, ServerMessage};
 use super::session::Session;
 use crate::clock::test_clock::TestClock;
 use crate::control_link::{self, Compression, LinkError};
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 
 /// How often what was observed is sent.
 const FRAME_INTERVAL: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ const LISTENING: Duration = Duration::from_secs(4);
 pub(super) fn report(
     out: &mut TcpStream,
     session: &Session,
-    end: &TestEnd,
+    end: &Endpoint,
     clock: TestClock,
     origin: i64,
 ) -> Result<(), LinkError> {

@@ -19,8 +19,8 @@ use super::pages::connections::PageConnections;
 use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
 use crate::clock::test_clock::TestClock;
+use crate::endpoint::Endpoint;
 use crate::privacy::Privacy;
-use crate::test_end::TestEnd;
 
 /// Path traces that one session may have sent: each opens a socket of its own, and as many as a session may have flows would
 /// use up the server's descriptors.
@@ -66,7 +66,7 @@ pub(crate) trait ServerPart: Sync {
 
     /// Serves a connection of a flow, on the connection's own thread. `answer` is what the server says first. The connection is
     /// closed when this returns.
-    fn serve(&self, _spec: &FlowSpec, _stream: TcpStream, _answer: &[u8], _end: &TestEnd) {}
+    fn serve(&self, _spec: &FlowSpec, _stream: TcpStream, _answer: &[u8], _end: &Endpoint) {}
 
     /// Returns the name of the thread that sends such flows to the client.
     fn sender(&self) -> Option<&'static str> {
@@ -94,7 +94,7 @@ pub(crate) enum Connections {
 #[derive(Clone, Copy)]
 pub(crate) struct Sending<'a> {
     pub(super) session: &'a Arc<Session>,
-    pub(super) end: &'a TestEnd,
+    pub(super) end: &'a Endpoint,
     pub(super) clock: TestClock,
     /// T0 on the session clock.
     pub(super) origin: i64,
@@ -154,7 +154,7 @@ type Part = &'static dyn ServerPart;
 
 struct Test {
     flows: HashMap<FlowId, (FlowSpec, Part)>,
-    end: Arc<TestEnd>,
+    end: Arc<Endpoint>,
 }
 
 /// What a connection has come for.
@@ -169,7 +169,7 @@ pub(super) enum Attached {
 pub(super) struct AttachedFlow {
     spec: FlowSpec,
     part: Part,
-    end: Arc<TestEnd>,
+    end: Arc<Endpoint>,
 }
 
 impl AttachedFlow {
@@ -305,7 +305,7 @@ impl Session {
     }
 
     /// A flow whose pages the server serves.
-    pub(super) fn page_flow(&self, flow: FlowId) -> Option<(FlowSpec, Arc<TestEnd>)> {
+    pub(super) fn page_flow(&self, flow: FlowId) -> Option<(FlowSpec, Arc<Endpoint>)> {
         let test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
         let test = test.as_ref()?;
         let (spec, part) = test.flows.get(&flow)?;
@@ -327,7 +327,9 @@ impl Session {
                 threads.entry(thread).or_insert_with(|| (*part, Vec::new())).1.push(spec.clone());
             }
         }
-        threads.values_mut().for_each(|(_, flows)| flows.sort_by_key(|spec| spec.id));
+        for (_, flows) in threads.values_mut() {
+            flows.sort_by_key(|spec| spec.id);
+        }
         threads
     }
 
@@ -343,7 +345,7 @@ impl Session {
     }
 
     /// Takes the flows that were admitted.
-    pub(super) fn open_test(&self, flows: Vec<(FlowSpec, Part)>, end: &Arc<TestEnd>) {
+    pub(super) fn open_test(&self, flows: Vec<(FlowSpec, Part)>, end: &Arc<Endpoint>) {
         let flows = flows.into_iter().map(|(spec, part)| (spec.id, (spec, part))).collect();
         *self.test.lock().unwrap_or_else(PoisonError::into_inner) = Some(Test { flows, end: Arc::clone(end) });
     }

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rrul_model::environment::{Environment, HostState};
 
+use super::client_quota::ClientQuotas;
 use super::host::{LISTEN_DROPS, OwnSockets, Ways};
 use super::options::ServerOptions;
 use super::pages::runtime::Pages;
 use super::session::Sessions;
-use super::sources::Sources;
 use crate::clock::host_clock::HostClock;
 use crate::environment;
 use crate::environment::Extent;
@@ -25,9 +25,9 @@ pub(super) struct Shared {
     /// Its listeners and datagram sockets, to be asked what they dropped.
     pub(super) sockets: OwnSockets,
     /// Connections by where they come from.
-    pub(super) sources: Arc<Sources>,
+    pub(super) connection_quotas: Arc<ClientQuotas>,
     pub(super) pages: Pages,
-    pub(super) session_sources: Arc<Sources>,
+    pub(super) session_quotas: Arc<ClientQuotas>,
     pub(super) connections: AtomicU32,
     pub(super) stopped: AtomicBool,
 }

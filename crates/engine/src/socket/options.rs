@@ -64,8 +64,8 @@ pub fn congestion_control(socket: &impl AsFd, wanted: &str, asker: Asker) -> io:
     };
     let name = socket.tcp_congestion()?;
     let end = name.iter().position(|octet| *octet == 0).unwrap_or(name.len());
-    let in_force = String::from_utf8_lossy(&name[..end]).into_owned();
-    Ok(CongestionControl { in_force, refused })
+    let effective = String::from_utf8_lossy(&name[..end]).into_owned();
+    Ok(CongestionControl { effective, refused })
 }
 
 fn is_available(name: &str) -> bool {
@@ -77,7 +77,7 @@ fn is_available(name: &str) -> bool {
 #[derive(Debug)]
 pub struct CongestionControl {
     /// Its name.
-    pub in_force: String,
+    pub effective: String,
     /// Why it is not the one asked for.
     pub refused: Option<io::Error>,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use rrul_engine::client::{Families, Kept, RunError, RunOptions, run};
+use rrul_engine::client::{Families, MemoryRecorder, RunError, RunOptions, run};
 use rrul_engine::privacy::Privacy;
 use rrul_engine::server::{Server, ServerOptions};
 use rrul_engine::vocabulary;
@@ -39,7 +39,7 @@ pub(crate) fn options(server: &Server, plan: TestPlan) -> RunOptions {
 
 /// Runs it.
 pub(crate) fn record(options: &RunOptions) -> Result<Recording, RunError> {
-    let mut kept = Kept::default();
+    let mut kept = MemoryRecorder::default();
     run(options, &mut kept, &AtomicBool::new(false))?;
     Ok(kept.recording().expect("a header"))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rrul_analysis::Analysis;
 use rrul_analysis::series::RatePoint;
 use rrul_analysis::summary::Summary;
-use rrul_engine::client::{Families, Kept, RunOptions, run};
+use rrul_engine::client::{Families, MemoryRecorder, RunOptions, run};
 use rrul_engine::clock::host_clock::ClockDistortion;
 use rrul_engine::privacy::Privacy;
 use rrul_engine::server::{Server, ServerOptions};
@@ -136,7 +136,7 @@ impl Setting {
         }
         let counters = self.counted.then(|| Counters::start(&lab));
         let running = lab.client().spawn(move || {
-            let mut kept = Kept::default();
+            let mut kept = MemoryRecorder::default();
             run(&options, &mut kept, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error}"));
             kept.recording().unwrap()
         });

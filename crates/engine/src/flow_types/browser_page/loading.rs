@@ -16,10 +16,10 @@ use super::slots::Slots;
 use crate::browser::{self, Browser, BrowserError, BrowserOptions, PageVisit, ProcessorTime, Site, VisitEnd, Which};
 use crate::clock::monotonic_distance;
 use crate::clock::test_clock::TestClock;
+use crate::endpoint::Endpoint;
 use crate::flow_type::Initiation;
-use crate::observer::Notebook;
+use crate::observer::ObservationSink;
 use crate::privacy::Privacy;
-use crate::test_end::TestEnd;
 
 /// How long before its slot a browser is started. It is ready within half a second on a host that has time.
 const HEAD_START: Duration = Duration::from_secs(2);
@@ -153,13 +153,13 @@ impl Loader {
     }
 
     /// One load, from the start of its browser to the rows about it.
-    fn load(&mut self, scheduled: TestTime, initiation: &Initiation, clock: TestClock, notebook: &mut Notebook<'_>) {
+    fn load(&mut self, scheduled: TestTime, initiation: &Initiation, clock: TestClock, sink: &mut ObservationSink<'_>) {
         let end = &initiation.end;
         let began = clock.now();
         let mut browser = match Browser::start(&self.program, &self.options, end) {
             Ok(browser) => browser,
             Err(BrowserError::Stopped) => return,
-            Err(error) => return self.not_started(scheduled, began, &error, end, clock, notebook),
+            Err(error) => return self.not_started(scheduled, began, &error, end, clock, sink),
         };
         self.failures = 0;
         self.told_product(browser.product(), end);
@@ -171,29 +171,29 @@ impl Loader {
             user: spent.user + time.user,
             system: spent.system + time.system,
         };
-        notebook.note(row(ProcessorTime::default()));
+        sink.note(row(ProcessorTime::default()));
         if !end.sleep_until(clock, scheduled) {
             return;
         }
         let turn = initiation.page_turn();
         if clock.now() >= self.spec.window.to {
-            return notebook.note(ProbesSkipped { flow, at: clock.now(), count: 1 });
+            return sink.note(ProbesSkipped { flow, at: clock.now(), count: 1 });
         }
         let cap = clock.now() + self.cap;
         let (last, late) = match self.spec.window.to {
             to if to < cap => (to, VisitEnd::Cut),
             _ => (cap, VisitEnd::Capped),
         };
-        let visit = browser.visit(self.target.url(), (clock.raw(last), late), end, |time| notebook.note(row(time)));
+        let visit = browser.visit(self.target.url(), (clock.raw(last), late), end, |time| sink.note(row(time)));
         drop(turn);
         let time = browser.processor_time();
-        notebook.note(row(time));
+        sink.note(row(time));
         self.spent = ProcessorTime { user: spent.user + time.user, system: spent.system + time.system };
         drop(browser);
-        self.note(&visit, scheduled, end, clock, notebook);
+        self.note(&visit, scheduled, end, clock, sink);
     }
 
-    fn told_product(&mut self, product: &str, end: &TestEnd) {
+    fn told_product(&mut self, product: &str, end: &Endpoint) {
         if self.product.as_deref() == Some(product) {
             return;
         }
@@ -210,21 +210,21 @@ impl Loader {
         &mut self,
         visit: &PageVisit,
         scheduled: TestTime,
-        end: &TestEnd,
+        end: &Endpoint,
         clock: TestClock,
-        notebook: &mut Notebook<'_>,
+        sink: &mut ObservationSink<'_>,
     ) {
         let which = Which { flow: self.spec.id, load: self.load, scheduled };
         let rows = visit.rows(which, monotonic_distance(), |raw| clock.at(raw));
-        notebook.note(rows.page);
+        sink.note(rows.page);
         for (row, url) in rows.objects {
-            notebook.note(row);
+            sink.note(row);
             if self.privacy == Privacy::Open {
                 end.event(self.spec.id, FlowEventKind::Resource, format!("{} {} {url}", row.load, row.object));
             }
         }
         if let Some(timing) = rows.timing {
-            notebook.note(timing);
+            sink.note(timing);
         }
         if let VisitEnd::Failed(reason) | VisitEnd::Broken(reason) = visit.end() {
             end.event(self.spec.id, FlowEventKind::LoadFailed, format!("{} {reason}", self.load));
@@ -238,21 +238,13 @@ impl Loader {
         scheduled: TestTime,
         started: TestTime,
         error: &BrowserError,
-        end: &TestEnd,
+        end: &Endpoint,
         clock: TestClock,
-        notebook: &mut Notebook<'_>,
+        sink: &mut ObservationSink<'_>,
     ) {
         let took = clock.now().since(started);
         let outcome = PageLoad::BROKEN;
-        notebook.note(PageLoad {
-            flow: self.spec.id,
-            load: self.load,
-            scheduled,
-            started,
-            outcome,
-            took,
-            fallbacks: 0,
-        });
+        sink.note(PageLoad { flow: self.spec.id, load: self.load, scheduled, started, outcome, took, fallbacks: 0 });
         end.event(self.spec.id, FlowEventKind::LoadFailed, format!("{} {error}", self.load));
         self.load += 1;
         self.failures += 1;
@@ -281,7 +273,7 @@ fn run(initiation: &Initiation, loaders: Vec<Loader>) {
         }
     }
     let Some(clock) = end.wait_for_begin() else { return };
-    let mut notebook = end.observer.notebook(ROWS);
+    let mut sink = end.observer.sink(ROWS);
     loop {
         let now = clock.now();
         let due = |loader: &mut Loader| loader.slots.next_from(now + HEAD_START / 2);
@@ -291,6 +283,6 @@ fn run(initiation: &Initiation, loaders: Vec<Loader>) {
             return;
         }
         loader.slots.take(slot);
-        loader.load(slot, initiation, clock, &mut notebook);
+        loader.load(slot, initiation, clock, &mut sink);
     }
 }

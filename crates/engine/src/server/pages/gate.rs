@@ -9,18 +9,22 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::guest::Guest;
+use super::page_connection::PageConnection;
 
 /// The connection.
 pub(super) struct Gate {
     pub(super) stream: TcpStream,
-    pub(super) guest: Arc<Guest>,
+    pub(super) connection: Arc<PageConnection>,
 }
 
 impl Gate {
     /// The way out, once there is one.
     fn out(&mut self) -> io::Result<Pin<&mut TcpStream>> {
-        if self.guest.is_known() { Ok(Pin::new(&mut self.stream)) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+        if self.connection.is_known() {
+            Ok(Pin::new(&mut self.stream))
+        } else {
+            Err(io::ErrorKind::PermissionDenied.into())
+        }
     }
 }
 

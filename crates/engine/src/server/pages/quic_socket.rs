@@ -19,7 +19,7 @@ use rrul_proto::session_name::initial_of;
 use rrul_proto::token::Token;
 use tokio::io::ReadBuf;
 
-use super::guests::Guests;
+use super::quic_peers::QuicPeers;
 use crate::clock::RawTime;
 use crate::server::datagram_port::{DatagramPort, Route};
 use crate::server::shared::Shared;
@@ -33,14 +33,14 @@ const LONGEST: usize = 1500;
 /// The reflector's side: what it hands on.
 pub(crate) struct Forwarding {
     socket: UnixDatagram,
-    guests: Arc<Guests>,
+    quic_peers: Arc<QuicPeers>,
 }
 
 impl Forwarding {
     /// Hands on a packet that is not of rrul's own protocol, if it belongs to a page of a session. `local` is `None` where the
     /// port has but one address.
     pub(crate) fn take(&self, octets: &[u8], source: SocketAddr, local: Option<IpAddr>, shared: &Shared) {
-        let room = self.guests.take(source, octets.len());
+        let room = self.quic_peers.take(source, octets.len());
         let ours = match initial_of(octets) {
             // Asked for each of them: ports are used again, and sessions end.
             Some((token, flow)) => room != Some(false) && opens(shared, token, flow, source.ip(), octets.len()),
@@ -90,7 +90,7 @@ fn read_head(packet: &[u8], v6: bool) -> Option<(SocketAddr, Option<IpAddr>)> {
 pub(super) struct QuicSocket {
     port: Arc<DatagramPort>,
     incoming: tokio::net::UnixDatagram,
-    pub(super) guests: Arc<Guests>,
+    pub(super) quic_peers: Arc<QuicPeers>,
 }
 
 impl fmt::Debug for QuicSocket {
@@ -105,9 +105,9 @@ pub(super) fn pair(port: &Arc<DatagramPort>) -> io::Result<(Forwarding, Arc<Quic
     here.set_nonblocking(true)?;
     there.set_nonblocking(true)?;
     let incoming = tokio::net::UnixDatagram::from_std(there)?;
-    let guests: Arc<Guests> = Arc::default();
-    let socket = QuicSocket { port: Arc::clone(port), incoming, guests: Arc::clone(&guests) };
-    Ok((Forwarding { socket: here, guests }, Arc::new(socket)))
+    let quic_peers: Arc<QuicPeers> = Arc::default();
+    let socket = QuicSocket { port: Arc::clone(port), incoming, quic_peers: Arc::clone(&quic_peers) };
+    Ok((Forwarding { socket: here, quic_peers }, Arc::new(socket)))
 }
 
 impl AsyncUdpSocket for QuicSocket {
@@ -117,7 +117,7 @@ impl AsyncUdpSocket for QuicSocket {
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         // To nobody else, whatever QUIC would like to tell them.
-        if let Some(octet) = self.guests.octet(transmit.destination) {
+        if let Some(octet) = self.quic_peers.octet(transmit.destination) {
             let route = Route { to: transmit.destination, from: transmit.src_ip };
             // A port whose buffer is full loses the packet, and congestion control learns of it as of any loss.
             let _ = self.port.send_unnumbered(transmit.contents, route, octet);

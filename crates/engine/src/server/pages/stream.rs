@@ -17,7 +17,7 @@ use tokio_rustls::rustls::server::Acceptor;
 use super::answer;
 use super::body::ObjectBody;
 use super::gate::Gate;
-use super::guest::Guest;
+use super::page_connection::PageConnection;
 use super::runtime::MOST_REQUESTS;
 use crate::clock::RawTime;
 use crate::server::connection::Admitted;
@@ -61,32 +61,32 @@ async fn serve(stream: TcpStream, protocol: Protocol, shared: &Arc<Shared>) -> i
     stream.set_nonblocking(true)?;
     stream.set_nodelay(true)?;
     let _ = options::congestion_control(&stream, CONGESTION_CONTROL, Asker::Stranger);
-    let guest = Guest { visit: OnceLock::new(), socket: stream.try_clone()?, arrived: RawTime::now() };
-    let guest = Arc::new(guest);
-    let stream = Gate { stream: tokio::net::TcpStream::from_std(stream)?, guest: Arc::clone(&guest) };
+    let connection = PageConnection { visit: OnceLock::new(), socket: stream.try_clone()?, arrived: RawTime::now() };
+    let connection = Arc::new(connection);
+    let stream = Gate { stream: tokio::net::TcpStream::from_std(stream)?, connection: Arc::clone(&connection) };
     match protocol {
-        Protocol::Http => converse(stream, false, &guest, shared).await,
+        Protocol::Http => converse(stream, false, &connection, shared).await,
         Protocol::Tls => {
             let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
             let hello = timeout(HANDSHAKE_TIME, hello).await??;
             let name = hello.client_hello().server_name().map(str::to_owned);
-            let Some(_) = name.and_then(|name| guest.welcome(shared, &name)) else { return Ok(()) };
+            let Some(_) = name.and_then(|name| connection.welcome(shared, &name)) else { return Ok(()) };
             let secured = hello.into_stream(Arc::clone(&shared.pages.over_tcp));
             let secured = timeout(HANDSHAKE_TIME, secured).await??;
             let second = secured.get_ref().1.alpn_protocol() == Some(ALPN_HTTP2);
-            converse(secured, second, &guest, shared).await
+            converse(secured, second, &connection, shared).await
         }
     }
 }
 
 /// Requests and responses, until either side has enough.
-async fn converse<S>(stream: S, second: bool, guest: &Arc<Guest>, shared: &Arc<Shared>) -> io::Result<()>
+async fn converse<S>(stream: S, second: bool, connection: &Arc<PageConnection>, shared: &Arc<Shared>) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(|request: Request<Incoming>| {
-        let (guest, shared) = (Arc::clone(guest), Arc::clone(shared));
-        async move { respond(&guest, &shared, &request).await }
+        let (connection, shared) = (Arc::clone(connection), Arc::clone(shared));
+        async move { respond(&connection, &shared, &request).await }
     });
     let stream = TokioIo::new(stream);
     let conversation = async {
@@ -104,15 +104,19 @@ where
     };
     tokio::select! {
         done = conversation => done.map_err(io::Error::other),
-        () = guest.gone(shared) => Ok(()),
+        () = connection.gone(shared) => Ok(()),
     }
 }
 
 /// The response; an error for who has no session, which ends the connection.
-async fn respond(guest: &Guest, shared: &Shared, request: &Request<Incoming>) -> io::Result<Response<ObjectBody>> {
+async fn respond(
+    connection: &PageConnection,
+    shared: &Shared,
+    request: &Request<Incoming>,
+) -> io::Result<Response<ObjectBody>> {
     let told = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     let host = request.uri().authority().map_or(told, |authority| Some(authority.as_str())).unwrap_or_default();
-    let visit = guest.welcome(shared, host).ok_or(io::ErrorKind::NotFound)?;
+    let visit = connection.welcome(shared, host).ok_or(io::ErrorKind::NotFound)?;
     let answer = answer::to(&visit, host, request.uri().path()).await;
     answer.response().body(answer.body).map_err(io::Error::other)
 }

@@ -17,8 +17,8 @@ use super::connections::Open;
 use super::document;
 use crate::clock::RawTime;
 use crate::connection_totals::Opened;
+use crate::endpoint::Endpoint;
 use crate::server::shared::Shared;
-use crate::test_end::TestEnd;
 
 /// How often a connection looks whether its session is still there.
 pub(super) const LOOKING: Duration = Duration::from_millis(500);
@@ -28,7 +28,7 @@ pub(super) struct Visit {
     pub(super) flow: FlowId,
     pub(super) family: AddressFamily,
     pub(super) class: ServiceClass,
-    pub(super) end: Arc<TestEnd>,
+    pub(super) end: Arc<Endpoint>,
     connection: u32,
     /// The document of each page that has been asked for, made once: any number of requests may wait to be answered.
     documents: Mutex<HashMap<&'static str, Bytes>>,
@@ -71,7 +71,7 @@ impl Visit {
 
     /// Notes what a connection came to.
     pub(super) fn note(&self, totals: ConnectionTotals) {
-        self.end.observer.notebook(1).note(totals);
+        self.end.observer.sink(1).note(totals);
     }
 }
 

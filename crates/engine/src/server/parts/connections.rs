@@ -5,19 +5,19 @@ use std::net::TcpStream;
 
 use rrul_model::flow::FlowSpec;
 
+use crate::endpoint::Endpoint;
 use crate::server::session::{Connections, ServerPart};
 use crate::socket::options;
-use crate::test_end::TestEnd;
 
 /// One connection a flow, served by a function until the flow ends.
-pub(crate) struct OneStream(pub(crate) fn(&FlowSpec, TcpStream, &TestEnd));
+pub(crate) struct OneStream(pub(crate) fn(&FlowSpec, TcpStream, &Endpoint));
 
 impl ServerPart for OneStream {
     fn connections(&self) -> Connections {
         Connections::One
     }
 
-    fn serve(&self, spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &TestEnd) {
+    fn serve(&self, spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &Endpoint) {
         if stream.write_all(answer).is_ok() {
             (self.0)(spec, stream, end);
         }
@@ -25,14 +25,14 @@ impl ServerPart for OneStream {
 }
 
 /// Any number of connections a flow, each marked and served by a function, which sends the answer.
-pub(crate) struct ManyStreams(pub(crate) fn(&FlowSpec, TcpStream, &[u8], &TestEnd));
+pub(crate) struct ManyStreams(pub(crate) fn(&FlowSpec, TcpStream, &[u8], &Endpoint));
 
 impl ServerPart for ManyStreams {
     fn connections(&self) -> Connections {
         Connections::Many
     }
 
-    fn serve(&self, spec: &FlowSpec, stream: TcpStream, answer: &[u8], end: &TestEnd) {
+    fn serve(&self, spec: &FlowSpec, stream: TcpStream, answer: &[u8], end: &Endpoint) {
         // One that cannot be marked is served unmarked: the client's own end has said so before.
         let _ = options::mark(&stream, spec.family, spec.class);
         (self.0)(spec, stream, answer, end);

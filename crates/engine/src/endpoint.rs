@@ -14,15 +14,15 @@ use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_model::time::{TestTime, Window};
 
 use crate::clock::RawTime;
+use crate::endpoint::sampler::Sampler;
+use crate::endpoint::start_line::StartLine;
+use crate::endpoint::test_course::TestCourse;
 use crate::host_health::HostHealth;
 use crate::observer::Observer;
-use crate::test_end::sampler::Sampler;
-use crate::test_end::start_line::StartLine;
-use crate::test_end::test_course::TestCourse;
 
 /// What the threads of one end share, from the first connection to the last frame.
 #[derive(Debug)]
-pub struct TestEnd {
+pub struct Endpoint {
     /// Where observations go.
     pub observer: Observer,
     /// Reads counters while the test runs.
@@ -34,7 +34,7 @@ pub struct TestEnd {
     course: TestCourse,
 }
 
-impl Deref for TestEnd {
+impl Deref for Endpoint {
     type Target = TestCourse;
 
     fn deref(&self) -> &TestCourse {
@@ -42,7 +42,7 @@ impl Deref for TestEnd {
     }
 }
 
-impl TestEnd {
+impl Endpoint {
     /// An end that has not begun, of a test whose phases end at `length`.
     pub fn new(point: ObservationPoint, sample_interval: Duration, length: TestTime) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl TestEnd {
         }
     }
 
-    /// Ends everything at once; threads notice within [`PATIENCE`](crate::test_end::test_course::PATIENCE).
+    /// Ends everything at once; threads notice within [`PATIENCE`](crate::endpoint::test_course::PATIENCE).
     pub fn stop(&self) {
         self.course.stop();
         self.start_line.release_all();

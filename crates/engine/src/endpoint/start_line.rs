@@ -16,10 +16,10 @@ use rrul_model::time::TestTime;
 use rrul_proto::send_schedule::Random;
 
 use crate::clock::{RawTime, sleep_until};
+use crate::endpoint::test_course::{PATIENCE, TestCourse};
 use crate::observer::Observer;
 use crate::scheduling;
 use crate::socket::stream;
-use crate::test_end::test_course::{PATIENCE, TestCourse};
 
 /// Octets that the start line sends for a flow: one segment, so that each costs little.
 const FIRST_OCTETS: usize = 1400;

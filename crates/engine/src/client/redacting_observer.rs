@@ -4,12 +4,12 @@ use rrul_model::observation::FlowEventKind;
 use rrul_model::recording::{End, Frame, Header};
 use rrul_model::time::TestTime;
 
-use super::Audience;
+use super::RunObserver;
 
 /// Hands everything on, without these addresses. Their numbers stay: that hosts differ is no name.
-pub(super) struct Discreet<'a>(pub(super) &'a mut dyn Audience);
+pub(super) struct RedactingObserver<'a>(pub(super) &'a mut dyn RunObserver);
 
-impl Audience for Discreet<'_> {
+impl RunObserver for RedactingObserver<'_> {
     fn header(&mut self, header: &Header) {
         self.0.header(header);
     }

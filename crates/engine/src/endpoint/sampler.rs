@@ -15,9 +15,9 @@ use rrul_model::units::ByteCount;
 
 use crate::clock::test_clock::TestClock;
 use crate::clock::{RawTime, WallClock, wall_now};
+use crate::endpoint::test_course::TestCourse;
 use crate::host_health::HostHealth;
-use crate::observer::{Notebook, Observer};
-use crate::test_end::test_course::TestCourse;
+use crate::observer::{ObservationSink, Observer};
 use crate::{scheduling, tcp_info};
 
 /// Host counters, and connections that carry little, are read this often.
@@ -65,14 +65,14 @@ impl Sampled {
         self.received.is_some() && now >= self.window.to && now < self.window.to + DRAINING
     }
 
-    fn sample(&self, clock: TestClock, notebook: &mut Notebook<'_>) {
+    fn sample(&self, clock: TestClock, sink: &mut ObservationSink<'_>) {
         if let Some(received) = &self.received {
             let octets = ByteCount(received.load(Ordering::Relaxed));
-            notebook.note(OctetsReceived { flow: self.flow, at: clock.now(), octets });
+            sink.note(OctetsReceived { flow: self.flow, at: clock.now(), octets });
         }
         let read = |stream: &Arc<TcpStream>| tcp_info::read(&**stream, self.flow, clock.now());
         if let Some(row) = self.stream.as_ref().and_then(read) {
-            notebook.note(row);
+            sink.note(row);
         }
     }
 }
@@ -119,12 +119,12 @@ impl Sampler {
     }
 
     /// Reads the receivers whose queues drain; whether there is any.
-    fn read_draining(&self, clock: TestClock, notebook: &mut Notebook<'_>) -> bool {
+    fn read_draining(&self, clock: TestClock, sink: &mut ObservationSink<'_>) -> bool {
         let now = clock.now();
         let mut any = false;
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         for sampled in streams.iter().filter(|sampled| sampled.is_draining(now)) {
-            sampled.sample(clock, notebook);
+            sampled.sample(clock, sink);
             any = true;
         }
         any
@@ -136,7 +136,7 @@ impl Sampler {
         if let Some(place) = streams.iter().position(|sampled| sampled.flow == flow) {
             let sampled = streams.swap_remove(place);
             if let Some(clock) = course.clock() {
-                sampled.sample(clock, &mut observer.notebook(4));
+                sampled.sample(clock, &mut observer.sink(4));
             }
         }
     }
@@ -145,7 +145,7 @@ impl Sampler {
     pub fn run(&self, course: &TestCourse, observer: &Observer, host: &HostHealth, until: TestTime) {
         let Some(clock) = course.wait_for_begin() else { return };
         scheduling::prompt_timers();
-        let mut notebook = observer.notebook(self.rows_between_collections(host));
+        let mut sink = observer.sink(self.rows_between_collections(host));
         let mut health = host.reader();
         let wall_origin = WallClock::new().raw(0).since(RawTime(0)).saturating_neg();
         let interval = i64::try_from(self.interval.as_nanos()).unwrap_or(100_000_000);
@@ -162,7 +162,7 @@ impl Sampler {
                 if !course.sleep_until(clock, TestTime(next)) {
                     return;
                 }
-                draining = self.read_draining(clock, &mut notebook);
+                draining = self.read_draining(clock, &mut sink);
             }
             if due > until || !course.sleep_until(clock, due) {
                 return;
@@ -179,16 +179,16 @@ impl Sampler {
             for sampled in self.streams.lock().unwrap_or_else(PoisonError::into_inner).iter() {
                 let watched = Window { from: sampled.window.from, to: sampled.window.to + DRAINING };
                 if watched.overlaps(&near) && (slow || sampled.pace == Pace::Grid) {
-                    sampled.sample(clock, &mut notebook);
+                    sampled.sample(clock, &mut sink);
                 }
                 draining |= sampled.is_draining(now);
             }
             let realtime = wall_now() - wall_origin - clock.origin.0;
-            notebook.note(ClockSample { at: clock.now(), realtime });
+            sink.note(ClockSample { at: clock.now(), realtime });
             if slow {
-                health.each_second(clock, &mut notebook);
+                health.each_second(clock, &mut sink);
             }
-            health.often(clock, &mut notebook);
+            health.often(clock, &mut sink);
         }
     }
 }

@@ -5,8 +5,8 @@ use std::thread::{Builder, JoinHandle};
 use rrul_model::flow::FlowSpec;
 
 use crate::clock::test_clock::TestClock;
+use crate::endpoint::Endpoint;
 use crate::flow_type::Initiation;
-use crate::test_end::TestEnd;
 
 /// Opens every flow, each on a thread of its own; a flow that cannot be opened is noted as failed and left out.
 pub(super) fn open_all<T: Send>(
@@ -61,7 +61,7 @@ pub(super) fn spawn_one<T: Send + 'static>(
     specs: &[&FlowSpec],
     initiation: &Initiation,
     set_up: impl Fn(&FlowSpec, &Initiation) -> Result<T, String>,
-    run: impl FnOnce(&TestEnd, TestClock, Vec<T>) + Send + 'static,
+    run: impl FnOnce(&Endpoint, TestClock, Vec<T>) + Send + 'static,
 ) -> Vec<JoinHandle<()>> {
     let mut ready = Vec::new();
     for &spec in specs {

@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many of something each source holds: an IPv4 address, or the IPv6 /56 that one customer usually has.
 #[derive(Debug, Default)]
-pub(super) struct Sources(Mutex<HashMap<IpAddr, u32>>);
+pub(super) struct ClientQuotas(Mutex<HashMap<IpAddr, u32>>);
 
 /// One that is held, until dropped.
 #[derive(Debug)]
 pub(super) struct Held {
-    sources: Arc<Sources>,
+    quotas: Arc<ClientQuotas>,
     source: IpAddr,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let mut counts = self.sources.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.quotas.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = counts.get_mut(&self.source) {
             *count -= 1;
             if *count == 0 {
@@ -28,15 +28,15 @@ impl Drop for Held {
 }
 
 /// Takes one more for this address; `None` when its source has `most` already.
-pub(super) fn take(sources: &Arc<Sources>, address: IpAddr, most: u32) -> Option<Held> {
+pub(super) fn take(quotas: &Arc<ClientQuotas>, address: IpAddr, most: u32) -> Option<Held> {
     let source = prefix(address);
-    let mut counts = sources.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut counts = quotas.0.lock().unwrap_or_else(PoisonError::into_inner);
     let count = counts.entry(source).or_insert(0);
     if *count >= most {
         return None;
     }
     *count += 1;
-    Some(Held { sources: Arc::clone(sources), source })
+    Some(Held { quotas: Arc::clone(quotas), source })
 }
 
 fn prefix(address: IpAddr) -> IpAddr {
@@ -52,22 +52,22 @@ mod tests {
 
     #[test]
     fn a_source_holds_no_more_than_its_share_and_gives_it_back() {
-        let sources = Arc::default();
+        let quotas = Arc::default();
         let one = "2001:db8:0:ff01::1".parse().unwrap();
         let neighbour = "2001:db8:0:ff02::2".parse().unwrap();
         let stranger = "2001:db8:1::1".parse().unwrap();
-        let first = take(&sources, one, 2).unwrap();
-        let _second = take(&sources, neighbour, 2).unwrap();
-        assert!(take(&sources, one, 2).is_none(), "one /56 is one source");
-        assert!(take(&sources, stranger, 2).is_some());
+        let first = take(&quotas, one, 2).unwrap();
+        let _second = take(&quotas, neighbour, 2).unwrap();
+        assert!(take(&quotas, one, 2).is_none(), "one /56 is one source");
+        assert!(take(&quotas, stranger, 2).is_some());
         drop(first);
-        assert!(take(&sources, one, 2).is_some());
+        assert!(take(&quotas, one, 2).is_some());
     }
 
     #[test]
     fn nothing_is_kept_of_a_source_that_has_gone() {
-        let sources: Arc<Sources> = Arc::default();
-        drop(take(&sources, "192.0.2.1".parse().unwrap(), 1));
-        assert!(sources.0.lock().unwrap().is_empty());
+        let quotas: Arc<ClientQuotas> = Arc::default();
+        drop(take(&quotas, "192.0.2.1".parse().unwrap(), 1));
+        assert!(quotas.0.lock().unwrap().is_empty());
     }
 }

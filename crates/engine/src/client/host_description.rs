@@ -9,14 +9,14 @@ use crate::environment::{Extent, Way};
 use crate::privacy::Privacy;
 
 /// The client's host and its server's, and what may be said of them.
-pub(super) struct Hosts {
+pub(super) struct HostDescriptions {
     privacy: Privacy,
     ways: Vec<Way>,
     /// The server host before the test.
     pub(super) server: Environment,
 }
 
-impl Hosts {
+impl HostDescriptions {
     /// Towards these addresses of a server that describes itself so.
     pub(super) fn new(privacy: Privacy, servers: &[SocketAddr], server: Environment) -> Self {
         let ways = servers.iter().map(|&to| Way { from: None, to }).collect();

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
 use crate::control_link::{self, Compression, LinkError};
+use crate::endpoint::test_course::PATIENCE;
 use crate::socket::wait;
-use crate::test_end::test_course::PATIENCE;
 
 /// How long an answer of the server may take: it may have to pass a full queue.
 pub(super) const ANSWER_TIME: Duration = Duration::from_secs(15);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
-use super::talking::{listen, say};
+use super::control_client::{listen, say};
 use crate::clock::RawTime;
 use crate::control_link::LinkError;
 

@@ -11,13 +11,13 @@ use crate::socket::options;
 use crate::web::HANDSHAKE_TIME;
 
 /// Whom a connection turns out to serve, and the socket by which its packets are marked and counted.
-pub(super) struct Guest {
+pub(super) struct PageConnection {
     pub(super) visit: OnceLock<Arc<Visit>>,
     pub(super) socket: TcpStream,
     pub(super) arrived: RawTime,
 }
 
-impl Guest {
+impl PageConnection {
     /// Whether it has said whom it visits.
     pub(super) fn is_known(&self) -> bool {
         self.visit.get().is_some()
@@ -49,7 +49,7 @@ impl Guest {
     }
 }
 
-impl Drop for Guest {
+impl Drop for PageConnection {
     fn drop(&mut self) {
         let Some(visit) = self.visit.get() else { return };
         let Some(clock) = visit.end.clock() else { return };

@@ -15,14 +15,14 @@ use rrul_model::recording::Frame;
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
+use super::control_client::{ANSWER_TIME, say};
 use super::drain_watch::DrainWatch;
-use super::options::Audience;
-use super::talking::{ANSWER_TIME, say};
+use super::options::RunObserver;
 use crate::clock::test_clock::TestClock;
 use crate::control_link::{self, Compression, LinkError};
+use crate::endpoint::Endpoint;
+use crate::endpoint::test_course::PATIENCE;
 use crate::flow_types::WAITING;
-use crate::test_end::TestEnd;
-use crate::test_end::test_course::PATIENCE;
 
 /// How often what was observed is handed on.
 const FRAME_INTERVAL: Duration = Duration::from_secs(1);
@@ -61,9 +61,9 @@ pub(super) struct Ending {
 /// From T0 to the end.
 pub(super) fn measure(
     mut control: TcpStream,
-    end: &Arc<TestEnd>,
+    end: &Arc<Endpoint>,
     clock: TestClock,
-    audience: &mut dyn Audience,
+    audience: &mut dyn RunObserver,
     stop: &AtomicBool,
     flows: &[JoinHandle<()>],
     watch: Option<DrainWatch>,
@@ -101,7 +101,7 @@ pub(super) fn measure(
     })
 }
 
-fn listen_to_server(mut stream: TcpStream, end: &TestEnd, clock: TestClock, tell: &Sender<FromServer>) {
+fn listen_to_server(mut stream: TcpStream, end: &Endpoint, clock: TestClock, tell: &Sender<FromServer>) {
     let length = u64::try_from(end.length().0).unwrap_or(0) / 1_000_000_000;
     let mut left = OCTETS_BESIDE + length * OCTETS_PER_SECOND;
     loop {
@@ -132,9 +132,9 @@ fn unbelievable(what: &str) -> LinkError {
 
 struct Leader<'a> {
     control: &'a mut TcpStream,
-    end: &'a TestEnd,
+    end: &'a Endpoint,
     clock: TestClock,
-    audience: &'a mut dyn Audience,
+    audience: &'a mut dyn RunObserver,
     stop: &'a AtomicBool,
     told: &'a Receiver<FromServer>,
     flows: &'a [JoinHandle<()>],

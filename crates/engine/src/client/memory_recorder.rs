@@ -3,24 +3,24 @@
 use rrul_model::recording::{End, Frame, Header, Recording};
 use rrul_model::time::TestTime;
 
-use super::options::Audience;
+use super::options::RunObserver;
 
 /// What a test has brought forth so far.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct MemoryRecorder {
     header: Option<Header>,
     frames: Vec<Frame>,
     end: Option<End>,
 }
 
-impl Kept {
+impl MemoryRecorder {
     /// The recording; `None` when the test has not begun.
     pub fn recording(self) -> Option<Recording> {
         Some(Recording::new(self.header?, self.frames, self.end))
     }
 }
 
-impl Audience for Kept {
+impl RunObserver for MemoryRecorder {
     fn header(&mut self, header: &Header) {
         self.header = Some(header.clone());
     }
