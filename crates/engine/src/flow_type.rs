@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords};
 use rrul_model::phase::{self, PhaseWindow};
+use rrul_model::random::Random;
 use rrul_model::time::TestTime;
 use rrul_model::units::BitRate;
-use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
 use crate::endpoint::Endpoint;

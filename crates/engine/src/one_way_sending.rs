@@ -8,13 +8,13 @@ use std::time::Duration;
 use rrul_model::flow::{FlowSpec, ParameterKind, ParameterWord};
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::observation::{ProbeSent, ProbesSkipped};
+use rrul_model::random::Random;
 use rrul_model::time::TestTime;
 use rrul_model::turns::turns_of;
 use rrul_model::units::ByteCount;
 use rrul_proto::one_way_packet::LEAST_OCTETS;
 use rrul_proto::one_way_sender::OneWaySender;
 use rrul_proto::periodic_schedule::PeriodicSchedule;
-use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
 use crate::clock::test_clock::TestClock;

@@ -1,8 +1,7 @@
 //! What the lab reads of a packet: addresses, ports, marking, and where a TCP segment lies in its stream.
 
 use rrul_model::flow::AddressFamily;
-
-use crate::line::random::mix;
+use rrul_model::random::mix;
 
 /// IP protocol numbers (IANA "Assigned Internet Protocol Numbers") that the lab looks into or names.
 pub(crate) mod protocol {
@@ -182,16 +181,9 @@ fn set_ipv4_octet(octets: &mut [u8], at: usize, value: u8) {
 pub(crate) mod build {
     //! Packets for tests, with right IPv4 header checksums.
 
-    use super::protocol::{TCP, UDP};
+    use rrul_model::internet_checksum::checksum;
 
-    /// The one's complement sum of RFC 1071; zero over a header whose checksum is right.
-    pub(crate) fn checksum(octets: &[u8]) -> u16 {
-        let mut sum: u32 = octets.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        !(sum as u16)
-    }
+    use super::protocol::{TCP, UDP};
 
     /// The packet with another TTL, and its IPv4 header checksum computed anew.
     pub(crate) fn with_ttl(mut octets: Vec<u8>, ttl: u8) -> Vec<u8> {
@@ -256,6 +248,8 @@ pub(crate) mod build {
 
 #[cfg(test)]
 mod tests {
+    use rrul_model::internet_checksum::checksum;
+
     use super::*;
 
     #[test]
@@ -264,7 +258,7 @@ mod tests {
             let mut octets = build::udp4(60, 1, from);
             for to in 0..=255 {
                 set_tos(&mut octets, to);
-                assert_eq!(build::checksum(&octets[..20]), 0, "checksum wrong after {from} became {to}");
+                assert_eq!(checksum(&octets[..20]), 0, "checksum wrong after {from} became {to}");
                 assert_eq!(Header::parse(&octets).unwrap().tos, to);
             }
         }
@@ -286,7 +280,7 @@ mod tests {
         let mut wrong = build::udp4(60, 1, 0);
         wrong[10] ^= 0xff;
         lower_ttl(&mut wrong, 1);
-        assert_ne!(build::checksum(&wrong[..20]), 0);
+        assert_ne!(checksum(&wrong[..20]), 0);
         let mut octets = build::udp6(60, 1, 0);
         lower_ttl(&mut octets, 3);
         assert_eq!((ttl(&octets), octets), (61, build::with_ttl(build::udp6(60, 1, 0), 61)));

@@ -17,6 +17,7 @@
 //! - [`environment`]: what the hosts were like
 //! - [`recording`]: plan, environment and observations as one file
 //! - [`imported`]: recordings that another program measured
+//! - [`random`], [`internet_checksum`]: what both ends and the lab compute alike
 //! - [`flent`]: recordings of Flent
 
 pub mod environment;
@@ -26,6 +27,7 @@ pub mod flow_kind;
 pub mod frame;
 mod frame_text;
 pub mod imported;
+pub mod internet_checksum;
 pub mod line_rate;
 pub mod link_layer;
 pub mod marking;
@@ -34,6 +36,7 @@ pub mod observation;
 pub mod page;
 pub mod phase;
 pub mod plan;
+pub mod random;
 pub mod recording;
 pub mod time;
 pub mod turns;

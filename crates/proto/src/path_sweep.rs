@@ -13,8 +13,8 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::BitRate;
 
 use crate::path_mtu::PathMtuSearch;
-use crate::send_schedule::Random;
 use crate::test_packet::LEAST_OCTETS;
+use rrul_model::random::Random;
 
 /// No path is followed further than this.
 pub const MOST_HOPS: u8 = 30;

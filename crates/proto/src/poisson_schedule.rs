@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rrul_model::time::{TestTime, Window};
 
-use crate::send_schedule::Random;
+use rrul_model::random::Random;
 
 /// The instants of one flow; the same seed gives the same gaps.
 #[derive(Debug, Clone)]

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use rrul_model::random::Random;
 use rrul_model::time::{TestTime, Window};
 
 /// The instants of one flow; the same seed gives the same instants.
@@ -42,30 +43,6 @@ impl Iterator for SendSchedule {
             if self.window.contains(at) {
                 return Some(at);
             }
-        }
-    }
-}
-
-/// SplitMix64 (Steele, Lea and Flood, 2014): enough for phases and padding, and never for secrets.
-#[derive(Debug, Clone)]
-pub struct Random(pub u64);
-
-impl Random {
-    /// The next 64 bits.
-    #[expect(clippy::should_implement_trait, reason = "it never ends, so Option would only be in the way")]
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Fills `octets`.
-    pub fn fill(&mut self, octets: &mut [u8]) {
-        for chunk in octets.chunks_mut(8) {
-            let word = self.next().to_le_bytes();
-            chunk.copy_from_slice(&word[..chunk.len()]);
         }
     }
 }
@@ -114,13 +91,5 @@ mod tests {
             assert!(sent <= 4, "{sent} from {from} to {to}");
             assert!(SendSchedule::new(window, Duration::ZERO, 3).take(10).all(|at| window.contains(at)));
         }
-    }
-
-    #[test]
-    fn random_words_match_the_published_generator() {
-        // First outputs of SplitMix64 for seed 1234567.
-        let mut random = Random(1_234_567);
-        assert_eq!(random.next(), 6_457_827_717_110_365_317);
-        assert_eq!(random.next(), 3_203_168_211_198_807_973);
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rrul_model::flow::AddressFamily;
 use rrul_model::line_rate::{Dispersion, LineRate};
+use rrul_model::random::Random;
 use rrul_model::units::ByteCount;
 use rrul_proto::packet_train::{self, LEAST_OCTETS, PACKET_OCTETS, PACKETS, TrainKind, TrainPacket, dispersion};
-use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 use socket2::{Protocol, Socket, Type};
 

@@ -22,11 +22,11 @@ use std::time::Duration;
 use rrul_model::flow::{AddressFamily, FlowSpec, Parameters};
 use rrul_model::observation::ObservationPoint;
 use rrul_model::phase::Phase;
+use rrul_model::random::Random;
 use rrul_model::recording::{Clocks, End, FORMAT, Header};
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, ControlError, ServerMessage};
 use rrul_proto::limits::{FRAME_OCTETS, Limits};
-use rrul_proto::send_schedule::Random;
 use rrul_proto::token::Token;
 
 use crate::clock::test_clock::TestClock;

@@ -12,8 +12,8 @@ use std::thread::Thread;
 
 use rrul_model::flow::FlowId;
 use rrul_model::observation::FlowEventKind;
+use rrul_model::random::Random;
 use rrul_model::time::TestTime;
-use rrul_proto::send_schedule::Random;
 
 use crate::clock::{RawTime, sleep_until};
 use crate::endpoint::test_course::{PATIENCE, TestCourse};

@@ -10,10 +10,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, FlowId, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
+use rrul_model::internet_checksum::checksum;
 use rrul_model::observation::{EchoReceived, FlowEventKind, ProbeSent};
+use rrul_model::random::Random;
 use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
-use rrul_proto::send_schedule::Random;
 use rrul_proto::send_schedule::SendSchedule;
 use rrul_proto::session_sender::Arrival;
 use socket2::Socket;
@@ -154,7 +155,7 @@ impl Prober for EchoSender {
         octets[8..16].copy_from_slice(&self.mark.to_be_bytes());
         octets[16..20].copy_from_slice(&self.sequence.to_be_bytes());
         // The kernel does this for ping sockets and for ICMPv6; only a raw IPv4 socket takes it from here.
-        let sum = internet_checksum(octets);
+        let sum = checksum(octets);
         octets[2..4].copy_from_slice(&sum.to_be_bytes());
         let sent = ProbeSent { flow: self.flow, sequence: self.sequence, scheduled, sent: now };
         self.sequence += 1;
@@ -183,14 +184,4 @@ impl Prober for EchoSender {
         let received = EchoReceived { flow: self.flow, sequence, received: arrival.received, read: arrival.read };
         ours.then(|| Reply { sequence, observations: [Some(received.into()), None, None] })
     }
-}
-
-/// The Internet checksum (RFC 1071) of octets whose checksum field is zero.
-fn internet_checksum(octets: &[u8]) -> u16 {
-    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
-    let mut sum: u32 = octets.chunks(2).map(word).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
 }

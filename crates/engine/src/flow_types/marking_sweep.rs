@@ -10,8 +10,8 @@ use std::time::Duration;
 use rrul_model::flow::{AddressFamily, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::marking::{Dscp, Ecn, Marking};
 use rrul_model::observation::ProbeSent;
+use rrul_model::random::Random;
 use rrul_model::time::TestTime;
-use rrul_proto::send_schedule::Random;
 use rrul_proto::session_sender::{Arrival, Identity, SessionSender};
 
 use super::open_loop::{self, ProbeFlow, Prober, Reply};
@@ -135,8 +135,7 @@ fn order(ecn_on: Dscp, repeats: u32, ecn_packets: u32, mut random: Random) -> Ve
 /// Fisher and Yates: every order is as likely as any other.
 fn shuffle(octets: &mut [u8], random: &mut Random) {
     for last in (1..octets.len()).rev() {
-        let other = (u128::from(random.next()) * (last as u128 + 1)) >> 64;
-        octets.swap(last, other as usize);
+        octets.swap(last, random.up_to(last as u64) as usize);
     }
 }
 

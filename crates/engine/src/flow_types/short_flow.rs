@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::observation::{ConnectionTotals, ObservationPoint, ProbesSkipped, Transfer};
+use rrul_model::random::Random;
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose};
 use rrul_proto::poisson_schedule::PoissonSchedule;
-use rrul_proto::send_schedule::Random;
 use rrul_proto::short_flow::{NUMBER_OCTETS, decode_number, encode_number};
 use socket2::{Protocol, SockRef, Socket, Type};
 

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::observation::{FlowEventKind, PacketReceived, ProbeSent, ProbesSkipped};
+use rrul_model::random::Random;
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
-use rrul_proto::send_schedule::Random;
 use rrul_proto::send_schedule::SendSchedule;
 
 use super::{WAITING, parallel_setup, stream_opening};

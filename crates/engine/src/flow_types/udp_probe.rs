@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::observation::{FlowEventKind, ProbeSent};
+use rrul_model::random::Random;
 use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
-use rrul_proto::send_schedule::Random;
 use rrul_proto::session_sender::{Answer, Arrival, Identity, SessionSender};
 use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use socket2::{Protocol, Socket, Type};

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use rrul_model::random::Random;
 use rrul_proto::name_responder::Asked;
 use rrul_proto::one_way_packet::OneWayPacket;
 use rrul_proto::packet_train::TrainPacket;
-use rrul_proto::send_schedule::Random;
 use rrul_proto::session_reflector::{Incoming, Train};
 use rrul_proto::test_packet::{Kind, TestPacket};
 

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rrul_proto::send_schedule::Random;
+use rrul_model::random::Random;
 
 use super::options;
 

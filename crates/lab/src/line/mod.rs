@@ -2,6 +2,5 @@
 
 pub mod pipe;
 pub(crate) mod pool;
-pub(crate) mod random;
 pub(crate) mod virtual_link;
 pub(crate) mod wire;

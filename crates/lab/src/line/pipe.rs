@@ -10,9 +10,9 @@
 use std::collections::BTreeMap;
 
 use rrul_model::flow::Direction;
+use rrul_model::random::Random;
 
 use crate::line::pool::Pool;
-use crate::line::random::Random;
 use crate::line::wire::Wire;
 use crate::link::rate_schedule::Transmitter;
 use crate::link::remark::Remarker;

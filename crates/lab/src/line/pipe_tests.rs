@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rrul_model::internet_checksum::checksum;
 use rrul_model::units::{BitRate, ByteCount};
 
 use super::*;
@@ -10,7 +11,7 @@ use crate::link::filter::PacketFilter;
 use crate::link::rate_schedule::RateSchedule;
 use crate::link::remark::{DscpRewrite, EcnRewrite};
 use crate::link::selection::Selection;
-use crate::packet::build::{checksum, tcp4, udp4, udp6};
+use crate::packet::build::{tcp4, udp4, udp6};
 use crate::queue::QueueOptions;
 
 const MS: u64 = 1_000_000;

@@ -1,15 +1,15 @@
 //! Both directions of a link in virtual time, with the routers' answers going from one to the other.
 
 use rrul_model::flow::Direction;
+use rrul_model::random::Random;
 
 use crate::line::pipe::{Outcome, Pipe};
-use crate::line::random::Random;
 use crate::link::Link;
 use crate::time::LabTime;
 
 /// The seed of one direction's pipe, from the seed of the whole.
 pub(crate) fn seed_of(direction: Direction, seed: u64) -> u64 {
-    Random::new(seed, direction.name()).bits()
+    Random::new(seed, direction.name()).next()
 }
 
 /// A link in virtual time: no clock, no socket, no thread. What a [`crate::Lab`] does to packets, for tests.

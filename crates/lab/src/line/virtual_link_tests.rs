@@ -1,9 +1,10 @@
 //! Traces over a link with routers, in virtual time, held against the rule that says how long each takes.
 
 use rrul_model::flow::AddressFamily;
+use rrul_model::internet_checksum::checksum;
 
 use super::*;
-use crate::packet::build::{checksum, udp4, with_ttl};
+use crate::packet::build::{udp4, with_ttl};
 use crate::packet::ttl;
 use crate::routers::trace::{
     DOWN_DELAY, DOWN_OCTET, MS, PROBE, Seen, UP_DELAY, UP_OCTET, answer, everything, link, link_with, packet,

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::line::random::Random;
+use rrul_model::random::Random;
+
 use crate::link::LinkDirection;
 use crate::link::selection::Selector;
 use crate::time::{LabTime, nanoseconds};

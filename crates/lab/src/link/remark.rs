@@ -1,5 +1,7 @@
 //! Rewriting of DSCP and ECN on the way, as access networks and misbehaving boxes do.
 
+use rrul_model::random::Random;
+
 use crate::link::selection::{Selection, Selector};
 
 /// What becomes of each of the 64 code points (RFC 2474).
@@ -65,7 +67,7 @@ pub(crate) struct Remarker {
 }
 
 impl Remarker {
-    pub(crate) fn new(dscp: DscpRewrite, ecn: EcnRewrite, random: crate::line::random::Random) -> Self {
+    pub(crate) fn new(dscp: DscpRewrite, ecn: EcnRewrite, random: Random) -> Self {
         let selection = if let EcnRewrite::MarkCe(selection) = &ecn { selection.clone() } else { Selection::Never };
         Self { dscp, ecn, mark_ce: Selector::new(selection, random) }
     }
@@ -85,7 +87,6 @@ impl Remarker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::random::Random;
 
     fn remarked(dscp: DscpRewrite, ecn: EcnRewrite, tos: &[u8]) -> Vec<u8> {
         let mut remarker = Remarker::new(dscp, ecn, Random::new(1, "ecn"));

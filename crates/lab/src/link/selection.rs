@@ -1,6 +1,6 @@
 //! Which packets an impairment hits: by chance, or by exact count.
 
-use crate::line::random::Random;
+use rrul_model::random::Random;
 
 /// Which packets are hit, among those that the direction's filter lets through to the impairments.
 ///

@@ -84,7 +84,7 @@ impl FqCodel {
     }
 
     fn flow_of(&self, packet: &QueuedPacket) -> usize {
-        (crate::line::random::mix(packet.flow ^ self.seed) % self.flows.len() as u64) as usize
+        (rrul_model::random::mix(packet.flow ^ self.seed) % self.flows.len() as u64) as usize
     }
 
     /// Drops half of the fattest queue from its head, at most a batch (RFC 8290 section 4.1).

@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 
 use rrul_model::flow::AddressFamily;
+use rrul_model::internet_checksum::{checksum, folded, sum};
+use rrul_model::random::Random;
 
-use crate::line::random::Random;
 use crate::packet::{Header, protocol, upper_layer};
 
 /// Most octets of an answer, as Linux makes them: RFC 1812 section 4.3.2.3, RFC 4443 section 2.4 (c).
@@ -127,7 +128,7 @@ pub(crate) fn write(answer: &Answer, packet: &[u8], to: IpAddr, random: &mut Ran
             octets[2..4].copy_from_slice(&((ip_header + message.len()) as u16).to_be_bytes());
             octets[4..6].copy_from_slice(&answer.number.to_be_bytes());
             octets.extend(router.octets().into_iter().chain(to.octets()));
-            let checksum = !folded(sum(&octets));
+            let checksum = checksum(&octets);
             octets[10..12].copy_from_slice(&checksum.to_be_bytes());
             octets.append(&mut message);
             octets
@@ -160,7 +161,7 @@ fn spoil(damage: Damage, message: &mut Vec<u8>, quoted_header: usize, random: &m
     match damage {
         Damage::Checksum => {}
         Damage::CutQuote => message.truncate(ICMP_HEADER + 4),
-        Damage::RandomQuote => message[ICMP_HEADER..].fill_with(|| random.bits() as u8),
+        Damage::RandomQuote => message[ICMP_HEADER..].fill_with(|| random.next() as u8),
         Damage::WrongPorts => message.iter_mut().skip(ports).take(4).for_each(|octet| *octet = !*octet),
         Damage::UnknownType => message[0] = UNKNOWN_TYPE[usize::from(ipv6)],
         Damage::LyingLengths => {
@@ -185,18 +186,6 @@ fn seal(message: &mut [u8], beside: u64, damage: Option<Damage>) {
     let checksum = !folded(sum(message) + beside);
     let wrong = if damage == Some(Damage::Checksum) { 0x5555 } else { 0 };
     message[2..4].copy_from_slice(&(checksum ^ wrong).to_be_bytes());
-}
-
-/// The sum of RFC 1071 before it is folded.
-fn sum(octets: &[u8]) -> u64 {
-    octets.chunks(2).map(|two| u64::from(two[0]) << 8 | u64::from(two.get(1).copied().unwrap_or(0))).sum()
-}
-
-fn folded(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 #[cfg(test)]

@@ -6,13 +6,6 @@ use super::*;
 use crate::packet::build::tcp4;
 use crate::routers::trace::packet;
 
-/// The checksum as RFC 1071 has it in its first example, over octets padded to an even number.
-fn internet_checksum(octets: &[u8]) -> u16 {
-    let mut padded = octets.to_vec();
-    padded.resize(octets.len().next_multiple_of(2), 0);
-    crate::packet::build::checksum(&padded)
-}
-
 /// What is summed for an ICMPv6 checksum: RFC 8200 section 8.1.
 fn with_pseudo_header(octets: &[u8]) -> Vec<u8> {
     let mut all = octets[8..40].to_vec();
@@ -24,9 +17,9 @@ fn with_pseudo_header(octets: &[u8]) -> Vec<u8> {
 
 fn checksums_are_right(octets: &[u8]) -> bool {
     if octets[0] >> 4 == 4 {
-        internet_checksum(&octets[..20]) == 0 && internet_checksum(&octets[20..]) == 0
+        checksum(&octets[..20]) == 0 && checksum(&octets[20..]) == 0
     } else {
-        internet_checksum(&with_pseudo_header(octets)) == 0
+        checksum(&with_pseudo_header(octets)) == 0
     }
 }
 

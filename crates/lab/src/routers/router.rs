@@ -5,11 +5,11 @@ use std::net::IpAddr;
 
 use rrul_model::flow::AddressFamily;
 
-use crate::line::random::Random;
 use crate::link::path::Path;
 use crate::routers::icmp;
 use crate::routers::icmp::{Damage, Notice};
 use crate::time::{LabTime, nanoseconds};
+use rrul_model::random::Random;
 
 /// The TTL that routers give their answers, as Linux does.
 const TTL: u8 = 64;

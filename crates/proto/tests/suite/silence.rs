@@ -4,11 +4,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use rrul_model::flow::FlowId;
+use rrul_model::random::Random;
 use rrul_model::time::{TestTime, Window};
 use rrul_proto::arrival_log::LoggedArrival;
 use rrul_proto::limits::Limits;
 use rrul_proto::receive_window::ReceiveWindow;
-use rrul_proto::send_schedule::Random;
 use rrul_proto::session_reflector::{Incoming, SessionReflector, Silence};
 use rrul_proto::session_sender::{Answer, Arrival, Identity, SessionSender};
 use rrul_proto::test_packet::{FollowUp, Kind, LEAST_OCTETS, TestPacket};

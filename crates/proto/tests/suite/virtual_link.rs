@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use rrul_model::flow::FlowId;
 use rrul_model::observation::{ProbeReceived, ProbeSent, ReflectorWindow, ReplyStamped};
+use rrul_model::random::Random;
 use rrul_model::time::{TestTime, Window};
 use rrul_proto::arrival_log::LoggedArrival;
 use rrul_proto::limits::Limits;
-use rrul_proto::send_schedule::Random;
 use rrul_proto::session_reflector::{Incoming, Reply, SessionReflector};
 use rrul_proto::session_sender::{Answer, Arrival, Identity, SessionSender};
 use rrul_proto::test_packet::TestPacket;

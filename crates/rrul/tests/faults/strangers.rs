@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use rrul_proto::send_schedule::Random;
+use rrul_model::random::Random;
 use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use rrul_proto::token::Token;
 

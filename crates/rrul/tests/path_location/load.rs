@@ -2,8 +2,8 @@
 //! loss, and now and then by chance, so that the queues of both directions rise and fall on schedules of their own.
 
 use rrul_model::flow::Direction;
+use rrul_model::random::Random;
 use rrul_model::time::TestTime;
-use rrul_proto::send_schedule::Random;
 
 use crate::{MS, SECOND, between};
 

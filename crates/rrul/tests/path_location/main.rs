@@ -12,8 +12,8 @@ mod trace;
 mod unloaded;
 mod verdicts;
 
+use rrul_model::random::Random;
 use rrul_model::time::{TestTime, Window};
-use rrul_proto::send_schedule::Random;
 
 const MS: i64 = 1_000_000;
 const SECOND: i64 = 1000 * MS;

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use rrul_model::page::ObjectKind;
-use rrul_proto::send_schedule::Random;
+use rrul_model::random::Random;
 
 /// Octets of noise that are kept; longer bodies repeat them.
 const NOISE: usize = 1 << 20;

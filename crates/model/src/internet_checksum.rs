@@ -1,0 +1,31 @@
+//! The Internet checksum (RFC 1071).
+
+/// Returns the checksum of these octets, whose checksum field is zero. Over octets whose checksum is right it is zero.
+pub fn checksum(octets: &[u8]) -> u16 {
+    !folded(sum(octets))
+}
+
+/// Returns the sum of the 16-bit words before it is folded; an odd octet at the end is a word with a zero.
+pub fn sum(octets: &[u8]) -> u64 {
+    octets.chunks(2).map(|two| u64::from(two[0]) << 8 | u64::from(two.get(1).copied().unwrap_or(0))).sum()
+}
+
+/// Returns a sum with its carries added in.
+pub fn folded(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_that_of_rfc_1071() {
+        // RFC 1071 §3: the sum of these words is ddf2, the checksum its complement.
+        assert_eq!(checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
+        assert_eq!(checksum(&[0xff]), 0x00ff);
+    }
+}
