@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use rrul_model::units::ByteCount;
+use rrul_model::unknown_name::UnknownName;
 
 use crate::time::LabTime;
 
@@ -68,6 +69,32 @@ pub trait Queue: Send + std::fmt::Debug {
     fn drain(&mut self) -> Vec<QueuedPacket>;
 }
 
+/// Why there is no such queue.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum QueueError {
+    /// No discipline has this name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
+    /// A limit that is no number of packets or octets.
+    #[error("\"{0}\" is not a queue limit; write it like \"1000p\" (packets) or \"256kB\"")]
+    Limit(String),
+    /// Octets, for a discipline that counts packets.
+    #[error("this queue counts packets; write its limit like \"1000p\"")]
+    CountsPackets,
+    /// Packets, for a discipline that counts octets.
+    #[error("this queue counts octets; write its limit like \"256kB\"")]
+    CountsOctets,
+    /// CoDel with a target of zero, or an interval no longer than the target.
+    #[error("CoDel needs 0 < target < interval, such as 5ms and 100ms")]
+    Codel,
+    /// FQ-CoDel with no flows, or too many.
+    #[error("flows = {0} is out of range; 1 to 65536 are possible")]
+    Flows(usize),
+    /// FQ-CoDel with too small or too large a quantum.
+    #[error("a quantum of {0} octets is out of range; 64B to 1MB are possible")]
+    Quantum(u64),
+}
+
 /// How much fits into a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
@@ -78,14 +105,14 @@ pub enum Limit {
 }
 
 impl std::str::FromStr for Limit {
-    type Err = String;
+    type Err = QueueError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, QueueError> {
         let packets = text.strip_suffix('p').map(|number| number.trim().parse::<usize>());
         match (packets, text.parse::<ByteCount>()) {
             (Some(Ok(packets)), _) if packets > 0 => Ok(Self::Packets(packets)),
             (None, Ok(octets)) if octets.0 > 0 => Ok(Self::Octets(octets)),
-            _ => Err(format!("\"{text}\" is not a queue limit; write it like \"1000p\" (packets) or \"256kB\"")),
+            _ => Err(QueueError::Limit(text.to_owned())),
         }
     }
 }
@@ -108,7 +135,7 @@ pub struct QueueOptions {
 }
 
 /// Makes an empty queue from its options and a seed; an error says which option it cannot follow.
-pub type BuildQueue = fn(&QueueOptions, u64) -> Result<Box<dyn Queue>, String>;
+pub type BuildQueue = fn(&QueueOptions, u64) -> Result<Box<dyn Queue>, QueueError>;
 
 /// A kind of queue: an entry of [`crate::queues::DISCIPLINES`].
 #[derive(Debug)]
@@ -138,7 +165,7 @@ impl PartialEq for QueueSpec {
 
 impl QueueSpec {
     /// This discipline with these settings; an error says which of them it cannot follow.
-    pub(crate) fn of(discipline: &'static Discipline, options: QueueOptions) -> Result<Self, String> {
+    pub(crate) fn accepted(discipline: &'static Discipline, options: QueueOptions) -> Result<Self, QueueError> {
         (discipline.build)(&options, 0)?;
         Ok(Self { discipline, options })
     }
@@ -160,11 +187,11 @@ impl QueueSpec {
 }
 
 /// The packets of `limit`, or `default`; for disciplines that count packets only.
-pub(crate) fn packet_limit(options: &QueueOptions, default: usize) -> Result<usize, String> {
+pub(crate) fn packet_limit(options: &QueueOptions, default: usize) -> Result<usize, QueueError> {
     match options.limit {
         None => Ok(default),
         Some(Limit::Packets(packets)) => Ok(packets),
-        Some(Limit::Octets(_)) => Err("this queue counts packets; write its limit like \"1000p\"".to_owned()),
+        Some(Limit::Octets(_)) => Err(QueueError::CountsPackets),
     }
 }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::marking::ServiceClass;
 use crate::time::Window;
 use crate::units::{BitRate, ByteCount, parse_duration};
+use crate::unknown_name::UnknownName;
 
 /// Which way the octets that matter travel, seen from the client: its user's upload and download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -52,12 +53,12 @@ impl fmt::Display for Direction {
 }
 
 impl FromStr for Direction {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = UnknownName;
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
         match text {
             "up" => Ok(Self::Up),
             "down" => Ok(Self::Down),
-            _ => Err(format!("unknown direction \"{text}\"; known: up, down")),
+            _ => Err(UnknownName::new("direction", text, "up, down")),
         }
     }
 }
@@ -101,12 +102,12 @@ impl fmt::Display for AddressFamily {
 }
 
 impl FromStr for AddressFamily {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = UnknownName;
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
         match text {
             "ipv4" => Ok(Self::Ipv4),
             "ipv6" => Ok(Self::Ipv6),
-            _ => Err(format!("unknown family \"{text}\"; known: ipv4, ipv6")),
+            _ => Err(UnknownName::new("family", text, "ipv4, ipv6")),
         }
     }
 }
@@ -138,11 +139,11 @@ impl Component {
 }
 
 impl FromStr for Component {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = UnknownName;
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
         Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, component)| *component).ok_or_else(|| {
             let known: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
-            format!("unknown component \"{text}\"; known: {}", known.join(", "))
+            UnknownName::new("component", text, known.join(", "))
         })
     }
 }

@@ -41,3 +41,4 @@ pub mod recording;
 pub mod time;
 pub mod turns;
 pub mod units;
+pub mod unknown_name;

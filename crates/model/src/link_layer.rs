@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::flow::AddressFamily;
+use crate::unknown_name::UnknownName;
 
 /// Most octets that `+N` may add.
 const MOST_EXTRA: u64 = 256;
@@ -132,14 +133,14 @@ impl LinkLayer {
 }
 
 impl FromStr for LinkLayer {
-    type Err = String;
+    type Err = UnknownName;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
         let mut parts = text.split('+').map(str::trim);
         let name = parts.next().unwrap_or_default();
         let framing = FRAMINGS.iter().find(|entry| entry.name == name).ok_or_else(|| {
             let known: Vec<&str> = FRAMINGS.iter().map(|entry| entry.name).collect();
-            format!("unknown link layer \"{name}\"; known: {}", known.join(", "))
+            UnknownName::new("link layer", name, known.join(", "))
         })?;
         let wrap = |name: &str| {
             if let Some(entry) = WRAPPINGS.iter().find(|entry| entry.name == name) {
@@ -147,7 +148,8 @@ impl FromStr for LinkLayer {
             }
             name.parse().ok().filter(|octets| *octets <= MOST_EXTRA).map(Wrap::Octets).ok_or_else(|| {
                 let known: Vec<&str> = WRAPPINGS.iter().map(|entry| entry.name).collect();
-                format!("unknown \"+{name}\"; known: {}, or up to {MOST_EXTRA} octets as a number", known.join(", "))
+                let known = format!("{}, or up to {MOST_EXTRA} octets as a number", known.join(", "));
+                UnknownName::new("link layer", &format!("+{name}"), known)
             })
         };
         Ok(Self { framing, wrappings: parts.map(wrap).collect::<Result<_, _>>()? })

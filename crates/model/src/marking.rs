@@ -9,6 +9,8 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
+use crate::unknown_name::UnknownName;
+
 /// A differentiated services code point: the upper six bits of the traffic-class octet (RFC 2474), 0 to 63.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct Dscp(u8);
@@ -162,8 +164,8 @@ impl fmt::Display for ServiceClass {
 }
 
 impl FromStr for ServiceClass {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = UnknownName;
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
         if let Some((_, value)) = CLASSES.iter().find(|(name, _)| *name == text) {
             return Ok(Self(Dscp(*value)));
         }
@@ -171,7 +173,7 @@ impl FromStr for ServiceClass {
             .and_then(|number| number.parse().ok())
             .and_then(Dscp::new)
             .map(Self)
-            .ok_or_else(|| format!("unknown class \"{text}\"; known: {}", Self::known_names()))
+            .ok_or_else(|| UnknownName::new("class", text, Self::known_names()))
     }
 }
 
@@ -210,7 +212,7 @@ mod tests {
         for (name, value) in [("EF", 46), ("BE", 0), ("CS0", 0), ("CS1", 8), ("BK", 8), ("AF41", 34), ("DSCP17", 17)] {
             assert_eq!(name.parse::<ServiceClass>().unwrap().dscp().value(), value, "{name}");
         }
-        assert!("EE".parse::<ServiceClass>().unwrap_err().contains("known: BE"));
+        assert!("EE".parse::<ServiceClass>().unwrap_err().to_string().contains("known: BE"));
         assert!("DSCP64".parse::<ServiceClass>().is_err());
     }
 

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::time::{TestTime, Window};
+use crate::unknown_name::UnknownName;
 
 /// What the load is doing during a stretch of the test.
 ///
@@ -59,14 +60,14 @@ impl fmt::Display for Phase {
 }
 
 impl FromStr for Phase {
-    type Err = String;
+    type Err = UnknownName;
 
     /// Also reads `before`, the survey's name in older plans.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
         Self::ALL
             .into_iter()
             .find(|phase| phase.name() == text || text == "before" && *phase == Self::Survey)
-            .ok_or_else(|| format!("unknown phase \"{text}\"; known: {}", Self::ALL.map(Self::name).join(", ")))
+            .ok_or_else(|| UnknownName::new("phase", text, Self::ALL.map(Self::name).join(", ")))
     }
 }
 

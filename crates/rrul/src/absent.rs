@@ -44,9 +44,7 @@ impl AbsentCommand {
             Self::Batch(_) => ("batch", WHAT_BOTH_LACK),
             Self::Demo(_) => ("demo", WHAT_BOTH_LACK),
         };
-        Failure::Other(format!(
-            "{command}: this build has no {missing}; copy recordings to a host with the full program and use it there"
-        ))
+        Failure::Absent { command, missing }
     }
 }
 

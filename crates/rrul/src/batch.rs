@@ -6,6 +6,7 @@
 //! - [`execution`]: one setting, run once
 
 pub(crate) mod document;
+pub(crate) mod error;
 pub(crate) mod execution;
 pub(crate) mod journal;
 pub(crate) mod setting;

@@ -42,12 +42,12 @@ pub(crate) fn measure(
     audience.progress.close();
     let Recorder { lines, kept, .. } = audience;
     drop(lines);
-    let writer = writing.join().map_err(|_| Failure::Other("the writing thread has ended early".to_owned()))?;
+    let writer = writing.join().map_err(|_| Failure::WriterEnded)?;
     if let Err(error) = outcome {
         writer.discard();
         return Err(error.into());
     }
-    let recording = kept.recording().ok_or_else(|| Failure::Other("the test ended without a header".to_owned()))?;
+    let recording = kept.recording().ok_or(Failure::NoHeader)?;
     // What was measured is safe before anything is made of it.
     let path = writer.finish();
     let analysis = analyze(&recording);
@@ -109,6 +109,6 @@ fn write_in_background(mut writer: Writer) -> Result<(Sender<Line>, JoinHandle<W
         writer
     };
     let thread = std::thread::Builder::new().name("recording".to_owned()).spawn(work);
-    let thread = thread.map_err(|error| Failure::Other(format!("cannot start a thread: {error}")))?;
+    let thread = thread.map_err(Failure::system("cannot start a thread"))?;
     Ok((lines, thread))
 }

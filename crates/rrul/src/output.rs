@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
-use crate::failure::Failure;
+use crate::failure::{ContentError, Failure};
 
 /// Writes a file, over another one only where that is asked for.
 pub(crate) fn write(path: &Path, octets: &[u8], overwrite: bool) -> Result<(), Failure> {
@@ -12,9 +12,7 @@ pub(crate) fn write(path: &Path, octets: &[u8], overwrite: bool) -> Result<(), F
     options.write(true);
     let options = if overwrite { options.create(true).truncate(true) } else { options.create_new(true) };
     let mut file = options.open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Failure::Other(format!("{}: there is a file already; --force to write over it", path.display()))
-        }
+        std::io::ErrorKind::AlreadyExists => Failure::content(path, ContentError::Exists),
         _ => Failure::output(path)(error),
     })?;
     file.write_all(octets).map_err(Failure::output(path))

@@ -26,10 +26,11 @@ pub(crate) fn plan(name: &str, settings: &[String]) -> Result<TestPlan, Failure>
     }
     let path = Path::new(name);
     if path.extension().is_none() {
-        return Err(Failure::Other(format!(
-            "there is no plan \"{name}\"; known: {}, or a file that ends in .toml",
-            names().join(", ")
-        )));
+        return Err(Failure::NotFound {
+            what: "plan",
+            name: name.to_owned(),
+            known: format!("{}, or a file that ends in .toml", names().join(", ")),
+        });
     }
     let text = std::fs::read_to_string(path).map_err(Failure::file(path))?;
     let stem = path.file_stem().map_or_else(|| name.into(), std::ffi::OsStr::to_string_lossy);

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rrul_model::recording::{Line, Recording, RecordingError};
 
-use crate::failure::Failure;
+use crate::failure::{ContentError, Failure};
 
 /// What a recording's name ends in.
 const ENDING: &str = "rrul";
@@ -39,7 +39,7 @@ impl Writer {
     /// Makes `NAME.rrul.part`, so that a place that cannot be written to is known before the test.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         if names_no_file(path) {
-            return Err(Failure::Other(format!("-o \"{}\" names no file; write -o FOLDER/NAME", path.display())));
+            return Err(Failure::NoFileName(path.to_owned()));
         }
         let path = with_ending(path);
         if path.exists() {
@@ -196,7 +196,7 @@ enum Content {
 }
 
 fn content(path: &Path) -> Result<Content, Failure> {
-    let too_long = |_| Failure::Other(format!("{}: longer than any recording", path.display()));
+    let too_long = |_| Failure::content(path, ContentError::TooLong);
     let file = File::open(path).map_err(Failure::file(path))?;
     let mut octets = Vec::new();
     match file.take(LONGEST as u64).read_to_end(&mut octets) {
@@ -211,7 +211,7 @@ fn content(path: &Path) -> Result<Content, Failure> {
     }
     let text = salvage::text(&octets, LONGEST).map_err(too_long)?;
     if text.is_empty() {
-        return Err(Failure::Other(format!("{}: this is no rrul recording, or nothing was recorded", path.display())));
+        return Err(Failure::content(path, ContentError::NoRecording));
     }
     Ok(Content::Lines(text))
 }

@@ -404,3 +404,24 @@ fn nobody_compares_flow_types_by_name() {
         }
     }
 }
+
+/// Where a sentence stands in the place of a figure, which is shown to people and handled by nobody.
+const SENTENCES_FOR_FIGURES: [&str; 3] = [
+    "crates/analysis/src/metrics/path/bottleneck.rs",
+    "crates/analysis/src/scores/web.rs",
+    "crates/view/src/charts/totals.rs",
+];
+
+#[test]
+fn errors_are_types_and_not_sentences() {
+    for (path, text) in sources().into_iter().filter(|(path, _)| path.contains("/src/")) {
+        if SENTENCES_FOR_FIGURES.contains(&path.as_str()) {
+            continue;
+        }
+        for (line, code) in code(&text) {
+            // What precedes the comma may have generic arguments and tuples of its own.
+            let found = code.contains(", String>") && code.contains("Result<") && !code.contains("Map<");
+            assert!(!found, "{path}:{line}: Result<_, String>; write an enum of what can go wrong (thiserror)");
+        }
+    }
+}

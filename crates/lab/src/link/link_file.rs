@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rrul_model::marking::{Ecn, ServiceClass};
 use rrul_model::units::BitRate;
+use rrul_model::unknown_name::UnknownName;
 
 use crate::error::Error;
 use crate::link::filter::{PacketFilter, Segment};
@@ -144,7 +145,7 @@ fn direction(section: &Section<'_>, delay: Duration) -> Result<LinkDirection, Er
 fn rate(entry: &Entry<'_>) -> Result<RateSchedule, Error> {
     if !entry.is_list() {
         let rate: BitRate = entry.parse("\"20Mbit/s\"")?;
-        return RateSchedule::steps(vec![(Duration::ZERO, rate)]).map_err(|problem| entry.fail(problem));
+        return RateSchedule::steps(vec![(Duration::ZERO, rate)]).map_err(|problem| entry.fail(problem.to_string()));
     }
     let mut steps = Vec::new();
     for step in entry.list()? {
@@ -153,7 +154,7 @@ fn rate(entry: &Entry<'_>) -> Result<RateSchedule, Error> {
             _ => return Err(step.fail("a step is a time and a rate, like [\"10s\", \"20Mbit/s\"]")),
         }
     }
-    RateSchedule::steps(steps).map_err(|problem| entry.fail(problem))
+    RateSchedule::steps(steps).map_err(|problem| entry.fail(problem.to_string()))
 }
 
 fn burst(entry: &Entry<'_>) -> Result<BurstAllowance, Error> {
@@ -170,13 +171,14 @@ fn police(entry: &Entry<'_>) -> Result<Policer, Error> {
 
 fn queue(entry: &Entry<'_>) -> Result<QueueSpec, Error> {
     if let Some(name) = entry.as_text() {
-        return QueueSpec::new(name, QueueOptions::default()).map_err(|problem| entry.fail(problem));
+        return QueueSpec::new(name, QueueOptions::default()).map_err(|problem| entry.fail(problem.to_string()));
     }
     let all = ["discipline", "limit", "target", "interval", "ecn", "flows", "quantum"];
     let section = entry.section("\"pfifo\" or { discipline = \"pfifo\", limit = \"1000p\" }", &all)?;
     let discipline = section.require("discipline", "\"pfifo\"")?;
     let name: String = discipline.parse("\"pfifo\"")?;
-    let known = QueueSpec::new(&name, QueueOptions::default()).map_err(|problem| discipline.fail(problem))?;
+    let known =
+        QueueSpec::new(&name, QueueOptions::default()).map_err(|problem| discipline.fail(problem.to_string()))?;
     let keys: Vec<&str> = ["discipline"].iter().chain(known.discipline().options).copied().collect();
     let section = entry.section("a table", &keys)?;
     let options = QueueOptions {
@@ -187,7 +189,7 @@ fn queue(entry: &Entry<'_>) -> Result<QueueSpec, Error> {
         flows: section.get("flows").map(|entry| entry.integer(1..=65_536)).transpose()?.map(|flows| flows as usize),
         quantum: section.get("quantum").map(|entry| entry.parse("\"1514B\"")).transpose()?,
     };
-    QueueSpec::new(&name, options).map_err(|problem| entry.fail(problem))
+    QueueSpec::new(&name, options).map_err(|problem| entry.fail(problem.to_string()))
 }
 
 fn filter(entry: &Entry<'_>) -> Result<PacketFilter, Error> {
@@ -284,7 +286,7 @@ fn dscp(entry: &Entry<'_>) -> Result<DscpRewrite, Error> {
         rewrite = DscpRewrite::constant(to.parse::<ServiceClass>("\"CS1\"")?.dscp().value());
     }
     for (from, to) in pairs.iter().filter(|(from, _)| *from != ANY) {
-        let from: ServiceClass = from.parse().map_err(|problem: String| to.fail(problem))?;
+        let from: ServiceClass = from.parse().map_err(|problem: UnknownName| to.fail(problem.to_string()))?;
         let to: ServiceClass = to.parse("\"CS1\"")?;
         rewrite = rewrite.mapping(from.dscp().value(), to.dscp().value());
     }

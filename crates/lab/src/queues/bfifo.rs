@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::queue::{Discipline, DropCause, DroppedPacket, Limit, Queue, QueueOptions, QueuedPacket};
+use crate::queue::{Discipline, DropCause, DroppedPacket, Limit, Queue, QueueError, QueueOptions, QueuedPacket};
 use crate::time::LabTime;
 
 const DEFAULT_LIMIT: u64 = 256_000;
@@ -14,11 +14,11 @@ pub(super) static DISCIPLINE: Discipline = Discipline {
     build: |options, _| Ok(Box::new(Bfifo { limit: octet_limit(options)?, octets: 0, waiting: VecDeque::new() })),
 };
 
-fn octet_limit(options: &QueueOptions) -> Result<u64, String> {
+fn octet_limit(options: &QueueOptions) -> Result<u64, QueueError> {
     match options.limit {
         None => Ok(DEFAULT_LIMIT),
         Some(Limit::Octets(octets)) => Ok(octets.0),
-        Some(Limit::Packets(_)) => Err("this queue counts octets; write its limit like \"256kB\"".to_owned()),
+        Some(Limit::Packets(_)) => Err(QueueError::CountsOctets),
     }
 }
 
@@ -80,6 +80,6 @@ mod tests {
     #[test]
     fn a_limit_in_packets_is_refused() {
         let options = QueueOptions { limit: Some("1000p".parse().unwrap()), ..QueueOptions::default() };
-        assert!((DISCIPLINE.build)(&options, 0).unwrap_err().contains("256kB"));
+        assert!((DISCIPLINE.build)(&options, 0).unwrap_err().to_string().contains("256kB"));
     }
 }

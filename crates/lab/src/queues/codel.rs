@@ -6,7 +6,9 @@
 
 use std::collections::VecDeque;
 
-use crate::queue::{Discipline, DropCause, DroppedPacket, MTU, Queue, QueueOptions, QueuedPacket, packet_limit};
+use crate::queue::{
+    Discipline, DropCause, DroppedPacket, MTU, Queue, QueueError, QueueOptions, QueuedPacket, packet_limit,
+};
 use crate::time::{LabTime, nanoseconds};
 
 const DEFAULT_LIMIT: usize = 1000;
@@ -34,11 +36,11 @@ pub(super) struct CodelParameters {
 }
 
 impl CodelParameters {
-    pub(super) fn new(options: &QueueOptions, ecn_default: bool) -> Result<Self, String> {
+    pub(super) fn new(options: &QueueOptions, ecn_default: bool) -> Result<Self, QueueError> {
         let target = options.target.map_or(5_000_000, nanoseconds);
         let interval = options.interval.map_or(100_000_000, nanoseconds);
         if target == 0 || interval <= target {
-            return Err("CoDel needs 0 < target < interval, such as 5ms and 100ms".to_owned());
+            return Err(QueueError::Codel);
         }
         Ok(Self { target, interval, ecn: options.ecn.unwrap_or(ecn_default) })
     }

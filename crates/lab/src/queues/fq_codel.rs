@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use super::codel::{CodelBacklog, CodelParameters, CodelState};
-use crate::queue::{Discipline, DropCause, DroppedPacket, Queue, QueueOptions, QueuedPacket, packet_limit};
+use crate::queue::{Discipline, DropCause, DroppedPacket, Queue, QueueError, QueueOptions, QueuedPacket, packet_limit};
 use crate::time::LabTime;
 
 /// RFC 8290 section 5.2: the defaults.
@@ -56,14 +56,14 @@ struct FqCodel {
 }
 
 impl FqCodel {
-    fn new(options: &QueueOptions, seed: u64) -> Result<Self, String> {
+    fn new(options: &QueueOptions, seed: u64) -> Result<Self, QueueError> {
         let flows = options.flows.unwrap_or(DEFAULT_FLOWS);
         if !(1..=65_536).contains(&flows) {
-            return Err(format!("flows = {flows} is out of range; 1 to 65536 are possible"));
+            return Err(QueueError::Flows(flows));
         }
         let quantum = options.quantum.map_or(DEFAULT_QUANTUM, |octets| octets.0);
         if !(64..=1_000_000).contains(&quantum) {
-            return Err(format!("a quantum of {quantum} octets is out of range; 64B to 1MB are possible"));
+            return Err(QueueError::Quantum(quantum));
         }
         let flow = || Flow {
             waiting: CodelBacklog::default(),

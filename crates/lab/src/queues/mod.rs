@@ -6,7 +6,9 @@ mod fq_codel;
 mod pfifo;
 mod prio;
 
-use crate::queue::{Discipline, QueueOptions, QueueSpec};
+use rrul_model::unknown_name::UnknownName;
+
+use crate::queue::{Discipline, QueueError, QueueOptions, QueueSpec};
 
 /// Every discipline, by the name that link files use.
 pub static DISCIPLINES: &[&Discipline] =
@@ -14,11 +16,11 @@ pub static DISCIPLINES: &[&Discipline] =
 
 impl QueueSpec {
     /// The discipline of this name with these settings.
-    pub fn new(name: &str, options: QueueOptions) -> Result<Self, String> {
+    pub fn new(name: &str, options: QueueOptions) -> Result<Self, QueueError> {
         let Some(discipline) = DISCIPLINES.iter().find(|discipline| discipline.name == name) else {
             let names: Vec<&str> = DISCIPLINES.iter().map(|discipline| discipline.name).collect();
-            return Err(format!("unknown queue \"{name}\"; known: {}", names.join(", ")));
+            return Err(UnknownName::new("queue", name, names.join(", ")).into());
         };
-        Self::of(discipline, options)
+        Self::accepted(discipline, options)
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::queue::{Discipline, DropCause, DroppedPacket, Queue, QueueOptions, QueuedPacket, packet_limit};
+use crate::queue::{Discipline, DropCause, DroppedPacket, Queue, QueueError, QueueOptions, QueuedPacket, packet_limit};
 use crate::time::LabTime;
 
 /// Packets of each band.
@@ -28,7 +28,7 @@ struct Prio {
 }
 
 impl Prio {
-    fn new(options: &QueueOptions) -> Result<Self, String> {
+    fn new(options: &QueueOptions) -> Result<Self, QueueError> {
         Ok(Self { limit: packet_limit(options, DEFAULT_LIMIT)?, bands: Default::default() })
     }
 }

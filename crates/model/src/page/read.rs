@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::{HttpVersion, ObjectKind, Page, PageError, PageHost, PageObject, Refresh};
-use crate::units::{ByteCount, parse_duration};
+use crate::units::{ByteCount, UnitError, parse_duration};
 
 /// More objects would run into the numbers of refreshes, more hosts into nothing that a page has.
 const MOST_OBJECTS: usize = 2000;
@@ -57,6 +57,25 @@ struct RefreshEntry {
     wait: Option<String>,
 }
 
+/// What is wrong with one object, or with the refresh.
+#[derive(Debug, thiserror::Error)]
+enum EntryError {
+    #[error("unknown kind \"{0}\"")]
+    Kind(String),
+    #[error("there is no host {0}")]
+    Host(usize),
+    #[error("needs a parent that stands before it")]
+    Parent,
+    #[error("refresh: needs a host that there is, and an interval of 100ms or more")]
+    Refresh,
+    #[error("{0} octets")]
+    Size(u64),
+    #[error("\"{0}\": {1}")]
+    Time(String, UnitError),
+    #[error("\"{0}\" is longer than 10s")]
+    LongTime(String),
+}
+
 pub(super) fn page(name: &str, text: &str) -> Result<Page, PageError> {
     let wrong = |reason: String| PageError { page: name.to_owned(), reason };
     let manifest: Manifest = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
@@ -84,7 +103,7 @@ pub(super) fn page(name: &str, text: &str) -> Result<Page, PageError> {
     }
     let mut objects: Vec<PageObject> = Vec::new();
     for (number, entry) in manifest.object.into_iter().enumerate() {
-        let wrong = |reason: String| wrong(format!("object {number}: {reason}"));
+        let wrong = |error: EntryError| wrong(format!("object {number}: {error}"));
         objects.push(object(&entry, number, hosts.len()).map_err(wrong)?);
     }
     if objects.first().is_none_or(|first| first.kind != ObjectKind::Html || first.host != 0 || first.later) {
@@ -97,7 +116,11 @@ pub(super) fn page(name: &str, text: &str) -> Result<Page, PageError> {
     {
         return Err(wrong(format!("object {number}: the load event cannot wait for it and not for its parent")));
     }
-    let refresh = manifest.refresh.map(|entry| refresh(&entry, hosts.len())).transpose().map_err(wrong)?;
+    let refresh = manifest
+        .refresh
+        .map(|entry| refresh(&entry, hosts.len()))
+        .transpose()
+        .map_err(|error| wrong(error.to_string()))?;
     let page = Page {
         name: name.to_owned(),
         title: manifest.title,
@@ -110,16 +133,16 @@ pub(super) fn page(name: &str, text: &str) -> Result<Page, PageError> {
     Ok(page.sealed())
 }
 
-fn object(entry: &ObjectEntry, number: usize, hosts: usize) -> Result<PageObject, String> {
+fn object(entry: &ObjectEntry, number: usize, hosts: usize) -> Result<PageObject, EntryError> {
     let kind = ObjectKind::ALL.iter().find(|(name, _)| *name == entry.kind).map(|(_, kind)| *kind);
-    let kind = kind.ok_or_else(|| format!("unknown kind \"{}\"", entry.kind))?;
+    let kind = kind.ok_or_else(|| EntryError::Kind(entry.kind.clone()))?;
     if entry.host >= hosts {
-        return Err(format!("there is no host {}", entry.host));
+        return Err(EntryError::Host(entry.host));
     }
     match entry.parent {
         Some(parent) if parent < number => {}
         None if number == 0 => {}
-        _ => return Err("needs a parent that stands before it".to_owned()),
+        _ => return Err(EntryError::Parent),
     }
     Ok(PageObject {
         kind,
@@ -134,24 +157,24 @@ fn object(entry: &ObjectEntry, number: usize, hosts: usize) -> Result<PageObject
     })
 }
 
-fn refresh(entry: &RefreshEntry, hosts: usize) -> Result<Refresh, String> {
+fn refresh(entry: &RefreshEntry, hosts: usize) -> Result<Refresh, EntryError> {
     let interval = time(Some(&entry.interval))?;
     if entry.host >= hosts || interval < Duration::from_millis(100) {
-        return Err("refresh: needs a host that there is, and an interval of 100ms or more".to_owned());
+        return Err(EntryError::Refresh);
     }
     Ok(Refresh { host: entry.host, octets: size(entry.octets)?, interval, wait: time(entry.wait.as_deref())? })
 }
 
-fn size(octets: u64) -> Result<ByteCount, String> {
-    if (1..=LARGEST).contains(&octets) { Ok(ByteCount(octets)) } else { Err(format!("{octets} octets")) }
+fn size(octets: u64) -> Result<ByteCount, EntryError> {
+    if (1..=LARGEST).contains(&octets) { Ok(ByteCount(octets)) } else { Err(EntryError::Size(octets)) }
 }
 
-fn time(text: Option<&str>) -> Result<Duration, String> {
+fn time(text: Option<&str>) -> Result<Duration, EntryError> {
     match text {
         None => Ok(Duration::ZERO),
         Some(text) => {
-            let time = parse_duration(text).map_err(|error| format!("\"{text}\": {error}"))?;
-            if time > Duration::from_secs(10) { Err(format!("\"{text}\" is longer than 10s")) } else { Ok(time) }
+            let time = parse_duration(text).map_err(|error| EntryError::Time(text.to_owned(), error))?;
+            if time > Duration::from_secs(10) { Err(EntryError::LongTime(text.to_owned())) } else { Ok(time) }
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::flow::{FlowTypeWords, Parameters};
 use crate::link_layer::LinkLayer;
 use crate::phase::Phase;
 use crate::units::{Share, parse_duration};
+use crate::unknown_name::UnknownName;
 
 use super::document::{Node, Value, nest, parse, parse_setting};
 use super::parameter::{parameter, quantity_of, text_of};
@@ -306,7 +307,7 @@ fn choices<T>(
     node: &Node,
     label: &str,
     key: &str,
-    read: impl Fn(&str) -> Result<T, String>,
+    read: impl Fn(&str) -> Result<T, UnknownName>,
 ) -> Result<Vec<T>, PlanError> {
     let Some((values, name)) = listed(node, label, key)? else { return Ok(Vec::new()) };
     values.iter().map(|item| parsed(item, &name, &read)).collect()
@@ -391,6 +392,6 @@ fn duration(node: &Node, key: &str) -> Result<Duration, PlanError> {
     parse_duration(text).map_err(|error| node.error(key, error))
 }
 
-fn parsed<T>(node: &Node, key: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<T, PlanError> {
+fn parsed<T>(node: &Node, key: &str, read: impl Fn(&str) -> Result<T, UnknownName>) -> Result<T, PlanError> {
     read(text_of(node, key)?).map_err(|message| node.error(key, message))
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rrul_model::units::parse_duration;
+use rrul_model::units::{UnitError, parse_duration};
 use serde::Deserialize;
 
+use super::error::BatchError;
 use crate::failure::Failure;
 
 /// Most repetitions of one setting.
@@ -81,10 +82,10 @@ fn default_plan() -> String {
 pub(crate) struct Length(pub(crate) std::time::Duration);
 
 impl TryFrom<String> for Length {
-    type Error = String;
+    type Error = UnitError;
 
-    fn try_from(text: String) -> Result<Self, String> {
-        parse_duration(&text).map(Self).map_err(|error| error.to_string())
+    fn try_from(text: String) -> Result<Self, UnitError> {
+        parse_duration(&text).map(Self)
     }
 }
 
@@ -119,19 +120,17 @@ impl Document {
     ///
     /// # Errors
     /// The first thing that is wrong, with its line.
-    pub(crate) fn read(file: &str, text: &str) -> Result<Self, Failure> {
-        let wrong = |line: Option<usize>, message: &str| {
-            let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));
-            Failure::Other(format!("{place}: {}", message.trim().replace('\n', " ")))
-        };
+    pub(crate) fn read(file: &str, text: &str) -> Result<Self, BatchError> {
         let line_of = |at: usize| text.get(..at).map_or(1, |before| before.matches('\n').count() + 1);
-        let mut document: Self = toml::from_str(text)
-            .map_err(|error| wrong(error.span().map(|span| line_of(span.start)), error.message()))?;
+        let mut document: Self = toml::from_str(text).map_err(|error| {
+            let place = error.span().map_or_else(|| file.to_owned(), |span| format!("{file}:{}", line_of(span.start)));
+            BatchError::Document(place, error.message().trim().replace('\n', " "))
+        })?;
         if document.repetitions == 0 || document.repetitions > MOST_REPETITIONS {
-            return Err(wrong(None, &format!("repetitions must be from 1 to {MOST_REPETITIONS}")));
+            return Err(BatchError::Repetitions(file.to_owned(), MOST_REPETITIONS));
         }
         if document.server.is_some() == document.link.is_some() {
-            return Err(wrong(None, "name either a server or a link: server = \"HOST\", or link = \"LINK\""));
+            return Err(BatchError::ServerOrLink(file.to_owned()));
         }
         if document.run.is_empty() {
             document.run.insert("run".to_owned(), RunEntry::default());

@@ -12,6 +12,7 @@ use rrul_lab::Lab;
 use rrul_model::flow::AddressFamily;
 
 use super::Turn;
+use super::error::BatchError;
 use super::setting::{Run, Setting};
 use crate::commands::lab::{link_named, server_in};
 use crate::failure::Failure;
@@ -68,7 +69,7 @@ pub(crate) fn execute(
 
 impl Place<'_> {
     fn start(&self, mut command: Command) -> Result<Child, Failure> {
-        let said = || self.log.try_clone().map_err(|error| Failure::Other(error.to_string()));
+        let said = || self.log.try_clone().map_err(BatchError::Process);
         command.current_dir(self.folder).stdin(Stdio::null()).stdout(said()?).stderr(said()?);
         if let Some(lab) = self.lab {
             return Ok(lab.client().command(command)?);
@@ -76,7 +77,7 @@ impl Place<'_> {
         // A batch that is killed leaves no run behind that would meet those of the next.
         rrul_lab::die_with_spawning_thread(&mut command);
         let program = command.get_program().display().to_string();
-        command.spawn().map_err(|error| Failure::Other(format!("cannot start {program}: {error}")))
+        Ok(command.spawn().map_err(|error| BatchError::Start(program, error))?)
     }
 
     /// Runs each line by the shell; the first that fails is the last.
@@ -84,9 +85,9 @@ impl Place<'_> {
         for line in lines {
             let mut command = Command::new("sh");
             command.arg("-c").arg(line);
-            let status = self.start(command)?.wait().map_err(|error| Failure::Other(error.to_string()))?;
+            let status = self.start(command)?.wait().map_err(BatchError::Process)?;
             if !status.success() {
-                return Err(Failure::Other(format!("\"{line}\": {status}")));
+                return Err(BatchError::Line(line.clone(), status).into());
             }
         }
         Ok(())
@@ -120,7 +121,7 @@ impl Place<'_> {
                 match child.try_wait() {
                     Ok(None) => left.push((run, child)),
                     Ok(Some(status)) => failed = failed.or_else(|| complaint(turn, run, status)),
-                    Err(error) => failed = failed.or_else(|| Some(Failure::Other(error.to_string()))),
+                    Err(error) => failed = failed.or_else(|| Some(BatchError::Process(error).into())),
                 }
             }
             going = left;
@@ -129,13 +130,13 @@ impl Place<'_> {
         }
         match failed {
             Some(failure) => Err(failure),
-            None if stop.load(Ordering::Relaxed) => Err(Failure::Other("interrupted".to_owned())),
+            None if stop.load(Ordering::Relaxed) => Err(BatchError::Interrupted.into()),
             None => Ok(()),
         }
     }
 
     fn command(&self, turn: &Turn<'_>, run: &Run) -> Result<Command, Failure> {
-        let this = std::env::current_exe().map_err(|error| Failure::Other(error.to_string()))?;
+        let this = std::env::current_exe().map_err(BatchError::Process)?;
         let mut command = Command::new(this);
         command.args(["run", &self.server, "--plan", &run.plan]);
         for setting in &run.set {
@@ -162,5 +163,5 @@ fn complaint(turn: &Turn<'_>, run: &Run, status: ExitStatus) -> Option<Failure> 
     if matches!(status.code(), Some(0 | 1)) {
         return None;
     }
-    Some(Failure::Other(format!("{}: {status}; see {}.log", stem(turn, run), turn.name)))
+    Some(BatchError::Run { run: stem(turn, run), status, turn: turn.name.clone() }.into())
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::error::BatchError;
 use crate::failure::Failure;
 
 /// The journal's name in the batch's folder.
@@ -50,10 +51,7 @@ impl Journal {
         match fs::read_to_string(&copy) {
             Ok(before) if before == text => {}
             Ok(_) => {
-                let (folder, copy) = (folder.display(), copy.display());
-                return Err(Failure::Other(format!(
-                    "{folder} holds results of another batch ({copy} differs); choose another folder with -o"
-                )));
+                return Err(BatchError::OtherResults { folder: folder.to_owned(), copy }.into());
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::write(&copy, text).map_err(Failure::output(&copy))?;
@@ -86,7 +84,7 @@ impl Journal {
     /// Notes a turn.
     pub(crate) fn note(&mut self, entry: Entry) -> Result<(), Failure> {
         let path = self.folder.join(JOURNAL);
-        let line = serde_json::to_string(&entry).map_err(|error| Failure::Other(error.to_string()))?;
+        let line = serde_json::to_string(&entry)?;
         let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(Failure::output(&path))?;
         // After a line that was cut short this one begins anew.
         let begun = fs::read(&path).is_ok_and(|octets| octets.last().is_some_and(|last| *last != b'\n'));

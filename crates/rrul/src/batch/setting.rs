@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::document::{Document, RunEntry};
+use super::error::BatchError;
 use crate::failure::Failure;
 
 /// Most settings of one batch.
@@ -63,7 +64,7 @@ impl Setting {
             };
             combinations = combinations.iter().flat_map(with).collect();
             if combinations.len() > MOST_SETTINGS {
-                return Err(Failure::Other(format!("[each] has more than {MOST_SETTINGS} combinations")));
+                return Err(BatchError::TooManySettings(MOST_SETTINGS).into());
             }
         }
         let settings: Vec<Self> =
@@ -71,7 +72,7 @@ impl Setting {
         let mut names: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
         names.sort_unstable();
         if let Some([twice, _]) = names.array_windows().find(|[one, other]| one == other) {
-            return Err(Failure::Other(format!("[each]: two settings have the same name \"{twice}\"")));
+            return Err(BatchError::SameName((*twice).to_owned()).into());
         }
         Ok(settings)
     }
@@ -106,24 +107,22 @@ impl Setting {
 }
 
 /// A value's texts: it stands alone or in a list.
-fn texts(name: &str, value: &toml::Value) -> Result<Vec<String>, Failure> {
+fn texts(name: &str, value: &toml::Value) -> Result<Vec<String>, BatchError> {
     let one = |value: &toml::Value| match value {
         toml::Value::String(text) => Ok(text.clone()),
         toml::Value::Integer(_) | toml::Value::Float(_) | toml::Value::Boolean(_) => Ok(value.to_string()),
-        _ => Err(Failure::Other(format!("[each] {name}: a text, a number or a list of them is wanted"))),
+        _ => Err(BatchError::NoText(name.to_owned())),
     };
     match value {
-        toml::Value::Array(values) if values.is_empty() => {
-            Err(Failure::Other(format!("[each] {name}: the list is empty, so that nothing would be run")))
-        }
+        toml::Value::Array(values) if values.is_empty() => Err(BatchError::EmptyList(name.to_owned())),
         toml::Value::Array(values) => values.iter().map(one).collect(),
         value => Ok(vec![one(value)?]),
     }
 }
 
 /// The text with the value of each name that stands in it in braces.
-fn filled(text: &String, values: &[Value]) -> Result<String, Failure> {
-    let mut rest = text.as_str();
+fn filled(text: &str, values: &[Value]) -> Result<String, BatchError> {
+    let mut rest = text;
     let mut filled = String::new();
     while let Some((before, after)) = rest.split_once('{') {
         filled.push_str(before);
@@ -132,8 +131,11 @@ fn filled(text: &String, values: &[Value]) -> Result<String, Failure> {
         if let Some((name, after)) = name {
             let value = values.iter().find(|(known, _)| known == name);
             let known = || values.iter().map(|(known, _)| known.as_str()).collect::<Vec<_>>().join(", ");
-            let (_, value) = value
-                .ok_or_else(|| Failure::Other(format!("\"{text}\": [each] has no \"{name}\"; it has: {}", known())))?;
+            let (_, value) = value.ok_or_else(|| BatchError::UnknownPlaceholder {
+                text: text.to_owned(),
+                name: name.to_owned(),
+                known: known(),
+            })?;
             filled.push_str(value);
             rest = after;
         } else {

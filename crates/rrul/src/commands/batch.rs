@@ -12,6 +12,7 @@ use rrul_view::text_comparison;
 
 use crate::arguments::BatchArguments;
 use crate::batch::document::Document;
+use crate::batch::error::BatchError;
 use crate::batch::journal::{Entry, Journal};
 use crate::batch::setting::Setting;
 use crate::batch::{Turn, execution, turns};
@@ -34,7 +35,7 @@ pub(crate) fn execute(arguments: &BatchArguments) -> Result<Outcome, Failure> {
     // Runs are started in the batch's folder.
     let beside = std::path::absolute(if beside.as_os_str().is_empty() { Path::new(".") } else { beside })
         .map_err(Failure::file(&arguments.file))?;
-    let settings = Setting::all(&document, &beside).map_err(|error| named(&arguments.file, &error))?;
+    let settings = Setting::all(&document, &beside).map_err(|error| named(&arguments.file, error))?;
     let lengths = settings.iter().map(length).collect::<Result<Vec<_>, _>>()?;
     let all = turns(&settings, document.repetitions);
     let of = |turn: &Turn<'_>| {
@@ -83,13 +84,13 @@ pub(crate) fn execute(arguments: &BatchArguments) -> Result<Outcome, Failure> {
     }
     let complete = all.iter().all(|turn| journal.done(&turn.name).is_some());
     if failures == all.len() && !all.is_empty() {
-        return Err(Failure::Other("no run came to a result".to_owned()));
+        return Err(BatchError::NoResult.into());
     }
     Ok(if complete { Outcome::Good } else { Outcome::Doubtful })
 }
 
-fn named(file: &Path, failure: &Failure) -> Failure {
-    Failure::Other(format!("{}: {failure}", file.display()))
+fn named(file: &Path, failure: Failure) -> Failure {
+    Failure::BatchFile { file: file.to_owned(), failure: Box::new(failure) }
 }
 
 /// How long a setting takes; that its plans and its link are there is known before anything is run.

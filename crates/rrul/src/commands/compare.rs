@@ -10,7 +10,7 @@ use rrul_view::text_comparison;
 
 use crate::arguments::CompareArguments;
 use crate::commands::show::style;
-use crate::failure::Failure;
+use crate::failure::{ComparisonError, Failure};
 use crate::outcome::Outcome;
 use crate::{store, together};
 
@@ -19,21 +19,15 @@ pub(crate) fn execute(arguments: &CompareArguments) -> Result<Outcome, Failure> 
     let comparison = Comparison::new(read(&arguments.files)?, by);
     if comparison.groups.len() < 2 {
         let key = by.map_or("title", GroupKey::name);
-        return Err(Failure::Other(format!(
-            "all {} recordings have the same {key}: nothing to compare with; choose another --by, or none",
-            comparison.runs.len()
-        )));
+        return Err(ComparisonError::OneGroup { runs: comparison.runs.len(), key }.into());
     }
     if !comparison.conflicts.is_empty() && !arguments.anyway {
         let (first, others) = (&comparison.conflicts[0], comparison.conflicts.len() - 1);
         let more = if others > 0 { format!(" (and {others} more)") } else { String::new() };
-        return Err(Failure::Other(format!(
-            "{first}{more}; these do not compare. --anyway compares them all the same"
-        )));
+        return Err(ComparisonError::Conflict(format!("{first}{more}")).into());
     }
     if arguments.json {
-        let json = serde_json::to_string_pretty(&comparison);
-        println!("{}", json.map_err(|error| Failure::Other(error.to_string()))?);
+        println!("{}", serde_json::to_string_pretty(&comparison)?);
     } else {
         print!("{}", text_comparison(&comparison, style()));
     }

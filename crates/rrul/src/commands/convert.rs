@@ -11,7 +11,7 @@ use rrul_view::exports::har::archive;
 use rrul_view::exports::tidy_export;
 
 use crate::arguments::{ConvertArguments, ConvertForm};
-use crate::failure::Failure;
+use crate::failure::{ContentError, Failure};
 use crate::outcome::Outcome;
 use crate::output::write;
 #[cfg(feature = "export")]
@@ -28,8 +28,7 @@ pub(crate) fn execute(arguments: &ConvertArguments) -> Result<Outcome, Failure> 
     };
     if form == ConvertForm::Rrul {
         if recording.header.imported.is_none() {
-            let name = arguments.file.display();
-            return Err(Failure::Other(format!("{name}: this is a recording of rrul already; --to says another form")));
+            return Err(Failure::content(&arguments.file, ContentError::AlreadyConverted));
         }
         let path = arguments.output.clone().unwrap_or_else(|| named(&arguments.file, ".rrul"));
         println!("recording: {}", Writer::write(&path, &recording)?.display());
@@ -49,26 +48,23 @@ fn written(
     arguments: &ConvertArguments,
     run: &Analysis,
 ) -> Result<Vec<(PathBuf, Vec<u8>, String)>, Failure> {
-    let other = |error: &dyn std::fmt::Display| Failure::Other(error.to_string());
     let path = |ending| arguments.output.clone().unwrap_or_else(|| named(&arguments.file, ending));
     Ok(match form {
         ConvertForm::Rrul => Vec::new(),
         ConvertForm::Har => {
             if run.page_loads.is_empty() {
-                let name = arguments.file.display();
-                let why = "no page was loaded in this test, so there is nothing to convert";
-                return Err(Failure::Other(format!("{name}: {why}")));
+                return Err(Failure::content(&arguments.file, ContentError::NoPages));
             }
             let archive = archive(run);
-            let json = serde_json::to_vec_pretty(&archive).map_err(|error| other(&error))?;
+            let json = serde_json::to_vec_pretty(&archive)?;
             vec![(path(".har"), json, format!("HTTP archive of {} page loads", archive.log.pages.len()))]
         }
         ConvertForm::Flent => {
             let file = flent_file(run);
-            let json = serde_json::to_vec(&file).map_err(|error| other(&error))?;
+            let json = serde_json::to_vec(&file)?;
             let path = path(".flent.gz");
             let plain = path.extension().is_some_and(|ending| ending != "gz");
-            let octets = if plain { json } else { gzip(&json).map_err(|error| other(&error))? };
+            let octets = if plain { json } else { gzip(&json).map_err(Failure::system("gzip"))? };
             let about = format!("test {} of Flent", file.metadata.name);
             println!("{}", file.metadata.note);
             vec![(path, octets, about)]
@@ -84,13 +80,13 @@ fn written(
         ConvertForm::Parquet => {
             let export = tidy_export::export(run);
             let of = |what: &str, table| -> Result<_, Failure> {
-                let octets = parquet(table, &export).map_err(|error| other(&error))?;
+                let octets = parquet(table, &export)?;
                 Ok((table_path(arguments, what, "parquet"), octets, what.to_owned()))
             };
             vec![of("series", &export.series)?, of("samples", &export.samples)?]
         }
         ConvertForm::Json => {
-            let json = tidy_export::json(&tidy_export::export(run)).map_err(|error| other(&error))?;
+            let json = tidy_export::json(&tidy_export::export(run))?;
             vec![(path(".json"), json.into_bytes(), "series and samples".to_owned())]
         }
     })

@@ -9,7 +9,7 @@ use rrul_view::drawing::svg::{Renderer, with_renderer};
 use rrul_view::{Chart, Theme, ViewError, chart_named, charts};
 
 use crate::arguments::{PictureFormat, PlotArguments, ThemeChoice};
-use crate::failure::Failure;
+use crate::failure::{ContentError, Failure};
 use crate::outcome::Outcome;
 use crate::output::write;
 use crate::{store, together};
@@ -22,7 +22,8 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
         ALL => None,
         name => Some(chart_named(name).ok_or_else(|| {
             let known: Vec<_> = charts::CHARTS.iter().map(|chart| chart.name).collect();
-            Failure::Other(format!("there is no chart \"{name}\"; known: {}, {ALL}", known.join(", ")))
+            let known = format!("{}, {ALL}", known.join(", "));
+            Failure::NotFound { what: "chart", name: name.to_owned(), known }
         })?),
     };
     let theme = match arguments.theme {
@@ -82,8 +83,7 @@ pub(crate) fn draw(chart: &Chart, runs: &[&Analysis], look: Look<'_>, path: &Pat
 /// What the ending of a name says.
 fn format_of(path: &Path) -> Result<PictureFormat, Failure> {
     let ending = path.extension().unwrap_or_default().to_string_lossy();
-    PictureFormat::from_str(&ending, true)
-        .map_err(|_| Failure::Other(format!("{}: the name must end in .svg, .png or .pdf", path.display())))
+    PictureFormat::from_str(&ending, true).map_err(|_| Failure::content(path, ContentError::PictureName))
 }
 
 fn octets(svg: String, format: PictureFormat, scale: f32) -> Result<Vec<u8>, Failure> {

@@ -27,8 +27,7 @@ pub(crate) fn execute(arguments: &ShowArguments) -> Result<Outcome, Failure> {
         analysis.scores = Scores::of(&analysis, Distance::Any);
     }
     if arguments.json {
-        let json = serde_json::to_string_pretty(&Summary::from(&analysis));
-        println!("{}", json.map_err(|error| Failure::Other(error.to_string()))?);
+        println!("{}", serde_json::to_string_pretty(&Summary::from(&analysis))?);
     } else if arguments.equaliser {
         print!("{}", text_equaliser(&analysis, style()));
     } else if !topics.is_empty() {
@@ -48,7 +47,7 @@ pub(crate) const UNNAMED: &str = "FILE";
 fn topic(name: &str) -> Result<Topic, Failure> {
     Topic::named(name).ok_or_else(|| {
         let known: Vec<&str> = Topic::ALL.into_iter().map(Topic::name).collect();
-        Failure::Other(format!("--section: unknown section \"{name}\"; use one of {}", known.join(", ")))
+        Failure::Section { name: name.to_owned(), known: known.join(", ") }
     })
 }
 

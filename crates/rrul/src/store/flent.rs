@@ -7,7 +7,7 @@ use flate2::read::MultiGzDecoder;
 use rrul_model::flent;
 use rrul_model::recording::Recording;
 
-use crate::failure::Failure;
+use crate::failure::{ContentError, Failure};
 
 /// What a gzip file begins with: RFC 1952 section 2.3.1, and deflate, the only method that there is.
 const GZIP: [u8; 3] = [0x1f, 0x8b, 8];
@@ -21,29 +21,25 @@ pub(super) fn read(path: &Path, octets: &[u8]) -> Option<Result<Recording, Failu
     let text = if octets.starts_with(&GZIP) {
         match decompressed(octets) {
             Ok(text) => text,
-            Err(reason) => return Some(Err(Failure::Other(format!("{}: {reason}", path.display())))),
+            Err(reason) => return Some(Err(Failure::content(path, reason))),
         }
     } else if octets.starts_with(BZIP2) {
-        let advice = "compressed by bzip2, which rrul does not read; bunzip2 it first";
-        return Some(Err(Failure::Other(format!("{}: {advice}", path.display()))));
+        return Some(Err(Failure::content(path, ContentError::Bzip2)));
     } else if flent::looks_like(octets) && octets.len() as u64 <= LONGEST_TEXT {
         octets.to_vec()
     } else {
         return None;
     };
     let read = flent::read(&text);
-    Some(read.map_err(|error| Failure::Other(format!("{}: {error}", path.display()))))
+    Some(read.map_err(|error| Failure::content(path, error)))
 }
 
-fn decompressed(octets: &[u8]) -> Result<Vec<u8>, String> {
+fn decompressed(octets: &[u8]) -> Result<Vec<u8>, ContentError> {
     let mut text = Vec::new();
     let mut limited = MultiGzDecoder::new(octets).take(LONGEST_TEXT + 1);
-    limited.read_to_end(&mut text).map_err(|error| format!("its gzip is damaged or cut off: {error}"))?;
+    limited.read_to_end(&mut text).map_err(ContentError::Gzip)?;
     if text.len() as u64 > LONGEST_TEXT {
-        return Err(format!(
-            "more than {} MiB once decompressed: no recording of Flent is so long",
-            LONGEST_TEXT >> 20
-        ));
+        return Err(ContentError::TooLongDecompressed(LONGEST_TEXT));
     }
     Ok(text)
 }

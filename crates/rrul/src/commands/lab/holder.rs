@@ -7,6 +7,7 @@ use std::path::Path;
 
 use rrul_lab::Lab;
 
+use super::error::LabError;
 use super::{link_named, make_possible, server_in, write_truth};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -55,7 +56,7 @@ fn serve(mut stream: &UnixStream, lab: &Lab) -> Next {
         ("set", link) => (link_named(link).and_then(|link| Ok(lab.set(&link)?)).map(|()| String::new()), Next::Stay),
         ("truth", path) => (truth_to(Path::new(path), lab).map(|()| String::new()), Next::Stay),
         ("down", _) => (Ok(String::new()), Next::Down),
-        _ => (Err(Failure::Other(format!("the lab does not understand \"{question}\""))), Next::Stay),
+        _ => (Err(LabError::Question(question.to_owned()).into()), Next::Stay),
     };
     let line = match answer {
         Ok(text) => format!("ok {text}\n"),

@@ -1,5 +1,6 @@
 //! `rrul lab`: virtual links for experiments.
 
+pub(crate) mod error;
 mod holder;
 mod standing;
 
@@ -17,6 +18,7 @@ use crate::arguments::LabAction;
 use crate::failure::Failure;
 use crate::interruption;
 use crate::outcome::Outcome;
+use error::LabError;
 
 pub(crate) fn execute(action: LabAction) -> Result<Outcome, Failure> {
     match action {
@@ -61,7 +63,7 @@ pub(crate) fn write_truth(lab: &Lab, file: File, path: &Path) -> Result<(), Fail
 
 /// The command that was typed.
 fn command_of(words: &[OsString]) -> Result<Command, Failure> {
-    let (program, arguments) = words.split_first().ok_or_else(|| Failure::Other("no command".to_owned()))?;
+    let (program, arguments) = words.split_first().ok_or(LabError::NoCommand)?;
     let mut command = Command::new(program);
     command.args(arguments);
     Ok(command)
@@ -69,13 +71,13 @@ fn command_of(words: &[OsString]) -> Result<Command, Failure> {
 
 /// Waits for a command, and takes over its exit code.
 fn finish(mut child: Child, program: &OsStr) -> Result<Outcome, Failure> {
-    let program = program.display();
-    let status = child.wait().map_err(|error| Failure::Other(format!("{program}: {error}")))?;
+    let name = || program.display().to_string();
+    let status = child.wait().map_err(|error| LabError::Command(name(), error))?;
     match status.code() {
         Some(0) => Ok(Outcome::Good),
         Some(1) => Ok(Outcome::Doubtful),
-        Some(code) => Err(Failure::Other(format!("{program}: ended with exit code {code}"))),
-        None => Err(Failure::Other(format!("{program}: killed by {status}"))),
+        Some(code) => Err(LabError::ExitCode(name(), code).into()),
+        None => Err(LabError::Killed(name(), status).into()),
     }
 }
 

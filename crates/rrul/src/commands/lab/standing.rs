@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::error::LabError;
 use super::holder::{READY, SOCKET};
 use super::{command_of, finish, link_named};
 use crate::arguments::LabEnd;
@@ -19,14 +20,10 @@ use crate::outcome::Outcome;
 fn folder(name: &str) -> Result<PathBuf, Failure> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || !name.chars().all(plain) {
-        return Err(Failure::Other(format!("\"{name}\" is no name for a lab; use letters, digits, - and _")));
+        return Err(LabError::Name(name.to_owned()).into());
     }
     let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
     Ok(own.unwrap_or_else(std::env::temp_dir).join(format!("rrul-lab-{name}")))
-}
-
-fn no_lab(name: &str) -> Failure {
-    Failure::Other(format!("there is no lab \"{name}\"; bring one up with: rrul lab up --name {name}"))
 }
 
 /// Brings a link up.
@@ -35,14 +32,12 @@ pub(super) fn up(link: &str, name: &str) -> Result<Outcome, Failure> {
     link_named(link)?;
     let folder = folder(name)?;
     if UnixStream::connect(folder.join(SOCKET)).is_ok() {
-        return Err(Failure::Other(format!(
-            "lab \"{name}\" is up already; take it down with: rrul lab down --name {name}"
-        )));
+        return Err(LabError::IsUp(name.to_owned()).into());
     }
     // What a holder that was killed has left behind.
     let _ = fs::remove_dir_all(&folder);
     DirBuilder::new().mode(0o700).create(&folder).map_err(Failure::file(&folder))?;
-    let this = std::env::current_exe().map_err(|error| Failure::Other(error.to_string()))?;
+    let this = std::env::current_exe().map_err(LabError::Start)?;
     let mut holder = Command::new(this)
         .args(["lab", "hold", link])
         .arg(&folder)
@@ -51,7 +46,7 @@ pub(super) fn up(link: &str, name: &str) -> Result<Outcome, Failure> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| Failure::Other(format!("cannot start the lab's process: {error}")))?;
+        .map_err(LabError::Start)?;
     let mut line = String::new();
     if let Some(said) = holder.stdout.take() {
         // An early end reads as an empty line, which is no READY.
@@ -69,27 +64,22 @@ pub(super) fn up(link: &str, name: &str) -> Result<Outcome, Failure> {
     let _ = holder.wait();
     let _ = fs::remove_dir_all(&folder);
     let complaint = complaint.trim().trim_start_matches("rrul: ");
-    Err(Failure::Other(if complaint.is_empty() {
-        "the lab's process ended early".to_owned()
-    } else {
-        complaint.to_owned()
-    }))
+    Err(if complaint.is_empty() { LabError::Ended } else { LabError::Answer(complaint.to_owned()) }.into())
 }
 
 /// Asks the holder of a lab; its answer is one line, `ok ...` or a complaint.
 fn ask(name: &str, question: &str) -> Result<String, Failure> {
-    let mut stream = UnixStream::connect(folder(name)?.join(SOCKET)).map_err(|_| no_lab(name))?;
+    let mut stream = UnixStream::connect(folder(name)?.join(SOCKET)).map_err(|_| LabError::NoLab(name.to_owned()))?;
     let mut exchange = || {
         stream.write_all(format!("{question}\n").as_bytes())?;
         let mut answer = String::new();
         BufReader::new(&stream).read_line(&mut answer)?;
         Ok(answer)
     };
-    let answer: String =
-        exchange().map_err(|error: std::io::Error| Failure::Other(format!("lab \"{name}\": {error}")))?;
+    let answer: String = exchange().map_err(|error| LabError::Exchange(name.to_owned(), error))?;
     match answer.trim_end().strip_prefix("ok") {
         Some(rest) => Ok(rest.trim_start().to_owned()),
-        None => Err(Failure::Other(answer.trim_end().to_owned())),
+        None => Err(LabError::Answer(answer.trim_end().to_owned()).into()),
     }
 }
 
@@ -103,7 +93,7 @@ pub(super) fn exec(name: &str, end: LabEnd, words: &[OsString]) -> Result<Outcom
     rrul_lab::join(Path::new(&namespace))?;
     let mut command = command_of(words)?;
     let program = command.get_program().to_owned();
-    let child = command.spawn().map_err(|error| Failure::Other(format!("{}: {error}", program.display())))?;
+    let child = command.spawn().map_err(|error| LabError::Command(program.display().to_string(), error))?;
     finish(child, &program)
 }
 

@@ -1,0 +1,34 @@
+//! Why a command of `rrul lab` did nothing.
+
+use std::io;
+use std::process::ExitStatus;
+
+/// Why a command of `rrul lab` did nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LabError {
+    #[error("\"{0}\" is no name for a lab; use letters, digits, - and _")]
+    Name(String),
+    #[error("there is no lab \"{0}\"; bring one up with: rrul lab up --name {0}")]
+    NoLab(String),
+    #[error("lab \"{0}\" is up already; take it down with: rrul lab down --name {0}")]
+    IsUp(String),
+    #[error("cannot start the lab's process: {0}")]
+    Start(io::Error),
+    #[error("the lab's process ended early")]
+    Ended,
+    /// What the lab's process has answered.
+    #[error("{0}")]
+    Answer(String),
+    #[error("the lab does not understand \"{0}\"")]
+    Question(String),
+    #[error("lab \"{0}\": {1}")]
+    Exchange(String, io::Error),
+    #[error("no command")]
+    NoCommand,
+    #[error("{0}: {1}")]
+    Command(String, io::Error),
+    #[error("{0}: ended with exit code {1}")]
+    ExitCode(String, i32),
+    #[error("{0}: killed by {1}")]
+    Killed(String, ExitStatus),
+}
