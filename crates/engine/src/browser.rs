@@ -27,8 +27,9 @@ pub(crate) use page_visit::{PageVisit, VisitEnd, Which};
 use process::Process;
 pub(crate) use process::ProcessorTime;
 use profile::Profile;
-pub(crate) use program::find;
+pub(crate) use program::{ProgramError, find};
 pub(crate) use site::Site;
+pub(crate) use site::SiteError;
 
 /// How long a browser may take until it answers for the first time. On a busy, slow host it is seconds.
 const STARTING: Duration = Duration::from_secs(20);

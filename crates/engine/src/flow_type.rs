@@ -17,6 +17,7 @@ use crate::endpoint::Endpoint;
 use crate::privacy::Privacy;
 use crate::server::parts::host::HostAnswers;
 use crate::server::session::ServerPart;
+use crate::setup_error::SetupError;
 
 /// What flows of a test have in common at the client.
 #[derive(Debug, Clone)]
@@ -49,10 +50,10 @@ impl Initiation {
         phase::reset_at(&self.phases, spec.window)
     }
 
-    /// The server's address in the family of this flow.
-    pub(crate) fn server_for(&self, spec: &FlowSpec) -> Option<SocketAddr> {
+    /// Returns the server's address in the family of this flow.
+    pub(crate) fn server_for(&self, spec: &FlowSpec) -> Result<SocketAddr, SetupError> {
         let of_family = |address: &&SocketAddr| rrul_model::flow::AddressFamily::of(address.ip()) == spec.family;
-        self.servers.iter().find(of_family).copied()
+        self.servers.iter().find(of_family).copied().ok_or(SetupError::NoAddress(spec.family))
     }
 
     /// A seed of this flow's own.

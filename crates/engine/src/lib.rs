@@ -33,6 +33,7 @@ pub mod privacy;
 pub mod processor_time;
 pub mod scheduling;
 pub mod server;
+mod setup_error;
 pub mod socket;
 pub mod system_resolver;
 pub mod tcp_info;

@@ -9,14 +9,24 @@ const FILE: &str = "/etc/resolv.conf";
 /// DNS over UDP.
 pub const PORT: u16 = 53;
 
+/// Why there is no resolver.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolverError {
+    /// The file cannot be read.
+    #[error("this host names no resolver: {FILE}: {0}")]
+    Unreadable(std::io::Error),
+    /// It names none over this family.
+    #[error("{FILE} names no resolver over {0}")]
+    NoneOver(AddressFamily),
+}
+
 /// The first resolver over this family.
 ///
 /// # Errors
-/// In words, when there is none.
-pub fn find(family: AddressFamily) -> Result<SocketAddr, String> {
-    let text =
-        std::fs::read_to_string(FILE).map_err(|error| format!("this host names no resolver: {FILE}: {error}"))?;
-    first_of(&text, family).ok_or_else(|| format!("{FILE} names no resolver over {family}"))
+/// When there is none.
+pub fn find(family: AddressFamily) -> Result<SocketAddr, ResolverError> {
+    let text = std::fs::read_to_string(FILE).map_err(ResolverError::Unreadable)?;
+    first_of(&text, family).ok_or(ResolverError::NoneOver(family))
 }
 
 fn first_of(text: &str, family: AddressFamily) -> Option<SocketAddr> {

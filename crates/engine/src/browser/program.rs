@@ -8,24 +8,33 @@ use std::path::{Path, PathBuf};
 const NAMES: [&str; 6] =
     ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "chrome-headless-shell"];
 
+/// Why there is no browser.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ProgramError {
+    #[error("browser {0} is no program; write the path of Chromium or Chrome")]
+    NoProgram(String),
+    #[error("browser {0} is not on the PATH; write the path of Chromium or Chrome")]
+    NotOnPath(String),
+    #[error(
+        "no browser on the PATH; install Chromium (Debian, Ubuntu: apt install chromium), or name one with --set browser=PATH"
+    )]
+    None,
+}
+
 /// The browser that the user names, or the first that is found.
 ///
 /// # Errors
 /// When there is none: what is missing, and what to do.
-pub(crate) fn find(named: Option<&str>) -> Result<PathBuf, String> {
+pub(crate) fn find(named: Option<&str>) -> Result<PathBuf, ProgramError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     match named {
         Some(name) if name.contains('/') => {
             let program = Path::new(name);
             let program = is_program(program).then(|| program.to_owned());
-            program.ok_or_else(|| format!("browser {name} is no program; write the path of Chromium or Chrome"))
+            program.ok_or_else(|| ProgramError::NoProgram(name.to_owned()))
         }
-        Some(name) => found(&[name], &path)
-            .ok_or_else(|| format!("browser {name} is not on the PATH; write the path of Chromium or Chrome")),
-        None => found(&NAMES, &path).ok_or_else(|| {
-            "no browser on the PATH; install Chromium (Debian, Ubuntu: apt install chromium), or name one with --set browser=PATH"
-                .to_owned()
-        }),
+        Some(name) => found(&[name], &path).ok_or_else(|| ProgramError::NotOnPath(name.to_owned())),
+        None => found(&NAMES, &path).ok_or(ProgramError::None),
     }
 }
 
@@ -51,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_browser_that_is_not_there_is_told_with_what_to_do() {
-        let say = |name: &str| find(Some(name)).unwrap_err();
+        let say = |name: &str| find(Some(name)).unwrap_err().to_string();
         assert_eq!(say("/etc/passwd"), "browser /etc/passwd is no program; write the path of Chromium or Chrome");
         assert!(say("no-such-browser").starts_with("browser no-such-browser is not on the PATH"));
     }

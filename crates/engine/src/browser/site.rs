@@ -16,6 +16,23 @@ const LOOKING_UP: Duration = Duration::from_secs(10);
 /// Characters of an address; a longer command could fill the pipe to a browser that hangs.
 const MOST_CHARACTERS: usize = 1500;
 
+/// Why a browser cannot load a site.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SiteError {
+    #[error("url \"{0}\" is not a URL; write it like https://example.com/")]
+    NoUrl(String),
+    #[error("{0} is no {1} address")]
+    OtherFamily(IpAddr, AddressFamily),
+    #[error("{0} has no {1} address")]
+    NoAddress(String, AddressFamily),
+}
+
+impl From<SiteError> for String {
+    fn from(error: SiteError) -> Self {
+        error.to_string()
+    }
+}
+
 /// A web page that anybody can have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Site {
@@ -29,8 +46,8 @@ impl Site {
     ///
     /// # Errors
     /// When it is not one of the web.
-    pub(crate) fn from_url(url: &str) -> Result<Self, String> {
-        let complaint = || format!("url \"{url}\" is not a URL; write it like https://example.com/");
+    pub(crate) fn from_url(url: &str) -> Result<Self, SiteError> {
+        let complaint = || SiteError::NoUrl(url.to_owned());
         let (rest, default_port) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
             (Some(rest), _) => (rest, 443),
             (None, Some(rest)) => (rest, 80),
@@ -63,10 +80,10 @@ impl Site {
     ///
     /// # Errors
     /// When the host has no address in this family.
-    pub(crate) fn resolver_rules(&self, family: AddressFamily, end: &Endpoint) -> Result<Option<String>, String> {
+    pub(crate) fn resolver_rules(&self, family: AddressFamily, end: &Endpoint) -> Result<Option<String>, SiteError> {
         if let Ok(address) = self.host.parse::<IpAddr>() {
             let of_family = AddressFamily::of(address) == family;
-            return if of_family { Ok(None) } else { Err(format!("{address} is no {family} address")) };
+            return if of_family { Ok(None) } else { Err(SiteError::OtherFamily(address, family)) };
         }
         rules(&self.host, family, &self.addresses(end))
     }
@@ -90,11 +107,11 @@ impl Site {
     }
 }
 
-fn rules(host: &str, family: AddressFamily, addresses: &[IpAddr]) -> Result<Option<String>, String> {
+fn rules(host: &str, family: AddressFamily, addresses: &[IpAddr]) -> Result<Option<String>, SiteError> {
     let of = |family| addresses.iter().find(|address| AddressFamily::of(**address) == family);
     let other = AddressFamily::ALL.into_iter().find(|other| *other != family).and_then(of);
     match (of(family), other) {
-        (None, Some(_)) => Err(format!("{host} has no {family} address")),
+        (None, Some(_)) => Err(SiteError::NoAddress(host.to_owned(), family)),
         (Some(IpAddr::V6(address)), Some(_)) => Ok(Some(format!("MAP {host} [{address}]"))),
         (Some(address), Some(_)) => Ok(Some(format!("MAP {host} {address}"))),
         (_, None) => Ok(None),
@@ -112,7 +129,7 @@ mod tests {
         assert_eq!(read("http://example.com/a?b:c"), Ok(("example.com".into(), 80)));
         assert_eq!(read("http://[2001:db8::1]:8080/"), Ok(("2001:db8::1".into(), 8080)));
         for wrong in ["", "example.com", "ftp://example.com/", "http://", "http://a b/", "http://a:b/", "http://u@h/"] {
-            assert!(read(wrong).is_err_and(|error| error.contains("https://example.com/")), "{wrong:?}");
+            assert!(read(wrong).is_err_and(|error| error.to_string().contains("https://example.com/")), "{wrong:?}");
         }
         assert!(read(&format!("http://a/{}", "b".repeat(2000))).is_err());
     }
@@ -124,7 +141,7 @@ mod tests {
         assert_eq!(rules("a", four, &addresses), Ok(Some("MAP a 192.0.2.1".into())));
         assert_eq!(rules("a", six, &addresses), Ok(Some("MAP a [2001:db8::1]".into())));
         assert_eq!(rules("a", four, &addresses[..1]), Ok(None));
-        assert_eq!(rules("a", six, &addresses[..1]), Err("a has no ipv6 address".into()));
+        assert_eq!(rules("a", six, &addresses[..1]), Err(SiteError::NoAddress("a".into(), six)));
         assert_eq!(rules("a", six, &[]), Ok(None), "what cannot be looked up here, the browser cannot either");
     }
 }

@@ -14,7 +14,7 @@ use rrul_proto::opening::{ClientOpening, OpeningError, Purpose, SERVER_OCTETS, S
 use rrul_proto::token::Token;
 
 use super::control_client::listen;
-use super::options::{Families, RunError, RunOptions};
+use super::options::{Families, NameError, RunError, RunOptions};
 use crate::control_link::{LinkError, read_exact_until};
 
 /// How long the handshakes of one family may take together: the other family's connection waits meanwhile, and a server
@@ -70,7 +70,7 @@ pub(super) fn connect(
         return Err(failures
             .into_iter()
             .next()
-            .unwrap_or(RunError::Name { server: options.server.clone(), reason: "no address".to_owned() }));
+            .unwrap_or(RunError::Name { server: options.server.clone(), reason: NameError::NoHost }));
     }
     let (_, (mut control, address)) = connected.remove(0);
     open(&mut control, address, Purpose::Control, Token::NONE)?;
@@ -93,7 +93,8 @@ pub(super) fn connect(
 /// Why a family is absent, without its address: that may have to stay out of the recording.
 fn reason_of(error: &RunError) -> String {
     match error {
-        RunError::Name { reason, .. } | RunError::Connect { reason, .. } => reason.clone(),
+        RunError::Name { reason, .. } => reason.to_string(),
+        RunError::Connect { reason, .. } => reason.clone(),
         other => other.to_string(),
     }
 }
@@ -113,7 +114,7 @@ fn attempt_all(wanted: &[AddressFamily], addresses: &[SocketAddr], server: &str)
 }
 
 fn attempt(addresses: &[SocketAddr], family: AddressFamily, server: &str) -> Result<(TcpStream, SocketAddr), RunError> {
-    let mut last = RunError::Name { server: server.to_owned(), reason: format!("no {family} address") };
+    let mut last = RunError::Name { server: server.to_owned(), reason: NameError::NoAddress(family) };
     let deadline = Instant::now() + CONNECT_TIME;
     for (tried, &address) in addresses.iter().enumerate() {
         let fair = deadline.saturating_duration_since(Instant::now()) / (addresses.len() - tried) as u32;

@@ -41,6 +41,23 @@ pub struct RunOptions {
     pub seed: u64,
 }
 
+/// Why a server's name leads nowhere.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NameError {
+    /// What stands behind the colon.
+    #[error("\"{0}\" is no port; write HOST:PORT")]
+    NoPort(String),
+    /// Nothing stands before it.
+    #[error("no host; write rrul run HOST")]
+    NoHost,
+    /// The resolver's answer.
+    #[error("unknown host ({0})")]
+    Unknown(String),
+    /// Not in this family.
+    #[error("no {0} address")]
+    NoAddress(AddressFamily),
+}
+
 /// Why a test cannot run at all. What goes wrong later is part of its result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -50,7 +67,7 @@ pub enum RunError {
         /// As the user wrote it.
         server: String,
         /// Why.
-        reason: String,
+        reason: NameError,
     },
     /// No connection to any address.
     #[error("{address}: {reason}")]

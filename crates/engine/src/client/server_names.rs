@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
-use super::options::RunError;
+use super::options::{NameError, RunError};
 
 /// Every address of the server: `name`, `name:port`, `[v6]:port`, or several of these joined by commas.
 pub(super) fn resolve(server: &str, port: u16) -> Result<Vec<SocketAddr>, RunError> {
@@ -17,7 +17,7 @@ pub(super) fn resolve(server: &str, port: u16) -> Result<Vec<SocketAddr>, RunErr
     Ok(addresses)
 }
 
-fn resolve_one(server: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
+fn resolve_one(server: &str, port: u16) -> Result<Vec<SocketAddr>, NameError> {
     if let Ok(ip) = server.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, port)]);
     }
@@ -25,17 +25,15 @@ fn resolve_one(server: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
         return Ok(vec![address]);
     }
     let (host, port) = match server.rsplit_once(':') {
-        Some((host, number)) => {
-            (host, number.parse().map_err(|_| format!("\"{number}\" is no port; write HOST:PORT"))?)
-        }
+        Some((host, number)) => (host, number.parse().map_err(|_| NameError::NoPort(number.to_owned()))?),
         None => (server, port),
     };
     if host.is_empty() {
-        return Err("no host; write rrul run HOST".to_owned());
+        return Err(NameError::NoHost);
     }
-    let found = (host, port).to_socket_addrs().map_err(|error| format!("unknown host ({})", reason(&error)))?;
+    let found = (host, port).to_socket_addrs().map_err(|error| NameError::Unknown(reason(&error)))?;
     let addresses: Vec<SocketAddr> = found.collect();
-    if addresses.is_empty() { Err("unknown host (no address)".to_owned()) } else { Ok(addresses) }
+    if addresses.is_empty() { Err(NameError::Unknown("no address".to_owned())) } else { Ok(addresses) }
 }
 
 /// The resolver's own words, without the library's preface.

@@ -28,6 +28,7 @@ use crate::name_lookup::{Lookup, Resolver, Which, random_label};
 use crate::observer::ObservationSink;
 use crate::privacy::Privacy;
 use crate::scheduling;
+use crate::setup_error::SetupError;
 use crate::socket::{options, wait::WaitSet};
 use crate::system_resolver;
 
@@ -142,21 +143,22 @@ struct Asker {
 }
 
 impl Asker {
-    fn new(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, String> {
+    fn new(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, SetupError> {
         let resolver = Resolver { address: address_of(spec, initiation)?, class: spec.class };
         let interval = interval_of(spec);
         let asker = Self {
             spec: spec.clone(),
             resolver,
-            names: Names::of(spec, initiation)?,
+            names: Names::asked_for(spec, initiation)?,
             interval,
             schedule: SendSchedule::new(spec.window, interval, initiation.schedule_seed_for(spec)).peekable(),
             sequence: 0,
         };
         let longest = asker.name();
-        Question::new(0, &longest, RecordKind::A).map_err(|error| format!("{longest}: {error}; mend its name"))?;
+        Question::new(0, &longest, RecordKind::A)
+            .map_err(|error| SetupError::Parameters(format!("{longest}: {error}; mend its name")))?;
         // Whether this host marks such sockets, and has a way to the resolver at all, shows before the test.
-        let socket = resolver.socket().map_err(|error| format!("cannot ask the resolver: {error}"))?;
+        let socket = resolver.socket().map_err(SetupError::socket("cannot ask the resolver"))?;
         let octet = options::marked(&socket, spec.family).unwrap_or(u32::from(spec.class.octet()));
         initiation.end.event(spec.id, FlowEventKind::Marked, octet.to_string());
         Ok(asker)
@@ -198,32 +200,38 @@ impl Asker {
 }
 
 impl Names {
-    fn of(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, String> {
+    fn asked_for(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, SetupError> {
         let name = spec.parameters.text("name").unwrap_or(DEFAULT_NAME).to_owned();
         match (resolver_of(spec), names_of(spec)) {
             ("server", "random") => Ok(Self::OfSession(initiation.token)),
-            ("server", other) => Err(format!("the server answers for no name that is {other}; leave out names")),
+            ("server", other) => {
+                Err(SetupError::Parameters(format!("the server answers for no name that is {other}; leave out names")))
+            }
             (_, "cached") => Ok(Self::Cached(name)),
             (_, "uncached") => Ok(Self::Below(name)),
-            (_, other) => Err(format!("only the server answers for names that are {other}; choose cached or uncached")),
+            (_, other) => Err(SetupError::Parameters(format!(
+                "only the server answers for names that are {other}; choose cached or uncached"
+            ))),
         }
     }
 }
 
 /// Where the resolver of a flow listens.
-fn address_of(spec: &FlowSpec, initiation: &Initiation) -> Result<SocketAddr, String> {
+fn address_of(spec: &FlowSpec, initiation: &Initiation) -> Result<SocketAddr, SetupError> {
     let address = match resolver_of(spec) {
         "server" => {
-            return initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family));
+            return initiation.server_for(spec);
         }
         "system" => system_resolver::find(spec.family)?,
         text => {
-            let address: IpAddr = text.parse().map_err(|_| format!("resolver {text}: no IP address"))?;
+            let address: IpAddr =
+                text.parse().map_err(|_| SetupError::Parameters(format!("resolver {text}: no IP address")))?;
             SocketAddr::new(address, system_resolver::PORT)
         }
     };
     if AddressFamily::of(address.ip()) != spec.family {
-        return Err(format!("its resolver cannot be asked over {}; give the flow a family", spec.family));
+        let advice = format!("its resolver cannot be asked over {}; give the flow a family", spec.family);
+        return Err(SetupError::Parameters(advice));
     }
     if resolver_of(spec) == "system" && initiation.privacy == Privacy::Open {
         initiation.end.event(spec.id, FlowEventKind::Uses, format!("resolver {}", address.ip()));

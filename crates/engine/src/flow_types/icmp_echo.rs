@@ -22,6 +22,7 @@ use socket2::Socket;
 use super::open_loop::{self, ProbeFlow, Prober, Reply};
 use super::{parallel_setup, udp_probe};
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
+use crate::setup_error::SetupError;
 use crate::socket::icmp::{self, Access};
 use crate::socket::options;
 
@@ -84,11 +85,9 @@ impl FlowType for IcmpEcho {
     }
 }
 
-fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<(Socket, Access), String> {
-    let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
-    let (socket, access) = icmp::echo_socket(spec.family).map_err(|error| {
-        format!("ICMP is not permitted ({error}); widen net.ipv4.ping_group_range or give CAP_NET_RAW")
-    })?;
+fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<(Socket, Access), SetupError> {
+    let server = initiation.server_for(spec)?;
+    let (socket, access) = icmp::echo_socket(spec.family).map_err(SetupError::IcmpNotPermitted)?;
     let prepared = || -> io::Result<u32> {
         options::mark(&socket, spec.family, spec.class)?;
         let port_free = SocketAddr::new(server.ip(), 0);
@@ -98,7 +97,7 @@ fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<(Socket, Access), St
         options::stamp(&socket)?;
         options::marked(&socket, spec.family)
     };
-    let octet = prepared().map_err(|error| format!("no ICMP socket towards the server: {error}"))?;
+    let octet = prepared().map_err(SetupError::socket("no ICMP socket towards the server"))?;
     initiation.end.event(spec.id, FlowEventKind::Marked, octet.to_string());
     Ok((socket, access))
 }

@@ -4,7 +4,7 @@
 //! server on each socket beforehand, which opens the way back through a NAT.
 
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
@@ -35,38 +35,22 @@ const ASKING: Duration = Duration::from_millis(100);
 /// Sets up one-way flows of one type and starts their threads: one that sends, one that receives.
 pub(super) fn initiate(name: &str, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
     let opened = parallel_setup::open_all(specs, initiation, udp_probe::open);
-    let (up, down) = opened.into_iter().partition(|(spec, _)| spec.direction == Some(Direction::Up));
+    let (up, down): (Flows, Flows) = opened.into_iter().partition(|(spec, _)| spec.direction == Some(Direction::Up));
     [("sending", up, send as Work), ("receiving", down, receive as Work)]
         .into_iter()
-        .filter_map(|(what, flows, work)| spawn(&format!("{name} {what}"), flows, initiation, work))
+        .flat_map(|(what, flows, work)| {
+            let (end, token) = (Arc::clone(&initiation.end), initiation.token);
+            parallel_setup::spawn(&format!("{name} {what}"), parallel_setup::ids(&flows), initiation, move || {
+                if let Some(clock) = end.wait_for_begin() {
+                    work(&end, clock, token, flows);
+                }
+            })
+        })
         .collect()
 }
 
 type Flows = Vec<(FlowSpec, Socket)>;
 type Work = fn(&Endpoint, TestClock, Token, Flows);
-
-/// Gives these flows a thread that waits for T0. Where there is none to be had, every flow has failed.
-fn spawn(name: &str, flows: Flows, initiation: &Initiation, work: Work) -> Option<JoinHandle<()>> {
-    if flows.is_empty() {
-        return None;
-    }
-    let specs: Vec<FlowSpec> = flows.iter().map(|(spec, _)| spec.clone()).collect();
-    let (end, token) = (Arc::clone(&initiation.end), initiation.token);
-    let whole = move || {
-        if let Some(clock) = end.wait_for_begin() {
-            work(&end, clock, token, flows);
-        }
-    };
-    match Builder::new().name(name.to_owned()).spawn(whole) {
-        Ok(thread) => Some(thread),
-        Err(error) => {
-            for spec in &specs {
-                initiation.end.failed(spec, format!("cannot start a thread: {error}"));
-            }
-            None
-        }
-    }
-}
 
 /// Sends the flows towards the server, then waits until all has arrived or need not be waited for any more.
 fn send(end: &Endpoint, clock: TestClock, token: Token, flows: Flows) {

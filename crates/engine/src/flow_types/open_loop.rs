@@ -15,6 +15,7 @@ use rrul_proto::session_sender::Arrival;
 use socket2::Socket;
 
 use super::icmp_watch::IcmpWatch;
+use super::parallel_setup;
 use crate::clock::test_clock::TestClock;
 use crate::clock::{RawTime, WallClock};
 use crate::endpoint::Endpoint;
@@ -203,26 +204,13 @@ pub(super) fn spawn<T: Send + 'static>(
     initiation: &Initiation,
     make: impl Fn(&FlowSpec, T, i64, &Initiation) -> ProbeFlow + Send + 'static,
 ) -> Vec<JoinHandle<()>> {
-    if opened.is_empty() {
-        return Vec::new();
-    }
-    let specs: Vec<FlowSpec> = opened.iter().map(|(spec, _)| spec.clone()).collect();
     let of_thread = initiation.clone();
-    let work = move || {
+    parallel_setup::spawn(name, parallel_setup::ids(&opened), initiation, move || {
         let end = &of_thread.end;
         let Some((clock, server_origin)) = end.wait_for_begin().zip(end.server_origin()) else { return };
         let flows = opened.into_iter().map(|(spec, socket)| make(&spec, socket, server_origin, &of_thread));
         run(end, clock, flows.collect());
-    };
-    match std::thread::Builder::new().name(name.to_owned()).spawn(work) {
-        Ok(thread) => vec![thread],
-        Err(error) => {
-            for spec in &specs {
-                initiation.end.failed(spec, format!("cannot start a thread: {error}"));
-            }
-            Vec::new()
-        }
-    }
+    })
 }
 
 /// Sends and receives until every flow has sent all and waited for replies. The thread's whole life.

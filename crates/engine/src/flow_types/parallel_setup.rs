@@ -2,17 +2,19 @@
 
 use std::thread::{Builder, JoinHandle};
 
-use rrul_model::flow::FlowSpec;
+use rrul_model::flow::{FlowId, FlowSpec};
+use rrul_model::observation::FlowEventKind;
 
 use crate::clock::test_clock::TestClock;
 use crate::endpoint::Endpoint;
 use crate::flow_type::Initiation;
+use crate::setup_error::SetupError;
 
 /// Opens every flow, each on a thread of its own; a flow that cannot be opened is noted as failed and left out.
 pub(super) fn open_all<T: Send>(
     specs: &[&FlowSpec],
     initiation: &Initiation,
-    open: impl Fn(&FlowSpec, &Initiation) -> Result<T, String> + Sync,
+    open: impl Fn(&FlowSpec, &Initiation) -> Result<T, SetupError> + Sync,
 ) -> Vec<(FlowSpec, T)> {
     let open = &open;
     let outcomes: Vec<_> = std::thread::scope(|scope| {
@@ -20,9 +22,9 @@ pub(super) fn open_all<T: Send>(
             .iter()
             .map(|&spec| Builder::new().name(spec.name.clone()).spawn_scoped(scope, move || open(spec, initiation)))
             .collect();
-        let outcome = |thread: std::io::Result<std::thread::ScopedJoinHandle<'_, Result<T, String>>>| {
-            let thread = thread.map_err(|error| format!("cannot start a thread: {error}"))?;
-            thread.join().unwrap_or_else(|_| Err("setting it up went wrong; this is a defect of rrul".to_owned()))
+        let outcome = |thread: std::io::Result<std::thread::ScopedJoinHandle<'_, Result<T, SetupError>>>| {
+            let thread = thread.map_err(SetupError::Thread)?;
+            thread.join().unwrap_or(Err(SetupError::Panicked))
         };
         threads.into_iter().map(outcome).collect()
     });
@@ -44,12 +46,8 @@ pub(super) fn spawn_each<T: Send + 'static>(
 ) -> Vec<JoinHandle<()>> {
     let mut threads = Vec::new();
     for (spec, found) in opened {
-        let (work, flow, initiation_of_it) = (work.clone(), spec.clone(), initiation.clone());
-        let spawned = Builder::new().name(spec.name.clone()).spawn(move || work(&flow, found, &initiation_of_it));
-        match spawned {
-            Ok(thread) => threads.push(thread),
-            Err(error) => initiation.end.failed(&spec, format!("cannot start a thread: {error}")),
-        }
+        let (work, of_thread) = (work.clone(), initiation.clone());
+        threads.extend(spawn(&spec.name.clone(), vec![spec.id], initiation, move || work(&spec, found, &of_thread)));
     }
     threads
 }
@@ -60,7 +58,7 @@ pub(super) fn spawn_one<T: Send + 'static>(
     name: &str,
     specs: &[&FlowSpec],
     initiation: &Initiation,
-    set_up: impl Fn(&FlowSpec, &Initiation) -> Result<T, String>,
+    set_up: impl Fn(&FlowSpec, &Initiation) -> Result<T, SetupError>,
     run: impl FnOnce(&Endpoint, TestClock, Vec<T>) + Send + 'static,
 ) -> Vec<JoinHandle<()>> {
     let mut ready = Vec::new();
@@ -74,18 +72,36 @@ pub(super) fn spawn_one<T: Send + 'static>(
         return Vec::new();
     }
     let of_thread = initiation.clone();
-    let spawned = Builder::new().name(name.to_owned()).spawn(move || {
+    spawn(name, specs.iter().map(|spec| spec.id).collect(), initiation, move || {
         if let Some(clock) = of_thread.end.wait_for_begin() {
             run(&of_thread.end, clock, ready);
         }
-    });
-    match spawned {
+    })
+}
+
+/// Starts the thread of these flows, where there are any. Where no thread can be had, every flow has failed.
+pub(super) fn spawn(
+    name: &str,
+    flows: Vec<FlowId>,
+    initiation: &Initiation,
+    work: impl FnOnce() + Send + 'static,
+) -> Vec<JoinHandle<()>> {
+    if flows.is_empty() {
+        return Vec::new();
+    }
+    match Builder::new().name(name.to_owned()).spawn(work) {
         Ok(thread) => vec![thread],
         Err(error) => {
-            for spec in specs {
-                initiation.end.failed(spec, format!("cannot start a thread: {error}"));
+            let reason = String::from(SetupError::Thread(error));
+            for flow in flows {
+                initiation.end.event(flow, FlowEventKind::Failed, reason.clone());
             }
             Vec::new()
         }
     }
+}
+
+/// Returns the numbers of flows that have been opened.
+pub(super) fn ids<T>(opened: &[(FlowSpec, T)]) -> Vec<FlowId> {
+    opened.iter().map(|(spec, _)| spec.id).collect()
 }

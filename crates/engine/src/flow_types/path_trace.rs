@@ -4,7 +4,7 @@
 //! Towards the server the client sends; towards the client the server does, to the address from which the client has greeted.
 
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use socket2::Socket;
@@ -14,6 +14,7 @@ use crate::flow_type::{FlowType, Footprint, Initiation};
 use crate::path_tracing::{self, Mirror, RATE, Trace, pace};
 use crate::server::parts::path_trace::PathTraces;
 use crate::server::session::ServerPart;
+use crate::setup_error::SetupError;
 use crate::socket::options;
 
 /// Packets in an interval at most: thirty hops, the far end, the search for the path MTU.
@@ -69,28 +70,15 @@ impl FlowType for PathTrace {
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = parallel_setup::open_all(specs, initiation, open);
-        if opened.is_empty() {
-            return Vec::new();
-        }
-        let flows: Vec<FlowSpec> = opened.iter().map(|(spec, _)| spec.clone()).collect();
         let of_thread = initiation.clone();
-        let spawned = Builder::new().name("path_trace".to_owned()).spawn(move || run(opened, &of_thread));
-        match spawned {
-            Ok(thread) => vec![thread],
-            Err(error) => {
-                for spec in &flows {
-                    initiation.end.failed(spec, format!("cannot start a thread: {error}"));
-                }
-                Vec::new()
-            }
-        }
+        parallel_setup::spawn(NAME, parallel_setup::ids(&opened), initiation, move || run(opened, &of_thread))
     }
 }
 
 /// A greeted socket that is told with what hop limit packets come.
-fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<Socket, String> {
+fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<Socket, SetupError> {
     let socket = udp_probe::open(spec, initiation)?;
-    options::receive_hop_limit(&socket, spec.family).map_err(|error| format!("no hop limits are told: {error}"))?;
+    options::receive_hop_limit(&socket, spec.family).map_err(SetupError::socket("no hop limits are told"))?;
     Ok(socket)
 }
 

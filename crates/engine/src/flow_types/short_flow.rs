@@ -18,20 +18,20 @@ use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose};
 use rrul_proto::poisson_schedule::PoissonSchedule;
-use rrul_proto::short_flow::{NUMBER_OCTETS, decode_number, encode_number};
-use socket2::{Protocol, SockRef, Socket, Type};
+use rrul_proto::short_flow::encode_number;
+use socket2::{SockRef, Socket};
 
 use super::transfer_attempt::{Attempt, Which};
 use super::{WAITING, parallel_setup, stream_opening};
 use crate::clock::test_clock::TestClock;
 use crate::connection_totals::Opened;
-use crate::control_link::read_exact_until;
 use crate::endpoint::Endpoint;
 use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
 use crate::observer::ObservationSink;
 use crate::server::parts::connections::ManyStreams;
 use crate::server::session::ServerPart;
+use crate::setup_error::SetupError;
 use crate::socket::{options, stream, wait::WaitSet};
 use crate::{scheduling, tcp_info};
 
@@ -55,9 +55,6 @@ const MOST_AT_ONCE: usize = 8;
 
 /// How long the server waits for a client to close that has everything: its reset may have been lost.
 const CLOSING: Duration = Duration::from_secs(2);
-
-/// How long the server waits for the rest of what belongs to the opening.
-const OPENING_TIME: Duration = Duration::from_secs(5);
 
 /// Rows between two collections: two of each transfer.
 const ROWS: usize = 2048;
@@ -123,19 +120,7 @@ impl FlowType for ShortFlow {
 fn serve_connection(spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &Endpoint) {
     let Some(clock) = end.clock() else { return };
     let started = clock.now();
-    let mut number = [0; NUMBER_OCTETS];
-    if read_exact_until(&mut stream, &mut number, Instant::now() + OPENING_TIME).is_err() {
-        return;
-    }
-    let number = decode_number(number);
-    if number == 0 {
-        // Once a flow is enough to tell what is in force.
-        if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
-            return end.failed(spec, reason);
-        }
-    } else {
-        let _ = options::congestion_control(&stream, congestion_control_of(spec), options::Asker::Stranger);
-    }
+    let Some(number) = stream_opening::number_of(&mut stream, spec, end) else { return };
     let mut steps = Steps::new(Opened { flow: spec.id, connection: number, started });
     // What broke shows at the client, and in what the kernel counted.
     let _ = serve(spec, &mut stream, answer, number, end, &mut |stream| steps.take(stream, clock.now()));
@@ -156,10 +141,6 @@ pub(crate) fn size(spec: &FlowSpec) -> Option<ByteCount> {
 
 fn size_of(spec: &FlowSpec) -> u64 {
     spec.parameters.size("size", ByteCount(DEFAULT_OCTETS)).0.clamp(1, MOST_OCTETS)
-}
-
-fn congestion_control_of(spec: &FlowSpec) -> &str {
-    spec.parameters.text("congestion_control").unwrap_or(stream_opening::CONGESTION_CONTROL)
 }
 
 /// How often a connection that receives reads its counters: where segments are lost, a transfer of a few octets takes seconds,
@@ -296,8 +277,8 @@ struct Opener {
 }
 
 impl Opener {
-    fn new(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, String> {
-        let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
+    fn new(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, SetupError> {
+        let server = initiation.server_for(spec)?;
         let interval = interval_of(spec);
         let opener = Self {
             spec: spec.clone(),
@@ -312,7 +293,7 @@ impl Opener {
             reset_at: initiation.reset_at(spec),
         };
         // Whether this host marks such sockets, and what congestion control it has, shows before the test.
-        let socket = opener.socket().map_err(|error| format!("cannot set up a connection: {error}"))?;
+        let socket = opener.socket().map_err(SetupError::socket("cannot set up a connection"))?;
         stream_opening::prepare(&socket, spec, &initiation.end)?;
         Ok(opener)
     }
@@ -323,13 +304,8 @@ impl Opener {
     }
 
     fn socket(&self) -> io::Result<Socket> {
-        let socket = Socket::new(options::domain(self.spec.family), Type::STREAM, Some(Protocol::TCP))?;
-        options::mark(&socket, self.spec.family, self.spec.class)?;
-        options::congestion_control(&socket, congestion_control_of(&self.spec), options::Asker::User)?;
-        socket.set_nonblocking(true)?;
-        socket.set_tcp_nodelay(true)?;
-        // Closing resets: nothing lingers in TIME_WAIT, and no cache of the kernel keeps what this connection learnt.
-        socket.set_linger(Some(Duration::ZERO))?;
+        let socket = stream_opening::connecting_socket(&self.spec)?;
+        options::congestion_control(&socket, stream_opening::congestion_control(&self.spec), options::Asker::User)?;
         Ok(socket)
     }
 

@@ -6,13 +6,16 @@ use std::time::{Duration, Instant};
 
 use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
+use rrul_proto::limits;
 use rrul_proto::opening::{ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
+use rrul_proto::short_flow::{NUMBER_OCTETS, decode_number};
 use socket2::{Protocol, Socket, Type};
 
 use crate::control_link::read_exact_until;
 use crate::endpoint::Endpoint;
 use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::Initiation;
+use crate::setup_error::SetupError;
 use crate::socket::options::{self, Asker};
 use crate::socket::wait;
 
@@ -21,6 +24,39 @@ const OPENING_TIME: Duration = Duration::from_secs(10);
 
 /// The congestion control of load unless the plan says otherwise.
 pub(super) const CONGESTION_CONTROL: &str = "cubic";
+
+/// Returns the congestion control that a flow asks for.
+pub(super) fn congestion_control(spec: &FlowSpec) -> &str {
+    spec.parameters.text("congestion_control").unwrap_or(CONGESTION_CONTROL)
+}
+
+/// Returns a socket that has not been connected, for a flow of many connections: marked, not blocking, and reset when it is closed.
+pub(super) fn connecting_socket(spec: &FlowSpec) -> io::Result<Socket> {
+    let socket = Socket::new(options::domain(spec.family), Type::STREAM, Some(Protocol::TCP))?;
+    options::mark(&socket, spec.family, spec.class)?;
+    socket.set_nonblocking(true)?;
+    socket.set_tcp_nodelay(true)?;
+    // What is unsent must not drain over the link when the flow has ended, nothing lingers in TIME_WAIT, here or there, and no
+    // cache of the kernel keeps what this connection learnt.
+    socket.set_linger(Some(Duration::ZERO))?;
+    Ok(socket)
+}
+
+/// Returns the number of a connection that a client has opened, which has been given the flow's congestion control; `None` for one
+/// that is not served.
+pub(super) fn number_of(stream: &mut TcpStream, spec: &FlowSpec, end: &Endpoint) -> Option<u32> {
+    let mut number = [0; NUMBER_OCTETS];
+    read_exact_until(stream, &mut number, Instant::now() + limits::OPENING_TIME).ok()?;
+    let number = decode_number(number);
+    if number > 0 {
+        let _ = options::congestion_control(&*stream, congestion_control(spec), Asker::Stranger);
+    } else if let Err(reason) = prepare(stream, spec, end) {
+        // Once a flow is enough to record what is in force.
+        end.failed(spec, reason);
+        return None;
+    }
+    Some(number)
+}
 
 /// Bits of a TCP segment with so many octets of data, on the IP layer, with timestamps.
 pub(super) fn segment_bits(spec: &FlowSpec, octets: u64) -> f64 {
@@ -42,22 +78,20 @@ pub(super) fn sender_of(direction: Direction) -> ObservationPoint {
 /// Opens the connection of this flow: marked before the SYN, with the congestion control asked for.
 ///
 /// # Errors
-/// In words, for the flow's failure.
-pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<TcpStream, String> {
+/// When there is no stream.
+pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<TcpStream, SetupError> {
     if initiation.end.is_stopped() {
-        return Err("stopped by the user".to_owned());
+        return Err(SetupError::Stopped);
     }
-    let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
-    // Without its address: that stands in the header, unless the user wants it nowhere.
-    let at = |what: &'static str| move |error: io::Error| format!("{what} the server: {error}");
+    let server = initiation.server_for(spec)?;
     let socket = Socket::new(options::domain(spec.family), Type::STREAM, Some(Protocol::TCP))
-        .map_err(at("no socket towards"))?;
+        .map_err(SetupError::socket("no socket towards the server"))?;
     prepare(&socket, spec, &initiation.end)?;
     initiation.end.event(spec.id, FlowEventKind::ConnectStarted, "");
-    socket.connect_timeout(&server.into(), OPENING_TIME).map_err(at("cannot connect to"))?;
+    socket.connect_timeout(&server.into(), OPENING_TIME).map_err(SetupError::socket("cannot connect to the server"))?;
     initiation.end.event(spec.id, FlowEventKind::Connected, "");
     let mut stream = TcpStream::from(socket);
-    greet(&mut stream, initiation, spec).map_err(at("no answer from"))?;
+    greet(&mut stream, initiation, spec).map_err(SetupError::socket("no answer from the server"))?;
     Ok(stream)
 }
 
@@ -83,14 +117,14 @@ fn greet(stream: &mut TcpStream, initiation: &Initiation, spec: &FlowSpec) -> io
 /// Marks a stream and sets its congestion control, and notes what is in force. Used at both ends.
 ///
 /// # Errors
-/// In words, when the marking is refused: an unmarked flow would be a different test.
-pub(super) fn prepare(socket: &impl std::os::fd::AsFd, spec: &FlowSpec, end: &Endpoint) -> Result<(), String> {
+/// When the marking is refused: an unmarked flow would be a different test.
+pub(super) fn prepare(socket: &impl std::os::fd::AsFd, spec: &FlowSpec, end: &Endpoint) -> Result<(), SetupError> {
     let wanted = spec.class.octet();
     options::mark(socket, spec.family, spec.class)
-        .map_err(|error| format!("cannot set DSCP {}: {error}", spec.class.dscp().value()))?;
+        .map_err(|error| SetupError::Marking(spec.class.dscp().value(), error))?;
     let octet = options::marked(socket, spec.family).unwrap_or(u32::from(wanted));
     end.event(spec.id, FlowEventKind::Marked, octet.to_string());
-    let control = spec.parameters.text("congestion_control").unwrap_or(CONGESTION_CONTROL);
+    let control = congestion_control(spec);
     let asker = match end.observer.point() {
         ObservationPoint::Client => Asker::User,
         ObservationPoint::Server => Asker::Stranger,

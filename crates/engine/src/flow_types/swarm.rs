@@ -10,26 +10,26 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::observation::FlowEventKind;
 use rrul_model::time::TestTime;
 use rrul_model::units::BitRate;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
-use rrul_proto::short_flow::{NUMBER_OCTETS, decode_number, encode_number};
-use socket2::{Protocol, SockRef, Socket, Type};
+use rrul_proto::short_flow::{NUMBER_OCTETS, encode_number};
+use socket2::{SockRef, Socket};
 
 use super::{parallel_setup, stream_opening};
 use crate::clock::test_clock::TestClock;
 use crate::connection_totals::Opened;
-use crate::control_link::read_exact_until;
 use crate::endpoint::Endpoint;
 use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::{FlowType, Initiation};
 use crate::observer::ObservationSink;
 use crate::server::parts::connections::ManyStreams;
 use crate::server::session::ServerPart;
+use crate::setup_error::SetupError;
 use crate::socket::{options, stream, wait};
 
 const NAME: &str = "swarm";
@@ -56,9 +56,6 @@ const SEND_BUFFER: usize = 64 * 1024;
 
 /// Octets offered to the kernel in one call.
 const PIECE: usize = 16 * 1024;
-
-/// How long the server waits for the rest of what belongs to the opening.
-const OPENING_TIME: Duration = Duration::from_secs(5);
 
 /// Rows of one stream between two collections, and twice that.
 const ROWS_A_STREAM: usize = 6;
@@ -113,19 +110,7 @@ impl FlowType for Swarm {
 fn serve_connection(spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &Endpoint) {
     let Some(clock) = end.clock() else { return };
     let started = clock.now();
-    let mut number = [0; NUMBER_OCTETS];
-    if read_exact_until(&mut stream, &mut number, Instant::now() + OPENING_TIME).is_err() {
-        return;
-    }
-    let connection = decode_number(number);
-    if connection == 0 {
-        // Once a flow is enough to tell what is in force.
-        if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
-            return end.failed(spec, reason);
-        }
-    } else {
-        let _ = options::congestion_control(&stream, congestion_control_of(spec), options::Asker::Stranger);
-    }
+    let Some(connection) = stream_opening::number_of(&mut stream, spec, end) else { return };
     let mut served = Served {
         opened: Opened { flow: spec.id, connection, started },
         noted: started,
@@ -142,10 +127,6 @@ fn streams_of(spec: &FlowSpec) -> u32 {
 
 fn rate_of(spec: &FlowSpec) -> BitRate {
     spec.parameters.rate("rate").unwrap_or(DEFAULT_RATE).max(LEAST_RATE)
-}
-
-fn congestion_control_of(spec: &FlowSpec) -> &str {
-    spec.parameters.text("congestion_control").unwrap_or(stream_opening::CONGESTION_CONTROL)
 }
 
 /// Limits what a stream sends, and what waits to be sent.
@@ -305,8 +286,8 @@ struct Member {
 }
 
 impl Member {
-    fn new(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, String> {
-        let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
+    fn new(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, SetupError> {
+        let server = initiation.server_for(spec)?;
         let streams = streams_of(spec);
         let joins = |stream: u32| spec.window.from + JOINING * stream / streams;
         let direction = spec.direction.unwrap_or(Direction::Down);
@@ -324,20 +305,15 @@ impl Member {
             was_served: false,
         };
         // Whether this host marks such sockets, and what congestion control it has, shows before the test.
-        let socket = member.socket().map_err(|error| format!("cannot set up a connection: {error}"))?;
+        let socket = member.socket().map_err(SetupError::socket("cannot set up a connection"))?;
         stream_opening::prepare(&socket, spec, &initiation.end)?;
         let received = (direction == Direction::Down).then(|| initiation.end.sampler.count(spec.id, spec.window));
         Ok(Self { received: received.unwrap_or_default(), ..member })
     }
 
     fn socket(&self) -> io::Result<Socket> {
-        let socket = Socket::new(options::domain(self.spec.family), Type::STREAM, Some(Protocol::TCP))?;
-        options::mark(&socket, self.spec.family, self.spec.class)?;
-        options::congestion_control(&socket, congestion_control_of(&self.spec), options::Asker::User)?;
-        socket.set_nonblocking(true)?;
-        socket.set_tcp_nodelay(true)?;
-        // Closing resets: what is unsent must not drain over the link when the flow has ended.
-        socket.set_linger(Some(Duration::ZERO))?;
+        let socket = stream_opening::connecting_socket(&self.spec)?;
+        options::congestion_control(&socket, stream_opening::congestion_control(&self.spec), options::Asker::User)?;
         if self.direction == Direction::Up {
             limit(&socket, &self.spec)?;
         }

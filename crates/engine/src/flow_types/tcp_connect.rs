@@ -3,7 +3,7 @@
 //! What a page or an app meets that has no connection yet: the handshake, and the first octets of the answer. Open loop:
 //! connections that wait for a lost SYN keep nobody from opening the next. One thread drives all flows of this type.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -14,7 +14,6 @@ use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose, SERVER_OCTETS};
 use rrul_proto::send_schedule::SendSchedule;
-use socket2::{Protocol, Socket, Type};
 
 use super::connection_attempt::{Attempt, Which};
 use super::{WAITING, parallel_setup, stream_opening};
@@ -26,6 +25,7 @@ use crate::observer::ObservationSink;
 use crate::scheduling;
 use crate::server::parts::connections::ManyStreams;
 use crate::server::session::ServerPart;
+use crate::setup_error::SetupError;
 use crate::socket::{options, wait::WaitSet};
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(500);
@@ -101,8 +101,8 @@ struct Opener {
 }
 
 impl Opener {
-    fn new(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, String> {
-        let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
+    fn new(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, SetupError> {
+        let server = initiation.server_for(spec)?;
         let interval = interval_of(spec);
         let opener = Self {
             spec: spec.clone(),
@@ -113,20 +113,11 @@ impl Opener {
             sequence: 0,
         };
         // Whether this host marks such sockets at all shows before the test.
-        let socket = opener.socket().map_err(|error| format!("cannot set up a connection: {error}"))?;
+        let socket =
+            stream_opening::connecting_socket(spec).map_err(SetupError::socket("cannot set up a connection"))?;
         let octet = options::marked(&socket, spec.family).unwrap_or(u32::from(spec.class.octet()));
         initiation.end.event(spec.id, FlowEventKind::Marked, octet.to_string());
         Ok(opener)
-    }
-
-    fn socket(&self) -> io::Result<Socket> {
-        let socket = Socket::new(options::domain(self.spec.family), Type::STREAM, Some(Protocol::TCP))?;
-        options::mark(&socket, self.spec.family, self.spec.class)?;
-        socket.set_nonblocking(true)?;
-        socket.set_tcp_nodelay(true)?;
-        // Closing resets: with a connection every few milliseconds nothing may linger in TIME_WAIT, here or there.
-        socket.set_linger(Some(Duration::ZERO))?;
-        Ok(socket)
     }
 
     fn due(&mut self) -> Option<TestTime> {
@@ -145,7 +136,8 @@ impl Opener {
             }
             let which = Which { flow: self.spec.id, sequence: self.sequence, scheduled };
             self.sequence = self.sequence.wrapping_add(1);
-            let attempt = self.socket().map(|socket| Attempt::start(which, socket, self.server, self.opening, clock));
+            let socket = stream_opening::connecting_socket(&self.spec);
+            let attempt = socket.map(|socket| Attempt::start(which, socket, self.server, self.opening, clock));
             match attempt {
                 Ok(Ok(attempt)) => pending.push(attempt),
                 Ok(Err(row)) => sink.note(row),

@@ -22,6 +22,7 @@ use crate::clock::RawTime;
 use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
 use crate::server::parts::reflector::Reflected;
 use crate::server::session::ServerPart;
+use crate::setup_error::SetupError;
 use crate::socket::{datagram, options, wait};
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(20);
@@ -131,21 +132,21 @@ pub(super) fn packet_for(spec: &FlowSpec) -> Vec<u8> {
 ///
 /// # Errors
 /// In words, for the flow's failure.
-pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<Socket, String> {
-    let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
-    let socket = connected(spec, server).map_err(|error| format!("no UDP socket towards the server: {error}"))?;
+pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<Socket, SetupError> {
+    let server = initiation.server_for(spec)?;
+    let socket = connected(spec, server).map_err(SetupError::socket("no UDP socket towards the server"))?;
     let octet = options::marked(&socket, spec.family).unwrap_or(u32::from(spec.class.octet()));
     initiation.end.event(spec.id, FlowEventKind::Marked, octet.to_string());
     for _ in 0..GREETINGS {
         if initiation.end.is_stopped() {
-            return Err("stopped by the user".to_owned());
+            return Err(SetupError::Stopped);
         }
         if greet(spec, initiation, &socket) {
             return Ok(socket);
         }
     }
     initiation.end.event(spec.id, FlowEventKind::Unanswered, "");
-    Err(format!("no UDP reply from the server; let UDP port {} through all firewalls", server.port()))
+    Err(SetupError::NoUdpReply(server.port()))
 }
 
 fn connected(spec: &FlowSpec, server: SocketAddr) -> io::Result<Socket> {

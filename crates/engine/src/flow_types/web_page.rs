@@ -25,6 +25,7 @@ use crate::flow_type::{FlowType, Initiation};
 use crate::observer::ObservationSink;
 use crate::server::parts::connections::ServedPages;
 use crate::server::session::ServerPart;
+use crate::setup_error::SetupError;
 use crate::web::client::Visitor;
 use crate::web::client::page_load::{Times, load};
 
@@ -119,10 +120,10 @@ struct Flow {
 }
 
 impl Flow {
-    fn new(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, String> {
-        let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
+    fn new(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, SetupError> {
+        let server = initiation.server_for(spec)?;
         let name = spec.parameters.text("page").unwrap_or(DEFAULT_PAGE);
-        let page = Page::named(name).ok_or_else(|| format!("there is no page \"{name}\""))?;
+        let page = Page::named(name).ok_or_else(|| SetupError::UnknownPage(name.to_owned()))?;
         let version = spec.parameters.text("version").unwrap_or(VERSIONS[0].0);
         let version = VERSIONS.iter().find(|(known, _)| *known == version).and_then(|(_, version)| *version);
         initiation.end.event(spec.id, FlowEventKind::Uses, format!("page {name} sha256:{}", page.hash));

@@ -18,6 +18,7 @@ use crate::clock::test_clock::TestClock;
 use crate::endpoint::Endpoint;
 use crate::observer::ObservationSink;
 use crate::privacy::Privacy;
+use crate::setup_error::SetupError;
 use crate::socket::datagram::{self, Aftermath};
 use crate::socket::options;
 use crate::socket::transmit_numbers::TransmitNumbers;
@@ -81,7 +82,7 @@ impl Trace {
     /// asked before each packet.
     ///
     /// # Errors
-    /// In words, when the socket cannot be told not to fragment.
+    /// When the socket cannot be told not to fragment.
     pub(crate) fn new(
         spec: &FlowSpec,
         token: Token,
@@ -89,14 +90,14 @@ impl Trace {
         (interval, rate): (Duration, Option<BitRate>),
         socket: Socket,
         grants: impl Fn() -> bool + Send + 'static,
-    ) -> Result<Self, String> {
-        let failed = |error: std::io::Error| format!("a socket that does not do for a path trace: {error}");
+    ) -> Result<Self, SetupError> {
+        let failed = SetupError::socket("a socket that does not do for a path trace");
         options::never_fragment(&socket, spec.family).map_err(failed)?;
         options::receive_hop_limit(&socket, spec.family).map_err(failed)?;
         options::stamp(&socket).map_err(failed)?;
         let address = |found: std::io::Result<socket2::SockAddr>| found.map_err(failed).map(|found| found.as_socket());
         let (Some(local), Some(remote)) = (address(socket.local_addr())?, address(socket.peer_addr())?) else {
-            return Err("a socket without addresses".to_owned());
+            return Err(SetupError::Unconnected);
         };
         let settings = SweepSettings {
             window: spec.window,

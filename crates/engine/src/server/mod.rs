@@ -33,7 +33,7 @@ use crate::endpoint::test_course::PATIENCE;
 use crate::environment;
 use datagram_port::DatagramPort;
 use host::OwnSockets;
-use pages::runtime::Pages;
+use pages::runtime::{Pages, PagesError};
 use session::Sessions;
 use shared::Shared;
 
@@ -53,7 +53,7 @@ impl Server {
     /// When no port can be had.
     pub fn start(options: ServerOptions) -> Result<Self, ServerError> {
         let ports = listening::open(&options.addresses, options.port)?;
-        let (runtime, pages) = Pages::start().map_err(ServerError::Pages)?;
+        let (runtime, pages) = Pages::start()?;
         let shared = Arc::new(Shared {
             pages,
             environment: environment::read(options.privacy),
@@ -74,7 +74,7 @@ impl Server {
             let shared = Arc::clone(&server.shared);
             let datagrams = Arc::new(DatagramPort::new(port.datagram, port.address));
             let forwarding = pages::serve_datagrams(&datagrams, &shared);
-            let forwarding = forwarding.map_err(|error| ServerError::Pages(error.to_string()))?;
+            let forwarding = forwarding.map_err(PagesError::Port)?;
             server.spawn("reflector", move || reflector::run(&datagrams, &shared, &forwarding))?;
         }
         Ok(server)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 pub use rrul_proto::limits::Limits;
 
+use super::pages::runtime::PagesError;
 use crate::clock::host_clock::ClockDistortion;
 use crate::privacy::Privacy;
 
@@ -25,7 +26,7 @@ pub enum ServerError {
     Thread(io::Error),
     /// Pages cannot be served.
     #[error("cannot serve pages: {0}")]
-    Pages(String),
+    Pages(#[from] PagesError),
 }
 
 fn advice(error: &io::Error) -> &'static str {

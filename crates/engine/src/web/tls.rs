@@ -14,8 +14,19 @@ use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme};
 
-/// Why there is no TLS, in words.
-pub type TlsError = String;
+/// Why there is no TLS.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// No key or certificate could be made.
+    #[error(transparent)]
+    Certificate(#[from] rcgen::Error),
+    /// The key is of no known kind.
+    #[error("{0}")]
+    Key(&'static str),
+    /// The library refuses the settings.
+    #[error(transparent)]
+    Settings(#[from] rustls::Error),
+}
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
@@ -26,15 +37,15 @@ fn provider() -> Arc<CryptoProvider> {
 /// # Errors
 /// When the host has no randomness, or the like.
 pub fn server(protocols: &[&[u8]]) -> Result<ServerConfig, TlsError> {
-    let key = KeyPair::generate().map_err(|error| error.to_string())?;
+    let key = KeyPair::generate()?;
     let names = vec![ZONE.to_owned(), format!("*.{ZONE}")];
     let certificate = CertificateParams::new(names).and_then(|params| params.self_signed(&key));
-    let certificate = certificate.map_err(|error| error.to_string())?.der().clone();
-    let key = PrivateKeyDer::try_from(key.serialize_der())?;
+    let certificate = certificate?.der().clone();
+    let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(TlsError::Key)?;
     let config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![certificate], key));
-    let mut config = config.map_err(|error| error.to_string())?;
+    let mut config = config?;
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     Ok(config)
 }
@@ -46,8 +57,7 @@ pub fn server(protocols: &[&[u8]]) -> Result<ServerConfig, TlsError> {
 pub fn client(protocol: &[u8]) -> Result<ClientConfig, TlsError> {
     let provider = provider();
     let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|error| error.to_string())?;
+        .with_protocol_versions(&[&rustls::version::TLS13])?;
     let mut config =
         config.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider))).with_no_client_auth();
     config.alpn_protocols = vec![protocol.to_vec()];

@@ -18,8 +18,10 @@ use crate::clock::monotonic_distance;
 use crate::clock::test_clock::TestClock;
 use crate::endpoint::Endpoint;
 use crate::flow_type::Initiation;
+use crate::flow_types::parallel_setup;
 use crate::observer::ObservationSink;
 use crate::privacy::Privacy;
+use crate::setup_error::SetupError;
 
 /// How long before its slot a browser is started. It is ready within half a second on a host that has time.
 const HEAD_START: Duration = Duration::from_secs(2);
@@ -40,22 +42,9 @@ pub(super) fn initiate(specs: &[&FlowSpec], initiation: &Initiation) -> Vec<Join
             Err(reason) => initiation.end.failed(spec, reason),
         }
     }
-    if loaders.is_empty() {
-        return Vec::new();
-    }
+    let flows = loaders.iter().map(|loader| loader.spec.id).collect();
     let of_thread = initiation.clone();
-    let spawned = std::thread::Builder::new().name("browser_page".to_owned()).spawn(move || {
-        run(&of_thread, loaders);
-    });
-    match spawned {
-        Ok(thread) => vec![thread],
-        Err(error) => {
-            for spec in specs {
-                initiation.end.failed(spec, format!("cannot start a thread: {error}"));
-            }
-            Vec::new()
-        }
-    }
+    parallel_setup::spawn("browser_page", flows, initiation, move || run(&of_thread, loaders))
 }
 
 /// Which of the flows that run at the same time this is, and of how many.
@@ -83,9 +72,9 @@ impl Target {
 }
 
 /// A page of rrul's own, and how a browser is brought to ask the test's server for it: every host of the page is there.
-fn own_page(spec: &FlowSpec, name: &str, initiation: &Initiation) -> Result<(Target, BrowserOptions), String> {
-    let server = initiation.server_for(spec).ok_or_else(|| format!("the server has no {} address", spec.family))?;
-    let page = Page::named(name).ok_or_else(|| format!("there is no page \"{name}\""))?;
+fn own_page(spec: &FlowSpec, name: &str, initiation: &Initiation) -> Result<(Target, BrowserOptions), SetupError> {
+    let server = initiation.server_for(spec)?;
+    let page = Page::named(name).ok_or_else(|| SetupError::UnknownPage(name.to_owned()))?;
     let document = page.objects.first().and_then(|object| page.hosts.get(object.host));
     let label = document.map(|host| host.name.as_str()).unwrap_or_default();
     let host = SessionName { label, flow: spec.id.0, token: initiation.token };
@@ -121,12 +110,12 @@ struct Loader {
 }
 
 impl Loader {
-    fn new(spec: &FlowSpec, slots: Slots, initiation: &Initiation) -> Result<Self, String> {
+    fn new(spec: &FlowSpec, slots: Slots, initiation: &Initiation) -> Result<Self, SetupError> {
         if spec.class.octet() != 0 {
-            return Err(format!(
+            return Err(SetupError::Parameters(format!(
                 "a browser marks no packets, so it cannot be of class {}; write class = \"BE\"",
                 spec.class
-            ));
+            )));
         }
         let quic = spec.parameters.text("quic") == Some("on");
         let (target, options) = match (spec.parameters.text(URL), spec.parameters.text("page")) {
@@ -134,8 +123,13 @@ impl Loader {
                 (Target::Site(Site::from_url(url)?), BrowserOptions { quic, ..BrowserOptions::default() })
             }
             (None, Some(page)) => own_page(spec, page, initiation)?,
-            (None, None) => return Err("no url; write one, such as url = \"https://example.com/\"".to_owned()),
-            (Some(_), Some(_)) => return Err("both url and page; write one of them".to_owned()),
+            (None, None) => {
+                let advice = "no url; write one, such as url = \"https://example.com/\"";
+                return Err(SetupError::Parameters(advice.to_owned()));
+            }
+            (Some(_), Some(_)) => {
+                return Err(SetupError::Parameters("both url and page; write one of them".to_owned()));
+            }
         };
         Ok(Self {
             spec: spec.clone(),

@@ -1,12 +1,14 @@
 //! What serves pages: threads of its own, and TLS over TCP and QUIC.
 
+use std::io;
 use std::sync::Arc;
 
-use quinn::crypto::rustls::QuicServerConfig;
+use quinn::crypto::rustls::{NoInitialCipherSuite, QuicServerConfig};
 use tokio::runtime::Handle;
 use tokio_rustls::rustls::ServerConfig;
 
-use crate::web::{ALPN_HTTP1, ALPN_HTTP2, ALPN_HTTP3, tls};
+use crate::web::tls::{self, TlsError};
+use crate::web::{ALPN_HTTP1, ALPN_HTTP2, ALPN_HTTP3};
 
 /// Threads that serve pages: they are many connections, and little work.
 const THREADS: usize = 2;
@@ -17,6 +19,23 @@ pub(super) const MOST_REQUESTS: u32 = 100;
 /// Octets of answers that wait on one QUIC connection to be acknowledged: more than a page has of any host.
 const MOST_UNACKNOWLEDGED: u64 = 1 << 20;
 
+/// Why no pages can be served.
+#[derive(Debug, thiserror::Error)]
+pub enum PagesError {
+    /// No threads.
+    #[error("cannot start threads for pages: {0}")]
+    Threads(io::Error),
+    /// No TLS.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// No TLS that QUIC can use.
+    #[error(transparent)]
+    Quic(#[from] NoInitialCipherSuite),
+    /// No QUIC at a port.
+    #[error(transparent)]
+    Port(#[from] io::Error),
+}
+
 /// What all pages of a server share.
 pub(crate) struct Pages {
     pub(super) handle: Handle,
@@ -26,15 +45,15 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// The runtime, and what runs on it. The runtime ends when it is let go.
-    pub(crate) fn start() -> Result<(tokio::runtime::Runtime, Self), String> {
+    pub(crate) fn start() -> Result<(tokio::runtime::Runtime, Self), PagesError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("pages")
             .enable_all()
             .build()
-            .map_err(|error| format!("cannot start threads for pages: {error}"))?;
+            .map_err(PagesError::Threads)?;
         let over_tcp = Arc::new(tls::server(&[ALPN_HTTP2, ALPN_HTTP1])?);
-        let over_quic = QuicServerConfig::try_from(tls::server(&[ALPN_HTTP3])?).map_err(|error| error.to_string())?;
+        let over_quic = QuicServerConfig::try_from(tls::server(&[ALPN_HTTP3])?)?;
         let mut over_quic = quinn::ServerConfig::with_crypto(Arc::new(over_quic));
         let mut transport = quinn::TransportConfig::default();
         transport.max_concurrent_bidi_streams(MOST_REQUESTS.into()).send_window(MOST_UNACKNOWLEDGED);

@@ -12,6 +12,7 @@ use socket2::{Protocol, Socket, Type};
 use crate::clock::RawTime;
 use crate::path_tracing::{self, Trace, pace};
 use crate::server::session::{Admission, FlowRefusal, Sending, ServerPart};
+use crate::setup_error::SetupError;
 use crate::socket::options;
 
 /// The session's reflector answers what comes; towards the client a thread of the session sends.
@@ -59,8 +60,7 @@ fn trace(&Sending { session, end, clock, privacy, .. }: &Sending<'_>, specs: &[F
 
 /// A socket at the server's port that takes part in nothing but the conversation with this client. Why there is none names no
 /// address: the client is told, and the server may be private.
-fn connected(spec: &FlowSpec, port: SocketAddr, from: Option<IpAddr>, to: SocketAddr) -> Result<Socket, String> {
-    let refused = |error: std::io::Error| format!("no second socket at the server's port: {error}");
+fn connected(spec: &FlowSpec, port: SocketAddr, from: Option<IpAddr>, to: SocketAddr) -> Result<Socket, SetupError> {
     let first = beside(spec.family, port, to);
     let local = |socket: &Socket| socket.local_addr().ok()?.as_socket().map(|local| local.ip());
     let socket = match from {
@@ -71,8 +71,8 @@ fn connected(spec: &FlowSpec, port: SocketAddr, from: Option<IpAddr>, to: Socket
         }
         _ => first,
     };
-    let socket = socket.map_err(refused)?;
-    options::mark(&socket, spec.family, spec.class).map_err(|error| format!("marking is refused: {error}"))?;
+    let socket = socket.map_err(SetupError::socket("no second socket at the server's port"))?;
+    options::mark(&socket, spec.family, spec.class).map_err(SetupError::socket("marking is refused"))?;
     Ok(socket)
 }
 
