@@ -1,8 +1,9 @@
 //! How urgently the kernel runs a thread. What is not permitted is done without and said in the environment.
 
-#![allow(unsafe_code, reason = "sched_setscheduler, prctl and setpriority have no safe form")]
+#![allow(unsafe_code, reason = "sched_setscheduler has no safe form")]
 
 use std::io;
+use std::num::NonZeroU64;
 
 /// Real-time priority of probe threads: above the virtual link's (10), below the kernel's own (50).
 const PROBE_PRIORITY: i32 = 20;
@@ -12,8 +13,7 @@ const PROBE_PRIORITY: i32 = 20;
 /// # Errors
 /// Without CAP_SYS_NICE or a real-time limit. The thread then keeps its ordinary priority, with prompt timers.
 pub fn run_as_probe() -> io::Result<()> {
-    // SAFETY: plain integers; affects only the calling thread.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) };
+    prompt_timers();
     // SAFETY: sched_param is plain data, for which all-zero is valid.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = PROBE_PRIORITY;
@@ -26,14 +26,13 @@ pub fn run_as_probe() -> io::Result<()> {
 
 /// Lets the calling thread's timers fire on time, at ordinary priority.
 pub fn prompt_timers() {
-    // SAFETY: plain integers; affects only the calling thread.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) };
+    let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));
 }
 
 /// Lets everything else run first: for threads that write files.
 pub fn run_in_background() {
-    // SAFETY: plain integers. On Linux 0 with PRIO_PROCESS is the calling thread alone.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 10) };
+    // On Linux no process is the calling thread alone.
+    let _ = rustix::process::setpriority_process(None, 10);
 }
 
 /// Whether probe threads get real-time priority here, in words for the environment.

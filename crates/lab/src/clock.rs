@@ -1,6 +1,7 @@
 //! The lab's clock, its waiting, and the scheduling of its threads.
-#![allow(unsafe_code, reason = "clock_gettime, ppoll, prctl and sched_setscheduler have no safe form in std")]
+#![allow(unsafe_code, reason = "clock_gettime, ppoll and sched_setscheduler have no safe form in std")]
 
+use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::time::LabTime;
@@ -20,8 +21,7 @@ pub fn now() -> LabTime {
 ///
 /// Returns whether the priority was granted: it takes root, `CAP_SYS_NICE` or `RLIMIT_RTPRIO`.
 pub fn be_realtime(priority: i32) -> bool {
-    // SAFETY: PR_SET_TIMERSLACK takes one number and changes only this thread.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
+    let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: zero means this thread, and `parameters` is valid for the length of the call.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }

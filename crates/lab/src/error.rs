@@ -49,7 +49,12 @@ pub enum Error {
 impl Error {
     /// The last operating-system error, with what was being done.
     pub(crate) fn last_os(what: impl Into<String>, remedy: &'static str) -> Self {
-        Self::System { what: what.into(), remedy, source: io::Error::last_os_error() }
+        Self::system(what, remedy, io::Error::last_os_error())
+    }
+
+    /// What the kernel refused, with what was being done.
+    pub(crate) fn system(what: impl Into<String>, remedy: &'static str, source: impl Into<io::Error>) -> Self {
+        Self::System { what: what.into(), remedy, source: source.into() }
     }
 
     /// Puts what was being done in front of an I/O error.

@@ -48,7 +48,6 @@ const UNSAFE: &[&str] = &[
     "crates/engine/src/clock.rs",
     "crates/engine/src/environment/ethtool.rs",
     "crates/engine/src/heap.rs",
-    "crates/engine/src/open_files.rs",
     "crates/engine/src/processor_time.rs",
     "crates/engine/src/scheduling.rs",
     "crates/engine/src/socket/",

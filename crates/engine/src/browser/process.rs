@@ -1,6 +1,6 @@
 //! A browser's process with its pipes, and the process group of all its children.
 
-#![allow(unsafe_code, reason = "prctl between fork and exec, kill of a process group, geteuid")]
+#![allow(unsafe_code, reason = "prctl between fork and exec, kill of a process group")]
 
 use std::fs;
 use std::io;
@@ -148,8 +148,7 @@ fn processes() -> impl Iterator<Item = i32> {
 
 /// Whether this program runs as root, in its user namespace or outside.
 pub(super) fn is_root() -> bool {
-    // SAFETY: a plain query.
-    unsafe { libc::geteuid() == 0 }
+    rustix::process::geteuid().is_root()
 }
 
 /// One process, from /proc/PID/stat.
