@@ -6,132 +6,57 @@ use std::path::{Path, PathBuf};
 /// What went wrong, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// A plan is wrong.
     #[error(transparent)]
     Plan(#[from] rrul_model::plan::PlanError),
-    /// The test could not begin.
     #[error(transparent)]
     Run(#[from] rrul_engine::client::RunError),
-    /// The server could not start.
     #[error(transparent)]
     Server(#[from] rrul_engine::server::ServerError),
     #[cfg(feature = "lab")]
-    /// A virtual link could not be had.
     #[error(transparent)]
     Lab(#[from] rrul_lab::Error),
     #[cfg(feature = "charts")]
-    /// A chart could not be drawn.
     #[error(transparent)]
     View(#[from] rrul_view::ViewError),
-    /// A file could not be read or written.
     #[error("{}: {source}{}", path.display(), advice(source))]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// What was asked for cannot be written where `-o` says.
+    File { path: PathBuf, source: io::Error },
     #[error("{}: {source}{}", path.display(), output_advice(source))]
-    Output {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A test has been run, and its recording could not be written to the end.
+    Output { path: PathBuf, source: io::Error },
     #[error("{}: {source}; the file holds the test up to there{}", path.display(), output_advice(source))]
-    Unfinished {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A recording cannot be understood.
+    Unfinished { path: PathBuf, source: io::Error },
     #[error("{}: {source}", path.display())]
-    Recording {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: rrul_model::recording::RecordingError,
-    },
-    /// What a file holds is of no use here.
+    Recording { path: PathBuf, source: rrul_model::recording::RecordingError },
     #[error("{}: {problem}", path.display())]
-    Content {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        problem: ContentError,
-    },
-    /// `-o` names a folder, or nothing.
+    Content { path: PathBuf, problem: ContentError },
     #[error("-o \"{}\" names no file; write -o FOLDER/NAME", .0.display())]
     NoFileName(PathBuf),
-    /// A name that stands for nothing.
     #[error("there is no {what} \"{name}\"; known: {known}")]
-    NotFound {
-        /// What is named so.
-        what: &'static str,
-        /// The name.
-        name: String,
-        /// The names that are known.
-        known: String,
-    },
-    /// A section that the summary does not have.
+    NotFound { what: &'static str, name: String, known: String },
     #[error("--section: unknown section \"{name}\"; use one of {known}")]
-    Section {
-        /// The name.
-        name: String,
-        /// The names that are known.
-        known: String,
-    },
-    /// Recordings that do not compare.
+    Section { name: String, known: String },
     #[error(transparent)]
     Comparison(#[from] ComparisonError),
     #[cfg(not(all(feature = "charts", feature = "lab")))]
-    /// A command that this build does not have.
     #[error("{command}: this build has no {missing}; copy recordings to a host with the full program and use it there")]
-    Absent {
-        /// The command.
-        command: &'static str,
-        /// What it lacks.
-        missing: &'static str,
-    },
-    /// The kernel refuses something that is no file.
+    Absent { command: &'static str, missing: &'static str },
     #[error("{what}: {source}")]
-    System {
-        /// What was to be done.
-        what: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// A result that cannot be written as JSON.
+    System { what: String, source: io::Error },
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     #[cfg(feature = "export")]
-    /// A table that cannot be written as Parquet.
     #[error(transparent)]
     Parquet(#[from] parquet::errors::ParquetError),
-    /// The thread that writes the recording has panicked.
     #[error("the writing thread has ended early")]
     WriterEnded,
-    /// The test ended before it began.
     #[error("the test ended without a header")]
     NoHeader,
     #[cfg(all(feature = "charts", feature = "lab"))]
-    /// A batch, or one of its runs.
     #[error(transparent)]
     Batch(#[from] crate::batch::error::BatchError),
     #[cfg(all(feature = "charts", feature = "lab"))]
-    /// A batch's file, and what is wrong with it.
     #[error("{}: {failure}", file.display())]
-    BatchFile {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong.
-        failure: Box<Failure>,
-    },
+    BatchFile { file: PathBuf, failure: Box<Failure> },
     #[cfg(feature = "lab")]
-    /// A command of `rrul lab`.
     #[error(transparent)]
     LabCommand(#[from] crate::commands::lab::error::LabError),
 }

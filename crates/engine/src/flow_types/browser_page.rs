@@ -23,8 +23,6 @@ mod slots;
 pub(crate) use parameters::URL;
 use parameters::{cap_of, interval_of};
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct BrowserPage;
 
 impl FlowType for BrowserPage {

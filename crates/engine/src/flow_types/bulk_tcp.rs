@@ -27,8 +27,6 @@ const DRAINING: Duration = Duration::from_secs(1);
 /// How far the two ends' T0 may lie apart: half the round trip of the exchange that placed it.
 const CLOCK_SLACK: Duration = Duration::from_millis(100);
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct BulkTcp;
 
 impl FlowType for BulkTcp {

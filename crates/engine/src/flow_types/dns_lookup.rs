@@ -44,8 +44,6 @@ const ROWS: usize = 1024;
 /// Reserved for documentation (RFC 2606), and answered all over the world.
 const DEFAULT_NAME: &str = "example.com";
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct DnsLookup;
 
 impl FlowType for DnsLookup {

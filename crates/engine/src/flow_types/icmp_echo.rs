@@ -34,8 +34,6 @@ const HEADER: usize = 8;
 /// Behind the header: the whole sequence number and a mark of this flow, as the header has but 16 bits.
 const MARK: usize = 16;
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct IcmpEcho;
 
 impl FlowType for IcmpEcho {

@@ -29,8 +29,6 @@ const DEFAULT_ECN_PACKETS: u32 = 200;
 /// The name in plans.
 pub(crate) const NAME: &str = "marking_sweep";
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct MarkingSweep;
 
 impl FlowType for MarkingSweep {

@@ -24,11 +24,8 @@ const USUAL_PACKETS: f64 = 10.0;
 /// Octets of UDP payload of the middle one of them.
 const USUAL_PAYLOAD: u64 = 96;
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct PathTrace;
 
-/// Its name.
 pub(crate) const NAME: &str = "path_trace";
 
 impl FlowType for PathTrace {

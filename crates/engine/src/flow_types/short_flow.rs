@@ -59,8 +59,6 @@ const CLOSING: Duration = Duration::from_secs(2);
 /// Rows between two collections: two of each transfer.
 const ROWS: usize = 2048;
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct ShortFlow;
 
 impl FlowType for ShortFlow {

@@ -60,8 +60,6 @@ const PIECE: usize = 16 * 1024;
 /// Rows of one stream between two collections, and twice that.
 const ROWS_A_STREAM: usize = 6;
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct Swarm;
 
 impl FlowType for Swarm {

@@ -37,8 +37,6 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// Rows between two collections, and connections that wait at the same time: more than any server grants in that time.
 const ROWS: usize = 1024;
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct TcpConnect;
 
 impl FlowType for TcpConnect {

@@ -47,8 +47,6 @@ const ROWS: usize = 8192;
 /// How far the two ends' T0 may lie apart.
 const CLOCK_SLACK: Duration = Duration::from_secs(1);
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct TcpRecords;
 
 impl FlowType for TcpRecords {

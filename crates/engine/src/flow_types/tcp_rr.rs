@@ -29,8 +29,6 @@ const MOST_OCTETS: u64 = 64 * 1024;
 /// How long a kernel waits for something to acknowledge with.
 const DELAYED_ACK: Duration = Duration::from_millis(40);
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct TcpRr;
 
 impl FlowType for TcpRr {

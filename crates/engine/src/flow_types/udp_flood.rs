@@ -23,8 +23,6 @@ const NAME: &str = "udp_flood";
 const DEFAULT_OCTETS: u64 = 1200;
 const MOST_OCTETS: u64 = 1400;
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct UdpFlood;
 
 impl FlowType for UdpFlood {

@@ -32,8 +32,6 @@ const MOST_OCTETS: u64 = 1400;
 const GREETINGS: u32 = 5;
 const GREETING_TIME: Duration = Duration::from_millis(400);
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct UdpProbe;
 
 impl FlowType for UdpProbe {

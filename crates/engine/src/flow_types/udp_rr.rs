@@ -33,8 +33,6 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Transactions between two collections.
 pub(super) const ROWS: usize = 1 << 13;
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct UdpRr;
 
 impl FlowType for UdpRr {

@@ -39,8 +39,6 @@ const MOST_OCTETS: u64 = 1_000_000_000;
 /// Rows between two collections: one of each segment.
 const ROWS: usize = 256;
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct VideoBursts;
 
 impl FlowType for VideoBursts {

@@ -13,7 +13,6 @@ use crate::one_way_sending;
 use crate::server::parts::one_way::OneWay;
 use crate::server::session::ServerPart;
 
-/// Its name.
 pub(crate) const NAME: &str = "voip";
 
 /// The parameter that says how the streams of one direction share the line.
@@ -43,8 +42,6 @@ const PARAMETERS: &[ParameterWord] = &[
     },
 ];
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct Voip;
 
 impl FlowType for Voip {

@@ -45,8 +45,6 @@ const VERSIONS: [(&str, Option<HttpVersion>); 4] = [
     ("http3", Some(HttpVersion::Http3)),
 ];
 
-/// The flow type.
-#[derive(Debug)]
 pub(crate) struct WebPage;
 
 impl FlowType for WebPage {
