@@ -133,7 +133,7 @@ impl Browser {
         mut each_second: impl FnMut(ProcessorTime),
     ) -> PageVisit {
         let mut visit = PageVisit::new(&self.frame, RawTime::now());
-        let navigating = match self.say("Page.navigate", &json!({ "url": url })) {
+        let navigating = match self.send("Page.navigate", &json!({ "url": url })) {
             Ok(id) => id,
             Err(error) => return visit.broken(&error),
         };
@@ -215,7 +215,7 @@ impl Browser {
         mut meanwhile: impl FnMut(&Message),
     ) -> Result<Value, BrowserError> {
         let until = RawTime::now().plus(i64::try_from(patience.as_nanos()).unwrap_or(i64::MAX));
-        let id = self.say(method, parameters)?;
+        let id = self.send(method, parameters)?;
         loop {
             let left = u64::try_from(until.since(RawTime::now())).unwrap_or(0);
             if left == 0 {
@@ -235,7 +235,7 @@ impl Browser {
     }
 
     /// Sends a command: to the page where the command is about one, to the browser where it is not.
-    fn say(&mut self, method: &str, parameters: &Value) -> Result<u64, BrowserError> {
+    fn send(&mut self, method: &str, parameters: &Value) -> Result<u64, BrowserError> {
         let page = !self.session.is_empty() && !method.starts_with("Browser.");
         let session = page.then_some(&*self.session);
         self.devtools.send(session, method, parameters)
@@ -256,7 +256,7 @@ impl Browser {
                 "Target.attachedToTarget" => self.attached(&message.params)?,
                 // A dialogue would hold the page until somebody presses a button.
                 "Page.javascriptDialogOpening" => {
-                    self.say("Page.handleJavaScriptDialog", &json!({ "accept": true }))?;
+                    self.send("Page.handleJavaScriptDialog", &json!({ "accept": true }))?;
                 }
                 _ => {}
             }

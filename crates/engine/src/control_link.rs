@@ -80,10 +80,10 @@ pub fn read_counted<M: DeserializeOwned>(
     let deadline = Instant::now() + patience;
     let silent = || LinkError::Silent(patience.as_secs());
     let mut header = [0; FRAME_HEADER_OCTETS];
-    read_exact_until(stream, &mut header, deadline).map_err(|error| told(error, silent))?;
+    read_exact_until(stream, &mut header, deadline).map_err(|error| failure(error, silent))?;
     let header = FrameHeader::decode(header)?;
     let mut payload = vec![0; header.length];
-    read_exact_until(stream, &mut payload, deadline).map_err(|error| told(error, silent))?;
+    read_exact_until(stream, &mut payload, deadline).map_err(|error| failure(error, silent))?;
     if header.compressed {
         if compression == Compression::Never {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a compressed frame is not taken here").into());
@@ -95,7 +95,7 @@ pub fn read_counted<M: DeserializeOwned>(
     Ok((serde_json::from_str(text).map_err(ControlError::from)?, payload.len() as u64))
 }
 
-fn told(error: io::Error, silent: impl Fn() -> LinkError) -> LinkError {
+fn failure(error: io::Error, silent: impl Fn() -> LinkError) -> LinkError {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => LinkError::Closed,
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => silent(),

@@ -191,17 +191,17 @@ impl PageVisit {
         let Ok(event) = Event::deserialize(&message.params) else { return };
         match message.method.as_str() {
             "Network.requestWillBeSent" => self.requested(event, message.read),
-            "Network.requestServedFromCache" => self.of(&event, |object| object.cached = true),
-            "Network.responseReceived" => self.of(&event, |object| object.response.clone_from(&event.response)),
-            "Network.dataReceived" => self.of(&event, |object| {
+            "Network.requestServedFromCache" => self.change(&event, |object| object.cached = true),
+            "Network.responseReceived" => self.change(&event, |object| object.response.clone_from(&event.response)),
+            "Network.dataReceived" => self.change(&event, |object| {
                 object.encoded += event.encoded_data_length;
                 object.decoded += event.data_length;
             }),
-            "Network.loadingFinished" => self.of(&event, |object| {
+            "Network.loadingFinished" => self.change(&event, |object| {
                 object.ended = Some(event.timestamp);
                 object.total = event.encoded_data_length;
             }),
-            "Network.loadingFailed" => self.of(&event, |object| {
+            "Network.loadingFailed" => self.change(&event, |object| {
                 object.ended = Some(event.timestamp);
                 object.failure = Some(event.error_text.clone());
             }),
@@ -236,7 +236,7 @@ impl PageVisit {
         self.objects.push(Resource { url: url.collect(), wanted: event.timestamp, ..Resource::default() });
     }
 
-    fn of(&mut self, event: &Event, change: impl FnOnce(&mut Resource)) {
+    fn change(&mut self, event: &Event, change: impl FnOnce(&mut Resource)) {
         self.by_name(&event.request_id, change);
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
-use super::control_client::{listen, say};
+use super::control_client::{listen, send};
 use crate::clock::RawTime;
 use crate::control_link::LinkError;
 
@@ -43,7 +43,7 @@ pub(super) fn match_clocks(control: &mut TcpStream, stop: &AtomicBool) -> Result
     let mut read_at = RawTime::now();
     for id in 0..QUESTIONS {
         let asked = RawTime::now();
-        say(control, &ClientMessage::Time { id })?;
+        send(control, &ClientMessage::Time { id })?;
         let ServerMessage::Time { id: answered, received, sent } = listen(control, stop)? else {
             return Err(unbelievable("another message for the time"));
         };

@@ -15,7 +15,7 @@ use crate::socket::wait;
 pub(super) const ANSWER_TIME: Duration = Duration::from_secs(15);
 
 /// Says one thing.
-pub(super) fn say(stream: &mut TcpStream, message: &ClientMessage) -> Result<(), LinkError> {
+pub(super) fn send(stream: &mut TcpStream, message: &ClientMessage) -> Result<(), LinkError> {
     control_link::write(stream, message, Compression::Never)
 }
 

@@ -45,13 +45,13 @@ impl HostDescriptions {
         let mut server = server.map(|state| *state);
         let of_server: &mut [Route] = server.as_mut().map_or(&mut [], |state| &mut state.routes);
         find_translation(&mut client.routes, of_server);
-        let told = |state: HostState| {
+        let recorded = |state: HostState| {
             Box::new(match self.privacy {
                 Privacy::Open => state,
                 Privacy::Strict => state.without_names().without_peer(),
             })
         };
-        (Some(told(client)), server.map(told))
+        (Some(recorded(client)), server.map(recorded))
     }
 }
 

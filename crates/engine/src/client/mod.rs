@@ -36,7 +36,7 @@ use crate::flow_type::Initiation;
 use crate::flow_types;
 use crate::privacy::Privacy;
 use connecting::Connected;
-use control_client::{listen, say};
+use control_client::{listen, send};
 use drain_watch::DrainWatch;
 use host_description::HostDescriptions;
 pub use memory_recorder::MemoryRecorder;
@@ -97,16 +97,15 @@ fn run_for(options: &RunOptions, audience: &mut dyn RunObserver, stop: &AtomicBo
     let end = Arc::new(Endpoint::new(ObservationPoint::Client, interval, TestTime::ZERO + length));
     let _stopped_whatever_happens = StopOnDrop(Arc::clone(&end));
     // Which sites a browser loads is no business of the server's.
-    let told_flows = without_sites(&flows);
-    say(&mut control, &ClientMessage::Open { flows: told_flows.clone(), length, sample_interval: interval }).map_err(
-        |error| match error {
+    let public_flows = without_sites(&flows);
+    send(&mut control, &ClientMessage::Open { flows: public_flows.clone(), length, sample_interval: interval })
+        .map_err(|error| match error {
             LinkError::Message(ControlError::TooLong(octets)) => refused(format!(
                 "its {} flows take {octets} octets to describe, and a control frame holds {FRAME_OCTETS}",
                 flows.len()
             )),
             error => lost(error),
-        },
-    )?;
+        })?;
     let not_served = match listen(&mut control, stop).map_err(lost)? {
         ServerMessage::Opened { refused, state } => {
             hosts.server.state = *state.unwrap_or_default();
@@ -154,18 +153,18 @@ fn run_for(options: &RunOptions, audience: &mut dyn RunObserver, stop: &AtomicBo
         phases: options.plan.phase_windows(),
         families,
         absent_families: absent,
-        server_name: told(options.privacy, options.server.clone()),
-        server_addresses: told(options.privacy, proven.iter().map(SocketAddr::ip).collect()),
+        server_name: if_open(options.privacy, options.server.clone()),
+        server_addresses: if_open(options.privacy, proven.iter().map(SocketAddr::ip).collect()),
         line_rate,
         budget,
         clocks: Clocks { client_origin: clock.origin.0, exchange_round_trip: matched.round_trip },
         client,
         server,
         imported: None,
-        flows: if options.privacy == Privacy::Open { flows.clone() } else { told_flows },
+        flows: if options.privacy == Privacy::Open { flows.clone() } else { public_flows },
     };
     audience.header(&header);
-    say(&mut control, &ClientMessage::Begin { origin: server_origin }).map_err(lost)?;
+    send(&mut control, &ClientMessage::Begin { origin: server_origin }).map_err(lost)?;
     end.begin(clock, server_origin);
     let watch = options.plan.after_at_most.and_then(|_| {
         let least = options.plan.phases.iter().find(|entry| entry.phase == Phase::After)?.length;
@@ -218,7 +217,7 @@ impl Drop for StopOnDrop {
     }
 }
 
-fn told<T: Default>(privacy: Privacy, value: T) -> T {
+fn if_open<T: Default>(privacy: Privacy, value: T) -> T {
     if privacy == Privacy::Open { value } else { T::default() }
 }
 

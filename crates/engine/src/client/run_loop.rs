@@ -15,7 +15,7 @@ use rrul_model::recording::Frame;
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
-use super::control_client::{ANSWER_TIME, say};
+use super::control_client::{ANSWER_TIME, send};
 use super::drain_watch::DrainWatch;
 use super::options::RunObserver;
 use crate::clock::test_clock::TestClock;
@@ -180,7 +180,7 @@ impl Leader<'_> {
                 partial = Some(format!("stopped by the user at {now}"));
                 // The server ends the streams; what that does to them here is no failure.
                 self.end.expect_end();
-                if say(self.control, &ClientMessage::Stop).is_err() {
+                if send(self.control, &ClientMessage::Stop).is_err() {
                     return partial;
                 }
                 deadline = Some(Instant::now() + STOPPING);
@@ -193,12 +193,12 @@ impl Leader<'_> {
                 || now >= length + ENDING;
             if settled && deadline.is_none() {
                 // The server notes what arrives until it is told that nothing is waited for any more.
-                let _ = say(self.control, &ClientMessage::Stop);
+                let _ = send(self.control, &ClientMessage::Stop);
                 deadline = Some(Instant::now() + ANSWER_TIME);
             }
             if finished && settled {
                 // The server has sent everything; that it does not hear the goodbye changes nothing.
-                let _ = say(self.control, &ClientMessage::Bye);
+                let _ = send(self.control, &ClientMessage::Bye);
                 return partial;
             }
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {

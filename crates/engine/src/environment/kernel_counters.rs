@@ -57,7 +57,7 @@ pub(super) fn read() -> BTreeMap<String, u64> {
     found
 }
 
-fn tell(name: String, value: &str, found: &mut BTreeMap<String, u64>) {
+fn note(name: String, value: &str, found: &mut BTreeMap<String, u64>) {
     if TOLD.contains(&name.as_str())
         && let Ok(value) = value.parse()
     {
@@ -73,7 +73,7 @@ fn pairs_of_lines(text: &str, found: &mut BTreeMap<String, u64>) {
             continue;
         };
         for (name, value) in names.split_whitespace().zip(values.split_whitespace()) {
-            tell(format!("{group}.{name}"), value, found);
+            note(format!("{group}.{name}"), value, found);
         }
     }
 }
@@ -84,7 +84,7 @@ fn one_a_line(text: &str, found: &mut BTreeMap<String, u64>) {
         let mut words = line.split_whitespace();
         let (Some(name), Some(value)) = (words.next(), words.next()) else { continue };
         let Some((group, counter)) = name.split_once('6') else { continue };
-        tell(format!("{group}6.{counter}"), value, found);
+        note(format!("{group}6.{counter}"), value, found);
     }
 }
 

@@ -129,7 +129,7 @@ impl Trace {
     }
 
     /// The same, of a host that tells whom its packets meet, or does not.
-    pub(crate) fn telling(self, privacy: Privacy) -> Self {
+    pub(crate) fn with_privacy(self, privacy: Privacy) -> Self {
         Self { privacy, ..self }
     }
 

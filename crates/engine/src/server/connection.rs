@@ -92,7 +92,7 @@ fn page_protocol(stream: &TcpStream, deadline: Instant) -> Option<pages::Protoco
     let said = wait::readable(&[stream], deadline.saturating_duration_since(Instant::now()));
     wake_after(stream, 1).ok()?;
     let whole = said.ok()? && stream.peek(&mut first).ok()? == first.len();
-    if whole { pages::Protocol::of(first) } else { None }
+    if whole { pages::Protocol::from_octets(first) } else { None }
 }
 
 fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline: Instant) {

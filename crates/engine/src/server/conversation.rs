@@ -11,7 +11,7 @@ use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::{FETCHING_TIME, PREPARING_TIME, SAMPLE_INTERVAL};
 
-use super::reporting::say;
+use super::reporting::send;
 use super::session::{OpenSession, Sending, Session};
 use super::shared::Shared;
 use super::{admission, reporting};
@@ -26,21 +26,21 @@ const SETTLING: Duration = Duration::from_millis(300);
 /// Serves a control connection until it closes.
 pub(super) fn control(mut stream: TcpStream, open: &OpenSession<'_>, shared: &Shared) {
     let session = &open.session;
-    shared.tell(&format!("{}: session opened, {} open", session.peer(), shared.sessions.count()));
+    shared.log(&format!("{}: session opened, {} open", session.peer(), shared.sessions.count()));
     let outcome = converse(&mut stream, session, shared);
     let how = match outcome {
         Ok(()) => "done".to_owned(),
         Err(LinkError::Closed) => "the client went away".to_owned(),
         Err(error) => error.to_string(),
     };
-    shared.tell(&format!("{}: session closed: {how}", session.peer()));
+    shared.log(&format!("{}: session closed: {how}", session.peer()));
 }
 
 fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> Result<(), LinkError> {
     let limits = &shared.options.limits;
     session.ways.prove(stream);
     let environment = Box::new(shared.environment.clone());
-    say(stream, &ServerMessage::Welcome { token: session.token(), environment, limits: *limits })?;
+    send(stream, &ServerMessage::Welcome { token: session.token(), environment, limits: *limits })?;
     let mut opened: Option<Arc<Endpoint>> = None;
     let mut finished = false;
     let deadline = Instant::now() + PREPARING_TIME;
@@ -51,7 +51,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
             _ if finished => return Err(out_of_order("the test has been stopped")),
             (ClientMessage::Open { flows, length, sample_interval }, None) => {
                 if let Some(reason) = limits.refusal(&flows, length) {
-                    return say(stream, &ServerMessage::Refused { reason });
+                    return send(stream, &ServerMessage::Refused { reason });
                 }
                 let interval = sample_interval.clamp(SAMPLE_INTERVAL, Duration::from_secs(1));
                 let length = TestTime::ZERO + length;
@@ -62,7 +62,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
                 end.health.watch_interfaces(&state);
                 shared.sockets.watched_by(&end.health);
                 opened = Some(end);
-                reporting::say_with_state(stream, state, |state| ServerMessage::Opened {
+                reporting::send_with_state(stream, state, |state| ServerMessage::Opened {
                     refused: refused.clone(),
                     state,
                 })?;
@@ -70,7 +70,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
             (ClientMessage::Time { id }, _) => {
                 let received = session.at(RawTime::now());
                 let sent = session.at(RawTime::now());
-                say(stream, &ServerMessage::Time { id, received, sent })?;
+                send(stream, &ServerMessage::Time { id, received, sent })?;
             }
             (ClientMessage::Begin { origin }, Some(end)) => {
                 if !(0..=PREPARING_TIME.as_nanos() as i64).contains(&origin) {
@@ -81,7 +81,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
             (ClientMessage::Stop, Some(end)) => {
                 end.stop();
                 finished = true;
-                say(stream, &ServerMessage::Finished { state: None })?;
+                send(stream, &ServerMessage::Finished { state: None })?;
             }
             (ClientMessage::Open { .. }, Some(_)) => return Err(out_of_order("a second test")),
             (ClientMessage::Begin { .. } | ClientMessage::Stop, None) => return Err(out_of_order("no test opened")),
@@ -112,7 +112,7 @@ fn measure(
         }
         let reporter = scope.spawn(|| {
             reporting::report(&mut out, session, end, clock, origin)?;
-            reporting::say_with_state(&mut out, shared.host_state(&session.ways), |state| ServerMessage::Finished {
+            reporting::send_with_state(&mut out, shared.host_state(&session.ways), |state| ServerMessage::Finished {
                 state,
             })
         });

@@ -120,7 +120,7 @@ impl DatagramPort {
     }
 
     /// Tells each session the stamps of its packets that the kernel has taken since the last call.
-    pub(super) fn tell_stamps(&self, wall: &WallClock) {
+    pub(super) fn report_stamps(&self, wall: &WallClock) {
         while let Ok(Some(stamp)) = datagram::receive_transmit_stamp(self) {
             let numbers = self.departing.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(departing) = numbers.find(stamp.number)

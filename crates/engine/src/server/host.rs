@@ -29,7 +29,7 @@ struct Sockets {
 
 impl OwnSockets {
     /// Second descriptors of those of these ports.
-    pub(super) fn of(ports: &[Port]) -> Self {
+    pub(super) fn from_ports(ports: &[Port]) -> Self {
         let listeners = ports.iter().filter_map(|port| port.stream.try_clone().ok()).collect();
         let datagrams = ports.iter().filter_map(|port| port.datagram.try_clone().ok()).map(Arc::new).collect();
         Self(Mutex::new(Sockets { listeners, datagrams }))

@@ -59,7 +59,7 @@ impl Server {
             environment: environment::read(options.privacy),
             clock: HostClock::start(options.clock, RawTime::now()),
             options,
-            sockets: OwnSockets::of(&ports),
+            sockets: OwnSockets::from_ports(&ports),
             connection_quotas: Arc::default(),
             session_quotas: Arc::default(),
             sessions: Sessions::default(),

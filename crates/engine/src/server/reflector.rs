@@ -44,7 +44,7 @@ pub(super) fn run(port: &Arc<DatagramPort>, shared: &Shared, forwarding: &Forwar
                 take(port, shared, &wall, &mut octets[..datagram.length], &datagram, forwarding);
             }
         }
-        port.tell_stamps(&wall);
+        port.report_stamps(&wall);
     }
 }
 

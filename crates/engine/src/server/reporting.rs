@@ -51,7 +51,7 @@ pub(super) fn report(
             })
         });
         for frame in end.observer.collect_with(clock, arrived) {
-            say(out, &ServerMessage::Observed(Box::new(frame)))?;
+            send(out, &ServerMessage::Observed(Box::new(frame)))?;
         }
         if !going_on || due >= until {
             return Ok(());
@@ -60,17 +60,17 @@ pub(super) fn report(
 }
 
 /// Says something with the host's state in it, or without where that is too long for a frame.
-pub(super) fn say_with_state(
+pub(super) fn send_with_state(
     stream: &mut TcpStream,
     state: HostState,
     message: impl Fn(Option<Box<HostState>>) -> ServerMessage,
 ) -> Result<(), LinkError> {
-    match say(stream, &message(Some(Box::new(state)))) {
-        Err(LinkError::Message(ControlError::TooLong(_))) => say(stream, &message(None)),
+    match send(stream, &message(Some(Box::new(state)))) {
+        Err(LinkError::Message(ControlError::TooLong(_))) => send(stream, &message(None)),
         other => other,
     }
 }
 
-pub(super) fn say(stream: &mut TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
+pub(super) fn send(stream: &mut TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
     control_link::write(stream, message, Compression::Allowed)
 }

@@ -37,7 +37,7 @@ impl Shared {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    pub(super) fn tell(&self, line: &str) {
+    pub(super) fn log(&self, line: &str) {
         (self.options.log)(line);
     }
 

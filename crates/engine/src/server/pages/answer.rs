@@ -42,7 +42,7 @@ fn pages() -> &'static [Arc<Page>] {
 
 /// The answer to a request to this host for this path: `/PAGE/NUMBER`, or `/PAGE/refresh`; after the time that the server is
 /// to take.
-pub(super) async fn to(visit: &Visit, host: &str, path: &str) -> Answer {
+pub(super) async fn answer_to(visit: &Visit, host: &str, path: &str) -> Answer {
     let found = suffix_of(host).and_then(|suffix| find(path, |page| visit.document(page, &suffix)));
     let answer = found.unwrap_or_else(|| Answer {
         wait: Duration::ZERO,

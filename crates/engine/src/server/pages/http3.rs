@@ -38,7 +38,7 @@ pub(super) fn serve(
             let Some(shared) = shared.upgrade() else { return };
             let source = incoming.remote_address();
             let visit = read_connection_id(&incoming.orig_dst_cid())
-                .and_then(|(token, flow)| Visit::to(&shared, token, flow))
+                .and_then(|(token, flow)| Visit::to_flow(&shared, token, flow))
                 .zip(admit(&shared, source.ip()));
             let Some((visit, admitted)) = visit else {
                 incoming.ignore();
@@ -89,7 +89,7 @@ async fn respond(
 ) -> Result<(), h3::error::StreamError> {
     let (request, mut stream) = request.resolve_request().await?;
     let host = request.uri().authority().map_or("", |authority| authority.as_str());
-    let mut answer = answer::to(visit, host, request.uri().path()).await;
+    let mut answer = answer::answer_to(visit, host, request.uri().path()).await;
     if let Ok(response) = answer.response().body(()) {
         stream.send_response(response).await?;
         while let Some(piece) = answer.body.piece() {

@@ -28,7 +28,7 @@ impl PageConnection {
         if let Some(visit) = self.visit.get() {
             return Some(Arc::clone(visit));
         }
-        let visit = Arc::new(Visit::of(shared, host)?);
+        let visit = Arc::new(Visit::from_host(shared, host)?);
         // One that cannot be marked is answered unmarked: the client's own end has said so before.
         let _ = options::mark(&self.socket, visit.family, visit.class);
         Some(Arc::clone(self.visit.get_or_init(|| visit)))

@@ -39,7 +39,7 @@ pub(crate) enum Protocol {
 
 impl Protocol {
     /// What these first four octets begin; `None` for anything else.
-    pub(crate) fn of(first: [u8; 4]) -> Option<Self> {
+    pub(crate) fn from_octets(first: [u8; 4]) -> Option<Self> {
         match &first {
             // A handshake record (RFC 8446, section 5.1).
             [0x16, 0x03, _, _] => Some(Self::Tls),
@@ -117,7 +117,7 @@ async fn respond(
     let told = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     let host = request.uri().authority().map_or(told, |authority| Some(authority.as_str())).unwrap_or_default();
     let visit = connection.welcome(shared, host).ok_or(io::ErrorKind::NotFound)?;
-    let answer = answer::to(&visit, host, request.uri().path()).await;
+    let answer = answer::answer_to(&visit, host, request.uri().path()).await;
     answer.response().body(answer.body).map_err(io::Error::other)
 }
 
@@ -127,10 +127,10 @@ mod tests {
 
     #[test]
     fn a_connection_tells_by_its_first_octets_what_it_speaks() {
-        assert_eq!(Protocol::of([0x16, 3, 1, 2]), Some(Protocol::Tls));
-        assert_eq!(Protocol::of(*b"GET "), Some(Protocol::Http));
+        assert_eq!(Protocol::from_octets([0x16, 3, 1, 2]), Some(Protocol::Tls));
+        assert_eq!(Protocol::from_octets(*b"GET "), Some(Protocol::Http));
         for other in [*b"RRUL", *b"SSH-", [0; 4], [0x16, 2, 0, 0]] {
-            assert_eq!(Protocol::of(other), None);
+            assert_eq!(Protocol::from_octets(other), None);
         }
     }
 }

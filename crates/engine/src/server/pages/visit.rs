@@ -37,13 +37,13 @@ pub(super) struct Visit {
 
 impl Visit {
     /// The visit that a host's name stands for; `None` when there is no such session, or no page in its flow.
-    pub(super) fn of(shared: &Shared, host: &str) -> Option<Self> {
+    pub(super) fn from_host(shared: &Shared, host: &str) -> Option<Self> {
         let name = SessionName::read(without_port(host).0)?;
-        Self::to(shared, name.token, name.flow)
+        Self::to_flow(shared, name.token, name.flow)
     }
 
     /// A visit to a flow of a session.
-    pub(super) fn to(shared: &Shared, token: Token, flow: u16) -> Option<Self> {
+    pub(super) fn to_flow(shared: &Shared, token: Token, flow: u16) -> Option<Self> {
         let session = shared.sessions.find(&token)?;
         let (spec, end) = session.page_flow(FlowId(flow))?;
         let (connection, open) = session.pages.enter(RawTime::now())?;

@@ -49,7 +49,7 @@ fn trace(&Sending { session, end, clock, privacy, .. }: &Sending<'_>, specs: &[F
         let trace = connected(spec, port, from, to)
             .and_then(|socket| Trace::new(spec, session.token(), seed, pace(spec), socket, grants));
         match trace {
-            Ok(trace) => traces.push(trace.telling(privacy)),
+            Ok(trace) => traces.push(trace.with_privacy(privacy)),
             Err(reason) => end.failed(spec, reason),
         }
     }

@@ -73,7 +73,7 @@ pub(super) async fn exchange(
     channel: &Channel,
     address: Address<'_>,
     clock: TestClock,
-    tell: &dyn Fn(Progress),
+    report: &dyn Fn(Progress),
 ) -> io::Result<()> {
     match channel {
         Channel::Http1(sender) => {
@@ -81,35 +81,35 @@ pub(super) async fn exchange(
             sender.ready().await.map_err(io::Error::other)?;
             let request = address.request(address.path.to_owned(), true, Empty::<Bytes>::new())?;
             let progress = Progress::at(clock.now());
-            tell(progress);
+            report(progress);
             let response = sender.send_request(request).await.map_err(io::Error::other)?;
-            take(response, clock, progress, tell).await
+            take(response, clock, progress, report).await
         }
         Channel::Http2(sender) => {
             let mut sender = sender.clone();
             sender.ready().await.map_err(io::Error::other)?;
             let request = address.request(address.absolute(), false, Empty::<Bytes>::new())?;
             let progress = Progress::at(clock.now());
-            tell(progress);
+            report(progress);
             let response = sender.send_request(request).await.map_err(io::Error::other)?;
-            take(response, clock, progress, tell).await
+            take(response, clock, progress, report).await
         }
         Channel::Http3(sender) => {
             let mut sender = sender.clone();
             let request = address.request(address.absolute(), false, ())?;
             let mut progress = Progress::at(clock.now());
-            tell(progress);
+            report(progress);
             let mut stream = sender.send_request(request).await.map_err(io::Error::other)?;
             stream.finish().await.map_err(io::Error::other)?;
             let response = stream.recv_response().await.map_err(io::Error::other)?;
             progress.answered = Some(clock.now());
             progress.status = response.status().as_u16();
-            tell(progress);
+            report(progress);
             while let Some(piece) = stream.recv_data().await.map_err(io::Error::other)? {
                 progress.octets += piece.remaining() as u64;
-                tell(progress);
+                report(progress);
             }
-            tell(Progress { whole: true, ..progress });
+            report(Progress { whole: true, ..progress });
             Ok(())
         }
     }
@@ -119,18 +119,18 @@ async fn take(
     response: Response<Incoming>,
     clock: TestClock,
     mut progress: Progress,
-    tell: &dyn Fn(Progress),
+    report: &dyn Fn(Progress),
 ) -> io::Result<()> {
     progress.answered = Some(clock.now());
     progress.status = response.status().as_u16();
-    tell(progress);
+    report(progress);
     let mut body = response.into_body();
     while let Some(frame) = body.frame().await {
         if let Some(piece) = frame.map_err(io::Error::other)?.data_ref() {
             progress.octets += piece.len() as u64;
-            tell(progress);
+            report(progress);
         }
     }
-    tell(Progress { whole: true, ..progress });
+    report(Progress { whole: true, ..progress });
     Ok(())
 }
