@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use rrul_analysis::Analysis;
-use serde_json::Value;
 
+use crate::drawing::Drawing;
 use crate::error::ViewError;
 use crate::panels::grouping::Grouping;
 use crate::panels::time_chart;
@@ -87,19 +87,4 @@ impl Chart {
             Draw::Groups(draw) => draw(runs, grouping, theme),
         })
     }
-}
-
-/// A chart as data: what every surface (SVG, PNG, page) draws.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Drawing {
-    /// The whole chart as an Apache ECharts option object, without functions.
-    pub option: Value,
-    /// Width in pixels.
-    pub width: u32,
-    /// Height in pixels; it grows with the number of flows.
-    pub height: u32,
-    /// What it shows, for the name of a file, a tab, or a reader that speaks.
-    pub title: String,
-    /// Why there is nothing on it but words; `None` when there is something to see.
-    pub nothing: Option<String>,
 }

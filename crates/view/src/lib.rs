@@ -1,6 +1,6 @@
 //! What people see of a test: charts and summaries drawn from an analysis.
 //!
-//! A chart is data first ([`chart::Drawing`], an Apache ECharts option object), and every surface draws that data:
+//! A chart is data first ([`drawing::Drawing`], an Apache ECharts option object), and every surface draws that data:
 //! [`svg()`], [`png()`] and [`pdf()`] here, without a browser, and pages with the same library. This crate measures nothing and
 //! computes no number that it puts into words; bins and ranges of axes are the limit.
 //!

@@ -7,7 +7,8 @@ use rrul_analysis::metrics::web::short_flows::TransferGroup;
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::units::Delay;
 
-use crate::chart::{ANY, Chart, Draw, Drawing};
+use crate::chart::{ANY, Chart, Draw};
+use crate::drawing::Drawing;
 use crate::drawing::axis::Axis;
 use crate::drawing::figure::{Scale, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;

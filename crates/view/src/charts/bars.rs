@@ -6,8 +6,9 @@ use rrul_analysis::statistics::block_bootstrap::ConfidenceInterval;
 use rrul_analysis::statistics::median_interval::median_interval;
 use rrul_model::flow::Direction;
 
-use crate::chart::{ANY, Chart, Draw, Drawing};
+use crate::chart::{ANY, Chart, Draw};
 use crate::delay_sample::nanoseconds;
+use crate::drawing::Drawing;
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Scale, Segment, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;

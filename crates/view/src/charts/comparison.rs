@@ -3,8 +3,9 @@
 use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
-use crate::chart::{Chart, Draw, Drawing};
+use crate::chart::{Chart, Draw};
 use crate::delay_sample::{nanoseconds, pooled_packets};
+use crate::drawing::Drawing;
 use crate::drawing::axis::{Axis, Unit, readable_top, tick_words};
 use crate::drawing::figure::{Align, Dash, Fill, Line, Scale, TextStyle};
 use crate::drawing::font::Weight;

@@ -7,8 +7,9 @@ use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, Delay};
 
-use crate::chart::{Chart, Draw, Drawing};
+use crate::chart::{Chart, Draw};
 use crate::delay_sample::{nanoseconds, pooled_packets};
+use crate::drawing::Drawing;
 use crate::drawing::axis::Axis;
 use crate::drawing::figure::{Dash, Fill};
 use crate::drawing::page::Page;

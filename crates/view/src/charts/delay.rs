@@ -3,7 +3,8 @@
 use rrul_analysis::Analysis;
 
 use super::comparison;
-use crate::chart::{Chart, Draw, Drawing};
+use crate::chart::{Chart, Draw};
+use crate::drawing::Drawing;
 use crate::drawing::page::{Page, whole_time_axis};
 use crate::panels::delay_panel;
 use crate::panels::time_chart::{introduce, title};

@@ -4,7 +4,8 @@
 use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
-use crate::chart::{Chart, Draw, Drawing};
+use crate::chart::{Chart, Draw};
+use crate::drawing::Drawing;
 use crate::drawing::figure::Dash;
 use crate::drawing::flow_look::flow_looks;
 use crate::panels::link_panel;

@@ -8,7 +8,8 @@ use rrul_analysis::metrics::marking::marking_path::{MarkingPath, MarkingPhase};
 use rrul_analysis::metrics::marking::marking_tally::MarkingSource;
 use rrul_model::marking::{Dscp, ServiceClass};
 
-use crate::chart::{Chart, Draw, Drawing};
+use crate::chart::{Chart, Draw};
+use crate::drawing::Drawing;
 use crate::drawing::axis::Axis;
 use crate::drawing::figure::{Align, Frame, TextStyle};
 use crate::drawing::font::Weight;

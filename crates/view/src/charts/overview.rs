@@ -4,7 +4,8 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
 use super::side_by_side;
-use crate::chart::{Chart, Draw, Drawing};
+use crate::chart::{Chart, Draw};
+use crate::drawing::Drawing;
 use crate::drawing::page::{Page, time_axis};
 use crate::panels::bins;
 use crate::panels::time_chart::Scene;

@@ -9,8 +9,9 @@ use rrul_model::observation::WebObject;
 use rrul_model::page::Page as Manifest;
 use rrul_model::units::Delay;
 
-use crate::chart::{Chart, Draw, Drawing};
+use crate::chart::{Chart, Draw};
 use crate::delay_sample::nanoseconds;
+use crate::drawing::Drawing;
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Scale, Segment, Side, Stroke};
 use crate::drawing::page::{Column, Page, Rows};

@@ -6,8 +6,9 @@ use rrul_analysis::metrics::path::path_trace::PathTrace;
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::units::Delay;
 
-use crate::chart::{ANY, Chart, Draw, Drawing};
+use crate::chart::{ANY, Chart, Draw};
 use crate::delay_sample::nanoseconds;
+use crate::drawing::Drawing;
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Scale, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;

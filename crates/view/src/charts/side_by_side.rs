@@ -4,7 +4,7 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 
 use super::{delay_by_direction, direction_rate};
-use crate::chart::Drawing;
+use crate::drawing::Drawing;
 use crate::drawing::figure::{Scale, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{PITCH, Page, PanelPlan, SIDE_LEFT, time_axis};

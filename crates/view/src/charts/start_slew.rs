@@ -5,7 +5,8 @@ use rrul_analysis::metrics::rate::start_slew::{DirectionSlew, StreamSlew};
 use rrul_model::flow::Direction;
 use rrul_model::units::Delay;
 
-use crate::chart::{Chart, Draw, Drawing};
+use crate::chart::{Chart, Draw};
+use crate::drawing::Drawing;
 use crate::drawing::axis::{Axis, nice_step};
 use crate::drawing::flow_look::flow_looks;
 use crate::drawing::page::time_axis;

@@ -4,7 +4,8 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 use rrul_model::units::{BitRate, Delay};
 
-use crate::chart::{ANY, Chart, Draw, Drawing};
+use crate::chart::{ANY, Chart, Draw};
+use crate::drawing::Drawing;
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Scale, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;

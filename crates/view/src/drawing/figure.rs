@@ -6,7 +6,7 @@ mod plane;
 
 use serde_json::{Map, Value, json};
 
-use crate::chart::Drawing;
+use crate::drawing::Drawing;
 use crate::drawing::axis::{Axis, logarithmic_ticks};
 use crate::drawing::font;
 use crate::drawing::font::Weight;

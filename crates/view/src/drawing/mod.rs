@@ -9,3 +9,20 @@ pub(crate) mod pdf;
 pub(crate) mod png;
 pub(crate) mod run_colours;
 pub mod svg;
+
+use serde_json::Value;
+
+/// A chart as data: what every surface (SVG, PNG, page) draws.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawing {
+    /// The whole chart as an Apache ECharts option object, without functions.
+    pub option: Value,
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels; it grows with the number of flows.
+    pub height: u32,
+    /// What it shows, for the name of a file, a tab, or a reader that speaks.
+    pub title: String,
+    /// Why there is nothing on it but words; `None` when there is something to see.
+    pub nothing: Option<String>,
+}

@@ -8,7 +8,7 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 use rrul_model::phase::{Phase, PhaseWindow};
 
-use crate::chart::Drawing;
+use crate::drawing::Drawing;
 use crate::drawing::axis::{Axis, tick_words};
 use crate::drawing::figure::{Align, Figure, Frame, LANE, PanelIndex, Scale, TextStyle};
 use crate::drawing::font::Weight;

@@ -4,7 +4,7 @@ use std::thread;
 
 use rquickjs::{CatchResultExt, Context, Ctx, Function, Runtime};
 
-use crate::chart::Drawing;
+use crate::drawing::Drawing;
 use crate::drawing::font;
 use crate::error::ViewError;
 

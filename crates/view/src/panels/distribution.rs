@@ -5,8 +5,8 @@ use rrul_analysis::packets::probe_pool::of_one_kind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::Phase;
 
-use crate::chart::Drawing;
 use crate::delay_sample::Sample;
+use crate::drawing::Drawing;
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Align, Dash, Frame, Line, Scale, Side, Step, TextStyle, Ticks};
 use crate::drawing::font::Weight;

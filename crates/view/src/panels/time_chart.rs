@@ -3,7 +3,7 @@
 use rrul_analysis::Analysis;
 use rrul_model::phase::Phase;
 
-use crate::chart::Drawing;
+use crate::drawing::Drawing;
 use crate::drawing::axis::Axis;
 use crate::drawing::page::{Page, time_axis};
 use crate::panels::bins;

@@ -165,7 +165,7 @@ fn extreme_runs_are_drawn_in_every_chart() {
         Ok(runner.run(&(analysis().prop_map(over_time), analysis().prop_map(over_time)), |(first, second)| {
             for chart in CHARTS {
                 for runs in [&[&first][..], &[&first, &second]] {
-                    assert_drawn(renderer, *chart, runs)?;
+                    assert_drawn(renderer, chart, runs)?;
                 }
             }
             Ok(())
@@ -185,7 +185,7 @@ fn extreme_runs_are_drawn_and_told_and_told_without_a_word_that_is_no_number() {
                 ["overview", "comparison", "ecdf", "ccdf", "box", "totals", "bars", "ellipse", "qq"];
             for chart in CHARTS.iter().filter(|chart| DRAWN.contains(&chart.name)) {
                 for runs in [&[&first][..], &[&first, &second]] {
-                    assert_drawn(renderer, *chart, runs)?;
+                    assert_drawn(renderer, chart, runs)?;
                 }
             }
             let run = |file, analysis| ComparedRun::new(file, Workload::default(), analysis);

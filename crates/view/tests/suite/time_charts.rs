@@ -90,11 +90,11 @@ fn every_chart_is_drawn_in_both_themes_and_the_same_runs_give_the_same_bytes() {
     let run = steady();
     let runs = [&run; 4];
     for chart in CHARTS {
-        let runs = fitting(*chart, &runs);
+        let runs = fitting(chart, &runs);
         for (theme_name, theme) in Theme::NAMED {
             let drawing = chart.draw(&runs, &theme).unwrap();
             let pair = with_renderer(|renderer| renderer.svg(&drawing)).unwrap();
-            assert_eq!(pair, svg(*chart, &runs, &theme).unwrap(), "{}", chart.name);
+            assert_eq!(pair, svg(chart, &runs, &theme).unwrap(), "{}", chart.name);
             roxmltree::Document::parse(&pair).unwrap();
             let picture = Picture::of(&pair);
             assert_eq!(picture.fills[0].0, theme.background, "{} in {theme_name}", chart.name);
@@ -110,7 +110,7 @@ fn every_chart_is_drawn_in_both_themes_and_the_same_runs_give_the_same_bytes() {
 fn a_chart_of_a_run_without_anything_says_so_in_words() {
     let run = nothing();
     for chart in CHARTS.iter().filter(|chart| OVER_TIME.contains(&chart.name)) {
-        let drawing = chart.draw(&fitting(*chart, &[&run; 4]), &THEME).unwrap();
+        let drawing = chart.draw(&fitting(chart, &[&run; 4]), &THEME).unwrap();
         let said = drawing.nothing.unwrap_or_else(|| panic!("{} shows something", chart.name));
         assert!(said.starts_with("Nothing to draw. ") && said.len() > 30, "{}: {said}", chart.name);
     }

@@ -4,8 +4,9 @@ use rrul_analysis::Analysis;
 use rrul_model::phase::Phase;
 use rrul_model::units::Delay;
 
-use crate::chart::{ANY, Chart, Draw, Drawing};
+use crate::chart::{ANY, Chart, Draw};
 use crate::delay_sample::{Sample, nanoseconds};
+use crate::drawing::Drawing;
 use crate::drawing::axis::Unit;
 use crate::drawing::figure::{Align, Scale, Segment, Stroke, TextStyle};
 use crate::drawing::font::Weight;

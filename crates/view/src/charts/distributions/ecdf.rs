@@ -2,7 +2,8 @@
 
 use rrul_analysis::Analysis;
 
-use crate::chart::{ANY, Chart, Draw, Drawing};
+use crate::chart::{ANY, Chart, Draw};
+use crate::drawing::Drawing;
 use crate::panels::distribution;
 use crate::panels::distribution::Look;
 use crate::theme::Theme;

@@ -4,8 +4,9 @@ use rrul_analysis::Analysis;
 use rrul_model::flow::Direction;
 use rrul_model::phase::Phase;
 
-use crate::chart::{ANY, Chart, Draw, Drawing};
+use crate::chart::{ANY, Chart, Draw};
 use crate::delay_sample::{nanoseconds, pooled_packets, window};
+use crate::drawing::Drawing;
 use crate::drawing::axis::{Axis, Unit, figures};
 use crate::drawing::figure::{Align, Dash, Line, Scale, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;

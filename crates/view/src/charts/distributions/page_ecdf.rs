@@ -5,8 +5,9 @@ use rrul_analysis::metrics::web::page_load::{Load, LoadOutcome};
 use rrul_analysis::statistics::product_limit::{Observed, product_limit};
 use rrul_model::units::Delay;
 
-use crate::chart::{ANY, Chart, Draw, Drawing};
+use crate::chart::{ANY, Chart, Draw};
 use crate::delay_sample::{Sample, nanoseconds};
+use crate::drawing::Drawing;
 use crate::drawing::axis::{Axis, Unit};
 use crate::drawing::figure::{Align, Dash, Line, Scale, Side, Step, TextStyle, Ticks};
 use crate::drawing::font::Weight;

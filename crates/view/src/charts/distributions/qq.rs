@@ -3,8 +3,9 @@
 use rrul_analysis::Analysis;
 use rrul_model::phase::Phase;
 
-use crate::chart::{Chart, Draw, Drawing};
+use crate::chart::{Chart, Draw};
 use crate::delay_sample::{Sample, nanoseconds};
+use crate::drawing::Drawing;
 use crate::drawing::figure::{Align, Dash, Line, Scale, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{PITCH, Page, PlanePlan, fitted};
