@@ -168,10 +168,11 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let (included, left): (Vec<_>, Vec<_>) = all().partition(|bed| arguments.includes(bed));
-    let beside = |bed: &&'static Bed| arguments.is_suite() && bed.runs == Runs::SideBySide;
+    let beside = |bed: &&'static Bed| arguments.beds.is_empty() && bed.runs == Runs::SideBySide;
     let (beside, alone): (Vec<_>, Vec<_>) = included.into_iter().partition(beside);
     let mut outcomes = run_all(beside, SIDE_BY_SIDE);
     outcomes.extend(run_all(alone, 1));
+    outcomes.sort_by_key(|outcome| all().position(|bed| bed.name == outcome.bed.name));
     let failed = outcomes.iter().filter(|outcome| !outcome.passes()).count();
     let (passed, ignored) = (outcomes.len() - failed, if arguments.is_suite() { left.len() } else { 0 });
     if arguments.is_suite() {
