@@ -205,8 +205,14 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let known =
         saturation::Known { queueing, stream_limits: &measured.stream_limits, link_octets: &measured.link_octets };
     let saturation = saturation::saturations(recording, &tcp, &known, &rates);
-    let stationarity =
-        steadiness::stationarity(queueing, &measured.scored, &measured.bursts, &measured.tcp_round_trip, &rates);
+    let stationarity = steadiness::stationarity(
+        queueing,
+        &measured.scored,
+        &measured.bursts,
+        &measured.tcp_round_trip,
+        &saturation,
+        &rates,
+    );
     let recovery =
         recovery::recovery(recording, queueing, &measured.scored, |direction| measured.goodput(direction), end);
     let measured = Measured { saturation, stationarity, recovery, ..measured };

@@ -38,9 +38,9 @@ pub struct Workload {
 /// Numbers of bulk streams in each direction, of the first run and of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StreamTotals {
-    /// Server to client.
+    /// Streams from server to client: of the first run, of this one.
     pub down: [u64; 2],
-    /// Client to server.
+    /// Streams from client to server: of the first run, of this one.
     pub up: [u64; 2],
 }
 

@@ -178,14 +178,26 @@ fn a_burst_allowance_is_left_out_or_doubted() {
 
 /// A download that does not fill its line, while the upload's queue is so long.
 fn asymmetric(upload_queue: i64, window_limited: u64) -> Analysis {
+    swinging(upload_queue, window_limited, 4)
+}
+
+/// The same, and for 4 s the download has only `least` of its 4 Mbit/s.
+fn swinging(upload_queue: i64, window_limited: u64, least: u64) -> Analysis {
     let mut scenario = crate::bursts::with_load(30);
-    let down = stream(&mut scenario, Direction::Down, |after| crate::bursts::at_rate(4, after));
+    let (begins, ends) = (14 * SECOND, 18 * SECOND);
+    let octets = |after: i64| {
+        let low = (after.min(ends) - begins).max(0);
+        crate::bursts::at_rate(4, after - low) + crate::bursts::at_rate(least, low)
+    };
+    let down = stream(&mut scenario, Direction::Down, octets);
     let up = stream(&mut scenario, Direction::Up, |after| crate::bursts::at_rate(1, after));
     for step in 0..=150_u64 {
         let at = 5 * SECOND + 200 * MS * step.cast_signed();
-        let counted = u32::try_from(step * 69).unwrap();
+        let counted = u32::try_from(octets(200 * MS * step.cast_signed()) / 1448).unwrap();
         let busy = TcpInfo { busy_time: step * 200_000, ..tcp_info(down, at) };
         let sender = TcpInfo {
+            rtt: 20_000 + u32::try_from(upload_queue / 1000).unwrap(),
+            min_rtt: 20_000,
             rwnd_limited: step * 200 * window_limited,
             segs_in: counted / 2 * 9 / 10,
             segs_out: counted,
@@ -230,6 +242,15 @@ fn acknowledgements_that_wait_in_the_upload_queue_are_a_finding_and_no_doubt() {
     assert_eq!(analysis.saturation.up.as_ref().unwrap().ack_starvation, None);
     let codes: Vec<&str> = analysis.validity.reasons.iter().map(|reason| reason.code).collect();
     assert!(codes.contains(&"ack_starvation") && !codes.contains(&"not_saturated"), "{codes:?}");
+}
+
+#[test]
+fn a_download_that_swings_with_its_acknowledgements_is_no_change_of_the_line() {
+    // Its round trips are long because acknowledgements wait on the way up: the way down is not full.
+    let analysis = swinging(400 * MS, 0, 3);
+    assert_eq!(analysis.saturation.down.as_ref().unwrap().saturated, Some(false));
+    let down = analysis.stationarity.down.unwrap();
+    assert_eq!((down.stationary, down.change), (Some(true), None), "{down:?}");
 }
 
 #[test]

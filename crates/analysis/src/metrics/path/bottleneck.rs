@@ -22,7 +22,7 @@ pub(crate) fn worth_naming(rate: Option<f64>) -> Delay {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BottleneckPlace {
-    /// No queue longer than 5 ms and the time of two full packets.
+    /// No queue longer than the larger of 5 ms and the time of two full packets.
     None,
     /// In the sender.
     Host,

@@ -22,7 +22,6 @@ use crate::metrics::path::bottleneck;
 use crate::metrics::path::bottleneck::{Bottleneck, BottleneckInput};
 use crate::metrics::rate::rate_series::LoadRate;
 use crate::packets::one_way_flow::{OneWayFlow, PacketTransit};
-use crate::statistics::median::median;
 
 use crate::metrics::delay::round_trip_delay::Judgement;
 use crate::metrics::path::path_hops;
@@ -136,7 +135,9 @@ pub(crate) fn path_traces(
         };
         let (forward, back) = (waits(direction), waits(direction.opposite()));
         let uncertain = clock.and_then(|clock| clock.unknown(direction));
-        let rate = rates.of(direction).as_ref().map(|rate| median(&rate.steps().rates));
+        // What the load itself carried: where others share the line, the step in which it got most is nearest to its rate.
+        let most = |rate: &LoadRate| rate.steps().rates.into_iter().reduce(f64::max);
+        let rate = rates.of(direction).as_ref().and_then(most).filter(|rate| *rate > 0.0);
         let worth_naming = bottleneck::worth_naming(rate);
         let around = Surroundings { own, forward, back, uncertain, begins: &begins, judgement, worth_naming };
         Some(path_trace(flow, direction, &traced, &around))

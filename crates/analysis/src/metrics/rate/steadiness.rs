@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::by_direction::ByDirection;
 use crate::metrics::rate::burst::{RateChange, RateHistory, rate_history};
 use crate::metrics::rate::rate_series::{LoadRate, RateSeries, STEP};
-use crate::metrics::rate::saturation::least_queueing;
+use crate::metrics::rate::saturation::{Saturations, least_queueing};
 use crate::metrics::tcp::tcp_round_trip::TcpRoundTrip;
 use crate::statistics::autocorrelation::memory;
 use crate::statistics::change_point::{LevelShift, level_shifts};
@@ -45,6 +45,8 @@ const CERTAIN: f64 = 0.01;
 const ERRORS: f64 = 3.0;
 /// Of a step whose packets wait, this many in a thousand may not.
 const WAITING: u16 = 100;
+/// A reading of a stream holds for this long where no later one was taken.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(1);
 /// Fewest steps with a queue that tell a half's rate.
 const FEWEST_QUEUED: usize = 6;
 /// Shortest stretch on either side of a change of rate, of steps with a queue.
@@ -65,9 +67,9 @@ const REACH: usize = 2;
 /// sawtooth changes on any line. So where both halves have 1.5 s or more of steps with a queue, only these are judged,
 /// and a change of 10 % between stretches of 2 s or more is a rate change. Where one half has no queue and the lower
 /// rate, `stationary` is `null`. A link has a constant rate of frames, not of IP packets: a rate that is constant with
-/// 14, 24 or 44 octets of framing added to each packet is stationary. Where probes meet no queue at all (flow queueing)
-/// or queueing delay is unknown, a step in which a stream of the load waited is one with a queue (its smoothed round
-/// trip above its least one). Without these too, all steps are judged, and
+/// 14, 24 or 44 octets of framing added to each packet is stationary. Where probes meet no queue (flow queueing) or
+/// queueing delay is unknown, and the direction was saturated, a step in which a stream of the load waited is one with a
+/// queue (its smoothed round trip above its least one). Without these too, all steps are judged, and
 /// [rate changes](#bursts-and-changes-of-rate) count.
 ///
 /// Blocks are as long as 1 s, 4 loaded median round trips, or twice the integrated autocorrelation time, whichever is
@@ -173,13 +175,17 @@ pub(crate) fn stationarity(
     windows: &ScoredWindow,
     bursts: &Bursts,
     tcp: &[TcpRoundTrip],
+    saturation: &Saturations,
     rates: &ByDirection<Option<LoadRate>>,
 ) -> Stationarity {
     let round_trip = queueing.round_trip.load.and_then(|load| load.p50);
     let rate = |direction| {
         let (scored, rate) = (windows.of(direction)?, rates.of(direction).as_ref()?);
         let probes = queueing.waits(direction, rates.of(direction.opposite()).is_none());
-        let streams = own_waits(tcp, direction);
+        // Acknowledgements that wait in the other direction's queue make round trips longer, too: only where this
+        // direction is known to have been full do its streams' round trips tell of its queue.
+        let full = saturation.of(direction).is_some_and(|saturation| saturation.saturated == Some(true));
+        let streams = if full { own_waits(tcp, direction) } else { Vec::new() };
         let queueing = &Waits { probes, streams };
         let history = bursts.of(direction)?;
         let bare = RateStationarity::of(scored, &rate.steps(), history, round_trip, queueing);
@@ -257,8 +263,17 @@ impl Steps {
             delays.sort_unstable();
             percentile(&delays, 0, WAITING).is_some_and(|delay| delay >= least)
         };
-        // A link that has a packet of any stream to send is busy.
-        let stream_waits = |at| within(&waits.streams, at).into_iter().max().is_some_and(|delay| delay >= least);
+        // A link that has a packet of any stream to send is busy. Streams may be read less often than once a step.
+        let stream_waits = |at: TestTime| {
+            let mut from = at - series.step / 2;
+            let to = at + series.step / 2;
+            let read = |from: TestTime| waits.streams.partition_point(|(read, _)| *read < from);
+            if let Some((last, _)) = waits.streams[..read(to)].last() {
+                from = from.min((*last).max(to - LONGEST_INTERVAL));
+            }
+            let longest = waits.streams[read(from)..read(to)].iter().map(|(_, delay)| *delay).max();
+            longest.is_some_and(|delay| delay >= least)
+        };
         let each = |waits: &dyn Fn(TestTime) -> bool| rates.iter().map(|(at, _)| waits(*at)).collect();
         let queued = waits.probes.as_ref().map(|probes| each(&|at| probes_wait(probes, at)));
         let own_queued = each(&stream_waits);
@@ -285,13 +300,15 @@ impl Steps {
                 (true, true) => return full(queued),
                 (true, false) => return all(after >= before),
                 (false, true) => return all(before >= after),
-                (false, false) if first + second > 0 => return all(false),
                 (false, false) => {}
             }
         }
         // Probes meet no queue where each flow has its own; the streams of the load know theirs.
         let own = [false, true].map(|part| half(&self.own_queued, part).0);
-        if own.iter().all(|count| *count >= FEWEST_QUEUED) { full(&self.own_queued) } else { all(true) }
+        if own.iter().all(|count| *count >= FEWEST_QUEUED) {
+            return full(&self.own_queued);
+        }
+        all(!self.queued.as_ref().is_some_and(|queued| queued.contains(&true)))
     }
 }
 
