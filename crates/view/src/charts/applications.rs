@@ -23,11 +23,11 @@ use crate::theme::Theme;
 /// Pixels.
 const LEFT: f64 = 270.0;
 /// Pixels.
-const WIDTH: f64 = 520.0;
+const WIDTH: f64 = 480.0;
 /// Pixels.
 const PITCH: f64 = 26.0;
 /// Room for words beside a panel, pixels.
-const WORDS: f64 = 300.0;
+const WORDS: f64 = 340.0;
 /// Nanoseconds in the unit of the axis.
 const MILLISECOND: f64 = 1e6;
 /// Opacity of a bar and its offset from the middle of its row, idle and under load.
@@ -44,6 +44,9 @@ pub(crate) const CHART: Chart = Chart {
 /// Times of one operation in one condition.
 #[derive(Debug, Clone, Copy)]
 struct Times {
+    /// Operations that began.
+    n: u64,
+    /// `None` where half of them or more did not end.
     p50: Option<Delay>,
     /// `None` where it falls on one that did not end.
     p95: Option<Delay>,
@@ -59,14 +62,15 @@ struct Row {
 
 impl From<DelayStatistics> for Times {
     fn from(statistics: DelayStatistics) -> Self {
-        Self { p50: statistics.p50, p95: statistics.p95, failed: statistics.lost as f64 / statistics.n.max(1) as f64 }
+        let DelayStatistics { n, lost, p50, p95, .. } = statistics;
+        Self { n, p50, p95, failed: lost as f64 / n.max(1) as f64 }
     }
 }
 
 impl From<&LoadStatistics> for Times {
     fn from(loads: &LoadStatistics) -> Self {
         let failed = (loads.failed + loads.capped) as f64 / loads.n.max(1) as f64;
-        Self { p50: loads.p50_ns.map(Delay), p95: loads.p95_ns.map(Delay), failed }
+        Self { n: loads.n, p50: loads.p50_ns.map(Delay), p95: loads.p95_ns.map(Delay), failed }
     }
 }
 
@@ -81,7 +85,7 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
         return page.finish();
     }
     // Room for the bars that have no end.
-    let unfinished = times().any(|times| times.p50.is_some() && times.p95.is_none());
+    let unfinished = times().any(|times| times.p95.is_none());
     let axis = Axis::logarithmic(low.max(1e-3), if unfinished { 1.5 * high } else { high });
     let colours = run_colours(theme, runs.len());
     for (((name, rows), colour), run) in words::run_names(runs).iter().zip(&rows).zip(colours).zip(runs) {
@@ -93,13 +97,15 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
         }
         if run.video_playback.iter().any(|video| video.stalls > 0) {
             let stalls: u64 = run.video_playback.iter().map(|video| video.stalls).sum();
-            page.remark(&format!("Video stalled {}.", words::counted(stalls as usize, "time")));
+            let whose = if runs.len() == 1 { String::new() } else { format!("{name}: ") };
+            page.remark(&format!("{whose}Video stalled {}.", words::counted(stalls as usize, "time")));
         }
     }
     page.footnote(
         "Each bar: from the median (point) to the 95th percentile. Pale: on the idle line. Full: under load. Where the 95th \
-         percentile falls on one that failed or was not seen to end, the bar reaches the right edge and ends in red. Failed: \
-         no answer, refused, broken or given up. Logarithmic axis.",
+         percentile falls on one that failed or was not seen to end, the bar reaches the right edge and ends in red; where the \
+         median does, there is the red end alone. Failed: no answer, refused, broken, given up or impossible to begin. n: \
+         operations that began. TCP connect: BE and EF together. Logarithmic axis.",
     );
     page.finish()
 }
@@ -150,15 +156,19 @@ fn panel(page: &mut Page<'_>, title: String, entries: &[Row], axis: Axis, colour
     let style = TextStyle::left(12.0, Weight::Regular, page.theme.ink);
     for (row, entry) in entries.iter().enumerate() {
         for (times, (opacity, offset)) in entry.times.iter().zip(LOOKS) {
-            let Some(Times { p50: Some(median), p95, .. }) = times else { continue };
-            let (height, median) = (rows.at(row) + offset, milliseconds(*median).max(axis.min));
+            let Some(Times { p50, p95, .. }) = times else { continue };
+            let height = rows.at(row) + offset;
+            let ink = Stroke { colour: page.theme.ink, width: 5.0, opacity, height: 5 };
+            let red = Stroke { colour: page.theme.alarm, ..ink };
+            let Some(median) = p50.map(|median| milliseconds(median).max(axis.min)) else {
+                page.figure.dots(index, &names[row], &[(axis.max, height)], red);
+                continue;
+            };
             let end = p95.map_or(axis.max, |p95| milliseconds(p95).max(median));
             let stroke = Stroke { colour, width: 7.0, opacity, height: 3 };
             page.figure.segments(index, &names[row], &[[(median, height), (end, height)]], stroke);
-            let ink = Stroke { colour: page.theme.ink, width: 5.0, opacity, height: 5 };
             page.figure.dots(index, &names[row], &[(median, height)], ink);
             if p95.is_none() {
-                let red = Stroke { colour: page.theme.alarm, ..ink };
                 page.figure.dots(index, &names[row], &[(end, height)], red);
             }
         }
@@ -167,7 +177,8 @@ fn panel(page: &mut Page<'_>, title: String, entries: &[Row], axis: Axis, colour
     }
 }
 
-/// Both medians, their factor, and the share that failed under load: `20.0 ms → 80.0 ms, 4.0x, 3 % failed`.
+/// Both medians, their factor, the shares that failed, and how many there were:
+/// `20.0 ms → 80.0 ms, 4.0x, failed 0 % → 3 %, n 40 → 12`.
 fn medians(times: &[Option<Times>; 2]) -> String {
     let median = |times: &Option<Times>| match times {
         Some(times) => times.p50.map_or_else(|| "unfinished".to_owned(), |median| median.to_string()),
@@ -179,7 +190,13 @@ fn medians(times: &[Option<Times>; 2]) -> String {
         }
         _ => String::new(),
     };
-    let failed = times[1].filter(|load| load.failed > 0.0);
-    let failed = failed.map(|load| format!(", {} failed", words::percent(load.failed))).unwrap_or_default();
-    format!("{} → {}{factor}{failed}", median(&times[0]), median(&times[1]))
+    let both = |what: &dyn Fn(&Times) -> String| {
+        let [idle, load] = times.map(|times| times.as_ref().map_or_else(|| "–".to_owned(), what));
+        format!("{idle} → {load}")
+    };
+    let failed = times.iter().flatten().any(|times| times.failed > 0.0);
+    let failed =
+        if failed { format!(", failed {}", both(&|times| words::percent(times.failed))) } else { String::new() };
+    let count = both(&|times| times.n.to_string());
+    format!("{} → {}{factor}{failed}, n {count}", median(&times[0]), median(&times[1]))
 }

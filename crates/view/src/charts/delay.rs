@@ -17,7 +17,7 @@ const HEIGHT: f64 = 460.0;
 /// Round-trip delay over time.
 pub(crate) const CHART: Chart = Chart {
     name: "delay",
-    about: "how long did a packet take there and back, idle and under load, flow by flow or run against run?",
+    about: "how long is the round-trip delay, idle and under load, flow by flow or run against run?",
     runs: 1..=comparison::MOST,
     draw: Draw::Runs(draw),
 };

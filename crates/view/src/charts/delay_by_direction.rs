@@ -28,7 +28,7 @@ const HEIGHT: f64 = 180.0;
 /// Bins with fewer than a handful of packets have no median worth drawing.
 const FINEST: f64 = 0.2;
 
-/// The panel of there and back.
+/// The panel of the round trip.
 const ROUND_TRIP: &str = "Round-trip delay";
 
 /// Delay by direction over time.
@@ -77,7 +77,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     };
     let bins = scene.bins(FINEST);
     let mut round_trip = round_trip(run, scene, &bins);
-    round_trip.how = "there and back, median of each UDP probe flow".into();
+    round_trip.how = "round trip, median of each UDP probe flow".into();
 
     let mut panels = vec![round_trip];
     let bound = Delay(clocks.bound_ns);

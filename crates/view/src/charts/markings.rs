@@ -34,7 +34,7 @@ const GAP: f64 = 2.0;
 /// What the path makes of each class's marking.
 pub(crate) const CHART: Chart = Chart {
     name: "markings",
-    about: "which service classes arrive as they were sent, which are changed or dropped, on which way?",
+    about: "which service classes arrive as they were sent, which are changed or dropped, in which direction?",
     runs: 1..=MOST,
     draw: Draw::Runs(draw),
 };
