@@ -165,7 +165,7 @@ impl PartialEq for QueueSpec {
 
 impl QueueSpec {
     /// This discipline with these settings; an error says which of them it cannot follow.
-    pub(crate) fn accepted(discipline: &'static Discipline, options: QueueOptions) -> Result<Self, QueueError> {
+    pub(crate) fn from_discipline(discipline: &'static Discipline, options: QueueOptions) -> Result<Self, QueueError> {
         (discipline.build)(&options, 0)?;
         Ok(Self { discipline, options })
     }

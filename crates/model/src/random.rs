@@ -29,6 +29,11 @@ impl Random {
         ((u128::from(self.next()) * values) >> 64) as u64
     }
 
+    /// Uniform in 0..`limit`, and 0 where nothing is below it.
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.up_to((limit as u64).saturating_sub(1)) as usize
+    }
+
     /// Fills `octets`.
     pub fn fill(&mut self, octets: &mut [u8]) {
         for chunk in octets.chunks_mut(8) {

@@ -1,6 +1,6 @@
 //! Names that are not known.
 
-/// A name that stands for nothing, with those that do.
+/// A name that is not in a list of names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} \"{text}\"; known: {known}")]
 pub struct UnknownName {

@@ -65,7 +65,7 @@ struct Reply {
     reflector_octet: u8,
 }
 
-/// The one-way flows of a recording, in the order of the plan; a flow of which nothing was sent has none.
+/// The one-way flows of a recording, in the order of the plan; a flow that sent nothing has none.
 pub(crate) struct OneWayFlows<'a> {
     /// The two ways of every flow of UDP probes, and the one way of every directed flow whose packets are numbered.
     pub(crate) flows: Vec<OneWayFlow<'a>>,

@@ -12,6 +12,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use rrul_model::random::Random;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 
@@ -371,20 +372,6 @@ pub(super) fn normal_tail(x: f64) -> f64 {
     let polynomial =
         t * (0.319_381_53 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
     (-x * x / 2.0).exp() / std::f64::consts::TAU.sqrt() * polynomial
-}
-
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        ((u128::from(z) * limit as u128) >> 64) as usize
-    }
 }
 
 #[cfg(test)]

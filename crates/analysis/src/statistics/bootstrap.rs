@@ -5,7 +5,9 @@
 //! is wider than the normal distribution (Hesterberg 2014, "expanded percentile"), as for
 //! [blocks of time](super::block_bootstrap).
 
-use super::block_bootstrap::{ConfidenceInterval, Random, SEED, interval_of};
+use rrul_model::random::Random;
+
+use super::block_bootstrap::{ConfidenceInterval, SEED, interval_of};
 
 /// Resamples of one interval.
 const RESAMPLES: usize = 2000;

@@ -21,6 +21,6 @@ impl QueueSpec {
             let names: Vec<&str> = DISCIPLINES.iter().map(|discipline| discipline.name).collect();
             return Err(UnknownName::new("queue", name, names.join(", ")).into());
         };
-        Self::accepted(discipline, options)
+        Self::from_discipline(discipline, options)
     }
 }

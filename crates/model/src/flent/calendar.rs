@@ -7,7 +7,9 @@ use std::time::{Duration, SystemTime};
 /// `2026-11-21T18:51:06.672520Z`; files before version 3 have neither zone nor always a fraction.
 pub(super) fn unix_time(text: &str) -> Option<(f64, bool)> {
     let local = text.strip_suffix('Z').or_else(|| text.strip_suffix("+00:00"));
-    let time = humantime::parse_rfc3339_weak(local.unwrap_or(text)).ok()?;
+    let digits = local.unwrap_or(text);
+    // The parser takes any six characters behind a `+`.
+    let time = humantime::parse_rfc3339_weak(digits).ok().filter(|_| !digits.contains('+'))?;
     Some((time.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs_f64(), local.is_some()))
 }
 
@@ -47,6 +49,8 @@ mod tests {
             "1e9",
             "2026-01-01T00:00:NaN",
             "99999999999999999999-1-1T1:1:1",
+            "2026-11-21T18:51:06.5+05:30",
+            "2026-11-21T18:51:06.5+hello",
         ] {
             assert_eq!(unix_time(text), None, "{text}");
         }

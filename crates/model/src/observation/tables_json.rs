@@ -104,3 +104,21 @@ fn once<E: Error>(seen: &mut Vec<&'static str>, name: &'static str) -> Result<()
     seen.push(name);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_or_column_that_stands_twice_is_refused_and_an_unknown_one_passed_over() {
+        let read = |text: &str| serde_json::from_str::<Tables>(text).map_err(|error| error.to_string());
+        for (text, twice) in [
+            (r#"{"tcp_info":{},"tcp_info":{}}"#, "tcp_info"),
+            (r#"{"tcp_info":{"flow":[],"rtt":[],"flow":[]}}"#, "flow"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.starts_with(&format!("duplicate field `{twice}`")), "{error}");
+        }
+        assert_eq!(read(r#"{"of_tomorrow":{"flow":[1]},"tcp_info":{"of_tomorrow":[1]}}"#), Ok(Tables::default()));
+    }
+}
