@@ -4,8 +4,8 @@ use std::io;
 
 use rrul_model::flow::AddressFamily;
 
-/// Why a flow cannot be set up; its message becomes the detail of the flow's failure. It names no address: that stands in the
-/// header, unless the user wants it nowhere.
+/// Why a flow cannot be set up; its message becomes the detail of the flow's failure. It names no host and no address: these
+/// stand in the header, unless the user wants them nowhere.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SetupError {
     #[error("stopped by the user")]

@@ -57,11 +57,8 @@ impl Process {
         command.env("DBUS_SESSION_BUS_ADDRESS", "disabled:");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(profile.output()?).process_group(0);
         let end_with_parent = || {
-            // SAFETY: plain integers; prctl is a single system call, which may be made between fork and exec.
-            match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) } {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            }
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+                .map_err(io::Error::from)
         };
         // SAFETY: the closure makes one system call; it neither allocates nor takes a lock.
         unsafe { command.pre_exec(end_with_parent) };

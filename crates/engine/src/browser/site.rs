@@ -21,10 +21,10 @@ const MOST_CHARACTERS: usize = 1500;
 pub(crate) enum SiteError {
     #[error("url \"{0}\" is not a URL; write it like https://example.com/")]
     NoUrl(String),
-    #[error("{0} is no {1} address")]
-    OtherFamily(IpAddr, AddressFamily),
-    #[error("{0} has no {1} address")]
-    NoAddress(String, AddressFamily),
+    #[error("the site's address is no {0} address")]
+    OtherFamily(AddressFamily),
+    #[error("the site's host has no {0} address")]
+    NoAddress(AddressFamily),
 }
 
 impl From<SiteError> for String {
@@ -83,7 +83,7 @@ impl Site {
     pub(crate) fn resolver_rules(&self, family: AddressFamily, end: &Endpoint) -> Result<Option<String>, SiteError> {
         if let Ok(address) = self.host.parse::<IpAddr>() {
             let of_family = AddressFamily::of(address) == family;
-            return if of_family { Ok(None) } else { Err(SiteError::OtherFamily(address, family)) };
+            return if of_family { Ok(None) } else { Err(SiteError::OtherFamily(family)) };
         }
         rules(&self.host, family, &self.addresses(end))
     }
@@ -111,7 +111,7 @@ fn rules(host: &str, family: AddressFamily, addresses: &[IpAddr]) -> Result<Opti
     let of = |family| addresses.iter().find(|address| AddressFamily::of(**address) == family);
     let other = AddressFamily::ALL.into_iter().find(|other| *other != family).and_then(of);
     match (of(family), other) {
-        (None, Some(_)) => Err(SiteError::NoAddress(host.to_owned(), family)),
+        (None, Some(_)) => Err(SiteError::NoAddress(family)),
         (Some(IpAddr::V6(address)), Some(_)) => Ok(Some(format!("MAP {host} [{address}]"))),
         (Some(address), Some(_)) => Ok(Some(format!("MAP {host} {address}"))),
         (_, None) => Ok(None),
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(rules("a", four, &addresses), Ok(Some("MAP a 192.0.2.1".into())));
         assert_eq!(rules("a", six, &addresses), Ok(Some("MAP a [2001:db8::1]".into())));
         assert_eq!(rules("a", four, &addresses[..1]), Ok(None));
-        assert_eq!(rules("a", six, &addresses[..1]), Err(SiteError::NoAddress("a".into(), six)));
+        assert_eq!(rules("a", six, &addresses[..1]), Err(SiteError::NoAddress(six)));
         assert_eq!(rules("a", six, &[]), Ok(None), "what cannot be looked up here, the browser cannot either");
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn connect(
         return Err(failures
             .into_iter()
             .next()
-            .unwrap_or(RunError::Name { server: options.server.clone(), reason: NameError::NoHost }));
+            .unwrap_or(RunError::Name { server: options.server.clone(), reason: NameError::Unreached }));
     }
     let (_, (mut control, address)) = connected.remove(0);
     open(&mut control, address, Purpose::Control, Token::NONE)?;

@@ -40,7 +40,7 @@ use control_client::{listen, send};
 use drain_watch::DrainWatch;
 use host_description::HostDescriptions;
 pub use memory_recorder::MemoryRecorder;
-pub use options::{Families, RunError, RunObserver, RunOptions};
+pub use options::{Families, NameError, RunError, RunObserver, RunOptions};
 use run_loop::Ending;
 
 /// From the agreement to T0, beside two round trips: time for the message to arrive and every thread to get ready.

@@ -47,13 +47,16 @@ pub enum NameError {
     /// What stands behind the colon.
     #[error("\"{0}\" is no port; write HOST:PORT")]
     NoPort(String),
-    /// Nothing stands before it.
+    /// The host is missing.
     #[error("no host; write rrul run HOST")]
     NoHost,
+    /// No connection was attempted to its end.
+    #[error("no address")]
+    Unreached,
     /// The resolver's answer.
     #[error("unknown host ({0})")]
     Unknown(String),
-    /// Not in this family.
+    /// The host has no address of this family.
     #[error("no {0} address")]
     NoAddress(AddressFamily),
 }

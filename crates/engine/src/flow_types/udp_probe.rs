@@ -129,7 +129,7 @@ pub(super) fn packet_for(spec: &FlowSpec) -> Vec<u8> {
 /// A connected socket that has been greeted by the server: marked, stamped, and known to work.
 ///
 /// # Errors
-/// In words, for the flow's failure.
+/// When the user stops the test, no socket can be had, or the server does not reply.
 pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<Socket, SetupError> {
     let server = initiation.server_for(spec)?;
     let socket = connected(spec, server).map_err(SetupError::socket("no UDP socket towards the server"))?;

@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
 pub use options::{Limits, Log, ServerError, ServerOptions};
+pub use pages::runtime::PagesError;
 
 use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
@@ -33,7 +34,7 @@ use crate::endpoint::test_course::PATIENCE;
 use crate::environment;
 use datagram_port::DatagramPort;
 use host::OwnSockets;
-use pages::runtime::{Pages, PagesError};
+use pages::runtime::Pages;
 use session::Sessions;
 use shared::Shared;
 

@@ -68,7 +68,7 @@ pub(crate) trait ServerPart: Sync {
     /// closed when this returns.
     fn serve(&self, _spec: &FlowSpec, _stream: TcpStream, _answer: &[u8], _end: &Endpoint) {}
 
-    /// Returns the name of the thread that sends such flows to the client.
+    /// Returns the key of the thread that sends such flows to the client: flows of one key share a thread.
     fn sender(&self) -> Option<&'static str> {
         None
     }
@@ -125,12 +125,12 @@ pub(crate) struct Admission<'a> {
 
 impl Admission<'_> {
     /// The reflector takes this many packets of the flow a second.
-    pub(super) fn receive(&self, spec: &FlowSpec, packets_per_second: f64) {
+    pub(super) fn reserve_replies(&self, spec: &FlowSpec, packets_per_second: f64) {
         self.session.reflector().admit(spec.id.0, packets_per_second);
     }
 
     /// The flow has this many packets a second that are not answered. Those to the client go to where its greeting comes from.
-    pub(super) fn send(&mut self, spec: &FlowSpec, packets_per_second: f64) -> Result<(), FlowRefusal> {
+    pub(super) fn reserve_packets(&mut self, spec: &FlowSpec, packets_per_second: f64) -> Result<(), FlowRefusal> {
         self.packets_per_second -= packets_per_second;
         if self.packets_per_second < 0.0 {
             return Err(FlowRefusal::PacketRate);
@@ -142,7 +142,7 @@ impl Admission<'_> {
     }
 
     /// The flow is a path trace; one to the client takes a socket.
-    pub(super) fn trace(&mut self, spec: &FlowSpec) -> Result<(), FlowRefusal> {
+    pub(super) fn reserve_trace(&mut self, spec: &FlowSpec) -> Result<(), FlowRefusal> {
         if spec.direction == Some(Direction::Down) {
             self.traces = self.traces.checked_sub(1).ok_or(FlowRefusal::PathTraces)?;
         }
@@ -250,7 +250,7 @@ impl StampTaker for Session {
 }
 
 impl Session {
-    /// This session as the one who is told when packets really left.
+    /// This session as the receiver of transmit stamps.
     pub(super) fn stamp_taker(session: &Arc<Self>) -> Weak<dyn StampTaker> {
         let taker: Weak<Self> = Arc::downgrade(session);
         taker

@@ -37,11 +37,7 @@ fn shipped(name: &str, settings: &[&str]) -> TestPlan {
 }
 
 /// The flows of a plan over a line, with its budget.
-fn effective_parameters(
-    plan: &TestPlan,
-    families: &[AddressFamily],
-    line: LineRate,
-) -> (Vec<FlowSpec>, MeasurementBudget) {
+fn budgeted(plan: &TestPlan, families: &[AddressFamily], line: LineRate) -> (Vec<FlowSpec>, MeasurementBudget) {
     let mut flows = flow_types::with_effective_parameters(plan.flows(families));
     trace_rate::settle(&mut flows, Some(&line));
     let budget = settle(&mut flows, Some(&line), &plan.phase_windows(), plan.overhead);
@@ -80,7 +76,7 @@ fn everything_but_the_load_stays_within_its_share_of_every_line() {
         for name in ["rrul", "quick", "rrul2013", "rrul_be"] {
             for families in [ONE_FAMILY, BOTH] {
                 let plan = shipped(name, &[]);
-                let (flows, budget) = effective_parameters(&plan, families, line(down, up));
+                let (flows, budget) = budgeted(&plan, families, line(down, up));
                 for way in Direction::ALL {
                     let of = budget.of(way).unwrap();
                     let (sent, allowed) = (sent(&flows, &plan, way), of.ceiling.0 * of.line.0 as f64);
@@ -97,7 +93,7 @@ fn everything_but_the_load_stays_within_its_share_of_every_line() {
 #[test]
 fn probes_sample_a_slow_line_often_enough_and_a_fast_one_as_the_plan_says() {
     let sampled = |families, line| {
-        let (flows, _) = effective_parameters(&shipped("rrul", &[]), families, line);
+        let (flows, _) = budgeted(&shipped("rrul", &[]), families, line);
         let probes = flows.iter().filter(|flow| flow.kind() == FlowKind::UdpProbe);
         probes.map(|flow| flow.parameters.duration("interval", Duration::ZERO).as_secs_f64().recip()).sum::<f64>()
     };
@@ -110,14 +106,14 @@ fn probes_sample_a_slow_line_often_enough_and_a_fast_one_as_the_plan_says() {
 
 #[test]
 fn a_fast_line_changes_nothing_but_closed_loops() {
-    let (flows, budget) = effective_parameters(&shipped("rrul", &[]), BOTH, line(1000.0, 1000.0));
+    let (flows, budget) = budgeted(&shipped("rrul", &[]), BOTH, line(1000.0, 1000.0));
     assert_eq!(budget.changes, []);
     assert!(flows.iter().filter(|flow| flow.kind() == FlowKind::Voip).all(|flow| turns_of(flow).is_none()));
 }
 
 #[test]
 fn a_slow_direction_over_both_families_has_each_class_once_and_both_families() {
-    let (flows, budget) = effective_parameters(&shipped("rrul", &[]), BOTH, line(20.0, 2.0));
+    let (flows, budget) = budgeted(&shipped("rrul", &[]), BOTH, line(20.0, 2.0));
     let streams = |way| -> Vec<_> {
         let ours = flows.iter().filter(|flow| flow.component == Component::Load && flow.direction == Some(way));
         ours.map(|flow| (flow.class, flow.family)).collect()
@@ -128,13 +124,13 @@ fn a_slow_direction_over_both_families_has_each_class_once_and_both_families() {
     assert_eq!(classes.len(), 4, "{up:?}");
     assert_eq!(up.iter().filter(|(_, family)| *family == AddressFamily::Ipv4).count(), 2, "{up:?}");
     assert!(budget.changes.iter().any(|change| change.parameter == "streams" && change.planned == "8 up"));
-    let (flows, _) = effective_parameters(&shipped("rrul", &[]), ONE_FAMILY, line(20.0, 2.0));
+    let (flows, _) = budgeted(&shipped("rrul", &[]), ONE_FAMILY, line(20.0, 2.0));
     assert_eq!(flows.iter().filter(|flow| flow.component == Component::Load).count(), 8, "four a direction");
 }
 
 #[test]
 fn short_flows_that_take_the_idle_line_longer_than_three_seconds_are_left_out_idle_and_loaded() {
-    let (flows, budget) = effective_parameters(&shipped("rrul", &[]), ONE_FAMILY, line(20.0, 2.0));
+    let (flows, budget) = budgeted(&shipped("rrul", &[]), ONE_FAMILY, line(20.0, 2.0));
     let sizes = |way| -> BTreeSet<u64> {
         flows
             .iter()
@@ -151,7 +147,7 @@ fn short_flows_that_take_the_idle_line_longer_than_three_seconds_are_left_out_id
 #[test]
 fn voice_is_sent_in_full_by_class_alone_or_with_pauses_and_as_the_plan_says() {
     let voice = |megabits: f64, setting: &[&str]| {
-        let (flows, _) = effective_parameters(&shipped("rrul", setting), BOTH, line(1000.0, megabits));
+        let (flows, _) = budgeted(&shipped("rrul", setting), BOTH, line(1000.0, megabits));
         let ours: Vec<FlowSpec> = flows
             .into_iter()
             .filter(|flow| flow.kind() == FlowKind::Voip && flow.direction == Some(Direction::Up))

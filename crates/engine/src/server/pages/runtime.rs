@@ -22,18 +22,18 @@ const MOST_UNACKNOWLEDGED: u64 = 1 << 20;
 /// Why no pages can be served.
 #[derive(Debug, thiserror::Error)]
 pub enum PagesError {
-    /// No threads.
+    /// The kernel refuses threads.
     #[error("cannot start threads for pages: {0}")]
     Threads(io::Error),
-    /// No TLS.
+    /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// No TLS that QUIC can use.
+    /// TLS lacks the cipher suite that QUIC begins with.
     #[error(transparent)]
     Quic(#[from] NoInitialCipherSuite),
-    /// No QUIC at a port.
+    /// QUIC cannot be spoken at the port.
     #[error(transparent)]
-    Port(#[from] io::Error),
+    Port(io::Error),
 }
 
 /// What all pages of a server share.

@@ -21,8 +21,8 @@ pub(crate) struct OneWay;
 
 impl ServerPart for OneWay {
     fn admit(&self, spec: &FlowSpec, packets_per_second: f64, session: &mut Admission<'_>) -> Result<(), FlowRefusal> {
-        session.send(spec, packets_per_second)?;
-        session.receive(spec, packets_per_second);
+        session.reserve_packets(spec, packets_per_second)?;
+        session.reserve_replies(spec, packets_per_second);
         Ok(())
     }
 

@@ -20,9 +20,9 @@ pub(crate) struct PathTraces;
 
 impl ServerPart for PathTraces {
     fn admit(&self, spec: &FlowSpec, packets_per_second: f64, session: &mut Admission<'_>) -> Result<(), FlowRefusal> {
-        session.trace(spec)?;
-        session.send(spec, packets_per_second)?;
-        session.receive(spec, packets_per_second);
+        session.reserve_trace(spec)?;
+        session.reserve_packets(spec, packets_per_second)?;
+        session.reserve_replies(spec, packets_per_second);
         Ok(())
     }
 
@@ -59,7 +59,7 @@ fn trace(&Sending { session, end, clock, privacy, .. }: &Sending<'_>, specs: &[F
 }
 
 /// A socket at the server's port that takes part in nothing but the conversation with this client. Why there is none names no
-/// address: the client is told, and the server may be private.
+/// address: the client records it, and the server may be private.
 fn connected(spec: &FlowSpec, port: SocketAddr, from: Option<IpAddr>, to: SocketAddr) -> Result<Socket, SetupError> {
     let first = beside(spec.family, port, to);
     let local = |socket: &Socket| socket.local_addr().ok()?.as_socket().map(|local| local.ip());

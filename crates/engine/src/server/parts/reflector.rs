@@ -9,7 +9,7 @@ pub(crate) struct Reflected;
 
 impl ServerPart for Reflected {
     fn admit(&self, spec: &FlowSpec, packets_per_second: f64, session: &mut Admission<'_>) -> Result<(), FlowRefusal> {
-        session.receive(spec, packets_per_second);
+        session.reserve_replies(spec, packets_per_second);
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
-//! Why a command of `rrul lab` did nothing.
+//! Why a command of `rrul lab` failed.
 
 use std::io;
 use std::process::ExitStatus;
 
-/// Why a command of `rrul lab` did nothing.
+/// Why a command of `rrul lab` failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LabError {
     #[error("\"{0}\" is no name for a lab; use letters, digits, - and _")]
