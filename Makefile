@@ -45,7 +45,9 @@ test: tools web ## every test, with the count of what ran and of what was skippe
 	@scripts/tools test
 	scripts/test
 
-check: tools web ## format, lints, documentation, licences and advisories of dependencies
+check: tools web ## format, lints, words of the documentation, licences and advisories of dependencies
+	@scripts/tools check
+	scripts/words
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
