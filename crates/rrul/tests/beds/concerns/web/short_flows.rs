@@ -168,7 +168,8 @@ pub(crate) const FAST: Bed = Bed {
     about: "200/200 Mbit/s, 40 ms: short flows take what slow start takes, and are counted octet by octet.",
     runs: Runs::SideBySide,
     run: |rows| {
-        // Of a length at whose end no transfer is under way: the kernel resets what is cut off without its marking. Of sizes that do not end with a flight: there one acknowledgement that is delayed decides about a round trip.
+        // Of a length at whose end no transfer is under way: the kernel resets what is cut off without its marking. Of sizes
+        // that do not end with a flight: there one acknowledgement that is delayed decides about a round trip.
         let measured = measure(200, 200, plan("14s", "\"10kB\", \"80kB\", \"1MB\"", "1s"));
         completion_is_that_of_slow_start(rows, &measured, [200, 200], false);
         every_connection_is_counted_and_marked(rows, &measured);
