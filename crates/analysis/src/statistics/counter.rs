@@ -38,6 +38,19 @@ impl Counter {
         Self { readings: before.into_iter().chain(totals).collect() }
     }
 
+    /// The same of things of which only a share came: the sum is rounded, not each share.
+    pub(crate) fn of_shares(arrivals: impl IntoIterator<Item = (TestTime, f64)>) -> Self {
+        let mut arrivals: Vec<(TestTime, f64)> = arrivals.into_iter().collect();
+        arrivals.sort_by_key(|(at, _)| *at);
+        let before = arrivals.first().map(|(at, _)| (TestTime(at.0.saturating_sub(1)), 0));
+        let mut sum = 0.0_f64;
+        let totals = arrivals.into_iter().map(|(at, more)| {
+            sum += more.max(0.0);
+            (at, sum.round() as u64)
+        });
+        Self { readings: before.into_iter().chain(totals).collect() }
+    }
+
     /// The same counter, known to have been 0 at `at` where no reading is as early.
     pub(crate) fn starting_from_zero_at(mut self, at: TestTime) -> Self {
         if self.first().is_some_and(|(first, _)| at < first) {

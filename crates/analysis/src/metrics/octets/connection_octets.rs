@@ -1,11 +1,12 @@
 //! The octets of connections that are opened one after another: each is a handshake, one question, one answer and the
-//! end. Nobody counts their segments, so they are taken to be those of a connection that loses none, but for the SYN
-//! segments that were sent again, which are counted.
+//! end. Nobody counts their segments. A segment that is repeated until it arrives is carried once; of the others, and of
+//! retransmitted SYNs, which are counted, as many arrived as their answers and the probes say.
 
 use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
 use rrul_model::observation::Connection;
 use rrul_model::time::TestTime;
 
+use crate::metrics::octets::carried_share::CarriedShare;
 use crate::metrics::octets::tcp_octets::{TIMESTAMPS, header_octets};
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::statistics::counter::Counter;
@@ -20,46 +21,63 @@ const ANSWER: u64 = 8;
 /// Segments of an attempt in one direction: how many, and their octets.
 #[derive(Debug, Clone, Copy, Default)]
 struct Segments {
-    count: u64,
-    octets: u64,
+    count: f64,
+    octets: f64,
 }
 
 impl Segments {
-    fn add(&mut self, count: u64, length: u64) {
+    fn add(&mut self, count: f64, length: u64) {
         self.count += count;
-        self.octets += count * length;
+        self.octets += count * length as f64;
     }
+}
+
+/// The share that arrived of segments that are not repeated until they do.
+#[derive(Debug, Clone, Copy)]
+struct Arrived {
+    /// Of those that get no answer, such as acknowledgements.
+    unconfirmed: f64,
+    /// Of SYNs that were not answered in time.
+    unanswered: f64,
+}
+
+impl Arrived {
+    /// What was sent, arrived or not.
+    const ALL: Self = Self { unconfirmed: 1.0, unanswered: 1.0 };
 }
 
 /// Puts the attempts of one flow into the traffic.
-pub(crate) fn count(flow: &FlowSpec, attempts: &[Connection], traffic: &mut Traffic<'_>) {
+pub(crate) fn count(flow: &FlowSpec, attempts: &[Connection], share: &CarriedShare<'_>, traffic: &mut Traffic<'_>) {
+    // SYNs of an attempt are sent until one is answered.
+    let syns = |row: &Connection| (row.started, 1 + u64::from(row.syn_retransmits));
+    let one = |row: &Connection| (row.started, u64::from(row.reached != Connection::UNANSWERED));
+    let sent = Counter::of_arrivals(attempts.iter().map(syns));
+    let answered = Counter::of_arrivals(attempts.iter().map(one));
     for direction in Direction::ALL {
-        let mut counts: Vec<(TestTime, Segments)> =
-            attempts.iter().map(|row| of(flow.family, row, direction)).collect();
-        counts.sort_by_key(|(at, _)| *at);
-        let before = counts.first().map(|(at, _)| (TestTime(at.0.saturating_sub(1)), 0));
-        let summed = |part: fn(&Segments) -> u64| {
-            let mut sum: u64 = 0;
-            let totals = counts.iter().map(|(at, segments)| {
-                sum = sum.saturating_add(part(segments));
-                (*at, sum)
-            });
-            Counter::new(before.into_iter().chain(totals).collect())
+        let packets = |arrived: &dyn Fn(TestTime) -> Arrived| {
+            let segments = |row: &Connection| segments(flow.family, row, direction, arrived(row.started));
+            let counts: Vec<(TestTime, Segments)> = attempts.iter().map(|row| (row.started, segments(row))).collect();
+            Packets {
+                part: Part::of(flow),
+                family: flow.family,
+                direction,
+                basis: Basis::Estimated,
+                count: Counter::of_shares(counts.iter().map(|(at, segments)| (*at, segments.count))),
+                octets: Counter::of_shares(counts.iter().map(|(at, segments)| (*at, segments.octets))),
+            }
         };
-        let packets = Packets {
-            part: Part::of(flow),
-            family: flow.family,
-            direction,
-            basis: Basis::Estimated,
-            count: summed(|segments| segments.count),
-            octets: summed(|segments| segments.octets),
+        traffic.offered.push(packets(&|_| Arrived::ALL));
+        let unconfirmed = |at| match direction {
+            Direction::Up => share.arrived(&answered, &sent, at),
+            Direction::Down => 1.0,
         };
-        traffic.carried.push(packets.clone());
-        traffic.offered.push(packets);
+        traffic
+            .carried
+            .push(packets(&|at| Arrived { unconfirmed: unconfirmed(at), unanswered: share.arrived_unanswered(at) }));
     }
 }
 
-fn of(family: AddressFamily, row: &Connection, direction: Direction) -> (TestTime, Segments) {
+fn segments(family: AddressFamily, row: &Connection, direction: Direction, arrived: Arrived) -> Segments {
     let (bare, timed) = (header_octets(family), header_octets(family) + TIMESTAMPS);
     let syn = bare + SYN_OPTIONS;
     let mut segments = Segments::default();
@@ -67,33 +85,35 @@ fn of(family: AddressFamily, row: &Connection, direction: Direction) -> (TestTim
     match direction {
         Direction::Up => {
             if row.reached != Connection::IMPOSSIBLE {
-                segments.add(1 + u64::from(row.syn_retransmits), syn);
+                let answered = connected || row.reached == Connection::REFUSED;
+                let (first, again) = (if answered { 1.0 } else { arrived.unanswered }, f64::from(row.syn_retransmits));
+                segments.add(first + again * arrived.unanswered, syn);
             }
             if connected {
                 // The handshake's end, and the question.
-                segments.add(1, timed);
-                segments.add(1, timed + QUESTION);
+                segments.add(arrived.unconfirmed, timed);
+                segments.add(1.0, timed + QUESTION);
             }
             if row.reached == Connection::ANSWERED {
                 // The answer is acknowledged, the connection reset; so is the server's end of it, when that arrives.
-                segments.add(2, timed);
-                segments.add(1, bare);
+                segments.add(2.0 * arrived.unconfirmed, timed);
+                segments.add(arrived.unconfirmed, bare);
             }
         }
         Direction::Down => {
             if row.reached == Connection::REFUSED {
-                segments.add(1, bare);
+                segments.add(1.0, bare);
             }
             if connected {
-                segments.add(1, syn);
+                segments.add(1.0, syn);
             }
             if row.reached == Connection::ANSWERED {
                 // The question is acknowledged, then answered, and the server closes.
-                segments.add(1, timed);
-                segments.add(1, timed + ANSWER);
-                segments.add(1, timed);
+                segments.add(1.0, timed);
+                segments.add(1.0, timed + ANSWER);
+                segments.add(1.0, timed);
             }
         }
     }
-    (row.started, segments)
+    segments
 }

@@ -35,11 +35,11 @@ const RATE_INTERVAL: Duration = Duration::from_millis(250);
 /// where they arrive; what the server did not count itself follows from its replies. The ends are read every 100 ms
 /// (load) or every second (the rest), and edges of phases are interpolated. Accuracy: within 1 % in each direction and
 /// family, tested on virtual links with random loss, lost acknowledgements and asymmetric rates; usually within 0.1 %
-/// for a loaded direction and 0.5 % for one that carries little but acknowledgements. Within 2 % on an upload that loses
-/// a quarter of its packets.
+/// for a loaded direction and 0.5 % for one that carries little but acknowledgements or loses a third of its packets.
 ///
 /// Estimated, because nobody counts them: the octets of selective acknowledgements (12 to 28 for each acknowledgement
-/// beyond those that segments in order would have got), segments of connections that are opened one after another, and
+/// beyond those that segments in order would have got), segments of connections that are opened one after another, which
+/// of the ICMP echo requests and name lookups without an answer arrived (as many as of the probes without an answer), and
 /// everything of TCP where a host has no `TCP_INFO`. Not counted at all: neighbor discovery, other programs, and the
 /// resets that answer what arrives after a stream was closed, a few per mille of the phase after the load.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]

@@ -5,6 +5,7 @@ use rrul_model::flow::{Direction, FlowSpec};
 use rrul_model::observation::NameLookup;
 use rrul_model::time::TestTime;
 
+use crate::metrics::octets::carried_share::CarriedShare;
 use crate::metrics::octets::tcp_octets::ip_header_octets;
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::statistics::counter::Counter;
@@ -13,24 +14,31 @@ use crate::statistics::counter::Counter;
 const HEADER: u64 = 8;
 
 /// Puts the look-ups of one flow into the traffic.
-pub(crate) fn count(flow: &FlowSpec, lookups: &[NameLookup], traffic: &mut Traffic<'_>) {
+pub(crate) fn count(flow: &FlowSpec, lookups: &[NameLookup], share: &CarriedShare<'_>, traffic: &mut Traffic<'_>) {
     for direction in Direction::ALL {
         let packet = |row: &NameLookup| match direction {
-            // Whether a question arrived is told by its answer alone, and nobody tells of one that has none.
-            Direction::Up => (row.started, row.question_octets),
-            Direction::Down => (TestTime(row.started.0.saturating_add(row.took.0)), row.answer_octets),
+            Direction::Up => {
+                // Nobody counts a question that has no answer.
+                let answered = row.answer_octets > 0;
+                let arrived = if answered { 1.0 } else { share.arrived_unanswered(row.started) };
+                (row.started, row.question_octets, arrived)
+            }
+            Direction::Down => (TestTime(row.started.0.saturating_add(row.took.0)), row.answer_octets, 1.0),
         };
-        let packets = || lookups.iter().map(packet).filter(|(_, octets)| *octets > 0);
-        let whole = |(at, octets): (TestTime, u16)| (at, u64::from(octets) + ip_header_octets(flow.family) + HEADER);
-        let counted = Packets {
-            part: Part::of(flow),
-            family: flow.family,
-            direction,
-            basis: Basis::Counted,
-            count: Counter::of_arrivals(packets().map(|(at, _)| (at, 1))),
-            octets: Counter::of_arrivals(packets().map(whole)),
+        let all: Vec<(TestTime, u16, f64)> = lookups.iter().map(packet).filter(|(_, octets, _)| *octets > 0).collect();
+        let packets = |part_of: fn(f64) -> f64| {
+            let octets = |octets: u16| (u64::from(octets) + ip_header_octets(flow.family) + HEADER) as f64;
+            let whole = |(at, length, arrived): &(TestTime, u16, f64)| (*at, part_of(*arrived) * octets(*length));
+            Packets {
+                part: Part::of(flow),
+                family: flow.family,
+                direction,
+                basis: Basis::Counted,
+                count: Counter::of_shares(all.iter().map(|(at, _, arrived)| (*at, part_of(*arrived)))),
+                octets: Counter::of_shares(all.iter().map(whole)),
+            }
         };
-        traffic.offered.push(counted.clone());
-        traffic.carried.push(counted);
+        traffic.offered.push(packets(|_| 1.0));
+        traffic.carried.push(packets(|arrived| arrived));
     }
 }

@@ -1,6 +1,7 @@
 //! Every octet on the link: whose it was, from which counters it is known.
 
-pub(crate) mod connection_octets;
+pub(crate) mod carried_share;
+mod connection_octets;
 pub(crate) mod gathering;
 pub mod link_octets;
 pub mod link_rates;

@@ -9,6 +9,7 @@ use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
 
+use crate::metrics::octets::carried_share::{CarriedShares, ProbeCounts};
 use crate::metrics::octets::tcp_octets::{TIMESTAMPS, header_octets, ip_header_octets};
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::metrics::octets::{connection_octets, lookup_octets, path_octets, short_connection_bytes};
@@ -54,12 +55,15 @@ struct Seen {
     totals: [Vec<ConnectionTotals>; 2],
     /// Packets of a path trace, and what was answered to them.
     traced: (Vec<PathProbe>, Vec<PathAnswer>),
-    /// Whether the packets that arrived at the server follow from the answers.
-    told_by_answers: bool,
+    /// Whether only answers show which packets arrived at the server.
+    answers_are_all: bool,
 }
 
 /// The rows of a recording from which packets are counted.
-pub(crate) struct Rows(HashMap<FlowId, Seen>);
+pub(crate) struct Rows {
+    seen: HashMap<FlowId, Seen>,
+    shares: CarriedShares,
+}
 
 impl Rows {
     pub(crate) fn gather(recording: &Recording) -> Self {
@@ -82,7 +86,7 @@ impl Rows {
                 }
                 for row in tables.transaction.rows() {
                     let entry = seen.entry(row.flow).or_default();
-                    entry.told_by_answers = true;
+                    entry.answers_are_all = true;
                     entry.sent[point as usize].push(row.started);
                     if row.answered != 0 {
                         entry.arrived[point as usize].push(TestTime(row.started.0.saturating_add(row.took.0)));
@@ -108,24 +112,37 @@ impl Rows {
                 }
             }
         }
-        Self(seen)
+        let probes = recording.header.flows.iter().filter(|flow| flow.kind() == FlowKind::UdpProbe);
+        let counts = |flow: &FlowSpec| {
+            let seen = seen.get(&flow.id)?;
+            Some(ProbeCounts {
+                family: flow.family,
+                class: flow.class,
+                sent: counted(&seen.sent[ObservationPoint::Client as usize]),
+                reflected: reached_server(flow, seen)?,
+                received: counted(&seen.arrived[ObservationPoint::Client as usize]),
+            })
+        };
+        let shares = CarriedShares::new(probes.filter_map(counts).collect());
+        Self { seen, shares }
     }
 
     /// What a stream's receiver was handed, over time.
     pub(crate) fn octets_received(&mut self, flow: FlowId) -> Option<Vec<(TestTime, u64)>> {
-        self.0.get_mut(&flow).map(|seen| std::mem::take(&mut seen.octets))
+        self.seen.get_mut(&flow).map(|seen| std::mem::take(&mut seen.octets))
     }
 
     /// Returns whether connections of the flow were counted one by one.
     pub(crate) fn counts_connections(&self, flow: FlowId) -> bool {
-        self.0.get(&flow).is_some_and(|seen| seen.totals.iter().any(|rows| !rows.is_empty()))
+        self.seen.get(&flow).is_some_and(|seen| seen.totals.iter().any(|rows| !rows.is_empty()))
     }
 
     /// Puts one flow's packets into the traffic; `false` when it sent some and their length is not known.
     pub(crate) fn count(&mut self, flow: &FlowSpec, traffic: &mut Traffic<'_>) -> bool {
-        let Some(seen) = self.0.remove(&flow.id) else { return true };
+        let Some(seen) = self.seen.remove(&flow.id) else { return true };
+        let share = self.shares.for_flow(flow);
         if !seen.attempts.is_empty() {
-            connection_octets::count(flow, &seen.attempts, traffic);
+            connection_octets::count(flow, &seen.attempts, &share, traffic);
             return true;
         }
         if let (probes, answers) = &seen.traced
@@ -141,7 +158,7 @@ impl Rows {
             short_connection_bytes::count(flow, &seen.totals, traffic);
         }
         if !seen.lookups.is_empty() {
-            lookup_octets::count(flow, &seen.lookups, traffic);
+            lookup_octets::count(flow, &seen.lookups, &share, traffic);
         }
         if opened || !seen.lookups.is_empty() {
             return true;
@@ -164,26 +181,34 @@ impl Rows {
             traffic.carried.push(packets(direction, counted(&seen.arrived[to])));
             return true;
         }
-        let [client, server] = [ObservationPoint::Client as usize, ObservationPoint::Server as usize];
-        let sent = counted(&seen.sent[client]);
-        // What reached the server is counted there; where its rows did not come through, its replies say how many
-        // packets it had seen. Nobody counts ICMP echo there, and an exchange only may.
-        let there = if !seen.arrived[server].is_empty() {
-            counted(&seen.arrived[server])
-        } else if !seen.reflected.is_empty() {
-            Counter::new(seen.reflected).starting_from_zero_at(flow.window.from)
-        } else if seen.told_by_answers || flow.kind() == FlowKind::IcmpEcho {
-            sent.clone()
-        } else {
-            Counter::default()
-        };
+        let client = ObservationPoint::Client as usize;
+        let (sent, answered) = (counted(&seen.sent[client]), counted(&seen.arrived[client]));
+        let there = reached_server(flow, &seen).unwrap_or_else(|| {
+            // Nobody counts ICMP echo there, and an exchange only may: what was answered had arrived, and of the rest
+            // as much as of the probes.
+            let reliable = is_over_tcp(flow);
+            let asks = seen.answers_are_all || flow.kind() == FlowKind::IcmpEcho;
+            let arrived = |at: &TestTime| (*at, if reliable { 1.0 } else { share.arrived(&answered, &sent, *at) });
+            Counter::of_shares(seen.sent[client].iter().filter(|_| asks).map(arrived))
+        });
         traffic.offered.push(packets(Direction::Up, sent));
         traffic.carried.push(packets(Direction::Up, there.clone()));
         // Every packet that arrives is answered.
         traffic.offered.push(packets(Direction::Down, there));
-        traffic.carried.push(packets(Direction::Down, counted(&seen.arrived[client])));
+        traffic.carried.push(packets(Direction::Down, answered));
         true
     }
+}
+
+/// Returns how many packets of an exchange had reached the server over time: as it counted them itself, or as its replies
+/// say where its rows are missing. `None` when neither does.
+fn reached_server(flow: &FlowSpec, seen: &Seen) -> Option<Counter> {
+    let arrived = &seen.arrived[ObservationPoint::Server as usize];
+    if !arrived.is_empty() {
+        return Some(counted(arrived));
+    }
+    let replies = || Counter::new(seen.reflected.clone()).starting_from_zero_at(flow.window.from);
+    (!seen.reflected.is_empty()).then(replies)
 }
 
 /// How many of these there have been, over time.

@@ -116,10 +116,11 @@ pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffi
             let shape = ends.shape(flow, direction);
             let left = ends.at(there).map(|row| sent(flow, row, ends.at(here), shape.clone()));
             let arrived = ends.at(here).map(|row| received(flow, row, ends.at(there), shape));
-            // Where the other end tells nothing of it: what it has answered had reached it.
-            let answered = ends.at(there).is_some_and(|row| row.received_segments > 0);
+            // Where the other end's counters are missing but it has answered: each retransmission stands for a loss.
+            let answered = ends.at(there).filter(|row| row.received_segments > 0);
             let alone = arrived.is_none() && (paired || !told(here));
-            estimated.extend(left.clone().filter(|_| alone && answered));
+            let once = |row: &ConnectionTotals| sent_once(flow, row, left.clone());
+            estimated.extend(answered.filter(|_| alone).and_then(once));
             offered.extend(left.or_else(|| arrived.clone().filter(|_| paired || !told(there))));
             counted.extend(arrived);
         }
@@ -161,21 +162,48 @@ fn received(flow: &FlowSpec, row: &ConnectionTotals, peer: Option<&ConnectionTot
 
 /// Returns the payload that arrived, duplicates included.
 ///
-/// The receiver counts octets in order and segments. Segments beyond those that the sender sent for the first time are
-/// duplicates. Retransmitted segments are taken to be full, which gives their number from their octets. The mean length of all
-/// segments would not do: a connection begins with a short segment, and retransmitted ones are longer.
+/// The receiver counts octets in order and segments. When no more segments arrived than were sent for the first time, none
+/// is a duplicate. Otherwise they are as long as the mean of all that were sent.
 fn payload_received(flow: &FlowSpec, row: &ConnectionTotals, peer: &ConnectionTotals) -> u64 {
     if peer.transport == UDP || peer.retransmitted_octets == 0 {
         return row.received_octets;
     }
-    let full = USUAL_MTU - header_octets(flow.family) - TIMESTAMPS;
-    let retransmitted = (peer.retransmitted_octets as f64 / full as f64).round() as u64;
-    let first = u64::from(peer.sent_data_segments).saturating_sub(retransmitted).max(1);
-    let first_octets = peer.sent_octets.saturating_sub(peer.retransmitted_octets);
-    let arrived = u64::from(row.received_data_segments);
+    let (arrived, sent) = (u64::from(row.received_data_segments), u64::from(peer.sent_data_segments).max(1));
+    let first = sent.saturating_sub(retransmitted_segments(flow, peer)).max(1);
     // Behind a segment that is missing for good, octets in order stand still.
-    let once = row.received_octets.max(arrived.min(first).saturating_mul(first_octets) / first);
-    once.saturating_add(arrived.saturating_sub(first).saturating_mul(full))
+    let by_count = if arrived <= first {
+        arrived.saturating_mul(first_octets(peer)) / first
+    } else {
+        arrived.saturating_mul(peer.sent_octets) / sent
+    };
+    row.received_octets.max(by_count)
+}
+
+fn first_octets(row: &ConnectionTotals) -> u64 {
+    row.sent_octets.saturating_sub(row.retransmitted_octets)
+}
+
+/// What this end sent, without retransmissions.
+fn sent_once(flow: &FlowSpec, row: &ConnectionTotals, sent: Option<Piece>) -> Option<Piece> {
+    let segments = retransmitted_segments(flow, row);
+    let octets =
+        row.retransmitted_octets.saturating_add(segments.saturating_mul(header_octets(flow.family) + TIMESTAMPS));
+    let piece = sent?;
+    let (count, octets) = (piece.count.saturating_sub(segments), piece.octets.saturating_sub(octets));
+    Some(Piece { count, octets, ..piece })
+}
+
+/// Returns how many segments were retransmitted: as many full ones as their octets make, and of the rest as many as the last
+/// segment of the stream is short.
+fn retransmitted_segments(flow: &FlowSpec, row: &ConnectionTotals) -> u64 {
+    let full = USUAL_MTU - header_octets(flow.family) - TIMESTAMPS;
+    let short = match first_octets(row) % full {
+        0 => full,
+        rest => rest,
+    };
+    let (whole, rest) = (row.retransmitted_octets / full, row.retransmitted_octets % full);
+    let least = first_octets(row).div_ceil(full);
+    (whole + (rest + short / 2) / short).min(u64::from(row.sent_data_segments).saturating_sub(least))
 }
 
 /// What this end sent.
@@ -275,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_are_counted_as_full_segments() {
+    fn duplicates_are_as_long_as_the_mean_of_what_was_sent() {
         // 32 octets open the connection, 10 000 follow in eight segments; full ones have 1428 octets over IPv6.
         let flow = flow(AddressFamily::Ipv6, "short_flow");
         let end = nothing(&flow);
@@ -292,7 +320,8 @@ mod tests {
         };
         assert_eq!(payload(0, 9, 10_032), 10_032, "nothing was lost");
         assert_eq!(payload(13, 9, 10_032), 10_032, "every retransmitted segment had been lost");
-        assert_eq!(payload(3, 11, 10_032), 10_032 + 2 * 1428, "two duplicates");
+        // Two duplicates, of 1428 octets in truth: the mean is 2 % too long here, and right over many connections.
+        assert_eq!(payload(3, 11, 10_032), (10_032 + 3 * 1428) * 11 / 12);
         assert_eq!(payload(2, 6, 32), 10_032 * 6 / 9, "cut off with a hole after the first octets");
     }
 

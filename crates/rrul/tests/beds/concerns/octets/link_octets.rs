@@ -186,13 +186,15 @@ fn counted_for(length: &str, rows: &mut Rows, load: &str, [down, up]: [&str; 2])
     measured
 }
 
-/// Octets of payload that came to the link within the load and had come before.
+/// Octets of payload of the load that came to the link within the load and had come before.
 fn sent_again(measured: &Measured, direction: Direction) -> f64 {
     let window = measured.window(Phase::Load);
     let mut seen: HashSet<(AddressFamily, u16, u16, u32)> = HashSet::new();
+    let carried = carried_by_port(measured, direction, |_| true);
+    let loads = |record: &&Record| carried.get(&record.client_port(direction)).is_some_and(|carried| *carried > BULK);
     let mut records: Vec<&Record> = measured.truth.direction(direction).records().collect();
     records.sort_by_key(|record| record.arrival);
-    let data = records.into_iter().filter(|record| record.protocol == TCP && record.tcp_payload > 0);
+    let data = records.into_iter().filter(|record| record.protocol == TCP && record.tcp_payload > 0).filter(loads);
     let again = data.filter(|record| {
         let segment = (record.family, record.source_port, record.destination_port, record.tcp_sequence);
         !seen.insert(segment) && window.contains(&record.arrival)
@@ -223,13 +225,21 @@ fn subject(direction: Direction) -> &'static str {
     }
 }
 
+/// Octets of payload that came to the link, by the client's port of each TCP connection.
+fn carried_by_port(measured: &Measured, direction: Direction, wanted: impl Fn(&Record) -> bool) -> HashMap<u16, u64> {
+    let mut carried: HashMap<u16, u64> = HashMap::new();
+    for record in
+        measured.truth.direction(direction).records().filter(|record| record.protocol == TCP && wanted(record))
+    {
+        *carried.entry(record.client_port(direction)).or_default() += u64::from(record.tcp_payload);
+    }
+    carried
+}
+
 fn missing(measured: &Measured, direction: Direction, family: AddressFamily) -> f64 {
     let window = measured.window(Phase::Load);
     let stream = |record: &&Record| record.protocol == TCP && record.family == family;
-    let mut carried: HashMap<u16, u64> = HashMap::new();
-    for record in measured.truth.direction(direction).records().filter(stream) {
-        *carried.entry(record.client_port(direction)).or_default() += u64::from(record.tcp_payload);
-    }
+    let carried = carried_by_port(measured, direction, |record| record.family == family);
     // As the metric is defined: up to the last acknowledgement of each stream that arrived within the load. Later ones are
     // still in a queue, which may drop more and more of them.
     let back = direction.opposite();
