@@ -1,5 +1,9 @@
-//! What the user may type.
+//! The commands and options of the command line.
+//!
+//! The first paragraph of a doc comment here is one line of `-h`; the paragraphs after it are in `--help` and in the manual page.
 
+#[cfg(test)]
+mod help_tests;
 #[cfg(feature = "lab")]
 mod lab;
 
@@ -17,115 +21,144 @@ pub(crate) use lab::{LabAction, LabArguments, LabEnd};
 
 use crate::live_screen;
 
-/// Realtime Response Under Load: what a link does to calls, games and pages while it is full.
+/// Measures latency, loss and rate of a network link, idle and under load
+///
+/// RRUL is "Realtime Response Under Load". `rrul server` runs on a host beyond the link, `rrul run HOST` on this side of it.
+/// The test loads the link in both directions, and measures what this does to calls, games, name lookups and web pages.
 #[derive(Debug, Parser)]
-#[command(version, about, long_about = None, max_term_width = 100)]
+#[command(version, max_term_width = 100, after_help = EXIT_STATUS, after_long_help = EXIT_STATUS)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
+const EXIT_STATUS: &str = "\
+Exit status:
+  0  success; the result is valid
+  1  success; the result has validity issues, which are printed
+  2  failure; one line on standard error says why";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Answer tests: run this on a host beyond the link that is to be measured
+    /// Answer tests from clients, on a host beyond the link to be tested
     Server(ServerArguments),
-    /// Run a test against a server, record it and say what it found
+    /// Test the link to a server, record the test and print a summary
     Run(RunArguments),
     #[cfg(all(feature = "charts", feature = "lab"))]
-    /// Run many tests from one file: every combination of what varies, again and again, and compare them
+    /// Test every combination of settings in one file, and compare them
     Batch(BatchArguments),
     #[cfg(all(feature = "charts", feature = "lab"))]
-    /// See bufferbloat on this very machine: a bloated and a well-managed virtual link, measured, compared and reported
+    /// Show bufferbloat on this machine, on two virtual links
+    ///
+    /// Tests a bloated and a well-managed virtual link, compares both, and writes charts and a report. Needs no server and no root.
     Demo(DemoArguments),
     #[cfg(feature = "lab")]
-    /// Virtual links for experiments
+    /// Create virtual links for experiments
     Lab(LabArguments),
     /// Print the summary of a recording
     Show(ShowArguments),
-    /// Say which of several recordings is better, by how much, and how sure that is
+    /// Compare recordings: which is better, by how much, how certain
     Compare(CompareArguments),
     #[cfg(feature = "charts")]
-    /// Draw recordings
+    /// Draw charts of recordings
     Plot(PlotArguments),
     #[cfg(feature = "charts")]
-    /// Write recordings as one page for a browser: verdict, charts to zoom and read, every figure, what is missing
+    /// Write an HTML report of recordings: verdict, charts, all figures
     #[command(after_help = REPORT_HELP)]
     Report(ReportArguments),
-    /// Write what a recording holds in a form that other tools read
+    /// Convert a recording to CSV, JSON, Parquet, HAR or Flent's format
     Convert(ConvertArguments),
-    /// What there is: plans, charts, flow types, links, link layers, metrics, scores
+    /// List plans, charts, flow types, links, link layers, metrics and scores
     List(ListArguments),
+    #[cfg(feature = "manual")]
+    /// Print the completion script of a shell
+    ///
+    /// For bash: rrul completions bash > ~/.local/share/bash-completion/completions/rrul
+    Completions(CompletionsArguments),
+    #[cfg(feature = "manual")]
+    /// Write the manual pages into a folder
+    ///
+    /// For example: rrul man ~/.local/share/man/man1, then man rrul-run
+    Man(ManArguments),
     #[cfg(not(all(feature = "charts", feature = "lab")))]
     #[command(flatten)]
     Absent(crate::absent::AbsentCommand),
-    /// Set the terminal back when a run was killed
+    /// Restore the terminal after a killed run
     #[command(hide = true, name = live_screen::guard::COMMAND)]
     GuardTerminal,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ServerArguments {
-    /// Listen on this address only (may be repeated)
-    #[arg(long, value_name = "ADDRESS")]
+    /// Listen on this address only (repeatable) [default: all addresses]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Network")]
     pub(crate) listen: Vec<IpAddr>,
-    /// TCP and UDP port
-    #[arg(long, default_value_t = rrul_engine::PORT)]
+    /// Listen on this TCP and UDP port
+    #[arg(long, value_name = "PORT", default_value_t = rrul_engine::PORT, help_heading = "Network")]
     pub(crate) port: u16,
-    /// Sessions at one time
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Limit the number of concurrent sessions
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
     pub(crate) max_sessions: u32,
-    /// Longest test that is granted
-    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = rrul_model::units::parse_duration)]
+    /// Limit the length of a test
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = rrul_model::units::parse_duration, help_heading = "Limits")]
     pub(crate) max_length: std::time::Duration,
-    /// Rate of UDP floods that one session may send and ask for, such as 20Mbit/s
-    #[arg(long, value_name = "RATE", default_value = "0bit/s")]
+    /// Allow UDP floods up to this total rate per session
+    ///
+    /// A flood (flow type udp_flood) sends UDP packets at a fixed rate, such as 20Mbit/s, without congestion control.
+    /// 0bit/s refuses floods.
+    #[arg(long, value_name = "RATE", default_value = "0bit/s", help_heading = "Limits")]
     pub(crate) allow_flood: rrul_model::units::BitRate,
-    /// Tell clients neither this host's name nor its addresses nor the names of its interfaces
-    #[arg(long)]
+    /// Send clients no host name, addresses or interface names of this host
+    #[arg(long, help_heading = "Privacy")]
     pub(crate) private: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArguments {
-    /// The plan: a name from `rrul list plans`, or a file
-    #[arg(long, default_value = "rrul", value_name = "PLAN")]
+    /// Test plan: a name from `rrul list plans`, or a file
+    #[arg(long, default_value = "rrul", value_name = "PLAN", help_heading = "Test")]
     pub(crate) plan: String,
-    /// Change the plan: a phase (load=30s), a parameter of the plan (streams=8) or any key (flow.probe.interval=5ms)
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    /// Change the plan, e.g. load=30s or streams=8 (repeatable)
+    ///
+    /// KEY is a phase (load=30s), a parameter of the plan (streams=8), or any key (flow.probe.interval=5ms). docs/plans.md
+    /// lists them.
+    #[arg(long = "set", value_name = "KEY=VALUE", help_heading = "Test")]
     pub(crate) settings: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// The server: HOST, HOST:PORT, or several addresses of one host joined by commas
+    /// Server: HOST, HOST:PORT, or addresses of one host separated by commas
     #[arg(value_name = "HOST")]
     pub(crate) server: String,
     #[command(flatten)]
     pub(crate) plan: PlanArguments,
-    /// The address family to test
-    #[arg(long, default_value = "both")]
-    pub(crate) family: FamilyChoice,
-    /// What the line puts around IP packets, from `rrul list link-layers`, such as docsis or atm/pppoe-llcsnap+vlan
-    #[arg(long, value_name = "LAYER")]
-    pub(crate) link_layer: Option<LinkLayer>,
-    /// A title for the recording and its charts
-    #[arg(long, default_value = "")]
-    pub(crate) title: String,
-    /// Where to write the recording [default: PLAN-DATE.rrul in this folder]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// The server's port, where HOST names none
-    #[arg(long, default_value_t = rrul_engine::PORT)]
-    pub(crate) port: u16,
-    /// Leave names and addresses of both hosts, and of their interfaces, out of the recording
-    #[arg(long)]
-    pub(crate) private: bool,
-    /// Seed of the probes' schedules [default: random]
-    #[arg(long, value_name = "N")]
+    /// Seed of the probes' send times, an integer [default: random]
+    #[arg(long, value_name = "N", help_heading = "Test")]
     pub(crate) seed: Option<u64>,
-    /// Show progress as a plain line a second, also in a terminal
-    #[arg(long)]
+    /// Server port if HOST names none
+    #[arg(long, value_name = "PORT", default_value_t = rrul_engine::PORT, help_heading = "Network")]
+    pub(crate) port: u16,
+    /// IP versions to test
+    #[arg(long, value_name = "FAMILY", default_value = "both", help_heading = "Network")]
+    pub(crate) family: FamilyChoice,
+    /// Link-layer overhead, see `rrul list link-layers` [default: the plan's]
+    ///
+    /// For example docsis, or atm/pppoe-llcsnap+vlan. Rates on the wire are computed with it.
+    #[arg(long, value_name = "LAYER", help_heading = "Network")]
+    pub(crate) link_layer: Option<LinkLayer>,
+    /// Recording to write [default: PLAN-DATE.rrul in this folder]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Title of the recording and its charts
+    #[arg(long, value_name = "TEXT", default_value = "", help_heading = "Output")]
+    pub(crate) title: String,
+    /// Print progress as one line per second instead of the live screen
+    #[arg(long, help_heading = "Output")]
     pub(crate) plain: bool,
+    /// Omit host names, addresses and interface names from the recording
+    #[arg(long, help_heading = "Output")]
+    pub(crate) private: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -136,7 +169,7 @@ pub(crate) enum FamilyChoice {
     /// IPv6 only
     #[value(name = "6", alias = "ipv6")]
     Ipv6,
-    /// Every family that works
+    /// Both at the same time, as far as they work
     #[value(name = "both")]
     Both,
 }
@@ -154,13 +187,15 @@ impl From<FamilyChoice> for Families {
 #[cfg(all(feature = "charts", feature = "lab"))]
 #[derive(Debug, Args)]
 pub(crate) struct BatchArguments {
-    /// The batch file; docs/batch.md says what may stand in it
+    /// Batch file, described in docs/batch.md
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The folder for everything, made if need be; a batch that was interrupted is taken up there [default: the file's name without ending]
+    /// Output folder, created if missing [default: FILE without its extension]
+    ///
+    /// An interrupted batch continues when the same folder is given again.
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) output: Option<PathBuf>,
-    /// Only say what would be run, and for how long
+    /// List the runs and their total time, but run nothing
     #[arg(long)]
     pub(crate) list: bool,
 }
@@ -168,59 +203,68 @@ pub(crate) struct BatchArguments {
 #[cfg(all(feature = "charts", feature = "lab"))]
 #[derive(Debug, Args)]
 pub(crate) struct DemoArguments {
-    /// The plan to run over both links
-    #[arg(long, default_value = "quick", value_name = "PLAN")]
+    /// Test plan: a name from `rrul list plans`, or a file
+    #[arg(long, default_value = "quick", value_name = "PLAN", help_heading = "Test")]
     pub(crate) plan: String,
-    /// Change the plan, as with `rrul run`
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    /// Change the plan, as in `rrul run` (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE", help_heading = "Test")]
     pub(crate) settings: Vec<String>,
-    /// The two links to compare, names from `rrul list links` or files
-    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], default_values = ["cable_20_8_pfifo", "cable_20_8_fq_codel"])]
+    /// Links to compare [default: cable_20_8_pfifo cable_20_8_fq_codel]
+    ///
+    /// Each is a name from `rrul list links`, or a file.
+    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], default_values = ["cable_20_8_pfifo", "cable_20_8_fq_codel"], hide_default_value = true, help_heading = "Test")]
     pub(crate) links: Vec<String>,
-    /// The folder to write to, made if need be
-    #[arg(short, long, value_name = "FOLDER", default_value = "rrul-demo")]
+    /// Output folder, created if missing
+    #[arg(short, long, value_name = "FOLDER", default_value = "rrul-demo", help_heading = "Output")]
     pub(crate) output: PathBuf,
 }
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct ShowArguments {
-    /// The recording
+    /// Recording to read
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// What the line puts around IP packets, from `rrul list link-layers` [default: as the recording says]
-    #[arg(long, value_name = "LAYER")]
-    pub(crate) link_layer: Option<LinkLayer>,
-    /// Print everything, in sections
-    #[arg(long, conflicts_with_all = ["json", "equaliser"])]
+    /// Print every section
+    #[arg(long, conflicts_with_all = ["json", "equaliser"], help_heading = "Output")]
     pub(crate) full: bool,
-    /// Print one section of the full summary: validity, scores, pages, delay, loss, rate, voice, sharing, connect, dns,
-    /// short-flows, video, stream-delay, link, transactions, markings, path, measurement, hosts; repeatable
-    #[arg(long = "section", value_name = "NAME", conflicts_with_all = ["full", "json", "equaliser"])]
+    /// Print one section, such as delay or scores (repeatable)
+    ///
+    /// Sections: validity, scores, pages, delay, loss, rate, voice, sharing, connect, dns, short-flows, video,
+    /// stream-delay, link, transactions, markings, path, measurement, hosts.
+    #[arg(long = "section", value_name = "NAME", conflicts_with_all = ["full", "json", "equaliser"], help_heading = "Output")]
     pub(crate) sections: Vec<String>,
-    /// As JSON, by docs/summary.schema.json
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Scores over time by class, family and direction, as bars
-    #[arg(long, conflicts_with = "json")]
+    /// Print bars of the scores over time by class, IP version and direction
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub(crate) equaliser: bool,
-    /// Give scores although the server is farther away than the specification allows
-    #[arg(long)]
+    /// Print JSON, as defined by docs/summary.schema.json
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Link-layer overhead, see `rrul list link-layers` [default: recorded]
+    ///
+    /// For example docsis, or atm/pppoe-llcsnap+vlan. Rates on the wire are computed with it.
+    #[arg(long, value_name = "LAYER", help_heading = "Calculation")]
+    pub(crate) link_layer: Option<LinkLayer>,
+    /// Compute scores even if the server is farther away than RRUL allows
+    #[arg(long, help_heading = "Calculation")]
     pub(crate) score_anyway: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArguments {
-    /// The recordings; the first is what the others are compared with
+    /// Recordings; the first is the reference
     #[arg(value_name = "FILE", required = true, num_args = 2..)]
     pub(crate) files: Vec<PathBuf>,
-    /// Take recordings that have this in common for repetitions of one setting; the group of the first is the reference
+    /// Group runs by
+    ///
+    /// Recordings that have this in common count as repetitions of one setting. The group of the first file is the reference.
+    /// Default: no grouping; each recording is a group.
     #[arg(long, value_name = "KEY")]
     pub(crate) by: Option<GroupChoice>,
-    /// Compare although the recordings are of different plans, workload versions or pages
+    /// Compare even if plans, workload versions or pages differ
     #[arg(long)]
     pub(crate) anyway: bool,
-    /// As JSON, by docs/comparison.schema.json
+    /// Print JSON, as defined by docs/comparison.schema.json
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -256,88 +300,94 @@ impl From<GroupChoice> for GroupKey {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArguments {
-    /// The recording, or a file of Flent
+    /// Recording of rrul, or data file of Flent
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The form [default: flent of a recording of rrul, rrul of a file of Flent]
+    /// Output format
+    ///
+    /// Default: flent for a recording of rrul, rrul for a file of Flent.
     #[arg(long, value_name = "FORM")]
     pub(crate) to: Option<ConvertForm>,
-    /// The same as --to har
+    /// Same as --to har
     #[arg(long, conflicts_with = "to", hide = true)]
     pub(crate) har: bool,
-    /// Where to write it [default: NAME with the form's ending, beside the file]
+    /// File to write [default: FILE with the extension of the format]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Write over a file that is there
+    /// Overwrite existing files
     #[arg(long)]
     pub(crate) force: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ConvertForm {
-    /// A recording of rrul
+    /// Recording of rrul
     Rrul,
-    /// A file of Flent, version 4
+    /// Data file of Flent, version 4
     Flent,
-    /// Page loads as an HTTP archive (HAR 1.2), which browsers and waterfall viewers read
+    /// Page loads as an HTTP archive (HAR 1.2) for browsers and waterfall viewers
     Har,
-    /// Two tables: NAME-series.csv, what changes over time, and NAME-samples.csv, every packet
+    /// Two tables: NAME-series.csv (values over time) and NAME-samples.csv (every packet)
     Csv,
-    /// Both tables as one JSON object
+    /// The tables of csv as one JSON object
     Json,
     #[cfg(feature = "export")]
-    /// Two tables as with csv: NAME-series.parquet and NAME-samples.parquet
+    /// The tables of csv as NAME-series.parquet and NAME-samples.parquet
     Parquet,
 }
 
 #[cfg(feature = "charts")]
 #[derive(Debug, Args)]
 pub(crate) struct PlotArguments {
-    /// The recordings
+    /// Recordings to draw
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// The chart, a name from `rrul list charts`; "all" draws every chart that these recordings can show
-    #[arg(long, default_value = "overview", value_name = "CHART")]
+    /// Chart: a name from `rrul list charts`, or "all"
+    ///
+    /// With "all", every chart that these recordings can show is drawn.
+    #[arg(long, default_value = "overview", value_name = "CHART", help_heading = "Chart")]
     pub(crate) chart: String,
-    /// Where to write it; the ending says the format: .svg, .png or .pdf [default: NAME-CHART.svg]; of "all", a folder [default: NAME-charts]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// The format where no file name says it [default: svg]
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: Option<PictureFormat>,
-    /// Pixels of PNG for each unit of the chart, which is 1160 units wide
-    #[arg(long, default_value_t = 2.0, value_name = "N")]
-    pub(crate) scale: f32,
-    /// Colours
-    #[arg(long, default_value = "light", value_name = "THEME")]
+    /// Colors
+    #[arg(long, default_value = "light", value_name = "THEME", help_heading = "Chart")]
     pub(crate) theme: ThemeChoice,
-    /// Write over a chart that is there
-    #[arg(long)]
+    /// Width of a PNG in units of 1160 pixels
+    #[arg(long, default_value_t = 2.0, value_name = "N", help_heading = "Chart")]
+    pub(crate) scale: f32,
+    /// File to write: .svg, .png or .pdf [default: FILE-CHART.svg]
+    ///
+    /// With --chart all, the folder to write to [default: FILE-charts].
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Format without -o [default: svg]
+    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
+    pub(crate) format: Option<PictureFormat>,
+    /// Overwrite existing charts
+    #[arg(long, help_heading = "Output")]
     pub(crate) force: bool,
 }
 
 #[cfg(feature = "charts")]
-/// What is to be known of `rrul report` beside its arguments.
+/// The text after the options of `rrul report --help`.
 const REPORT_HELP: &str = "\
-The page is one file. It opens from disk, needs no network and asks nobody for anything; it prints well, too.
-Of several recordings it has a comparison first, then each, on shared axes. Files of Flent work as far as they go.
-The same recordings give the same file.
+The report is one HTML file. It opens from disk, loads no external resources, and can be printed.
+With several recordings it starts with a comparison; all charts then share their axes.
+Data files of Flent work, with fewer figures. The same recordings give the same file.
 
 Example: rrul report before.rrul after.rrul -o change.html";
 
 #[cfg(feature = "charts")]
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// The recordings, in the order in which they are to stand
+    /// Recordings, in the order of the report
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Where to write it [default: NAME.html of the first recording, in this folder]
+    /// File to write [default: FILE.html in this folder]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Give scores although the server is farther away than the specification allows
+    /// Compute scores even if the server is farther away than RRUL allows
     #[arg(long)]
     pub(crate) score_anyway: bool,
-    /// Write over a file that is there
+    /// Overwrite existing files
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -345,11 +395,11 @@ pub(crate) struct ReportArguments {
 #[cfg(feature = "charts")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PictureFormat {
-    /// Lines and text, for pages and for changing them
+    /// Vector graphics, for web pages and editing
     Svg,
-    /// Pixels, for everything else
+    /// Pixels
     Png,
-    /// Lines and text, for papers
+    /// Vector graphics, for papers
     Pdf,
 }
 
@@ -364,13 +414,15 @@ pub(crate) enum ThemeChoice {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
-    /// Of what
+    /// Topic
+    ///
+    /// Default: all topics.
     pub(crate) what: Option<ListChoice>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ListChoice {
-    /// Tests, for --plan
+    /// Test plans, for --plan
     Plans,
     #[cfg(feature = "charts")]
     /// Charts, for --chart
@@ -380,10 +432,26 @@ pub(crate) enum ListChoice {
     #[cfg(feature = "lab")]
     /// Virtual links, for the lab
     Links,
-    /// What lines put around IP packets, for --link-layer
+    /// Link-layer overheads, for --link-layer
     LinkLayers,
-    /// Numbers of the summary, and what each is
+    /// Figures of the summary and their definitions
     Metrics,
-    /// What the numbers amount to
+    /// Scores and their sources
     Scores,
+}
+
+#[cfg(feature = "manual")]
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// Shell to print the script for
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[cfg(feature = "manual")]
+#[derive(Debug, Args)]
+pub(crate) struct ManArguments {
+    /// Folder for the pages, created if missing
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
 }

@@ -14,8 +14,8 @@
 //! - [`live_screen`]: what a terminal shows while the test runs
 //! - [`output`]: files that a command writes for the user
 //!
-//! Features, all on by default: `charts` (plot, report), `lab` (virtual links; with charts demo and batch), `export` (Parquet) and
-//! `browser` (pages in Chromium). Without them it is the program for routers.
+//! Features, all on by default: `charts` (plot, report), `lab` (virtual links; with charts demo and batch), `export` (Parquet),
+//! `browser` (pages in Chromium) and `manual` (manual pages and shell completions). Without them it is the program for routers.
 
 // What serves commands that this build does not have needs no list of its own.
 #![cfg_attr(not(all(feature = "charts", feature = "lab")), allow(dead_code))]
@@ -75,6 +75,10 @@ fn main() -> ExitCode {
         Command::Report(arguments) => commands::report::execute(&arguments),
         Command::Convert(arguments) => commands::convert::execute(&arguments),
         Command::List(arguments) => commands::list::execute(arguments.what),
+        #[cfg(feature = "manual")]
+        Command::Completions(arguments) => commands::manual::print_completions(arguments.shell),
+        #[cfg(feature = "manual")]
+        Command::Man(arguments) => commands::manual::write_pages(&arguments.folder),
         #[cfg(not(all(feature = "charts", feature = "lab")))]
         Command::Absent(absent) => Err(absent.failure()),
         Command::GuardTerminal => {
@@ -86,7 +90,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Doubtful) => ExitCode::from(1),
         Err(failure) => {
-            // The exit code says it as well, should nobody read this.
+            // The exit code says it as well, if this is not read.
             let _ = writeln!(std::io::stderr(), "rrul: {failure}");
             ExitCode::from(2)
         }

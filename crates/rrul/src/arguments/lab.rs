@@ -1,4 +1,4 @@
-//! What may be typed after `rrul lab`.
+//! The commands of `rrul lab`.
 
 use std::path::PathBuf;
 
@@ -12,69 +12,72 @@ pub(crate) struct LabArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabAction {
-    /// Bring a link up with an rrul server at its far end, run a command at its near end, take it down
+    /// Run a command over a temporary link with an rrul server
+    ///
+    /// The command runs in the client's network namespace. The server is 10.78.0.2 and fd78::2.
     Run {
-        /// The link: a name from `rrul list links`, or a file
+        /// Link: a name from `rrul list links`, or a file
         #[arg(long, value_name = "LINK", default_value = "cable_20_8_pfifo")]
         link: String,
-        /// Write what happened to every packet to this file, CSV
+        /// Write the fate of every packet to this CSV file [default: none]
         #[arg(long, value_name = "FILE")]
         truth: Option<PathBuf>,
-        /// The command, with its arguments; the server is 10.78.0.2 and fd78::2
+        /// Command to run, with its arguments
         #[arg(last = true, required = true, value_name = "COMMAND")]
         command: Vec<std::ffi::OsString>,
     },
-    /// Bring a link up and keep it until `rrul lab down`
+    /// Create a link and keep it until `rrul lab down`
     Up {
-        /// The link: a name from `rrul list links`, or a file
+        /// Link: a name from `rrul list links`, or a file
         #[arg(long, value_name = "LINK", default_value = "cable_20_8_pfifo")]
         link: String,
-        /// A name for this lab, so that several can stand side by side
-        #[arg(long, default_value = "lab")]
+        /// Name of the lab; each concurrent lab needs its own
+        #[arg(long, value_name = "NAME", default_value = "lab")]
         name: String,
     },
-    /// Run a command at one end of a link that is up
+    /// Run a command on the client or the server of a lab
     Exec {
-        /// The name given to `rrul lab up`
-        #[arg(long, default_value = "lab")]
+        /// Name of the lab
+        #[arg(long, value_name = "NAME", default_value = "lab")]
         name: String,
-        /// Which end
+        /// Host to run the command on
+        #[arg(value_name = "HOST")]
         end: LabEnd,
-        /// The command, with its arguments
+        /// Command to run, with its arguments
         #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND", allow_hyphen_values = true)]
         command: Vec<std::ffi::OsString>,
     },
-    /// Change the link while it is up
+    /// Replace the link of a lab, while traffic goes on
     Set {
-        /// The name given to `rrul lab up`
-        #[arg(long, default_value = "lab")]
+        /// Name of the lab
+        #[arg(long, value_name = "NAME", default_value = "lab")]
         name: String,
-        /// The link: a name from `rrul list links`, or a file
+        /// Link: a name from `rrul list links`, or a file
         link: String,
     },
-    /// Take a link down
+    /// Remove a lab
     Down {
-        /// The name given to `rrul lab up`
-        #[arg(long, default_value = "lab")]
+        /// Name of the lab
+        #[arg(long, value_name = "NAME", default_value = "lab")]
         name: String,
-        /// Write what happened to every packet to this file first, CSV
+        /// Write the fate of every packet to this CSV file [default: none]
         #[arg(long, value_name = "FILE")]
         truth: Option<PathBuf>,
     },
-    /// Hold a link for `rrul lab up`
+    /// Keep the link of `rrul lab up`
     #[command(hide = true)]
     Hold {
-        /// The link
+        /// Link
         link: String,
-        /// The folder of its socket
+        /// Folder of its socket
         folder: PathBuf,
     },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LabEnd {
-    /// The near end
+    /// The client, 10.78.0.1 and fd78::1
     Client,
-    /// The far end
+    /// The server, 10.78.0.2 and fd78::2
     Server,
 }

@@ -9,6 +9,8 @@ pub(crate) mod demo;
 #[cfg(feature = "lab")]
 pub(crate) mod lab;
 pub(crate) mod list;
+#[cfg(feature = "manual")]
+pub(crate) mod manual;
 #[cfg(feature = "charts")]
 pub(crate) mod plot;
 #[cfg(feature = "charts")]
