@@ -13,7 +13,7 @@ pub struct Analysis {
     pub measured: Measured,
     /// Whether the numbers deserve trust, with reasons.
     pub validity: Validity,
-    /// What the figures amount to.
+    /// Scores of the figures.
     pub scores: Scores,
 }
 

@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_told_by_entry_and_parameter() {
+    fn settings_are_named_by_entry_and_parameter() {
         let text = |value: &str| Parameter::Text(value.to_owned());
         let of = |control: &str| {
             let pairs = [("congestion_control", text(control)), ("streams", Parameter::Integer(4))];

@@ -1,4 +1,4 @@
-//! Three of a kind: one of each phase that is told apart.
+//! Three of a kind: one of each phase that is distinguished.
 
 use rrul_model::phase::Phase;
 use schemars::JsonSchema;

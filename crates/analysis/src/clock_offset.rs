@@ -1,4 +1,4 @@
-//! How far the server's clock is ahead of the client's, at every instant of the test, and what that tells of delays.
+//! How far the server's clock is ahead of the client's, at every instant of the test, and what that means for delays.
 //!
 //! Two hosts' clocks share no origin and drift apart. An apparent delay, the receiver's stamp less the sender's, is the
 //! true one plus the offset on the way up and less it on the way down; in the round trip the offset cancels. From two
@@ -97,14 +97,14 @@ pub enum Change {
     RouteChange {
         /// Of which family.
         family: AddressFamily,
-        /// Which way.
+        /// Direction of the flow.
         direction: Direction,
         /// How much longer it became.
         by: Delay,
     },
 }
 
-/// A segment as it is told.
+/// A segment as it is reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentTold {
     /// Its first instant, on the client's clock; `None` of the first segment.
@@ -214,7 +214,7 @@ impl ClockOffset {
     }
 
     /// How much longer a packet took than the fastest of its kind and direction on the idle line (RFC 7679, as a
-    /// difference): the wait in queues. No assumption on how the round trip splits is in it.
+    /// difference): the queueing delay. No assumption on how the round trip splits is in it.
     ///
     /// Slightly negative when the packet was faster than any on the idle line. `None` where the drift is uncertain, or
     /// nothing of the kind crossed the idle line.

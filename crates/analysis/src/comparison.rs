@@ -106,7 +106,7 @@ impl Comparison {
         Self { format: FORMAT, groups, conflicts, notes, unequal_streams, pairs, runs }
     }
 
-    /// Whether something speaks against it: a run is doubtful or not complete, or the runs did not do the same.
+    /// Whether it is doubtful: a run is doubtful or not complete, or the runs did not do the same.
     pub fn is_doubtful(&self) -> bool {
         !self.conflicts.is_empty() || self.runs.iter().any(ComparedRun::is_doubtful)
     }

@@ -113,7 +113,7 @@ pub struct Measured {
     pub loss: LossReport,
     /// ICMP errors that test packets caused.
     pub icmp_messages: Vec<IcmpMessages>,
-    /// Largest spread between the first octets that one host sent on load flows due at the same instant; hosts are not
+    /// Largest spread between the first bytes that one host sent on load flows due at the same instant; hosts are not
     /// compared with each other. `null` with fewer than two such flows.
     ///
     /// Source: spec, stream start time slew.
@@ -131,7 +131,7 @@ pub struct Measured {
     pub video_playback: Vec<VideoPlayback>,
     /// What arrived of UDP floods.
     pub flood_delivery: Vec<FloodDelivery>,
-    /// In-stream delay, from write to read.
+    /// In-stream delay: the time from writing a record to reading it.
     pub stream_delay: StreamDelay,
     /// How the streams of the load share each direction.
     pub sharing: Sharing,
@@ -142,8 +142,8 @@ pub struct Measured {
     /// Closed-loop (request-response) flows.
     #[serde(rename = "transactions")]
     pub transaction_flows: Vec<TransactionFlow>,
-    /// Handing a test packet to the kernel, less its scheduled time; [statistics](#statistics-of-delays) over all
-    /// phases and probe flows, nothing is ever lost.
+    /// Time from the scheduled time of a test packet until it is passed to the kernel.
+    /// [Statistics](#statistics-of-delays) over all phases and probe flows; none counts as lost.
     ///
     /// Source: RFC 3432.
     pub send_lateness: Option<DelayStatistics>,
@@ -151,13 +151,13 @@ pub struct Measured {
     pub processor: Vec<ProcessorLoad>,
     /// CPU time that a browser took on the client while it loaded pages under load. Null if it loaded no page then.
     pub browser: Option<BrowserLoad>,
-    /// Every octet that the link carried.
+    /// Every byte that the link carried.
     pub link_octets: LinkOctets,
     /// What the measurement took of the line, and the limit that the plan sets.
     pub measurement_overhead: MeasurementOverhead,
     /// Flows that could not be set up or ended early.
     pub failed_flows: Vec<FailedFlow>,
-    /// Flows that the test can do without and that never sent: ICMP echo without permission, lookups by the resolver of
+    /// Optional flows that never sent: ICMP echo without permission, lookups by the resolver of
     /// a host that has none, pages in a browser that is not installed.
     pub absent_flows: Vec<FailedFlow>,
     /// Voice streams. Null when the plan has none.
@@ -174,7 +174,7 @@ pub struct Measured {
     pub hosts: Vec<HostHealth>,
     /// The path of each direction and family, hop by hop, and the location of its queue.
     pub path_traces: Vec<PathTrace>,
-    /// What both ends' kernels told of each stream of the load over time.
+    /// What both hosts' kernels reported of each stream of the load over time.
     #[serde(skip)]
     pub tcp_series: Vec<TcpSeries>,
     /// When packets were lost.

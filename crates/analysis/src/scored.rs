@@ -40,12 +40,12 @@ pub enum Distance {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Scores")]
 pub struct Scores {
-    /// Why nothing is scored: the server is farther away than the specification allows; null when all is scored. `rrul
-    /// show --score-anyway` scores anyway.
+    /// Why scores are withheld: the server is farther away than the specification allows. Null if scored. `rrul show
+    /// --score-anyway` computes them anyway.
     ///
     /// Source: spec, Test Requirements.
     pub withheld: Option<String>,
-    /// One sentence on what a user notices, and in which direction; null when too little is known.
+    /// One sentence about the effect on a user, with the direction. Null if too little is known.
     pub in_words: Option<String>,
     /// Direction that adds the latency. Null when not known.
     pub fault: Option<Fault>,
@@ -53,8 +53,7 @@ pub struct Scores {
     pub web: Option<WebScore>,
     /// Pages missing from the web score, each with the reason; the score is null when all are missing.
     pub web_missing: Vec<String>,
-    /// Where no web score is given: the highest that page loads which were cut off or failed allow; null where they
-    /// allow any.
+    /// Without a web score: the highest score that the failed or cut-off page loads allow. Null if they allow any.
     ///
     /// Unit: 0 to 100.
     pub web_at_most: Option<u8>,

@@ -1,6 +1,6 @@
 //! The analysis as stable JSON: what `rrul show --json` prints. docs/summary.schema.json is its schema.
 //!
-//! Base units only, as integers: bits per second (`_bps`), nanoseconds (`_ns`), octets, counts. Shares are 0 to 1.
+//! Base units only, as integers: bits per second (`_bps`), nanoseconds (`_ns`), bytes, counts. Shares are 0 to 1.
 //! What is not known is null, never 0. Series are left to the recording. The types of an analysis are serialized as they
 //! are, and their doc comments define the members: [`schema`] and [`document`] are made from them.
 
@@ -31,7 +31,7 @@ pub struct Summary<'a> {
     test: &'a TestDescription,
     /// Whether the numbers deserve trust.
     validity: &'a Validity,
-    /// What the figures amount to.
+    /// Scores of the figures.
     scores: &'a Scores,
     #[serde(flatten)]
     measured: &'a Measured,

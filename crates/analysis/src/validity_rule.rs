@@ -1,4 +1,4 @@
-//! What a rule of validity is: it looks at a recording and its numbers, and says what speaks against them.
+//! What a rule of validity is: it looks at a recording and its numbers, and reports their validity issues.
 
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::observation::ObservationPoint;
@@ -8,7 +8,7 @@ use rrul_model::units::{Delay, Share};
 use crate::measured::Measured;
 use crate::validity::{Reason, ReasonWord, Severity};
 
-/// What there is to judge.
+/// The data to judge.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JudgedRun<'a> {
     /// The facts.

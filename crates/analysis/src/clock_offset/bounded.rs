@@ -17,7 +17,7 @@ const USUAL_DRIFT: f64 = 1e-4;
 /// How many standard deviations of the slopes of interleaved samples are allowed for.
 const DEVIATIONS: f64 = 3.0;
 
-/// Packets of an idle line may be faster than those of another idle stretch by this much, nanoseconds.
+/// Packets of an idle line may be faster than those of another idle interval by this much, nanoseconds.
 const IDLE_NOISE: f64 = 100_000.0;
 
 /// Halvings of the interval in which a bound is looked for.

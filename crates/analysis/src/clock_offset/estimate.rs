@@ -265,7 +265,8 @@ fn step(
         }
         moved.push((kind, ByDirection { up, down }));
     }
-    // A kind whose round trip stayed the same tells what the clocks did; another only when one of its directions stayed.
+    // A kind whose round trip stayed the same shows what the clocks did; another only when one of its directions
+    // stayed.
     let of_route = |(_, rise): &(usize, ByDirection<f64>)| {
         let same = rise.up.signum() == rise.down.signum() || rise.up.abs().min(rise.down.abs()) < least;
         if same { 0.0 } else { rise.up.signum() * rise.up.abs().min(rise.down.abs()) }
@@ -296,7 +297,7 @@ fn segments(tracks: &Tracks, parts: &[Part], steps: Vec<Step>, slope: f64) -> Ve
             levels: (0..tracks.kinds.len()).map(|kind| part.levels(kind, slope)).collect(),
         })
         .collect();
-    // A kind of which nothing crossed the line between two steps lies where its neighbours and the steps put it.
+    // A kind without a packet between two steps lies where the kinds beside it and the steps put it.
     for (index, step) in steps.iter().enumerate() {
         for kind in 0..tracks.kinds.len() {
             for way in Direction::ALL {

@@ -17,10 +17,10 @@ pub(super) struct Place {
 
 /// Looks for the instant at which apparent delays of each kind and direction rise by so much.
 ///
-/// Each flow and direction names the pair of neighbours between which it sees the rise best; the instant is the one that
-/// most of them agree upon, weighted by how much they see. If the server's clock stepped they agree on the client's
-/// clock, and the other way round: carried over to the clock that did step, each pair is farther apart by the step. (That
-/// makes it easier to agree there, so how many do is not what tells.)
+/// Each flow and direction names the pair of adjacent packets between which it sees the rise best; the instant is the
+/// one that most of them agree upon, weighted by how much they see. If the server's clock stepped they agree on the
+/// client's clock, and the other way round: carried over to the clock that did step, each pair is farther apart by the
+/// step. (That makes it easier to agree there, so their number is not decisive.)
 ///
 /// But where the clock that one host stamps with moved against its wall clock by as much, it was that one, and then.
 /// Without any such pair, the middle of the gap on the client's clock. `ahead` says how far the server's clock is ahead
@@ -38,7 +38,7 @@ pub(super) fn locate(
     let mut found: [Vec<(f64, f64, f64)>; 2] = Default::default();
     for track in tracks.all() {
         let by = rise(track.kind, track.direction);
-        // What is less than a millisecond cannot be told from what packets of others do.
+        // Less than a millisecond cannot be distinguished from the effect of other traffic.
         let Some((before, after)) = (by.abs() > 1e6).then(|| best_pair(track, gap, by)).flatten() else { continue };
         let offsets = [ahead[0](before.server), ahead[1](after.server)];
         let client = (before.server as f64 - offsets[0], after.server as f64 - offsets[1]);
@@ -78,7 +78,7 @@ fn told_by_wall_clock(tracks: &Tracks, ahead: &[impl Fn(i64) -> f64; 2], clock: 
     }
 }
 
-/// Neighbours of a flow within the gap that differ most like the rise.
+/// Adjacent packets of a flow within the gap that differ most like the rise.
 fn best_pair(track: &Track, gap: Window, by: f64) -> Option<(Packet, Packet)> {
     let inside = |packet: &Packet| (gap.from.0..gap.to.0).contains(&packet.client);
     let packets = &track.packets;

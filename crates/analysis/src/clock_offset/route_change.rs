@@ -98,7 +98,8 @@ fn hops_moved(recording: &Recording, family: AddressFamily, load: Window, server
     })
 }
 
-/// The hosts that answered for each hop; the far end's hop is the largest number, its host how many hops lie before it.
+/// The hosts that answered for each hop; the destination's hop is the largest number, its host the number of hops
+/// before it.
 fn hops_within(
     recording: &Recording,
     flow: FlowId,

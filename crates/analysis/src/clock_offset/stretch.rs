@@ -24,11 +24,12 @@ const MOST_STEPS: usize = 16;
 /// Bins on either side of a step that are compared.
 const BESIDE: usize = 5;
 
-/// Smallest step that is looked for within an idle stretch, nanoseconds. Anything less bends the line by less than the
+/// Smallest step that is looked for within an idle interval, nanoseconds. Anything less bends the line by less than the
 /// noise of a busy host.
 pub(super) const LEAST_STEP: f64 = 2_000_000.0;
 
-/// Left out at the ends of an idle stretch: phases begin and end a little apart on two clocks that are not matched yet.
+/// Left out at the ends of an idle interval: phases begin and end a little apart on two clocks that are not matched
+/// yet.
 const MARGIN: Duration = Duration::from_millis(500);
 
 /// Shortest of what is left in which a smallest delay means something.
@@ -37,7 +38,7 @@ const SHORTEST: Duration = Duration::from_millis(300);
 /// Stretches without load, on the client's clock: the phases before it together, and that after it.
 pub(super) fn idle_blocks(phases: &[PhaseWindow]) -> Vec<Window> {
     let mut blocks: Vec<Window> = Vec::new();
-    // A test has no more phases than there are kinds of them; a foreign file may say so.
+    // A test has at most one phase of each kind; a foreign file may say so.
     for entry in phases
         .iter()
         .take(Phase::ALL.len())
@@ -80,7 +81,7 @@ fn steps_within(tracks: &Tracks, block: Window, routes: bool) -> Vec<(TestTime, 
         let mut round_trips: Vec<f64> = up.iter().zip(&down).filter_map(|(up, down)| Some((*up)? + (*down)?)).collect();
         round_trips.sort_unstable_by(f64::total_cmp);
         let round_trip = percentile(&round_trips, 0, 500).unwrap_or(0.0);
-        // The two directions may fall into neighbouring bins besides.
+        // The two directions may fall into neighboring bins besides.
         let gap = 2 + (round_trip / BIN as f64).clamp(0.0, 20.0) as usize;
         for at in 0..up.len() {
             let [up, down] = [&up, &down].map(|bins| rise(bins, at, gap));

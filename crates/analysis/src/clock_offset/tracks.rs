@@ -13,7 +13,7 @@ use crate::packets::one_way_flow::OneWayFlow;
 /// An apparent delay longer than this is of a stamp that cannot be right, nanoseconds.
 const LONGEST: i128 = 60_000_000_000;
 
-/// Packets of one kind: what is sent in one octet more or less takes another time to send, and each family has its own
+/// Packets of one kind: what is sent in one byte more or less takes another time to send, and each family has its own
 /// route, so each kind has a smallest delay of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Kind {

@@ -52,7 +52,7 @@ impl Steps {
     fn of_samples(mut samples: Vec<(TestTime, i64)>) -> Self {
         samples.sort_by_key(|(at, _)| *at);
         let (mut windows, mut jumps) = (Vec::new(), Vec::new());
-        // One reading by itself tells nothing, so neither end of the list is looked at.
+        // One reading by itself is inconclusive, so neither end of the list is looked at.
         let mut index = BESIDE;
         while index + BESIDE <= samples.len() {
             if let Some(by) = step(&samples, index) {
@@ -68,7 +68,7 @@ impl Steps {
         Self { windows: apart(windows), jumps }
     }
 
-    /// How many there are.
+    /// Their number.
     pub(crate) fn count(&self) -> usize {
         self.jumps.len()
     }
@@ -118,8 +118,8 @@ fn apart(mut windows: Vec<Window>) -> Vec<Window> {
 
 /// By how much the wall clock stepped forward between the sample before this and this.
 ///
-/// A thread that is interrupted between its two readings gives one sample that is off; so the medians of three on either
-/// side are compared, as far as there are three.
+/// A thread that is interrupted between its two readings gives one sample that is off; so the medians of three on
+/// either side are compared, as far as they exist.
 fn step(samples: &[(TestTime, i64)], index: usize) -> Option<i64> {
     let before = &samples[index.saturating_sub(3)..index];
     let after = &samples[index..samples.len().min(index + 3)];

@@ -19,7 +19,7 @@ use crate::statistics::percentile::{DelayStatistics, percentile};
 
 /// What rates are compared in.
 const BIN: i64 = 1_000_000_000;
-/// Shorter than that, nothing is said of two loads side by side.
+/// Shorter than that, nothing is reported of two loads side by side.
 const LEAST_OVERLAP: Duration = Duration::from_secs(5);
 /// The beginning of the first load, in which it is still growing.
 const GROWING: Duration = Duration::from_secs(5);
@@ -61,7 +61,7 @@ pub struct Competition {
 pub struct DirectionCompetition {
     /// Which.
     pub direction: Direction,
-    /// Median of the first's rate over the seconds in which it was alone before; `None` where there were none.
+    /// Median of the first's rate over the seconds in which it was alone before; `None` without any.
     pub alone: Option<BitRate>,
     /// Mean rates of the first and of the second while both ran.
     pub rates: [BitRate; 2],
@@ -89,7 +89,7 @@ impl std::fmt::Display for NoCompetition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Clocks => {
-                "the two runs were not made on one host, or their times do not fit: when they met is not known"
+                "the two runs were not made on one host, or their clocks disagree, so their overlap is unknown"
             }
             Self::NoOverlap => "the loads of the two runs did not run at the same time for 5 s",
             Self::NoDirection => "no direction is loaded by both runs",
@@ -144,7 +144,7 @@ fn distance(runs: [&Analysis; 2]) -> Result<i64, NoCompetition> {
     let [Some(one), Some(two)] = runs.map(|run| unix_seconds(&run.test.created)) else {
         return Err(NoCompetition::Clocks);
     };
-    // That clock begins anew with each boot; the calendar tells whether it is the same one.
+    // That clock begins anew with each boot; the wall-clock time shows whether it is the same one.
     let fits = (apart / BIN - (two - one)).abs() <= CLOCKS_AGREE;
     if fits && first.host == second.host { Ok(apart) } else { Err(NoCompetition::Clocks) }
 }

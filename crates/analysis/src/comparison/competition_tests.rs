@@ -9,7 +9,7 @@ fn window(from: i64, to: i64) -> Window {
     Window { from: TestTime(from * BIN), to: TestTime(to * BIN) }
 }
 
-/// A run that loads downwards for so long, with this rate in each tenth of a second of its own clock.
+/// A run that loads downwards for this long, with this rate in each tenth of a second of its own clock.
 fn run(origin: i64, created: &str, load: Window, rate: impl Fn(f64) -> f64) -> Analysis {
     let mut run = Analysis {
         measured: Measured {
@@ -73,7 +73,7 @@ fn what_never_shares_never_converges() {
 }
 
 #[test]
-fn runs_that_did_not_meet_or_whose_clocks_do_not_fit_are_told() {
+fn runs_that_did_not_meet_or_whose_clocks_do_not_fit_are_reported() {
     let (first, second) = met();
     let later = run(300, "2026-03-01T00:03:20Z", window(0, 60), |_| 1e7);
     assert_eq!(Competition::of([&first, &later]).unwrap_err(), NoCompetition::NoOverlap);

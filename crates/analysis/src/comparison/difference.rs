@@ -22,7 +22,7 @@ pub struct Difference {
     /// The unit of figures, differences and margin.
     #[schemars(extend("enum" = Quantity::UNITS))]
     pub unit: &'static str,
-    /// Which way is better.
+    /// The direction that is better.
     pub better: Better,
     /// Runs of the reference in which it was measured.
     pub reference_runs: u64,
@@ -54,11 +54,11 @@ pub struct Difference {
     pub p_holm: Option<f64>,
     /// What it amounts to.
     pub verdict: Finding,
-    /// Why there is no better verdict.
+    /// Why the verdict is no better.
     pub why: Option<Why>,
 }
 
-/// Why there is no verdict.
+/// Why no verdict was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
@@ -92,7 +92,7 @@ pub struct Factor {
     ///
     /// Unit: factor.
     pub ci95_high: Option<f64>,
-    /// What cannot be told from none counts with the least that can, and the factor is a bound.
+    /// A value that cannot be distinguished from zero counts as the smallest that can, and the factor is a bound.
     pub bound: Option<Bound>,
 }
 
@@ -100,11 +100,11 @@ pub struct Factor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
-    /// It is at least this: the divisor cannot be told from none.
+    /// It is at least this: the divisor cannot be distinguished from zero.
     AtLeast,
-    /// It is at most this: the dividend cannot be told from none.
+    /// It is at most this: the dividend cannot be distinguished from zero.
     AtMost,
-    /// Neither side can be told from none.
+    /// Neither side can be distinguished from zero.
     BothNone,
 }
 

@@ -1,7 +1,7 @@
 //! What of one run is compared: each figure, and what it would have been in other stretches of the same run.
 //!
-//! An analysis holds every packet; of it only the figures and their resamples are kept, a few hundred kilobytes, so that a
-//! hundred runs fit into memory that holds one analysis.
+//! An analysis contains every packet; of it only the figures and their resamples are kept, a few hundred kilobytes, so
+//! that a hundred runs fit into the memory of one analysis.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const SHORTEST_BLOCK: Duration = Duration::from_millis(500);
 pub(crate) struct Figure {
     /// Infinite where a percentile falls on a loss.
     pub(crate) value: f64,
-    /// `None` where one run does not tell how sure it is.
+    /// `None` where one run has no interval of its own.
     pub(crate) resamples: Option<Resamples>,
     /// How much more it may be although nothing of it was seen: 3/n where none of n was lost.
     pub(crate) unseen: f64,
@@ -127,7 +127,7 @@ impl Found<'_> {
         self.analysis.round_trip_delay.pooled.load.as_ref().and_then(|load| load.p50).unwrap_or_default()
     }
 
-    /// A stretch cut into blocks that are longer than it remembers; `step` tells figures of one run apart.
+    /// A stretch cut into blocks that are longer than it remembers; `step` distinguishes figures of one run.
     ///
     /// Where the stretch is too short for that it is cut into five all the same: for so few, tails are widened so far that
     /// intervals reach nearly as far as any resample, and a difference that is beyond that is none of chance.
@@ -277,7 +277,7 @@ impl Found<'_> {
         let Some(load) = self.analysis.connections.pooled.load.as_ref() else { return };
         let value = load.connect.p50.map_or(f64::INFINITY, |delay| delay.0 as f64);
         let attempts = || self.analysis.connections.flows.iter().flat_map(|entry| entry.series.iter().copied());
-        // Connections are told by phase.
+        // Connections are distinguished by phase.
         let cut = self.cut(self.phase(Phase::Load), |window| memory_of_delays(attempts(), window), 7);
         let resamples = cut.map(|cut| {
             let series = cut.blocks.percentiles(attempts());
@@ -293,7 +293,7 @@ fn lasting(interval: Duration, series: &[f64]) -> Duration {
     Duration::try_from_secs_f64(interval.as_secs_f64() * memory(series)).unwrap_or(Duration::MAX)
 }
 
-/// The median under load of the kind of look-up whose median is the highest.
+/// The median under load of the kind of lookup whose median is the highest.
 fn slowest_lookup(analysis: &Analysis) -> Option<f64> {
     let medians = analysis.name_lookups.groups.iter().filter_map(|group| {
         let loaded = group.times.load.as_ref()?;

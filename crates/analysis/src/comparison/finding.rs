@@ -18,7 +18,7 @@ pub enum Finding {
     Worse,
     /// None of these can be said.
     Inconclusive,
-    /// There is no figure on one side, or on both.
+    /// A figure is missing on one side, or on both.
     NotMeasured,
 }
 
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_holds_at_its_edges() {
+    fn the_rule_is_exact_at_its_edges() {
         use Better::{Higher, Lower};
         assert_eq!(of(0.0, -5.0, 5.0, Higher), Finding::Same);
         assert_eq!(of(0.0, -5.1, 5.0, Higher), Finding::Inconclusive);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn several_agree_or_nothing_is_said() {
+    fn several_agree_or_nothing_is_reported() {
         use Finding::{Better, Inconclusive, NotMeasured, Same, Worse};
         assert_eq!(Finding::together(&[Better, Same]), Better);
         assert_eq!(Finding::together(&[Better, Inconclusive, NotMeasured]), Better);

@@ -98,7 +98,7 @@ fn name_of(run: &ComparedRun, runs: &[ComparedRun]) -> String {
 
 /// Whether the runs of two groups took turns: `Some(false)` when all of one came before all of the other.
 ///
-/// `None` when there is but one run on each side, or it is not known when they began. Then a line that changes with the
+/// `None` with only one run on each side, or it is not known when they began. Then a line that changes with the
 /// time of day looks like a setting that changes it.
 pub(crate) fn interleaved(first: &[&ComparedRun], second: &[&ComparedRun]) -> Option<bool> {
     let all_known = first.iter().chain(second).all(|run| is_time(&run.created));

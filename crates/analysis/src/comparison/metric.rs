@@ -1,7 +1,8 @@
 //! The figures by which runs are compared, each with what is better and with the least difference that matters.
 //!
-//! The least difference is of use and not of chance: what nobody would notice is called the same, however surely it was
-//! measured. It is the greater of an absolute part and of a part of the larger figure. docs/comparison.md lists them.
+//! The least difference is of use and not of chance: a difference too small to notice is called the same, however
+//! certain it is. It is the greater of an absolute part and of a part of the larger figure. docs/comparison.md lists
+//! them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -48,7 +49,7 @@ pub enum ComparedMetric {
     Responsiveness,
 }
 
-/// What a figure counts; the base unit in which it stands in data.
+/// What a figure counts; the base unit of its value in data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// Time, nanoseconds.
@@ -89,14 +90,14 @@ impl Quantity {
         matches!(self, Self::Delay | Self::Rate | Self::PerMinute)
     }
 
-    /// Amounts below this cannot be told from none, so no factor divides by less. Of delay, timers and scheduling of
-    /// ordinary hosts; of the others one unit.
+    /// Amounts below this cannot be distinguished from zero, so no factor divides by less. Of delay, timers and
+    /// scheduling of ordinary hosts; of the others one unit.
     pub fn floor(self) -> f64 {
         if self == Self::Delay { 100_000.0 } else { 1.0 }
     }
 }
 
-/// Which way is better.
+/// The direction that is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
@@ -125,7 +126,7 @@ impl Margin {
 }
 
 impl ComparedMetric {
-    /// All, in the order in which they are told.
+    /// All, in the order in which they are reported.
     pub const ALL: [Self; 17] = [
         Self::AddedDelayP50,
         Self::AddedDelayP95,
@@ -189,7 +190,7 @@ impl ComparedMetric {
         }
     }
 
-    /// Which way is better.
+    /// The direction that is better.
     pub fn better(self) -> Better {
         match self.quantity() {
             Quantity::Delay | Quantity::Share => Better::Lower,

@@ -64,7 +64,7 @@ impl ComparedRun {
         }
     }
 
-    /// Whether something speaks against its numbers.
+    /// Whether it has validity issues.
     pub fn is_doubtful(&self) -> bool {
         self.verdict != Verdict::Valid || self.partial.is_some()
     }

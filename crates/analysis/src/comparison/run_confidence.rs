@@ -1,7 +1,7 @@
 //! How sure the main figures of one run are, from this run alone: block bootstrap over its scored window.
 //!
-//! What would differ when the test is run again (another hour, other neighbours on the line) is not in it: for that
-//! there are repetitions.
+//! What would differ when the test is run again (another hour, other traffic on the line) is not in it: repetitions
+//! show that.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::statistics::time_bins::TimeBins;
 /// Steps in which the memory of delays is looked at.
 const STEP: Duration = Duration::from_millis(100);
 
-/// 95 % intervals of figures under load; `None` where there is no such figure, or too little of it.
+/// 95 % intervals of figures under load; `None` without such a figure, or with too little of it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RunConfidence {
     /// Of the sum of goodput down, bit/s.

@@ -77,7 +77,7 @@ impl Side {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Span {
     pub(crate) estimate: f64,
-    /// `None` where the runs do not tell.
+    /// `None` where the runs are inconclusive.
     pub(crate) interval: Option<ConfidenceInterval>,
 }
 

@@ -1,4 +1,4 @@
-//! Octets of streams as they arrive, from whichever counter tells them best.
+//! Bytes of streams as they arrive, from the most precise counter available.
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId};
@@ -17,7 +17,7 @@ struct Arrived {
 
 /// Counts what the receivers of the load have got.
 ///
-/// Where segments are counted, octets by their arrival, as octets in order jump when a hole is filled.
+/// Where segments are counted, bytes by their arrival, as bytes in order jump when a hole is filled.
 #[derive(Debug, Clone)]
 pub(super) struct Arrivals {
     directions: HashMap<FlowId, Direction>,
@@ -33,17 +33,17 @@ impl Arrivals {
         }
     }
 
-    /// Which way a load flow sends.
+    /// The direction in which a load flow sends.
     pub(super) fn direction(&self, flow: FlowId) -> Option<Direction> {
         self.directions.get(&flow).copied()
     }
 
-    /// Where a load flow's octets are counted.
+    /// Where a load flow's bytes are counted.
     pub(super) fn counted_at(&self, flow: FlowId) -> Option<ObservationPoint> {
         self.direction(flow).map(receiver)
     }
 
-    /// The readings of a frame: all octets of a stream so far, at a time. Both ends of a stream may count; only the
+    /// The readings of a frame: all bytes of a stream so far, at a time. Both ends of a stream may count; only the
     /// receiver's count is goodput.
     pub(super) fn readings(&mut self, frame: &Frame) -> Vec<(FlowId, TestTime, u64)> {
         let mut readings = Vec::new();

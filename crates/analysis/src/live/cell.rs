@@ -70,7 +70,7 @@ impl DelayCell {
     }
 
     /// How much each of the last seconds kept of the idle line's quality, as the bars of the equaliser are computed, of
-    /// round trips; nothing of a second of which probes are open, or before there is an idle line to compare with.
+    /// round trips; nothing of a second with open probes, or before an idle line to compare with.
     pub fn kept(&self, last: usize) -> Vec<Ratios> {
         let idle = conditions(&self.idle, self.idle_losses);
         let seconds = &self.seconds[self.seconds.len().saturating_sub(last)..];

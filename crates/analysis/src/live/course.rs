@@ -27,7 +27,7 @@ const MOST_SECONDS: i64 = 100_000;
 /// Goodput of the load of one class in one direction, second by second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateCourse {
-    /// Which way.
+    /// Direction of the flow.
     pub direction: Direction,
     /// The class.
     pub class: ServiceClass,
@@ -39,7 +39,7 @@ pub struct RateCourse {
 /// Follows a test frame by frame and keeps a few numbers of each second.
 ///
 /// Seconds are whole ones of the test's clock, from T0 on. The observing hosts may be a second apart, and so are the
-/// directions. Beyond the planned end there are only a few, whatever stamps a server sends.
+/// directions. Beyond the planned end only a few exist, whatever stamps a server sends.
 #[derive(Debug, Clone)]
 pub struct Course {
     arrivals: Arrivals,

@@ -1,8 +1,8 @@
 //! What became of every test packet on either way: what arrived at the reflector and was answered in vain was lost on
 //! the way back, what did not arrive was lost on the way there.
 //!
-//! The server tells of every packet that arrived. Where that was lost with the control connection or the server, the
-//! windows of 64 packets in the replies take its place; what neither tells stays open.
+//! The server reports every packet that arrived. Where that was lost with the control connection or the server, the
+//! windows of 64 packets in the replies take its place; what neither reports stays open.
 
 mod directions;
 mod gathering;
@@ -30,7 +30,7 @@ pub(crate) enum Fate {
     Late,
     /// It did not arrive.
     Lost,
-    /// It or its reply was lost, and nothing tells which.
+    /// It or its reply was lost; which of the two is unknown.
     Open,
 }
 
@@ -47,12 +47,12 @@ pub enum LossAttribution {
 }
 
 /// The packets of one flow on one way. The time of each is that at which its test packet left the client, on the way back
-/// too: it tells the phase.
+/// too: it determines the phase.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Way {
     /// Every packet, in the order of sending.
     pub(crate) packets: Vec<(TestTime, Fate)>,
-    /// Copies that arrived beside the first; `None` where they cannot be told.
+    /// Copies that arrived beside the first; `None` where they are unknown.
     pub(crate) copies: Option<Vec<TestTime>>,
     /// First copies in the order of arrival; `None` where the order means nothing.
     pub(crate) order: Option<Vec<(TestTime, Option<Displacement>)>>,

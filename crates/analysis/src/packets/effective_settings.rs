@@ -16,7 +16,7 @@ const CONGESTION_CONTROL: &str = "cubic";
 /// Streams of one direction that were sent with another congestion control than the plan asks for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Replaced {
-    /// Which way they load.
+    /// The direction in which they load.
     pub(crate) direction: Direction,
     /// What was in force at their sender; `None` where its kernel did not say.
     pub(crate) effective: Option<String>,
@@ -26,7 +26,7 @@ pub(crate) struct Replaced {
 
 /// How many streams were sent with another congestion control than asked for, by what replaced what.
 ///
-/// Streams of the load only, and only what their sender says: a receiver's congestion control sends acknowledgements.
+/// Streams of the load only, and only what their sender says: a receiver's congestion control sends acknowledgments.
 /// A stream of which the recording says nothing is passed over.
 pub(crate) fn replaced_congestion_control(recording: &Recording) -> BTreeMap<Replaced, u64> {
     let effective = last_details(recording, FlowEventKind::CongestionControl);
@@ -54,13 +54,13 @@ pub(crate) struct Unmarked {
     pub(crate) point: ObservationPoint,
     /// Code point of its class.
     pub(crate) asked: u8,
-    /// Traffic-class octet in force.
+    /// Traffic-class byte in force.
     pub(crate) octet: u32,
     /// How many flows are concerned.
     pub(crate) flows: usize,
 }
 
-/// Flows with another DSCP in force, at either end, than their class has; `None` when there is none.
+/// Flows with another DSCP in force, at either end, than their class has; `None` without one.
 ///
 /// The two ECN bits are left aside: on a TCP socket they are the kernel's, which sets them when ECN is negotiated.
 pub(crate) fn unmarked(recording: &Recording) -> Option<Unmarked> {

@@ -65,7 +65,7 @@ pub(crate) struct ProbeFlow<'a> {
     pub(crate) skipped: u64,
 }
 
-/// When a reply came; when the reflector had the packet and sent it back, where there is one.
+/// When a reply came; when the reflector received the packet and sent it back, if it did.
 type Received = (TestTime, Option<(TestTime, TestTime)>);
 
 /// Rows of one flow while they are gathered, by the number of their packet.

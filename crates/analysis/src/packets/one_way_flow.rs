@@ -16,14 +16,14 @@ use crate::packets::by_number::ByNumber;
 pub(crate) struct PacketTransit {
     /// Its number within the flow.
     pub(crate) sequence: u32,
-    /// When it left, on its sender's clock: the kernel's stamp, or the program's where there is none.
+    /// When it left, on its sender's clock: the kernel's stamp, or else the program's.
     ///
     /// Of a reply that was lost only the arrival of what it answered is known, which is earlier by less than a
     /// millisecond.
     pub(crate) sent: TestTime,
     /// When its first copy arrived, on its receiver's clock; `None` when none did.
     pub(crate) received: Option<TestTime>,
-    /// Traffic-class octet of that copy.
+    /// Traffic-class byte of that copy.
     pub(crate) octet: Option<u8>,
 }
 
@@ -36,8 +36,8 @@ pub(crate) struct OneWayFlow<'a> {
     pub(crate) direction: Direction,
     /// Every packet that was sent, by its number.
     pub(crate) transits: Vec<PacketTransit>,
-    /// Whether a packet that did not arrive can be known to have been lost in this direction: there are rows of the
-    /// receiver, as far as they go.
+    /// Whether a packet that did not arrive can be known to have been lost in this direction: the receiver's rows, as
+    /// far as they go.
     pub(crate) attributed: bool,
     /// Numbers in the order of arrival, duplicates included.
     pub(crate) arrivals: Vec<u32>,
@@ -53,7 +53,7 @@ struct Rows {
     reply_stamped: Vec<(u32, TestTime)>,
 }
 
-/// The number of a packet, when it arrived, and its traffic-class octet then.
+/// The number of a packet, when it arrived, and its traffic-class byte then.
 type Arrival = (u32, (TestTime, u8));
 
 struct Reply {
@@ -164,7 +164,7 @@ impl Rows {
         let mut seen = std::mem::take(&mut self.received[ObservationPoint::Server as usize]);
         let attributed = !seen.is_empty();
         let reply_stamped = ByNumber::least_by(std::mem::take(&mut self.reply_stamped), |stamp| *stamp);
-        // The last reply to a packet tells best when the reflector sent it; without any, when the packet came tells.
+        // The last reply to a packet shows best when the reflector sent it; without any, the packet's arrival shows it.
         let answered = self.replies.iter().rev().map(|reply| {
             let stamp = reply_stamped.get(reply.sequence).filter(|stamp| **stamp >= reply.reflector_sent);
             (reply.sequence, stamp.copied().unwrap_or(reply.reflector_sent))

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn background_is_pooled_only_where_there_is_nothing_else() {
+    fn background_is_pooled_only_without_any_other_class() {
         let udp = |class, sent| Sample("udp_probe", class, sent);
         pools(&[udp(EF, true), udp(BK, true), udp(BE, true)], &[("udp_probe", EF), ("udp_probe", BE)]);
         pools(&[udp(BK, true), udp(ServiceClass::CS5, true)], &[("udp_probe", BK), ("udp_probe", ServiceClass::CS5)]);

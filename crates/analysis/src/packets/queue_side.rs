@@ -1,8 +1,8 @@
 //! On which side of a queue a host on the way lies: whether its answers waited in it (spec: identify the bottleneck source).
 //!
-//! What a queue added to a packet at any moment is known from test packets that travelled the whole way. An answer of a host
-//! before the queue does not show it, one of a host behind it does, moment by moment. Which way the answer comes back is not
-//! known, so it may have waited in the other direction's queue, too, or not: that is left open for every host.
+//! What a queue added to a packet at any moment is known from test packets that travelled the whole way. An answer of a
+//! host before the queue does not show it, one of a host behind it does, moment by moment. The path of the answer is
+//! unknown. It may have waited in the other direction's queue, too; this is left open for every host.
 
 use crate::packets::queue_waits::Span;
 
@@ -34,7 +34,7 @@ pub(crate) enum Side {
     Before,
     /// Packets reach it through the queue.
     Behind,
-    /// Its answers do not tell.
+    /// Its answers are inconclusive.
     Unclear,
 }
 
@@ -59,7 +59,8 @@ const MORE_LIKELY: f64 = 6.0;
 /// What is missed by less than this is missed by chance, milliseconds: stamps are no better.
 const NOISE: f64 = 0.5;
 
-/// The side that these answers of one host tell. The far end is `prompt`: what it took to answer is known and left out.
+/// The side that these answers of one host tell. The destination is `prompt`: the time that it took to answer is known
+/// and left out.
 pub(crate) fn side(readings: &[Reading], prompt: bool) -> Side {
     let Some(typical) = median(readings.iter().map(|one| one.forward.middle())).filter(|typical| *typical > 0.0) else {
         return Side::Unclear;
@@ -112,7 +113,7 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// Between which two hosts a queue lies: the last that lies before it and the first that lies behind. 0 is the sender, and
-/// `last` the far end, which lies behind whatever is known.
+/// `last` the destination, which lies behind all known hops.
 ///
 /// Where hosts contradict each other, one of them answers late or was late on the idle line, and which is not known: the
 /// queue lies between the last of which all before it say that they do too, and the first of which all behind it do.
@@ -124,7 +125,7 @@ pub(crate) fn between(sides: &[(u8, Side)], last: u8) -> (u8, u8) {
     (after, before)
 }
 
-/// Of the hosts whose answers tell, the share that agrees with the queue being there; the far end does not count.
+/// Of the hosts whose answers tell, the share that agrees with the queue being there; the destination does not count.
 pub(crate) fn agreeing(sides: &[(u8, Side)], (after, before): (u8, u8), last: u8) -> Option<f64> {
     let told = || sides.iter().filter(|(hop, side)| *hop < last && *side != Side::Unclear);
     let agrees = |(hop, side): &&(u8, Side)| if *side == Side::Before { *hop <= after } else { *hop >= before };
@@ -187,7 +188,7 @@ mod tests {
             for late in [0.3, 0.6, 1.0, 1.5, 2.0] {
                 let random = |n: usize| 2.0 * late * wait * ((n * 11 % 30) as f64 / 30.0);
                 assert_ne!(found(&random), Side::Behind, "queue of {wait} ms, late by up to {late} of twice that");
-                // Who is late by what the queue holds, all the time, looks as if it lay behind.
+                // A host that is always late by the length of the queue, looks as if it lay behind.
                 if !(0.8..=1.2).contains(&late) {
                     assert_ne!(found(&|_| late * wait), Side::Behind, "queue of {wait} ms, late by {late} of it");
                 }
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_far_end_is_not_late_of_itself() {
+    fn the_destination_is_not_late_of_itself() {
         let vague = |n: usize| Reading {
             excess: 10.0 + (n % 3) as f64,
             forward: Span { low: (n % 11) as f64, high: (n % 11 + 20) as f64 },
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn who_agrees_is_counted_without_the_far_end() {
+    fn who_agrees_is_counted_without_the_destination() {
         use Side::{Before, Behind, Unclear};
         let sides = [(1, Behind), (2, Before), (3, Behind), (4, Unclear), (5, Behind)];
         assert_eq!(agreeing(&sides, between(&sides, 5), 5), Some(1.0 / 3.0));
@@ -223,14 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_neither_queue_tells_nothing() {
+    fn what_follows_neither_queue_is_inconclusive() {
         let wild = |n: usize| (n * 7919 % 400) as f64 - 200.0;
         assert_eq!(side(&readings(false, false, wild)), Side::Unclear);
         assert_eq!(side(&readings(true, false, wild)), Side::Unclear);
     }
 
     #[test]
-    fn two_queues_that_cannot_be_told_apart_tell_nothing() {
+    fn two_queues_that_cannot_be_distinguished_are_inconclusive() {
         let alike = (0..30).map(|n| 80.0 + f64::from(n)).map(|wait| reading_of(wait, wait, wait));
         assert_eq!(side(&alike.collect::<Vec<_>>()), Side::Unclear);
     }

@@ -11,7 +11,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Of a wait of which nothing is known.
+    /// Of an unknown delay.
     pub(crate) const UNKNOWN: Self = Self { low: 0.0, high: f64::INFINITY };
 
     /// `None` where they are the wrong way round: that queue did not keep the order.
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_keeps_no_order_tells_nothing_and_no_number_breaks_it() {
+    fn a_queue_that_keeps_no_order_is_inconclusive_and_no_number_breaks_it() {
         let queued = |sent: i64, wait: i64| QueuedPacket { sent, arrived: sent.saturating_add(wait), wait };
         let waits = QueueWaits::new([queued(0, 90 * MS), queued(20 * MS, 10 * MS)]);
         assert_eq!(waits.of_sent(10 * MS), None);

@@ -1,4 +1,4 @@
-//! Until when a recording tells what happened, and how far each host got.
+//! Until when a recording reports what happened, and how far each host got.
 
 use rrul_model::flow::Direction;
 use rrul_model::observation::{ObservationPoint, Tables};

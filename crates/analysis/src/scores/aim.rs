@@ -14,10 +14,10 @@
 //! latency, variation, loss and rise (5 15 25 40). Sums below 0 are 0; numbers in brackets are where poor, average, good and
 //! great begin. Without loss the original gives it 0 points, and without any other value the use is not scored.
 //!
-//! Measured here: latency is the idle median round trip of best-effort probes, the rise that under load less it, both directions
-//! loaded at once where the original loads one after the other; variation the mean magnitude of differences between idle
-//! neighbours; loss that of round trips under load; download the sum of the streams' mean goodput, where the original takes
-//! the 90th percentile of transfers on an idle line.
+//! Measured here: latency is the idle median round trip of best-effort probes, the rise that under load less it, both
+//! directions loaded at once where the original loads one after the other; variation the mean magnitude of differences
+//! between adjacent idle samples; loss that of round trips under load; download the sum of the streams' mean goodput,
+//! where the original takes the 90th percentile of transfers on an idle line.
 
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
@@ -92,7 +92,7 @@ pub struct Experience {
 
 /// Scores of three uses of a line.
 ///
-/// Null without best-effort probes. A use of which a value lacks is null; loss that lacks has 0 points.
+/// Null without best-effort probes. A use with a missing value is null; missing loss has 0 points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "AIM")]
 pub struct Aim {

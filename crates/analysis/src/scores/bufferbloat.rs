@@ -1,11 +1,11 @@
 //! The bufferbloat letter, by the cut points that DSLReports made known: what the load adds to the delay of a best-effort
 //! packet, in milliseconds: under 5 A+, under 30 A, under 60 B, under 200 C, under 400 D, else F.
 //!
-//! DSLReports takes half of the sum of what a download and an upload each add. Where one direction is bad and the other good
-//! that halves the harm, so the headline here is of the worse direction's mean; the compatible letter stands beside it, and
-//! letters of the median and the 95th percentile. What a direction adds is the wait in its queue, one way, both directions
-//! loaded at once. Where the hosts' clocks cannot be brought together, the round trip is taken for the worse direction: it is
-//! at least as much.
+//! DSLReports takes half of the sum of what a download and an upload each add. Where one direction is bad and the other
+//! good that halves the harm, so the headline here is of the worse direction's mean; the compatible letter is reported
+//! as well, and letters of the median and the 95th percentile. What a direction adds is the wait in its queue, one way,
+//! both directions loaded at once. Where the hosts' clocks cannot be brought together, the round trip is taken for the
+//! worse direction: it is at least as much.
 
 use rrul_model::flow::Direction;
 use rrul_model::flow_kind::FlowKind;
@@ -106,8 +106,8 @@ impl Added {
 
 /// The bufferbloat letters of a run.
 ///
-/// Of the probes of best effort; without any, of expedited forwarding; without either, of all. Null without probes on
-/// the idle line and under load.
+/// From the best-effort probes; without any, expedited forwarding; without either, all. Null without probes both idle
+/// and under load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Bufferbloat letter")]
 pub struct Bufferbloat {

@@ -9,10 +9,10 @@
 //! - r_slew = min(1, (U + 20) / (L + 20)), 95th percentile of the time to connect, ms;
 //! - r_loss = 2^(-max(0, L - U) / 0.02), share of probes and voice packets that were lost, or of voice too late.
 //!
-//! The additive floors keep a line of 1 ms that rises to 6 ms from losing five sixths: nobody would notice. Delay,
-//! variation, slew and loss are the mean over cells: each family, direction and class of best effort (CS0) and expedited
-//! forwarding. Background is shown, and not counted: it is meant to suffer. What lacks is named and lowers what could be
-//! had; the rest is never stretched to 100.
+//! The additive floors keep a line of 1 ms that rises to 6 ms from losing five sixths: too small to notice. Delay,
+//! variation, slew and loss are the mean over cells: each family, direction and class of best effort (CS0) and
+//! expedited forwarding. Background is shown, and not counted: it is meant to suffer. What lacks is named and lowers
+//! the attainable maximum; the rest is never stretched to 100.
 
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
@@ -159,11 +159,11 @@ impl CompositeParts {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Composite score")]
 pub struct Composite {
-    /// Sum of the parts that were measured.
+    /// Sum of the measured parts.
     ///
     /// Unit: points. Source: spec, The RRUL Score.
     pub total: f64,
-    /// 20 for each part that was measured: what the total is out of.
+    /// Maximum of the total: 20 for each measured part.
     ///
     /// Unit: points.
     pub maximum_available: f64,
@@ -172,7 +172,7 @@ pub struct Composite {
     pub parts: CompositeParts,
     /// Parts that were not measured.
     pub missing: Vec<&'static str>,
-    /// What all parts but the first are the mean over.
+    /// The cells over which all parts but `web` are the mean.
     pub cells: Vec<CellScore>,
     /// Index in `cells` of the counted one with the fewest points; null without any.
     pub worst_cell: Option<usize>,
@@ -209,7 +209,7 @@ pub struct CellScore {
     pub loss: Option<f64>,
 }
 
-/// When the line was idle, and when its load is scored; `None` of what there was not.
+/// When the line was idle, and when its load is scored; `None` for what was not measured.
 pub(crate) fn windows(analysis: &Measured) -> (Option<Window>, Option<Window>) {
     let phase = |phase: Phase| analysis.test.phases.iter().find(|entry| entry.phase == phase).map(|entry| entry.window);
     (phase(Phase::Idle), analysis.scored.common.or_else(|| phase(Phase::Load)))

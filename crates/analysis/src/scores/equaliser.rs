@@ -23,22 +23,21 @@ use crate::statistics::bootstrap::mean;
 
 /// A window of delay, its variation and loss.
 pub const WINDOW: Duration = Duration::from_secs(1);
-/// A window holds this many for slew and pages, of which there are few a second.
+/// A window contains this many for slew and pages, which are few per second.
 pub const SLOW: u32 = 5;
 
-/// More windows are never told: a longer test, or a file that says it was, has longer ones.
+/// More windows are never reported: a longer test, or a file that says it was, has longer ones.
 const MOST_WINDOWS: u32 = 4000;
 
 /// The composite score over time.
 ///
-/// The parts of the composite over time, from the baseline to the end, each window against the idle baseline: 20 is as
-/// on the idle line. Percentiles are those of the window's own packets. Null in a window in which nothing of it was
-/// sent. `rrul show --equaliser` draws it.
+/// The parts of the composite over time, from the baseline to the end. Each window is compared with the idle baseline;
+/// 20 is as idle. Percentiles are of the packets of the window. Null in a window without packets of that kind. `rrul
+/// show --equaliser` draws it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Equalizer")]
 pub struct Equaliser {
-    /// Beginning of the first window, in test time. The load begins with a window; what lies before the baseline is in
-    /// none.
+    /// Beginning of the first window, in test time. The load begins with a window; time before the baseline is in none.
     ///
     /// Source: spec, The RRUL Score.
     pub from_ns: TestTime,
@@ -83,7 +82,7 @@ pub struct Column {
     pub loss: Bars,
 }
 
-/// Bars of 0 to 20, one a window; `None` where there was nothing to look at.
+/// Bars of 0 to 20, one a window; `None` without data.
 #[derive(Debug, Clone, PartialEq, Default, JsonSchema)]
 #[schemars(inline)]
 pub struct Bars(pub Vec<Option<f64>>);

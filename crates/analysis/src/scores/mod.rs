@@ -1,4 +1,4 @@
-//! The scores that there are. docs/scores.md says what each is.
+//! All scores. docs/scores.md says what each is.
 
 use crate::score::ScoreWord;
 
@@ -16,7 +16,7 @@ pub mod verdict_text;
 pub mod voip_mos;
 pub mod web;
 
-/// All of them, in the order in which they are told.
+/// All of them, in the order in which they are reported.
 pub const SCORES: &[ScoreWord] = &[
     web::WORD,
     composite::WORD,

@@ -3,7 +3,7 @@
 //! No probe and no voice packet lost, or of voice too late; their delay varying by less than 30 ms (95th percentile of PDV);
 //! CS1 with at most 5 % of the bandwidth and yet not starved; EF with at most 30 %; IPv4 and IPv6 streams of the same class
 //! roughly alike in rate, delay and its variation. Roughly is a factor of at most 1.25; delays and variations that differ by
-//! 5 ms or less are alike, too. What the plan does not have is no item.
+//! 5 ms or less are alike, too. Items that the plan does not cover are absent.
 
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::flow_kind::FlowKind;
@@ -77,14 +77,14 @@ pub enum State {
 pub struct OptimumItem {
     /// What the item asks for.
     pub what: Goal,
-    /// Which way; null of what has none.
+    /// Direction; null for items without one.
     pub direction: Option<Direction>,
     /// Whether the item is met.
     pub state: State,
     /// What was measured: a share, milliseconds, or of families the larger over the smaller. Null when not measured or
     /// infinite.
     pub value: Option<f64>,
-    /// Where the optimum ends, in the same unit.
+    /// Limit of the optimum, in the same unit.
     pub limit: f64,
 }
 
@@ -123,7 +123,7 @@ pub fn family_factor(one: f64, other: f64, tolerance: f64) -> f64 {
 
 /// The specification's optimum for a run.
 ///
-/// Under load. What the plan does not have is no item.
+/// Under load. Items that the plan does not cover are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "The specification's optimum")]
 pub struct Optimum {

@@ -1,4 +1,4 @@
-//! The penalty: bad behaviour in points, kept beside the composite and never subtracted (spec: "perhaps a second,
+//! The penalty: bad behavior in points, kept beside the composite and never subtracted (spec: "perhaps a second,
 //! 'penalty' score should be kept").
 //!
 //! Points of one item are M · clamp((x - a) / b, 0, 1):
@@ -10,7 +10,7 @@
 //! | background starved, each way | part of the time in which it had next to nothing | 0 | 0.5 | 10 |
 //! | unequal streams, each way | 1 - J among streams of one class, the worst class; b is 1 - 1/n | 0 | | 10 |
 //! | slow connects | share of new connections that took over 1 s under load | 0 | 0.05 | 10 |
-//! | queue, each way | 95th percentile of the wait in queues, ms | 200 | 800 | 10 |
+//! | queue, each way | 95th percentile of the queueing delay, ms | 200 | 800 | 10 |
 //! | IPv6 absent | 1 when it was asked for and is not there | 0 | 1 | 5 |
 //! | code points altered, each way | 1 when they are bleached, remarked or dropped | 0 | 1 | 5 |
 //! | ECN altered, each way | 1 when ECN is cleared, mangled or dropped | 0 | 1 | 5 |
@@ -32,11 +32,11 @@ use crate::score::ScoreWord;
 /// The words for it.
 pub const WORD: ScoreWord = ScoreWord {
     name: "penalty",
-    about: "bad behaviour in points, 0 is none; shown beside the composite, never subtracted",
+    about: "bad behavior in points, 0 is none; shown beside the composite, never subtracted",
     source: "RRUL specification, The RRUL Score and comments; points are rrul's",
 };
 
-/// One kind of bad behaviour.
+/// One kind of bad behavior.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Misbehaviour {
@@ -61,7 +61,7 @@ pub enum Misbehaviour {
 }
 
 impl Misbehaviour {
-    /// Where points begin, over how much they rise, and how many there are.
+    /// Where points begin, over how much they rise, and their number.
     fn scale(self) -> (f64, f64, f64) {
         match self {
             Self::Expedited => (0.30, 0.65, 20.0),
@@ -97,15 +97,16 @@ pub fn unevenness(jain: f64, streams: u64) -> Option<f64> {
 pub struct PenaltyItem {
     /// The kind of bad behavior.
     pub what: Misbehaviour,
-    /// Which way; null of what has none.
+    /// Direction; null for items without one.
     pub direction: Option<Direction>,
-    /// What the points are from: a share, an unevenness (1 - J), milliseconds, or 0 and 1; null when not measured.
+    /// Value from which the points are computed: a share, an unevenness (1 - J), milliseconds, or 0 and 1. Null if not
+    /// measured.
     pub value: Option<f64>,
     /// Its points; null when not measured.
     ///
     /// Unit: points.
     pub points: Option<f64>,
-    /// The most that it can have.
+    /// Maximum of its points.
     ///
     /// Unit: points.
     pub maximum: f64,
@@ -128,7 +129,7 @@ impl PenaltyItem {
 
 /// The penalty score of a run.
 ///
-/// What the plan does not have is no item.
+/// Items that the plan does not cover are absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Penalty score")]
 pub struct Penalty {

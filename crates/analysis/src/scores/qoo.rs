@@ -1,12 +1,12 @@
-//! Quality of outcome (draft-ietf-ippm-qoo-11): how near what a line does comes to what an application asks for.
+//! Quality of outcome (draft-ietf-ippm-qoo-11): how well a line meets what an application asks for.
 //!
 //! A profile names, for percentiles of delay and for mean loss, what is perfect (ROP, requirement for optimal performance)
 //! and what is useless (CPUP, conditions at the point of unacceptable performance), and a rate. With m = clamp(0, 1 -
 //! (measured - ROP) / (CPUP - ROP), 1): QoO = min(100 · min m of delays, 100 · m of loss, 100 or 0 for the rate).
 //!
-//! Inputs are round trips of best-effort probes under load, their losses as infinitely late, and the smaller of what each
-//! direction's streams were handed, where both were loaded: of a direction without load nothing is known. The profiles here are rrul's own: the draft leaves them to whoever knows the
-//! application.
+//! Inputs are round trips of best-effort probes under load, their losses as infinitely late, and the smaller of the two
+//! directions' goodput, where both were loaded: of a direction without load nothing is known. The profiles here are
+//! rrul's own: the draft leaves them to whoever knows the application.
 
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
@@ -21,7 +21,7 @@ use crate::statistics::percentile::percentile;
 /// The words for it.
 pub const WORD: ScoreWord = ScoreWord {
     name: "qoo",
-    about: "how near the loaded line comes to what named applications ask for, 0 useless to 100 perfect",
+    about: "how well the loaded line meets what named applications ask for, 0 useless to 100 perfect",
     source: "draft-ietf-ippm-qoo-11; profiles are rrul's",
 };
 
@@ -61,7 +61,7 @@ const fn between(rop: f64, cpup: f64) -> Requirement {
     Requirement { rop, cpup }
 }
 
-/// The profiles that there are.
+/// All profiles.
 pub const PROFILES: [Profile; 3] = [
     Profile {
         name: "video_call",

@@ -6,12 +6,12 @@
 //! - loaded = 60000 / TM(http_l), on the connections that load the line;
 //! - RPM = (foreign + loaded) / 2.
 //!
-//! Without TLS, foreign = 60000 / ((TM(tcp_f) + TM(http_f)) / 2). What stands in for what:
+//! Without TLS, foreign = 60000 / ((TM(tcp_f) + TM(http_f)) / 2). Substitutions:
 //!
 //! - tcp_f: TCP's handshake of the new connections of flow type `tcp_connect`;
 //! - tls_f: TLS's handshake of the synthetic page's new connections over TCP, one round trip with TLS 1.3; one that never came to
 //!   its end counts as any attempt that was never answered;
-//! - http_f: from the end of the handshake of those new connections to the server's first octet, one small request and answer;
+//! - http_f: from the end of the handshake of those new connections to the server's first byte, one small request and answer;
 //! - http_l: the round-trip time of the load's streams as their senders' kernels estimate it. The draft allows that where
 //!   requests cannot be put into the connections that load the line, as here.
 //!
@@ -39,7 +39,7 @@ use crate::statistics::bootstrap::mean;
 const MINUTE: f64 = 60_000.0;
 /// The part that is kept (TMP of the draft), in a hundred.
 const KEPT: usize = 95;
-/// After so long a new connection is given up, milliseconds.
+/// After this long a new connection is given up, milliseconds.
 const GIVEN_UP: f64 = 10_000.0;
 
 /// The words for it.

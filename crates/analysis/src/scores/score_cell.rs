@@ -24,11 +24,11 @@ pub struct ScoreCell {
     pub class: ServiceClass,
     /// The family.
     pub family: AddressFamily,
-    /// Which way. Round trips and new connections go both ways, and are the same in both cells.
+    /// Direction of the flow. Round trips and new connections go both ways, and are the same in both cells.
     pub direction: Direction,
     /// Round-trip delay of each UDP probe.
     delays: Vec<DelayPoint>,
-    /// Delay of each probe one way, or its round trip where the ways cannot be told apart.
+    /// Delay of each probe one way, or its round trip where the directions cannot be separated.
     ways: Vec<DelayPoint>,
     /// Whether `ways` are round trips.
     of_round_trips: bool,
@@ -60,8 +60,8 @@ impl Losses {
     }
 }
 
-/// What a cell's packets and connections met in one window. Milliseconds; infinite where the rank falls on a loss; `None`
-/// where there was nothing to look at.
+/// What a cell's packets and connections met in one window. Milliseconds; infinite where the rank falls on a loss;
+/// `None` without data.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Conditions {
     /// 95th percentile of round-trip delay.
@@ -102,7 +102,7 @@ impl ScoreCell {
         counts(self.class)
     }
 
-    /// Whether delay variation is of round trips, as the ways cannot be told apart.
+    /// Whether delay variation is of round trips, because the directions cannot be separated.
     pub fn of_round_trips(&self) -> bool {
         self.of_round_trips
     }

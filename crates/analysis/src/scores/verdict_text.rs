@@ -50,7 +50,7 @@ pub struct VerdictText {
     pub no_page: bool,
     /// Median wait added in each direction's queue, milliseconds; infinite when most packets are lost.
     pub wait_ms: ByDirection<Option<f64>>,
-    /// What the load adds to the median round trip, milliseconds, where the ways cannot be told apart.
+    /// What the load adds to the median round trip, milliseconds, where the directions cannot be separated.
     pub round_trip_ms: Option<f64>,
     /// Share of packets lost under load.
     pub loss: ByDirection<Option<f64>>,
@@ -86,7 +86,7 @@ impl VerdictText {
                 crate::statistics::bootstrap::mean(&factors)
             },
             at_least: !has_web_score,
-            // One that was cut off by the end of the test might have come to its end.
+            // One that the end of the test cut off might have succeeded.
             no_page: loaded().next().is_some()
                 && loaded().all(|loaded| loaded.complete == 0 && loaded.failed + loaded.capped > 0),
             wait_ms: ByDirection::each(wait),

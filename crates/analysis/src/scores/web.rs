@@ -3,7 +3,7 @@
 //! W = round(100 · min(1, U / L)), where U and L are the mean page load times on the idle line and under load. The
 //! specification's own example: 20 ms and 139 ms give 14. 100 is best, 0 worst. Of several pages, families or classes it
 //! is the mean of the share that each keeps; background (CS1, LE) is meant to wait and is not among them. Synthetic pages
-//! count; those of a browser count where there are no others. Missing when no page was loaded in one of the conditions.
+//! count; those of a browser count without others. Missing when no page was loaded in one of the conditions.
 //!
 //! U is of complete loads alone, L of all loads begun under load, failures at their cap, loads that were cut off by the
 //! product-limit estimate: what fails on the idle line as well says nothing of the load, and would make it look good. A page of
@@ -35,13 +35,13 @@ pub const WORD: ScoreWord = ScoreWord {
 
 /// The web score of a run.
 ///
-/// The specification's main score. Null without pages on the idle line and under load, where most loads failed on the
-/// idle line already, and without a complete load under load: `web_missing` says so.
+/// The specification's main score. Null without pages both idle and under load, if most idle loads failed, or without a
+/// complete load under load. `web_missing` has the reason.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Web score")]
 pub struct WebScore {
-    /// 100 times the mean page load time of complete loads on the idle line over that of all under load, rounded; 100
-    /// when it is faster under load.
+    /// 100 times the mean page load time of complete idle loads over that of all loads under load, rounded; 100 if
+    /// faster under load.
     ///
     /// Unit: 0 to 100. Source: spec, The RRUL Score.
     pub score: u8,
@@ -54,7 +54,7 @@ pub struct WebScore {
     ///
     /// Unit: 0 to 100.
     pub ci95_high: Option<f64>,
-    /// The same of median page load times; null when a median falls on a load that was not seen to be complete.
+    /// The same with median page load times. Null if a median falls on an incomplete load.
     ///
     /// Unit: 0 to 100.
     pub of_medians: Option<u8>,
@@ -66,7 +66,7 @@ pub struct WebScore {
     ///
     /// Unit: count. Source: Kaplan and Meier 1958.
     pub cut_short: u64,
-    /// Always false: a score is no upper bound. For that see `web_at_most`.
+    /// Always false: a score is not an upper bound. See `web_at_most`.
     pub at_most: bool,
     /// The pages that it is the mean over.
     pub pages: Vec<PageScore>,
@@ -107,7 +107,7 @@ pub fn score(kept: f64) -> u8 {
     (100.0 * kept.clamp(0.0, 1.0)).round() as u8
 }
 
-/// The pages that are scored: synthetic ones, or those of a browser where there are no others.
+/// The pages that are scored: synthetic ones, or without them those of a browser.
 pub(crate) fn scored_pages(analysis: &Measured) -> Vec<&PageLoads> {
     let pages = |browser: bool| -> Vec<&PageLoads> {
         analysis.page_loads.iter().filter(|page| page.in_browser() == browser && counts(page.class)).collect()
@@ -200,7 +200,7 @@ pub(crate) fn missing(analysis: &Measured) -> Vec<String> {
     scored_pages(analysis).into_iter().filter_map(reason).collect()
 }
 
-/// The highest score that the loads allow, where there is no score; `None` where they allow any.
+/// The highest score that the loads allow, if no score is given; `None` where they allow any.
 pub(crate) fn at_most(analysis: &Measured) -> Option<u8> {
     let pages = Scored::all(analysis);
     let shares: Vec<f64> = pages.iter().filter_map(Scored::kept_at_most).collect();

@@ -1,6 +1,6 @@
 //! Confidence intervals for time series by the block bootstrap.
 //!
-//! Neighbouring packets meet the same queue, so thousands of them hold no more than a few dozen independent facts, and
+//! Neighboring packets meet the same queue, so thousands of them hold no more than a few dozen independent facts, and
 //! an interval for independent samples would be many times too narrow. Resampling whole *blocks* of time keeps what
 //! belongs together (Künsch 1989). Blocks wrap around the end of the stretch, so that every instant is drawn as often
 //! as any other (circular blocks, Politis and Romano 1992). Streams that ran side by side are resampled with the *same*
@@ -18,7 +18,7 @@ use rrul_model::units::Delay;
 
 /// Resamples of one interval.
 const RESAMPLES: usize = 1000;
-/// Below so many whole blocks there is no interval.
+/// Below this many whole blocks no interval is computed.
 const FEWEST_BLOCKS: usize = 5;
 /// A block begins at a multiple of this part of its length.
 const CELLS_A_BLOCK: usize = 4;
@@ -63,8 +63,8 @@ pub(crate) fn block_length(window: Window, loaded_round_trip: Delay, memory: Dur
     Duration::from_secs(1).max(round_trip.saturating_mul(4)).max(memory)
 }
 
-/// How much wider an interval must be for what blocks lose: neighbours on either side of a cut are drawn apart, so that
-/// resamples vary too little, by half the memory over the length of a block (Hall, Horowitz and Jing 1995).
+/// How much wider an interval must be for what blocks lose: adjacent values on either side of a cut are drawn apart, so
+/// that resamples vary too little, by half the memory over the length of a block (Hall, Horowitz and Jing 1995).
 pub(crate) fn widening(memory: Duration, block: Duration) -> f64 {
     let lost = memory.as_secs_f64() / (2.0 * block.as_secs_f64()).max(1e-9);
     1.0 / (1.0 - lost.min(0.5)).sqrt()
@@ -326,7 +326,7 @@ fn drawn<T, const N: usize>(resample: &Resample, cumulative: &[T], part: impl Fn
     counts
 }
 
-/// Which of these the rank falls into, its rank within that, and how many that holds; `None` when it is beyond all.
+/// Which of these the rank falls into, its rank within that, and the size of that; `None` when it is beyond all.
 fn place(counts: &[u32], mut rank: u64) -> Option<(usize, u64, u64)> {
     for (index, count) in counts.iter().map(|count| u64::from(*count)).enumerate() {
         if rank <= count {

@@ -25,8 +25,8 @@ const STRAYING: f64 = 0.05;
 /// How much the halves of a stretch may differ, as a part of the step beside it, for it to count as a level.
 const SLOPING: f64 = 1.0 / 3.0;
 
-/// The one change of level of `values`, between stretches of at least `least_before` and `least_after`; `None` when there
-/// is none.
+/// The one change of level of `values`, between stretches of at least `least_before` and `least_after`; `None` without
+/// one.
 ///
 /// It is the split that leaves the smallest sum of absolute deviations from the medians of its two stretches, when that
 /// is worth its penalty and the two keep apart: nearly all values of either lie on their own side of the middle between
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_is_too_near_to_an_end_or_not_there_is_none() {
+    fn a_step_that_is_too_near_to_an_end_or_missing_is_none() {
         let values: Vec<f64> = wavering(40.0, 6).chain(wavering(20.0, 60)).collect();
         assert_eq!(level_shift(&values, 8, 40).filter(|shift| shift.at < 8), None);
         assert_eq!(level_shift(&wavering(40.0, 200).collect::<Vec<_>>(), 8, 40), None);

@@ -7,7 +7,7 @@ use super::percentile::percentile;
 
 /// How evenly these shares are spread: (Σx)² / (n Σx²), 1 when all are alike, 1/n when one has everything.
 ///
-/// `None` for fewer than two shares, and when nobody has anything.
+/// `None` for fewer than two shares, and when all shares are zero.
 pub fn jain_index(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
@@ -16,15 +16,15 @@ pub fn jain_index(shares: &[f64]) -> Option<f64> {
 
 /// Jain's index over many intervals.
 ///
-/// Jain's fairness index is (Σx)² / (n Σx²): 1 when all have the same, 1/n when one has everything.
+/// Jain's fairness index is (Σx)² / (n Σx²): 1 if all have the same, 1/n if one has everything.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Evenness")]
 pub struct JainStatistics {
-    /// N: how many share.
+    /// Number of sharers, n.
     ///
     /// Unit: count.
     pub sharers: u64,
-    /// Intervals in which there was anything to share.
+    /// Intervals with anything to share.
     ///
     /// Unit: count.
     pub intervals: u64,
@@ -36,7 +36,7 @@ pub struct JainStatistics {
     ///
     /// Unit: share.
     pub p5: f64,
-    /// The index of what each had over the whole time: those who take turns are even here, and uneven in `mean`.
+    /// The index over the whole time. Streams that take turns are even here, but uneven in `mean`.
     ///
     /// Unit: share.
     pub overall: f64,
@@ -45,7 +45,7 @@ pub struct JainStatistics {
 impl JainStatistics {
     /// The index in each interval, and over all; `rates[i]` are those of one sharer, interval by interval.
     ///
-    /// `None` for fewer than two sharers, and when nobody ever has anything.
+    /// `None` for fewer than two sharers, and when all shares are zero throughout.
     pub fn of(rates: &[Vec<f64>]) -> Option<Self> {
         let intervals = rates.iter().map(Vec::len).min()?;
         let mut each: Vec<f64> =

@@ -16,7 +16,7 @@ pub struct LossRuns {
 }
 
 impl LossRuns {
-    /// The runs of one stream, told for each packet in the order in which they were sent whether it was lost.
+    /// The runs of one stream, from the fate of each packet in the order of sending.
     pub fn of(lost: impl IntoIterator<Item = bool>) -> Self {
         let mut runs = Self::default();
         let (mut burst, mut gap) = (0_u64, 0_u64);
@@ -103,7 +103,7 @@ impl LossRuns {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Loss runs")]
 pub struct LossRunsSummary {
-    /// Losses in a row, each row counted once.
+    /// Bursts: runs of consecutive losses.
     ///
     /// Unit: count. Source: RFC 3357.
     pub bursts: u64,
@@ -123,8 +123,8 @@ pub struct LossRunsSummary {
     ///
     /// Unit: packets. Source: RFC 3357.
     pub shortest_gap: Option<u64>,
-    /// BurstR: mean burst over that of random loss at the same rate, 1 / (1 - loss). 1 is random, above 1 losses
-    /// cluster, below 1 they are spread more evenly than by chance. `null` without loss, and where everything was lost.
+    /// BurstR: mean burst over that of random loss at the same rate, 1 / (1 - loss). 1: random. Above 1: losses
+    /// cluster. Below 1: spread more evenly than by chance. `null` without loss, and where everything was lost.
     ///
     /// Source: ITU-T G.107.
     pub burst_ratio: Option<f64>,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn without_loss_or_with_nothing_else_there_is_no_ratio() {
+    fn without_loss_or_with_nothing_else_the_ratio_is_unknown() {
         assert_eq!((runs("....").burst_ratio(), runs("....").share()), (None, Some(0.0)));
         assert_eq!((runs("xxxx").burst_ratio(), runs("xxxx").mean_burst()), (None, Some(4.0)));
         assert_eq!((runs("").burst_ratio(), runs("").share()), (None, None));

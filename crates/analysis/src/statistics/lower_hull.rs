@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn without_two_points_there_is_no_slope() {
+    fn without_two_points_the_slope_is_unknown() {
         assert_eq!(LowerHull::of([]), None);
         assert_eq!(LowerHull::of([(f64::NAN, 1.0)]), None);
         let single = LowerHull::of([(1.0, 2.0), (1.0, 3.0)]).unwrap();

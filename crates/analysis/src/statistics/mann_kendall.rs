@@ -19,7 +19,8 @@ const MOST: usize = 1000;
 
 /// The test of Mann and Kendall; `None` of fewer than ten values.
 ///
-/// The values should be independent: give it medians of blocks that are longer than what ties neighbours together.
+/// The values should be independent: give it medians of blocks that are longer than the correlation between adjacent
+/// values.
 pub(crate) fn mann_kendall(values: &[f64]) -> Option<Trend> {
     if values.len() < FEWEST {
         return None;

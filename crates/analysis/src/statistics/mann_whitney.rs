@@ -30,11 +30,11 @@ pub(crate) struct Shift {
     pub(crate) estimate: f64,
     /// The range of all those differences.
     pub(crate) range: ConfidenceInterval,
-    /// Its interval of at least 95 %; `None` when there are too few values for one.
+    /// Its interval of at least 95 %; `None` with too few values.
     pub(crate) interval: Option<ConfidenceInterval>,
 }
 
-/// The test of Mann and Whitney; `None` when a sample is empty or holds what is no number.
+/// The test of Mann and Whitney; `None` when a sample is empty or contains NaN.
 pub(crate) fn mann_whitney(first: &[f64], second: &[f64]) -> Option<RankTest> {
     if first.is_empty() || second.is_empty() || first.iter().chain(second).any(|value| value.is_nan()) {
         return None;
@@ -101,7 +101,7 @@ pub(crate) fn hodges_lehmann(first: &[f64], second: &[f64]) -> Option<Shift> {
     differences.sort_unstable_by(f64::total_cmp);
     let last = differences.len().checked_sub(1)?;
     let (low, high) = (differences[last / 2], differences[last.div_ceil(2)]);
-    // The mean of two infinite values of one sign is that value; of opposite ones there is none.
+    // The mean of two infinite values of one sign is that value; of opposite ones none exists.
     let estimate = if last.is_multiple_of(2) { low } else { low / 2.0 + high / 2.0 };
     let outside = left_out(first.len(), second.len());
     Some(Shift {

@@ -18,7 +18,7 @@ pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
     sorted.get(rank.min(sorted.len()).saturating_sub(1)).copied().unwrap_or(0.0)
 }
 
-/// Each value replaced by the median of itself and `reach` neighbours to either side, fewer at the ends.
+/// Each value replaced by the median of itself and `reach` values on either side, fewer at the ends.
 ///
 /// A step stays where it is and as steep as it is; an outlier shorter than half of the stretch is gone.
 pub(crate) fn median_filtered(values: &[f64], reach: usize) -> Vec<f64> {

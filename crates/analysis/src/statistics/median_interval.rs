@@ -7,7 +7,7 @@ const OUTSIDE: f64 = 0.05;
 /// Beyond so many figures the binomial distribution is taken for normal.
 const MANY: usize = 500;
 
-/// The interval that holds the median with at least 95 % confidence (sign test; Conover 1999, section 3.2).
+/// The interval that contains the median with at least 95 % confidence (sign test; Conover 1999, section 3.2).
 ///
 /// Each figure is above the median with probability one half, so the rank of the median among n is binomial. `None` of
 /// fewer than six, from which no interval can be that sure. Infinite figures may be among them, not-a-number may not.

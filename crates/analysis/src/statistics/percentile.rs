@@ -8,7 +8,7 @@ use serde::Serialize;
 ///
 /// Type 1 of Hyndman and Fan (1996), also called nearest rank: always a value that was observed, never a mean of two.
 /// The value at rank ceil(n * `per_mille` / 1000), counted from 1, where n is the number of `sorted` values and
-/// `infinite` ones together. `per_mille` is cut to 1000; 0 gives the smallest. `None` when there is no value, or when
+/// `infinite` ones together. `per_mille` is cut to 1000; 0 gives the smallest. `None` without a value, or when
 /// the rank falls among the infinite.
 pub fn percentile<T: Copy>(sorted: &[T], infinite: u64, per_mille: u16) -> Option<T> {
     sorted.get(place(sorted.len(), infinite, per_mille)?).copied()
@@ -38,11 +38,10 @@ fn place(values: usize, infinite: u64, per_mille: u16) -> Option<usize> {
     usize::try_from(rank - 1).ok()
 }
 
-/// Where the delays of a sample of packets lie.
+/// Percentiles of the delays of a sample of packets.
 ///
-/// A lost packet counts as one that is infinitely late (the delay of RFC 7679 section 3.4 is undefined for it): it
-/// moves every percentile up instead of dropping out, so that a queue that drops does not look better than one that
-/// delays.
+/// A lost packet counts as infinitely late (RFC 7679 section 3.4 leaves its delay undefined). It raises every
+/// percentile, so that a queue that drops does not look better than one that delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "Statistics of delays")]
 pub struct DelayStatistics {
@@ -82,7 +81,7 @@ pub struct DelayStatistics {
 }
 
 impl DelayStatistics {
-    /// The statistics of these answered packets and this many lost ones; `None` when there is neither.
+    /// The statistics of these answered packets and this many lost ones; `None` without either.
     pub fn of(mut answered: Vec<Delay>, lost: u64) -> Option<Self> {
         let n = u64::try_from(answered.len()).unwrap_or(u64::MAX).saturating_add(lost);
         let (min, max) = (answered.iter().min().copied(), answered.iter().max().copied());

@@ -1,7 +1,7 @@
 //! Shares of counted packets: intervals, and whether two shares differ by more than chance.
 //!
 //! For packets that tell nothing of each other, such as those of one marking among all others. Packets of one stream
-//! are lost in bursts: for them there is the [block bootstrap](super::block_bootstrap).
+//! are lost in bursts: for them use the [block bootstrap](super::block_bootstrap).
 
 use super::block_bootstrap::ConfidenceInterval;
 
@@ -75,7 +75,7 @@ impl LogFactorials {
         self.0[(n as usize).min(self.0.len() - 1)]
     }
 
-    /// Logarithm of "n over k"; minus infinity when there is no way.
+    /// Logarithm of "n over k"; minus infinity if impossible.
     fn choose(&self, n: u64, k: u64) -> f64 {
         if k > n { f64::NEG_INFINITY } else { self.of(n) - self.of(k) - self.of(n - k) }
     }

@@ -32,7 +32,7 @@ impl TimeBins {
             edges.push(edge);
             edge += width;
         }
-        // The sliver joins its neighbour.
+        // The sliver joins its neighbor.
         if edges.len() > 1 && edges.last().is_some_and(|last| (to - last) * 2 < width) {
             edges.pop();
         }
@@ -41,12 +41,12 @@ impl TimeBins {
         Self { edges: edges.into_iter().map(|edge| edge.max(i128::from(i64::MIN)) as i64).collect() }
     }
 
-    /// How many intervals there are.
+    /// Number of intervals.
     pub(crate) fn len(&self) -> usize {
         self.edges.len().saturating_sub(1)
     }
 
-    /// All edges: one more than there are intervals, or none.
+    /// All edges: one more than intervals, or none.
     pub(crate) fn edges(&self) -> impl Iterator<Item = TestTime> + Clone + '_ {
         self.edges.iter().copied().map(TestTime)
     }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sliver_at_the_end_joins_its_neighbour() {
+    fn a_sliver_at_the_end_joins_its_neighbor() {
         assert_eq!(edges(0, 24, 10), [0, 10, 24]);
         assert_eq!(edges(0, 4, 10), [0, 4]);
         assert!(edges(5, 5, 10).is_empty());

@@ -13,7 +13,7 @@ const INTRODUCTION: &str = "What rrul reports, how each number is defined, and w
     number is computed from the recording alone, so an old recording gets today's definitions when it is shown again. \
     The names are those of `rrul show --json`; [summary.schema.json](summary.schema.json) is its schema. \"Spec\" is the \
     RRUL specification. This page is made from the program: `rrul list metrics` prints the same.\n\n\
-    Units are base units as integers: bits per second (`_bps`), nanoseconds (`_ns`), octets, counts, parts per million \
+    Units are base units as integers: bits per second (`_bps`), nanoseconds (`_ns`), bytes, counts, parts per million \
     (`_ppm`). Shares are 0 to 1. `null` is \"not known\", never zero. Fields of one recording may be added within \
     `\"format\": \"rrul-summary/1\"`; none changes its meaning. Braces stand for each of what is in them: `{down,up}.octets` \
     is `down.octets` and `up.octets`. `[]` is each element of a list.";

@@ -193,7 +193,7 @@ fn choices(schema: &Value) -> impl Iterator<Item = String> {
 
 /// The unit that the name of a member ends in.
 fn unit_of(name: &str) -> Option<&'static str> {
-    let units = [("_ns", "ns"), ("_bps", "bit/s"), ("_ppm", "ppm"), ("octets", "octets")];
+    let units = [("_ns", "ns"), ("_bps", "bit/s"), ("_ppm", "ppm"), ("octets", "bytes")];
     units.iter().find(|(suffix, _)| name.ends_with(suffix)).map(|(_, unit)| *unit)
 }
 

@@ -28,7 +28,7 @@ const BASELINE_BUSY: ReasonWord = ReasonWord {
 };
 
 fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
-    // Without load there is nothing to compare the baseline with.
+    // Without load the baseline cannot be compared.
     if evidence.recording.phase(Phase::Load).is_none() {
         return Vec::new();
     }

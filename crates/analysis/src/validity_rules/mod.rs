@@ -62,7 +62,7 @@ pub(crate) fn judge(evidence: &JudgedRun<'_>) -> Validity {
 fn confidence(analysis: &Measured) -> Option<Confidence> {
     let loaded = || Direction::ALL.into_iter().filter_map(|direction| analysis.saturation.of(direction));
     loaded().next()?;
-    // A direction whose acknowledgements are late is as loaded as this line can be in both at once.
+    // A direction whose acknowledgments are late is as loaded as this line can be in both at once.
     let saturated = loaded().all(|found| found.saturated == Some(true) || found.ack_starvation.is_some());
     Some(match (saturated, analysis.stationarity.whole()) {
         (true, Some(true)) => Confidence::High,

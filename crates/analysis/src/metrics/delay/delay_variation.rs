@@ -1,8 +1,8 @@
 //! How delay varies from packet to packet of one stream: PDV, IPDV, and the estimator of RTP.
 //!
 //! The three answer different questions, and none is printed as bare "jitter". PDV (RFC 5481) is what a de-jitter
-//! buffer must hold and what queues add. IPDV (RFC 3393) and RTP's estimator (RFC 3550) compare neighbours only: they
-//! are blind to a queue that stands or grows slowly, and depend on how far apart the packets were sent.
+//! buffer must hold and what queues add. IPDV (RFC 3393) and RTP's estimator (RFC 3550) compare adjacent packets only:
+//! they are blind to a queue that stands or grows slowly, and depend on how far apart the packets were sent.
 
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::time::TestTime;
@@ -29,10 +29,9 @@ pub struct Singleton {
 
 /// Variation of the delay of one stream in one phase.
 ///
-/// Of one stream in one phase. Nothing here is called plain "jitter", as that word means all of these. PDV is what a
-/// de-jitter buffer has to hold, and what queues do: the default, its 95th percentile, is the one to compare. IPDV and
-/// RTP's estimator compare neighbours: they depend on how far apart packets are sent and are blind to a queue that
-/// stands or grows slowly.
+/// Of one stream in one phase. No figure is called plain "jitter", because the word means all of these. PDV is the
+/// depth that a de-jitter buffer needs, and shows queues; use its 95th percentile to compare. IPDV and RTP's estimator
+/// compare adjacent packets: they depend on the packet interval and do not show a queue that stands or grows slowly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "Delay variation")]
 pub struct DelayVariation {
@@ -86,7 +85,7 @@ pub struct DelayVariation {
 
 /// Variation of the round-trip delay of one flow by phase. Both directions contribute to it.
 ///
-/// Both ways vary together in it. For when delay by direction is not known; else `one_way_delay.legs[]` says more.
+/// It mixes both directions. Use it if delay by direction is unknown; otherwise `one_way_delay.legs[]` is better.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "Variation of round-trip delay")]
 pub struct RoundTripVariation {
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn ipdv_is_signed_and_only_between_neighbours_that_both_arrived() {
+    fn ipdv_is_signed_and_only_between_adjacent_packets_that_both_arrived() {
         let variation = DelayVariation::of(&sample(&[Some(10), Some(13), None, Some(50), Some(49)])).unwrap();
         assert_eq!(variation.ipdv_n, 2, "13-10 and 49-50; the loss breaks the row on both sides");
         assert_eq!((variation.ipdv_min_ns, variation.ipdv_max_ns), (Some(-MS), Some(3 * MS)));
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_standing_queue_is_seen_by_pdv_and_not_by_its_neighbours() {
+    fn a_standing_queue_is_seen_by_pdv_and_not_by_ipdv() {
         let delays: Vec<_> = (0..1000).map(|index| Some(if index < 100 { 20 } else { 170 })).collect();
         let variation = DelayVariation::of(&sample(&delays)).unwrap();
         assert_eq!(variation.pdv_p50_ns, Some(150 * MS));

@@ -69,7 +69,7 @@ impl<'a> ExchangeDelays<'a> {
             let variation = ByPhase::each(|phase| {
                 let ours = singletons.iter().filter(|one| self.judgement.phase(one.sent) == Some(phase));
                 let variation = DelayVariation::of(&ours.copied().collect::<Vec<_>>());
-                // Drift adds up over a phase, and not between neighbours.
+                // Drift adds up over a phase, but not between adjacent packets.
                 if clock.is_drift_uncertain() { variation.map(DelayVariation::without_pdv) } else { variation }
             });
             let one_way: Vec<DelayPoint> =

@@ -1,7 +1,7 @@
 //! Delay by direction (RFC 7679): what queues add on the way up and on the way down, from clocks that are not matched.
 //!
-//! The wait in queues is how far a packet lies above the line that drift draws beneath the idle line's packets; nothing is
-//! assumed for it. Absolute one-way delay assumes that the smallest round trip is the same both ways.
+//! The queueing delay is how far a packet lies above the line that drift draws beneath the idle line's packets; nothing
+//! is assumed for it. Absolute one-way delay assumes that the smallest round trip is the same both ways.
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
@@ -29,19 +29,20 @@ const CHECK_TOLERANCE: i64 = 100_000;
 
 /// Queueing delay and one-way delay in each direction.
 ///
-/// From UDP probes, stamped where they leave and where they arrive, by two clocks that nobody has matched. Their drift
-/// is the slope of the line beneath the delays of the idle line before and after the load, both directions together
-/// (Moon, Skelly and Towsley 1999; Zhang, Liu and Xia 2002), never of the load: a queue that grows and a clock that
-/// drifts look the same until the queue has drained.
+/// From UDP probes with timestamps of sender and receiver, whose clocks are not synchronized. The clock drift is the
+/// slope of the lower bound of the idle delays before and after the load, both directions together (Moon, Skelly and
+/// Towsley 1999; Zhang, Liu and Xia 2002). Delays under load are never used: a growing queue and a drifting clock look
+/// the same until the queue has drained.
 ///
-/// **Queueing delay** is how far a packet lies above that line. No assumption is in it. It is slightly negative for a
-/// packet that was faster than all of the idle line. **One-way delay** assumes that the smallest round trip splits half
-/// and half, which two hosts cannot know: it is off by up to `clocks.bound_ns`, all packets of a direction alike.
+/// **Queueing delay** is the delay of a packet above that line. It needs no further assumption. It is slightly negative
+/// for a packet that was faster than all idle packets. **One-way delay** assumes that the smallest round trip is half
+/// up and half down, which two hosts cannot verify. Its error is up to `clocks.bound_ns`, the same for all packets of a
+/// direction.
 ///
-/// Where a clock stepped or a route changed by 2 ms or more, the test is split there and each part has a line of its
-/// own. A floor that rises under load or after it is a queue, unless other hops answer path traces, or the line is as
-/// quiet after the load as before it and carries at most half of its loaded rate: then the route changed. A route that
-/// changed and a queue that stands, both under load only, cannot be distinguished.
+/// Where a clock stepped or a route changed by 2 ms or more, the test is split, and each part has its own line. A floor
+/// that rises under or after the load is a queue, with two exceptions that show a changed route: other hops answer path
+/// traces, or the line is as quiet after the load as before it and carries at most half of its loaded rate. A changed
+/// route and a standing queue, both under load only, cannot be distinguished.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Delay by direction")]
 pub struct OneWayDelay {
@@ -72,36 +73,36 @@ impl OneWayDelay {
 /// The two hosts' clocks against each other.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Clocks {
-    /// Why the queueing delay is unknown in both directions: no idle stretch before the load, too few packets, too
-    /// unsteady a line, queues that had not drained, or delays that contradict the line. Then one-way delay has the
-    /// drift in it, and only the round trip is reliable. `null` when it is known in one direction or both.
+    /// Why the queueing delay is unknown in both directions: no idle phase before the load, too few packets, an
+    /// unsteady line, queues that had not drained, or delays that contradict the line. One-way delay then includes the
+    /// drift, and only the round trip is reliable. `null` if it is known in at least one direction.
     pub skew_uncertain: Option<String>,
     /// Why the queueing delay of each direction is unknown: `queueing_error_ns` is above 2 ms and above 10 % of the
     /// loaded median. Null when it is known.
     pub queueing_unknown: ByDirection<Option<String>>,
-    /// By how much drift may shift queueing delays by the end of the load: the error of the skew times the time. Where
-    /// no drained idle stretch follows the load, the skew lies in an interval: what the idle line before the load
-    /// gives, at most 100 ppm unless that line shows more, and such that no later packet is faster than the idle line.
-    /// `null` when nothing bounds it.
+    /// Largest shift of queueing delays by drift at the end of the load: the error of the skew times the time. If no
+    /// drained idle phase follows the load, the skew lies in an interval. The interval is what the idle line before the
+    /// load gives, at most 100 ppm unless that line shows more, and such that no later packet is faster than the idle
+    /// line. `null` if it is unbounded.
     pub queueing_error_ns: Option<i64>,
-    /// How much the server's clock gains on the client's.
+    /// Rate at which the server's clock gains on the client's.
     ///
     /// Source: RFC 2330 section 10.
     pub skew_ppm: f64,
-    /// Standard deviation of the skews that four interleaved quarters of the idle packets give; the skew of all is
-    /// nearer to the truth than these. `null` when there are too few.
+    /// Standard deviation of the skews of four interleaved quarters of the idle packets. The skew of all packets is
+    /// more accurate. `null` with too few packets.
     pub skew_error_ppm: Option<f64>,
-    /// How far the median idle packet lies above the fastest of its kind: the noise of hosts and idle line.
+    /// Delay of the median idle packet above the fastest of its kind: the noise of hosts and idle line.
     pub floor_spread_ns: Option<i64>,
-    /// By how much absolute one-way delays may be off: half the smallest round trip, the most of all segments, and what
-    /// drift may add where it is uncertain.
+    /// Largest error of absolute one-way delays: half the smallest round trip (maximum over the segments), plus the
+    /// drift if it is uncertain.
     ///
     /// Source: RFC 7679 section 3.7.1.
     pub bound_ns: i64,
-    /// Stretches between which a clock stepped or a route changed; one when nothing did.
+    /// Segments of the test, separated by clock steps and route changes; one if nothing changed.
     pub segments: Vec<ClockSegment>,
-    /// How often a wall clock stepped by more than 0.5 ms. Kernel stamps pass through it; packets with stamps from
-    /// around a step are in no statistics.
+    /// Wall-clock steps of more than 0.5 ms. Kernel timestamps use the wall clock; packets with timestamps around a
+    /// step are in no statistics.
     ///
     /// Unit: count.
     pub wall_clock_steps: u64,
@@ -162,7 +163,7 @@ pub enum Changed {
 /// The sum of both directions' queueing against that of the round trip, which needs no clock in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Check {
-    /// Probes of which both ways are known and lie in one segment.
+    /// Probes with known delays in both directions, within one segment.
     ///
     /// Unit: count.
     pub n: u64,
@@ -178,11 +179,11 @@ pub struct Check {
 /// Delays of one direction.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct DirectionDelay {
-    /// Delay above that of the fastest packet of the idle line. For request-response flows: above the fastest message
-    /// of the flow on the idle line, in answered exchanges only. Its phases are null where the clock drift is uncertain
-    /// or nothing crossed the idle line.
+    /// Delay above that of the fastest idle packet. For request-response flows: above the fastest idle message of the
+    /// flow, in answered exchanges only. Its phases are null if the clock drift is uncertain or no packet was sent
+    /// idle.
     pub queueing_delay: PhaseDelays,
-    /// Delay from sending to arrival, as if the smallest round trip were the same in both directions: off by up to
+    /// Delay from sending to arrival, if the smallest round trip is the same in both directions. Its error is up to
     /// `one_way_delay.clocks.bound_ns`.
     ///
     /// Source: RFC 7679.
@@ -203,16 +204,15 @@ pub struct LegDelay {
     ///
     /// Source: RFC 5481.
     pub delay_variation: ByPhase<Option<DelayVariation>>,
-    /// Lost packets of which is not known in which direction, as the server's records did not come through; in no
-    /// statistics of a direction.
+    /// Lost packets of unknown direction, because the server's records are missing; in no statistics of a direction.
     ///
     /// Unit: count.
     pub unattributed: u64,
-    /// Packets with a stamp from around a step of that host's wall clock; in no statistics.
+    /// Packets with a timestamp around a step of a host's wall clock; in no statistics.
     ///
     /// Unit: count.
     pub misstamped: u64,
-    /// The wait in queues of each packet, by the client's time at which it was sent; empty where it is uncertain.
+    /// The queueing delay of each packet, by the client's time at which it was sent; empty where it is uncertain.
     #[serde(skip)]
     pub queueing_series: Vec<DelayPoint>,
     /// Absolute one-way delay of each packet.
@@ -222,7 +222,7 @@ pub struct LegDelay {
 
 /// Delay by direction of these flows.
 ///
-/// The server tells of every packet that reached it until `told_until`, on its clock; `None` when it does to the end.
+/// The server reports every packet that reached it until `told_until`, on its clock; `None` when it does to the end.
 pub(crate) fn one_way_delay(
     one_way_flows: &[OneWayFlow<'_>],
     clock: Option<&ClockOffset>,
@@ -289,7 +289,7 @@ fn leg_delay(
         let sample: Vec<Singleton> =
             singletons.iter().filter(|one| judgement.phase(one.sent) == Some(phase)).copied().collect();
         let variation = DelayVariation::of(&sample);
-        // Drift adds up over a phase, and not between neighbours.
+        // Drift adds up over a phase, but not between adjacent packets.
         if clock.is_drift_uncertain() { variation.map(DelayVariation::without_pdv) } else { variation }
     });
     LegDelay {

@@ -24,30 +24,30 @@ const SECOND: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_millis(100);
 /// Windows with fewer packets than this say nothing of a 95th percentile.
 const FEWEST: usize = 20;
-/// Readings of octets go on this long after the load.
+/// Readings of bytes go on this long after the load.
 const READ_ON: Duration = Duration::from_secs(1);
 
 /// How long the line took to return to the idle state after the load.
 ///
-/// When the load ends, senders reset their connections: what they had not sent is thrown away, and what is under way
-/// drains. How long that takes is how much was waiting.
+/// At the end of the load, senders reset their connections: unsent data is discarded, and data in flight drains. The
+/// time that this takes shows how much was queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Recovery")]
 pub struct Recovery {
-    /// From the end of the load to the first second in which the 95th percentile of the round-trip delay of the pooled
-    /// probes, a lost one infinitely late, is at most 2 ms above that of the idle phase; seconds begin each 100 ms.
-    /// `null` when there was none, or no idle phase.
+    /// Time from the end of the load to the first second in which the 95th percentile of the round-trip delay of the
+    /// pooled probes is at most 2 ms above that of the idle phase. Lost probes count as infinitely late; seconds begin
+    /// every 100 ms. `null` without such a second or without an idle phase.
     pub recovery_ns: Option<i64>,
-    /// From the end of the load to the arrival of its last octet. After the load readings are 5 ms apart (in older
-    /// recordings a sample interval); octets that arrived between the last two readings are taken to have arrived at the
-    /// rate of the scored window.
+    /// Time from the end of the load to the arrival of its last byte. Readings after the load are 5 ms apart (in older
+    /// recordings one sample interval). Bytes between the last two readings count as arriving at the rate of the scored
+    /// window.
     pub drain: Drain,
 }
 
 /// How long queues took to drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Drain {
-    /// Server to client. Null when octets still arrived at the last reading, 1 s after the load, where nothing was
+    /// Server to client. Null when bytes still arrived at the last reading, 1 s after the load, where nothing was
     /// loaded, and where the test ended with the load.
     pub down_ns: Option<i64>,
     /// Client to server. Null as for `down_ns`.
@@ -92,7 +92,7 @@ fn back(after: Window, idle_p95: Delay, packets: &[DelayPoint]) -> Option<i64> {
     Some(begins.into_iter().find(is_back)?.since(after.from).0)
 }
 
-/// How long octets went on to arrive after the load, until `end` of the test.
+/// How long bytes went on to arrive after the load, until `end` of the test.
 fn drain(load_end: TestTime, last: LastArrival, end: TestTime) -> Option<i64> {
     let watched = end > load_end;
     let still = last.between.to + last.between.length() >= load_end + READ_ON;

@@ -22,22 +22,22 @@ use crate::statistics::percentile::DelayStatistics;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Delay by phase")]
 pub struct PhaseDelays {
-    /// Of what was sent on the idle line, wherever it arrived. The survey before the baseline is in no phase.
+    /// Sent in the idle phase, whenever it arrived. The survey is excluded.
     ///
     /// Source: spec, Test Flow.
     pub idle: Option<DelayStatistics>,
-    /// Of what was sent under load, in the [scored window](#scored-window).
+    /// Sent under load, in the [scored window](#scored-window).
     ///
     /// Source: spec, Test Flow.
     pub load: Option<DelayStatistics>,
-    /// Of what was sent under load, outside the scored window: while streams ramped up, in a burst, and in the seconds
-    /// after it. Null when there is none.
+    /// Sent under load, outside the scored window: while streams ramped up, in a burst, and in the seconds after it.
+    /// Null without any.
     pub unscored: Option<DelayStatistics>,
-    /// Of what was sent in the phase in which pages, short flows and lookups join the load; it is not scored.
+    /// Sent in phase web, in which pages, short flows and lookups join the load. Not scored.
     ///
     /// Source: spec, Test Flow.
     pub web: Option<DelayStatistics>,
-    /// Of what was sent after the load.
+    /// Sent after the load.
     ///
     /// Source: spec, Test Flow.
     pub after: Option<DelayStatistics>,
@@ -85,18 +85,18 @@ impl PhaseDelays {
 
 /// Round-trip delay of all pooled probes together, of each address family, and of each probe flow.
 ///
-/// The delay of a UDP test packet is (received - sent) - (reflector sent - reflector received): the time in the
-/// reflector is taken out, and the two hosts' clocks need not agree (RFC 8762, T4 - T1 - (T3 - T2)). All four are
-/// kernel stamps where the kernel gave them, else stamps that the program took next to the call. A kernel's transmit
-/// stamp is taken when the packet goes to the device, so waiting in the sending host's own queue before that is not in
-/// the delay. Delay of ICMP echo is received - sent.
+/// The delay of a UDP test packet is (received - sent) - (reflector sent - reflector received). The time in the
+/// reflector is excluded, and the clocks of the two hosts need not agree (RFC 8762, T4 - T1 - (T3 - T2)). All four are
+/// kernel timestamps if available, otherwise timestamps of the program next to the call. The kernel takes a transmit
+/// timestamp when the packet goes to the device, so waiting in the sending host's own queue is not included. The delay
+/// of ICMP echo is received - sent.
 ///
 /// The numbers outside `flows` *pool* the packets of the UDP probe flows of best effort and expedited forwarding: one
 /// sample of packets, not a mean of percentiles. Background (CS1, LE) is meant to yield and is under `flows` only;
 /// where neither best effort nor expedited forwarding was probed, every class is pooled. When no UDP probe was sent at
 /// all, ICMP echo is pooled, and in imported files without either the means of exchanges; kinds are never mixed.
 ///
-/// Request-response flows never feed these numbers: they ask rarely while replies are slow.
+/// Request-response flows are never included: they send rarely while replies are slow.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Round-trip delay")]
 pub struct RoundTripDelay {
@@ -158,7 +158,7 @@ impl ProbeSample for DelayFlow {
     }
 }
 
-/// What tells the fate of a packet, and in which phase it was sent.
+/// What determines the fate of a packet and the phase in which it was sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Judgement<'a> {
     /// The phases of the test.

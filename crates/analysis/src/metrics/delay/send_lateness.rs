@@ -1,4 +1,4 @@
-//! How late test packets were handed to the kernel against their schedule.
+//! How late test packets were passed to the kernel, compared with their schedule.
 
 use rrul_model::units::Delay;
 

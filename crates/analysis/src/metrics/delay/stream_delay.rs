@@ -1,4 +1,5 @@
-//! Stream delay in band: from the write of a record into a TCP stream to its read at the other end (spec: Stream Delay).
+//! In-stream delay: the time from writing a record into a TCP stream to reading it at the other end (spec: Stream
+//! Delay).
 
 use std::collections::BTreeMap;
 
@@ -20,13 +21,12 @@ use crate::series::DelayPoint;
 
 /// In-stream delay in each direction.
 ///
-/// How long octets take within a TCP stream of low rate (flow type `tcp_records`): from just before a record is written
-/// at one end to when it has been read whole at the other. Stamps are the programs' own, as TCP gives no stamp of the
-/// kernel that belongs to a record, so waking the reader is in it. Unlike one-way delay it holds the wait in the
-/// sender's socket buffer, and behind a segment that was lost until that has been retransmitted (head of line
-/// blocking): what an application meets. Stamps of the two hosts are brought together as for one-way delay, with its
-/// bound; the difference between idle and loaded does not depend on that split. Null where the drift of the
-/// clocks is uncertain (`one_way_delay.clocks.skew_uncertain`): it would be in that difference.
+/// Delay of records in a TCP stream of low rate (flow type `tcp_records`): from just before a record is written at one
+/// end to when it is read in full at the other. Timestamps are the programs' own, because TCP gives no kernel timestamp
+/// for a record, so waking the reader is included. Unlike one-way delay, it includes the wait in the sender's socket
+/// buffer, and behind a lost segment until that is retransmitted (head-of-line blocking): what an application sees. The
+/// clocks are related as for one-way delay, with the same bound; the difference between idle and loaded does not depend
+/// on it. Null if the clock drift is uncertain (`one_way_delay.clocks.skew_uncertain`).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "In-stream delay")]
 pub struct StreamDelay {
@@ -52,7 +52,7 @@ impl StreamDelay {
     }
 }
 
-/// Stream delay of one stream.
+/// In-stream delay of one stream.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StreamDelayFlow {
     /// Name of the flow.
@@ -76,8 +76,8 @@ pub struct StreamDelayFlow {
     pub series: Vec<DelayPoint>,
 }
 
-/// The stream delay of every stream of records; of none where the two clocks cannot be brought together, or drift apart in
-/// a way that is not known: what the load adds could not be told from what the drift does.
+/// The in-stream delay of every stream of records; of none where the two clocks cannot be brought together, or drift
+/// apart in a way that is not known: what the load adds could not be distinguished from what the drift does.
 ///
 /// Records that were written less than the waiting time before `end` count only when all of their stream were read:
 /// what was still under way when listening ended would look lost, and leaving out just those would leave the quick ones.

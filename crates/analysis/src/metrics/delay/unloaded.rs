@@ -1,4 +1,4 @@
-//! What is done idle and again under load, on the same schedule: page loads, look-ups, short flows.
+//! What is done idle and again under load, on the same schedule: page loads, lookups, short flows.
 
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::time::{TestTime, Window};
@@ -49,7 +49,7 @@ impl<T> ByLoad<T> {
         }
     }
 
-    /// Whether there is nothing of any phase.
+    /// Whether every phase is empty.
     pub fn is_empty(&self) -> bool {
         self.unloaded.is_none() && self.load.is_none() && self.after.is_none()
     }

@@ -24,9 +24,9 @@ use crate::statistics::percentile::DelayStatistics;
 
 /// The state of one host.
 ///
-/// Queues and losses within the two hosts: they look like the line's and are not. Counters are of the whole host, so
-/// other programs are in them. They are read once a second; what fell between the last reading before the load and its
-/// beginning is shared out evenly.
+/// Queues and losses within the two hosts, which look like those of the line. Counters are of the whole host, including
+/// other programs. They are read once a second; counts between the last reading before the load and its beginning are
+/// distributed evenly.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Hosts")]
 pub struct HostHealth {
@@ -46,7 +46,7 @@ pub struct HostHealth {
     ///
     /// Unit: count. Source: /proc/net/softnet_stat.
     pub softnet_dropped: Option<u64>,
-    /// How often a core ran out of its time for packets with more to do (`net.core.netdev_budget`). A few are no harm.
+    /// Times that a core used up its packet budget with packets left (`net.core.netdev_budget`). A few are harmless.
     ///
     /// Unit: count. Source: /proc/net/softnet_stat.
     pub softnet_squeezed: Option<u64>,
@@ -54,19 +54,19 @@ pub struct HostHealth {
     ///
     /// Unit: share. Source: cgroups(7).
     pub throttled_share: Option<f64>,
-    /// For how long it stood still, all its threads together.
+    /// Time for which it was throttled, summed over its threads.
     ///
     /// Source: cgroups(7).
     pub throttled_ns: Option<i64>,
-    /// Connection attempts during the whole test for which rrul's listeners at the server had no room: they look like
+    /// Connection attempts dropped in the whole test because the listen queue of the server was full: they look like
     /// SYN packets lost on the line. `null` at the client, and when unknown.
     ///
     /// Unit: count. Source: SO_MEMINFO; TcpExt.ListenDrops.
     pub listen_drops: Option<u64>,
-    /// From the program's stamp just before the send call to the kernel's stamp as the packet left for the device: the
-    /// time that test packets lay in this host's own queue. It is in no delay, as delays begin at the kernel's stamp;
-    /// where this host shapes the line itself, add it. The stamps come on two clocks of the host; it may be off, and
-    /// below 0, by some microseconds. What follows the stamp, the ring of the device, is not in it.
+    /// Time that test packets spent in this host's own queue: from the program's timestamp before the send call to the
+    /// kernel's timestamp when the packet left for the device. It is in no other delay, because delays begin at the
+    /// kernel's timestamp. If this host shapes the line, add it. The two timestamps are from different clocks of the
+    /// host, so it may be wrong, and below 0, by some microseconds. The ring of the device is not included.
     ///
     /// Source: measured between T3 and its follow-up (RFC 8972 section 4.4), and likewise at the client.
     pub transmit_queueing: Option<DelayStatistics>,
@@ -85,11 +85,11 @@ pub struct HostHealth {
 pub struct HostSocket {
     /// Name of the flow whose packets arrive at the socket; `null` for the server's, where those of all sessions do.
     pub flow: Option<String>,
-    /// Packets that had crossed the line, and were dropped as the socket's buffer was full.
+    /// Packets that had crossed the line but were dropped because the socket's buffer was full.
     ///
     /// Unit: count. Source: SO_MEMINFO.
     pub dropped: u64,
-    /// Of those and the packets of this test that were read there; `null` when there are neither.
+    /// `dropped` over `dropped` plus the packets of this test read from the socket. `null` without either.
     ///
     /// Unit: share.
     pub dropped_share: Option<f64>,
@@ -108,12 +108,12 @@ pub struct CounterIncrease {
     pub increase: u64,
 }
 
-/// The name under which the server tells what its own listeners dropped.
+/// The name under which the server reports what its own listeners dropped.
 const LISTEN_DROPS: &str = "rrul.ListenDrops";
 /// The same of every listener of the host.
 const HOST_LISTEN_DROPS: &str = "TcpExt.ListenDrops";
 
-/// Both hosts of a recording, the client first. A host that told nothing of itself is left out.
+/// Both hosts of a recording, the client first. A host that reported nothing of itself is left out.
 pub(crate) fn hosts(recording: &Recording, tcp: &TcpReadings) -> Vec<HostHealth> {
     let load = recording.phase(Phase::Load).unwrap_or(Window { from: TestTime::ZERO, to: TestTime::ZERO });
     [ObservationPoint::Client, ObservationPoint::Server]
@@ -234,7 +234,7 @@ fn transmit_queueing(recording: &Recording, point: ObservationPoint, load: Windo
         }
     }
     if point == ObservationPoint::Server {
-        // The client wrote down what the reflector told of its replies.
+        // The client recorded what the reflector reported of its replies.
         for tables in tables(recording, ObservationPoint::Client) {
             for row in tables.probe_received.rows() {
                 flows.entry(row.flow).or_default().sent.push((row.sequence, row.reflector_sent));

@@ -15,8 +15,8 @@ use crate::statistics::percentile::percentile;
 
 /// One network interface of a host.
 ///
-/// Octets and packets are as the device counts them: with the header of its link layer, of all programs, and where
-/// segmentation is offloaded in segments that may be larger than packets on the wire.
+/// Bytes and packets as the device counts them: with link-layer headers, of all programs. With segmentation offload, a
+/// segment may be larger than a packet on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "Interfaces")]
 pub struct HostInterface {
@@ -44,9 +44,8 @@ pub struct HostInterface {
     ///
     /// Unit: count. Source: rtnetlink(7): IFLA_STATS64.
     pub sent_dropped: Option<u64>,
-    /// What waited in its root queue discipline: 95th percentile (nearest rank) of readings each 100 ms under load.
-    /// Null where nothing queues or nothing is known. What waits in the queues of a driver, as on wireless interfaces,
-    /// is not included.
+    /// Backlog of its root queue discipline: 95th percentile (nearest rank) of readings every 100 ms under load. Null
+    /// without a queue or if unknown. Queues of the driver, as on wireless interfaces, are not included.
     ///
     /// Source: rtnetlink(7): TCA_STATS2.
     pub backlog_p95_octets: Option<u32>,
@@ -63,13 +62,13 @@ pub struct HostInterface {
 /// What passed an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Passed {
-    /// Octets received.
+    /// Bytes received.
     pub received_octets: u64,
     /// Packets received.
     ///
     /// Unit: count.
     pub received_packets: u64,
-    /// Octets sent.
+    /// Bytes sent.
     pub sent_octets: u64,
     /// Packets sent.
     ///

@@ -15,22 +15,22 @@ use crate::packets::tcp_readings::TcpReadings;
 pub struct HostRoute {
     /// `ipv4` or `ipv6`.
     pub family: AddressFamily,
-    /// Index of the interface by which packets to the other host leave: one of `interfaces[]`.
+    /// Index of the outgoing interface towards the other host: one of `interfaces[]`.
     ///
     /// Source: rtnetlink(7): RTM_GETROUTE.
     pub interface: u32,
-    /// Whether a gateway lies between: the other host is not on the same link.
+    /// Whether packets go through a gateway: the other host is not on the same link.
     pub gateway: bool,
-    /// Whether the other host sees this one under another address, as behind NAT; `null` when unknown.
+    /// Whether the other host sees this host under another address, such as behind NAT; `null` if unknown.
     ///
     /// Source: RFC 3022.
     pub translated: Option<bool>,
-    /// Largest packet that passes as far as this host knows: the least of the interface's, the route's and what its TCP
-    /// streams of the family found; `null` when unknown.
+    /// Path MTU known to this host: the smallest of the interface's MTU, the route's, and that of its TCP streams of
+    /// the family. `null` if unknown.
     ///
     /// Source: RFC 1191, RFC 8201.
     pub mtu_octets: Option<u32>,
-    /// What an MTU below 1500 commonly comes from, in words; `null` without such a sign. A guess.
+    /// Common cause of an MTU below 1500, as text; a guess. `null` otherwise.
     ///
     /// Source: RFC 2516, 4213, 2784, 7348, 6333, 8200.
     pub encapsulation_hint: Option<&'static str>,
@@ -79,7 +79,7 @@ pub struct WirelessLink {
     pub failed: Option<u64>,
 }
 
-/// Sizes of packets that are left where something is wrapped around them on a line of 1500 octets.
+/// Sizes of packets that are left where something is wrapped around them on a line of 1500 bytes.
 const HINTS: [(u32, &str); 8] = [
     (1492, "PPPoE"),
     (1480, "an IPv4 tunnel such as 6in4 or 6rd, or IPIP"),
@@ -134,7 +134,7 @@ fn hint(mtu: u32) -> Option<&'static str> {
     known.or((mtu < ETHERNET_MTU).then_some("a tunnel or VPN"))
 }
 
-/// Drivers of virtual interfaces name a speed as well, and there is no line that it could be of.
+/// Drivers of virtual interfaces name a speed as well, and have no line that it could belong to.
 fn is_line(interface: &Interface) -> bool {
     matches!(interface.kind.as_str(), "ethernet" | "bond" | "team")
 }

@@ -54,7 +54,7 @@ pub struct DropSeries {
     pub series: Vec<(TestTime, u64)>,
 }
 
-/// Both hosts, the client first. A host that told nothing is left out.
+/// Both hosts, the client first. A host that reported nothing is left out.
 pub(crate) fn host_series(recording: &Recording, clock: Option<&ClockOffset>) -> Vec<HostSeries> {
     let of = |host| {
         let at = |at: TestTime| match (host, clock) {

@@ -28,9 +28,9 @@ pub struct ProcessorLoad {
     ///
     /// Unit: share.
     pub busiest_core: f64,
-    /// Share of seconds in which a core that the test needed was over 95 % busy. It does not need a core that is full
-    /// of other programs: one that spends at most 5 % of its time in the kernel, on a host of which rrul may use every
-    /// core, while another core is half idle and rrul takes less than half of one.
+    /// Share of seconds in which a core that the test needed was over 95 % busy. A core that other programs fill does
+    /// not count. Such a core spends at most 5 % of its time in the kernel, on a host of which rrul may use every core,
+    /// while another core is half idle and rrul takes less than half of one. This is a rule, not a trace.
     ///
     /// Unit: share. Source: spec, Test Requirements.
     pub saturated: f64,

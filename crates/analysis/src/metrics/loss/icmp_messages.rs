@@ -20,9 +20,9 @@ pub enum Sender {
 
 /// ICMP messages of one kind that one flow caused.
 ///
-/// What hosts on the way, or the server, said of the packets of UDP probes, exchanges over UDP and ICMP echo, as the
-/// client's kernel handed it to the socket. Hosts limit how many they send, so the counts say that something happened
-/// and not how often. The packets in question show as lost.
+/// ICMP errors from hosts on the path or from the server about packets of UDP probes, exchanges over UDP and ICMP echo,
+/// as the client's kernel reported them. Hosts limit their rate, so a count shows that something happened, not how
+/// often. The packets concerned count as lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "ICMP messages")]
 pub struct IcmpMessages {

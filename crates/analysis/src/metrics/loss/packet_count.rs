@@ -10,8 +10,8 @@ pub struct Loss {
     ///
     /// Unit: count.
     pub sent: u64,
-    /// Of those, packets not answered within the waiting time, whichever direction lost them. A later reply does not
-    /// count; a duplicate counts once (the first).
+    /// Of those, packets not answered within the waiting time, in whichever direction they were lost. A later reply
+    /// does not count; of duplicates the first counts.
     ///
     /// Unit: count. Source: RFC 6673; RFC 7680 section 2.
     pub lost: u64,

@@ -60,7 +60,7 @@ pub struct FlowFate {
 /// The fate of packets in one direction, by phase.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct DirectionFate {
-    /// What losses were attributed to the direction by; of several flows the weakest.
+    /// Evidence that attributes losses to the direction; of several flows the weakest.
     pub evidence: LossAttribution,
     /// Sent on the idle line.
     ///
@@ -90,22 +90,22 @@ impl DirectionFate {
     }
 }
 
-/// What became of the packets of one sample in one direction.
+/// The fate of the packets of one sample in one direction.
 ///
-/// On the way up a packet is a test packet. On the way down it is a reply: one for each copy of a test packet that
-/// reached the reflector, known by the reflector's count, so that copies and reordering of the way up are not counted
-/// again on the way down. Packets belong to the phase in which the *test packet* was sent, on either way; `load` is of
-/// the [scored window](#scored-window), `all` of everything from the baseline on.
+/// Up, a packet is a test packet. Down, it is a reply: one for each copy of a test packet that reached the reflector,
+/// by the reflector's count. So copies and reordering on the way up are not counted again on the way down. In both
+/// directions a packet belongs to the phase in which the *test packet* was sent. `load` is the [scored
+/// window](#scored-window), `all` everything from the baseline on.
 ///
-/// A packet without an answer is attributed to a way by what the server tells of every packet that reached it, one by
-/// one (`exact`). Where that is not whole, because the control connection or the server was lost, by the windows of 64
-/// packets that stand in the replies (`window`); a packet that comes more than 64 packets late is then taken for lost,
-/// copies and order are known only of what was answered, and after an outage of more than 64 packets the earlier ones
-/// are `unattributed`. Packets that a host loses before they leave it, and those over the server's limit, count as lost
-/// on their way. Packets whose fate is not known because the run was cut short are left out, as under `loss`.
+/// A packet without an answer is attributed to a direction by the server's report of every packet that reached it
+/// (`exact`). If that report is incomplete, because the control connection or the server was lost, by the windows of 64
+/// packets in the replies (`window`). Then a packet that arrives more than 64 packets late counts as lost, copies and
+/// order are known only for answered packets, and after an outage of more than 64 packets the earlier ones are
+/// `unattributed`. Packets that a host loses before they leave it, and those over the server's limit, count as lost in
+/// their direction. Packets of unknown fate, because the run was interrupted, are left out, as under `loss`.
 ///
-/// Of request-response over UDP an exchange without a response within its own timeout is lost, on the way up if its
-/// request did not reach the server. Copies and order of responses cannot be told.
+/// For request-response over UDP, an exchange without a response within its timeout is lost; in direction up if its
+/// request did not reach the server. Copies and order of responses are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Packet fate")]
 pub struct PacketFate {
@@ -129,7 +129,7 @@ pub struct PacketFate {
     ///
     /// Unit: count.
     pub unattributed: u64,
-    /// Copies that arrived beside the first; `null` where they cannot be told.
+    /// Copies that arrived beside the first; `null` where they are unknown.
     ///
     /// Unit: count. Source: RFC 5560.
     pub duplicated: Option<u64>,
@@ -142,9 +142,9 @@ pub struct PacketFate {
     /// Unit: share. Source: RFC 7680 section 4.1.
     pub share_most: f64,
     /// Lower end of the 95 % interval of the share, by block bootstrap because losses come in bursts; from 0 to 3/n
-    /// when none of n packets was lost. It covers what other runs of this length on the same path at this time would
-    /// show. Null with unattributed packets, or in fewer than five blocks of the longest of 1 s, four loaded round
-    /// trips, and three times as long as the series remembers.
+    /// when none of n packets was lost. It is the interval for runs of this length on the same path at this time. Null
+    /// with unattributed packets, or with fewer than five blocks. A block is the longest of 1 s, four loaded round
+    /// trips, and three times the correlation time of the series.
     ///
     /// Unit: share. Source: Künsch 1989; Hanley and Lippman-Hand 1983.
     pub share_ci95_low: Option<f64>,
@@ -225,7 +225,7 @@ impl Sample {
         })
     }
 
-    /// The interval of the share of lost packets, which stand in the order of time.
+    /// The interval of the share of lost packets, which are in the order of time.
     fn interval(&self, lost: u64, window: Window, round_trip: Delay) -> Option<ConfidenceInterval> {
         let n = self.packets.len();
         if lost == 0 {

@@ -14,16 +14,16 @@ pub type PacketFateSeries = ByDirection<Option<FateTimes>>;
 
 /// Instants at which packets of one direction left the client, of the pooled UDP probes together, in the order of time.
 ///
-/// There are as many as [`crate::metrics::loss::packet_fate`] counts over all phases.
+/// Their number is the count of [`crate::metrics::loss::packet_fate`] over all phases.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FateTimes {
     /// Packets that never arrived.
     pub lost: Vec<TestTime>,
     /// Packets that arrived after the waiting time. They count as lost (RFC 7680).
     pub late: Vec<TestTime>,
-    /// Packets of which, or of the reply to which, nothing arrived, and nothing tells which.
+    /// Packets that were lost themselves or whose reply was lost; which of the two is unknown.
     pub unattributed: Vec<TestTime>,
-    /// Copies beside the first; `None` where they cannot be told.
+    /// Copies beside the first; `None` where they are unknown.
     pub duplicated: Option<Vec<TestTime>>,
     /// Packets that one sent later overtook (RFC 4737); `None` where the order means nothing.
     pub reordered: Option<Vec<TestTime>>,

@@ -60,8 +60,8 @@ pub struct Reordering {
     ///
     /// Unit: share. Source: RFC 4737 section 4.1.
     pub share: Option<f64>,
-    /// Largest number of packets that arrived between a reordered packet and the earliest one that overtook it, and
-    /// that one: how long a buffer must be to restore the order. Null without reordering.
+    /// Largest number of packets from the earliest one that overtook a reordered packet to the last before it: the
+    /// buffer length that restores the order. Null without reordering.
     ///
     /// Unit: packets. Source: RFC 4737 section 4.2.
     pub extent_max: Option<u64>,
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_that_change_places_are_reordered_by_one() {
+    fn adjacent_packets_that_change_places_are_reordered_by_one() {
         let swapped = reordering(&[1, 0, 3, 2]);
         assert_eq!((swapped.reordered, swapped.extent_max, swapped.three_reordered), (2, Some(1), 0));
         assert_eq!(swapped.late_time_max_ns, Some(1_000_000));

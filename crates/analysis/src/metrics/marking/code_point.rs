@@ -28,7 +28,7 @@ pub struct CodePoint {
     pub class: ServiceClass,
     /// What becomes of the code point.
     pub verdict: CodePointVerdict,
-    /// The code point with which most of its packets arrive; null when none does.
+    /// The code point with which most of its packets arrive; null if none arrives.
     ///
     /// Unit: DSCP.
     pub arrives_as: Option<u8>,
@@ -58,7 +58,7 @@ pub struct CodePoint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CodePointVerdict {
-    /// Arrives as sent.
+    /// Is preserved.
     Preserved,
     /// Becomes 0.
     Bleached,
@@ -72,7 +72,7 @@ pub enum CodePointVerdict {
     Unknown,
 }
 
-/// The octet of a code point without ECN.
+/// The byte of a code point without ECN.
 pub(crate) fn octet(dscp: Dscp) -> u8 {
     Marking { dscp, ecn: Ecn::NotEct }.octet()
 }

@@ -26,10 +26,10 @@ const BLOCK: std::time::Duration = std::time::Duration::from_secs(1);
 /// What the path does to ECN.
 ///
 /// Whether the ECN field survives, and how often packets are marked CE (congestion experienced), for each direction and
-/// family, ECT(0) and ECT(1) apart. From UDP packets of a marking sweep, which bear each of the four values on the same
-/// code point; TCP never sends ECT(1) by itself. An AQM marks CE under load, as it should; on an idle line it has no
-/// reason to, and a share above 1 % with 95 % confidence is called `marked_idle`. A sender cannot tell from what comes
-/// back that its own TCP's ECN is cleared; the receivers' counters can.
+/// family, ECT(0) and ECT(1) apart. From UDP packets of a marking sweep, with each of the four values on the same code
+/// point; TCP never sends ECT(1) by itself. An AQM marks CE under load, as it should; on an idle line it has no reason
+/// to, and a share above 1 % with 95 % confidence is called `marked_idle`. A sender cannot detect from replies that ECN
+/// of its own TCP is cleared; the receiver's counters can.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "ECN")]
 pub struct EcnReport {
@@ -131,7 +131,7 @@ pub struct EcnValue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EcnVerdict {
-    /// Nine tenths arrive as sent, or ECN-capable ones as CE.
+    /// Nine tenths are preserved, or ECN-capable ones arrive as CE.
     Pass,
     /// Too little arrived.
     Unknown,
@@ -201,7 +201,7 @@ fn value(tally: &Tally, sent: Ecn, bootstrap: Option<&BlockBootstrap>) -> EcnVal
         Ecn::Ect0 => as_ect0,
         Ecn::Ce => as_ce,
     };
-    // What an ECN-capable packet is for: congestion on the way is told by CE.
+    // What an ECN-capable packet is for: congestion on the way is shown by CE.
     let passed = own + if capable { as_ce } else { 0 };
     let most_of = |count: u64| count * 10 >= arrived * ALIKE_TENTHS;
     let verdict = if dropped {

@@ -14,14 +14,13 @@ use crate::packets::one_way_flow::OneWayFlow;
 
 /// What the path does to markings.
 ///
-/// Which code point (DSCP) packets of each code point arrive with, for each direction and family. Each direction is
-/// tested by itself: the server answers a test packet with the marking that was asked for, whatever arrived. The
-/// evidence is a marking sweep, which sends all 64 code points among each other, or where the plan has none, the
-/// packets of the other UDP flows, which are of a few classes. The idle line (phases survey, idle, after) and the load
-/// are judged apart. A code point is judged when two of its packets arrived; nine tenths must arrive alike. It is
-/// `dropped` when more of its packets are lost than of unmarked ones by a difference that chance brings once in 100 000
-/// times (Fisher's exact test). That needs the reflector's own notes of what arrived, without which a loss has no
-/// direction.
+/// The code point (DSCP) with which packets of each code point arrive, for each direction and family. Each direction is
+/// tested separately: the server answers a test packet with the requested marking, whatever arrived. The evidence is a
+/// marking sweep, which interleaves all 64 code points. If the plan has none, it is the packets of the other UDP flows,
+/// which have few classes. The idle line (phases survey, idle, after) and the load are judged apart. A code point is
+/// judged when two of its packets arrived; nine tenths must arrive alike. It is `dropped` when more of its packets are
+/// lost than of unmarked ones by a difference that chance brings once in 100 000 times (Fisher's exact test). That
+/// needs the reflector's records of arrivals, without which the loss direction is unknown.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Markings")]
 pub struct Markings {
@@ -38,10 +37,9 @@ pub struct MarkingPath {
     pub direction: Direction,
     /// Address family of the packets.
     pub family: AddressFamily,
-    /// From which packets this is known.
+    /// Packets that show this.
     pub evidence: MarkingSource,
-    /// What the path does to all code points together: that of the idle line, or that under load where the idle line
-    /// shows too little.
+    /// What the path does to all code points together: idle, or under load if too little arrived idle.
     ///
     /// Source: spec, Test Requirements (classification preservation); RFC 2474.
     pub verdict: PathVerdict,
@@ -53,7 +51,7 @@ pub struct MarkingPath {
     pub idle: Option<MarkingPhase>,
     /// What was found under load.
     pub load: Option<MarkingPhase>,
-    /// How many packets sent with one traffic-class octet arrived with which.
+    /// How many packets sent with one traffic-class byte arrived with which.
     pub matrix: Vec<MatrixCell>,
 }
 
@@ -61,7 +59,7 @@ pub struct MarkingPath {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PathVerdict {
-    /// Every known code point arrives as sent.
+    /// Every known code point is preserved.
     Preserved,
     /// All become 0.
     Bleached,
@@ -88,7 +86,7 @@ pub struct MarkingPhase {
     ///
     /// Unit: DSCP.
     pub remarked_to: Option<u8>,
-    /// Code points that arrive as sent.
+    /// Code points that are preserved.
     ///
     /// Unit: count.
     pub preserved: u64,
@@ -100,7 +98,7 @@ pub struct MarkingPhase {
     ///
     /// Unit: count.
     pub remarked: u64,
-    /// Code points that arrive sometimes as one and sometimes as another.
+    /// Code points that arrive with different values.
     ///
     /// Unit: count.
     pub mixed: u64,
@@ -108,7 +106,7 @@ pub struct MarkingPhase {
     ///
     /// Unit: count.
     pub dropped: u64,
-    /// Code points of which too little arrived.
+    /// Code points with too few arrivals.
     ///
     /// Unit: count.
     pub unknown: u64,
@@ -116,14 +114,14 @@ pub struct MarkingPhase {
     pub altered: Vec<CodePoint>,
 }
 
-/// Packets sent with one octet that arrived with another, or with the same, or not at all.
+/// Packets sent with one byte that arrived with another, or with the same, or not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MatrixCell {
     /// Whether the line was loaded.
     pub loaded: bool,
-    /// Traffic-class octet as sent: DSCP times 4 plus ECN (0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE).
+    /// Traffic-class byte at the sender: DSCP times 4 plus ECN (0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE).
     pub sent_octet: u8,
-    /// Traffic-class octet as it arrived. Null for lost packets.
+    /// Traffic-class byte as it arrived. Null for lost packets.
     pub received_octet: Option<u8>,
     /// Packets sent with the one and received with the other.
     ///
@@ -150,7 +148,7 @@ pub struct FlowMarking {
     ///
     /// Unit: count. Source: RFC 3168.
     pub marked_ce: u64,
-    /// The code point of most that did not arrive as sent; null when all did.
+    /// The code point of most that were not preserved; null when all did.
     ///
     /// Unit: DSCP.
     pub mostly_otherwise: Option<u8>,

@@ -1,4 +1,4 @@
-//! How many packets were sent with each traffic-class octet, and with which they arrived.
+//! How many packets were sent with each traffic-class byte, and with which they arrived.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,9 +33,9 @@ pub(crate) struct Tally {
     pub(crate) loaded: bool,
     /// Whether it is known which packets did not arrive: the reflector's own notes of arrivals have come through.
     pub(crate) exact: bool,
-    /// Packets sent with each octet.
+    /// Packets sent with each byte.
     pub(crate) sent: [u64; 256],
-    /// Packets by the octets that they were sent with and arrived with.
+    /// Packets by the bytes that they were sent with and arrived with.
     pub(crate) arrived: BTreeMap<(u8, u8), u64>,
     /// The packets with which ECN was tested, those of the sweep's own code point.
     pub(crate) ecn: Vec<EcnPacket>,
@@ -52,7 +52,7 @@ pub(crate) struct EcnPacket {
 }
 
 /// The tallies of a recording: of its sweeps; of `flows` (the transits of all other packets) for a direction and family
-/// that no sweep tells about.
+/// without a sweep.
 ///
 /// Of packets sent later than `waiting_time` before `end`, all of a flow and direction count when all of them arrived, and
 /// none otherwise: the fate of some is not known.
@@ -108,20 +108,20 @@ fn decided<'l>(one_way: &'l OneWayFlow<'_>, last: TestTime) -> impl Iterator<Ite
     one_way.transits.iter().filter(move |one| all_arrived || one.sent <= last)
 }
 
-/// The octets of packets that do not bear that of their flow's class.
+/// The bytes of packets that do not bear that of their flow's class.
 fn octets(recording: &Recording) -> HashMap<(FlowId, u32), u8> {
     let tables = recording.frames.iter().map(|frame| &frame.tables);
     tables.flat_map(|tables| tables.packet_marked.rows()).map(|row| ((row.flow, row.sequence), row.octet)).collect()
 }
 
 impl Tally {
-    /// What arrived of this octet: with which octet, how many.
+    /// What arrived of this byte: with which byte, how many.
     pub(crate) fn of(&self, sent: u8) -> impl Iterator<Item = (u8, u64)> + '_ {
         let arrived = self.arrived.range((sent, 0)..=(sent, u8::MAX));
         arrived.map(|((_, received), packets)| (*received, *packets))
     }
 
-    /// Packets of this octet that did not arrive, of those sent; `None` where that is not known, or none was sent.
+    /// Packets of this byte that did not arrive, of those sent; `None` where that is not known, or none was sent.
     pub(crate) fn lost(&self, sent: u8) -> Option<Proportion> {
         let of = self.sent[usize::from(sent)];
         let arrived: u64 = self.of(sent).map(|(_, packets)| packets).sum();

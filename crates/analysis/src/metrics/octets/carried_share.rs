@@ -1,4 +1,4 @@
-//! How much of what was sent arrived, where nobody counted arrivals: taken from the probes, which both ends count.
+//! How much of what was sent arrived, where no host counted arrivals: taken from the probes, which both ends count.
 
 use rrul_model::flow::{AddressFamily, FlowSpec};
 use rrul_model::marking::ServiceClass;

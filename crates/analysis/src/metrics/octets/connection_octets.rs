@@ -1,6 +1,6 @@
-//! The octets of connections that are opened one after another: each is a handshake, one question, one answer and the
-//! end. Nobody counts their segments. A segment that is repeated until it arrives is carried once; of the others, and of
-//! retransmitted SYNs, which are counted, as many arrived as their answers and the probes say.
+//! The bytes of connections that are opened one after another: each is a handshake, one question, one answer and the
+//! end. No host counts their segments. A segment that is repeated until it arrives is carried once; of the others, and
+//! of retransmitted SYNs, which are counted, as many arrived as their answers and the probes say.
 
 use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
 use rrul_model::observation::Connection;
@@ -18,7 +18,7 @@ const QUESTION: u64 = 28;
 /// The answer: the server's opening.
 const ANSWER: u64 = 8;
 
-/// Segments of an attempt in one direction: how many, and their octets.
+/// Segments of an attempt in one direction: how many, and their bytes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Segments {
     count: f64,
@@ -35,7 +35,7 @@ impl Segments {
 /// The share that arrived of segments that are not repeated until they do.
 #[derive(Debug, Clone, Copy)]
 struct Arrived {
-    /// Of those that get no answer, such as acknowledgements.
+    /// Of those that get no answer, such as acknowledgments.
     unconfirmed: f64,
     /// Of SYNs that were not answered in time.
     unanswered: f64,

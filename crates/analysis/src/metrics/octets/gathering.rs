@@ -1,4 +1,4 @@
-//! Every packet of a recording that can be counted, from each counter that there is.
+//! Every packet of a recording that can be counted, from each available counter.
 
 use rrul_model::flow::FlowId;
 use rrul_model::recording::Recording;

@@ -1,4 +1,4 @@
-//! Every octet on the link: what was delivered, and what that took in headers, acknowledgements, retransmissions and
+//! Every byte on the link: what was delivered, and what that took in headers, acknowledgments, retransmissions and
 //! probes, by direction, family and phase.
 
 use std::time::Duration;
@@ -25,27 +25,27 @@ const RATE_INTERVAL: Duration = Duration::from_millis(250);
 /// What the link carried in each phase.
 ///
 /// Every IP packet of the test by direction (`down` is server to client, `up` client to server), family and phase: what
-/// the link carried, and what that was for. It is no figure of how fast a line is; it says what saturation consisted
-/// of, and what shaping has to allow for.
+/// the link carried, and for which purpose. It is not a measure of link rate. It shows what saturation consisted of,
+/// and what shaping must allow for.
 ///
-/// **Carried** is what arrived, as the receiving host's kernel counted it. For TCP these are the segments of `TCP_INFO`
-/// at both ends: kernels count segments as the wire has them, whatever offloading does. IP and TCP headers are 40
-/// octets (IPv6: 60), and 12 more with timestamps; the payload of a segment is the mean that its sender sent.
-/// Acknowledgements are read, never guessed from the data. UDP and ICMP packets have a known length and are counted
-/// where they arrive; what the server did not count itself follows from its replies. The ends are read every 100 ms
-/// (load) or every second (the rest), and edges of phases are interpolated. Accuracy: within 1 % in each direction and
-/// family, tested on virtual links with random loss, lost acknowledgements and asymmetric rates; usually within 0.1 %
-/// for a loaded direction and 0.5 % for one that carries little but acknowledgements or loses a third of its packets.
+/// **Carried** is what arrived, as counted by the receiving host's kernel. For TCP these are the segments of `TCP_INFO`
+/// at both ends: kernels count segments of wire size, also with offloading. IP and TCP headers are 40 bytes (IPv6: 60),
+/// plus 12 with timestamps; the payload of a segment is the sender's mean. Acknowledgments are read, never estimated
+/// from the data. UDP and ICMP packets have a known length and are counted where they arrive; what the server did not
+/// count follows from its replies. Counters are read every 100 ms (load) or every second (the rest), and edges of
+/// phases are interpolated. Accuracy: within 1 % in each direction and family, tested on virtual links with random
+/// loss, lost acknowledgments and asymmetric rates; usually within 0.1 % for a loaded direction and 0.5 % for one that
+/// carries mostly acknowledgments or loses a third of its packets.
 ///
-/// Estimated, because nobody counts them: the octets of selective acknowledgements (12 to 28 for each acknowledgement
-/// beyond those that segments in order would have got), segments of connections that are opened one after another, which
-/// of the ICMP echo requests and name lookups without an answer arrived (as many as of the probes without an answer), and
-/// everything of TCP where a host has no `TCP_INFO`. Not counted at all: neighbor discovery, other programs, and the
-/// resets that answer what arrives after a stream was closed, a few per mille of the phase after the load.
+/// Estimated, because no host counts them: selective acknowledgments (12 to 28 bytes for each acknowledgment beyond
+/// those for segments in order), segments of connections that are opened one after another, arrivals of ICMP echo
+/// requests and name lookups without an answer (at the share of the probes without an answer), and all TCP bytes of a
+/// host without `TCP_INFO`. Not counted: neighbor discovery, other programs, and the resets that answer data after a
+/// stream was closed, a few per mille of the phase after the load.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
-#[schemars(title = "Link octets")]
+#[schemars(title = "Link bytes")]
 pub struct LinkOctets {
-    /// The link layer that `link_layer_octets` are of, as the plan or `--link-layer` says; null: nobody has said.
+    /// The link layer that `link_layer_octets` are of, as the plan or `--link-layer` says; null: none was given.
     ///
     /// Source: tc-cake(8).
     pub link_layer: Option<String>,
@@ -59,7 +59,7 @@ pub struct LinkOctets {
     pub web: Option<PhaseOctets>,
     /// After the load.
     pub after: Option<PhaseOctets>,
-    /// Names of flows that sent packets which are in no figure here, as their lengths are not known.
+    /// Names of flows with packets of unknown length, which are in no figure here.
     pub uncounted_flows: Vec<FlowLabel>,
     /// What the link carried over time, client to server.
     #[serde(skip)]
@@ -152,7 +152,7 @@ pub struct BothOctets {
     pub carried_bps: u64,
 }
 
-/// The account of a recording that tells what happened until `end`.
+/// The account of a recording that shows what happened until `end`.
 pub(crate) fn link_octets(recording: &Recording, traffic: &Traffic<'_>, end: TestTime) -> LinkOctets {
     let layer: Option<LinkLayer> = recording.header.plan.link_layer.as_ref().and_then(|text| text.parse().ok());
     let families = &recording.header.families;

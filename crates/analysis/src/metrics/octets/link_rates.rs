@@ -27,7 +27,7 @@ pub struct LinkRates {
 impl LinkRates {
     /// Returns what the link carried in one direction over time, IP layer, on a grid aligned to the beginning of the test.
     ///
-    /// Octets whose time is known only between two readings are placed where the rest leaves most room
+    /// Bytes whose time is known only between two readings are placed where the rest leaves most room
     /// (`loose_octets.rs`): no interval shows more than the link's rate for want of readings.
     pub(crate) fn of(traffic: &Traffic<'_>, direction: Direction, window: Window, interval: Duration) -> Self {
         let bins = TimeBins::covering(window, interval);

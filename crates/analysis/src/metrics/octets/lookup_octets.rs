@@ -1,4 +1,4 @@
-//! The octets of look-ups of names: a question and an answer each, of known length. They are counted as if the way to the
+//! The bytes of DNS lookups: a question and an answer each, of known length. They are counted as if the way to the
 //! resolver were the line under test; that of the host's own resolver need not be.
 
 use rrul_model::flow::{Direction, FlowSpec};
@@ -13,12 +13,12 @@ use crate::statistics::counter::Counter;
 /// UDP header.
 const HEADER: u64 = 8;
 
-/// Puts the look-ups of one flow into the traffic.
+/// Puts the lookups of one flow into the traffic.
 pub(crate) fn count(flow: &FlowSpec, lookups: &[NameLookup], share: &CarriedShare<'_>, traffic: &mut Traffic<'_>) {
     for direction in Direction::ALL {
         let packet = |row: &NameLookup| match direction {
             Direction::Up => {
-                // Nobody counts a question that has no answer.
+                // A question without an answer is counted by no host.
                 let answered = row.answer_octets > 0;
                 let arrived = if answered { 1.0 } else { share.arrived_unanswered(row.started) };
                 (row.started, row.question_octets, arrived)

@@ -1,9 +1,9 @@
-//! Octets between two readings, placed in intervals of time.
+//! Bytes between two readings, placed in intervals of time.
 //!
-//! A connection that is read once, at its end, tells how much it carried and not when. Spread evenly, such octets fall into
-//! intervals that other traffic filled, and their sum exceeds what the link carries. Here they are placed so that the sums of
-//! all traffic are as even as the readings allow. The truth is one of the placements that the readings allow, so the
-//! largest sum of this one is not above that of the truth.
+//! A connection that is read once, at its end, shows how much it carried, but not when. Spread evenly, such bytes fall
+//! into intervals that other traffic filled, and their sum exceeds what the link carries. Here they are placed so that
+//! the sums of all traffic are as even as the readings allow. The truth is one of the placements that the readings
+//! allow, so the largest sum of this one is not above that of the truth.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use rrul_model::time::{TestTime, Window};
 use crate::metrics::octets::traffic::{Loose, Part};
 use crate::statistics::time_bins::TimeBins;
 
-/// How often each is placed anew, beside where the others have come to lie.
+/// How often each is placed anew, beside the places of the others.
 const PASSES: usize = 12;
 
 /// A part of one interval.
@@ -24,7 +24,7 @@ struct Share {
     octets: f64,
 }
 
-/// Returns the octets of each part in each interval; in `spread` the loose ones are spread evenly.
+/// Returns the bytes of each part in each interval; in `spread` the loose ones are spread evenly.
 pub(crate) fn place(
     bins: &TimeBins,
     mut spread: BTreeMap<Part, Vec<f64>>,
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_keeps_its_octets() {
+    fn each_part_keeps_its_bytes() {
         // The load took 100, 40, 100, 60; short flows carried 100 in all.
         let load = vec![100.0, 40.0, 100.0, 60.0];
         let spread = BTreeMap::from([(Part::LoadData, load.clone()), (Part::ShortFlows, vec![25.0; 4])]);
@@ -142,8 +142,8 @@ mod tests {
     }
 
     #[test]
-    fn octets_go_where_the_rest_leaves_room_and_none_is_lost() {
-        // 100 octets in each interval at most: the rest of the link took 100, 40, 100, 60.
+    fn bytes_go_where_the_rest_leaves_room_and_none_is_lost() {
+        // 100 bytes in each interval at most: the rest of the link took 100, 40, 100, 60.
         let one = loose(0, 40, 100.0);
         let spread: Vec<f64> = [100.0, 40.0, 100.0, 60.0].iter().map(|rest| rest + 25.0).collect();
         let placed = placed(4, &spread, &[one]);

@@ -38,8 +38,8 @@ impl MeasurementOverhead {
 /// What the measurement took of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct DirectionOverhead {
-    /// Octets that are neither data of the load nor its acknowledgements, over all octets that the link carried in
-    /// phase `load`. Null when nothing was counted.
+    /// Bytes other than the load and its acknowledgments, over all bytes that the link carried in phase `load`. Null if
+    /// nothing was counted.
     ///
     /// Unit: ratio. Source: spec, Load Generation Component.
     pub share: Option<f64>,
@@ -56,7 +56,7 @@ pub struct DirectionOverhead {
     pub expected_bps: Option<u64>,
 }
 
-/// The overhead of a test, from the account of its octets.
+/// The overhead of a test, from the account of its bytes.
 pub(crate) fn measurement_overhead(recording: &Recording, octets: &LinkOctets) -> MeasurementOverhead {
     let budget = recording.header.budget.clone().unwrap_or_default();
     let direction = |direction| {

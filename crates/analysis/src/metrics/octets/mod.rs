@@ -1,4 +1,4 @@
-//! Every octet on the link: whose it was, from which counters it is known.
+//! Every byte on the link: whose it was, from which counters it is known.
 
 pub(crate) mod carried_share;
 mod connection_octets;

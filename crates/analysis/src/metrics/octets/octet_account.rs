@@ -1,39 +1,39 @@
-//! One account of octets: what arrived in one direction within one phase, and what it was for.
+//! One account of bytes: what arrived in one direction within one phase, and what it was for.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metrics::octets::traffic::Part;
 
-/// Octets in one direction within one phase.
+/// Bytes in one direction within one phase.
 ///
-/// Octets in one direction within one phase.
+/// Bytes in one direction within one phase.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
-#[schemars(title = "Octet account")]
+#[schemars(title = "Byte account")]
 pub struct Account {
-    /// Octets of the load that its receivers were handed by TCP, in order and once, within the phase.
+    /// Delivered bytes of the load: in order and once, within the phase.
     ///
     /// Source: RFC 2647 section 3.17.
     pub goodput_octets: u64,
     /// Their rate over the phase.
     pub goodput_bps: u64,
-    /// Octets of all IP packets that arrived, headers included.
+    /// Bytes of all IP packets that arrived, headers included.
     ///
     /// Source: spec, Test Requirements.
     pub carried_octets: u64,
     /// Their rate over the phase.
     pub carried_bps: u64,
-    /// How many packets that were.
+    /// Number of these packets.
     ///
     /// Unit: count.
     pub carried_packets: u64,
-    /// Of `carried_octets`, those of packets that were not counted but follow from something else that was.
+    /// Of `carried_octets`, those that were derived from other counts instead of counted.
     pub estimated_octets: u64,
-    /// Octets of all IP packets that the senders' programs and kernels handed on, retransmissions included. What a
-    /// queue of the sending host threw away is in it.
+    /// Bytes of all IP packets that the senders sent, retransmissions included. Packets that a queue of the sending
+    /// host dropped are included.
     pub offered_octets: u64,
-    /// Carried octets with what the link layer puts around each packet: headers, cells, codes, least lengths; null
-    /// unless the link layer is known. Packets of one kind are taken to be of their mean length.
+    /// Carried bytes with link-layer overhead: headers, cells, codes, minimum lengths. Null unless the link layer is
+    /// known. Packets of one kind count with their mean length.
     ///
     /// Source: tc-cake(8).
     pub link_layer_octets: Option<u64>,
@@ -53,68 +53,68 @@ pub struct Account {
     ///
     /// Unit: share. Source: RFC 4898.
     pub retransmitted_share: Option<f64>,
-    /// Payload that arrived although it had arrived before: what arrived less `goodput_octets`; null unless both ends'
-    /// kernels report it. At an edge of the phase octets that wait behind a hole are taken for duplicates, up to a
-    /// window for each stream.
+    /// Payload that arrived more than once: arrived bytes less `goodput_octets`. Null unless both kernels report it. At
+    /// an edge of the phase, bytes that wait behind a missing segment count as duplicates, up to a window for each
+    /// stream.
     pub duplicate_octets: Option<u64>,
     /// ACKs of this direction's load.
     pub acknowledgements: Option<Acknowledgements>,
-    /// What `parts_octets` would be without the kernels' counters, from the octets that programs received: full
-    /// segments of a 1500-octet MTU with timestamps, an ACK for every second one, no loss. It replaces them where a
-    /// host has no `TCP_INFO`, and is then in `estimated_octets`.
+    /// Estimate of `parts_octets` without kernel counters, from the delivered bytes: full segments of a 1500-byte MTU
+    /// with timestamps, an ACK for every second one, no loss. It replaces `parts_octets` if a host has no `TCP_INFO`,
+    /// and is then in `estimated_octets`.
     pub estimate_octets: Estimate,
 }
 
-/// A value for each traffic type; by default the octets of IP packets that arrived.
+/// A value for each traffic type; by default the bytes of IP packets that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct OctetParts<T = u64> {
     /// Of `carried_octets`: segments of this direction's load.
     ///
-    /// Unit: octets.
+    /// Unit: bytes.
     pub load_data: T,
-    /// Of `carried_octets`: acknowledgements of the opposite direction's load.
+    /// Of `carried_octets`: acknowledgments of the opposite direction's load.
     ///
-    /// Unit: octets.
+    /// Unit: bytes.
     pub load_acknowledgements: T,
     /// Open-loop probes and ICMP echo.
     ///
-    /// Unit: octets.
+    /// Unit: bytes.
     pub probes: T,
     /// Request-response exchanges over UDP and TCP.
     ///
-    /// Unit: octets.
+    /// Unit: bytes.
     pub exchanges: T,
     /// New connections.
     ///
-    /// Unit: octets.
+    /// Unit: bytes.
     pub connections: T,
     /// Records in a low-rate stream.
     ///
-    /// Unit: octets.
+    /// Unit: bytes.
     pub stream_records: T,
     /// DNS lookups.
     ///
-    /// Unit: octets.
+    /// Unit: bytes.
     pub name_lookups: T,
     /// Short flows.
     ///
-    /// Unit: octets.
+    /// Unit: bytes.
     pub short_flows: T,
     /// VoIP-like streams.
     ///
-    /// Unit: octets.
+    /// Unit: bytes.
     pub voip: T,
     /// Web pages.
     ///
-    /// Unit: octets.
+    /// Unit: bytes.
     pub web: T,
     /// Surveys of markings and paths.
     ///
-    /// Unit: octets.
+    /// Unit: bytes.
     pub survey: T,
     /// The control connection, which also carries the server's observations.
     ///
-    /// Unit: octets.
+    /// Unit: bytes.
     pub control: T,
 }
 
@@ -139,7 +139,7 @@ impl<T> OctetParts<T> {
 }
 
 impl OctetParts {
-    /// All but the load and its acknowledgements: what measuring took.
+    /// All but the load and its acknowledgments: what measuring took.
     pub fn measuring(&self) -> u64 {
         let Self { load_data: _, load_acknowledgements: _, probes, exchanges, connections, .. } = self;
         let Self { stream_records, name_lookups, short_flows, voip, web, survey, control, .. } = self;
@@ -149,12 +149,12 @@ impl OctetParts {
     }
 }
 
-/// Acknowledgements of one direction's load; they travel the other way.
+/// Acknowledgments of one direction's load; they travel the other way.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Acknowledgements {
-    /// Acknowledgements that the receivers of this direction's load sent; they travel the other way. Counted at the
-    /// same octet of each stream as `received`, not at the same time, so that those under way do not look lost;
-    /// `acknowledgements` is null without load, or unless both ends' kernels report it.
+    /// Acknowledgments that the receivers of this direction's load sent, in the opposite direction. Counted at the same
+    /// byte of each stream as `received`, not at the same time, so that those in flight do not look lost.
+    /// `acknowledgements` is null without load, or unless both kernels report it.
     ///
     /// Unit: count. Source: RFC 9293 section 3.8.6.3.
     pub sent: u64,
@@ -162,8 +162,8 @@ pub struct Acknowledgements {
     ///
     /// Unit: count.
     pub received: u64,
-    /// The share that did not arrive: lost, or dropped on the way because later ones made them superfluous (ACK
-    /// filters, ACK suppression); the two cannot be distinguished.
+    /// Share that did not arrive: lost, or dropped on the path by ACK filters or ACK suppression. The two cannot be
+    /// distinguished.
     ///
     /// Unit: share. Source: tc-cake(8), ack-filter.
     pub thinning: Option<f64>,
@@ -173,15 +173,15 @@ pub struct Acknowledgements {
     pub per_data_segment: Option<f64>,
 }
 
-/// Octets of IP packets by a rule of thumb, from the octets that programs were handed.
+/// Bytes of IP packets by a rule of thumb, from the delivered bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Estimate {
     /// This direction's load.
     ///
-    /// Unit: octets. Source: spec, Test Requirements ("using estimates").
+    /// Unit: bytes. Source: spec, Test Requirements ("using estimates").
     pub load_data: u64,
     /// ACKs of the opposite direction's load.
     ///
-    /// Unit: octets. Source: spec, Test Requirements ("using estimates").
+    /// Unit: bytes. Source: spec, Test Requirements ("using estimates").
     pub load_acknowledgements: u64,
 }

@@ -1,4 +1,4 @@
-//! One account of the link's octets, drawn up from the packets that were counted.
+//! One account of the link's bytes, drawn up from the packets that were counted.
 
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::link_layer::LinkLayer;
@@ -74,7 +74,7 @@ impl<'a> Ledger<'a> {
         account
     }
 
-    /// Octets of these packets on the link layer. Their lengths are known as a mean: they are taken to be the whole
+    /// Bytes of these packets on the link layer. Their lengths are known as a mean: they are taken to be the whole
     /// numbers next to it.
     fn link_layer_octets(&self, packets: &Packets) -> f64 {
         let (Some(layer), count) = (self.layer, packets.count_in(self.window)) else { return 0.0 };

@@ -1,4 +1,4 @@
-//! The octets of flows that send numbered packets: probes, exchanges over UDP, VoIP. Their length is known; they are
+//! The bytes of flows that send numbered packets: probes, exchanges over UDP, VoIP. Their length is known; they are
 //! counted where they arrive.
 
 use foldhash::{HashMap, HashMapExt};
@@ -21,7 +21,7 @@ const HEADER: u64 = 8;
 /// The longest packet; what a foreign file says beyond it is no length.
 const LONGEST: u64 = 65_535;
 
-/// IP octets of each packet of a flow, by the `length` that its client has noted; `None` where it has not.
+/// IP bytes of each packet of a flow, by the `length` that its client has noted; `None` where it has not.
 pub(crate) fn packet_octets(flow: &FlowSpec) -> Option<u64> {
     let length = flow.parameters.size("length", ByteCount(0)).0;
     let header = if is_over_tcp(flow) {
@@ -45,11 +45,11 @@ struct Seen {
     arrived: [Vec<TestTime>; 2],
     /// How many had reached the reflector at these times on its clock.
     reflected: Vec<(TestTime, u64)>,
-    /// Octets of a stream at its receiver.
+    /// Bytes of a stream at its receiver.
     octets: Vec<(TestTime, u64)>,
     /// Attempts at new connections.
     attempts: Vec<Connection>,
-    /// Look-ups of names.
+    /// DNS lookups.
     lookups: Vec<NameLookup>,
     /// What connections carried that come and go, as each end has counted.
     totals: [Vec<ConnectionTotals>; 2],
@@ -127,7 +127,7 @@ impl Rows {
         Self { seen, shares }
     }
 
-    /// What a stream's receiver was handed, over time.
+    /// Delivered bytes of a stream over time.
     pub(crate) fn octets_received(&mut self, flow: FlowId) -> Option<Vec<(TestTime, u64)>> {
         self.seen.get_mut(&flow).map(|seen| std::mem::take(&mut seen.octets))
     }
@@ -184,8 +184,8 @@ impl Rows {
         let client = ObservationPoint::Client as usize;
         let (sent, answered) = (counted(&seen.sent[client]), counted(&seen.arrived[client]));
         let there = reached_server(flow, &seen).unwrap_or_else(|| {
-            // Nobody counts ICMP echo there, and an exchange only may: what was answered had arrived, and of the rest
-            // as much as of the probes.
+            // ICMP echo is not counted there, and an exchange only in some cases: what was answered had arrived, and of
+            // the rest as much as of the probes.
             let reliable = is_over_tcp(flow);
             let asks = seen.answers_are_all || flow.kind() == FlowKind::IcmpEcho;
             let arrived = |at: &TestTime| (*at, if reliable { 1.0 } else { share.arrived(&answered, &sent, *at) });

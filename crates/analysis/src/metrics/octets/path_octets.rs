@@ -1,4 +1,4 @@
-//! The octets of path traces: packets, whose length is noted, and answers, whose length follows from it. They are counted as if
+//! The bytes of path traces: packets, whose length is noted, and answers, whose length follows from it. They are counted as if
 //! all of the way were the line under test, and a packet as carried when it was answered. What the sending host's own
 //! link refused has never left.
 
@@ -13,7 +13,7 @@ use crate::statistics::counter::Counter;
 
 /// UDP header, and that of ICMP.
 const HEADER: u64 = 8;
-/// UDP payload of the far end's answer.
+/// UDP payload of the destination's answer.
 const REPLY: u64 = 80;
 /// Longest answers of routers (RFC 1812 section 4.3.2.3, RFC 4443 section 2.4): what they quote is cut.
 const LONGEST_IPV4: u64 = 576;

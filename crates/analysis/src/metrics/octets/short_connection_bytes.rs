@@ -1,7 +1,7 @@
-//! The octets of connections that are opened one after another and carry something: short flows, pages.
+//! The bytes of connections that are opened one after another and carry something: short flows, pages.
 //!
 //! Each end has read, as a connection ended, what its kernel had counted of it. What arrived is counted by the receiver, and
-//! spread over the time in which the connection stood: evenly between the readings that there are, by what each had counted.
+//! spread over the time in which the connection stood: evenly between the available readings, by what each had counted.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use crate::statistics::counter::Counter;
 
 /// Options of a SYN segment beside timestamps: maximum segment size, SACK permitted, window scale.
 const SYN_OPTIONS: u64 = 8;
-/// What a segment that arrives out of order adds to an acknowledgement, the mean over many links: 4 octets with padding,
-/// and 8 for each block, in most of the acknowledgements that such segments get.
+/// What a segment that arrives out of order adds to an acknowledgment, the mean over many links: 4 bytes with padding,
+/// and 8 for each block, in most of the acknowledgments that such segments get.
 const SELECTIVE: u64 = 16;
 /// IP protocol number of UDP.
 const UDP: u8 = 17;
@@ -57,8 +57,8 @@ impl Ends {
     }
 }
 
-/// Octets that had travelled by a reading, as far as its counters say: those without data are short, and a connection begins
-/// with them. Segments with data are as long as the mean of all; octets in order would stand still behind a hole.
+/// Bytes that had travelled by a reading, as far as its counters say: those without data are short, and a connection begins
+/// with them. Segments with data are as long as the mean of all; bytes in order would stand still behind a hole.
 fn octets_by(flow: &FlowSpec, row: &ConnectionTotals, last: &ConnectionTotals, came: bool) -> f64 {
     let counts = |row: &ConnectionTotals| {
         if came {
@@ -76,7 +76,7 @@ fn octets_by(flow: &FlowSpec, row: &ConnectionTotals, last: &ConnectionTotals, c
     headers + f64::from(data) * all_octets as f64 / f64::from(all_data.max(1))
 }
 
-/// A stretch of time and the share of a connection's octets that travelled in it.
+/// A stretch of time and the share of a connection's bytes that travelled in it.
 #[derive(Debug, Clone, Copy)]
 struct Share {
     from: TestTime,
@@ -162,7 +162,7 @@ fn received(flow: &FlowSpec, row: &ConnectionTotals, peer: Option<&ConnectionTot
 
 /// Returns the payload that arrived, duplicates included.
 ///
-/// The receiver counts octets in order and segments. When no more segments arrived than were sent for the first time, none
+/// The receiver counts bytes in order and segments. When no more segments arrived than were sent for the first time, none
 /// is a duplicate. Otherwise they are as long as the mean of all that were sent.
 fn payload_received(flow: &FlowSpec, row: &ConnectionTotals, peer: &ConnectionTotals) -> u64 {
     if peer.transport == UDP || peer.retransmitted_octets == 0 {
@@ -170,7 +170,7 @@ fn payload_received(flow: &FlowSpec, row: &ConnectionTotals, peer: &ConnectionTo
     }
     let (arrived, sent) = (u64::from(row.received_data_segments), u64::from(peer.sent_data_segments).max(1));
     let first = sent.saturating_sub(retransmitted_segments(flow, peer)).max(1);
-    // Behind a segment that is missing for good, octets in order stand still.
+    // Behind a segment that is missing for good, bytes in order stand still.
     let by_count = if arrived <= first {
         arrived.saturating_mul(first_octets(peer)) / first
     } else {
@@ -193,7 +193,7 @@ fn sent_once(flow: &FlowSpec, row: &ConnectionTotals, sent: Option<Piece>) -> Op
     Some(Piece { count, octets, ..piece })
 }
 
-/// Returns how many segments were retransmitted: as many full ones as their octets make, and of the rest as many as the last
+/// Returns how many segments were retransmitted: as many full ones as their bytes make, and of the rest as many as the last
 /// segment of the stream is short.
 fn retransmitted_segments(flow: &FlowSpec, row: &ConnectionTotals) -> u64 {
     let full = USUAL_MTU - header_octets(flow.family) - TIMESTAMPS;
@@ -212,7 +212,7 @@ fn sent(flow: &FlowSpec, row: &ConnectionTotals, peer: Option<&ConnectionTotals>
     Piece { shape, count, octets: octets(flow, row, peer, count, row.sent_octets, row.out_of_order) }
 }
 
-/// Octets of so many segments with this payload, headers and all.
+/// Bytes of so many segments with this payload, headers and all.
 fn octets(
     flow: &FlowSpec,
     row: &ConnectionTotals,
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn duplicates_are_as_long_as_the_mean_of_what_was_sent() {
-        // 32 octets open the connection, 10 000 follow in eight segments; full ones have 1428 octets over IPv6.
+        // 32 bytes open the connection, 10 000 follow in eight segments; full ones have 1428 bytes over IPv6.
         let flow = flow(AddressFamily::Ipv6, "short_flow");
         let end = nothing(&flow);
         let payload = |retransmitted: u32, segments: u32, in_order: u64| {
@@ -320,15 +320,15 @@ mod tests {
         };
         assert_eq!(payload(0, 9, 10_032), 10_032, "nothing was lost");
         assert_eq!(payload(13, 9, 10_032), 10_032, "every retransmitted segment had been lost");
-        // Two duplicates, of 1428 octets in truth: the mean is 2 % too long here, and right over many connections.
+        // Two duplicates, of 1428 bytes in truth: the mean is 2 % too long here, and right over many connections.
         assert_eq!(payload(3, 11, 10_032), (10_032 + 3 * 1428) * 11 / 12);
-        assert_eq!(payload(2, 6, 32), 10_032 * 6 / 9, "cut off with a hole after the first octets");
+        assert_eq!(payload(2, 6, 32), 10_032 * 6 / 9, "cut off with a hole after the first bytes");
     }
 
     #[test]
-    fn octets_follow_segments_with_data_not_those_that_open_the_connection() {
+    fn bytes_follow_segments_with_data_not_those_that_open_the_connection() {
         let flow = FlowSpec { component: Component::Web, ..flow(AddressFamily::Ipv4, "web_page") };
-        // Five segments without data first; then ten with 1448 octets each, of which none is in order before the last.
+        // Five segments without data first; then ten with 1448 bytes each, of which none is in order before the last.
         let reading = |ended, segments, data, octets| ConnectionTotals {
             flow: flow.id,
             connection: 0,

@@ -1,8 +1,8 @@
-//! The octets of a TCP connection on the link, from the kernel's counters at both ends.
+//! The bytes of a TCP connection on the link, from the kernel's counters at both ends.
 //!
 //! What arrived is counted by the receiver: its kernel counts segments as the wire had them, whatever offloading does,
-//! and a sender's count includes what the first queue threw away. The number of acknowledgements is read and never
-//! guessed. Not counted but estimated are the octets of selective acknowledgements (`selective_acknowledgements.rs`).
+//! and a sender's count includes what the first queue threw away. The number of acknowledgments is read and never
+//! guessed. Not counted but estimated are the bytes of selective acknowledgments (`selective_acknowledgements.rs`).
 
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::observation::TcpInfo;
@@ -32,7 +32,7 @@ pub(crate) const TIMESTAMPS: u64 = 12;
 pub(crate) const TIMESTAMPS_IN_USE: u8 = 1;
 /// Packet size where nothing is known of the path: Ethernet's.
 pub(crate) const USUAL_MTU: u64 = 1500;
-/// Acknowledgements of a data segment where nobody counted them (RFC 9293 section 3.8.6.3: every second one).
+/// Acknowledgments of a data segment where no host counted them (RFC 9293 section 3.8.6.3: every second one).
 const USUAL_ACKNOWLEDGEMENTS: f64 = 0.5;
 
 /// Puts one connection's packets into the traffic; whether anything is known of them.
@@ -74,12 +74,12 @@ struct Segments<'a> {
     direction: Direction,
     /// The end that sends them.
     peer: &'a [TcpInfo],
-    /// Octets of their selective acknowledgements, where they bear any.
+    /// Bytes of their selective acknowledgments, where they bear any.
     option: u64,
 }
 
 impl Segments<'_> {
-    /// The part that they belong to: what goes against a load is its acknowledgements.
+    /// The part that they belong to: what goes against a load is its acknowledgments.
     fn part(&self) -> Part {
         match self.connection.load {
             Some(load) if load != self.direction => Part::LoadAcknowledgements,
@@ -119,9 +119,9 @@ impl Segments<'_> {
 
     /// Payload that arrived, duplicates included.
     ///
-    /// Of load, the segments times their mean payload as it was sent: octets in order stand still while one segment is
-    /// missing. Other connections have segments of every length: of those, octets in order, and beside them as many
-    /// segments of mean length as the sender was told to have come twice (D-SACK, RFC 2883).
+    /// Of load, the segments times their mean payload as it was sent: bytes in order stand still while one segment is
+    /// missing. Other connections have segments of every length: of those, bytes in order, and beside them as many
+    /// segments of mean length as were reported to the sender as received twice (D-SACK, RFC 2883).
     fn payload_arrived(&self, here: &[TcpInfo]) -> Counter {
         if self.connection.load.is_some() {
             let mean = self.mean_payload(here);
@@ -182,9 +182,9 @@ impl Segments<'_> {
     }
 }
 
-/// Segments without data over time, those without and those with selective acknowledgements apart: with them as many as
-/// there are said to be, and never more than there are new ones. The two counts are of different hosts: where what was
-/// said comes first, it holds for the segments that come later.
+/// Segments without data over time, those without and those with selective acknowledgments apart: with them as many as
+/// are reported, and never more than new ones. The two counts are of different hosts: a report that comes first applies
+/// to the segments that come later.
 fn apart(counts: impl Iterator<Item = (TestTime, u64, u64)>) -> (Counter, Counter) {
     let (mut without, mut with) = (Vec::new(), Vec::new());
     let (mut before, mut taken): (u64, u64) = (0, 0);
@@ -222,7 +222,7 @@ fn load_stream(
     }
 }
 
-/// What a program can say that knows only how many octets it was handed: full segments, each second one acknowledged.
+/// What a program can estimate from the delivered bytes alone: full segments, each second one acknowledged.
 fn estimate(connection: Connection, direction: Direction, octets: &[(TestTime, u64)]) -> [Packets; 2] {
     let header = header_octets(connection.family) + TIMESTAMPS;
     let segment = USUAL_MTU - header;

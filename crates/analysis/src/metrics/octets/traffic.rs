@@ -27,7 +27,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Returns the part of what a flow sends in one direction: against a load travel its acknowledgements.
+    /// Returns the part of what a flow sends in one direction: against a load travel its acknowledgments.
     pub(crate) fn in_direction(flow: &FlowSpec, direction: Direction) -> Self {
         match (Self::of(flow), flow.direction) {
             (Self::LoadData, Some(load)) if load != direction => Self::LoadAcknowledgements,
@@ -70,12 +70,12 @@ pub(crate) struct Packets {
     pub(crate) basis: Basis,
     /// How many, since the flow began.
     pub(crate) count: Counter,
-    /// Their octets, IP headers included.
+    /// Their bytes, IP headers included.
     pub(crate) octets: Counter,
 }
 
 impl Packets {
-    /// Octets within the window.
+    /// Bytes within the window.
     pub(crate) fn octets_in(&self, window: Window) -> f64 {
         growth(&self.octets, window)
     }
@@ -96,7 +96,7 @@ pub(crate) fn growth(counter: &Counter, window: Window) -> f64 {
 pub(crate) struct Connection {
     pub(crate) part: Part,
     pub(crate) family: AddressFamily,
-    /// Which way it loads, where it is load.
+    /// The direction in which it loads, where it is load.
     pub(crate) load: Option<Direction>,
     /// When it begins to send.
     pub(crate) from: TestTime,
@@ -104,7 +104,7 @@ pub(crate) struct Connection {
     pub(crate) is_many: bool,
 }
 
-/// Octets that are known to have arrived between two readings, and not when in between. `carried` has them evenly spread.
+/// Bytes that are known to have arrived between two readings, and not when in between. `carried` has them evenly spread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Loose {
     pub(crate) part: Part,
@@ -119,13 +119,13 @@ pub(crate) struct Loose {
 pub(crate) struct LoadStream<'a> {
     pub(crate) direction: Direction,
     pub(crate) family: AddressFamily,
-    /// Octets that the receiver was handed in order.
+    /// Bytes delivered to the receiver in order.
     pub(crate) goodput: Counter,
     /// Payload that arrived, as often as it did; `None` unless both ends' kernels tell.
     pub(crate) payload: Option<Counter>,
-    /// Payload sent, and of it sent again; `None` unless the sender's kernel tells.
+    /// Payload sent, and the retransmitted part of it; `None` unless the sender's kernel reports it.
     pub(crate) sent: Option<(Counter, Counter)>,
-    /// What would be estimated of this stream from its octets alone: data packets, and acknowledgements.
+    /// What would be estimated of this stream from its bytes alone: data packets, and acknowledgments.
     pub(crate) estimate: [Packets; 2],
     /// Readings of both ends, for what compares them.
     pub(crate) readings: [&'a [TcpInfo]; 2],
@@ -138,11 +138,11 @@ pub(crate) struct Traffic<'a> {
     pub(crate) carried: Vec<Packets>,
     /// Those of them whose time is known least.
     pub(crate) loose: Vec<Loose>,
-    /// As they were handed to the sender's network.
+    /// As they left the sender.
     pub(crate) offered: Vec<Packets>,
     /// The load's streams.
     pub(crate) streams: Vec<LoadStream<'a>>,
-    /// Flows of which nothing could be counted although they sent.
+    /// Flows that sent, but whose bytes could not be counted.
     pub(crate) uncounted: Vec<FlowId>,
 }
 
@@ -155,7 +155,7 @@ pub(crate) struct Readings<'a> {
 
 impl<'a> Readings<'a> {
     pub(crate) fn of(tcp: &'a TcpReadings, flow: FlowId) -> Self {
-        // A kernel that counts no segments tells nothing here.
+        // A kernel that counts no segments reports nothing here.
         let counts = |rows: &&[TcpInfo]| rows.last().is_some_and(|row| row.segs_in > 0 || row.segs_out > 0);
         let at = |point| Some(tcp.at(point, flow)).filter(counts).unwrap_or_default();
         Self { client: at(ObservationPoint::Client), server: at(ObservationPoint::Server) }

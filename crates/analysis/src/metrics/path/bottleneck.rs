@@ -52,8 +52,8 @@ pub struct Bottleneck {
     pub after_hop: Option<u8>,
     /// First hop after it. When they are not adjacent, the queue is somewhere between them.
     pub before_hop: Option<u8>,
-    /// Of the routers whose answers tell, the share that agrees; the others answered late, or were late on the idle
-    /// line.
+    /// Of the routers with conclusive answers, the share that agrees. The others answered late, or were late on the
+    /// idle line.
     ///
     /// Unit: share.
     pub agreeing: Option<f64>,
@@ -68,9 +68,9 @@ pub(crate) struct BottleneckInput<'a> {
     pub(crate) queue: Result<Delay, String>,
     /// Median wait in the sender's own queue.
     pub(crate) host_queue: Option<Delay>,
-    /// Each hop's side, the far end's with them.
+    /// The side of each hop, including the destination.
     pub(crate) sides: &'a [(u8, Side)],
-    /// The far end's number.
+    /// The number of the destination.
     pub(crate) last: u8,
     pub(crate) hops: &'a [Hop],
     /// A shorter median wait is no queue.

@@ -16,7 +16,7 @@ use crate::packets::queue_side::Side;
 use crate::series::DelayPoint;
 use crate::statistics::percentile::{DelayStatistics, percentile};
 
-/// One hop: a router, or the far end.
+/// One hop: a router, or the destination.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Hop {
     /// Number of the hop, counted from the sender, from 1.
@@ -29,11 +29,11 @@ pub struct Hop {
     pub phases: ByPhase<HopAnswers>,
     /// Median under load less 5th percentile of the idle line, of answers from one address.
     pub queueing_ns: Option<i64>,
-    /// `before` or `behind` the queue of the trace's direction; `null` where the answers do not tell: fewer than four,
-    /// fewer than three on the idle line, or than two that agree, or one explanation misses more than three quarters of
-    /// what the other misses, or more than half of the wait, or is not 400 times as likely. For `behind` the wait must
-    /// be known to within itself, and no more than a tenth of it be missed, or a quarter where the answers follow it
-    /// better than they follow any constant lateness.
+    /// `before` or `behind` the queue of the trace's direction; `null` where the answers are inconclusive: fewer than
+    /// four, fewer than three on the idle line, or than two that agree, or if the better explanation leaves more than
+    /// three quarters of the error of the other, or more than half of the queueing delay, or is not 400 times as
+    /// likely. For `behind`, the error of the queueing delay must be below the delay itself, and at most a tenth of it
+    /// may be unexplained, or a quarter if the answers follow it better than any constant lateness.
     #[schemars(extend("enum" = ["before", "behind", null]))]
     pub side: Option<&'static str>,
     /// Round trips over time, by the client's clock; lost ones without a delay.
@@ -48,11 +48,11 @@ pub struct HopAnswers {
     ///
     /// Unit: count.
     pub sent: u64,
-    /// Answers. Hosts on the path answer as often as they please: what is not answered is not lost.
+    /// Answers. Hosts on the path limit their answers, so a missing answer is not a loss.
     ///
     /// Unit: count.
     pub answered: u64,
-    /// Round trips of the answers alone, between kernel stamps; of the other host without the time it held them.
+    /// Round-trip times of the answers, between kernel timestamps; for the other host without its processing time.
     ///
     /// Source: RFC 2681.
     pub round_trip: Option<DelayStatistics>,
@@ -69,17 +69,17 @@ impl Side {
     }
 }
 
-/// Packets by the hop that they were meant for; those for the far end bear the number behind the last router.
+/// Packets by the hop that they were meant for; those for the destination have the number after the last router.
 pub(crate) struct ByHop<'a> {
     pub(crate) hops: BTreeMap<u8, Vec<&'a Packet>>,
-    /// The far end's number.
+    /// The number of the destination.
     pub(crate) last: u8,
 }
 
 impl<'a> ByHop<'a> {
     /// `routers` lie between both ends.
     pub(crate) fn of(traced: &'a Traced, routers: Option<u8>, plain: u8) -> Self {
-        // Where the far end has not told, whoever is the furthest that answered is the last that is known.
+        // Where the destination has not reported it, the furthest host that answered is the last known.
         let furthest = || {
             let answered = traced.packets.iter().filter(|packet| packet.answer.is_some_and(|one| !one.is_far_ends()));
             answered.map(|packet| packet.hop_limit).filter(|limit| *limit < FULL_HOP_LIMIT).max().unwrap_or(0)
@@ -103,7 +103,7 @@ impl<'a> ByHop<'a> {
 pub(crate) struct Baseline {
     pub(crate) median: Delay,
     pub(crate) p5: Delay,
-    /// Whether the answers that say so were hardly all late: there are several, or two that agree.
+    /// Whether the answers that say so were hardly all late: several exist, or two that agree.
     pub(crate) is_sure: bool,
 }
 
@@ -113,7 +113,7 @@ const ENOUGH: usize = 3;
 /// Two that differ by no more agree.
 const AGREEING: Delay = Delay(1_000_000);
 
-/// For so long after the load queues may still drain.
+/// For this long after the load queues may still drain.
 const DRAINING: Duration = Duration::from_secs(2);
 
 /// The baselines of one hop by address: of the idle phase, and where it has hardly answered then, of the time after the load,

@@ -11,20 +11,20 @@ use crate::metrics::path::path_packets::{FULL_HOP_LIMIT, Packet};
 /// One change of a marking on the way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Remarking {
-    /// Field that was rewritten: `dscp` or `ecn`.
+    /// Field that was remarked: `dscp` or `ecn`.
     #[schemars(extend("enum" = ["dscp", "ecn"]))]
     pub what: &'static str,
     /// Its value before.
     pub from: String,
     /// Its value after.
     pub to: String,
-    /// Last hop that saw the old value; 0 for the sender. What this hop forwards may be what it has rewritten.
+    /// Last hop that saw the old value; 0 for the sender. This hop itself may have remarked it.
     pub after_hop: u8,
     /// First hop that saw the new value.
     pub seen_at_hop: u8,
 }
 
-/// The changes that these packets, all of the idle line, show. `last` is the number of the far end.
+/// The changes that these packets, all of the idle line, show. `last` is the number of the destination.
 pub(crate) fn remarkings<'a>(packets: impl Iterator<Item = &'a Packet>, last: u8) -> Vec<Remarking> {
     let mut seen: BTreeMap<u8, BTreeMap<u8, BTreeMap<u8, usize>>> = BTreeMap::new();
     for packet in packets {

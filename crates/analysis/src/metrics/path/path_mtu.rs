@@ -12,25 +12,25 @@ const LARGEST: u16 = 1500;
 /// Unanswered packets of one length that are not lost by chance: as many as the search sends.
 const TRIES: usize = 2;
 
-/// Stands in [`PathMtu::told_by`] instead of an address when it is the sending host itself.
+/// Value of [`PathMtu::told_by`], instead of an address, for the sending host itself.
 pub const SENDER: &str = "sender";
 
 /// What was found of the path MTU.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct PathMtu {
-    /// Longest packet that reached the other host whole. Null when none of the long ones did.
+    /// Longest packet that reached the other host. Null if none of the long ones did.
     ///
     /// Source: RFC 8899.
     pub passed_octets: Option<u16>,
     /// Shortest packet that did not. Null when all did.
     pub failed_octets: Option<u16>,
-    /// Who reported that a packet was too big: an address, or `sender` when it is the sending host's own link.
+    /// Host that reported a packet as too big: an address, or `sender` for the sending host's own link.
     ///
     /// Source: RFC 1191, RFC 8201.
     pub told_by: Option<String>,
     /// MTU that the report named.
     pub told_octets: Option<u32>,
-    /// What links with that MTU mostly are.
+    /// Common link type with that MTU.
     pub hint: Option<&'static str>,
 }
 
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_router_that_tells_is_named() {
+    fn a_router_that_reports_it_is_named() {
         let refused = packet(1500, Some((3, 4, 1420)));
         let told = found(vec![packet(108, Some((0, 0, 0))), refused, packet(1420, Some((0, 0, 0)))]).unwrap();
         assert_eq!((told.passed_octets, told.failed_octets), (Some(1420), Some(1500)));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_senders_own_link_is_told_from_a_router() {
+    fn the_senders_own_link_is_distinguished_from_a_router() {
         let refused = packet(1500, Some((OWN_LINK, 0, 1420)));
         let told = found(vec![refused, packet(1420, Some((0, 0, 0)))]).unwrap();
         assert_eq!((told.passed_octets, told.failed_octets), (Some(1420), Some(1500)));

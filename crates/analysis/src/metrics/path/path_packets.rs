@@ -11,10 +11,10 @@ use rrul_model::units::Delay;
 use crate::clock_offset::ClockOffset;
 use crate::packets::by_number::ByNumber;
 
-/// A packet of so many octets is one of the search for the path MTU.
+/// A packet of so many bytes is one of the search for the path MTU.
 pub(crate) const LONG: u16 = 300;
 
-/// A packet with this hop limit or more is meant for the far end.
+/// A packet with this hop limit or more is meant for the destination.
 pub(crate) const FULL_HOP_LIMIT: u8 = 64;
 
 /// One packet.
@@ -24,13 +24,13 @@ pub(crate) struct Packet {
     pub(crate) at: TestTime,
     /// How many hops it might pass.
     pub(crate) hop_limit: u8,
-    /// Traffic-class octet that it was sent with.
+    /// Traffic-class byte that it was sent with.
     pub(crate) octet: u8,
-    /// Octets of the IP packet.
+    /// Bytes of the IP packet.
     pub(crate) length: u16,
     /// What was answered.
     pub(crate) answer: Option<Answer>,
-    /// Traffic-class octet and hop limit as whoever answered saw them.
+    /// Traffic-class byte and hop limit as whoever answered saw them.
     pub(crate) quote: Option<(u8, u8)>,
 }
 
@@ -39,20 +39,20 @@ pub(crate) struct Packet {
 pub(crate) struct Answer {
     /// When the answer came, on the client's clock.
     pub(crate) at: TestTime,
-    /// From when the packet left, without the time that the far end held it.
+    /// From when the packet left, without the time that it spent at the destination.
     pub(crate) round_trip: Delay,
     /// Number of the address that it came from.
     pub(crate) source: u16,
-    /// ICMP type; 0 of the far end's own answer, [`OWN_LINK`] of a packet that has not left.
+    /// ICMP type; 0 for the destination's own answer, [`OWN_LINK`] of a packet that has not left.
     pub(crate) kind: u8,
     pub(crate) code: u8,
     pub(crate) mtu: u32,
-    /// With what hop limit the packet reached the far end; 0 where that is not known.
+    /// The hop limit with which the packet reached the destination; 0 where that is not known.
     pub(crate) left: u8,
 }
 
 impl Answer {
-    /// Whether the far end itself has answered.
+    /// Whether the destination itself has answered.
     pub(crate) fn is_far_ends(&self) -> bool {
         self.kind == 0
     }
@@ -72,7 +72,7 @@ impl Answer {
 }
 
 impl Packet {
-    /// Routers that the packet passed on its way to the far end.
+    /// Routers that the packet passed on its way to the destination.
     pub(crate) fn routers(&self) -> Option<u8> {
         let answer = self.answer.filter(|answer| answer.is_far_ends() && answer.left > 0)?;
         self.hop_limit.checked_sub(answer.left)

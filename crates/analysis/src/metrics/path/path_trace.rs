@@ -39,14 +39,14 @@ use crate::statistics::percentile::percentile;
 
 /// One path trace: the hops in one direction over one address family.
 ///
-/// One for each family and direction: UDP packets that expire at each router on the way, one a second to each, less
-/// often on a slow line, all through the test, and what the routers answer. Addresses and ports stay the same, so that
-/// load balancers treat the packets alike. Routers answer when they please, seldom more than once a second and not with
-/// priority: a hop that does not answer, or late, says nothing of what it forwards. Where the queue is follows from all
-/// hops together: a packet leaves a queue behind the test packets that came to it earlier and ahead of those that came
-/// later, so that their waits (`one_way_delay`) bound its own, on its way out and, by when it arrives, on its way back.
-/// The answers of hosts behind the queue show that wait, those of hosts before it do not. The way back of an answer may
-/// add the other direction's wait or not; both are tried for every hop.
+/// One for each family and direction. UDP packets expire at each router on the path, one per second and router, fewer
+/// on a slow line, throughout the test; the routers answer. Addresses and ports stay the same, so load balancers treat
+/// the packets alike. Routers answer with low priority, seldom more than once a second. A hop that does not answer, or
+/// answers late, says nothing about the traffic that it forwards. The location of the queue follows from all hops
+/// together. A packet leaves a queue behind the test packets that arrived earlier and ahead of those that arrived
+/// later, so their queueing delays (`one_way_delay`) bound its own, in both directions. Answers of hosts behind the
+/// queue show that delay, those of hosts before it do not. The return path of an answer may add the other direction's
+/// delay; both cases are tried for every hop.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Path traces")]
 pub struct PathTrace {
@@ -56,12 +56,12 @@ pub struct PathTrace {
     pub direction: Direction,
     /// Address family.
     pub family: AddressFamily,
-    /// Whether the sender may open raw sockets (CAP_NET_RAW) and so sees the headers that routers quote: without them
-    /// nothing is known of markings at each hop.
+    /// Whether the sender can open raw sockets (CAP_NET_RAW) to see the headers that routers quote. Per-hop remarking
+    /// needs them.
     ///
     /// Source: RFC 792, RFC 4443.
     pub sees_quoted_headers: bool,
-    /// Routers on the way, from the hop limit with which packets reach the far end; `null` when it did not tell.
+    /// Routers on the path, from the hop limit with which packets reach the destination. `null` if unknown.
     ///
     /// Unit: count.
     pub routers: Option<u8>,
@@ -71,7 +71,7 @@ pub struct PathTrace {
     pub bottleneck: Bottleneck,
     /// Every hop; the other host is the last.
     pub hops: Vec<Hop>,
-    /// Where markings are rewritten, on the idle line.
+    /// Per-hop remarking, on the idle line.
     pub remarkings: Vec<Remarking>,
     /// Largest packet that gets through whole. Null when it was not searched.
     pub path_mtu: Option<PathMtu>,
@@ -180,7 +180,7 @@ struct Surroundings<'a> {
     own: Option<Delay>,
     forward: Rc<QueueWaits>,
     back: Rc<QueueWaits>,
-    /// Why no wait in one direction alone can be told.
+    /// Why the queueing delay of one direction alone is unknown.
     uncertain: Option<&'a str>,
     /// When a clock stepped or a route became longer: round trips before and behind do not compare.
     begins: &'a [TestTime],
@@ -200,7 +200,7 @@ fn path_trace(flow: &FlowSpec, direction: Direction, traced: &Traced, around: &S
     };
     let hops: Vec<Hop> = by_hop.hops.iter().map(hop).collect();
     let queue = around.median_wait().ok_or_else(|| {
-        let unknown = "no test packets of its family and marking tell how long the queue of one direction is";
+        let unknown = "no test packets of its family and marking show the queue of one direction";
         around.uncertain.unwrap_or(unknown).to_owned()
     });
     let evidence = BottleneckInput {
@@ -229,7 +229,7 @@ fn path_trace(flow: &FlowSpec, direction: Direction, traced: &Traced, around: &S
     }
 }
 
-/// Routers on the way, under load if there was one; and when their number changed.
+/// Routers on the way, under load if the plan has one; and when their number changed.
 fn route(traced: &Traced, phase: impl Fn(TestTime) -> Option<Phase>) -> (Option<u8>, Vec<RouteChange>) {
     let told: Vec<(TestTime, u8)> =
         traced.packets.iter().filter_map(|packet| Some((packet.at, packet.routers()?))).collect();
@@ -276,7 +276,7 @@ impl Surroundings<'_> {
         self.begins.partition_point(|begin| *begin <= at)
     }
 
-    /// All of the load, not what is scored alone: a queue that is growing tells as much.
+    /// The whole load, not only the scored window: a growing queue is evidence as well.
     fn load(&self) -> Option<Window> {
         self.judgement.phases.iter().find(|entry| entry.phase == Phase::Load).map(|entry| entry.window)
     }

@@ -47,31 +47,29 @@ impl Bursts {
 
 /// What the rate of one direction did under load.
 ///
-/// Some providers let a line run faster for its first seconds, until a bucket of octets is empty. Figures of that time
-/// are not those of the line, and are left out of the [scored window](#scored-window).
+/// Some providers allow a higher rate for the first seconds, until a token bucket is empty. Figures of that time are
+/// not those of the line. They are left out of the [scored window](#scored-window).
 ///
-/// The octets that arrived each 250 ms are smoothed by a median over 1.25 s. The line has *ramped* from the first step
-/// on that reaches 90 % of the median of what follows. From there on, the best split into two levels (least sum of
-/// absolute deviations) is a **burst** when the first level held for at least 2 s and no longer than a third of the
-/// load, its median is at least 1.10 times that of what follows, what follows lasted at least 10 s, and the two keep
-/// apart: less than 5 % of what follows comes back above the middle between them, so that the sawtooth of congestion
-/// control is none. What is a change of level and no burst is a **rate change**: later, upward, or followed by a way
-/// back up; only changes between stretches of steady rate are reported. A wireless link that
-/// changes its rate in its first seconds and keeps it cannot be told from a burst allowance by its rate alone, nor can
-/// losses that keep streams below what they reached at first.
+/// The rate in steps of 250 ms is smoothed by a median over 1.25 s. The line has *ramped* at the first step that
+/// reaches 90 % of the median of what follows. From there on, the best split into two levels (least sum of absolute
+/// deviations) is a **burst** under four conditions. The first level lasted at least 2 s and at most a third of the
+/// load. Its median is at least 1.10 times that of the second. The second lasted at least 10 s. Less than 5 % of the
+/// second level lies above the middle between the two, so that the sawtooth of congestion control is no burst. Any
+/// other change of level is a **rate change**: later, upward, or followed by a return. Only changes between stretches
+/// of steady rate are reported. Two other causes look the same by rate alone: a wireless link that changes its rate in
+/// its first seconds, and losses that keep streams below their first rate.
 ///
-/// A burst of less than 2 s, or one that outlasts a third of the load, is not found as such. The error of its end is
+/// A burst shorter than 2 s or longer than a third of the load is not recognized. The error of its end is
 /// about 0.5 s.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Bursts and changes of rate")]
 pub struct RateHistory {
-    /// Whether the load lasted long enough (12 s) for a burst to be looked for; where not, none was found because none
-    /// could be.
+    /// Whether the load was long enough (12 s) to look for a burst.
     pub searched: bool,
-    /// Time from the beginning of the load until its rate reached 90 % of the median of what follows; `null` when no
-    /// octet arrived.
+    /// Time from the beginning of the load until the rate reached 90 % of the median of what follows. `null` if no byte
+    /// arrived.
     pub ramp_ns: Option<i64>,
-    /// The burst at the beginning of the load. Null when there was none.
+    /// The burst at the beginning of the load. Null if none was found.
     pub burst: Option<Burst>,
     /// Other changes of the rate, in order of time.
     pub rate_changes: Vec<RateChange>,
@@ -80,7 +78,7 @@ pub struct RateHistory {
 /// A rate at the beginning of the load that the line did not sustain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Burst {
-    /// From the beginning of the load to the end of the burst. `burst` is `null` when there was none.
+    /// From the beginning of the load to the end of the burst. `burst` is `null` if none was found.
     ///
     /// Source: spec, Test Requirements.
     pub duration_ns: i64,
@@ -90,8 +88,7 @@ pub struct Burst {
     pub peak_bps: u64,
     /// Median rate after the burst.
     pub sustained_bps: u64,
-    /// Octets above the sustained rate that arrived in the burst: the size of the bucket, which is (peak - sustained) x
-    /// duration.
+    /// Bytes above the sustained rate in the burst, (peak - sustained) x duration: the size of the token bucket.
     ///
     /// Source: RFC 2697 (committed burst size).
     pub octets: u64,

@@ -61,7 +61,7 @@ struct Stream {
 const SEGMENT_BITS: f64 = 12_000.0;
 
 impl Line {
-    /// Octets that arrived in each step of 250 ms for this many seconds, in whole segments and read a little late.
+    /// Bytes that arrived in each step of 250 ms for this many seconds, in whole segments and read a little late.
     fn series(&self, seconds: f64, random: &mut Random) -> RateSeries {
         let fresh = || Stream { window: 10.0, maximum: 0.0, reduced: 0.0, slow_start: true };
         let mut streams: Vec<Stream> = (0..self.streams).map(|_| fresh()).collect();
@@ -140,7 +140,7 @@ fn none_of_a_thousand_runs_over_steady_lines_has_a_burst() {
 }
 
 #[test]
-fn bursts_are_found_with_their_length_and_octets() {
+fn bursts_are_found_with_their_length_and_bytes() {
     let rates: [(Rate, f64, f64); 5] = [
         (|t| if t < 5.0 { 40e6 } else { 20e6 }, 5.0, 12.5e6),
         (|t| if t < 10.0 { 40e6 } else { 20e6 }, 10.0, 25e6),
@@ -161,7 +161,7 @@ fn bursts_are_found_with_their_length_and_octets() {
             let off = burst.duration_ns as f64 / 1e9 - length;
             assert!(off.abs() <= 1.0, "burst {index}, seed {seed}: {off:+.2} s: {burst:?}");
             let off = burst.octets as f64 / octets - 1.0;
-            assert!(off.abs() <= 0.1, "burst {index}, seed {seed}: {:+.1} % octets: {burst:?}", off * 100.0);
+            assert!(off.abs() <= 0.1, "burst {index}, seed {seed}: {:+.1} % bytes: {burst:?}", off * 100.0);
             assert_eq!(history.rate_changes, []);
         }
         assert_eq!(missed, 0, "burst {index}");
@@ -191,7 +191,7 @@ fn what_is_no_burst_is_a_change_of_rate() {
 }
 
 #[test]
-fn a_short_load_is_not_searched_and_one_without_octets_has_no_ramp() {
+fn a_short_load_is_not_searched_and_one_without_bytes_has_no_ramp() {
     let line = Line::steady(|t| if t < 3.0 { 40e6 } else { 20e6 }, 0.02);
     let short = rate_history(&line.series(11.0, &mut Random(1)));
     assert_eq!((short.searched, short.burst), (false, None));

@@ -12,7 +12,7 @@ use crate::flow_label::FlowLabel;
 use crate::metrics::octets::packet_octets::packet_octets;
 use crate::packets::one_way_flow::OneWayFlow;
 
-/// One flow of type `udp_flood`, over its whole time: a flood yields to nobody, so nothing of it is left out.
+/// One flow of type `udp_flood`, over its whole time; the scored window does not apply.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Floods")]
 pub struct FloodDelivery {
@@ -36,8 +36,7 @@ pub struct FloodDelivery {
     ///
     /// Unit: share. Source: RFC 7680.
     pub loss: Option<f64>,
-    /// Packets that were due and were not sent, because the sender or the server's limit held them back. They are neither
-    /// sent nor lost.
+    /// Packets that were due but not sent, because of the sender or the server's limit. They are neither sent nor lost.
     ///
     /// Unit: count.
     pub skipped: u64,

@@ -1,4 +1,4 @@
-//! Goodput: octets that a receiver was handed in order, over time (RFC 2647 section 3.17).
+//! Goodput: bytes delivered to a receiver in order, over time (RFC 2647 section 3.17).
 
 use crate::flow_label::FlowLabel;
 use std::ops::Range;
@@ -40,19 +40,16 @@ impl Goodput {
 
 /// Goodput of the load in one direction.
 ///
-/// `down` is server to client, `up` client to server. Acknowledgements of the opposite direction are not in these
-/// numbers. Rates are over the [scored window](#scored-window) of the direction, octets over the whole load phase: what
-/// was transferred under load.
+/// `down` is server to client, `up` client to server. Acknowledgments of the opposite direction are not in these
+/// numbers. Rates are over the [scored window](#scored-window) of the direction, bytes over the whole load phase.
 ///
-/// **Goodput over time** (charts) is on a grid of the plan's sample interval, aligned to the test's beginning, *by the
-/// time at which octets arrived*. Octets in order are the wrong clock for that: while one segment is missing the count
-/// stands still, and when the hole is filled everything behind it is handed over at once. That arrived before, and an
-/// interval would show more than the line carries. So the number of octets is taken from the count in order, and their
-/// distribution over time from the kernel's count of data segments received (`tcpi_data_segs_in`), wherever the
-/// receiver's `TCP_INFO` was recorded. Both are interpolated between readings; the total stays that of the count in
-/// order. Without `TCP_INFO` the count in order is all there is. A stretch shorter than half an interval at the end
-/// joins its neighbour. Octets that arrive after the load, from queues that drain, are shown and not counted in the
-/// mean.
+/// **Goodput over time** (charts) is on a grid of the plan's sample interval, aligned to the beginning of the test, *by
+/// the time of arrival*. The count of bytes in order is not enough: while a segment is missing it stands still, and
+/// when the segment arrives it jumps by everything behind it. An interval would then show more than the line carries.
+/// So the number of bytes is from the count in order, and their distribution over time from the kernel's count of data
+/// segments received (`tcpi_data_segs_in`), where the receiver's `TCP_INFO` was recorded; otherwise from the count in
+/// order alone. Both are interpolated between readings. A stretch shorter than half an interval at the end joins the
+/// one before it. Bytes that arrive after the load, from queues that drain, are shown but not counted in the mean.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Goodput")]
 pub struct DirectionGoodput {
@@ -73,15 +70,15 @@ pub struct DirectionGoodput {
     /// Sum of the flows over time, on the same grid.
     #[serde(skip)]
     pub sum_series: Vec<RatePoint>,
-    /// When the last octet arrived, and the time between the two readings that show it; `None` without octets.
+    /// When the last byte arrived, and the time between the two readings that show it; `None` without bytes.
     #[serde(skip)]
     pub last_arrival: Option<LastArrival>,
 }
 
-/// When the last octet of a direction arrived.
+/// When the last byte of a direction arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastArrival {
-    /// The time: octets that arrived since the reading before are taken to have come at the rate of the scored window.
+    /// The time: bytes that arrived since the reading before are taken to have come at the rate of the scored window.
     pub at: TestTime,
     /// From one reading to the next.
     pub between: Window,
@@ -92,21 +89,20 @@ pub struct LastArrival {
 pub struct GoodputFlow {
     /// Name of the flow.
     pub flow: FlowLabel,
-    /// Octets that the receiver was handed by its TCP, in order and once, during the flow's own time within the scored
-    /// window, over the length of that. Headers, retransmitted and duplicate octets are not counted. Readings are
-    /// cumulative; the count at an edge between two readings is interpolated. When the recording ended early: over the
-    /// time until the receiver's last reading.
+    /// Delivered bytes over time: bytes that TCP delivered to the receiver, in order and once, during the flow's time
+    /// within the scored window. Headers, retransmitted and duplicate bytes are not counted. Counts at the edges of the
+    /// window are interpolated between readings. If the recording ended early: until the receiver's last reading.
     ///
     /// Source: spec, Variables Under Test; RFC 2647 section 3.17.
     #[serde(rename = "mean_bps")]
     pub mean: BitRate,
-    /// Such octets in the whole load phase.
+    /// Delivered bytes in the whole load phase.
     pub octets: ByteCount,
-    /// Goodput over time, by the time at which the octets arrived, on a grid of one sample interval.
+    /// Goodput over time, by the time at which the bytes arrived, on a grid of one sample interval.
     #[serde(skip)]
     pub series: Vec<RatePoint>,
-    /// Octets retransmitted in a million octets sent, within the same time, from the readings of the sender's kernel.
-    /// Not all were needed: an upper bound of loss.
+    /// Retransmitted bytes per million bytes sent, in the same time, from the sender's kernel. An upper bound of loss,
+    /// because not every retransmission was needed.
     ///
     /// Source: RFC 4898.
     #[serde(rename = "retransmitted_ppm", serialize_with = "parts_per_million")]
@@ -119,10 +115,10 @@ fn parts_per_million<S: Serializer>(share: &Option<f64>, serializer: S) -> Resul
     share.map(|share| (share * 1e6).round() as u64).serialize(serializer)
 }
 
-/// What the receiver of one direction was handed of each flow.
+/// What was delivered of each flow to the receiver of one direction.
 struct Octets {
     of_flow: HashMap<FlowId, Vec<(TestTime, u64)>>,
-    /// When the receiver last read any flow's octets.
+    /// When the receiver last read any flow's bytes.
     last: Option<TestTime>,
 }
 
@@ -137,20 +133,20 @@ impl Octets {
     }
 }
 
-/// One stream's octets over time, by two readings of the same thing.
+/// One stream's bytes over time, by two readings of the same thing.
 ///
-/// The count of octets *in order* stands still while a segment is missing and jumps when the hole is filled: everything
+/// The count of bytes *in order* stands still while a segment is missing and jumps when the hole is filled: everything
 /// behind it arrived before and is handed over at once, so an interval of a second can show more than the line carries.
 /// It is exact over long times and wrong about when. The kernel's count of data segments grows as they arrive. So the
-/// octets in order say how many, and where the receiver's segments are known, they say when.
+/// bytes in order say how many, and where the receiver's segments are known, they say when.
 struct Stream {
     in_order: Counter,
     segments: Counter,
-    /// Where both are known: the arrival of segments places the octets.
+    /// Where both are known: the arrival of segments places the bytes.
     both: Option<Both>,
 }
 
-/// The stretch in which octets and segments are known, and both counts at its beginning and how far they grow within.
+/// The stretch in which bytes and segments are known, and both counts at its beginning and how far they grow within.
 struct Both {
     window: Window,
     octets: (f64, f64),
@@ -172,7 +168,7 @@ impl Stream {
         Self { in_order, segments, both }
     }
 
-    /// Octets that had arrived by these times, which are in order.
+    /// Bytes that had arrived by these times, which are in order.
     fn arrived(&self, times: impl Iterator<Item = TestTime> + Clone) -> impl Iterator<Item = f64> {
         let counts = self.in_order.at_each(times.clone()).zip(self.segments.at_each(times.clone()));
         times.zip(counts).map(|(at, (in_order, segments))| {
@@ -188,7 +184,7 @@ impl Stream {
         [&self.in_order, &self.segments].into_iter().filter_map(Counter::last_growing).max_by_key(|window| window.to)
     }
 
-    /// Octets in order between the edges of `window`; none when it is empty.
+    /// Bytes in order between the edges of `window`; none when it is empty.
     fn octets(&self, window: Window) -> ByteCount {
         if window.to <= window.from {
             return ByteCount(0);
@@ -196,7 +192,7 @@ impl Stream {
         ByteCount((self.in_order.at(window.to) - self.in_order.at(window.from)).round() as u64)
     }
 
-    /// Octets that arrived in each of these intervals. Rounded so that they add up to the whole.
+    /// Bytes that arrived in each of these intervals. Rounded so that they add up to the whole.
     fn per_bin(&self, bins: &TimeBins) -> Vec<u64> {
         let totals: Vec<u64> = self.arrived(bins.edges()).map(|octets| octets.round() as u64).collect();
         totals.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect()
@@ -218,7 +214,7 @@ struct Loaded<'a> {
     sent: &'a [TcpInfo],
     /// Its time within the load phase.
     own: Window,
-    /// Octets in each interval, and the intervals that show any.
+    /// Bytes in each interval, and the intervals that show any.
     per_bin: Vec<u64>,
     shown: Range<usize>,
 }
@@ -254,7 +250,7 @@ impl<'a> Load<'a> {
         };
         let mut flows: Vec<Loaded<'_>> = recording.header.flows.iter().filter(of_direction).map(loaded).collect();
         // What is left in the queues when the load ends still arrives, and belongs in the picture; after the last
-        // reading and after the test there is nothing to show.
+        // reading and after the test nothing is shown.
         let shown = |loaded: &Loaded<'_>| {
             let Window { from, to } = loaded.flow.window;
             Window { from, to: loaded.stream.in_order.last_growth().map_or(to, |growth| growth.max(to)) }
@@ -280,7 +276,7 @@ impl<'a> Load<'a> {
         Self { flows, bins, series }
     }
 
-    /// From when to when any of the flows was to load; `None` when there is none.
+    /// From when to when any of the flows was to load; `None` without one.
     pub(crate) fn window(&self) -> Option<Window> {
         let own = || self.flows.iter().map(|loaded| loaded.own).filter(|own| own.from < own.to);
         Some(Window { from: own().map(|own| own.from).min()?, to: own().map(|own| own.to).max()? })
@@ -318,7 +314,7 @@ impl<'a> Load<'a> {
         goodput
     }
 
-    /// The stretch between two readings in which something arrived last, and how many octets then arrived of all flows.
+    /// The stretch between two readings in which something arrived last, and how many bytes then arrived of all flows.
     fn last_octets(&self) -> Option<(Window, f64)> {
         let last =
             self.flows.iter().filter_map(|loaded| loaded.stream.last_growing()).max_by_key(|window| window.to)?;
@@ -330,7 +326,7 @@ impl<'a> Load<'a> {
     }
 }
 
-/// The stretch that holds all windows, no later than `limit`; empty without windows or limit.
+/// The interval that contains all windows, no later than `limit`; empty without windows or limit.
 fn hull(windows: &[Window], limit: Option<TestTime>) -> Window {
     let from = windows.iter().map(|window| window.from).min().unwrap_or_default();
     let to = windows.iter().map(|window| window.to).max().min(limit).unwrap_or(from);
@@ -342,7 +338,7 @@ fn rate_point(bins: &TimeBins, index: usize, octets: u64) -> Option<RatePoint> {
     Some(RatePoint { at, over, rate: ByteCount(octets).per(over) })
 }
 
-/// Octets retransmitted as a share of octets sent, by the sender's readings in `window`.
+/// Bytes retransmitted as a share of bytes sent, by the sender's readings in `window`.
 ///
 /// Counters are 0 when the flow opens; `None` when nothing is known to have been sent in the window.
 fn retransmitted(sent: &[TcpInfo], opened: TestTime, window: Window) -> Option<f64> {
@@ -355,7 +351,7 @@ fn retransmitted(sent: &[TcpInfo], opened: TestTime, window: Window) -> Option<f
     (octets > 0.0).then(|| (within(|row| row.bytes_retrans) / octets).min(1.0))
 }
 
-/// Whether the receiver of this direction recorded any count of octets.
+/// Whether the receiver of this direction recorded any count of bytes.
 pub(crate) fn was_counted(recording: &Recording, direction: Direction) -> bool {
     let point: ObservationPoint = receiver(direction);
     recording.tables_of(point).any(|tables| !tables.octets_received.is_empty())

@@ -68,8 +68,8 @@ pub(crate) struct LoadRate {
 }
 
 impl LoadRate {
-    /// By what the link carried in all, acknowledgements of the other direction included, as those use the line too; where
-    /// nothing of that is known, by what the receivers were handed.
+    /// By what the link carried in all, acknowledgments of the other direction included, as those use the line too;
+    /// where nothing of that is known, by the delivered bytes.
     pub(crate) fn new(window: Window, carried: &LinkRates, goodput: &[RatePoint]) -> Self {
         let known = carried.all.iter().any(|point| window.contains(point.at) && point.rate.0 > 0);
         if known {
@@ -84,7 +84,7 @@ impl LoadRate {
         self.in_steps_of(STEP)
     }
 
-    /// In steps of [`STEP`], on a link that adds `framing` octets to each packet.
+    /// In steps of [`STEP`], on a link that adds `framing` bytes to each packet.
     pub(crate) fn framed_steps(&self, framing: u32) -> RateSeries {
         let framed = self.points.iter().zip(&self.packets).map(|(point, packets)| {
             let bits = packets * f64::from(framing) * 8.0;

@@ -58,16 +58,16 @@ impl Saturations {
 
 /// Whether one direction was saturated.
 ///
-/// A direction is saturated when, at some time, all of this held for 4 s: its rate had settled (the standard deviation
-/// of the last four moving averages over 4 s is below 5 % of their mean), its senders were limited by the network (at
-/// least 90 % of the time in which they had data; they always had data; and in at most 10 % of the readings their
-/// program had given too little), and something at the bottleneck showed: packets waited for twice the time of one full
-/// packet and at least 2 ms (median of the 4 s), or were marked CE, or were retransmitted, or they took nine tenths of
-/// the speed of a host's interface. `null` is unknown: the load was too short, or what a criterion needs was not
-/// recorded.
+/// A direction is saturated when three conditions were met for 4 s at some time. First, its rate had settled: the
+/// standard deviation of the last four moving averages over 4 s is below 5 % of their mean. Second, the network limited
+/// its senders: for at least 90 % of the time in which they had data; they always had data; and in at most 10 % of the
+/// readings the program had supplied too little. Third, the bottleneck showed in one of four ways. Packets waited for
+/// twice the time of one full packet and at least 2 ms (median of the 4 s); were marked CE; were retransmitted; or took
+/// nine tenths of the speed of a host's interface. `null` is unknown: the load was too short, or what a criterion needs
+/// was not recorded.
 ///
-/// A stream that is limited by random loss settles and retransmits too: without queueing beside it, `evidence`
-/// `retransmissions` alone does not say that the line was full.
+/// A stream that random loss limits also settles and retransmits. Without `queueing`, the evidence `retransmissions`
+/// alone does not prove saturation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Saturation")]
 pub struct Saturation {
@@ -75,7 +75,7 @@ pub struct Saturation {
     ///
     /// Source: draft-ietf-ippm-responsiveness (stability of moving averages).
     pub saturated: Option<bool>,
-    /// Beginning of the first such 4 s, in test time; `null` when there are none.
+    /// Beginning of the first such 4 s, in test time; `null` without any.
     pub since_ns: Option<TestTime>,
     /// Part of the load's whole seconds that lie in such a stretch.
     ///
@@ -83,9 +83,9 @@ pub struct Saturation {
     pub share: Option<f64>,
     /// What the packets met at the bottleneck in these stretches.
     pub evidence: Vec<SaturationSign>,
-    /// ACKs that waited in the queue of the other direction and so kept this one from being saturated: the direction
-    /// was not saturated, no host limited its senders for over 5 % of the time, and the ACKs of its load waited there
-    /// for at least 20 ms and at least one idle round trip. Null otherwise.
+    /// ACK starvation: ACKs that waited in the other direction's queue kept this direction from saturation. Reported
+    /// when the direction was not saturated, no host limited its senders for over 5 % of the time, and its ACKs waited
+    /// at least 20 ms and at least one idle round trip. Null otherwise.
     pub ack_starvation: Option<AckStarvation>,
 }
 

@@ -15,12 +15,11 @@ const GUARD: Duration = Duration::from_secs(2);
 
 /// The stretch of the load from which figures under load are taken.
 ///
-/// The specification has the first seconds of the load discarded, in which streams ramp up and providers let a line run
-/// faster than it can go on. Everything reported *under load* is of the scored window: it begins 2 s after the [ramp
-/// and the burst](#bursts-and-changes-of-rate) of a direction are over, and ends with the load. At least the second
-/// half of the load is always scored: of a load too short for all that, figures are of a line that may not have
-/// settled, and `cut_short` says so. Nothing is deleted: charts show it all, and delays of the rest of the load stand
-/// under `unscored`.
+/// The specification discards the first seconds of the load: streams ramp up, and providers let a line run faster than
+/// it can sustain. Every figure *under load* is from the scored window. It begins 2 s after the end of the [ramp and
+/// the burst](#bursts-and-changes-of-rate) of a direction, and ends with the load. At least the second half of the load
+/// is always scored. If the load is too short for that, the line may not have settled, and `cut_short` reports it.
+/// Nothing is deleted: charts show the whole load, and `unscored` has the delays of the rest.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Scored window")]
 pub struct ScoredWindow {
@@ -32,14 +31,14 @@ pub struct ScoredWindow {
     #[serde(serialize_with = "stretch")]
     #[schemars(with = "Option<Stretch>")]
     pub up: Option<Window>,
-    /// While both directions are scored, or the one that was loaded; delays and losses of round trips are taken from
-    /// it. Null where nothing was to load.
+    /// Time in which both directions are scored, or the only loaded one. Round-trip delays and losses are from it. Null
+    /// where nothing was to load.
     #[serde(serialize_with = "stretch")]
     #[schemars(with = "Option<Stretch>")]
     pub common: Option<Window>,
     /// Stretches of the load that are left out.
     pub excluded: Vec<Excluded>,
-    /// Directions in which more was to be left out than the first half of the load.
+    /// Directions in which more than the first half of the load should have been left out.
     pub cut_short: Vec<Direction>,
 }
 

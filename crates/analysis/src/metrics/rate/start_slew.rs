@@ -44,9 +44,9 @@ impl StartSlew {
 
 /// How long the streams of one direction took to start.
 ///
-/// How each stream of the load starts (spec, Stream Start Time Slew). Its connection is opened before the test, on an
-/// idle line; for what opening one costs under load, see [new connections](#new-connections). Null without streams in
-/// that direction.
+/// Start of each stream of the load (spec, Stream Start Time Slew). Its connection is opened before the test, on the
+/// idle line. For opening connections under load, see [new connections](#new-connections). Null without streams in that
+/// direction.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Start slew")]
 pub struct DirectionSlew {
@@ -74,15 +74,15 @@ pub struct ClassSlew {
 pub struct Slew {
     /// From `connect` to the end of the handshake, at the client, before the test.
     pub connect: Steps,
-    /// From the planned start to the first octet handed to the sender's kernel, on the sender's clock.
+    /// From the planned start to the first byte handed to the sender's kernel, on the sender's clock.
     pub first_sent: Steps,
-    /// From the planned start to the first octet read by the receiver: `first_sent`, and the one-way delay of that
-    /// octet, with the bound of that.
+    /// From the planned start to the first byte read by the receiver: `first_sent` plus the one-way delay of that byte,
+    /// with the error bound of one-way delay.
     ///
     /// Source: spec, Variables Under Test.
     pub first_received: Steps,
-    /// From the planned start to half of the final rate, which is the median over the last half of the stream's time:
-    /// the middle of the first 100 ms, or of the time of 20 segments at that rate, that had it.
+    /// From the planned start to half of the final rate, which is the median over the last half of the stream's time.
+    /// Measured to the middle of the first interval with that rate: 100 ms, or the time of 20 segments at that rate.
     pub half_rate: Steps,
 }
 
@@ -90,11 +90,11 @@ pub struct Slew {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "Start steps")]
 pub struct Steps {
-    /// Streams that took the step, and those that never did or did not tell.
+    /// Streams, missing ones included.
     ///
     /// Unit: count.
     pub n: u64,
-    /// Streams that never did, or of which it is not known.
+    /// Streams that never took the step, or for which it is unknown.
     ///
     /// Unit: count.
     pub missing: u64,
@@ -114,9 +114,9 @@ pub struct StreamSlew {
     pub planned: TestTime,
     /// From `connect` to the end of the handshake.
     pub connect_ns: Option<i64>,
-    /// From the planned start to the sender's first octet, both on the sender's clock.
+    /// From the planned start to the sender's first byte, both on the sender's clock.
     pub first_sent_ns: Option<i64>,
-    /// From the planned start to the receiver's first octet.
+    /// From the planned start to the receiver's first byte.
     ///
     /// Source: spec, Variables Under Test.
     pub first_received_ns: Option<i64>,
@@ -153,7 +153,7 @@ pub(crate) fn start_slew<'a>(
 
 type Events = HashMap<(ObservationPoint, FlowId, FlowEventKind), TestTime>;
 
-/// The first event of each kind that each end tells of each flow.
+/// The first event of each kind that each host reports of each flow.
 fn first_events(recording: &Recording) -> Events {
     let mut first = HashMap::new();
     for (point, event) in recording.events() {

@@ -25,7 +25,7 @@ pub(crate) fn receiver(direction: Direction) -> ObservationPoint {
     }
 }
 
-/// Largest spread between the first octets of flows that one host was to send from the same instant on.
+/// Largest spread between the first bytes of flows that one host was to send from the same instant on.
 ///
 /// Flows of different hosts are never compared: their clocks agree only as well as the exchange before the test placed
 /// them. `None` when no two such flows sent anything.

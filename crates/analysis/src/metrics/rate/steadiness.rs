@@ -24,16 +24,16 @@ use crate::statistics::percentile::percentile;
 
 /// Shortest block.
 const SHORTEST_BLOCK: Duration = Duration::from_secs(1);
-/// A block holds this many loaded round trips.
+/// A block lasts this many loaded round trips.
 const ROUND_TRIPS: f64 = 4.0;
 /// And this many autocorrelation times.
 const MEMORIES: f64 = 2.0;
 /// Shortest window that is judged.
 const SHORTEST: Duration = Duration::from_secs(4);
-/// Octets that links put around each packet: Ethernet, with preamble and gap, DSL with ATM.
+/// Bytes that links put around each packet: Ethernet, with preamble and gap, DSL with ATM.
 ///
 /// A link has a constant rate of frames, and one of IP packets only while these are of one size. An upload that
-/// carries the acknowledgements of a faster download has a tenth less of it, once these come, by Ethernet's headers alone.
+/// carries the acknowledgments of a faster download has a tenth less of it, once these come, by Ethernet's headers alone.
 const FRAMINGS: [u32; 3] = [14, 24, 44];
 /// Relative difference of levels that is none.
 const MARGIN: f64 = 0.10;
@@ -45,7 +45,7 @@ const CERTAIN: f64 = 0.01;
 const ERRORS: f64 = 3.0;
 /// Of a step whose packets wait, this many in a thousand may not.
 const WAITING: u16 = 100;
-/// A reading of a stream holds for this long where no later one was taken.
+/// A reading of a stream is valid for this long where no later one was taken.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(1);
 /// Fewest steps with a queue that tell a half's rate.
 const FEWEST_QUEUED: usize = 6;
@@ -56,21 +56,21 @@ const REACH: usize = 2;
 
 /// Whether rate and delay were stationary.
 ///
-/// Percentiles and means over a time in which the line changed describe no line. The scored window is stationary unless
-/// the medians of its halves differ by more than 10 % (delay: and 5 ms) and by more than chance makes them (three
-/// standard errors, of as many independent steps as autocorrelation leaves), or it has a trend that is both certain
-/// (Mann-Kendall, p at most 0.01, on medians of blocks) and as large from one end to the other, or a rate change falls
-/// into it. Where it is not, look at the halves.
+/// Percentiles and means over a time in which the line changed describe neither state. The scored window is stationary
+/// unless one of three conditions is met. The medians of its halves differ by more than 10 % (delay: and 5 ms) and by more
+/// than three standard errors, of as many independent steps as autocorrelation leaves. Or it has a trend that is
+/// certain (Mann-Kendall, p at most 0.01, on medians of blocks) and as large from one end to the other. Or it contains
+/// a rate change. If it is not stationary, use the figures of the halves.
 ///
-/// **Rate** is what the link carried in steps of 250 ms, acknowledgements and probes included. A step in which nine in
-/// ten packets waited shows the rate of the line; one without a queue only shows what senders gave, which TCP's own
-/// sawtooth changes on any line. So where both halves have 1.5 s or more of steps with a queue, only these are judged,
-/// and a change of 10 % between stretches of 2 s or more is a rate change. Where one half has no queue and the lower
-/// rate, `stationary` is `null`. A link has a constant rate of frames, not of IP packets: a rate that is constant with
-/// 14, 24 or 44 octets of framing added to each packet is stationary. Where probes meet no queue (flow queueing) or
-/// queueing delay is unknown, and the direction was saturated, a step in which a stream of the load waited is one with a
-/// queue (its smoothed round trip above its least one). Without these too, all steps are judged, and
-/// [rate changes](#bursts-and-changes-of-rate) count.
+/// **Rate** is what the link carried in steps of 250 ms, acknowledgments and probes included. A step has a queue when
+/// nine in ten packets waited: it shows the rate of the line. A step without one only shows what the senders sent,
+/// which TCP's own sawtooth changes on any line. If both halves have 1.5 s or more of steps with a queue, only these
+/// are judged, and a change of 10 % between stretches of 2 s or more is a rate change. If the half with the lower rate
+/// has no queue and the other has one, `stationary` is `null`. A link has a constant rate of frames, not of IP packets:
+/// a rate that is constant with 14, 24 or 44 bytes of framing added to each packet is stationary. If probes meet no
+/// queue (flow queueing) or queueing delay is unknown, and the direction was saturated, a step has a queue when the
+/// smoothed round trip of a stream of the load is above its minimum. Otherwise all steps are judged, and [rate
+/// changes](#bursts-and-changes-of-rate) count.
 ///
 /// Blocks are as long as 1 s, 4 loaded median round trips, or twice the integrated autocorrelation time, whichever is
 /// longest, so that their medians are nearly independent. `null` is unknown: a window of less than 4 s.
@@ -115,13 +115,13 @@ pub struct RateStationarity {
     pub first_half_bps: Option<i64>,
     /// Median rate of the second half.
     pub second_half_bps: Option<i64>,
-    /// What the trend changes from one end of the window to the other: median slope between blocks, times the length of
-    /// the window. Null with fewer than ten blocks.
+    /// Change over the window by the trend: median slope between blocks, times the length of the window. Null with
+    /// fewer than ten blocks.
     ///
     /// Source: Sen 1968.
     pub drift_bps: Option<i64>,
-    /// Probability that blocks without a trend look at least as much like one, two-sided. Null with fewer than ten
-    /// blocks.
+    /// Two-sided p-value of the trend test: probability of a trend at least this strong without one. Null with fewer
+    /// than ten blocks.
     ///
     /// Unit: share. Source: Mann 1945, Kendall 1975.
     pub trend_p: Option<f64>,
@@ -135,7 +135,7 @@ pub struct RateStationarity {
     ///
     /// Unit: share.
     pub queued_share: Option<f64>,
-    /// The largest rate change within the scored window. Null when there is none.
+    /// The largest rate change within the scored window. Null without one.
     pub change: Option<RateChange>,
 }
 
@@ -148,13 +148,13 @@ pub struct DelayStationarity {
     pub first_half_ns: Option<i64>,
     /// Median delay of the second half.
     pub second_half_ns: Option<i64>,
-    /// What the trend changes from one end of the window to the other: median slope between blocks, times the length of
-    /// the window. Null with fewer than ten blocks.
+    /// Change over the window by the trend: median slope between blocks, times the length of the window. Null with
+    /// fewer than ten blocks.
     ///
     /// Source: Sen 1968.
     pub drift_ns: Option<i64>,
-    /// Probability that blocks without a trend look at least as much like one, two-sided. Null with fewer than ten
-    /// blocks.
+    /// Two-sided p-value of the trend test: probability of a trend at least this strong without one. Null with fewer
+    /// than ten blocks.
     ///
     /// Unit: share. Source: Mann 1945, Kendall 1975.
     pub trend_p: Option<f64>,
@@ -182,7 +182,7 @@ pub(crate) fn stationarity(
     let rate = |direction| {
         let (scored, rate) = (windows.of(direction)?, rates.of(direction).as_ref()?);
         let probes = queueing.waits(direction, rates.of(direction.opposite()).is_none());
-        // Acknowledgements that wait in the other direction's queue make round trips longer, too: only where this
+        // Acknowledgments that wait in the other direction's queue make round trips longer, too: only where this
         // direction is known to have been full do its streams' round trips tell of its queue.
         let full = saturation.of(direction).is_some_and(|saturation| saturation.saturated == Some(true));
         let streams = if full { own_waits(tcp, direction) } else { Vec::new() };
@@ -280,8 +280,8 @@ impl Steps {
         Self { rates, queued, own_queued }
     }
 
-    /// Those that are judged, whether they are the ones with a queue, and whether that tells anything: where the half with
-    /// the lower rate had no queue and the other had one, senders gave less, and the line is unknown.
+    /// Those that are judged, whether they are the ones with a queue, and whether that is conclusive: where the half
+    /// with the lower rate had no queue and the other had one, senders gave less, and the line is unknown.
     fn judged(&self, scored: Window) -> Judgeable {
         let all = |told| Judgeable { rates: self.rates.clone(), full: false, told };
         let middle = scored.from + scored.length() / 2;

@@ -1,4 +1,4 @@
-//! The rates of the load's streams side by side, interval by interval: what sharing and synchronisation are read from.
+//! The rates of the load's streams side by side, interval by interval: what sharing and synchronization are read from.
 
 use std::time::Duration;
 
@@ -17,28 +17,28 @@ use crate::packets::tcp_readings::TcpReadings;
 /// or to the other moves the rate by more than 5 %.
 const SEGMENTS: f64 = 20.0;
 
-/// Octets of IP and TCP headers with timestamps, where the kernel did not say.
+/// Bytes of IP and TCP headers with timestamps, where the kernel did not say.
 const TIMESTAMPS: u32 = 12;
 const TCP_HEADER: u32 = 20;
 
-/// Streams of one direction on one grid, in octets on the wire an interval.
+/// Streams of one direction on one grid, in bytes on the wire an interval.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamRates<'a> {
     /// Length of an interval.
     pub(crate) interval: Duration,
     /// Beginning of the first interval.
     pub(crate) from: TestTime,
-    /// Every stream that was read at all, and its octets in each interval.
+    /// Every stream that was read at all, and its bytes in each interval.
     pub(crate) streams: Vec<(&'a FlowLabel, Vec<f64>)>,
 }
 
 impl<'a> StreamRates<'a> {
     /// The streams of `goodput` within `window`, in intervals of at least `least`.
     ///
-    /// An interval is a whole number of the goodput's own, and holds [`SEGMENTS`] segments of each stream on average
-    /// (spec: 100 ms, where the line is fast enough for that). Octets count as IP packets of full size: payload and
+    /// An interval is a whole number of the goodput's own, and contains [`SEGMENTS`] segments of each stream on average
+    /// (spec: 100 ms, where the line is fast enough for that). Bytes count as IP packets of full size: payload and
     /// headers, so that streams that share evenly on the wire are even here although IPv6 has less payload in a packet.
-    /// Only the time in which all of them are due to run counts. Empty when that holds no interval.
+    /// Only the time in which all of them are due to run counts. Empty when that contains no interval.
     pub(crate) fn within(
         recording: &Recording,
         tcp: &TcpReadings,
@@ -75,7 +75,7 @@ impl<'a> StreamRates<'a> {
         rates
     }
 
-    /// How many intervals there are.
+    /// Number of intervals.
     pub(crate) fn intervals(&self) -> usize {
         self.streams.first().map_or(0, |(_, octets)| octets.len())
     }
@@ -85,7 +85,7 @@ impl<'a> StreamRates<'a> {
         self.from + self.interval.saturating_mul(interval as u32) + self.interval / 2
     }
 
-    /// The octets of these streams, interval by interval.
+    /// The bytes of these streams, interval by interval.
     pub(crate) fn of(&self, wanted: impl Fn(&FlowLabel) -> bool) -> Vec<Vec<f64>> {
         self.streams.iter().filter(|(flow, _)| wanted(flow)).map(|(_, octets)| octets.clone()).collect()
     }
@@ -137,7 +137,7 @@ impl Segments {
         Self(goodput.flows.iter().filter_map(last).collect())
     }
 
-    /// Octets of an IP packet for each octet of its payload.
+    /// Bytes of an IP packet for each byte of its payload.
     fn wire_share(&self, flow: &FlowLabel) -> f64 {
         let (payload, headers) = self.packet(flow);
         f64::from(payload + headers) / f64::from(payload)
@@ -152,7 +152,7 @@ impl Segments {
         packets.fold(0.0, f64::max)
     }
 
-    /// Payload and headers of a full packet; of an Ethernet frame where nobody said.
+    /// Payload and headers of a full packet; of an Ethernet frame where none was given.
     fn packet(&self, flow: &FlowLabel) -> (u32, u32) {
         const OPTION_TIMESTAMPS: u8 = 1;
         let ip = match flow.family {

@@ -104,13 +104,13 @@ pub(crate) struct Sample<'r, 'a> {
     families: Vec<(AddressFamily, Vec<i64>, u64)>,
     /// The same of all families.
     all: (Vec<i64>, u64),
-    /// Octets of its streams in the load, and how many streams there are.
+    /// Bytes of its streams in the load, and the number of streams.
     octets: f64,
     streams: usize,
     resampled: Option<Resampled>,
 }
 
-/// What it met in each resample: both percentiles of the delay, the share lost, octets of each stream.
+/// What it met in each resample: both percentiles of the delay, the share lost, bytes of each stream.
 ///
 /// All classes see the same resamples, so that each is looked at once, whatever it is compared with.
 type Resampled = [Vec<f64>; 4];

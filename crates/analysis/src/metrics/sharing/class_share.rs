@@ -10,7 +10,7 @@ use crate::series::RatePoint;
 
 /// The part of its fair share below which a stream gets nothing worth the name.
 const STARVING: f64 = 0.01;
-/// Only a stream that gets nothing for so long is starved, nanoseconds: a lost segment can hold one up for less.
+/// Only a stream that gets nothing for this long is starved, nanoseconds: a lost segment can hold one up for less.
 const LONG: u64 = 1_000_000_000;
 /// Starved for more of the time than this is starved.
 const STARVED_SHARE: f64 = 0.1;
@@ -60,7 +60,7 @@ pub enum ExpeditedVerdict {
     Dominates,
 }
 
-/// Octets of streams by time.
+/// Bytes of streams by time.
 pub(crate) fn octets<'a>(streams: impl Iterator<Item = &'a GoodputFlow>) -> impl Iterator<Item = (TestTime, f64)> {
     streams.flat_map(|entry| &entry.series).map(|point| (point.at, octets_of(point)))
 }
@@ -69,17 +69,17 @@ fn octets_of(point: &RatePoint) -> f64 {
     point.rate.0 as f64 / 8.0 * point.over.as_secs_f64()
 }
 
-/// All octets of a direction within `load`.
+/// All bytes of a direction within `load`.
 pub(crate) fn total(goodput: &DirectionGoodput, load: Window) -> f64 {
     octets(goodput.flows.iter()).filter(|(at, _)| load.contains(*at)).map(|(_, octets)| octets).sum()
 }
 
-/// Octets of each of so many streams; `None` of none.
+/// Bytes of each of so many streams; `None` of none.
 pub(crate) fn of_each(octets: f64, streams: usize) -> Option<f64> {
     (streams > 0).then(|| octets / streams as f64)
 }
 
-/// The share of the streams of these classes; `None` unless there are such streams and others, and something arrived.
+/// The share of the streams of these classes; `None` without such streams and others, or if nothing arrived.
 fn share(goodput: &DirectionGoodput, load: Window, is_of: impl Fn(ServiceClass) -> bool) -> Option<f64> {
     let streams = || goodput.flows.iter().filter(|entry| is_of(entry.flow.class));
     let (count, total) = (streams().count(), total(goodput, load));

@@ -1,5 +1,5 @@
 //! Whether the path acts on service classes: what packets of each class meet beside those of best effort, which were sent
-//! side by side with them (spec: classification optimisation).
+//! side by side with them (spec: classification optimization).
 
 use std::time::Duration;
 
@@ -23,18 +23,18 @@ use crate::metrics::sharing::class_share::{BackgroundShare, ExpeditedShare};
 use crate::statistics::autocorrelation::memory_of_delays;
 use crate::statistics::block_bootstrap::{BlockBootstrap, block_length};
 
-/// Queue disciplines of Linux that serve classes unlike each other, by themselves or as they are told.
+/// Queue disciplines of Linux that serve classes unlike each other, by themselves or as configured.
 const HONOURING: [&str; 9] = ["pfifo_fast", "prio", "mqprio", "ets", "cake", "htb", "hfsc", "drr", "qfq"];
 
 /// Whether the path treats service classes differently.
 ///
-/// What packets of each class met less what packets of best effort met that were sent side by side with them, in each
-/// direction over the [scored window](#scored-window), with 95 % intervals from a block bootstrap (1000 resamples of
-/// whole blocks of time, the same for all classes; a block is 1 s, four loaded round trips, or three times the time
-/// over which the queue remembers, whichever is longest). Differences are of this run only: between runs they vary
-/// more. The path acts on a class when the whole interval of a difference of delay lies beyond 1 ms and a tenth of best
-/// effort's, and it is the same in each family; or when that of a difference of loss lies beyond 1 %, and it is over
-/// half of the greater loss. Shares of the rate decide nothing: streams of equal class are not equal either.
+/// Packets of each class compared with best-effort packets sent side by side, in each direction over the [scored
+/// window](#scored-window). Intervals of 95 % are from a block bootstrap: 1000 resamples of whole blocks of time, the
+/// same for all classes. A block is the longest of 1 s, four loaded round trips, and three times the correlation time
+/// of the queue. Differences are of this run only: between runs they vary more. The path acts on a class in two cases.
+/// The whole interval of a difference of delay lies beyond 1 ms and a tenth of best effort's delay, with the same sign
+/// in each family. Or that of a difference of loss lies beyond 1 %, and it is over half of the greater loss. Shares of
+/// the rate decide nothing: streams of the same class are not equal either.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Treatment of service classes")]
 pub struct ClassTreatment {
@@ -53,7 +53,7 @@ pub struct DirectionTreatment {
     ///
     /// Source: Künsch 1989; Politis and Romano 1992.
     pub block_ns: Option<i64>,
-    /// Whole blocks in the scored window; below twelve, intervals are rough, below five there are none.
+    /// Whole blocks in the scored window; below twelve, intervals are rough, below five none are computed.
     ///
     /// Unit: count.
     pub blocks: u64,
@@ -81,7 +81,7 @@ pub enum DelayOf {
     RoundTrip,
 }
 
-/// Tracks of the wait in queues of one direction; none where that is not known.
+/// Tracks of the queueing delay of one direction; none where that is not known.
 fn waits(legs: &[LegDelay], direction: Direction) -> Vec<Track<'_>> {
     let known = |leg: &&LegDelay| leg.queueing_series.iter().any(|point| point.delay.is_some());
     let ours = legs.iter().filter(|leg| leg.direction == direction).filter(known);

@@ -1,4 +1,4 @@
-//! TCP global synchronisation: streams that lose and back off together, so that the line runs dry (RFC 2309 section 2).
+//! TCP global synchronization: streams that lose and back off together, so that the line runs dry (RFC 2309 section 2).
 
 use std::time::Duration;
 
@@ -37,11 +37,11 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Reductions less far apart than this are beside each other, and what falls on within it is one: two readings.
 const BESIDE: Duration = Duration::from_millis(200);
 
-/// Whether streams are synchronised.
+/// Whether streams are synchronized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Synchronized {
-    /// The variance ratio is above 1.5, the co-loss index above 0.5, and there are at least 3 dips: the streams lose
+    /// The variance ratio is above 1.5, the co-loss index above 0.5, and at least 3 dips occurred: the streams lose
     /// packets together and the line runs dry.
     Yes,
     /// They are not.
@@ -51,7 +51,7 @@ pub enum Synchronized {
     Unknown,
 }
 
-/// Global synchronisation by direction.
+/// Global synchronization by direction.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct GlobalSynchronization {
     /// Server to client.
@@ -72,12 +72,12 @@ impl GlobalSynchronization {
 
 /// Whether the streams of one direction lose packets and back off together.
 ///
-/// Whether the streams of one direction lose and back off together, so that the line runs dry: what a short queue
-/// without active management does (RFC 2309 section 2; RFC 7567 section 2). Read within the steady part of the load
+/// Whether the streams of one direction lose and back off together, so that the line runs empty: the effect of a short
+/// queue without active management (RFC 2309 section 2; RFC 7567 section 2). Computed in the steady part of the load
 /// from the receivers' rates, as for [sharing](#sharing), in intervals no shorter than the senders' median round trip,
-/// and from the congestion windows that the senders' kernels report. Linux's own streams are not easily brought to it:
-/// on virtual links of 20 Mbit/s and 40 ms eight of them had a variance ratio of 0.003 over a pfifo of 200 packets, and
-/// of 0.8 over one of 5, which they left half unused without backing off together.
+/// and from the congestion windows that the senders' kernels report. Linux streams rarely synchronize: on virtual links
+/// of 20 Mbit/s and 40 ms, eight of them had a variance ratio of 0.003 over a pfifo of 200 packets, and of 0.8 over one
+/// of 5 packets, which they left half unused without backing off together.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Global synchronization")]
 pub struct DirectionSynchronization {
@@ -89,11 +89,11 @@ pub struct DirectionSynchronization {
     pub streams: u64,
     /// Length of an interval.
     pub interval_ns: i64,
-    /// Variance of the sum of the rates over the sum of their variances: n in lock-step, 1 when independent, less when
-    /// what one loses another gains; null when nothing varies.
+    /// Variance of the sum of the rates over the sum of their variances: n in lock-step, 1 if independent, less if one
+    /// gains what another loses; null if nothing varies.
     pub variance_ratio: Option<f64>,
-    /// The mean part of the other streams that reduce their window less than a round trip (and 200 ms) before or after
-    /// one does, less what chance has it, over 1 less chance: 0 when independent, 1 when always all do; null without a
+    /// Mean share c of the other streams that reduce their window less than a round trip (and 200 ms) before or after
+    /// one does, corrected for chance p: (c - p) / (1 - p). 0: independent; 1: always all together. Null without a
     /// reduction.
     ///
     /// Unit: up to 1.
@@ -186,7 +186,7 @@ fn dips(sums: &[f64]) -> u64 {
 /// has this form): 0 when independent, 1 when always all do.
 ///
 /// Beside is less than `apart` before or after. By chance a stream does so with the probability that a stretch twice as
-/// long holds a reduction of it (they come at random: Poisson).
+/// long contains a reduction of it (they come at random: Poisson).
 fn co_loss_index(reductions: &[(TestTime, FlowId)], flows: &[FlowId], time: Duration, apart: Duration) -> Option<f64> {
     let mut count: HashMap<FlowId, f64> = HashMap::new();
     for (_, flow) in reductions {

@@ -45,17 +45,16 @@ impl Sharing {
 /// How the streams of one direction share it.
 ///
 /// How the streams of the load share one direction (spec: "relative interstream bandwidth on a 100ms period, vis a vis
-/// classification and underlying protocol"). Read from the receivers' counts, in intervals of 100 ms, or of as many
-/// times that as each stream needs to have 20 segments in an interval on average: with fewer, the falling of one
-/// segment to this or that side of an edge would look like unevenness. Octets count as IP packets of full size
-/// (payload, TCP and IP headers, by the sender's segment size) and not as goodput: streams that have the same part of
-/// the wire are even, although an IPv6 packet holds 1.4 % less payload. Acknowledgements and octets retransmitted are
-/// not in it. Looked at is the part of the load in which it is steady and every stream is due to run. Null without two
-/// streams in that direction.
+/// classification and underlying protocol"). Computed from the receivers' counts in intervals of 100 ms, or a multiple
+/// in which each stream has 20 segments on average. With fewer segments, one segment at an edge would look like
+/// unevenness. Bytes are those of IP packets of full size (payload, TCP and IP headers, by the sender's segment size),
+/// not goodput: streams with the same share of the wire are even, although an IPv6 packet contains 1.4 % less payload.
+/// Acknowledgments and retransmitted bytes are excluded. Only the steady part of the load in which every stream is due
+/// to run is used. Null without two streams in that direction.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Sharing")]
 pub struct DirectionSharing {
-    /// The stretch of the test that is looked at.
+    /// Beginning of the time that is used.
     pub from_ns: i64,
     /// Its end.
     pub to_ns: i64,
@@ -63,11 +62,11 @@ pub struct DirectionSharing {
     ///
     /// Source: spec, Load Generation.
     pub interval_ns: i64,
-    /// How many intervals there are.
+    /// Number of intervals.
     ///
     /// Unit: count.
     pub intervals: u64,
-    /// Evenness among all streams. Null with fewer than two, or without a single octet.
+    /// Evenness among all streams. Null with fewer than two, or without a single byte.
     pub jain_streams: Option<JainStatistics>,
     /// Evenness among the classes, each the sum of its streams.
     pub jain_classes: Option<JainStatistics>,
@@ -97,12 +96,12 @@ pub struct ClassShare {
     ///
     /// Unit: count.
     pub streams: u64,
-    /// Share of all octets of the direction.
+    /// Share of all bytes of the direction.
     ///
     /// Unit: share. Source: spec, The RRUL Score.
     pub share: f64,
-    /// Share of the time in stretches of at least a second in which it had less than a hundredth of an even share,
-    /// while others had something.
+    /// Share of the time in stretches of at least 1 s with less than a hundredth of an even share, while others had
+    /// data.
     ///
     /// Unit: share.
     pub starved: f64,
@@ -123,12 +122,12 @@ pub struct FamilyShare {
     ///
     /// Unit: count.
     pub streams: u64,
-    /// Share of all octets of the direction.
+    /// Share of all bytes of the direction.
     ///
     /// Unit: share. Source: spec, The RRUL Score.
     pub share: f64,
-    /// Share of the time in stretches of at least a second in which it had less than a hundredth of an even share,
-    /// while others had something.
+    /// Share of the time in stretches of at least 1 s with less than a hundredth of an even share, while others had
+    /// data.
     ///
     /// Unit: share.
     pub starved: f64,
@@ -141,12 +140,12 @@ pub struct FamilyShare {
 pub struct StreamShare {
     /// Name of the flow.
     pub flow: FlowLabel,
-    /// Share of all octets of the direction.
+    /// Share of all bytes of the direction.
     ///
     /// Unit: share. Source: spec, The RRUL Score.
     pub share: f64,
-    /// Share of the time in stretches of at least a second in which it had less than a hundredth of an even share,
-    /// while others had something.
+    /// Share of the time in stretches of at least 1 s with less than a hundredth of an even share, while others had
+    /// data.
     ///
     /// Unit: share.
     pub starved: f64,
@@ -223,7 +222,7 @@ fn values<K>(groups: &[(K, Vec<f64>)]) -> Vec<Vec<f64>> {
     groups.iter().map(|(_, octets)| octets.clone()).collect()
 }
 
-/// What there is to share.
+/// The total to share.
 struct Whole {
     /// In each interval.
     each: Vec<f64>,
@@ -243,7 +242,7 @@ impl Whole {
     }
 
     /// Part of the time that belongs to stretches of a second or more in which one of so many sharers had less than a
-    /// hundredth of an even share. Where nobody has anything nobody is starved: that is an outage.
+    /// hundredth of an even share. Where no stream has anything, none is starved: that is an outage.
     fn starved(&self, octets: &[f64], sharers: usize) -> f64 {
         let least = STARVED_TIME.as_nanos().div_ceil(self.interval.as_nanos().max(1));
         let starving = |(octets, whole): (&f64, &f64)| *whole > 0.0 && *octets < STARVED_SHARE * whole / sharers as f64;

@@ -1,6 +1,6 @@
-//! Acknowledgements of the load: how many were sent, and how many of them arrived.
+//! Acknowledgments of the load: how many were sent, and how many of them arrived.
 //!
-//! Devices on the way drop acknowledgements that a later one makes superfluous (ACK filtering in queue disciplines,
+//! Devices on the way drop acknowledgments that a later one makes superfluous (ACK filtering in queue disciplines,
 //! ACK suppression in cable modems), and links lose them; two hosts cannot tell one from the other.
 
 use rrul_model::observation::TcpInfo;
@@ -11,7 +11,7 @@ use rrul_model::time::Window;
 pub(crate) struct Acknowledged {
     /// Data segments that reached the receiver.
     pub(crate) segments: f64,
-    /// Acknowledgements that it sent for them.
+    /// Acknowledgments that it sent for them.
     pub(crate) sent: f64,
     /// Those that reached the sender.
     pub(crate) received: f64,
@@ -25,11 +25,11 @@ impl std::ops::AddAssign for Acknowledged {
     }
 }
 
-/// What came of the acknowledgements of one stream, as its sender's clock has the window; `None` unless both ends tell.
+/// What came of the acknowledgments of one stream, as its sender's clock has the window; `None` unless both ends tell.
 ///
-/// The receiver's count goes on while an acknowledgement is under way, which in a full queue takes a second. So the two
-/// ends are not compared at the same time but at the same octet: what the sender knew to be acknowledged is what the
-/// receiver had in order when it sent that acknowledgement.
+/// The receiver's count goes on while an acknowledgment is under way, which in a full queue takes a second. So the two
+/// ends are not compared at the same time but at the same byte: what the sender knew to be acknowledged is what the
+/// receiver had in order when it sent that acknowledgment.
 pub(crate) fn acknowledged(receiver: &[TcpInfo], sender: &[TcpInfo], window: Window) -> Option<Acknowledged> {
     let inside = || sender.iter().filter(|row| window.from <= row.at && row.at <= window.to);
     let (first, last) = (inside().next()?, inside().next_back()?);
@@ -45,7 +45,7 @@ fn arrived(row: &TcpInfo) -> u32 {
     row.segs_in.saturating_sub(row.data_segs_in)
 }
 
-/// The receiver's counts when it had so many octets in order.
+/// The receiver's counts when it had so many bytes in order.
 struct Place {
     segments: f64,
     acknowledgements: f64,

@@ -1,4 +1,4 @@
-//! What holds the load's streams back beside the network, and their congestion windows over time (RFC 4898).
+//! What limits the streams of the load other than the network, and their congestion windows over time (RFC 4898).
 
 use rrul_model::flow::Direction;
 use rrul_model::observation::TcpInfo;
@@ -32,9 +32,9 @@ impl StreamLimits {
 
 /// What limited the senders of one direction's streams.
 ///
-/// What held the senders of the load back beside the network, by their kernels' own account (`TCP_INFO`, RFC 4898),
-/// from the first to the last reading in the steady part of the load. A stream that the receiver's window or the
-/// sender's buffer limits does not fill the line. Null where the sender's kernel did not say. Outside `streams`: sums
+/// What limited the senders of the load other than the network, according to their kernels (`TCP_INFO`, RFC 4898), from
+/// the first to the last reading in the steady part of the load. A stream that the receiver's window or the sender's
+/// buffer limits does not saturate the line. Null if the sender's kernel did not report it. Outside `streams`: sums
 /// over the streams.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Stream limits")]
@@ -49,7 +49,7 @@ pub struct DirectionLimits {
 /// What held senders back, as parts of time; `None` where the sender's kernel did not say.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Limits {
-    /// Time with octets in flight or waiting to be sent.
+    /// Time with bytes in flight or waiting to be sent.
     ///
     /// Source: tcpi_busy_time.
     pub busy_ns: Option<i64>,
@@ -96,11 +96,11 @@ pub struct TcpPoint {
     pub at: TestTime,
     /// Congestion window, segments.
     pub congestion_window: u32,
-    /// Slow-start threshold, segments; `None` while there is none.
+    /// Slow-start threshold, segments; `None` until the first.
     pub slow_start_threshold: Option<u32>,
     /// Smoothed round-trip time, microseconds.
     pub round_trip_us: u32,
-    /// Segments sent again so far.
+    /// Segments retransmitted so far.
     pub retransmitted: u32,
 }
 

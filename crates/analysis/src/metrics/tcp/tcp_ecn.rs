@@ -14,9 +14,9 @@ use crate::packets::tcp_readings::TcpReadings;
 /// `TCPI_OPT_ECN` and `TCPI_OPT_ECN_SEEN` of linux/tcp.h.
 const NEGOTIATED: u8 = 8;
 const SEEN: u8 = 16;
-/// A `TCP_INFO` of this length holds the counters of marked octets.
+/// A `TCP_INFO` of this length contains the counters of marked bytes.
 const LENGTH_WITH_COUNTERS: u32 = 276;
-/// Below so many octets, that none was marked tells nothing: the first segments may have been retransmissions.
+/// Below this many bytes, it is inconclusive that none was marked: the first segments may have been retransmissions.
 const TELLING_OCTETS: u64 = 100_000;
 
 /// One stream.
@@ -32,14 +32,14 @@ pub struct TcpEcn {
     ///
     /// Source: RFC 3168 section 6.1.
     pub seen: Option<bool>,
-    /// Octets that the receiver's kernel received as ECT(0) in the load phase. Null where its `TCP_INFO` is too short
+    /// Bytes that the receiver's kernel received as ECT(0) in the load phase. Null where its `TCP_INFO` is too short
     /// to contain them (before Linux 6.18).
     pub ect0_octets: Option<u64>,
-    /// Octets received as ECT(1).
+    /// Bytes received as ECT(1).
     pub ect1_octets: Option<u64>,
-    /// Octets received as CE.
+    /// Bytes received as CE.
     pub ce_octets: Option<u64>,
-    /// Of those octets, marked CE; null without any. Retransmissions are sent without ECN and are not among them. The
+    /// Of those bytes, marked CE; null without any. Retransmissions are sent without ECN and are not among them. The
     /// sender's own count (`delivered_ce`) is not used: with classic ECN it counts every packet acknowledged during a
     /// round trip in which one was marked.
     ///
@@ -66,7 +66,7 @@ impl Readings {
     fn take(&mut self, row: TcpInfo) {
         self.options |= row.options;
         if let Some(last) = self.last.filter(|last| last.at <= row.at) {
-            // 32 bits of octets wrap around in a minute at 600 Mbit/s; from one reading to the next they do not.
+            // 32 bits of bytes wrap around in a minute at 600 Mbit/s; from one reading to the next they do not.
             let since = |now: u32, before: u32| u64::from(now.wrapping_sub(before));
             self.ect0 += since(row.received_e0_bytes, last.received_e0_bytes);
             self.ect1 += since(row.received_e1_bytes, last.received_e1_bytes);

@@ -1,4 +1,4 @@
-//! What the senders' kernels know of lost segments: an upper bound, as not all that is sent again was lost.
+//! What the senders' kernels know of lost segments: an upper bound, because not every retransmitted segment was lost.
 
 use rrul_model::flow::FlowSpec;
 use rrul_model::observation::TcpInfo;
@@ -10,17 +10,17 @@ use crate::flow_label::FlowLabel;
 use crate::metrics::rate::start_spread::sender;
 use crate::packets::tcp_readings::{TcpReadings, within};
 
-/// Where the fields end in the kernel's structure, octets: shorter ones do not have them.
+/// Where the fields end in the kernel's structure, bytes: shorter ones do not have them.
 const DSACK_END: u32 = 220;
 const REORDERING_END: u32 = 224;
 const TIMEOUTS_END: u32 = 242;
 
 /// Losses of one stream of the load, as its sender's kernel counts them.
 ///
-/// Of each stream of the load, from its *sender's* `TCP_INFO` at the last reading within its window, counted since the
-/// stream opened. A sender sends again what it takes for lost. That may have been merely late, or the acknowledgement
-/// lost, and the receiver then reports a duplicate; those are taken off. What is left is at most the loss of segments,
-/// and misses nothing but the last flight.
+/// From the `TCP_INFO` of each stream's *sender* at the last reading within its window, counted since the stream
+/// opened. A sender retransmits what it considers lost. The segment may have been only late, or its acknowledgment
+/// lost; the receiver then reports a duplicate, which is subtracted. The rest is an upper bound of lost segments,
+/// complete except for the last flight.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Loss of TCP streams")]
 pub struct TcpLoss {
@@ -35,19 +35,20 @@ pub struct TcpLoss {
     /// Unit: count. Source: RFC 4898 (tcpEStatsPerfSegsRetrans).
     pub retransmitted: u32,
     /// Duplicates that the receiver reported: segments retransmitted that had arrived, and copies that the network
-    /// made. `null` where the kernel does not tell.
+    /// made. `null` where the kernel does not report it.
     ///
     /// Unit: count. Source: RFC 2883, RFC 3708.
     pub spurious: Option<u32>,
-    /// `retransmitted` less `spurious`, as a share of `segments`: at most so many were lost. `null` without segments.
+    /// `retransmitted` less `spurious`, as a share of `segments`: an upper bound of loss. `null` without segments.
     ///
     /// Unit: share.
     pub share_most: Option<f64>,
-    /// Retransmission timeouts: the stream stood still until the timer ran out. `null` where the kernel does not tell.
+    /// Retransmission timeouts: the stream stood still until the timer ran out. `null` where the kernel does not report
+    /// it.
     ///
     /// Unit: count. Source: RFC 6298.
     pub timeouts: Option<u32>,
-    /// Times that the sender found segments reordered. `null` where the kernel does not tell.
+    /// Times that the sender found segments reordered. `null` where the kernel does not report it.
     ///
     /// Unit: count.
     pub reordering_seen: Option<u32>,
@@ -64,7 +65,7 @@ pub(crate) fn tcp_loss(recording: &Recording, tcp: &TcpReadings) -> Vec<TcpLoss>
     streams.filter_map(of_stream).collect()
 }
 
-/// What its sender knew in the end; its kernel's structure has so many octets.
+/// What its sender knew in the end; its kernel's structure has so many bytes.
 fn loss(flow: &FlowSpec, last: &TcpInfo, length: u32) -> TcpLoss {
     let known = |end: u32, value: u32| (length >= end).then_some(value);
     let spurious = known(DSACK_END, last.dsack_dups);

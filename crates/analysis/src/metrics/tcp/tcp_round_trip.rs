@@ -1,8 +1,8 @@
 //! The kernel's own round-trip time of bulk streams.
 //!
 //! A stream's segments wait in the queue that the stream itself has filled, so this is the delay that it inflicts upon
-//! itself, smoothed by the kernel (RFC 6298: an eighth of each new sample), and acknowledgements that a receiver holds
-//! back are in it. It is no delay of the path: the probes tell that.
+//! itself, smoothed by the kernel (RFC 6298: an eighth of each new sample), and includes acknowledgments that a
+//! receiver delays. It is no delay of the path: the probes tell that.
 
 use rrul_model::flow::FlowSpec;
 use rrul_model::observation::{ObservationPoint, TcpInfo};
@@ -23,10 +23,10 @@ use crate::statistics::percentile::DelayStatistics;
 
 /// The kernel's round-trip time of one stream.
 ///
-/// What the sender's kernel says of each stream of the load (`TCP_INFO`), read each sample interval. A stream's
-/// segments wait in the queue that the stream itself has filled, so this is delay that it inflicts upon itself. The
-/// kernel smooths it (RFC 6298: an eighth of each sample) and cannot take out what a receiver held an acknowledgement
-/// back. It is no delay of the path: the probes tell that.
+/// From `TCP_INFO` of each stream's sender, read every sample interval. The segments of a stream wait in the queue that
+/// the stream itself has filled, so this is self-inflicted delay. The kernel smooths it (RFC 6298: an eighth of each
+/// sample), and cannot exclude the time for which a receiver delays an acknowledgment. It is not the delay of the path:
+/// the probes measure that.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "TCP round-trip time")]
 pub struct TcpRoundTrip {
@@ -35,8 +35,7 @@ pub struct TcpRoundTrip {
     /// Its smoothed round-trip time, by phase.
     #[serde(flatten)]
     pub smoothed: ByPhase<Option<DelayStatistics>>,
-    /// Smallest sample that the kernel had seen by the last reading; it forgets those older than five minutes. `null`
-    /// when it had none.
+    /// Smallest sample that the kernel had seen at the last reading, not older than five minutes. `null` without any.
     ///
     /// Source: tcp(7), `tcpi_min_rtt`.
     pub min_rtt_ns: Option<i64>,

@@ -16,9 +16,9 @@ use crate::packets::tcp_readings::TcpReadings;
 pub struct TcpSeries {
     /// Which.
     pub flow: FlowLabel,
-    /// What its sender's kernel told, in the order of time; empty when it was never read.
+    /// What its sender's kernel reported, in the order of time; empty when it was never read.
     pub sender: Vec<TcpReading>,
-    /// What its receiver's kernel told; empty when it was never read.
+    /// What its receiver's kernel reported; empty when it was never read.
     pub receiver: Vec<TcpReading>,
 }
 
@@ -33,17 +33,17 @@ pub struct TcpReading {
     pub receive_window: ByteCount,
     /// Smoothed round-trip time (RFC 6298); `None` before the first sample.
     pub round_trip: Option<Delay>,
-    /// Rate at which octets were lately acknowledged; `None` before the first sample.
+    /// Rate at which bytes were lately acknowledged; `None` before the first sample.
     pub delivery_rate: Option<BitRate>,
     /// Rate at which the kernel lets segments go; `None` when it does not pace.
     pub pacing_rate: Option<BitRate>,
-    /// Segments sent again since the stream opened.
+    /// Segments retransmitted since the stream opened.
     pub retransmitted: u32,
-    /// Segments that arrived out of order since then; `None` where the kernel does not tell.
+    /// Segments that arrived out of order since then; `None` where the kernel does not report it.
     pub out_of_order: Option<u32>,
 }
 
-/// Where the field ends in the kernel's structure, octets: shorter ones do not have it.
+/// Where the field ends in the kernel's structure, bytes: shorter ones do not have it.
 const OUT_OF_ORDER_END: u32 = 228;
 
 /// Of every stream of the load of which either end was read, in the order of the plan.
@@ -54,7 +54,7 @@ pub(crate) fn tcp_series(recording: &Recording, tcp: &TcpReadings, clock: Option
         let on_client = |at| clock.map_or(at, |clock| clock.client_time(at));
         let mut readings: Vec<TcpReading> =
             tcp.at(point, flow).iter().map(|row| reading(row, on_client(row.at), length)).collect();
-        // A clock that was set back in between tells them in another order.
+        // A clock that was set back in between reports them in another order.
         readings.sort_by_key(|reading| reading.at);
         readings
     };

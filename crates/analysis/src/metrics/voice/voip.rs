@@ -30,11 +30,11 @@ use crate::packets::recorded_time;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Voice")]
 pub struct Voip {
-    /// How far above its reference a packet's delay may lie before it comes too late: 30 ms.
+    /// Largest delay above the reference at which a packet is not late: 30 ms.
     ///
     /// Source: spec, VoIP Component.
     pub lateness_limit_ns: i64,
-    /// Over how long the adaptive reference is the smallest delay: 5 s.
+    /// Time over which the adaptive reference is the smallest delay: 5 s.
     pub reference_window_ns: i64,
     /// How the streams of each direction shared the line.
     pub schedules: Vec<VoipSchedule>,
@@ -172,7 +172,7 @@ impl Stream {
     }
 }
 
-/// What tells the phases of packets apart.
+/// What distinguishes the phases of packets.
 #[derive(Clone, Copy)]
 struct Phases<'a> {
     windows: &'a [PhaseWindow],

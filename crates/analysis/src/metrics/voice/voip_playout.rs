@@ -1,7 +1,7 @@
 //! Which packets of a voice stream are there when they are to be played.
 //!
 //! A receiver plays a packet a fixed time after the fastest it has seen. The RRUL specification takes a packet for lost
-//! whose delay varies by more than 30 ms; from what, it leaves open. Two receivers are modelled: one that follows the path
+//! whose delay varies by more than 30 ms; from what, it leaves open. Two receivers are modeled: one that follows the path
 //! (its reference is the smallest one-way delay of the last five seconds, so a standing queue becomes delay) and one
 //! that does not (the smallest since the stream began, so a standing queue becomes loss).
 
@@ -38,7 +38,7 @@ pub(crate) struct Packet {
     pub(crate) reordered: bool,
 }
 
-/// What tells the fate of the packets of one direction.
+/// What determines the fate of the packets of one direction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listening<'a> {
     /// How long a packet is waited for.
@@ -99,7 +99,7 @@ fn order_of_arrival(packets: &mut [Packet], arrivals: &[u32]) {
     }
 }
 
-/// Holds every packet that arrived against both references.
+/// Compares every packet that arrived with both references.
 fn lateness(packets: &mut [Packet]) {
     let mut fastest: Option<Delay> = None;
     // The smallest delays within the window, rising from the front; each with when its packet was sent.
@@ -160,7 +160,7 @@ mod tests {
     fn a_standing_queue_is_loss_for_five_seconds_to_who_adapts_and_for_ever_to_who_does_not() {
         // 5 s at 20 ms, then 15 s at 220 ms.
         let packets = stream((0..2000).map(|n| Some(if n < 500 { 20 } else { 220 })));
-        // The last fast packet was sent 10 ms before the queue stood: until 4.98 s into it the window holds it.
+        // The last fast packet was sent 10 ms before the queue stood: until 4.98 s into it the window contains it.
         assert_eq!(late(&packets), (499, 1500));
         assert!(packets[998].late && !packets[999].late);
     }

@@ -16,21 +16,21 @@ const PACKETISATION_AND_PLAYOUT: Delay = Delay(40_000_000);
 
 /// One stream, or several of the same class and direction, in one phase.
 ///
-/// Of the packets *sent* in the phase, by the first copy that arrived. Which packets have a known fate is as under
-/// `loss`, at the end of each direction's receiver: of what was sent less than the waiting time before it stopped to
-/// listen, all counts when all of it arrived, and else none.
+/// Of the packets *sent* in the phase, by the first copy that arrived. Known fate is as under `loss`, for the receiver
+/// of each direction: packets sent less than the waiting time before it stopped listening count only if all of them
+/// arrived.
 ///
-/// **Late.** The specification takes a packet for lost whose delay varies by more than 30 ms, and does not say from
-/// what. Two receivers are modelled. One follows the path: its reference is the smallest one-way delay of the last 5 s
-/// (`reference_window_ns`), so a standing queue costs delay and a rising one packets. One does not: the smallest since
-/// the stream began. Scores are of the first. Lost and late packets are disjoint.
+/// **Late.** The specification counts a packet as lost if its delay varies by more than 30 ms, without naming the
+/// reference. Two receivers are modeled. The adaptive one uses the smallest one-way delay of the last 5 s
+/// (`reference_window_ns`): a standing queue costs delay, a growing one packets. The fixed one uses the smallest since
+/// the stream began. Scores use the adaptive one. Lost and late packets are disjoint.
 ///
 /// **Opinion.** R = 93.2 - Idd(Ta) - Ie,eff, all other parameters of the E-model at their defaults, Ie = 0; Bpl = 25.1
 /// with packet loss concealment and 4.3 without (G.711 in packets of 10 ms). Ta is the mean one-way delay, 10 ms of
 /// packetisation and 30 ms of play-out; Ppl is `effective_loss` and BurstR `effective_burst_ratio`, cut to 1 to 8 (1
-/// without loss). The one-way delay assumes a symmetric base path, so Ta may be off by `one_way_delay_bound_ns`; below
-/// 100 ms that changes nothing. G.107 is made for losses up to 20 %; beyond, the formula is continued. Scores are
-/// estimates of what listeners would say on average, of no codec but G.711.
+/// without loss). The one-way delay assumes a symmetric base path, so the error of Ta is up to
+/// `one_way_delay_bound_ns`; below 100 ms that has no effect. G.107 is specified for losses up to 20 %; beyond, the
+/// formula is extrapolated. Scores estimate the mean opinion of listeners, for G.711 only.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Voice streams in one phase")]
 pub struct VoipQuality {
@@ -64,7 +64,7 @@ pub struct VoipQuality {
     pub effective_loss_fixed: Option<f64>,
     /// [Runs](#loss-runs) of the lost packets.
     pub loss_runs: LossRunsSummary,
-    /// BurstR of the lost or late packets; `null` where there is none, or nothing else.
+    /// BurstR of the lost or late packets; `null` without any, or if all are.
     ///
     /// Source: ITU-T G.107.
     pub effective_burst_ratio: Option<f64>,
@@ -76,8 +76,8 @@ pub struct VoipQuality {
     ///
     /// Unit: count. Source: RFC 4737.
     pub reordered: u64,
-    /// [Statistics](#statistics-of-delays) of the one-way delay, kernel stamps where there are any, the clocks brought
-    /// together; `null` where they cannot be.
+    /// [Statistics](#statistics-of-delays) of the one-way delay, from kernel timestamps if available, with related
+    /// clocks. `null` if the clocks cannot be related.
     ///
     /// Source: RFC 7679.
     pub one_way_delay: Option<DelayStatistics>,
@@ -85,10 +85,10 @@ pub struct VoipQuality {
     ///
     /// Source: RFC 7679.
     pub one_way_delay_mean_ns: Option<i64>,
-    /// By how much every one-way delay may be off, all to the same side, as the split of the smallest round trip is not
-    /// known.
+    /// Largest error of one-way delay, the same for all packets, because the split of the smallest round trip is
+    /// unknown.
     pub one_way_delay_bound_ns: Option<i64>,
-    /// [Variation](#delay-variation) of the delay; `null` where several streams stand together.
+    /// [Variation](#delay-variation) of the delay; `null` for several streams together.
     pub delay_variation: Option<DelayVariation>,
     /// Rating R of the E-model, at most 93.2, with packet loss concealment. Null without one-way delay.
     ///
@@ -108,7 +108,7 @@ pub struct VoipQuality {
 }
 
 impl VoipQuality {
-    /// Of these packets, a slice for each stream; `None` when there is none.
+    /// Of these packets, a slice for each stream; `None` without one.
     pub(crate) fn of(streams: &[&[Packet]], offset: Option<&ClockOffset>) -> Option<Self> {
         let packets = || streams.iter().copied().flatten();
         let sent = packets().count() as u64;

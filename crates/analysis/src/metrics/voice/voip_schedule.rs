@@ -12,27 +12,27 @@ use crate::statistics::percentile::DelayStatistics;
 
 /// How the voice streams of one direction were sent.
 ///
-/// Test packets and voice together shall take no more than 5 % of a direction, or they would measure themselves. Before
-/// the test a train of 40 packets of 1200 octets goes each way back to back; how far apart the second half arrives
-/// tells the rate of the line (packet dispersion). A host that stands still for a moment makes a line look slow; so
-/// where a train takes less than 150 ms three are sent, and the middle one of each direction is believed. Where the
-/// full set does not fit, one class after another sends (turns of at most 10 s, in every phase), or one stream after
-/// another. One stream at a time is always sent, whatever its share. The estimate is high where a burst allowance
-/// passes the whole train, and low where the line was not idle.
+/// Test packets and voice together must take at most 5 % of a direction, or they would measure themselves. Before the
+/// test, a train of 40 packets of 1200 bytes is sent back to back in each direction. The spacing at which the second
+/// half arrives gives the rate of the line (packet dispersion). A host that stalls makes a line look slow; so if a
+/// train takes less than 150 ms, three are sent, and the middle result of each direction is used. If the full set does
+/// not fit, one class after another sends (turns of at most 10 s, in every phase), or one stream after another. One
+/// stream is always sent, whatever its share. The estimate is too high if a burst allowance passes the whole train, and
+/// too low if the line was not idle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "Voice: schedule")]
 pub struct VoipSchedule {
-    /// Which way.
+    /// Direction of the flow.
     pub direction: Direction,
     /// How the streams share the line.
     pub schedule: LineSharing,
     /// Whether the streams took turns, so that each was sent for a part of each phase only.
     pub reduced_cir: bool,
-    /// Rate of the idle line as the train told it, IP headers included; `null` where none was sent, as the plan settles
-    /// the schedule, or none came back.
+    /// Rate of the idle line, measured with the packet train, IP headers included. `null` if none was sent, because the
+    /// plan sets the schedule, or none came back.
     pub line_rate_bps: Option<u64>,
-    /// How late after its due time each voice packet was handed to the sending host's kernel, over the whole test:
-    /// [statistics](#statistics-of-delays), nothing is ever lost.
+    /// Time from the due time of each voice packet until it was passed to the sending host's kernel, over the whole
+    /// test: [statistics](#statistics-of-delays), none counts as lost.
     ///
     /// Source: RFC 3432.
     pub send_lateness: Option<DelayStatistics>,

@@ -18,7 +18,7 @@ const WORKS: f64 = 0.05;
 
 /// CPU time that the browser took while the load ran.
 ///
-/// A browser needs the processors on which the load runs. Null where no page was loaded in one during the load.
+/// A browser uses the same CPU cores as the load. Null if it loaded no page during the load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Browser")]
 pub struct BrowserLoad {

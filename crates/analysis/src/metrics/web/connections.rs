@@ -1,4 +1,4 @@
-//! New TCP connections all through the test: how long until they stand, and until the server's first octet.
+//! New TCP connections all through the test: how long until they stand, and until the server's first byte.
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, FlowId};
@@ -22,10 +22,10 @@ const SLOW: Delay = Delay(1_000_000_000);
 
 /// The new connections of a test.
 ///
-/// Stream start time slew of connections that are opened all through the test, open loop (flow type `tcp_connect`;
-/// spec, "bad slew (indicating SYN packet loss on new streams)"). Their SYN bears the class; the SYN-ACK bears the
-/// server host's default unless that host reflects the class (`net.ipv4.tcp_reflect_tos`); the opening and the answer
-/// bear it both ways.
+/// Stream start time slew of connections opened throughout the test, open loop (flow type `tcp_connect`; spec, "bad
+/// slew (indicating SYN packet loss on new streams)"). Their SYN has the class. The SYN-ACK has the server host's
+/// default unless that host reflects the class (`net.ipv4.tcp_reflect_tos`). The opening and the answer have it in both
+/// directions.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "New connections")]
 pub struct Connections {
@@ -88,27 +88,27 @@ pub struct FlowConnections {
     /// Each attempt: when it began, and its connect time; `None` when it never stood.
     #[serde(skip)]
     pub series: Vec<(TestTime, Option<Delay>)>,
-    /// Each attempt: when it began, and from the end of the handshake to the server's first octet; `None` when none came.
+    /// Each attempt: when it began, and from the end of the handshake to the server's first byte; `None` when none came.
     #[serde(skip)]
     pub exchanges: Vec<(TestTime, Option<Delay>)>,
 }
 
 /// Attempts to open a connection in one phase.
 ///
-/// An attempt is given up after 10 s, one at the end of the test after 3 s. Of those that were begun in the last 3 s
-/// before listening ended, all of a flow count when each came to an end of its own, and none otherwise: to leave out
-/// those that were still waited for would leave the quick ones.
+/// An attempt is given up after 10 s, at the end of the test after 3 s. Those begun in the last 3 s before listening
+/// ended count if all of a flow's ended by themselves, and none of them counts otherwise. Leaving out only the
+/// unfinished ones would favor the quick ones.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Connection attempts")]
 pub struct ConnectionStatistics {
     /// [Statistics](#statistics-of-delays) of the time from `connect` to the end of the handshake, at the client;
-    /// attempts that never stood count as infinitely late (`lost`). A lost SYN or SYN-ACK shows as 1 s more.
+    /// failed attempts count as infinitely late (`lost`). A lost SYN or SYN-ACK adds 1 s.
     ///
     /// Source: RFC 6298 section 2.
     pub connect: DelayStatistics,
-    /// The same until the server's first octet, which takes one round trip more.
+    /// The same until the server's first byte, which takes one round trip more.
     pub answer: DelayStatistics,
-    /// Part of the attempts that took longer than 1 s to stand, or never did.
+    /// Share of the attempts that took over 1 s to connect, or failed.
     ///
     /// Unit: share.
     pub over_1s: f64,
@@ -124,11 +124,11 @@ pub struct ConnectionStatistics {
     ///
     /// Unit: count.
     pub unanswered: u64,
-    /// Attempts that were refused: reset, or the server said it takes no more.
+    /// Attempts that were refused: reset, or the server accepts no more.
     ///
     /// Unit: count.
     pub refused: u64,
-    /// Attempts that the client's host or the network called impossible.
+    /// Attempts that are impossible according to the client's host or the network.
     ///
     /// Unit: count.
     pub impossible: u64,

@@ -1,4 +1,4 @@
-//! What a person at a browser waits for: pages, look-ups of names, new connections, short flows.
+//! What a person at a browser waits for: pages, DNS lookups, new connections, short flows.
 
 pub mod browser_load;
 pub mod connections;

@@ -1,4 +1,4 @@
-//! Look-ups of names: how long until the answer, and how many got none.
+//! DNS lookups: time until the answer, and the number without one.
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, FlowId, FlowSpec};
@@ -15,18 +15,18 @@ use crate::flow_label::FlowLabel;
 use crate::metrics::delay::unloaded::ByLoad;
 use crate::statistics::percentile::DelayStatistics;
 
-/// Longer than this no look-up is waited for.
+/// No lookup is waited for longer than this.
 const LONGEST: Delay = Delay(5_000_000_000);
 /// A wait is counted from the kernel's stamp of the question, and ended by the program's clock.
 const SLACK: Delay = Delay(100_000_000);
 
 /// The DNS lookups of a test.
 ///
-/// DNS lookups over UDP, open loop, each asked once and never again, A and AAAA together from a new port (flow type
-/// `dns_lookup`). `resolver` is `server` where rrul's own server is asked for names that no cache holds, so that the
-/// path alone is measured; `system` is the resolver of the client's host, cache and forwarders included, and need not
-/// be reached over the line under test at all. A resolver that proves names not to exist from what it has (RFC 8198)
-/// answers for `uncached` names without asking anybody. The same schedule runs idle and loaded.
+/// DNS lookups over UDP, open loop, each question sent once, A and AAAA together from a new port (flow type
+/// `dns_lookup`). With `resolver` `server`, rrul's own server is asked for names that no cache contains, so only the
+/// path is measured. `system` is the resolver of the client host, with its cache and forwarders; it may not be beyond
+/// the line under test. A resolver that proves nonexistence from its cache (RFC 8198) answers `uncached` names without
+/// a query of its own. The same schedule runs idle and loaded.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "DNS lookups")]
 pub struct NameLookups {
@@ -75,7 +75,7 @@ impl RecordType {
     }
 }
 
-/// Look-ups of one kind.
+/// Lookups of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LookupGroup {
     /// Which.
@@ -90,7 +90,7 @@ pub struct LookupGroup {
     pub loaded_over_unloaded: Option<f64>,
 }
 
-/// Look-ups of one flow.
+/// Lookups of one flow.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FlowLookups {
     /// Name of the flow.
@@ -108,8 +108,8 @@ pub struct FlowLookups {
 
 /// Lookups begun in one phase.
 ///
-/// A lookup is given up after 5 s and then unanswered. One whose wait was ended sooner is cut off (censored):
-/// percentiles are of the product-limit estimate (Kaplan and Meier 1958), in which it counts as under way until then.
+/// A lookup is given up after 5 s as unanswered. One whose wait ended sooner is cut off (censored). Percentiles are of
+/// the product-limit estimate (Kaplan and Meier 1958), which counts it as under way until then.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Lookups in one phase")]
 pub struct LookupStatistics {
@@ -117,7 +117,7 @@ pub struct LookupStatistics {
     /// were not answered, refused or impossible count as infinitely late (`lost`); those that were cut off are in `n`
     /// and not in `lost`.
     pub time: DelayStatistics,
-    /// With the record, or that there is no such name or record.
+    /// Answered with the record, or that no such name or record exists.
     ///
     /// Unit: count. Source: RFC 1035.
     pub answered: u64,
@@ -133,7 +133,7 @@ pub struct LookupStatistics {
     ///
     /// Unit: count. Source: RFC 1035.
     pub refused: u64,
-    /// That could not be sent, or met with a host on which nobody listens.
+    /// Lookups that could not be sent, or whose server does not listen.
     ///
     /// Unit: count.
     pub impossible: u64,
@@ -175,7 +175,7 @@ impl Own<'_> {
     }
 }
 
-/// The look-ups of the plan's flows of that type; `phases` has the scored window in place of the load.
+/// The lookups of the plan's flows of that type; `phases` has the scored window in place of the load.
 pub(crate) fn name_lookups(recording: &Recording, phases: &[PhaseWindow]) -> NameLookups {
     let mut rows: HashMap<FlowId, Vec<NameLookup>> = HashMap::new();
     for row in recording.tables_of(ObservationPoint::Client).flat_map(|tables| tables.name_lookup.rows()) {

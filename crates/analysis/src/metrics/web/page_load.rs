@@ -1,4 +1,4 @@
-//! One load of a page, taken apart: when what was there, and how long what took.
+//! One load of a page, taken apart: timing breakdown of a page load.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub struct Load {
     pub refreshes: Vec<WebObject>,
     /// What a browser says of it.
     pub timing: Option<BrowserTiming>,
-    /// When what was there.
+    /// Timing breakdown of a page load.
     pub parts: LoadParts,
     /// Why it failed or broke, where that is recorded.
     pub failure: Option<String>,
@@ -65,17 +65,17 @@ pub struct Load {
 /// When something of a load was there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// So long after the load began.
+    /// Time since the load began.
     After(Delay),
     /// It should have come, and did not.
     Never,
 }
 
-/// When what was there, and how long what took, each from the beginning of the load or of itself. `None` where it did not occur, or
-/// nothing is known of it, as of what had not come when the flow ended.
+/// Timing breakdown of the page load; each time counts from the beginning of the load or of its own step. `None` where
+/// it did not occur, or nothing is known of it, as of what had not come when the flow ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LoadParts {
-    /// First octet of the document.
+    /// First byte of the document.
     pub first_byte: Option<Arrival>,
     /// The last of what nothing can be shown without.
     pub critical: Option<Arrival>,
@@ -83,7 +83,7 @@ pub struct LoadParts {
     pub hero: Option<Arrival>,
     /// Time in which anything that the load event waits for was under way in the network.
     pub network: Option<Delay>,
-    /// All look-ups together, and the longest.
+    /// All lookups together, and the longest.
     pub lookup: Sums,
     /// All of TCP's and QUIC's handshakes together, and the longest.
     pub connect: Sums,
@@ -159,7 +159,7 @@ pub fn object_took(object: &WebObject) -> Delay {
     stretches(object).into_iter().fold(Delay(0), |sum, one| sum + one)
 }
 
-/// When its last octet was there, or it was given up.
+/// When its last byte was there, or it was given up.
 fn ended(object: &WebObject) -> TestTime {
     TestTime(object.wanted.0.saturating_add(object_took(object).0))
 }

@@ -13,13 +13,13 @@ use crate::statistics::product_limit::{Observed, expected_times, product_limit, 
 
 /// Loads of one page, unloaded or under load.
 ///
-/// Of the loads that were *begun* idle or under load, complete or not. A load that was given up at its cap (30 s unless
-/// its flow says otherwise) and one that failed both count as the cap in means, and never end in percentiles. One that
-/// was still under way when its flow, the idle line or the load ended is cut off (censored): it would have taken
-/// longer. It counts with the mean of what took longer than it had, by the product-limit estimate (Kaplan and Meier
-/// 1958); where the longest was cut off, the rest is taken to end at the rate at which loads ended once the quickest
-/// had, at the cap at the latest (Epstein and Sobel 1954). Without any load that ended nothing is estimated. A load
-/// whose browser broke is no fault of the network and is left out.
+/// Of the loads *begun* idle or under load, complete or not. A load given up at its cap (30 s unless its flow sets
+/// another) and a failed one both count as the cap in means, and as infinite in percentiles. A load still under way
+/// when its flow, the idle phase or the load ended is cut off (censored): it would have taken longer. It counts with
+/// the mean of the loads that took longer, by the product-limit estimate (Kaplan and Meier 1958). If the longest load
+/// was cut off, the rest is taken to end at the rate at which loads ended after the quickest, at the cap at the latest
+/// (Epstein and Sobel 1954). Without any load that ended, nothing is estimated. A load whose browser broke is not a
+/// fault of the network and is left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Page load statistics")]
 pub struct LoadStatistics {
@@ -47,8 +47,8 @@ pub struct LoadStatistics {
     ///
     /// Unit: count.
     pub broken: u64,
-    /// Objects that could not be had, in all of these loads: a complete load may be without objects that its load event
-    /// does not wait for, and in a browser without others.
+    /// Objects that could not be loaded, in all of these loads. A complete load may lack objects that its load event
+    /// does not wait for, and in a browser also others.
     ///
     /// Unit: count.
     pub failed_objects: u64,
@@ -76,19 +76,18 @@ pub struct LoadStatistics {
     pub p50_ns: Option<i64>,
     /// 95th percentile of the same.
     pub p95_ns: Option<i64>,
-    /// [Spread](#spread-of-a-part) of the time until the document's first octet; of a browser `responseStart`. Of loads
+    /// [Spread](#spread-of-a-part) of the time until the document's first byte; of a browser `responseStart`. Of loads
     /// that failed or were given up without one it never came.
     ///
     /// Source: W3C Navigation Timing.
     pub first_byte: Option<Spread>,
-    /// The same until all was there that nothing can be shown without: document, style sheets, scripts, fonts that the
-    /// manifest calls critical. Where one of them never came, neither did this; of a load cut off before nothing is
-    /// known.
+    /// The same until all render-blocking objects had arrived: document, style sheets, scripts, fonts that the manifest
+    /// marks as critical. If one of them never came, this never came; a load cut off before is unknown.
     pub critical: Option<Spread>,
-    /// The same until the largest thing in view was there.
+    /// The same until the largest visible object had arrived.
     pub hero: Option<Spread>,
-    /// The same of the time in which at least one object that the load event waits for was being looked up, asked for
-    /// or received: page load time without the pauses in which nothing but a processor works.
+    /// The same of the time in which at least one object that the load event waits for was being looked up, requested
+    /// or received: page load time without the pauses in which only the CPU works.
     ///
     /// Source: spec, Web Component (95 % CI for the network only).
     pub network: Option<Spread>,
@@ -120,7 +119,7 @@ pub struct LoadStatistics {
     ///
     /// Source: W3C Navigation Timing.
     pub dom_content_loaded: Option<Spread>,
-    /// HTTP/3 connections that could not be had, so that HTTP/2 took their place.
+    /// HTTP/3 connections that failed and were replaced by HTTP/2.
     ///
     /// Unit: count. Source: RFC 9114 section 3.1.
     pub fallbacks: u64,
@@ -145,7 +144,7 @@ pub struct LoadSample {
 
 /// How long a part of the loads took.
 ///
-/// Over the loads in which it occurred or should have. Null when there are none.
+/// Over the loads in which it occurred or should have. Null without any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "Spread of a part")]
 pub struct Spread {
@@ -159,7 +158,7 @@ pub struct Spread {
     pub never: u64,
     /// Mean of those in which it came; null when it came in none.
     pub mean_ns: Option<i64>,
-    /// Median by nearest rank. What never came is infinitely late; null when the rank falls on it.
+    /// Median by nearest rank. A value that never came counts as infinite; null if the rank falls on one.
     pub p50_ns: Option<i64>,
     /// 95th percentile by nearest rank.
     pub p95_ns: Option<i64>,
@@ -217,7 +216,8 @@ impl LoadStatistics {
     /// The times of complete loads, seconds, for what is loaded to be held against; `None` without any, and when more loads
     /// failed or were given up than came to their end.
     ///
-    /// Failures at their cap would make a slow line of a page that cannot be had, beside which anything looks good.
+    /// Failures at their cap would make a slow line of an unavailable page, and any other line would look good in
+    /// comparison.
     pub fn baseline(&self) -> Option<&[f64]> {
         (!self.whole.is_empty() && self.failed + self.capped <= self.complete).then_some(&*self.whole)
     }

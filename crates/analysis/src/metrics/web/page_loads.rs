@@ -25,10 +25,10 @@ const DEFAULT_PAGE: &str = "rrul2025";
 
 /// The loads of one page.
 ///
-/// Time to load a page, cold every time, on the idle line and under load (spec, Web Component). One entry for each
-/// page, way of loading it, service class and address family: the same page loaded before and under load by two flows
-/// of the plan is one entry. Unloaded are loads begun in the phases survey and idle. Loaded are those begun in phase
-/// web; where none was, in the [scored window](#scored-window); where none was either, in all of the load phase.
+/// Page load time, always with empty caches, idle and under load (spec, Web Component). One entry for each page,
+/// loading method, service class and address family: the same page loaded before and under load by two flows of the
+/// plan is one entry. Unloaded: loads begun in the phases survey and idle. Loaded: loads begun in phase web; without
+/// any, in the [scored window](#scored-window); without any, in the whole load phase.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Page loads")]
 pub struct PageLoads {
@@ -57,17 +57,17 @@ pub struct PageLoads {
     pub loaded: Option<LoadStatistics>,
     /// No load was begun in phase web or the scored window, so `loaded` is of the whole load phase.
     pub whole_load: bool,
-    /// Loads that were due and not begun, in all phases, as the one before took too long.
+    /// Loads that were due but not begun, in all phases, because the one before took too long.
     ///
     /// Unit: count.
     pub skipped: u64,
-    /// Mean page load time under load over that of complete loads on the idle line; null when either is not known, and
-    /// when more loads failed on the idle line than came to their end.
+    /// Mean page load time under load over that of complete idle loads. Null if either is unknown, or if more idle
+    /// loads failed than completed.
     ///
     /// Unit: factor. Source: spec, Web Component.
     pub slowdown: Option<f64>,
-    /// A lower bound where every load under load was cut off: the mean time after which they were, over the idle mean;
-    /// null below 1, which would say nothing.
+    /// Lower bound if every load under load was cut off: their mean time until then, over the idle mean. Null below 1,
+    /// which would be inconclusive.
     ///
     /// Unit: factor.
     pub slowdown_at_least: Option<f64>,
@@ -81,9 +81,8 @@ pub struct PageLoads {
     pub slowdown_ci95_high: Option<f64>,
     /// Why loads failed or broke, in all phases, where the flow says so.
     pub failures: Vec<LoadFailure>,
-    /// Requests that a page goes on making once it is complete, by when they were made. One that failed never came. One
-    /// under way when the next load began never came if it had taken longer than the mean of those answered, and is
-    /// left out if not.
+    /// Requests that a page makes after it is complete. A failed one never came. One under way when the next load began
+    /// never came if it had taken longer than the mean of those answered; otherwise it is left out.
     pub refreshes: Refreshes,
     /// Every load of every phase with its objects, for waterfalls and export.
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! Short flows: how long a few octets take over a new connection, and at which rate.
+//! Short flows: how long a few bytes take over a new connection, and at which rate.
 
 use std::time::Duration;
 
@@ -84,19 +84,19 @@ pub struct FlowTransfers {
 
 /// Transfers begun in one phase.
 ///
-/// A transfer is given up after 30 s. One that was still under way when the load or the test ended is cut off
-/// (censored): it would have taken longer. Percentiles are of the product-limit estimate (Kaplan and Meier 1958), in
-/// which it counts as under way until then.
+/// A transfer is given up after 30 s. One still under way at the end of the load or the test is cut off (censored): it
+/// would have taken longer. Percentiles are of the product-limit estimate (Kaplan and Meier 1958), which counts it as
+/// under way until then.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Transfers in one phase")]
 pub struct TransferStatistics {
     /// [Statistics](#statistics-of-delays) of the time from `connect` until the client knows that the receiver has
-    /// every octet: at the last octet of a download, at the confirmation of an upload. Transfers that failed count as
+    /// every byte: at the last byte of a download, at the confirmation of an upload. Transfers that failed count as
     /// infinitely late (`lost`); those that were cut off are in `n` and not in `lost`.
     pub completion: DelayStatistics,
-    /// Size over completion time at the median; `null` when that falls on a transfer that was not completed.
+    /// Size over the median completion time. `null` if the median falls on an incomplete transfer.
     pub rate_p50_bps: Option<BitRate>,
-    /// The same of the slowest of twenty: size over the 95th percentile of the completion time.
+    /// Size over the 95th percentile of the completion time: the slowest of twenty.
     pub rate_p5_bps: Option<BitRate>,
     /// Still under way at the end of the load or of the test.
     ///
@@ -110,15 +110,15 @@ pub struct TransferStatistics {
     ///
     /// Unit: count.
     pub unanswered: u64,
-    /// Connected, and broken or given up before the last octet.
+    /// Connected, and broken or given up before the last byte.
     ///
     /// Unit: count.
     pub broken: u64,
-    /// Refused: reset, or the server said it takes no more.
+    /// Refused: reset, or the server accepts no more.
     ///
     /// Unit: count.
     pub refused: u64,
-    /// That the client's host or the network called impossible.
+    /// Impossible according to the client's host or the network.
     ///
     /// Unit: count.
     pub impossible: u64,

@@ -21,8 +21,8 @@ const STOPPING: Duration = Duration::from_millis(500);
 
 /// One video of flow type `video_bursts`, as a player with the plan's buffer would have shown it.
 ///
-/// The player begins with the first segment that is complete, and plays each for its playing time. It stalls where the
-/// next segment is not complete in time, until it is (ITU-T P.1203: initial loading delay, stalling).
+/// The player starts with the first complete segment, and plays each for its playing time. It stalls until the next
+/// segment is complete (ITU-T P.1203: initial loading delay, stalling).
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Video playback")]
 pub struct VideoPlayback {
@@ -54,7 +54,7 @@ pub struct VideoPlayback {
     ///
     /// Unit: share.
     pub stalled_share: Option<f64>,
-    /// [Statistics](#statistics-of-delays) of the time from the request to the last octet of each segment. A segment whose
+    /// [Statistics](#statistics-of-delays) of the time from the request to the last byte of each segment. A segment whose
     /// connection broke counts as infinitely late (`lost`); one that was under way when the flow ended is in `n` and not in
     /// `lost`. Null when none was asked for.
     pub download: Option<DelayStatistics>,

@@ -15,7 +15,7 @@ use crate::packets::join::ProbeFlow;
 /// What is known of the copies of one packet.
 #[derive(Debug, Default)]
 struct Known {
-    /// Arrivals of which the server told.
+    /// Arrivals that the server reported.
     told: u32,
     /// The first of them, or of those that replies tell of, on the server's clock.
     arrived: Option<TestTime>,
@@ -68,7 +68,7 @@ pub(super) fn of_probes<'a>(
     let sent: HashMap<u32, TestTime> = judgement.known(probes).map(|probe| (probe.sequence, probe.sent)).collect();
     let replies = first_copies(&rows.replies);
     let told: HashSet<u32> = rows.arrivals.iter().map(|row| row.sequence).collect();
-    // A reply to a packet of which the server should have told and has not: its rows are not whole, or were never sent.
+    // A reply to a packet that the server should have reported and has not: its rows are not whole, or were never sent.
     let has_row =
         |reply: &ProbeReceived| told.contains(&reply.sequence) || !coverage.includes(reply.reflector_received);
     let whole = replies.iter().all(has_row);
@@ -83,7 +83,7 @@ pub(super) fn of_probes<'a>(
         packet.answered += 1;
         packet.arrived_at(reply.reflector_received);
     }
-    // Whether the server's rows decide wherever there is no answer; then windows tell nothing more.
+    // Whether the server's rows decide wherever the answer is missing; then windows tell nothing more.
     let is_told = |sequence: &u32, at: TestTime| known.contains_key(sequence) || coverage.reaches(at);
     let exact = whole && sent.iter().all(|(sequence, at)| is_told(sequence, *at));
     for window in rows.windows.iter().filter(|_| !exact) {
@@ -141,7 +141,8 @@ fn copies_of_replies(replies: &[ProbeReceived], sent: &HashMap<u32, TestTime>) -
     copies.filter_map(|reply| sent.get(&reply.sequence).copied()).collect()
 }
 
-/// Arrivals at the reflector in their order: those that the server told, and after them those of which only replies tell.
+/// Arrivals at the reflector in their order: those that the server reported, and after them those known only from
+/// replies.
 fn arrivals_there(rows: &Rows, replies: &[ProbeReceived], told: &HashSet<u32>) -> Vec<(u32, TestTime)> {
     let mut untold: Vec<&ProbeReceived> = replies.iter().filter(|reply| !told.contains(&reply.sequence)).collect();
     untold.sort_by_key(|reply| reply.reflector_count);
@@ -197,7 +198,7 @@ fn way_back(
         let reply = if is_numbered { counted(index).copied() } else { by_packet.get_mut(sequence).and_then(Vec::pop) };
         packets.extend(sent.get(sequence).map(|at| (*at, fate(reply))));
     }
-    // Arrivals of which only a window tells were answered, and the answer did not come.
+    // Arrivals known only from a window were answered, and the answer did not arrive.
     let in_window = known.iter().filter(|(_, packet)| packet.in_window && packet.told == 0 && packet.answered == 0);
     packets.extend(in_window.filter_map(|(sequence, _)| Some((*sent.get(sequence)?, Fate::Lost))));
     packets.extend(up.iter().filter(|(_, fate)| *fate == Fate::Open));

@@ -38,14 +38,14 @@ pub(super) struct Coverage<'a> {
 }
 
 impl Coverage<'_> {
-    /// Whether the server would have told of a packet that was sent then, had it arrived in time.
+    /// Whether the server would have reported a packet that was sent then, had it arrived in time.
     pub(super) fn reaches(&self, sent: TestTime) -> bool {
         let Some(told_until) = self.told_until else { return true };
         let told_until = self.clock.map_or(told_until, |clock| clock.client_time(told_until));
         sent.0.saturating_add(self.waiting_time.0) <= told_until.0
     }
 
-    /// Whether the server would have told of a packet that arrived then, on its clock.
+    /// Whether the server would have reported a packet that arrived then, on its clock.
     pub(super) fn includes(&self, arrived: TestTime) -> bool {
         self.told_until.is_none_or(|told_until| arrived <= told_until)
     }
