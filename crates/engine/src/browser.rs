@@ -70,7 +70,7 @@ impl Browser {
     /// Starts a browser and opens an empty page in it.
     ///
     /// # Errors
-    /// When it does not come to that within 20 s, or `end` is stopped.
+    /// When it does not get there within 20 s, or `end` is stopped.
     pub(crate) fn start(program: &Path, options: &BrowserOptions, end: &Endpoint) -> Result<Self, BrowserError> {
         let failed = |what: &str| {
             let what = what.to_owned();
@@ -124,7 +124,8 @@ impl Browser {
     }
 
     /// Loads a page: follows its events until its load event has been handled and what was painted is known, until it
-    /// has failed, or until `deadline`, when it ends as `late`. Meanwhile `each_second` is told the processor time of the browser.
+    /// has failed, or until `deadline`, when it ends as `late`. Meanwhile `each_second` receives the processor time of
+    /// the browser.
     pub(crate) fn visit(
         &mut self,
         url: &str,
@@ -254,7 +255,7 @@ impl Browser {
             match message.method.as_str() {
                 // Frames of other sites and workers have processes, and sessions, of their own.
                 "Target.attachedToTarget" => self.attached(&message.params)?,
-                // A dialogue would hold the page until somebody presses a button.
+                // A dialog would hold the page until somebody presses a button.
                 "Page.javascriptDialogOpening" => {
                     self.send("Page.handleJavaScriptDialog", &json!({ "accept": true }))?;
                 }

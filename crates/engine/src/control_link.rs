@@ -68,7 +68,7 @@ pub fn read<M: DeserializeOwned>(
     read_counted(stream, patience, compression).map(|(message, _)| message)
 }
 
-/// As [`read`], with the octets that the message took, expanded.
+/// As [`read`], with the bytes that the message took, expanded.
 ///
 /// # Errors
 /// As [`read`].
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_and_closing_are_told_apart() {
+    fn silence_and_closing_are_distinguished() {
         let (client, mut server) = pair();
         let silent = read::<ClientMessage>(&mut server, PATIENCE, Compression::Never);
         assert!(matches!(silent, Err(LinkError::Silent(_))), "{silent:?}");

@@ -65,12 +65,12 @@ impl Endpoint {
         self.sampler.run(&self.course, &self.observer, &self.health, until);
     }
 
-    /// Sends the first octets of all streams that are due together. A thread of its own runs it.
+    /// Sends the first bytes of all streams that are due together. A thread of its own runs it.
     pub fn start_streams(&self) {
         self.start_line.run(&self.course, &self.observer);
     }
 
-    /// Waits until a stream's first octets have been sent, by the start line or, late, here; whether the test goes on.
+    /// Waits until a stream's first bytes have been sent, by the start line or, late, here; whether the test goes on.
     pub fn wait_for_start(&self, flow: FlowId, due: TestTime, stream: &Arc<TcpStream>) -> bool {
         self.start_line.wait(&self.course, &self.observer, flow, due, stream)
     }
@@ -80,8 +80,8 @@ impl Endpoint {
         self.sampler.finish(&self.course, &self.observer, flow);
     }
 
-    /// Has the segments of the control connection counted, from now on: its octets travel on the link under test. Where
-    /// there is no descriptor left for that, they are not.
+    /// Has the segments of the control connection counted, from now on: its bytes travel on the link under test.
+    /// Without a free descriptor, they are not.
     pub fn watch_control(&self, control: &TcpStream) {
         if let Ok(control) = control.try_clone() {
             let always = Window { from: TestTime(i64::MIN), to: TestTime(i64::MAX) };

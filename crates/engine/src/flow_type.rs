@@ -139,7 +139,7 @@ pub(crate) enum Pacing {
     Turns,
 }
 
-/// One way of putting traffic on a link and observing it. Both ends stand in one file.
+/// One way of putting traffic on a link and observing it. Both ends are in one file.
 pub(crate) trait FlowType: Sync {
     /// The name, the parameters and a line about it.
     fn descriptor(&self) -> &'static FlowTypeWords;
@@ -170,7 +170,7 @@ pub(crate) trait FlowType: Sync {
         None
     }
 
-    /// Octets that each packet of a flow carries above its UDP or ICMP header, or each message over TCP, where all are of
+    /// Bytes that each packet of a flow carries above its UDP or ICMP header, or each message over TCP, where all are of
     /// one length. Put into the flow's parameters as `length`, so that a recording says what was sent.
     fn length(&self, _spec: &FlowSpec) -> Option<usize> {
         None

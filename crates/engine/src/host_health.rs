@@ -29,7 +29,7 @@ const QUEUE_INTERVAL: i64 = 100_000_000;
 /// unless one reading takes more than this part of the interval.
 const QUEUE_SHARE: i64 = 200;
 
-/// Sockets that may still come to be watched.
+/// Sockets that may still be added.
 const SOCKETS: usize = 64;
 
 /// What is to be read, beside what concerns the whole host.
@@ -64,7 +64,7 @@ impl HostHealth {
     }
 
     /// As [`HostHealth::watch_socket`] for a socket that its owner does not share: by a second descriptor, for as long as what
-    /// this returns is kept. `None` where there is no descriptor to be had; then drops stay unknown.
+    /// this returns is kept. `None` without a free descriptor; then drops stay unknown.
     pub fn watch_while_kept(&self, flow: FlowId, socket: &Socket) -> Option<Arc<Socket>> {
         let socket = Arc::new(socket.try_clone().ok()?);
         self.watch_socket(flow, &socket);

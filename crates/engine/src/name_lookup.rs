@@ -1,4 +1,4 @@
-//! One look-up of a name: the questions for both kinds of address, from a new socket, and what came of them.
+//! One DNS lookup: the questions for both kinds of address, from a new socket, and what came of them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use crate::clock::test_clock::TestClock;
 use crate::clock::{RawTime, WallClock};
 use crate::socket::{datagram, options};
 
-/// Which look-up of which flow.
+/// The lookup and its flow.
 #[derive(Debug, Clone, Copy)]
 pub struct Which {
     /// The flow.
@@ -45,7 +45,7 @@ impl Resolver {
         let family = AddressFamily::of(self.address.ip());
         let socket = Socket::new(options::domain(family), Type::DGRAM, Some(Protocol::UDP))?;
         options::mark(&socket, family, self.class)?;
-        // Connected, so that the kernel keeps away what others send, and says when nobody listens there.
+        // Connected, so that the kernel keeps away what others send, and reports when no program listens there.
         socket.connect(&self.address.into())?;
         // Without stamps of the kernel the program's own will do.
         let _ = options::stamp_received(&socket);
@@ -60,7 +60,7 @@ struct Waiting {
     row: NameLookup,
 }
 
-/// A look-up under way.
+/// A lookup under way.
 #[derive(Debug)]
 pub struct Lookup {
     socket: Socket,
@@ -115,7 +115,7 @@ impl Lookup {
             if datagram::send(&lookup.socket, &octets).is_ok() {
                 lookup.waiting.push(Waiting { question, row });
             } else {
-                // It may be that the first question has met with refusal already: the kernel tells it once.
+                // It may be that the first question has met with refusal already: the kernel reports it once.
                 lookup.end(NameLookup::IMPOSSIBLE, clock.now(), note);
                 note(NameLookup { reached: NameLookup::IMPOSSIBLE, question_octets: 0, ..row });
             }
@@ -144,7 +144,7 @@ impl Lookup {
                     let raw = arrived.stamp.map_or_else(RawTime::now, |stamp| wall.raw(stamp));
                     self.take(octets, clock.at(raw), note);
                 }
-                // The host that was asked has said that nobody listens there; it will say no more.
+                // The host that was asked has reported that no program listens there; it will say no more.
                 Err(_) => return self.end(NameLookup::IMPOSSIBLE, clock.now(), note),
             }
         }
@@ -180,7 +180,7 @@ impl Lookup {
     }
 }
 
-/// Two ids that nobody guesses, and that differ.
+/// Two ids that cannot be guessed, and that differ.
 fn random_ids() -> [u16; 2] {
     // Without a random source port and socket tell the answer well enough.
     let random = getrandom::u32().unwrap_or(0x1234_5678);
@@ -188,7 +188,7 @@ fn random_ids() -> [u16; 2] {
     [first, if first == second { !second } else { second }]
 }
 
-/// A label that no cache holds.
+/// A label that no cache contains.
 pub fn random_label() -> String {
     let random = getrandom::u64().unwrap_or_else(|_| RawTime::now().0.cast_unsigned());
     format!("{random:016x}")
@@ -244,7 +244,7 @@ mod tests {
         let mut bed = bed();
         let [(first, from), (second, also)] = [bed.question(), bed.question()];
         assert_eq!(from, also);
-        // The second is answered first, and before that come octets that are nothing, and an answer to nothing asked.
+        // The second is answered first, and before that come bytes that are nothing, and an answer to nothing asked.
         bed.resolver.send_to(b"nothing", from).unwrap();
         let address = "192.0.2.1".parse().unwrap();
         let mut spoofed = Asked::read(&first).unwrap().answer(address);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_listens_a_look_up_is_impossible() {
+    fn where_no_program_listens_a_lookup_is_impossible() {
         let mut bed = bed();
         let closed = bed.resolver.local_addr().unwrap();
         drop(std::mem::replace(&mut bed.resolver, UdpSocket::bind("127.0.0.1:0").unwrap()));

@@ -18,7 +18,7 @@ pub const ROUTE: i32 = libc::NETLINK_ROUTE;
 /// Families that are found by name.
 pub const GENERIC: i32 = libc::NETLINK_GENERIC;
 
-/// All that there is. The kernel says when it has told all.
+/// Everything. The kernel marks the end of the list.
 pub const DUMP: u16 = libc::NLM_F_DUMP as u16;
 /// One thing. The kernel is to acknowledge the question: about some things it says nothing else.
 pub const ONE: u16 = libc::NLM_F_ACK as u16;
@@ -84,13 +84,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_tells_its_links_and_refuses_what_is_not_there() {
+    fn the_kernel_lists_its_links_and_refuses_what_is_missing() {
         let mut netlink = Netlink::open(ROUTE).unwrap();
         let mut links = 0;
         netlink
             .ask(libc::RTM_GETLINK, DUMP, &[0; 16], &mut |kind, _| links += u32::from(kind == libc::RTM_NEWLINK))
             .unwrap();
-        assert!(links >= 1, "there is always a loopback interface");
+        assert!(links >= 1, "a loopback interface always exists");
         let mut nowhere = [0; 16];
         nowhere[4..8].copy_from_slice(&i32::MAX.to_ne_bytes());
         let refused = netlink.ask(libc::RTM_GETLINK, ONE, &nowhere, &mut |_, _| panic!("an answer")).unwrap_err();

@@ -24,7 +24,7 @@ pub struct Observer {
     frames: AtomicU32,
 }
 
-/// A measuring thread's end of a ring. Pushing neither waits nor allocates; when nobody fetches, rows are counted as
+/// A measuring thread's end of a ring. Pushing neither waits nor allocates; rows that are not fetched are counted as
 /// dropped.
 #[derive(Debug)]
 pub struct ObservationSink<'a> {
@@ -63,7 +63,7 @@ impl Observer {
         ObservationSink { ring: self.ring(capacity), observer: self }
     }
 
-    /// The same for who cannot borrow this observer; what finds no room there is not counted.
+    /// The same for who cannot borrow this observer; what does not fit is not counted.
     pub fn ring(&self, capacity: usize) -> Producer<Observation> {
         let (ring, consumer) = RingBuffer::new(capacity);
         self.rings.lock().unwrap_or_else(PoisonError::into_inner).push(consumer);
@@ -81,7 +81,7 @@ impl Observer {
         self.dropped.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Makes a frame of everything noted since the last one, or several when there is much.
+    /// Makes a frame of everything noted since the last one, or several if they are many.
     pub fn collect(&self, clock: TestClock) -> Vec<Frame> {
         self.collect_with(clock, std::iter::empty())
     }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_nobody_fetches_are_counted_as_dropped() {
+    fn rows_that_are_not_fetched_are_counted_as_dropped() {
         let observer = Observer::new(ObservationPoint::Server);
         let mut sink = observer.sink(2);
         (0..5).for_each(|flow| sink.note(row(flow)));

@@ -1,7 +1,7 @@
 //! Sending one-way flows: the loop that both ends run, at real-time priority where allowed.
 //!
 //! It sleeps until something is due and sends that. A packet that is late by more than its interval, and a millisecond, is
-//! left out: sent in a burst with its neighbours it would measure them and not the path.
+//! left out: sent in a burst with others it would measure them and not the path.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 pub(crate) const SHORTEST_INTERVAL_OF_FLOOD: Duration = Duration::from_micros(125);
 /// What is late by less is sent at once, also where the interval is shorter: threads do not wake more exactly.
 const CATCHING_UP: Duration = Duration::from_millis(1);
-/// 10 ms of G.711 (80 octets) behind an RTP header (12).
+/// 10 ms of G.711 (80 bytes) behind an RTP header (12).
 const DEFAULT_OCTETS: u64 = 92;
 const MOST_OCTETS: u64 = 1400;
 
@@ -48,7 +48,7 @@ pub(crate) const LENGTH: ParameterWord = ParameterWord {
     about: "UDP payload; default 92B (10 ms of G.711 and an RTP header), least 32B, most 1400B",
 };
 
-/// Octets of UDP payload of each packet of a flow.
+/// Bytes of UDP payload of each packet of a flow.
 pub(crate) fn length(spec: &FlowSpec) -> usize {
     spec.parameters.size("length", ByteCount(DEFAULT_OCTETS)).0.clamp(LEAST_OCTETS as u64, MOST_OCTETS) as usize
 }
@@ -67,7 +67,7 @@ pub(crate) trait Outlet {
     }
     /// Hands a packet to the kernel. When that fails the packet counts as sent, and lost.
     fn send(&mut self, packet: &[u8], row: &ProbeSent);
-    /// Notes what the kernel has told of earlier packets.
+    /// Notes what the kernel has reported of earlier packets.
     fn read_stamps(&mut self, _clock: TestClock, _notebook: &mut ObservationSink<'_>) {}
 }
 

@@ -6,7 +6,7 @@ use rrul_model::observation::{CpuTime, ProcessTime};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
-/// Reads /proc/stat into one row a core; empty where there is no such file.
+/// Reads /proc/stat into one row a core; empty if the file is missing.
 pub fn cores(at: TestTime) -> Vec<CpuTime> {
     std::fs::read_to_string("/proc/stat").map(|text| parse(&text, at)).unwrap_or_default()
 }

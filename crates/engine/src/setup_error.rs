@@ -4,15 +4,15 @@ use std::io;
 
 use rrul_model::flow::AddressFamily;
 
-/// Why a flow cannot be set up; its message becomes the detail of the flow's failure. It names no host and no address: these
-/// stand in the header, unless the user wants them nowhere.
+/// Why a flow cannot be set up; its message becomes the detail of the flow's failure. It names no host and no address:
+/// these are in the header, unless the user forbids it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SetupError {
     #[error("stopped by the user")]
     Stopped,
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
-    #[error("setting it up went wrong; this is a defect of rrul")]
+    #[error("setup failed; this is a defect of rrul")]
     Panicked,
     #[error("the server has no {0} address")]
     NoAddress(AddressFamily),
@@ -27,7 +27,7 @@ pub(crate) enum SetupError {
     IcmpNotPermitted(io::Error),
     #[error("no UDP reply from the server; let UDP port {0} through all firewalls")]
     NoUdpReply(u16),
-    #[error("there is no page \"{0}\"")]
+    #[error("no page named \"{0}\"")]
     UnknownPage(String),
     /// Parameters that a flow of this type cannot follow, and what to write.
     #[error("{0}")]

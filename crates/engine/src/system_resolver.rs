@@ -9,11 +9,11 @@ const FILE: &str = "/etc/resolv.conf";
 /// DNS over UDP.
 pub const PORT: u16 = 53;
 
-/// Why there is no resolver.
+/// Why no resolver is available.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolverError {
     /// The file cannot be read.
-    #[error("this host names no resolver: {FILE}: {0}")]
+    #[error("no resolver configured: {FILE}: {0}")]
     Unreadable(std::io::Error),
     /// It names none over this family.
     #[error("{FILE} names no resolver over {0}")]
@@ -23,7 +23,7 @@ pub enum ResolverError {
 /// The first resolver over this family.
 ///
 /// # Errors
-/// When there is none.
+/// When none is configured.
 pub fn find(family: AddressFamily) -> Result<SocketAddr, ResolverError> {
     let text = std::fs::read_to_string(FILE).map_err(ResolverError::Unreadable)?;
     first_of(&text, family).ok_or(ResolverError::NoneOver(family))

@@ -1,6 +1,6 @@
 //! `TCP_INFO`: what the kernel knows of a TCP connection (tcp(7), include/uapi/linux/tcp.h).
 //!
-//! Read by octet offset and by the length that the kernel returns: the C libraries' own structures end at different
+//! Read by byte offset and by the length that the kernel returns: the C libraries' own structures end at different
 //! fields. Fields beyond the returned length are 0.
 
 #![allow(unsafe_code, reason = "getsockopt")]
@@ -11,7 +11,7 @@ use rrul_model::flow::FlowId;
 use rrul_model::observation::TcpInfo;
 use rrul_model::time::TestTime;
 
-/// Octets asked for; later kernels have more, and only cut it.
+/// Bytes asked for; later kernels have more, and only cut it.
 const LONGEST: usize = 512;
 
 /// The structure as returned.
@@ -106,7 +106,7 @@ pub fn read(socket: impl AsFd, flow: FlowId, at: TestTime) -> Option<TcpInfo> {
     })
 }
 
-/// How long this kernel's structure is, octets; 0 when it cannot be had.
+/// How long this kernel's structure is, bytes; 0 when it is unknown.
 pub fn kernel_length() -> u32 {
     let Ok(socket) = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None) else { return 0 };
     Raw::read(&socket).map_or(0, |raw| raw.length as u32)
@@ -118,7 +118,7 @@ mod tests {
     use std::io::{Read, Write};
 
     #[test]
-    fn the_octets_of_a_real_connection_are_counted_where_we_look() {
+    fn the_bytes_of_a_real_connection_are_counted_where_we_look() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let mut sender = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut receiver, _) = listener.accept().unwrap();

@@ -1,7 +1,7 @@
 //! Whether this machine disturbed a measurement: its threads woke late, or its processors were taken away.
 //!
-//! The truth about a link is in its log; what a machine that is shared with others does to the threads of a test is in
-//! nobody's. A witness beside the measurement tells a machine that was not there from a program that measures wrong.
+//! The truth about a link is in its log; what a shared machine does to the threads of a test is in none of them. A
+//! witness beside the measurement distinguishes a machine that was not there from a program that measures wrong.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -20,7 +20,7 @@ const ATTEMPTS: u32 = 3;
 /// How long the witness sleeps at a time.
 const NAP: Duration = Duration::from_millis(2);
 
-/// Percentiles of the lateness of a thread of the lab's own priority, and what a machine that is there stays under. What
+/// Percentiles of the lateness of a thread of the lab's own priority, and their limit on an undisturbed machine. What
 /// tests allow is several times as much.
 const CALM: [(f64, Duration); 3] =
     [(50.0, Duration::from_micros(150)), (95.0, Duration::from_micros(300)), (99.0, Duration::from_millis(1))];
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn late_wakes_and_stolen_time_are_told() {
+    fn late_wakes_and_stolen_time_are_reported() {
         let mut late = CALM_WAKES;
         late[90..].fill(400_000);
         let told = disturbance(&late, None).unwrap();

@@ -92,7 +92,7 @@ impl Host {
     fn on_keeper<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         let (answer, answered) = channel();
         let job: Job = Box::new(move || {
-            // Nobody listens only when the asking thread has died, and then nobody misses the answer.
+            // The receiver is gone only when the asking thread has died, and then the answer is not needed.
             let _ = answer.send(work());
         });
         let stopped = Error::Stopped { thread: self.name };
@@ -105,13 +105,13 @@ impl Drop for Host {
     fn drop(&mut self) {
         drop(self.jobs.take());
         if let Some(keeper) = self.keeper.take() {
-            // A keeper that panicked has told so on stderr; there is nothing left to keep.
+            // A keeper that panicked has printed so on stderr; nothing is left to keep.
             let _ = keeper.join();
         }
     }
 }
 
-/// The thread that holds the namespace open and does there what must be done by a thread inside.
+/// The thread that keeps the namespace open and does there what must be done by a thread inside.
 fn keep(ipv4: Ipv4Addr, ipv6: Ipv6Addr, report: &Sender<Result<(Tun, u32), Error>>, todo: &Receiver<Job>) {
     let prepared = namespace::enter_new_network().and_then(|()| {
         prepare_namespace();
@@ -135,7 +135,7 @@ fn prepare_namespace() {
     let _ = set("ipv4/ping_group_range", "0 2147483647").or_else(|_| set("ipv4/ping_group_range", "0 0"));
     // What one connection learned about the path must not change how the next one starts.
     let _ = set("ipv4/tcp_no_metrics_save", "1");
-    // No link-local address and no search for routers: nobody but the test speaks on the link.
+    // No link-local address and no search for routers: only the test sends on the link.
     let _ = set("ipv6/conf/default/addr_gen_mode", "1");
     let _ = set("ipv6/conf/default/accept_ra", "0");
     let _ = set("ipv6/conf/default/router_solicitations", "0");

@@ -68,12 +68,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_that_has_its_lab_is_told_in_one_line() {
+    fn a_test_that_has_its_lab_is_reported_in_one_line() {
         assert_eq!(ran_line("some_test"), "RAN some_test\n");
     }
 
     #[test]
-    fn a_skipped_test_is_told_in_one_line_with_its_reason() {
+    fn a_skipped_test_is_reported_in_one_line_with_its_reason() {
         let reason = Error::Stopped { thread: "up" };
         let line = skipped_line("some_test", &reason);
         assert_eq!(line, "SKIPPED some_test: lab: the up thread has ended; bring the lab up again\n");

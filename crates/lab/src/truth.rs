@@ -20,7 +20,7 @@ use crate::truth::record::{Fate, Record};
 #[derive(Debug, Clone, Default)]
 pub struct DirectionTruth {
     pub(crate) chunks: Vec<Arc<Vec<Record>>>,
-    /// Records given up because there were too many; they are the oldest. Zero unless the lab ran very long.
+    /// Records given up because the log was full; they are the oldest. Zero unless the lab ran very long.
     pub forgotten: u64,
     /// Packets that the kernel dropped on their way into the lab because the lab was too slow to read; nothing is known
     /// of them. Anything but zero means that the machine is too slow for this link.
@@ -81,17 +81,17 @@ impl DirectionTruth {
         self.delivered().filter(move |record| record.delivery().is_some_and(|at| window.contains(&at)))
     }
 
-    /// L3 octets delivered within the window; copies made by the link are not counted.
+    /// L3 bytes delivered within the window; copies made by the link are not counted.
     pub fn delivered_octets(&self, window: Range<LabTime>) -> ByteCount {
         ByteCount(self.delivered_in(window).map(|record| u64::from(record.length)).sum())
     }
 
-    /// Octets above TCP delivered within the window, retransmitted ones counted as often as they came.
+    /// Bytes above TCP delivered within the window, retransmitted ones counted as often as they came.
     pub fn delivered_tcp_payload(&self, window: Range<LabTime>) -> ByteCount {
         ByteCount(self.delivered_in(window).map(|record| u64::from(record.tcp_payload)).sum())
     }
 
-    /// Octets above TCP that came for the first time within the window: the most that receivers can have handed up.
+    /// Bytes above TCP that came for the first time within the window: the most that receivers can have handed up.
     pub fn unique_tcp_payload(&self, window: Range<LabTime>) -> ByteCount {
         let mut streams: HashMap<(AddressFamily, u16, u16), Stream> = HashMap::new();
         let mut octets = 0;
@@ -122,7 +122,7 @@ impl DirectionTruth {
         ascending(self.delivered().map(|record| u64::from(record.lateness)))
     }
 
-    /// The most L3 octets that left the bottleneck within any one second: never more than the rate, plus one packet.
+    /// The most L3 bytes that left the bottleneck within any one second: never more than the rate, plus one packet.
     pub fn busiest_second(&self) -> ByteCount {
         let departed = self.delivered().filter_map(|record| Some((record.departure()?, u64::from(record.length))));
         let mut departures: Vec<(LabTime, u64)> = departed.collect();
@@ -154,7 +154,7 @@ pub fn percentile(ascending: &[u64], percent: f64) -> Option<u64> {
     ascending.get(rank.max(1) - 1).or(ascending.last()).copied()
 }
 
-/// Which octets of one TCP stream have come, in a sequence space without wrap-around.
+/// Which bytes of one TCP stream have come, in a sequence space without wrap-around.
 #[derive(Debug)]
 struct Stream {
     /// Where the last segment began.
@@ -168,7 +168,7 @@ impl Stream {
         Self { latest: i64::from(sequence), ranges: BTreeMap::new() }
     }
 
-    /// Takes a segment and tells how many of its octets had not come before.
+    /// Takes a segment and returns how many of its bytes are new.
     fn receive(&mut self, sequence: u32, length: u16) -> u64 {
         // RFC 9293 section 3.4: sequence numbers compare within half the space of the last one.
         let start = self.latest + i64::from(sequence.wrapping_sub(self.latest as u32) as i32);

@@ -17,7 +17,7 @@ const DEVICE: &str = "/dev/net/tun";
 /// The interface's name, the same in every namespace.
 pub(crate) const INTERFACE: &str = "rrul0";
 
-/// Packets that the kernel holds for a lab that has not read them yet; far more than a thread of priority leaves.
+/// Packets that the kernel keeps for a lab that has not read them yet; far more than a thread of priority leaves.
 const TRANSMIT_QUEUE: u32 = 10_000;
 
 /// Milliseconds to wait for an IPv6 address to become usable; it takes one or two.
@@ -53,7 +53,7 @@ impl Tun {
         Ok(Self(file))
     }
 
-    /// Reads one packet; `None` when there is none.
+    /// Reads one packet; `None` without one.
     pub(crate) fn receive(&self, octets: &mut [u8]) -> io::Result<Option<usize>> {
         match (&self.0).read(octets) {
             Ok(length) => Ok(Some(length)),
@@ -132,19 +132,19 @@ fn set_queue_length(socket: &UdpSocket) -> Result<(), Error> {
     if netlink < 0 {
         return Err(Error::last_os(what, ""));
     }
-    // SAFETY: the file was just opened and nobody else has it.
+    // SAFETY: the file was just opened and has no other owner.
     let mut netlink = File::from(unsafe { OwnedFd::from_raw_fd(netlink) });
     netlink.write_all(&message).map_err(Error::io(what.clone()))?;
     let mut answer = [0; 64];
     netlink.read(&mut answer).map_err(Error::io(what.clone()))?;
-    // nlmsgerr: behind the header of 16 octets, zero or the negative of an error number.
+    // nlmsgerr: behind the header of 16 bytes, zero or the negative of an error number.
     match i32::from_ne_bytes([answer[16], answer[17], answer[18], answer[19]]) {
         0 => Ok(()),
         error => Err(Error::io(what)(io::Error::from_raw_os_error(-error))),
     }
 }
 
-/// RTM_NEWLINK with the one attribute IFLA_TXQLEN, in the host's order of octets.
+/// RTM_NEWLINK with the one attribute IFLA_TXQLEN, in the host's order of bytes.
 ///
 /// ```text
 /// nlmsghdr   length 4 | type 2 | flags 2 | sequence 4 | port 4
@@ -184,7 +184,7 @@ fn set_ipv4(socket: &UdpSocket, address: Ipv4Addr) -> Result<(), Error> {
 
 fn ipv4_socket_address(address: Ipv4Addr) -> libc::sockaddr {
     let mut data = [0; 14];
-    // sockaddr_in: two octets of port, then four of address, as they go over the wire.
+    // sockaddr_in: two bytes of port, then four of address, as they go over the wire.
     for (to, from) in data[2..6].iter_mut().zip(address.octets()) {
         *to = from as libc::c_char;
     }
@@ -207,7 +207,7 @@ fn set_ipv6(address: Ipv6Addr) -> Result<(), Error> {
 }
 
 /// Waits until the address can be bound to: the kernel takes it out of its tentative state (RFC 4862 section 5.4) in the
-/// background, at once on a link without neighbours, but not within the ioctl.
+/// background, at once on a link without other hosts, but not within the ioctl.
 fn await_usable(address: Ipv6Addr) -> io::Result<()> {
     for _ in 0..USABLE_TRIES {
         match UdpSocket::bind((address, 0)) {

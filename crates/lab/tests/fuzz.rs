@@ -60,7 +60,7 @@ fn links() -> impl Strategy<Value = Octets> {
     mutated(shipped.chain([EVERYTHING.as_bytes().to_vec()]).collect())
 }
 
-/// An IPv6 packet with so many octets behind its header, from fd78::1 to fd78::2.
+/// An IPv6 packet with so many bytes behind its header, from fd78::1 to fd78::2.
 fn packet(length: u16) -> Vec<u8> {
     let mut octets = vec![0; 40 + usize::from(length)];
     (octets[0], octets[6], octets[7]) = (0x60, 17, 64);

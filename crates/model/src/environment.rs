@@ -32,14 +32,14 @@ pub struct Environment {
     pub cores: u32,
     /// Processor model.
     pub processor: String,
-    /// Frequency governors of the cores, by name, with the number of cores under each; empty where there are none.
+    /// Frequency governors of the cores, by name, with the number of cores under each; empty without any.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub governors: BTreeMap<String, u32>,
     /// `USER_HZ`: ticks per second in the processor-time table.
     pub ticks_per_second: u64,
     /// The kernel's clock source (sysfs), such as `tsc`.
     pub clock_source: String,
-    /// Length of the kernel's `TCP_INFO`, octets.
+    /// Length of the kernel's `TCP_INFO`, bytes.
     pub tcp_info_length: u32,
     /// What this process may do, by name (`realtime_scheduling`, `raw_icmp`, ...), and why not where it may not.
     pub abilities: BTreeMap<String, String>,

@@ -23,17 +23,17 @@ use crate::recording::Recording;
 #[derive(Debug, thiserror::Error)]
 pub enum FlentError {
     /// It is no JSON, not of the form that Flent writes, or larger than the limits.
-    #[error("no recording of Flent that can be read: {0}")]
+    #[error("unreadable recording of Flent: {0}")]
     Document(serde_json::Error),
-    /// There is no series that a flow comes of.
-    #[error("this recording of Flent holds no TCP stream, no ping and no voice, which is what rrul can show")]
+    /// No series gives a flow.
+    #[error("this recording of Flent contains nothing that rrul can show: no TCP stream, ping or voice")]
     NoFlows,
 }
 
 /// Reads the text of a file, decompressed.
 ///
 /// # Errors
-/// When it is no such file, or holds nothing that can be shown.
+/// When it is no such file, or contains nothing that can be shown.
 pub fn read(text: &[u8]) -> Result<Recording, FlentError> {
     let document = document::Document::read(text).map_err(FlentError::Document)?;
     conversion::recording(document)

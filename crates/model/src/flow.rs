@@ -1,4 +1,4 @@
-//! Flows: one stream of traffic each, told apart by type, class, direction and address family.
+//! Flows: one stream of traffic each, distinguished by type, class, direction and address family.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::time::Window;
 use crate::units::{BitRate, ByteCount, parse_duration};
 use crate::unknown_name::UnknownName;
 
-/// Which way the octets that matter travel, seen from the client: its user's upload and download.
+/// The direction in which the payload travels, seen from the client: its user's upload and download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -154,7 +154,7 @@ impl FromStr for Component {
 pub struct FlowId(pub u16);
 
 impl FlowId {
-    /// No flow of the plan: the control connection, whose octets travel on the same link.
+    /// No flow of the plan: the control connection, whose bytes travel on the same link.
     pub const CONTROL: Self = Self(u16::MAX);
 }
 
@@ -189,7 +189,7 @@ impl Parameters {
         self.text(name).and_then(|text| parse_duration(text).ok()).unwrap_or(default)
     }
 
-    /// A size in octets, or `default`.
+    /// A size in bytes, or `default`.
     pub fn size(&self, name: &str, default: ByteCount) -> ByteCount {
         self.text(name).and_then(|text| text.parse().ok()).unwrap_or(default)
     }
@@ -202,12 +202,12 @@ impl Parameters {
         }
     }
 
-    /// A bit rate, if there is one.
+    /// A bit rate, if any.
     pub fn rate(&self, name: &str) -> Option<BitRate> {
         self.text(name).and_then(|text| text.parse().ok())
     }
 
-    /// A text, if there is one.
+    /// A text, if any.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.0.get(name) {
             Some(Parameter::Text(text)) => Some(text),
@@ -216,7 +216,7 @@ impl Parameters {
     }
 }
 
-/// One flow of a test, as both ends are told it.
+/// One flow of a test, as both hosts receive it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowSpec {
     /// Its number.
@@ -228,7 +228,7 @@ pub struct FlowSpec {
     pub flow_type: String,
     /// The part of the spec it belongs to.
     pub component: Component,
-    /// Which way it loads; `None` for exchanges that go both ways.
+    /// The direction in which it loads; `None` for exchanges that go both ways.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
     /// IPv4 or IPv6, forced.
@@ -248,7 +248,7 @@ pub struct FlowSpec {
 pub enum ParameterKind {
     /// A length of time, `"20ms"`.
     Duration,
-    /// Octets, `"200B"`.
+    /// Bytes, `"200B"`.
     Size,
     /// Bits per second, `"20Mbit/s"`.
     Rate,

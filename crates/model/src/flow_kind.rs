@@ -1,4 +1,5 @@
-//! The kinds of flows, with one descriptor each. Everyone asks a flow for its kind; nobody compares names of flow types.
+//! The kinds of flows, with one descriptor each. Everyone asks a flow for its kind; names of flow types are not
+//! compared.
 
 use crate::flow::{Component, FlowSpec};
 
@@ -39,7 +40,7 @@ pub enum FlowKind {
     VideoBursts,
     /// Many streams of a low rate each.
     Swarm,
-    /// UDP at a fixed rate that yields to nobody.
+    /// UDP at a fixed rate, without congestion control.
     UdpFlood,
     /// A flow type that this version does not know.
     Other,
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_is_found_by_its_name_and_probes_stand_in_their_order() {
+    fn every_kind_is_found_by_its_name_and_probes_are_in_their_order() {
         assert!(
             DESCRIPTORS
                 .iter()

@@ -11,7 +11,7 @@ pub struct Frame {
     pub point: ObservationPoint,
     /// Frames of this point are numbered from 0 without gaps; a gap says that a frame was lost.
     pub number: u32,
-    /// Observations that had to be dropped since the frame before, because nobody fetched them in time.
+    /// Observations that had to be dropped since the frame before, because they were not fetched in time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: u64,
     /// The tables.

@@ -1,11 +1,11 @@
 //! The Internet checksum (RFC 1071).
 
-/// Returns the checksum of these octets, whose checksum field is zero. Over octets whose checksum is right it is zero.
+/// Returns the checksum of these bytes, whose checksum field is zero. Over bytes whose checksum is right it is zero.
 pub fn checksum(octets: &[u8]) -> u16 {
     !folded(sum(octets))
 }
 
-/// Returns the sum of the 16-bit words before it is folded; an odd octet at the end is a word with a zero.
+/// Returns the sum of the 16-bit words before it is folded; an odd byte at the end is a word with a zero.
 pub fn sum(octets: &[u8]) -> u64 {
     octets.chunks(2).map(|two| u64::from(two[0]) << 8 | u64::from(two.get(1).copied().unwrap_or(0))).sum()
 }

@@ -3,7 +3,7 @@
 //! Everything else speaks in these types. This crate reads no clock, opens no socket and no file, and computes no
 //! statistic; it gives names, units and validation.
 //!
-//! - [`units`]: octets, bit rates, signed delays, and how people write them
+//! - [`units`]: bytes, bit rates, signed delays, and how people write them
 //! - [`time`]: [`time::TestTime`], nanoseconds on one host's monotonic clock since the test began
 //! - [`marking`]: DSCP, ECN and the service classes (RFC 2474, RFC 3168)
 //! - [`flow`]: direction, address family, and one flow of a test

@@ -1,4 +1,4 @@
-//! How fast a line was before anything loaded it, as a short train of packets told.
+//! How fast a line was before anything loaded it, measured with a short train of packets.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::flow::Direction;
 use crate::units::{BitRate, ByteCount};
 
-/// What packet trains told of each direction. An estimate: a burst allowance may pass a whole train faster than the line
-/// goes on to be.
+/// What packet trains showed of each direction. An estimate: a burst allowance may pass a whole train faster than the
+/// line goes on to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LineRate {
@@ -21,7 +21,7 @@ pub struct LineRate {
 }
 
 impl LineRate {
-    /// The rate of one direction; `None` where no train told it.
+    /// The rate of one direction; `None` where no train showed it.
     pub fn of(&self, direction: Direction) -> Option<BitRate> {
         match direction {
             Direction::Up => self.up?.rate(),
@@ -35,14 +35,14 @@ impl LineRate {
 pub struct Dispersion {
     /// Packets behind the first.
     pub packets: u16,
-    /// Octets of each, IP header included.
+    /// Bytes of each, IP header included.
     pub octets: ByteCount,
     /// From the arrival of the first to that of the last.
     pub took: Duration,
 }
 
 impl Dispersion {
-    /// Octets over time; `None` when no time passed.
+    /// Bytes over time; `None` when no time passed.
     pub fn rate(&self) -> Option<BitRate> {
         let bits = u128::from(self.packets) * u128::from(self.octets.0) * 8;
         let per_second = (bits * 1_000_000_000).checked_div(self.took.as_nanos())?;
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_octets_over_the_time_that_they_took() {
+    fn a_rate_is_bytes_over_the_time_that_they_took() {
         let dispersion = Dispersion { packets: 19, octets: ByteCount(1228), took: Duration::from_micros(18_666) };
         // 19 * 1228 * 8 bits in 18.666 ms.
         assert_eq!(dispersion.rate(), Some(BitRate(9_999_785)));

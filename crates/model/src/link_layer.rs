@@ -1,6 +1,6 @@
-//! Link layers: what an IP packet takes on the wire, beyond its own octets.
+//! Link layers: what an IP packet takes on the wire, beyond its own bytes.
 //!
-//! Numbers and most names are those of tc-cake(8), so that what is told here can be put into a shaper. A link layer is
+//! Numbers and most names are those of tc-cake(8), so that a value from here can be used in a shaper. A link layer is
 //! written as a framing, and behind it what packets are wrapped in on the way: `docsis`, `atm/pppoe-llcsnap`,
 //! `ethernet+vlan`, `ptm/pppoe+ds-lite`, `ip+18`.
 
@@ -10,7 +10,7 @@ use std::str::FromStr;
 use crate::flow::AddressFamily;
 use crate::unknown_name::UnknownName;
 
-/// Most octets that `+N` may add.
+/// Most bytes that `+N` may add.
 const MOST_EXTRA: u64 = 256;
 /// WireGuard fills its payload up to whole multiples of this.
 const WIREGUARD_BLOCK: u64 = 16;
@@ -20,9 +20,9 @@ const WIREGUARD_BLOCK: u64 = 16;
 enum Coding {
     /// As they are.
     Plain,
-    /// ATM cells of 53 octets with 48 of payload each, the last one filled up (AAL5).
+    /// ATM cells of 53 bytes with 48 of payload each, the last one filled up (AAL5).
     Atm,
-    /// PTM: 65 octets for 64 (ITU-T G.992.3 Annex N, 64B/65B).
+    /// PTM: 65 bytes for 64 (ITU-T G.992.3 Annex N, 64B/65B).
     Ptm,
 }
 
@@ -40,7 +40,7 @@ const fn framing(name: &'static str, overhead: u64, least: u64, coding: Coding, 
 }
 
 const FRAMINGS: &[Framing] = &[
-    framing("ip", 0, 0, Coding::Plain, "nothing: the octets of IP packets"),
+    framing("ip", 0, 0, Coding::Plain, "nothing: the bytes of IP packets"),
     framing("ethernet", 38, 84, Coding::Plain, "Ethernet cable: header, FCS, preamble, gap between frames"),
     framing("ethernet-frame", 18, 64, Coding::Plain, "Ethernet frames as switches count them: header and FCS"),
     framing("docsis", 18, 64, Coding::Plain, "cable modems, as the head end counts: Ethernet header and FCS"),
@@ -90,7 +90,7 @@ const WRAPPINGS: &[Wrapping] = &[
     Wrapping { block: WIREGUARD_BLOCK, ..wrapping("wireguard6", 80, None, "WireGuard over IPv6") },
 ];
 
-/// A link layer: from the octets of an IP packet to those that it takes on the wire.
+/// A link layer: from the bytes of an IP packet to those that it takes on the wire.
 #[derive(Clone)]
 pub struct LinkLayer {
     framing: &'static Framing,
@@ -104,7 +104,7 @@ enum Wrap {
 }
 
 impl LinkLayer {
-    /// Octets on the wire of one IP packet of this family with so many octets, IP header included.
+    /// Bytes on the wire of one IP packet of this family with so many bytes, IP header included.
     pub fn octets(&self, family: AddressFamily, packet: u64) -> u64 {
         let mut octets = packet;
         for wrap in &self.wrappings {
@@ -128,7 +128,7 @@ impl LinkLayer {
     pub fn words() -> impl Iterator<Item = (String, &'static str)> {
         let framings = FRAMINGS.iter().map(|entry| (entry.name.to_owned(), entry.about));
         let wrappings = WRAPPINGS.iter().map(|entry| (format!("+{}", entry.name), entry.about));
-        framings.chain(wrappings).chain([("+N".to_owned(), "N octets more for each packet")])
+        framings.chain(wrappings).chain([("+N".to_owned(), "N bytes more for each packet")])
     }
 }
 
@@ -148,7 +148,7 @@ impl FromStr for LinkLayer {
             }
             name.parse().ok().filter(|octets| *octets <= MOST_EXTRA).map(Wrap::Octets).ok_or_else(|| {
                 let known: Vec<&str> = WRAPPINGS.iter().map(|entry| entry.name).collect();
-                let known = format!("{}, or up to {MOST_EXTRA} octets as a number", known.join(", "));
+                let known = format!("{}, or up to {MOST_EXTRA} bytes as a number", known.join(", "));
                 UnknownName::new("link layer", &format!("+{name}"), known)
             })
         };
@@ -203,7 +203,7 @@ mod tests {
             ("ethernet-frame", Ipv4, 52, 70),
             ("docsis", Ipv4, 40, 64),
             ("docsis", Ipv4, 1500, 1518),
-            // 1500 + 30 = 1530, and one octet for every 64: 24.
+            // 1500 + 30 = 1530, and one byte for every 64: 24.
             ("ptm/pppoe", Ipv4, 1500, 1554),
             ("ptm/bridged", Ipv4, 52, 76),
             // 52 + 40 = 92: two cells. 56 + 40 = 96: two cells, full. 57 + 40: three.
@@ -226,7 +226,7 @@ mod tests {
             ("ip+wireguard6", Ipv4, 1408, 1488),
             ("atm+44", Ipv4, 52, 106),
         ] {
-            assert_eq!(octets(layer, family, packet), expected, "{layer}, {packet} octets");
+            assert_eq!(octets(layer, family, packet), expected, "{layer}, {packet} bytes");
         }
     }
 

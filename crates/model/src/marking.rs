@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::unknown_name::UnknownName;
 
-/// A differentiated services code point: the upper six bits of the traffic-class octet (RFC 2474), 0 to 63.
+/// A differentiated services code point: the upper six bits of the traffic-class byte (RFC 2474), 0 to 63.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct Dscp(u8);
 
@@ -27,7 +27,7 @@ impl Dscp {
     }
 }
 
-/// Explicit congestion notification: the lower two bits of the traffic-class octet (RFC 3168).
+/// Explicit congestion notification: the lower two bits of the traffic-class byte (RFC 3168).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub enum Ecn {
     /// Not ECN-capable, 00.
@@ -63,7 +63,7 @@ impl Ecn {
     }
 }
 
-/// The whole octet: the IPv4 TOS field or the IPv6 traffic class.
+/// The whole byte: the IPv4 TOS field or the IPv6 traffic class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct Marking {
     /// The service class asked for.
@@ -73,12 +73,12 @@ pub struct Marking {
 }
 
 impl Marking {
-    /// From the octet as it stands in the IP header.
+    /// From the byte in the IP header.
     pub fn from_octet(octet: u8) -> Self {
         Self { dscp: Dscp(octet >> 2), ecn: Ecn::from_bits(octet) }
     }
 
-    /// The octet as it stands in the IP header.
+    /// The byte in the IP header.
     pub fn octet(self) -> u8 {
         (self.dscp.0 << 2) | self.ecn.bits()
     }
@@ -142,7 +142,7 @@ impl ServiceClass {
         self.0
     }
 
-    /// The traffic-class octet of this class without ECN.
+    /// The traffic-class byte of this class without ECN.
     pub fn octet(self) -> u8 {
         Marking { dscp: self.0, ecn: Ecn::NotEct }.octet()
     }
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn an_octet_splits_and_joins() {
+    fn a_byte_splits_and_joins() {
         for octet in 0..=255 {
             assert_eq!(Marking::from_octet(octet).octet(), octet);
         }

@@ -1,7 +1,7 @@
 //! Pages as data (spec: Web Component): what objects a page consists of, where they lie, and which asks for which.
 //!
-//! A page is frozen: both ends and the analysis read the same manifest, its hash stands in every recording, and what is
-//! changed gets another name (spec: Test Versioning).
+//! A page is frozen: both ends and the analysis read the same manifest, its hash is in every recording, and a changed
+//! page gets another name (spec: Test Versioning).
 
 mod read;
 
@@ -111,7 +111,7 @@ pub struct PageObject {
     pub kind: ObjectKind,
     /// Index of its host.
     pub host: usize,
-    /// Octets of its body.
+    /// Bytes of its body.
     pub octets: ByteCount,
     /// The object that asks for it once it is there whole; `None` for the document.
     pub parent: Option<usize>,
@@ -132,7 +132,7 @@ pub struct PageObject {
 pub struct Refresh {
     /// Index of its host.
     pub host: usize,
-    /// Octets of each answer.
+    /// Bytes of each answer.
     pub octets: ByteCount,
     /// From one request to the next.
     pub interval: Duration,
@@ -193,7 +193,7 @@ impl Page {
         read::page(name, text)
     }
 
-    /// Octets of all bodies, those for which the load event does not wait included.
+    /// Bytes of all bodies, those for which the load event does not wait included.
     pub fn octets(&self) -> ByteCount {
         ByteCount(self.objects.iter().map(|object| object.octets.0).sum())
     }

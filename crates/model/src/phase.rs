@@ -17,7 +17,7 @@ use crate::unknown_name::UnknownName;
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum Phase {
-    /// The idle line is surveyed with what would disturb the baseline: marking sweeps, page loads, look-ups.
+    /// The idle line is surveyed with what would disturb the baseline: marking sweeps, page loads, lookups.
     ///
     /// Recordings and plans before 0.2 call it `before`.
     #[serde(alias = "before")]
@@ -26,7 +26,7 @@ pub enum Phase {
     Idle,
     /// The load runs, with probes and voice beside it: the classic RRUL, from which rates, delay and loss are scored.
     Load,
-    /// The same load goes on; pages, short flows and look-ups join it and are scored.
+    /// The same load goes on; pages, short flows and lookups join it and are scored.
     Web,
     /// The load has ended, queues drain, the line is idle again.
     After,

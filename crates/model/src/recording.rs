@@ -38,11 +38,11 @@ pub enum RecordingError {
         /// What the parser says.
         source: serde_json::Error,
     },
-    /// There is no header.
-    #[error("no header: this is no rrul recording, or nothing was recorded")]
+    /// The header is missing.
+    #[error("no header: not an rrul recording, or nothing was recorded")]
     NoHeader,
     /// Written by a later rrul.
-    #[error("recording format \"{0}\" is unknown here, this rrul reads {FORMER_FORMAT} and {FORMAT}; update rrul")]
+    #[error("unknown recording format \"{0}\"; this rrul reads {FORMER_FORMAT} and {FORMAT}; update rrul")]
     UnknownFormat(String),
     /// What was observed of one could be of the other.
     #[error("two flows have the number {0}: this is no recording that rrul has written")]
@@ -123,7 +123,7 @@ pub struct End {
     /// When phase `after` ended: before its longest, as the round trip was back at idle. `None` where it had a fixed length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases_ended: Option<TestTime>,
-    /// The client host after the test; its state before stands in the header.
+    /// The client host after the test; its state before is in the header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Box<HostState>>,
     /// The server host after the test; `None` when the server was lost or is older than this.

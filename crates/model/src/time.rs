@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_holds_its_beginning_and_not_its_end() {
+    fn a_window_contains_its_beginning_and_not_its_end() {
         let window = Window { from: TestTime(0), to: TestTime(10) };
         assert!(window.contains(TestTime(0)) && !window.contains(TestTime(10)));
         assert_eq!(window.length(), Duration::from_nanos(10));

@@ -7,7 +7,8 @@ use crate::phase::PhaseWindow;
 use crate::time::{TestTime, Window};
 use crate::units::{Share, format_duration, parse_duration};
 
-/// The parameter of a flow that holds its turns: `6s-7500ms,11s-21s`. Without it a flow sends all through its window.
+/// The parameter of a flow that contains its turns: `6s-7500ms,11s-21s`. Without it a flow sends all through its
+/// window.
 pub const TURNS: &str = "turns";
 
 /// A turn is no longer than this where the phase allows: so every flow meets each stretch of a long phase.
@@ -62,7 +63,7 @@ fn turns_within(window: Window, groups: usize, group: usize) -> impl Iterator<It
     // Within the most that are heeded, whatever the length of the test.
     let rounds = u32::try_from(rounds).unwrap_or(u32::MAX).min(MOST_TURNS as u32 / 4);
     let slots = u64::from(rounds) * u64::from(groups);
-    // Of the whole, so that neighbours meet and nothing is left at the end.
+    // Of the whole, so that adjacent turns meet and nothing is left at the end.
     let at = move |slot: u64| {
         let nanoseconds = length.as_nanos() * u128::from(slot) / u128::from(slots.max(1));
         window.from + Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn every_instant_of_the_window_is_somebodys_turn_and_nobody_elses() {
+    fn every_instant_of_the_window_is_the_turn_of_exactly_one() {
         for groups in [1, 3, 6, 7] {
             let mut all: Vec<Window> = turns(groups).concat();
             all.sort_by_key(|turn| turn.from);

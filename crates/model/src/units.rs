@@ -1,4 +1,4 @@
-//! Quantities as types: octets, bit rates, signed delays, and how people write them.
+//! Quantities as types: bytes, bit rates, signed delays, and how people write them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -49,19 +49,19 @@ impl FromStr for Share {
     }
 }
 
-/// Octets: a count of bytes, always with the layer named by whoever holds it.
+/// Bytes: a count of bytes, always with the layer named by its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
 pub struct ByteCount(pub u64);
 
 impl ByteCount {
-    /// Bits in this many octets.
+    /// Bits in this many bytes.
     pub fn bits(self) -> u64 {
         self.0.saturating_mul(8)
     }
 
-    /// The mean rate that moves these octets in `over`; zero time gives rate zero.
+    /// The mean rate that moves these bytes in `over`; zero time gives rate zero.
     pub fn per(self, over: Duration) -> BitRate {
         let nanoseconds = over.as_nanos();
         if nanoseconds == 0 {
@@ -79,7 +79,7 @@ impl ByteCount {
 pub struct BitRate(pub u64);
 
 impl BitRate {
-    /// Time to send `size` octets at this rate; `None` at rate zero.
+    /// Time to send `size` bytes at this rate; `None` at rate zero.
     pub fn time_for(self, size: ByteCount) -> Option<Duration> {
         let bits = u128::from(size.0) * 8 * 1_000_000_000;
         let nanoseconds = bits.checked_div(u128::from(self.0))?;
@@ -240,7 +240,7 @@ pub fn format_duration(duration: Duration) -> String {
     }
 }
 
-/// Splits "20 Mbit/s" into its number and its unit; `None` when there is no non-negative finite number in front.
+/// Splits "20 Mbit/s" into its number and its unit; `None` without a non-negative finite number in front.
 fn split_number(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_over_time_give_the_rate_and_back() {
+    fn bytes_over_time_give_the_rate_and_back() {
         let rate = ByteCount(2_500_000).per(Duration::from_secs(1));
         assert_eq!(rate, BitRate(20_000_000));
         assert_eq!(rate.time_for(ByteCount(1500)), Some(Duration::from_micros(600)));

@@ -33,7 +33,7 @@ impl ArrivalLog {
         self.arrivals.reserve_exact(self.room - self.arrivals.len());
     }
 
-    /// Notes one, or counts it when there is no room left.
+    /// Notes one, or counts it when the log is full.
     pub fn note(&mut self, arrival: LoggedArrival) {
         if self.arrivals.len() < self.room {
             self.arrivals.push(arrival);
@@ -42,8 +42,8 @@ impl ArrivalLog {
         }
     }
 
-    /// Hands over what was noted since the last time by taking an empty log of the same room in its place: whoever holds
-    /// a lock meanwhile holds it for no longer than that takes.
+    /// Hands over what was noted since the last time by taking an empty log of the same room in its place: a lock
+    /// meanwhile is kept no longer than that takes.
     pub fn exchange(&mut self, empty: &mut Self) {
         debug_assert!(empty.arrivals.is_empty());
         std::mem::swap(self, empty);
@@ -60,7 +60,7 @@ impl ArrivalLog {
         self.arrivals.drain(..)
     }
 
-    /// How many there was no room for; counting begins anew.
+    /// Arrivals that did not fit; counting begins anew.
     pub fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
     }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_no_room_for_is_counted_and_takes_no_memory() {
+    fn what_does_not_fit_is_counted_and_takes_no_memory() {
         let mut log = ArrivalLog::with_room(1);
         log.add_room(2);
         let before = log.arrivals.capacity();
@@ -101,6 +101,6 @@ mod tests {
         log.exchange(&mut fetched);
         assert_eq!((fetched.drain().count(), fetched.take_dropped(), fetched.take_dropped()), (3, 9_997, 0));
         log.note(arrival(0));
-        assert_eq!((log.drain().count(), log.take_dropped()), (1, 0), "there is room again");
+        assert_eq!((log.drain().count(), log.take_dropped()), (1, 0), "room is left again");
     }
 }

@@ -1,6 +1,7 @@
 //! ICMP messages that quote a packet (RFC 792, RFC 4443), as a raw socket hands them over.
 //!
-//! Anybody may send anything: what is cut short, damaged or about other packets is nobody's, and never a panic.
+//! Anybody may send anything: what is cut short, damaged or about other packets belongs to no packet, and is never a
+//! panic.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn time_exceeded_tells_how_the_packet_looked_when_it_expired() {
+    fn time_exceeded_shows_how_the_packet_looked_when_it_expired() {
         let octets = ipv4(11, 0, [0; 4], &quoted_ipv4(0xb9, 1));
         let expected = Quote {
             destination: IpAddr::from([192, 0, 2, 99]),

@@ -15,8 +15,8 @@ pub const EXPANDED_OCTETS: usize = 8 * 1024 * 1024;
 /// How long a new connection may take to say what it wants.
 pub const OPENING_TIME: Duration = Duration::from_secs(5);
 
-/// How long a session may take from its opening to T0, and how far from the server's clock a T0 may lie when it is told.
-/// Without it a client that opens a session and never begins would hold its place for ever.
+/// How long a session may take from its opening to T0, and how far from the server's clock a T0 may lie when it is
+/// announced. Without it a client that opens a session and never begins would hold its place for ever.
 pub const PREPARING_TIME: Duration = Duration::from_mins(1);
 
 /// Shortest interval at which a server reads its counters, whatever is asked for: a reading of many streams takes part

@@ -1,4 +1,4 @@
-//! The asking end of a look-up of a name, without a socket: the question's octets, and which datagram is its answer.
+//! The client of a DNS lookup, without a socket: the question's octets, and which datagram is its answer.
 //!
 //! One question and one answer over UDP (RFC 1035), with EDNS0 (RFC 6891). The octets are hickory's business.
 
@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{DNSClass, Name, RData, RecordType};
 
-/// Octets that an answer may have, as the question tells: what passes on every path without fragments.
+/// Octets that an answer may have, as the question announces: what passes on every path without fragments.
 const MOST_OCTETS: u16 = 1232;
 
 /// What is asked for.
@@ -58,7 +58,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The name has such a record, or has none: the two answers that end a look-up.
+    /// The name has such a record, or has none: the two answers that end a lookup.
     pub fn is_final(&self) -> bool {
         let codes = [ResponseCode::NoError, ResponseCode::NXDomain];
         codes.into_iter().any(|code| u16::from(code) == u16::from(self.response_code))

@@ -1,6 +1,7 @@
-//! The answering end of look-ups of the session's own names, without a socket.
+//! The server of lookups of the session's own names, without a socket.
 //!
-//! With a new label each time no cache holds the name, so that every look-up is one question and one answer over the path.
+//! With a new label each time no cache contains the name, so that every lookup is one question and one answer over the
+//! path.
 
 use std::net::IpAddr;
 
@@ -52,7 +53,7 @@ impl Asked {
         Some(Self { token, flow, message })
     }
 
-    /// The answer: this address where it is of the kind that was asked for, else that there is none.
+    /// The answer: this address where it is of the kind that was asked for, else that none exists.
     pub fn answer(&self, address: IpAddr) -> Vec<u8> {
         let asked = &self.message;
         let mut answer = Message::new(asked.metadata.id, MessageType::Response, OpCode::Query);
@@ -65,7 +66,7 @@ impl Asked {
                 _ => None,
             };
             answer.add_query(query.clone());
-            // Kept by nobody: time to live 0.
+            // Never cached: time to live 0.
             answer.add_answers(data.map(|data| Record::from_rdata(query.name().clone(), 0, data)));
         }
         if asked.edns.is_some() {

@@ -39,7 +39,7 @@ pub struct OneWayPacket {
     pub token: Token,
     /// Number within the flow.
     pub sequence: u32,
-    /// How many packets the schedule of the flow still holds after this one; 0 in the last.
+    /// How many packets the schedule of the flow still has after this one; 0 in the last.
     pub to_come: u32,
 }
 
@@ -47,7 +47,7 @@ impl OneWayPacket {
     /// Writes the fields over the first [`LEAST_OCTETS`] of `octets` and leaves the padding alone.
     ///
     /// # Errors
-    /// When there are fewer octets.
+    /// When octets are missing.
     pub fn write(&self, octets: &mut [u8]) -> Result<(), PacketError> {
         let length = octets.len();
         let octets = octets.first_chunk_mut::<LEAST_OCTETS>().ok_or(PacketError::Short(length))?;

@@ -20,7 +20,7 @@ pub struct OneWayReceiver {
 }
 
 impl OneWayReceiver {
-    /// A flow of which nothing has arrived yet; of its last packets, those of `waiting_time` are looked for.
+    /// A flow without an arrival so far; of its last packets, those of `waiting_time` are looked for.
     pub fn new(flow: u16, token: Token, interval: Duration, waiting_time: Duration) -> Self {
         let packets = waiting_time.as_nanos() / interval.as_nanos().max(1);
         let latest = vec![None; usize::try_from(packets).unwrap_or(REMEMBERED).clamp(1, REMEMBERED)];
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn a_flow_is_complete_when_its_last_packets_have_all_come() {
         let mut receiver = receiver();
-        // Number 2 is lost, long before the end: nobody waits for it any more.
+        // Number 2 is lost, long before the end: no one waits for it any more.
         for sequence in [0, 1, 3, 4, 5, 6, 8, 9] {
             receiver.note(sequence, 9 - sequence);
             assert!(!receiver.is_complete(), "after {sequence}: 7 may still come");

@@ -8,7 +8,7 @@ use crate::one_way_packet::OneWayPacket;
 use crate::periodic_schedule::PeriodicSchedule;
 use crate::token::Token;
 
-/// Sends on a schedule that waits for nobody, and never catches up.
+/// Sends on a fixed schedule, and never catches up.
 #[derive(Debug, Clone)]
 pub struct OneWaySender {
     flow: FlowId,

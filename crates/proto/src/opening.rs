@@ -165,7 +165,7 @@ impl ServerOpening {
         Self { status, version, lowest: LOWEST_VERSION, highest: HIGHEST_VERSION }
     }
 
-    /// What a client tells its user when the versions do not meet.
+    /// What a client reports to its user when the versions do not match.
     pub fn version_message(&self) -> String {
         let range = |lowest: u8, highest: u8| {
             if lowest == highest { lowest.to_string() } else { format!("{lowest} to {highest}") }
@@ -179,7 +179,7 @@ impl ServerOpening {
     }
 }
 
-/// The highest version that both speak; `None` when there is none.
+/// The highest version that both speak; `None` without one.
 pub fn agreed_version(client: &ClientOpening) -> Option<u8> {
     let highest = client.highest.min(HIGHEST_VERSION);
     (highest >= client.lowest.max(LOWEST_VERSION)).then_some(highest)
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn another_protocol_is_told_apart() {
+    fn another_protocol_is_recognized() {
         let octets = *b"GET / HTTP/1.1\r\nHost: 192.0.";
         assert_eq!(ClientOpening::decode(&octets), Err(OpeningError::NotRrul));
         assert_eq!(ServerOpening::decode(b"SSH-2.0-"), Err(OpeningError::NotRrul));

@@ -1,4 +1,4 @@
-//! Packet trains: how fast a line is, told before anything loads it (packet dispersion).
+//! Packet trains: the rate of a line, measured before anything loads it (packet dispersion).
 //!
 //! Packets that enter a line back to back leave it as far apart as the line needs for each. The client sends a train, the
 //! server notes when each packet arrives, and sends as many back: so each direction is measured by itself, and no more
@@ -66,7 +66,7 @@ pub struct TrainPacket {
     pub arrived: u16,
     /// The session.
     pub token: Token,
-    /// The packet's number within the train; on the way back, that of the packet whose arrival it tells.
+    /// The packet's number within the train; on the way back, that of the packet whose arrival it reports.
     pub sequence: u32,
     /// On the way back: when that packet arrived, on the session clock, nanoseconds.
     pub t2: i64,
@@ -76,7 +76,7 @@ impl TrainPacket {
     /// Writes the fields over the first [`LEAST_OCTETS`] of `octets` and leaves the padding alone.
     ///
     /// # Errors
-    /// When there are fewer octets.
+    /// When octets are missing.
     pub fn write(&self, octets: &mut [u8]) -> Result<(), PacketError> {
         let length = octets.len();
         let octets = octets.first_chunk_mut::<LEAST_OCTETS>().ok_or(PacketError::Short(length))?;
@@ -123,7 +123,7 @@ pub struct TrainArrivals {
     train: u16,
     octets: usize,
     arrived: Vec<(u32, i64)>,
-    /// A train is sent back once: its end may be told several times.
+    /// A train is sent back once: its end may be announced several times.
     sent_back: bool,
 }
 
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(octets, 1200);
         let told: Vec<_> = back.iter().map(|packet| (packet.sequence, packet.t2, packet.arrived)).collect();
         assert_eq!(told, [(0, 0, 3), (1, 100, 3), (3, 300, 3)]);
-        assert!(arrivals.end(&last).is_none(), "what was sent back is not sent again");
+        assert!(arrivals.end(&last).is_none(), "what was sent back is not sent twice");
         arrivals.note(&car(5, 7), 1200, 0);
         assert!(arrivals.end(&last).is_none());
         arrivals.note(&car(6, 0), 1200, 0);

@@ -33,7 +33,7 @@ pub struct PathMtuSearch {
 }
 
 impl PathMtuSearch {
-    /// The length to try at `now`; `None` while one is on its way, and when there is nothing left to learn.
+    /// The length to try at `now`; `None` while one is on its way, and when nothing is left to learn.
     pub fn next(&mut self, now: TestTime) -> Option<u16> {
         if let Some((_, length, sent)) = self.trying {
             if now.since(sent).0 < WAITING {
@@ -65,7 +65,7 @@ impl PathMtuSearch {
         self.trying = Some((sequence, length, now));
     }
 
-    /// This packet has reached the far end.
+    /// This packet has reached the destination.
     pub fn passed(&mut self, sequence: u32) {
         if let Some((_, length, _)) = self.trying.filter(|(number, ..)| *number == sequence) {
             self.passed = self.passed.max(length);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_router_that_tells_saves_the_search() {
+    fn a_router_that_reports_its_mtu_saves_the_search() {
         assert_eq!(search(1420, true), [1500, 1420]);
     }
 

@@ -1,11 +1,12 @@
 //! The sending end of a path trace, without a socket: which packet leaves next, with which hop limit, and which was answered.
 //!
-//! Once in every interval a packet is sent to each hop: with hop limit 1 to the first router, 2 to the second, and one that
-//! may pass all of them to the far end, which tells with what hop limit it arrived. That says how many routers there are, at
-//! every moment, so that no packet is sent for hops that are not there and a change of route is seen at once.
+//! Once in every interval a packet is sent to each hop: with hop limit 1 to the first router, 2 to the second, and one
+//! that may pass all of them to the destination, which reports the hop limit with which it arrived. That gives the
+//! number of routers, at every moment, so that no packet is sent for hops that are not there and a change of route is
+//! seen at once.
 //!
-//! Addresses and ports of a trace stay the same, so that load balancers treat its packets alike; which packet an answer is
-//! about is told by its number, and where a router quotes less than that, by its length.
+//! Addresses and ports of a trace stay the same, so that load balancers treat its packets alike; the packet of an
+//! answer is known by its number, and where a router quotes less than that, by its length.
 
 use std::time::Duration;
 
@@ -19,13 +20,13 @@ use rrul_model::random::Random;
 /// No path is followed further than this.
 pub const MOST_HOPS: u8 = 30;
 
-/// The hop limit of a packet that is to reach the far end.
+/// The hop limit of a packet that is to reach the destination.
 pub const FULL_HOP_LIMIT: u8 = 64;
 
 /// Answers are waited for this long: a bloated queue may hold several seconds.
 const WAITING: i64 = 10_000_000_000;
 
-/// Packets of one round at most: one to every router, to the far end, and of the search for the path MTU.
+/// Packets of one round at most: one to every router, to the destination, and of the search for the path MTU.
 pub const MOST_PACKETS: u8 = MOST_HOPS + 2;
 
 /// However short its rounds are, a trace waits for no more packets than this at a time.
@@ -44,7 +45,7 @@ const BITS: u64 = 200 * 8;
 /// What is overdue by no more than this is sent even where slots are shorter: no host wakes much more precisely under load.
 const LEAST_LATENESS: i64 = 5_000_000;
 
-/// While nobody has told how long the path is, each round goes this much further than the one before.
+/// While the length of the path is unknown, each round goes this much further than the one before.
 const STRIDE: u8 = 3;
 
 /// A packet to send.
@@ -73,7 +74,7 @@ pub struct SweepSettings {
     pub rate: Option<BitRate>,
     /// Traffic-class octet of its packets.
     pub octet: u8,
-    /// That of some rounds, where quoted headers can be read: what becomes of it shows who rewrites markings.
+    /// That of some rounds, where quoted headers can be read: its fate shows which hop remarks it.
     pub marked: Option<u8>,
     /// Octets of IP and UDP header.
     pub headers: u16,
@@ -85,9 +86,10 @@ pub struct PathSweep {
     settings: SweepSettings,
     round: u32,
     round_begins: i64,
-    /// The next router of this round; past the last one it is the far end's turn, and then the search for the path MTU.
+    /// The next router of this round; past the last one it is the destination's turn, and then the search for the path
+    /// MTU.
     turn: u8,
-    /// Routers between both ends, once the far end has told.
+    /// Routers between both ends, once the destination has reported them.
     routers: Option<u8>,
     /// How far rounds go while it has not.
     reach: u8,
@@ -142,7 +144,7 @@ impl PathSweep {
         (self.interval() / i64::from(self.last_turn())).max(LEAST_LATENESS)
     }
 
-    /// Routers of this round, then the far end, then one packet of the search for the path MTU.
+    /// Routers of this round, then the destination, then one packet of the search for the path MTU.
     fn last_turn(&self) -> u8 {
         self.last_router() + 2
     }
@@ -156,8 +158,8 @@ impl PathSweep {
         self.send_granted(now, || true)
     }
 
-    /// The same, asking before each packet: one that is not granted is left out and takes no number, so that nobody takes it
-    /// for lost.
+    /// The same, asking before each packet: one that is not granted is left out and takes no number, so that it is not
+    /// taken for lost.
     pub fn send_granted(&mut self, now: TestTime, mut granted: impl FnMut() -> bool) -> Option<SweepPacket> {
         loop {
             let due = self.due().filter(|due| *due <= now)?;
@@ -232,14 +234,14 @@ impl PathSweep {
         if alike.next().is_some() { None } else { self.answered(found.sequence, now) }
     }
 
-    /// The far end has answered this packet, which reached it with this hop limit; `None` where that is not known.
+    /// The destination has answered this packet, which reached it with this hop limit; `None` where that is not known.
     pub fn far_end(&mut self, packet: &SweepPacket, left: Option<u8>) {
         self.mtu.passed(packet.sequence);
         match left {
             Some(left) if left > 0 && left <= packet.hop_limit && packet.hop_limit - left <= MOST_HOPS => {
                 self.routers = Some(packet.hop_limit - left);
             }
-            // A packet that was meant for a router has got through: there are fewer.
+            // A packet that was meant for a router has got through: routers are fewer.
             _ if packet.hop_limit <= MOST_HOPS => self.routers = Some(packet.hop_limit - 1),
             _ => {}
         }

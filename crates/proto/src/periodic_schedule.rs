@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn every_interval_holds_one_packet_at_the_phase_of_the_flow() {
+    fn every_interval_contains_one_packet_at_the_phase_of_the_flow() {
         let phase = Duration::from_nanos(3_333_333);
         let times: Vec<i64> = schedule(phase, None).map(|at| at.0).collect();
         assert_eq!(times, (0..1000).map(|n| n * 10 * MS + 3_333_333).collect::<Vec<_>>());

@@ -22,7 +22,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// The bits that stand for a number: there is none below 0.
+    /// The bits that stand for a number: none exists below 0.
     fn numbers(self) -> u64 {
         if self.highest < 63 { bit(self.highest + 1) - 1 } else { u64::MAX }
     }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_reply_tells_of_those_before_it() {
+    fn the_first_reply_reports_those_before_it() {
         assert_eq!(news(&[(2, window_of(&[0, 2]))]), [true]);
     }
 

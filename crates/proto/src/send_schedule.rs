@@ -1,8 +1,8 @@
 //! When an open-loop sender sends: once in every interval, at a random phase.
 //!
 //! RFC 3432 sends periodically and RFC 2330 §11.1 warns that a strictly periodic stream may run in step with what it
-//! measures (10 ms voice frames, 102.4 ms beacons). Here interval k holds exactly one packet, at a phase drawn evenly
-//! from the whole interval: the rate is exact, and no period of the network can hide.
+//! measures (10 ms voice frames, 102.4 ms beacons). Here interval k contains exactly one packet, at a phase drawn
+//! evenly from the whole interval: the rate is exact, and no period of the network can hide.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn every_interval_holds_exactly_one_packet() {
+    fn every_interval_contains_exactly_one_packet() {
         let times: Vec<_> = schedule(1).collect();
         assert_eq!(times.len(), 500);
         for (slot, at) in times.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Names and connection identifiers that carry a session, for protocols in which rrul's own octets have no place: look-ups
-//! (DNS), pages (HTTP, TLS) and QUIC.
+//! Names and connection identifiers that carry a session, for protocols in which rrul's own octets have no place:
+//! lookups (DNS), pages (HTTP, TLS) and QUIC.
 
 use std::fmt;
 
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn an_initial_tells_its_session_and_nothing_else_does() {
+    fn an_initial_names_its_session_and_nothing_else_does() {
         let mut packet = vec![0xc3, 0, 0, 0, 1, 20];
         packet.extend(connection_id(TOKEN, 0x0102, 0x0304));
         packet.extend([0; 100]);

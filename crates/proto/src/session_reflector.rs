@@ -1,6 +1,7 @@
 //! The reflecting end of a session, without a socket: which packet is answered, and how.
 //!
-//! RFC 8762 Session-Reflector, stateful: it notes every packet that arrives, so that loss can be told apart by direction.
+//! RFC 8762 Session-Reflector, stateful: it notes every packet that arrives, so that loss can be attributed to a
+//! direction.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,7 +18,7 @@ use crate::token::Token;
 /// Addresses that one session may prove.
 const PROVEN_ADDRESSES: usize = 8;
 
-/// Arrivals are fetched once a second; there is room for as many seconds of what the flows may send, and for a few more.
+/// Arrivals are fetched once a second; room is kept for as many seconds of what the flows may send, and for a few more.
 const LOGGED_SECONDS: f64 = 4.0;
 const LOGGED_MORE: usize = 64;
 /// Most arrivals of one flow that are kept, whatever it asks for: 24 octets each.
@@ -111,7 +112,7 @@ impl SessionReflector {
             cap: RateCap::new(limits.packets_per_second),
             longest: limits.packet_octets as usize,
             train: TrainArrivals::default(),
-            // A session that tests nothing holds no room.
+            // A session that tests nothing takes no room.
             arrivals: ArrivalLog::with_room(0),
         }
     }
@@ -139,7 +140,7 @@ impl SessionReflector {
         }
     }
 
-    /// Turns the request in `octets` into its reply, of the same length, or says why there is none.
+    /// Turns the request in `octets` into its reply, of the same length, or returns why not.
     ///
     /// `now` is the session clock; the last thing asked for is the transmit stamp.
     ///
@@ -265,11 +266,11 @@ impl SessionReflector {
         self.cap.grant(now)
     }
 
-    /// The kernel has stamped the departure of an earlier reply; the next reply of the flow tells it.
+    /// The kernel has stamped the departure of an earlier reply; the next reply of the flow reports it.
     ///
     /// Only of a later packet than the last: the stamp of a duplicate's reply does not take the place of the first
     /// one's, or the sender would hold a departure against the wrong arrival. Before the first test packet of the flow
-    /// it can only be a greeting's reply, which bears a number too and is told of nowhere.
+    /// it can only be a greeting's reply, which has a number too and is reported nowhere.
     pub fn stamped(&mut self, flow: u16, sequence: u32, sent: i64) {
         if let Some(state) = self.flows.get_mut(&flow)
             && state.count > 0

@@ -55,9 +55,9 @@ pub struct Arrival {
 pub struct Answer {
     /// The reply itself.
     pub received: ProbeReceived,
-    /// What it tells of an earlier reply.
+    /// What it reports of an earlier reply.
     pub stamped: Option<ReplyStamped>,
-    /// What it tells of other packets, where nothing before it has told the same.
+    /// What it reports of other packets, where nothing before it has reported the same.
     pub window: Option<ReflectorWindow>,
 }
 

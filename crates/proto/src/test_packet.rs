@@ -86,7 +86,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FollowUp {
     /// Which reply, by the packet it answered: 0 to `u32::MAX` - 1. The highest number is no packet's: on the wire it
-    /// says that there is no news.
+    /// means no news.
     pub sequence: u32,
     /// When the reflector's kernel sent it, nanoseconds on the session clock.
     pub sent: i64,
@@ -154,7 +154,7 @@ impl TestPacket {
     /// Writes the fields over the first [`LEAST_OCTETS`] of `octets` and leaves the padding alone.
     ///
     /// # Errors
-    /// When there are fewer octets.
+    /// When octets are missing.
     pub fn write(&self, octets: &mut [u8]) -> Result<(), PacketError> {
         let length = octets.len();
         let octets = octets.first_chunk_mut::<LEAST_OCTETS>().ok_or(PacketError::Short(length))?;

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// 16 octets from the server's cryptographic random source, told to the client on its control connection.
+/// 16 octets from the server's cryptographic random source, sent to the client on its control connection.
 ///
-/// Whoever holds it speaks for the session. Sixteen octets cannot be guessed by trying, so it needs no other secret.
+/// Whoever has it speaks for the session. Sixteen octets cannot be guessed by trying, so it needs no other secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token(pub [u8; 16]);
 

@@ -23,7 +23,7 @@ pub(crate) enum AbsentCommand {
     Demo(Anything),
 }
 
-/// What is typed after such a command. Nobody reads it.
+/// What is typed after such a command. It is ignored.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Anything {

@@ -1,7 +1,7 @@
 //! A batch: many runs from one file, every combination of what varies, again and again.
 //!
 //! - [`document`]: what the file may say
-//! - [`setting`]: what it comes to: one combination, filled in
+//! - [`setting`]: the result: one combination, filled in
 //! - [`journal`]: what has been run, on disk as soon as it is known
 //! - [`execution`]: one setting, run once
 

@@ -22,7 +22,7 @@ pub(crate) enum Failure {
     File { path: PathBuf, source: io::Error },
     #[error("{}: {source}{}", path.display(), output_advice(source))]
     Output { path: PathBuf, source: io::Error },
-    #[error("{}: {source}; the file holds the test up to there{}", path.display(), output_advice(source))]
+    #[error("{}: {source}; the file contains the test up to there{}", path.display(), output_advice(source))]
     Unfinished { path: PathBuf, source: io::Error },
     #[error("{}: {source}", path.display())]
     Recording { path: PathBuf, source: rrul_model::recording::RecordingError },
@@ -30,7 +30,7 @@ pub(crate) enum Failure {
     Content { path: PathBuf, problem: ContentError },
     #[error("-o \"{}\" names no file; write -o FOLDER/NAME", .0.display())]
     NoFileName(PathBuf),
-    #[error("there is no {what} \"{name}\"; known: {known}")]
+    #[error("no {what} named \"{name}\"; known: {known}")]
     NotFound { what: &'static str, name: String, known: String },
     #[error("--section: unknown section \"{name}\"; use one of {known}")]
     Section { name: String, known: String },
@@ -61,26 +61,26 @@ pub(crate) enum Failure {
     LabCommand(#[from] crate::commands::lab::error::LabError),
 }
 
-/// Why what a file holds is of no use.
+/// Why the content of a file is of no use.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ContentError {
-    #[error("there is a file already; --force to write over it")]
+    #[error("the file exists; use --force to overwrite it")]
     Exists,
     #[error("longer than any recording")]
     TooLong,
-    #[error("this is no rrul recording, or nothing was recorded")]
+    #[error("not an rrul recording, or nothing was recorded")]
     NoRecording,
     #[error("compressed by bzip2, which rrul does not read; bunzip2 it first")]
     Bzip2,
     #[error("its gzip is damaged or cut off: {0}")]
     Gzip(io::Error),
-    #[error("more than {} MiB once decompressed: no recording of Flent is so long", .0 >> 20)]
+    #[error("more than {} MiB once decompressed: no recording of Flent is that long", .0 >> 20)]
     TooLongDecompressed(u64),
     #[error(transparent)]
     Flent(#[from] rrul_model::flent::FlentError),
-    #[error("this is a recording of rrul already; --to says another form")]
+    #[error("this is a recording of rrul already; use --to for another format")]
     AlreadyConverted,
-    #[error("no page was loaded in this test, so there is nothing to convert")]
+    #[error("no page was loaded in this test: nothing to convert")]
     NoPages,
     #[error("the name must end in .svg, .png or .pdf")]
     PictureName,
@@ -89,9 +89,9 @@ pub(crate) enum ContentError {
 /// Why recordings are not compared.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ComparisonError {
-    #[error("all {runs} recordings have the same {key}: nothing to compare with; choose another --by, or none")]
+    #[error("all {runs} recordings have the same {key}, so they are one group; use another --by, or none")]
     OneGroup { runs: usize, key: &'static str },
-    #[error("{0}; these do not compare. --anyway compares them all the same")]
+    #[error("{0}; these do not compare. Use --anyway to compare them nevertheless")]
     Conflict(String),
 }
 
@@ -102,7 +102,7 @@ impl Failure {
         move |source| Self::File { path, source }
     }
 
-    /// What a file holds is of no use.
+    /// The content of a file is of no use.
     pub(crate) fn content(path: &Path, problem: impl Into<ContentError>) -> Self {
         Self::Content { path: path.to_owned(), problem: problem.into() }
     }

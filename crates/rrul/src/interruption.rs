@@ -11,7 +11,7 @@ pub(crate) fn flag() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     on_first(Arc::clone(&flag), || {
         // Whoever read this may have been stopped by the same Ctrl-C (`rrul run ... 2>&1 | tee log`).
-        terminal::say("\nrrul: stopping; once more to give up at once");
+        terminal::say("\nrrul: stopping; press again to quit at once");
     });
     flag
 }
@@ -33,7 +33,7 @@ fn on_first(raised: Arc<AtomicBool>, act: impl Fn() + Send + 'static) {
     };
     // Without the handler Ctrl-C ends the program at once, and what was recorded is still on disk.
     if let Err(error) = ctrlc::set_handler(handler) {
-        let _ = writeln!(std::io::stderr(), "rrul: Ctrl-C will end the program at once: {error}");
+        let _ = writeln!(std::io::stderr(), "rrul: Ctrl-C will quit at once: {error}");
     }
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn shows_braille(variable: impl Fn(&str) -> Option<String>) -> bool {
     able && (locale.contains("utf-8") || locale.contains("utf8"))
 }
 
-/// A terminal on which the screen can be drawn; `None` when there is none, or it lacks something.
+/// A terminal on which the screen can be drawn; `None` without one, or if it lacks something.
 pub(crate) fn candidate() -> Option<Candidate> {
     shows_braille(|name| std::env::var(name).ok()).then(Candidate::find).flatten()
 }
@@ -72,14 +72,14 @@ pub(crate) struct LiveScreen {
     drawing: JoinHandle<()>,
 }
 
-/// What the drawing thread is told beside frames.
+/// What the drawing thread receives beside frames.
 struct Shared {
     now: AtomicI64,
     ended: AtomicBool,
 }
 
 impl LiveScreen {
-    /// Takes the terminal and draws the test that begins with this header; `None` when the terminal cannot be had.
+    /// Takes the terminal and draws the test that begins with this header; `None` when the terminal is not available.
     pub(crate) fn begin(candidate: Candidate, label: &str, header: &Header) -> Option<Self> {
         let screen = candidate.take()?;
         let state = State::new(label, header);
@@ -126,7 +126,7 @@ struct Drawer {
     shared: Arc<Shared>,
 }
 
-/// What a picture depends on; while it is the same there is nothing to draw.
+/// What a picture depends on; while it is the same nothing is drawn.
 #[derive(Debug, Clone, PartialEq)]
 struct Occasion {
     size: (u16, u16),

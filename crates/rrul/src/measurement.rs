@@ -63,7 +63,7 @@ struct Recorder {
 
 impl Recorder {
     fn write(&self, line: Line) {
-        // The writing thread outlives this sender; should it have died, the file ends there and joining tells.
+        // The writing thread outlives this sender; should it have died, the file ends there and joining shows it.
         let _ = self.lines.send(line);
     }
 }

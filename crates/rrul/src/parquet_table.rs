@@ -11,7 +11,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 use rrul_view::exports::tidy_export::{Export, Kind, Table, Value};
 
-/// The octets of the file. What the run was stands in the file's own key-value metadata.
+/// The bytes of the file. The description of the run is in the file's own key-value metadata.
 pub(crate) fn parquet(table: &Table, export: &Export) -> Result<Vec<u8>> {
     let kinds: Vec<Kind> = table.columns.iter().map(|name| Kind::of(name)).collect();
     let field = |(name, kind): (&&str, &Kind)| {
@@ -111,7 +111,7 @@ mod tests {
             samples: empty.clone(),
         };
         let octets = parquet(&table, &export).unwrap();
-        assert_eq!(octets, parquet(&table, &export).unwrap(), "the same table gives the same octets");
+        assert_eq!(octets, parquet(&table, &export).unwrap(), "the same table gives the same bytes");
         let reader = SerializedFileReader::new(bytes::Bytes::from(octets)).unwrap();
         let about = reader.metadata().file_metadata().key_value_metadata().unwrap().clone();
         assert!(about.iter().any(|entry| entry.key == "rrul.title" && entry.value.as_deref() == Some("ü")));

@@ -14,15 +14,15 @@ use crate::progress_line::line;
 /// How a test is shown while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// A line a second, as if nobody watched.
+    /// A line a second, also in a terminal.
     Plain,
-    /// One line that changes, where there is a terminal.
+    /// One line that changes, in a terminal.
     Line,
-    /// The whole screen, where there is a terminal that can show it.
+    /// The whole screen, in a terminal that can show it.
     Screen,
 }
 
-/// Tells how a test is getting on.
+/// Shows the progress of a test.
 pub(crate) struct Progress {
     label: String,
     /// Where lines may be overwritten.
@@ -118,7 +118,7 @@ impl Progress {
     }
 }
 
-/// Says it on stderr. When nobody reads that, the test is worth finishing all the same.
+/// Says it on stderr. When that is not read, the test is worth finishing all the same.
 fn say(words: std::fmt::Arguments<'_>) {
     let _ = std::io::stderr().write_fmt(words);
 }

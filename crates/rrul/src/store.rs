@@ -1,7 +1,7 @@
 //! Recordings as files: `NAME.rrul.part` while a test runs, `NAME.rrul` when it has ended.
 //!
 //! Every line is a zstd frame of its own, written as soon as it is there, so that whatever ends the program leaves a
-//! file that reads up to its last whole line and, should an octet of it be
+//! file that reads up to its last whole line and, should a byte of it be
 //! damaged, without that line. Nothing is ever overwritten.
 
 mod flent;
@@ -20,7 +20,7 @@ use crate::failure::{ContentError, Failure};
 /// What a recording's name ends in.
 const ENDING: &str = "rrul";
 
-/// Longest recording that is read into memory, octets of text; of the file itself no more are read either.
+/// Longest recording that is read into memory, bytes of text; of the file itself no more are read either.
 const LONGEST: usize = 2 << 30;
 
 /// A recording that is being written.
@@ -29,7 +29,7 @@ pub(crate) struct Writer {
     part: PathBuf,
     path: PathBuf,
     file: File,
-    /// Up to where the file holds whole frames.
+    /// Up to where the file contains whole frames.
     whole: u64,
     /// Frames that could not be written yet, as the disk was full.
     waiting: Vec<u8>,
@@ -52,7 +52,7 @@ impl Writer {
         Ok(Self { part, path, file, whole: 0, waiting: Vec::new() })
     }
 
-    /// Makes the first of `STEM.rrul.part`, `STEM-2.rrul.part`, ... whose name nobody has taken.
+    /// Makes the first of `STEM.rrul.part`, `STEM-2.rrul.part`, ... whose name is free.
     pub(crate) fn create_free(stem: &str) -> Result<Self, Failure> {
         loop {
             match Self::create(&free_name(stem)) {
@@ -130,7 +130,7 @@ fn frame_of(line: &Line) -> io::Result<Vec<u8>> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     let mut compressor = zstd::bulk::Compressor::new(3)?;
-    // Without it, a damaged octet may read as another number.
+    // Without it, a damaged byte may read as another number.
     compressor.include_checksum(true)?;
     compressor.compress(&text)
 }
@@ -141,7 +141,7 @@ fn give_name(
     path: &Path,
     remove: impl FnOnce(&Path) -> io::Result<()>,
 ) -> Result<Option<io::Error>, Failure> {
-    // A link never replaces what is there, as a renaming would. Where links cannot be had, look first.
+    // A link never replaces what is there, as a renaming would. Where links are not available, look first.
     match std::fs::hard_link(part, path) {
         // The recording has its name; a second one takes nothing from it.
         Ok(()) => Ok(remove(part).err()),
@@ -177,7 +177,7 @@ fn free_name(stem: &str) -> PathBuf {
     (2_u32..=u32::MAX).map(|number| PathBuf::from(format!("{stem}-{number}.{ENDING}"))).find(is_free).unwrap_or(plain)
 }
 
-/// Reads a recording: whole, cut off, or without the frames that are damaged; or a file of Flent, known by what it holds.
+/// Reads a recording: whole, cut off, or without the frames that are damaged; or a file of Flent, known by its content.
 pub(crate) fn read(path: &Path) -> Result<Recording, Failure> {
     match content(path)? {
         Content::Imported(recording) => Ok(*recording),
@@ -189,7 +189,7 @@ fn unreadable(path: &Path) -> impl Fn(RecordingError) -> Failure {
     move |source| Failure::Recording { path: path.to_owned(), source }
 }
 
-/// What a file holds.
+/// The content of a file.
 enum Content {
     Imported(Box<Recording>),
     Lines(String),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_recording_is_said_in_one_line() {
+    fn what_is_no_recording_is_reported_in_one_line() {
         let folder = folder("foreign");
         let path = folder.join("x.rrul");
         for octets in [&b"plain text, and some more of it"[..], b"", b"\x28\xb5\x2f\xfd"] {

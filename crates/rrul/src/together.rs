@@ -1,4 +1,4 @@
-//! Several recordings at once: a few at a time are read and analysed, and of each only what is asked for is kept.
+//! Several recordings at once: a few at a time are read and analyzed, and of each only what is asked for is kept.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -208,7 +208,7 @@ fn what_is_built_in_and_asks_for_a_notice_has_one() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let tree = String::from_utf8(output.stdout).unwrap();
     let notices = fs::read_to_string(root().join("THIRD-PARTY.md")).unwrap();
-    // Apache-2.0 alone asks for no more than the licence's text; with another one behind it, for that one's notice too.
+    // Apache-2.0 alone asks for no more than the license's text; with another one behind it, for that one's notice too.
     let asks = |line: &&str| !line.contains("Apache-2.0") || line.contains(" AND ");
     let asking: BTreeSet<&str> = tree.lines().filter(asks).filter_map(|line| line.split(' ').next()).collect();
     assert!(asking.len() > 30, "{asking:?}");
@@ -384,7 +384,7 @@ const NAMES_OF_FLOW_TYPES: [&str; 3] =
     ["crates/model/src/flow_kind.rs", "crates/engine/src/flow_type.rs", "crates/engine/src/flow_types/mod.rs"];
 
 #[test]
-fn nobody_compares_flow_types_by_name() {
+fn flow_types_are_not_compared_by_name() {
     const COMPARISONS: [&str; 6] = [
         "flow_type ==",
         "flow_type !=",
@@ -404,7 +404,7 @@ fn nobody_compares_flow_types_by_name() {
     }
 }
 
-/// Where a sentence stands in the place of a figure, which is shown to people and handled by nobody.
+/// Where a sentence is in the place of a figure, which is shown to people and handled by no code.
 const SENTENCES_FOR_FIGURES: [&str; 3] = [
     "crates/analysis/src/metrics/path/bottleneck.rs",
     "crates/analysis/src/scores/web.rs",

@@ -54,7 +54,7 @@ fn every_requirement_has_exactly_one_row() {
         *counts.entry(number).or_default() += 1;
     }
     for (number, count) in counts {
-        assert!(number <= LAST, "docs/spec-conformance.md: there is no requirement R{number}");
+        assert!(number <= LAST, "docs/spec-conformance.md: no requirement R{number} exists");
         assert_eq!(count, 1, "docs/spec-conformance.md: R{number} has {count} rows");
     }
 }

@@ -124,7 +124,7 @@ fn a_file_of_flent_is_shown_and_drawn_like_a_recording() {
 }
 
 #[test]
-fn every_chart_that_can_be_drawn_is_and_of_the_others_it_is_said_why() {
+fn every_chart_that_can_be_drawn_is_and_of_the_others_it_is_reported_why() {
     let folder = folder_with_flent_file("charts");
     let said = folder.says(&["plot", "x.flent.gz", "--chart", "all", "--theme", "dark", "-o", "charts"]);
     for name in ["overview", "download", "delay", "ecdf", "totals"] {
@@ -139,7 +139,7 @@ fn every_chart_that_can_be_drawn_is_and_of_the_others_it_is_said_why() {
     assert!(folder.refuses(&["plot", "x.flent.gz", "--chart", "all", "-o", "charts"]).contains("--force"));
     folder.says(&["plot", "x.flent.gz", "--chart", "all", "-o", "charts", "--force"]);
     assert!(folder.text("charts/overview.svg").contains(rrul_view::Theme::LIGHT.background));
-    assert!(folder.refuses(&["plot", "x.flent.gz", "--chart", "pie"]).contains("there is no chart \"pie\""));
+    assert!(folder.refuses(&["plot", "x.flent.gz", "--chart", "pie"]).contains("no chart named \"pie\""));
     assert!(folder.refuses(&["plot", "x.flent.gz", "-o", "x.gif"]).contains(".svg, .png or .pdf"));
     assert!(folder.refuses(&["plot", "x.flent.gz", "-o", "x.png", "--scale", "0"]).contains("scale"));
     folder.says(&["plot", "x.flent.gz", "-o", "x.pdf"]);
@@ -166,7 +166,7 @@ fn what_is_damaged_is_refused_in_one_line() {
     folder.write("cut.flent.gz", &whole[..whole.len() / 2]);
     assert!(folder.refuses(&["show", "cut.flent.gz"]).contains("cut off"));
     folder.write("other.json", b"{\"a\": 1}");
-    assert!(folder.refuses(&["show", "other.json"]).contains("no recording of Flent"));
+    assert!(folder.refuses(&["show", "other.json"]).contains("unreadable recording of Flent"));
     folder.write("x.flent.bz2", b"BZh91AY&SY");
     assert!(folder.refuses(&["show", "x.flent.bz2"]).contains("bunzip2"));
 }
@@ -213,7 +213,7 @@ fn what_came_from_flent_goes_back_as_the_same_test() {
     assert!(file["results"].as_object().unwrap().values().all(|values| values.as_array().unwrap().len() == length));
     let first = std::fs::read(folder.0.join("y.flent.gz")).unwrap();
     folder.says(&["convert", "x.flent.gz", "--to", "flent", "-o", "y.flent.gz", "--force"]);
-    assert_eq!(first, std::fs::read(folder.0.join("y.flent.gz")).unwrap(), "the same recording gives the same octets");
+    assert_eq!(first, std::fs::read(folder.0.join("y.flent.gz")).unwrap(), "the same recording gives the same bytes");
 }
 
 /// Flent itself, where it is installed: `RRUL_FLENT` names it, or it is in the path.
@@ -227,7 +227,7 @@ fn flent() -> Option<PathBuf> {
 #[test]
 fn flent_plots_what_is_exported_without_a_warning_and_counts_the_same() {
     let test = "flent_plots_what_is_exported_without_a_warning_and_counts_the_same";
-    let Some(flent) = flent() else { return skipped(test, "there is no flent in the path or in RRUL_FLENT") };
+    let Some(flent) = flent() else { return skipped(test, "no flent in the path or in RRUL_FLENT") };
     let folder = folder_with_flent_file("flent");
     let file = exported(&folder);
     for plot in ["all_scaled", "ping_cdf", "totals"] {

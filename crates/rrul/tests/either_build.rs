@@ -101,7 +101,7 @@ fn a_server_answers_a_run_and_the_recording_is_shown_and_compared() {
         let summary: Value = serde_json::from_str(&shown).unwrap();
         for direction in ["up", "down"] {
             let octets = summary["goodput"][direction]["octets"].as_u64().unwrap();
-            assert!(octets > 1_000_000, "{direction}: {octets} octets of 2 s at 20 Mbit/s");
+            assert!(octets > 1_000_000, "{direction}: {octets} bytes of 2 s at 20 Mbit/s");
         }
         assert!(summary["page_loads"].to_string().contains("rrul2013"), "{}", summary["page_loads"]);
         printed(&rrul(&folder.0, &["show", &format!("{name}.rrul"), "--full"]), &[0, 1]);

@@ -122,13 +122,13 @@ fn a_file_of_another_program_has_a_page_as_far_as_it_goes() {
 #[test]
 fn the_page_works_in_a_browser() {
     let test = "the_page_works_in_a_browser";
-    let Some(chromium) = browser() else { return skipped(test, "there is no Chromium on the PATH") };
+    let Some(chromium) = browser() else { return skipped(test, "no Chromium on the PATH") };
     let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web");
     if !web.join("node_modules/playwright-core").exists() {
         return skipped(test, "web/node_modules has no playwright-core; run npm ci in web/");
     }
     if Command::new("node").arg("--version").output().is_err() {
-        return skipped(test, "there is no node on the PATH");
+        return skipped(test, "no node on the PATH");
     }
     let folder = recorded();
     folder.write("again.rrul", recording());
@@ -149,7 +149,7 @@ fn the_page_works_in_a_browser() {
     println!("{said}");
 }
 
-/// The browser, where there is one.
+/// The browser, if installed.
 fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];

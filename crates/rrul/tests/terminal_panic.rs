@@ -1,4 +1,4 @@
-//! A panic while the screen stands: the terminal is given back before the panic is told, and the program goes on.
+//! A panic while the screen stands: the terminal is given back before the panic is reported, and the program goes on.
 //!
 //! The program has no panic to offer, so this one is its own: it takes the terminal as `rrul run` does, with the very
 //! modules of it, and panics in another thread. Its own harness, as it is started three times over: as the test, as the

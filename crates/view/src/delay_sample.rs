@@ -71,14 +71,14 @@ impl Sample {
         percentile(&self.sorted, self.lost, per_mille)
     }
 
-    /// Each delay that occurred, and the part of all packets that took at most so long (RFC 2330 section 11.3).
+    /// Each delay that occurred, and the part of all packets that took at most this long (RFC 2330 section 11.3).
     pub(crate) fn at_most(&self) -> Vec<(f64, f64)> {
         let sent = self.sent() as f64;
         let ends = self.sorted.iter().enumerate().filter(|(index, delay)| self.sorted.get(index + 1) != Some(delay));
         ends.map(|(index, delay)| (nanoseconds(*delay), (index + 1) as f64 / sent)).collect()
     }
 
-    /// Each delay that occurred, and the part of all packets that took at least so long.
+    /// Each delay that occurred, and the part of all packets that took at least this long.
     pub(crate) fn at_least(&self) -> Vec<(f64, f64)> {
         let sent = self.sent() as f64;
         let differs = |index: usize, delay: &Delay| index == 0 || self.sorted.get(index - 1) != Some(delay);

@@ -4,7 +4,7 @@
 //! [`svg()`], [`png()`] and [`pdf()`] here, without a browser, and pages with the same library. This crate measures nothing and
 //! computes no number that it puts into words; bins and ranges of axes are the limit.
 //!
-//! - [`charts::CHARTS`]: the charts that there are; [`chart::Chart`] says what one is
+//! - [`charts::CHARTS`]: all charts; [`chart::Chart`] says what one is
 //! - [`short_summary()`]: the summary of a run on one screen of a terminal
 //! - [`text`]: everything about a run for a terminal, in sections
 //! - [`text::comparison`]: runs against each other for a terminal
@@ -14,7 +14,7 @@
 //! - [`exports::flent_export`]: a run in the form of Flent
 //! - [`exports::tidy_export`]: every series and every sample as rows of a table
 //! - [`report`]: everything as one page of HTML
-//! - [`theme`]: the colours of charts
+//! - [`theme`]: the colors of charts
 //!
 //! Feature `charts`, on by default, has everything that draws: charts, reports and the program libraries behind them. Without
 //! it, summaries, comparisons and exports remain, and no bundle of `web/` is needed.
@@ -60,7 +60,7 @@ pub use text::short_summary::short_summary;
 pub use text::style::Style;
 pub use theme::Theme;
 
-/// The chart of this name; `None` when there is no such chart.
+/// The chart of this name; `None` without such a chart.
 #[cfg(feature = "charts")]
 pub fn chart_named(name: &str) -> Option<&'static Chart> {
     charts::CHARTS.iter().copied().find(|chart| chart.name == name)

@@ -1,8 +1,9 @@
-//! The report: one page that holds everything that recordings say, in words first, with charts that can be read and zoomed.
+//! The report: one page with everything that recordings contain, in words first, with charts that can be read and
+//! zoomed.
 //!
-//! The page needs nothing but itself: style, script and data are in it, and it asks nobody for anything. What words and
-//! figures there are stands in it as HTML, so that it can be read without script, printed, and listened to; the script
-//! draws the charts. The words of others (titles, names of hosts) are only ever text.
+//! The page needs nothing but itself: style, script and data are in it, and it loads no external resources. All text
+//! and figures are in it as HTML, so that it can be read without script, printed, and listened to; the script draws the
+//! charts. The words of others (titles, names of hosts) are only ever text.
 
 mod data_table;
 mod document;
@@ -45,10 +46,10 @@ const SAMPLE: &str = "Round-trip delay under load, 0123456789 ms";
 /// Most runs that a title names.
 const NAMED: usize = 3;
 
-/// What the script of the page is told.
+/// What the script of the page receives.
 #[derive(Debug, Serialize)]
 struct Data<'a> {
-    /// Colours in both themes, by number.
+    /// Colors in both themes, by number.
     colours: &'a [(&'static str, &'static str)],
     /// From when to when, seconds.
     time: [f64; 2],
@@ -60,7 +61,7 @@ struct Data<'a> {
     drawings: Vec<&'a serde_json::Value>,
 }
 
-/// The report of these recordings, as one HTML file. The same recordings give the same octets.
+/// The report of these recordings, as one HTML file. The same recordings give the same bytes.
 ///
 /// # Errors
 /// [`ViewError::Runs`] without any recording, and those of charts.
@@ -72,7 +73,7 @@ pub fn report(runs: &[ReportedRun<'_>]) -> Result<String, ViewError> {
     let palette = Palette::of(runs.len());
     let names = words::run_names(&analyses);
     let several = runs.len() > 1;
-    // What is of all runs and what is of each takes about as long, and neither waits for the other.
+    // The part of all runs and the parts of each take about as long, and neither waits for the other.
     let (together, drawn_together, groups) = std::thread::scope(|scope| {
         let together = scope.spawn(|| several.then(|| panels::of_all(&analyses, &names, &palette)));
         let drawn = scope.spawn(|| if several { drawings::of_all(&analyses) } else { Ok(Vec::new()) });

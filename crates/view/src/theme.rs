@@ -1,12 +1,12 @@
-//! Colours: one per service class, the same in every chart.
+//! Colors: one per service class, the same in every chart.
 
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::Phase;
 
-/// The colours of a chart, as `#rrggbb`.
+/// The colors of a chart, as `#rrggbb`.
 ///
 /// Hues tell classes apart, also under protanopia and deuteranopia (a test measures it). Families of one class share
-/// its colour and differ by dash. Ink is for means and medians, red for losses and doubts alone.
+/// its color and differ by dash. Ink is for means and medians, red for losses and doubts alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Theme {
     /// Behind everything.
@@ -31,9 +31,9 @@ pub struct Theme {
     pub best_effort: &'static str,
     /// Background (CS1, LE).
     pub background_class: &'static str,
-    /// CS5 and its neighbours.
+    /// CS5 and similar classes.
     pub signaling: &'static str,
-    /// Expedited forwarding and its neighbours (VA, NQB).
+    /// Expedited forwarding and similar classes (VA, NQB).
     pub expedited: &'static str,
     /// Assured forwarding and the remaining class selectors.
     pub other_class: &'static str,
@@ -87,7 +87,7 @@ impl Theme {
     /// Both themes by the names that the command line knows.
     pub const NAMED: [(&'static str, Self); 2] = [("light", Self::LIGHT), ("dark", Self::DARK)];
 
-    /// The colour of a class.
+    /// The color of a class.
     ///
     /// Related classes share one: DSCP 1 and 8 are background, 40 is CS5, 44 to 46 are expedited, 0 is best effort.
     pub fn class(&self, class: ServiceClass) -> &'static str {
@@ -114,7 +114,7 @@ impl Theme {
         self.variants.get(index).copied()
     }
 
-    /// The colour of a whole run, by its place among those compared; they repeat after the fourth.
+    /// The color of a whole run, by its place among those compared; they repeat after the fourth.
     pub fn run(&self, index: usize) -> &'static str {
         self.runs[index % self.runs.len()]
     }
@@ -160,7 +160,7 @@ mod tests {
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
 
-    /// CIE 1976 colour difference as this viewer sees it; about 2.3 is just noticeable.
+    /// CIE 1976 color difference as this viewer sees it; about 2.3 is just noticeable.
     fn difference(a: &str, b: &str, viewer: &[[f64; 3]; 3]) -> f64 {
         let seen = |colour| {
             let rgb = linear(colour);

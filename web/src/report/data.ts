@@ -1,4 +1,4 @@
-// What the page holds for its script: see crates/view/src/report/plot.rs, which writes it.
+// The data of the page for its script: see crates/view/src/report/plot.rs, which writes it.
 
 /** Where the points of lines stand. */
 export interface Places {
@@ -10,7 +10,7 @@ export interface Places {
   count: number;
 }
 
-/** How a line looks: name, colour, width, dash. */
+/** How a line looks: name, color, width, dash. */
 export interface LineLook {
   n: string;
   c: number;
@@ -93,7 +93,7 @@ export function places(grid: GridData): Places {
     return { at: (place) => first + step * place, index, count };
   }
   const each = grid.each;
-  // Of levels between edges the last one at or before a moment holds.
+  // Of levels between edges the last one at or before a moment applies.
   const index = (seconds: number) => {
     let [low, high] = [0, each.length];
     while (low < high) {
@@ -122,7 +122,7 @@ export function level(data: LevelData): Level {
   };
 }
 
-/** The value at a moment; null where there is none. */
+/** The value at a moment; null without one. */
 export function valueAt(points: Points, seconds: number): number | null {
   const index = points.grid.index(seconds);
   return index < points.start ? null : (points.values[index - points.start] ?? null);

@@ -1,4 +1,4 @@
-// Charts that are not over time: drawn once at their own size, scaled by the page, in the colours of its theme.
+// Charts that are not over time: drawn once at their own size, scaled by the page, in the colors of its theme.
 
 import type { Data } from "./data";
 import { type ChartOption, type ECharts, init } from "./library";
@@ -29,7 +29,7 @@ export class Drawing {
   constructor(
     private readonly box: HTMLElement,
     private readonly option: unknown,
-    private readonly colours: Map<string, string>,
+    private readonly colors: Map<string, string>,
     private readonly letters: Letters,
   ) {}
 
@@ -59,13 +59,13 @@ export class Drawing {
     svg?.setAttribute("aria-hidden", "true");
   }
 
-  /** The same with the colours of the theme. */
+  /** The same with the colors of the theme. */
   private themed(value: unknown, dark: boolean): unknown {
     if (typeof value === "string") {
-      const coloured = (dark && this.colours.get(value)) || value;
+      const colored = (dark && this.colors.get(value)) || value;
       const { regular, bold } = this.letters;
       // A font as style sheets write it: weight, size, family.
-      return coloured.replace(/^(\d+) ([\d.]+)px /, (_, weight, size) => {
+      return colored.replace(/^(\d+) ([\d.]+)px /, (_, weight, size) => {
         return `${weight} ${smaller(Number(size), Number(weight) >= 600 ? bold : regular)}px `;
       });
     }

@@ -11,7 +11,7 @@ const LANE = 9;
 const PHASE_NAMES = 14;
 /** Width of a letter of such a name, pixels; none is wider on the whole. */
 const LETTER = 6.5;
-/** Places of named colours in the page's list; crates/view/src/report/palette.rs has them in this order. */
+/** Places of named colors in the page's list; crates/view/src/report/palette.rs has them in this order. */
 const COLOUR = { background: 0, ink: 1, muted: 2, axis: 3, grid: 4 };
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
 const DASHES = ["solid", [5, 3], [1.5, 2.5]] as const;

@@ -30,7 +30,7 @@ export class Zoom {
     this.listeners.push(listener);
   }
 
-  /** Shows this stretch, as far as there is something. */
+  /** Shows this stretch, as far as data reaches. */
   show(from: number, to: number): void {
     const [first, last] = this.full;
     const length = Math.min(Math.max(to - from, Math.min(SHORTEST, last - first)), last - first);

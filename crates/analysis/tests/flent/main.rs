@@ -1,6 +1,6 @@
 //! Recordings of Flent give the figures that Flent recorded itself.
 //!
-//! The files stand beside the project, if at all: without them the test says that it was skipped.
+//! The files are beside the project, if at all: without them the test says that it was skipped.
 
 #![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
 #![allow(clippy::disallowed_methods, reason = "it reads the files")]
@@ -36,7 +36,7 @@ fn skipped(test: &str, reason: &str) {
 /// Every file of a folder: its name, its text, its recording.
 fn files(test: &str, folder: &str) -> Vec<(String, Value, Recording)> {
     let Some(folder) = data(folder) else {
-        skipped(test, &format!("there is no ../shared/data/{folder}"));
+        skipped(test, &format!("missing: ../shared/data/{folder}"));
         return Vec::new();
     };
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -75,7 +75,7 @@ fn of_meta(file: &Value, series: &str, key: &str) -> Option<f64> {
 }
 
 #[test]
-fn octets_and_rates_are_those_that_flent_recorded() {
+fn bytes_and_rates_are_those_that_flent_recorded() {
     let mut compared = 0;
     for (name, file, recording) in files("octets_and_rates_are_those_that_flent_recorded", "flent") {
         let analysis = analyze(&recording);
@@ -87,7 +87,7 @@ fn octets_and_rates_are_those_that_flent_recorded() {
                 let tables = recording.frames.iter().flat_map(|frame| frame.tables.octets_received.rows());
                 let last = tables.filter(|row| row.flow == load.flow.id).map(|row| row.octets.0).max();
                 assert_eq!(last, Some(octets as u64), "{name}: {series}");
-                close(&format!("{name}: octets of {series}"), drawn, octets);
+                close(&format!("{name}: bytes of {series}"), drawn, octets);
                 compared += 1;
             }
             if let Some(mean) = of_meta(&file, &series, "MEAN_VALUE") {
@@ -106,7 +106,7 @@ fn octets_and_rates_are_those_that_flent_recorded() {
             }
             // What drains after the load is drawn, and is not of the load phase.
             let under_load = load.octets.0 as f64 / drawn;
-            assert!((0.98..1.000_001).contains(&under_load), "{name}: {series}: {under_load} of the octets under load");
+            assert!((0.98..1.000_001).contains(&under_load), "{name}: {series}: {under_load} of the bytes under load");
         }
     }
     assert!(compared == 0 || compared >= 33, "{compared}");

@@ -51,7 +51,7 @@ fn contended(scenario: &Scenario) -> Option<String> {
 }
 
 #[test]
-fn a_browser_on_a_full_processor_is_told_of_in_the_load_only() {
+fn a_browser_on_a_full_processor_is_reported_of_in_the_load_only() {
     let full = [100, 60];
     let text = contended(&loads(&[6, 9], 400, full)).unwrap();
     assert!(text.contains("in 100 % of 4 s of page loads (limit 10 %)"), "{text}");
@@ -62,14 +62,14 @@ fn a_browser_on_a_full_processor_is_told_of_in_the_load_only() {
 
 #[test]
 fn a_processor_with_room_or_a_browser_that_waits_is_no_contention() {
-    assert_eq!(contended(&loads(&[6, 9], 400, [100, 40])), None, "there is a core to go to");
+    assert_eq!(contended(&loads(&[6, 9], 400, [100, 40])), None, "another core is free");
     assert_eq!(contended(&loads(&[6, 9], 400, [90, 60])), None, "no core is full");
     assert_eq!(contended(&loads(&[6, 9], 40, [100, 60])), None, "the browser waits for the network");
     assert!(loads(&[6, 9], 40, [100, 60]).analyze().browser.is_some_and(|browser| browser.seconds == 4));
 }
 
 #[test]
-fn a_browser_that_is_not_there_is_told_once_and_no_failure() {
+fn a_missing_browser_is_reported_once_and_is_no_failure() {
     let mut scenario = Scenario::healthy();
     for flow in [browser_flow(&mut scenario), browser_flow(&mut scenario)] {
         scenario.event(Client, flow, 0, FlowEventKind::Failed, "no browser on the PATH");

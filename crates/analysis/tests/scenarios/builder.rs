@@ -20,7 +20,7 @@ pub(crate) use rrul_model::observation::ObservationPoint::{Client, Server};
 
 pub(crate) const SECOND: i64 = 1_000_000_000;
 pub(crate) const MS: i64 = 1_000_000;
-/// How long the reflector of these scenarios holds each packet.
+/// How long the reflector of these scenarios keeps each packet.
 pub(crate) const HELD: i64 = 300_000;
 /// How far the server's clock is off. No delay may depend on it.
 pub(crate) const CLOCK_OFFSET: i64 = 7_654_321;

@@ -44,7 +44,7 @@ fn boosted(after: i64) -> u64 {
 }
 
 #[test]
-fn a_burst_is_left_out_of_what_is_scored_and_told() {
+fn a_burst_is_left_out_of_the_scored_window_and_reported() {
     let mut scenario = with_load(60);
     stream(&mut scenario, Direction::Down, boosted);
     stream(&mut scenario, Direction::Up, |after| at_rate(5, after));
@@ -58,7 +58,7 @@ fn a_burst_is_left_out_of_what_is_scored_and_told() {
     let analysis = scenario.analyze();
     let burst = analysis.bursts.of(Direction::Down).unwrap().burst.unwrap();
     assert!((burst.duration_ns - 8 * SECOND).abs() <= SECOND / 2, "{burst:?}");
-    // What the link carries is looked at: with headers, and the acknowledgements of what goes up.
+    // What the link carries is looked at: with headers, and the acknowledgments of what goes up.
     let carried = |megabits: f64, bits: u64| (1.03..1.05).contains(&(bits as f64 / 1e6 / megabits));
     assert!(carried(40.0, burst.peak_bps) && carried(20.0, burst.sustained_bps), "{burst:?}");
     assert!(carried(160.0, burst.octets * 8), "20 Mbit/s for 8 s: {burst:?}");
@@ -77,7 +77,7 @@ fn a_burst_is_left_out_of_what_is_scored_and_told() {
     assert_eq!(analysis.scored.excluded, excluded);
 
     assert_eq!((analysis.goodput.down.sum, analysis.goodput.up.sum), (BitRate(20_000_000), BitRate(5_000_000)));
-    assert_eq!(analysis.goodput.down.octets, ByteCount(boosted(60 * SECOND)), "octets are of all that was transferred");
+    assert_eq!(analysis.goodput.down.octets, ByteCount(boosted(60 * SECOND)), "bytes are of all that was transferred");
     let delays = &analysis.round_trip_delay.pooled;
     let [load, unscored] = [delays.load.unwrap(), delays.unscored.unwrap()];
     assert_eq!((load.max, unscored.p50), (ms(20), ms(90)));
@@ -86,7 +86,7 @@ fn a_burst_is_left_out_of_what_is_scored_and_told() {
 }
 
 #[test]
-fn at_least_half_of_a_short_load_is_scored_and_it_is_said() {
+fn at_least_half_of_a_short_load_is_scored_and_it_is_reported() {
     for (seconds, from) in
         [(10, 7 * SECOND), (4, 7 * SECOND), (3, 6 * SECOND + SECOND / 2), (1, 5 * SECOND + SECOND / 2)]
     {

@@ -158,12 +158,12 @@ fn a_class_that_is_dropped_more_is_acted_upon() {
     assert_eq!(difference.acted_on, Some(true));
     assert!((difference.loss.difference.unwrap() - 0.1).abs() < 1e-9);
     assert!(difference.loss.low.unwrap() > 0.05 && difference.loss.high.unwrap() < 0.15, "{:?}", difference.loss);
-    // A tenth of the packets is lost: there is no 95th percentile of their delay.
+    // A tenth of the packets is lost: their delay has no 95th percentile.
     assert_eq!(difference.delay_p95.difference_ns, None);
 }
 
 #[test]
-fn a_load_of_fewer_than_five_blocks_tells_nothing() {
+fn a_load_of_fewer_than_five_blocks_reports_nothing() {
     for (wait, blocks) in [(600, 0), (400, 5)] {
         let mut scenario = Scenario::new();
         // Four round trips of 0.62 s are 2.5 s: four blocks of the load's ten seconds. Of 0.42 s: five.
@@ -173,7 +173,7 @@ fn a_load_of_fewer_than_five_blocks_tells_nothing() {
         let difference = class(&up, ServiceClass::EF);
         assert_eq!(up.blocks, blocks);
         assert_eq!(difference.acted_on, (blocks > 0).then_some(false));
-        assert_eq!(difference.delay_p50.difference_ns, Some(0), "what was seen is told");
+        assert_eq!(difference.delay_p50.difference_ns, Some(0), "what was seen is reported");
         assert_eq!(difference.delay_p50.low_ns.is_some(), blocks > 0);
     }
 }
@@ -207,7 +207,7 @@ fn without_an_idle_line_round_trips_are_compared() {
 }
 
 #[test]
-fn shares_of_classes_are_told_and_starving_is_found() {
+fn shares_of_classes_are_reported_and_starving_is_found() {
     let mut scenario = Scenario::new();
     let rates = [(ServiceClass::BE, 3_000_000), (ServiceClass::EF, 6_900_000), (ServiceClass::BK, 100_000)];
     for (class, rate) in rates {

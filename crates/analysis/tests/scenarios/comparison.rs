@@ -75,7 +75,7 @@ fn a_managed_queue_is_better_by_the_factor_that_it_was_made_with() {
 }
 
 #[test]
-fn no_factor_divides_by_what_cannot_be_told_from_none() {
+fn no_factor_divides_by_what_cannot_be_distinguished_from_none() {
     let without = Made { loaded_ms: 20.0, spread_ms: 0.2, ..MADE };
     let comparison = pair_of(Made { loaded_ms: 220.0, ..MADE }, Made { seed: 5, ..without });
     let factor = found(&comparison, ComparedMetric::AddedDelayP50).factor.unwrap();
@@ -88,7 +88,7 @@ fn no_factor_divides_by_what_cannot_be_told_from_none() {
 }
 
 #[test]
-fn a_short_stretch_still_tells_what_is_far_apart_and_nothing_else() {
+fn a_short_stretch_still_shows_what_is_far_apart_and_nothing_else() {
     let of = |made: Made, seconds: i64| {
         let mut analysis = made.analysis();
         let to = TestTime(70 * SECOND);
@@ -168,7 +168,7 @@ fn repetitions_are_compared_by_ranks_and_cover_their_shift() {
         let mut noise = Noise(trial);
         let mut runs = Vec::new();
         for day in 0..5 {
-            // Runs differ among themselves by far more than one run tells.
+            // Runs differ among themselves by far more than one run shows.
             let mut run = |title, mean: f64, seed| {
                 let made = Made { seed: 100 * trial + seed, loaded_ms: mean + 10.0 * noise.normal(), ..MADE };
                 runs.push(titled(title, 2 * day + 1 + seed % 2, made));

@@ -1,4 +1,4 @@
-//! New connections, stream delay and start slew.
+//! New connections, in-stream delay and start slew.
 
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
@@ -36,11 +36,11 @@ pub(crate) fn attempts(scenario: &mut Scenario, flow: FlowId, row: impl Fn(i64) 
 }
 
 #[test]
-fn connections_are_told_idle_and_loaded_with_those_that_never_stood_as_infinitely_late() {
+fn connections_are_reported_idle_and_loaded_with_those_that_never_stood_as_infinitely_late() {
     let mut scenario = Scenario::new();
     let flow = connect_flow(&mut scenario, ServiceClass::BE, AddressFamily::Ipv4);
     // 20 ms idle. Under load 500 ms, but of every ten one loses its SYN once, one is refused, one is never answered, one
-    // gets no octet of the server, and one is called impossible.
+    // gets no byte of the server, and one is called impossible.
     attempts(&mut scenario, flow, |at| {
         if !Scenario::LOAD.contains(TestTime(at)) {
             return (Connection::ANSWERED, 20 * MS, 0);
@@ -133,7 +133,7 @@ fn records(scenario: &mut Scenario, direction: Direction, delay: impl Fn(i64) ->
 }
 
 #[test]
-fn stream_delay_is_told_by_direction_whatever_the_servers_clock_shows() {
+fn in_stream_delay_is_reported_by_direction_whatever_the_servers_clock_shows() {
     let mut scenario = Scenario::new();
     let probe = scenario.udp_probe(AddressFamily::Ipv4);
     scenario.probes(probe, |_| Some(20 * MS));
@@ -171,7 +171,7 @@ fn records_that_never_came_out_are_infinitely_late_and_the_last_ones_are_left_ou
 }
 
 #[test]
-fn without_probes_the_clocks_are_apart_and_no_stream_delay_is_told() {
+fn without_probes_the_clocks_are_apart_and_no_in_stream_delay_is_reported() {
     let mut scenario = Scenario::new();
     records(&mut scenario, Direction::Up, |_| Some(12 * MS));
     let found = scenario.analyze().measured.stream_delay;
@@ -179,7 +179,7 @@ fn without_probes_the_clocks_are_apart_and_no_stream_delay_is_told() {
 }
 
 #[test]
-fn where_a_drift_of_the_clocks_could_be_a_queue_no_stream_delay_is_told() {
+fn where_a_drift_of_the_clocks_could_be_a_queue_no_in_stream_delay_is_reported() {
     let mut scenario = Scenario::new();
     let probe = scenario.udp_probe(AddressFamily::Ipv4);
     // Nothing is answered but under load.
@@ -190,7 +190,7 @@ fn where_a_drift_of_the_clocks_could_be_a_queue_no_stream_delay_is_told() {
 }
 
 #[test]
-fn each_step_of_a_start_is_told_by_direction_and_class() {
+fn each_step_of_a_start_is_reported_by_direction_and_class() {
     let mut scenario = Scenario::new();
     let probe = scenario.udp_probe(AddressFamily::Ipv4);
     scenario.probes(probe, |_| Some(20 * MS));

@@ -169,7 +169,7 @@ fn losses_in_the_last_second_count_as_listening_went_on_after_it() {
 }
 
 #[test]
-fn a_run_that_is_cut_off_shows_the_loss_that_there_was() {
+fn a_run_that_is_cut_off_shows_the_loss_until_then() {
     let (mut scenario, flow) = with_probe();
     // Every second packet is lost. Were answers of the last 3 s counted and losses not, 10 s of it would show 41 %, and
     // 5 s 29 %.
@@ -257,7 +257,7 @@ fn a_reply_to_a_packet_that_is_not_in_the_recording_is_passed_over() {
 }
 
 #[test]
-fn two_families_are_pooled_packet_by_packet_and_told_apart_by_flow() {
+fn two_families_are_pooled_packet_by_packet_and_distinguished_by_flow() {
     let mut scenario = Scenario::new();
     for (family, delay) in [(AddressFamily::Ipv4, 20 * MS), (AddressFamily::Ipv6, 30 * MS)] {
         let flow = scenario.udp_probe(family);

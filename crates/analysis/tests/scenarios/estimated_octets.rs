@@ -1,4 +1,4 @@
-//! Octets that no kernel counts: selective acknowledgements, and whole directions where there is no `TCP_INFO`.
+//! Bytes that no kernel counts: selective acknowledgments, and whole directions without `TCP_INFO`.
 
 use rrul_model::flow::Direction;
 use rrul_model::observation::{ObservationPoint, TcpInfo};
@@ -31,9 +31,9 @@ fn with_holes(acknowledged: u32) -> u64 {
 }
 
 #[test]
-fn selective_acknowledgements_are_those_beyond_what_segments_in_order_get() {
+fn selective_acknowledgments_are_those_beyond_what_segments_in_order_get() {
     let plain = |acknowledgements: u64| acknowledgements * 52;
-    // 60 segments in order get 30; 40 out of order get one each, or share them with others, or none is told apart.
+    // 60 segments in order get 30; 40 out of order get one each, or share them with others, or none is distinguished.
     close(with_holes(70), plain(2500 + 3500) + 2000 * 12, "one each");
     close(with_holes(50), plain(2500 + 2500) + 1000 * 12, "one for two");
     close(with_holes(30), plain(2500 + 1500), "none");
@@ -42,13 +42,13 @@ fn selective_acknowledgements_are_those_beyond_what_segments_in_order_get() {
 }
 
 #[test]
-fn without_tcp_info_the_octets_are_estimated_and_called_so() {
+fn without_tcp_info_the_bytes_are_estimated_and_called_so() {
     let mut scenario = Scenario::new();
     let flow = scenario.bulk(Direction::Down);
     scenario.stream(flow, 11_584_000);
     let octets = octets(&scenario);
     let (down, up) = (&loaded(&octets, Direction::Down).all, &loaded(&octets, Direction::Up).all);
-    // 14.48 MB in segments of 1448 octets; each second one acknowledged.
+    // 14.48 MB in segments of 1448 bytes; each second one acknowledged.
     for (account, expected) in [(down, 15_000_000_u64), (up, 260_000)] {
         assert!(account.carried_octets.abs_diff(expected) < 300, "{account:?}");
         assert_eq!(account.carried_octets, account.estimated_octets);
@@ -59,7 +59,7 @@ fn without_tcp_info_the_octets_are_estimated_and_called_so() {
 }
 
 #[test]
-fn the_estimate_stands_beside_what_was_counted() {
+fn the_estimate_is_beside_what_was_counted() {
     let mut scenario = Scenario::new();
     stream(&mut scenario, Direction::Down, Stream { acknowledged: 25, received: 25, ..PLAIN });
     let octets = octets(&scenario);

@@ -40,13 +40,13 @@ fn readings_that_fall_between_the_edges_are_interpolated() {
     // Read 37 ms after each edge, at a steady rate that goes on behind the edge of the window.
     scenario.stream_with(flow, |at| at + 37 * MS, |at, from| (at - from) as u64 * 20_000_000 / 8 / SECOND as u64);
     let down = scenario.analyze().measured.goodput.down;
-    // The stream ends at 15 s between readings at 14.937 s and 15.037 s: 63 ms of octets are spread over 100 ms, so at
+    // The stream ends at 15 s between readings at 14.937 s and 15.037 s: 63 ms of bytes are spread over 100 ms, so at
     // 15 s the interpolation is short of at most 63 ms - 63 ms * 0.63 = 23.3 ms of the 8 s that are scored.
     let short = 20_000_000 - down.sum.0;
     assert!(short <= 20_000_000 * 24 / 8_000, "{short} bit/s short of 20 Mbit/s");
     assert!(
         down.flows[0].series[..98].iter().all(|point| point.rate.0.abs_diff(20_000_000) <= 80),
-        "one octet in 100 ms"
+        "one byte in 100 ms"
     );
 }
 
@@ -61,7 +61,7 @@ fn head_of_line(with_segments: bool) -> Scenario {
         |at, from| line(if (8 * SECOND..9 * SECOND).contains(&at) { 8 * SECOND } else { at }, from),
     );
     if with_segments {
-        // Read at other moments than the octets.
+        // Read at other moments than the bytes.
         for reading in 0..104 {
             let at = 5 * SECOND + reading * 100 * MS + 41 * MS;
             let arrived = line(at.min(15 * SECOND), 5 * SECOND) / SEGMENT;
@@ -72,10 +72,10 @@ fn head_of_line(with_segments: bool) -> Scenario {
 }
 
 #[test]
-fn octets_that_waited_behind_a_hole_do_not_show_as_a_rate_above_the_line() {
+fn bytes_that_waited_behind_a_hole_do_not_show_as_a_rate_above_the_line() {
     let down = head_of_line(true).analyze().measured.goodput.down;
     assert_eq!(down.sum, BitRate(20_000_000));
-    // A reading counts whole segments: one segment of 1448 octets in 100 ms is 0.12 Mbit/s.
+    // A reading counts whole segments: one segment of 1448 bytes in 100 ms is 0.12 Mbit/s.
     let most = 20_000_000 + SEGMENT * 8 * 10;
     assert!(fastest(&down.flows[0].series).0 <= most, "{} over the line", fastest(&down.flows[0].series));
     let hole = Window { from: TestTime(8 * SECOND), to: TestTime(9 * SECOND) };
@@ -84,7 +84,7 @@ fn octets_that_waited_behind_a_hole_do_not_show_as_a_rate_above_the_line() {
 }
 
 #[test]
-fn without_segment_counts_the_octets_in_order_make_the_series() {
+fn without_segment_counts_the_bytes_in_order_make_the_series() {
     let down = head_of_line(false).analyze().measured.goodput.down;
     assert_eq!(down.sum, BitRate(20_000_000));
     // What arrived in the second from 8 s on is handed over within 100 ms.
@@ -92,7 +92,7 @@ fn without_segment_counts_the_octets_in_order_make_the_series() {
 }
 
 #[test]
-fn a_kernel_that_does_not_count_segments_leaves_the_octets_in_order() {
+fn a_kernel_that_does_not_count_segments_leaves_the_bytes_in_order() {
     let mut scenario = Scenario::healthy();
     let expected = scenario.analyze().measured.goodput.down;
     for reading in 0..100 {
@@ -113,7 +113,7 @@ fn the_sum_and_the_mean_are_those_of_the_flows() {
         let sum = 1_000_000 * flows * (flows + 1) / 2;
         assert_eq!((up.sum, up.mean), (BitRate(sum), BitRate(sum / flows)));
         assert_eq!(up.flows.len() as u64, flows);
-        // Each flow's count is rounded to an octet in each 100 ms.
+        // Each flow's count is rounded to a byte in each 100 ms.
         assert!(up.sum_series.iter().all(|point| point.rate.0.abs_diff(sum) <= 80 * flows), "{:?}", up.sum_series);
     }
 }
@@ -165,7 +165,7 @@ fn a_nearly_empty_queue_drains_within_milliseconds() {
         let at = TestTime(end.0 + reading as i64 * 5 * MS);
         scenario.observe(Server, at.0, OctetsReceived { flow, at, octets });
     }
-    // 500 octets take half a millisecond.
+    // 500 bytes take half a millisecond.
     assert_eq!(scenario.analyze().recovery.drain.up_ns, Some(15 * MS + MS / 2));
 }
 
@@ -192,7 +192,7 @@ fn missing_frames_leave_the_mean_exact_because_counters_are_cumulative() {
 }
 
 #[test]
-fn without_frames_of_the_receiver_there_is_no_goodput_and_no_series() {
+fn without_frames_of_the_receiver_goodput_and_series_are_missing() {
     let mut scenario = Scenario::healthy();
     scenario.recording.frames.retain(|frame| frame.point == Client);
     let analysis = scenario.analyze();
@@ -202,10 +202,10 @@ fn without_frames_of_the_receiver_there_is_no_goodput_and_no_series() {
 }
 
 #[test]
-fn retransmissions_are_told_by_the_sender() {
+fn retransmissions_are_reported_by_the_sender() {
     let mut scenario = Scenario::healthy();
     let down = scenario.recording.header.flows.iter().find(|flow| flow.direction == Some(Direction::Down)).unwrap().id;
-    // Scored are 8 s from 7 s on: 400 of 20 000. What was sent again while streams ramped up is not in it.
+    // Scored are 8 s from 7 s on: 400 of 20 000. What was retransmitted while streams ramped up is not in it.
     for (at, bytes_sent, bytes_retrans) in [(7, 1000, 500), (15, 21_000, 900), (16, 90_000, 90_000)] {
         let row = TcpInfo { bytes_sent, bytes_retrans, ..tcp_info(down, at * SECOND) };
         scenario.observe(Server, at * SECOND, row);
@@ -217,7 +217,7 @@ fn retransmissions_are_told_by_the_sender() {
 
 proptest! {
     #[test]
-    fn the_series_adds_up_to_the_octets_in_order_however_the_segments_arrived(
+    fn the_series_adds_up_to_the_bytes_in_order_however_the_segments_arrived(
         grown in prop::collection::vec(0_u64..2_000_000, 100), arrived in prop::collection::vec(0_u32..2000, 0..120)
     ) {
         let mut scenario = Scenario::new();

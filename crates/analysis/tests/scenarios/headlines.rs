@@ -39,7 +39,7 @@ fn background_that_starves_is_in_no_headline() {
     let analysis = well_managed(&[ServiceClass::EF, ServiceClass::BK, ServiceClass::BE]).analyze();
     assert_eq!(analysis.loss.round_trips.lost, 0);
     let load = analysis.round_trip_delay.pooled.load.unwrap();
-    // There and back 20 ms, 2 ms in the queue.
+    // Round trip 20 ms, 2 ms in the queue.
     assert_eq!((load.lost, load.p50, load.p99), (0, ms(22), ms(22)));
     assert_eq!(analysis.round_trip_delay.families[0].delays.load, Some(load));
     let fate = analysis.loss.fates.pooled(Direction::Up).unwrap().load.unwrap();
@@ -58,7 +58,7 @@ fn background_that_starves_is_in_no_headline() {
 }
 
 #[test]
-fn where_only_background_is_probed_it_is_what_there_is() {
+fn where_only_background_is_probed_it_is_pooled() {
     let analysis = well_managed(&[ServiceClass::BK]).analyze();
     assert!(analysis.loss.round_trips.lost >= 250);
     assert!(analysis.loss.fates.pooled(Direction::Up).unwrap().load.unwrap().lost >= 200);

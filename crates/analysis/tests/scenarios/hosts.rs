@@ -54,7 +54,7 @@ pub(crate) fn furnish(scenario: &mut Scenario) {
     });
 }
 
-/// A reading each second of the whole test, a little after it, told how many seconds of load lie before it.
+/// A reading each second of the whole test, a little after it, reported how many seconds of load lie before it.
 fn each_second(scenario: &mut Scenario, mut row: impl FnMut(&mut Scenario, TestTime, u64)) {
     for second in 0..=20_i64 {
         let at = TestTime(second * SECOND + 2 * MS);
@@ -64,7 +64,7 @@ fn each_second(scenario: &mut Scenario, mut row: impl FnMut(&mut Scenario, TestT
 
 fn of(scenario: &Scenario, point: ObservationPoint) -> HostHealth {
     let hosts = scenario.analyze().measured.hosts;
-    hosts.into_iter().find(|host| host.host == point).unwrap_or_else(|| panic!("{point:?} told nothing"))
+    hosts.into_iter().find(|host| host.host == point).unwrap_or_else(|| panic!("{point:?} reported nothing"))
 }
 
 fn close(found: Option<f64>, expected: f64) {
@@ -72,7 +72,7 @@ fn close(found: Option<f64>, expected: f64) {
 }
 
 #[test]
-fn a_host_that_told_nothing_is_left_out() {
+fn a_host_that_reported_nothing_is_left_out() {
     assert!(Scenario::new().analyze().hosts.is_empty());
 }
 
@@ -81,7 +81,7 @@ fn drops_at_backlogs_are_those_of_the_load_over_all_cores() {
     let mut scenario = Scenario::new();
     each_second(&mut scenario, |scenario, at, loaded| {
         for core in 0..2_u16 {
-            // 7 and 14 drops a second of load upon what there was; the counter of the first core runs over.
+            // 7 and 14 drops a second of load on top of earlier ones; the counter of the first core runs over.
             let before = if core == 0 { u32::MAX - 30 } else { 900 };
             let dropped = before.wrapping_add(loaded as u32 * 7 * (u32::from(core) + 1));
             let squeezed = 40 + loaded as u32;
@@ -92,7 +92,7 @@ fn drops_at_backlogs_are_those_of_the_load_over_all_cores() {
     let client = of(&scenario, Client);
     assert_eq!((client.softnet_dropped, client.softnet_squeezed), (Some(210), Some(20)));
     assert_eq!(client.host, Client);
-    assert_eq!(scenario.analyze().hosts.len(), 1, "the server told nothing");
+    assert_eq!(scenario.analyze().hosts.len(), 1, "the server reported nothing");
 }
 
 #[test]
@@ -118,11 +118,11 @@ fn a_control_group_is_throttled_for_its_share_of_periods() {
     close(server.throttled_share, 0.8);
     // Readings are 2 ms late, so that part of the last second falls behind the load.
     assert_eq!(server.throttled_ns, Some(6400 * MS - 640 * MS * 2 / 1000));
-    assert_eq!(server.softnet_dropped, None, "not told, and not 0");
+    assert_eq!(server.softnet_dropped, None, "not reported, and not 0");
 }
 
 #[test]
-fn drops_at_sockets_are_told_by_flow_with_their_share() {
+fn drops_at_sockets_are_reported_by_flow_with_their_share() {
     let mut scenario = Scenario::healthy();
     let probe = scenario.recording.header.flows[0].id;
     // 500 replies arrive under load; 4 more were dropped at the client's socket, and 8 packets at the server's.
@@ -214,7 +214,7 @@ fn interfaces_tell_what_passed_in_each_phase_and_what_waited_before_them() {
     });
     each_second(&mut scenario, |scenario, at, loaded| {
         let second = at.0.div_euclid(SECOND).cast_unsigned();
-        // 1000 octets a second, and a million more under load.
+        // 1000 bytes a second, and a million more under load.
         let octets = 77 + 1000 * second + 1_000_000 * loaded;
         let row = InterfaceCount {
             interface: 2,
@@ -290,7 +290,7 @@ fn a_discipline_that_was_made_anew_or_a_cut_off_recording_leaves_its_counts_unkn
 }
 
 #[test]
-fn counters_that_rose_are_told_and_the_servers_own_listeners_apart() {
+fn counters_that_rose_are_reported_and_the_servers_own_listeners_apart() {
     let mut scenario = Scenario::new();
     let counters = |values: [(&str, u64); 3]| values.map(|(name, value)| (name.to_owned(), value)).into();
     let names = ["TcpExt.ListenDrops", "Udp.RcvbufErrors", "rrul.ListenDrops"];

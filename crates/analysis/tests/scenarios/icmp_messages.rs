@@ -37,6 +37,6 @@ fn messages_are_summed_by_flow_kind_and_sender_and_named() {
 }
 
 #[test]
-fn without_messages_there_is_nothing_to_say() {
+fn without_messages_nothing_is_reported() {
     assert_eq!(Scenario::healthy().analyze().icmp_messages, []);
 }

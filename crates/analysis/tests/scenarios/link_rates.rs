@@ -8,7 +8,7 @@ use rrul_model::time::TestTime;
 use crate::builder::{Client, MS, SECOND, Scenario, Server};
 use crate::two_clocks::Random;
 
-/// Of the link, octets of IP packets in a tenth of a second: 5 Mbit/s.
+/// Of the link, bytes of IP packets in a tenth of a second: 5 Mbit/s.
 const FULL: f64 = 62_500.0;
 
 /// What one end read of a short upload as it ended.
@@ -89,7 +89,7 @@ fn no_second_shows_more_than_the_link_carries_for_want_of_readings() {
     assert!(most <= 5e6 * 1.02, "{most} bit/s");
     assert!(least >= 5e6 * 0.95, "{least} bit/s");
 
-    // The parts add up to the whole in each interval, and each to its own octets.
+    // The parts add up to the whole in each interval, and each to its own bytes.
     let parts = octets.part_rates(Direction::Up);
     assert!(parts.web.is_empty() && parts.short_flows.len() == parts.load_data.len());
     for (index, all) in octets.rates(Direction::Up).iter().enumerate() {
@@ -101,6 +101,6 @@ fn no_second_shows_more_than_the_link_carries_for_want_of_readings() {
     for (part, truth) in [(&parts.short_flows, account.short_flows), (&parts.load_data, account.load_data)] {
         let within = part.iter().filter(|point| Scenario::LOAD.contains(point.at));
         let octets: f64 = within.map(|point| point.rate.0 as f64 / 8.0 * point.over.as_secs_f64()).sum();
-        assert!((octets / truth as f64 - 1.0).abs() < 0.01, "{octets} of {truth} octets");
+        assert!((octets / truth as f64 - 1.0).abs() < 0.01, "{octets} of {truth} bytes");
     }
 }

@@ -28,7 +28,7 @@ fn the_view_shows_the_last_full_second() {
     let seconds = follow(&Scenario::healthy());
     let expected =
         LiveSnapshot { up: BitRate(8_000_000), down: BitRate(20_000_000), delay: ms(20), lost_last_second: 0 };
-    // Octets of the load's first second, from 5 s on, are complete with the frames of 6 s.
+    // Bytes of the load's first second, from 5 s on, are complete with the frames of 6 s.
     assert_eq!(seconds[8], expected);
     assert_eq!(seconds[13], expected);
     assert_eq!(seconds[3], LiveSnapshot { up: BitRate(0), down: BitRate(0), ..expected });
@@ -71,7 +71,7 @@ fn only_the_receivers_count_is_goodput() {
 fn counts_that_only_a_hostile_server_sends_leave_the_view_standing() {
     let mut scenario = Scenario::new();
     let flow = scenario.bulk(Direction::Down);
-    // Twice 2^64 octets less a little.
+    // Twice 2^64 bytes less a little.
     for (reading, data_segs_in) in [(0, 0), (1, u32::MAX), (2, 0), (3, u32::MAX)] {
         let at = 6 * SECOND + reading * 100 * MS;
         let row = TcpInfo { data_segs_in, rcv_mss: u32::MAX, ..tcp_info(flow, at) };
@@ -90,9 +90,9 @@ fn the_view_remembers_a_few_seconds_however_long_the_test_is() {
         for frame in scenario.recording.frames.iter().filter(|frame| seconds.contains(&frame.number)) {
             live.push(frame);
         }
-        // Everything that it holds is in its debug form.
+        // Its debug form has its whole content.
         format!("{live:?}").len()
     };
     let (early, late) = (size_after(0..11), size_after(11..15));
-    assert!(late < early * 11 / 10, "{early} octets of debug text at 11 s, {late} at 15 s");
+    assert!(late < early * 11 / 10, "{early} bytes of debug text at 11 s, {late} at 15 s");
 }

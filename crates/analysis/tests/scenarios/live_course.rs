@@ -30,14 +30,14 @@ fn rates_are_the_sum_of_streams_in_each_second_of_the_load() {
     assert_eq!(down[4], BitRate(0), "before the load");
     assert!(down[5..15].iter().all(|rate| *rate == BitRate(24_000_000)), "{down:?}");
     assert_eq!(down[16], BitRate(0), "after the load");
-    let up = course.rates().iter().find(|rate| rate.direction == Direction::Up).expect("there is one");
+    let up = course.rates().iter().find(|rate| rate.direction == Direction::Up).expect("one exists");
     assert_eq!((up.streams, course.rate(up)[9]), (1, BitRate(8_000_000)));
 }
 
 #[test]
 fn a_header_that_claims_an_age_takes_no_room() {
     let mut scenario = Scenario::healthy();
-    let last = scenario.recording.header.phases.last_mut().expect("there are phases");
+    let last = scenario.recording.header.phases.last_mut().expect("the plan has phases");
     last.window.to = TestTime(i64::MAX);
     let flow = scenario.recording.header.flows.iter().find(|flow| flow.direction == Some(Direction::Down));
     let flow = flow.expect("a stream down").id;
@@ -63,7 +63,7 @@ fn a_second_that_is_not_over_has_no_rate() {
 }
 
 #[test]
-fn delays_are_told_by_when_probes_were_sent_and_against_the_idle_line() {
+fn delays_are_reported_by_when_probes_were_sent_and_against_the_idle_line() {
     let mut scenario = Scenario::new();
     let flow = scenario.udp_probe(AddressFamily::Ipv4);
     scenario.probes(flow, |at| Some(if at < 5 * SECOND { 20 * MS } else { 60 * MS }));
@@ -85,7 +85,7 @@ fn a_probe_is_open_until_its_waiting_time_is_over_and_then_lost() {
     scenario.probes(flow, |at| (!(6 * SECOND..6 * SECOND + 200 * MS).contains(&at)).then_some(20 * MS));
     let early = until(&scenario, 8).cells()[0].clone();
     assert_eq!((early.seconds()[6].open, early.seconds()[6].lost), (10, 0));
-    assert_eq!(early.kept(100)[6].loss, None, "nothing is said of a second of which probes are open");
+    assert_eq!(early.kept(100)[6].loss, None, "nothing is reported of a second of which probes are open");
     let late = until(&scenario, 11).cells()[0].clone();
     let second = late.seconds()[6];
     assert_eq!((second.sent, second.open, second.lost, second.median), (50, 0, 10, ms(20)));

@@ -11,12 +11,12 @@ use rrul_model::time::TestTime;
 
 use crate::builder::{CLOCK_OFFSET, Client, HELD, MS, SECOND, Scenario, Server, tcp_info};
 
-/// What becomes of an octet on the way: another, or nothing; given the packet's number among those of its octet.
+/// What becomes of a byte on the way: another, or nothing; given the packet's number among those of its byte.
 type Way = fn(octet: u8, number: u32) -> Option<u8>;
 
 const KEEP: Way = |octet, _| Some(octet);
 
-/// The octets of one sweep: 64 code points five times, the ECN values 200 times, one after another.
+/// The bytes of one sweep: 64 code points five times, the ECN values 200 times, one after another.
 fn octets() -> Vec<u8> {
     let mut octets: Vec<u8> = (0..5).flat_map(|_| (0..64).map(|dscp| dscp << 2)).collect();
     octets.extend((0..200).flat_map(|_| [0, 1, 2, 3]));
@@ -95,7 +95,7 @@ fn each_way_of_altering_has_its_name_and_only_in_its_direction() {
         let analysis = swept(way, KEEP);
         let up = path(&analysis, Direction::Up);
         assert_eq!((up.verdict, up.remarked_to), (verdict, to));
-        // What is lost on the way there is never answered: nothing is known of its way back.
+        // What is lost on the way out is never answered: nothing is known of its way back.
         let back = if verdict == PathVerdict::Dropped { PathVerdict::Unknown } else { PathVerdict::Preserved };
         assert_eq!(path(&analysis, Direction::Down).verdict, back, "{verdict:?} on the way there");
         let analysis = swept(KEEP, way);
@@ -238,7 +238,7 @@ fn without_a_sweep_the_classes_of_other_flows_are_all_that_is_known() {
     let mut scenario = Scenario::healthy();
     scenario.recording.header.flows[0].class = "EF".parse().unwrap();
     let analysis = scenario.analyze();
-    // The builder's reflector receives and sends octet 0: EF is bleached both ways.
+    // The builder's reflector receives and sends byte 0: EF is bleached both ways.
     for direction in Direction::ALL {
         let path = path(&analysis, direction);
         assert_eq!((path.evidence, path.verdict), (MarkingSource::Flows, PathVerdict::Bleached));
@@ -256,7 +256,7 @@ fn the_ecn_of_streams_is_read_from_the_receivers_kernel() {
     let [down, up] = [FlowId(1), FlowId(2)];
     for at in (5..=15).map(|second| second * SECOND) {
         let since = (at - 5 * SECOND) / SECOND;
-        // 800 million octets a second: 32 bits wrap around twice.
+        // 800 million bytes a second: 32 bits wrap around twice.
         let wrapped = |a_second: i64| (since * a_second) as u32;
         let client = rrul_model::observation::TcpInfo {
             options: 8 | 16,

@@ -1,4 +1,4 @@
-//! Look-ups of names and short flows.
+//! Lookups of names and short flows.
 
 use rrul_analysis::metrics::web::name_lookups::{LookupGroup, RecordType};
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, Parameter};
@@ -55,7 +55,7 @@ fn group(groups: &[LookupGroup], record: RecordType) -> &LookupGroup {
 }
 
 #[test]
-fn look_ups_are_told_unloaded_and_loaded_with_those_without_an_answer_as_infinitely_late() {
+fn lookups_are_reported_unloaded_and_loaded_with_those_without_an_answer_as_infinitely_late() {
     let mut scenario = Scenario::new();
     let idle = lookup_flow(&mut scenario, IDLE, "server", "random");
     let loaded = lookup_flow(&mut scenario, Scenario::LOAD, "server", "random");
@@ -116,7 +116,7 @@ fn resolvers_and_names_are_kept_apart() {
 }
 
 #[test]
-fn look_ups_that_were_still_waited_for_at_the_end_are_cut_off_and_leave_no_bias() {
+fn lookups_that_were_still_waited_for_at_the_end_are_cut_off_and_leave_no_bias() {
     let mut scenario = Scenario::new();
     scenario.recording.end =
         Some(End { at: TestTime(12 * SECOND), partial: Some("stopped".to_owned()), ..End::default() });
@@ -160,7 +160,7 @@ fn short_flows_are_scored_over_all_that_began_in_phase_web() {
 }
 
 #[test]
-fn a_host_without_a_resolver_is_told_once_and_casts_no_doubt() {
+fn a_host_without_a_resolver_is_reported_once_and_casts_no_doubt() {
     let mut scenario = Scenario::healthy();
     let verdict = scenario.analyze().validity.verdict;
     let reason = "/etc/resolv.conf names no resolver over ipv4";
@@ -209,7 +209,7 @@ fn transfers(scenario: &mut Scenario, flow: FlowId, size: u64, row: impl Fn(i64)
 }
 
 #[test]
-fn short_flows_are_told_by_size_and_direction_with_those_that_failed_as_infinitely_late() {
+fn short_flows_are_reported_by_size_and_direction_with_those_that_failed_as_infinitely_late() {
     let mut scenario = Scenario::new();
     for direction in Direction::ALL {
         let idle = short_flow(&mut scenario, IDLE, direction, "100kB");
@@ -263,7 +263,7 @@ fn totals(flow: FlowId, connection: u32) -> ConnectionTotals {
 }
 
 #[test]
-fn octets_of_look_ups_and_short_flows_are_in_the_account() {
+fn bytes_of_lookups_and_short_flows_are_in_the_account() {
     let mut scenario = Scenario::new();
     let names = lookup_flow(&mut scenario, IDLE, "server", "random");
     lookups(&mut scenario, names, |at, _| if at < SECOND { (NameLookup::UNANSWERED, 5 * SECOND) } else { (1, MS) });
@@ -288,11 +288,11 @@ fn octets_of_look_ups_and_short_flows_are_in_the_account() {
     };
     scenario.observe(Client, SECOND, client);
     scenario.observe(Server, SECOND, server);
-    // Of another the server tells nothing, and of a third nothing ever came back.
+    // Of another the server reports nothing, and of a third nothing ever came back.
     scenario.observe(Client, SECOND, ConnectionTotals { connection: 1, ..client });
     scenario.observe(Client, SECOND, ConnectionTotals { sent_segments: 3, ..totals(flow, 2) });
     let idle = scenario.analyze().measured.link_octets.idle.unwrap();
-    // Each segment has 20 + 20 + 12 octets around its payload; each SYN 8 more.
+    // Each segment has 20 + 20 + 12 bytes around its payload; each SYN 8 more.
     let down = 2 * (10_008 + 9 * 52 + 8);
     let up = 2 * (32 + 7 * 52 + 8);
     assert_eq!((idle.down.all.parts_octets.short_flows, idle.up.all.parts_octets.short_flows), (down, up));

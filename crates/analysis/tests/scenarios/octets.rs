@@ -1,4 +1,4 @@
-//! Octets on the link, from readings whose octets are known.
+//! Bytes on the link, from readings whose bytes are known.
 
 use rrul_analysis::metrics::octets::link_octets::{DirectionOctets, LinkOctets};
 use rrul_analysis::metrics::octets::octet_account::{Account, Acknowledgements};
@@ -23,14 +23,14 @@ pub(crate) struct Stream {
     pub(crate) arrive: u32,
     pub(crate) out_of_order: u32,
     pub(crate) twice: u32,
-    /// Acknowledgements sent, and those that arrive.
+    /// Acknowledgments sent, and those that arrive.
     pub(crate) acknowledged: u32,
     pub(crate) received: u32,
-    /// How long an acknowledgement takes, nanoseconds.
+    /// How long an acknowledgment takes, nanoseconds.
     pub(crate) delay: i64,
 }
 
-/// 100 segments of 1500 octets in 100 ms: 12 Mbit/s; every second one acknowledged.
+/// 100 segments of 1500 bytes in 100 ms: 12 Mbit/s; every second one acknowledged.
 pub(crate) const PLAIN: Stream = Stream {
     family: AddressFamily::Ipv4,
     timestamps: true,
@@ -110,7 +110,7 @@ fn share(found: Option<f64>, expected: f64) {
 }
 
 #[test]
-fn data_and_acknowledgements_are_counted_with_their_headers() {
+fn data_and_acknowledgments_are_counted_with_their_headers() {
     let mut scenario = Scenario::new();
     stream(&mut scenario, Direction::Down, PLAIN);
     let octets = octets(&scenario);
@@ -192,7 +192,7 @@ fn missing_acknowledgements(scenario: &Scenario) -> Option<String> {
 }
 
 #[test]
-fn acknowledgements_under_way_are_not_lost() {
+fn acknowledgments_under_way_are_not_lost() {
     let mut scenario = Scenario::new();
     stream(&mut scenario, Direction::Up, Stream { delay: 2 * SECOND, ..PLAIN });
     let acknowledgements = loaded(&octets(&scenario), Direction::Up).all.acknowledgements.unwrap();
@@ -219,7 +219,7 @@ fn probes_count_in_the_direction_in_which_they_arrived() {
     }
     let octets = octets(&scenario);
     let (down, up) = (&loaded(&octets, Direction::Down).all, &loaded(&octets, Direction::Up).all);
-    // 72 octets of payload, 28 of headers.
+    // 72 bytes of payload, 28 of headers.
     close(up.parts_octets.probes, 500 * 100, "there");
     close(down.parts_octets.probes, 400 * 100, "back");
     close(down.offered_octets, 500 * 100, "answered");
@@ -229,14 +229,14 @@ fn probes_count_in_the_direction_in_which_they_arrived() {
 }
 
 #[test]
-fn a_server_that_did_not_tell_what_arrived_has_told_how_much() {
+fn a_server_that_did_not_tell_what_arrived_has_reported_how_much() {
     let mut scenario = Scenario::new();
     let flow = scenario.udp_probe(AddressFamily::Ipv4);
     with_length(&mut scenario, flow, 72);
     for sequence in 0..1000_u32 {
         let at = 10 * MS + i64::from(sequence) * 20 * MS;
         scenario.sent(flow, sequence, at);
-        // Of two replies one is lost; the count of the other tells of both.
+        // Of two replies one is lost; the count of the other covers both.
         if sequence % 2 == 1 {
             let row = ProbeReceived {
                 flow,
@@ -313,7 +313,7 @@ fn the_control_connection_is_of_the_first_family() {
     scenario.recording.header.families = vec![AddressFamily::Ipv6, AddressFamily::Ipv4];
     for second in 0..=20_u32 {
         let at = i64::from(second) * SECOND;
-        // A frame of 3000 octets in three segments each second, two acknowledgements.
+        // A frame of 3000 bytes in three segments each second, two acknowledgments.
         let down = TcpInfo {
             options: 1,
             bytes_received: u64::from(second) * 3000,
@@ -340,7 +340,7 @@ fn the_link_layer_adds_to_every_packet_what_it_takes() {
     scenario.recording.header.plan.link_layer = Some("atm/pppoe-llcsnap".to_owned());
     let found = octets(&scenario);
     assert_eq!(found.link_layer.as_deref(), Some("atm/pppoe-llcsnap"));
-    // 1540 octets in 33 cells, 92 in 2.
+    // 1540 bytes in 33 cells, 92 in 2.
     assert_eq!(loaded(&found, Direction::Down).all.link_layer_octets, Some(10_000 * 33 * 53));
     assert_eq!(loaded(&found, Direction::Up).all.link_layer_octets, Some(5000 * 2 * 53));
     assert_eq!(loaded(&found, Direction::Up).all.link_layer_bps, Some(5000 * 2 * 53 * 8 / 10));
@@ -361,7 +361,7 @@ fn rates_over_time_add_up_to_what_was_carried() {
 }
 
 #[test]
-fn packets_of_an_unknown_length_are_not_counted_and_it_is_said() {
+fn packets_of_an_unknown_length_are_not_counted_and_it_is_reported() {
     let mut scenario = Scenario::new();
     let known = scenario.flow("of_today", Component::Realtime, None, AddressFamily::Ipv4, Scenario::ALL);
     with_length(&mut scenario, known, 72);

@@ -1,4 +1,4 @@
-//! Delay by direction from two clocks that nobody has matched.
+//! Delay by direction from two clocks that are not synchronized.
 
 use proptest::prelude::*;
 use rrul_analysis::Analysis;
@@ -163,7 +163,7 @@ fn exchanges_without_stamps_or_idle_exchanges_have_no_queueing_delay() {
 }
 
 #[test]
-fn absolute_delay_is_off_by_half_of_what_the_two_ways_differ_and_within_the_bound_told() {
+fn absolute_delay_is_off_by_half_of_what_the_two_ways_differ_and_within_the_bound_reported() {
     for skew in SKEWS {
         let run = TwoClocks { server: server(skew, &[]), ..TwoClocks::default() }.run();
         let analysis = run.analyze();
@@ -266,7 +266,7 @@ fn bounds_the_queue_up(run: &Run) -> Analysis {
     match (&clocks.queueing_unknown.down, told.down.queueing_delay.load) {
         (Some(why), None) => assert!(error > 2 * MS, "{why} at an error of {error} ns"),
         (None, Some(down)) => {
-            assert!(error <= 2 * MS, "down is told at an error of {error} ns");
+            assert!(error <= 2 * MS, "down is reported at an error of {error} ns");
             assert!(down.p90.expect("a delay").0.abs() <= error + MS, "{:?}", down.p90);
         }
         other => panic!("{other:?}"),
@@ -275,7 +275,7 @@ fn bounds_the_queue_up(run: &Run) -> Analysis {
 }
 
 #[test]
-fn without_an_idle_stretch_after_the_load_queueing_has_the_error_of_drift() {
+fn without_an_idle_phase_after_the_load_queueing_has_the_error_of_drift() {
     for skew in [0.0, 50.0, -100.0, 100.0, 350.0] {
         let run = TwoClocks { phases: [5, 60, 0], server: server(skew, &[]), ..TwoClocks::default() }.run();
         let analysis = bounds_the_queue_up(&run);
@@ -286,8 +286,8 @@ fn without_an_idle_stretch_after_the_load_queueing_has_the_error_of_drift() {
 }
 
 #[test]
-fn a_queue_that_is_small_beside_the_error_of_drift_is_not_told() {
-    // An idle line of half a second with 2 ms of noise tells next to nothing of drift.
+fn a_queue_that_is_small_beside_the_error_of_drift_is_not_reported() {
+    // An idle line of half a second with 2 ms of noise shows next to nothing of drift.
     let queue: fn(Direction, i64) -> i64 = |direction, at| {
         if direction == Direction::Up && (SECOND..61 * SECOND).contains(&at) { 15 * MS } else { 0 }
     };
@@ -408,7 +408,7 @@ fn a_link_that_is_as_busy_after_the_load_has_a_queue_however_quiet() {
 }
 
 #[test]
-fn a_queue_that_drains_within_the_idle_stretch_does_no_harm() {
+fn a_queue_that_drains_within_the_idle_phase_does_no_harm() {
     let queue: fn(Direction, i64) -> i64 = |direction, at| {
         let standing = if at < 65 * SECOND { 900 * MS } else { 900 * MS - (at - 65 * SECOND) / 3 };
         if direction == Direction::Up && at > 5 * SECOND { standing.max(0) } else { 0 }
@@ -486,11 +486,11 @@ fn what_a_server_that_vanished_did_not_tell_any_more_is_lost_in_neither_directio
     let leg = analysis.one_way_delay.legs.iter().find(|leg| leg.direction == Direction::Up).unwrap();
     let idle = leg.delays.queueing_delay.idle.unwrap();
     assert!((5..30).contains(&idle.lost), "{} of 250 lost at 5 %", idle.lost);
-    assert_eq!(leg.delays.queueing_delay.after.unwrap().lost, 0, "nobody knows");
+    assert_eq!(leg.delays.queueing_delay.after.unwrap().lost, 0, "unknown");
     assert!(leg.unattributed > 20, "{}", leg.unattributed);
-    // What was answered had arrived, told or not.
+    // What was answered had arrived, reported or not.
     certain(&analysis);
-    // All but those of the last 3 s, of which nobody waited long enough.
+    // All but those of the last 3 s, which were not waited for long enough.
     assert!(leg.delays.queueing_delay.after.unwrap().n > 70);
 }
 

@@ -28,7 +28,7 @@ fn the_start_spread_is_within_flows_of_one_host_that_were_due_together() {
     }
     // Due a second later, so not late by a second; and what the receiver says of a flow does not count.
     first(&mut scenario, Client, later, SECOND);
-    // A flow has one first octet, whatever a file says later.
+    // A flow has one first byte, whatever a file says later.
     first(&mut scenario, Client, up[1], 600 * MS);
     let unsent = scenario.bulk(Direction::Up);
     first(&mut scenario, Server, unsent, 500 * MS);
@@ -70,7 +70,7 @@ fn transactions_are_counted_by_the_phase_of_their_request() {
 }
 
 #[test]
-fn processor_load_is_told_for_each_core_and_second_of_the_load() {
+fn processor_load_is_reported_for_each_core_and_second_of_the_load() {
     let mut scenario = Scenario::new();
     // Under load core 0 is 40 % busy, but full in the second from 7 s and in the one from 8 s; full idle phase.
     scenario.processor(Client, |second| match second {

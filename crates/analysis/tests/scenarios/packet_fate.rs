@@ -138,7 +138,7 @@ fn the_load_is_its_scored_part_and_all_is_everything() {
     observe(&mut scenario, probe, &harm, &none);
     scenario.recording.end = Some(End { at: TestTime(24 * SECOND), ..End::default() });
     let analysis = scenario.analyze();
-    let scored = analysis.scored.common.expect("there is load");
+    let scored = analysis.scored.common.expect("the load is scored");
     assert!(scored.length() < Scenario::LOAD.length(), "the beginning is not scored");
     let (load, all) = (analysis.loss.fates.up.unwrap().load.unwrap(), analysis.loss.fates.up.unwrap().all.unwrap());
     let delays = analysis.round_trip_delay.pooled.load.unwrap();
@@ -146,7 +146,7 @@ fn the_load_is_its_scored_part_and_all_is_everything() {
     assert_eq!((all.sent, all.lost), (u64::from(PACKETS), harm.loses.len() as u64));
 }
 
-/// The same recording without what the server told of test packets.
+/// The same recording without what the server reported of test packets.
 fn without_the_servers_rows(mut scenario: Scenario) -> Scenario {
     for frame in &mut scenario.recording.frames {
         frame.tables.packet_received = PacketReceivedTable::default();
@@ -183,7 +183,7 @@ fn an_outage_of_a_second_is_exact_by_the_servers_rows_and_within_bounds_by_windo
             assert_eq!((load.loss_runs, load.share_ci95_high), (None, None), "not without guessing");
             unattributed[index] = load.unattributed;
         }
-        // Of 100 packets without an answer the first reply after them tells of the 63 before it.
+        // Of 100 packets without an answer the first reply after them reports the 63 before it.
         assert_eq!(unattributed, [37, 37]);
     }
 }
@@ -206,7 +206,7 @@ fn when_the_server_is_lost_its_rows_decide_up_to_then_and_windows_after() {
 #[test]
 fn rows_that_the_server_could_not_keep_are_not_taken_for_losses() {
     let (mut scenario, _) = run(&Harm::default(), &Harm { loses: second(9), ..Harm::default() });
-    // Of all that was answered there are rows, so that nothing else says that some are missing.
+    // All that was answered has rows, so that nothing else says that some are missing.
     for frame in scenario.recording.frames.iter_mut().filter(|frame| frame.point == Server) {
         let rows: Vec<PacketReceived> = frame.tables.packet_received.rows().collect();
         frame.tables.packet_received = PacketReceivedTable::default();
@@ -219,12 +219,12 @@ fn rows_that_the_server_could_not_keep_are_not_taken_for_losses() {
     }
     let fates = scenario.analyze().measured.loss.fates;
     let (up, down) = (fates.up.unwrap().load.unwrap(), fates.down.unwrap().load.unwrap());
-    assert_eq!((up.lost, down.lost), (0, 63), "the first reply after the outage tells of 63 packets");
+    assert_eq!((up.lost, down.lost), (0, 63), "the first reply after the outage reports 63 packets");
     assert_eq!((up.unattributed, down.unattributed), (37, 37));
 }
 
 #[test]
-fn a_server_that_tells_nothing_is_no_proof_of_loss() {
+fn a_server_that_reports_nothing_is_no_proof_of_loss() {
     let (scenario, _) = run(&Harm::default(), &Harm::default());
     let mut scenario = without_the_servers_rows(scenario);
     for frame in &mut scenario.recording.frames {
@@ -243,7 +243,7 @@ fn a_server_that_tells_nothing_is_no_proof_of_loss() {
 }
 
 #[test]
-fn what_arrives_after_the_waiting_time_is_late_and_lost_on_the_way_that_took_so_long() {
+fn what_arrives_after_the_waiting_time_is_late_and_lost_on_the_way_that_took_this_long() {
     let slow = || Harm { delays: vec![(600, 3 * SECOND + 100 * MS), (700, 2 * SECOND)], ..Harm::default() };
     for (up, down, late) in [(slow(), Harm::default(), [1, 0]), (Harm::default(), slow(), [0, 1])] {
         let fates = run(&up, &down).0.analyze().measured.loss.fates;

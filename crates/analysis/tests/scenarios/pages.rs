@@ -70,7 +70,7 @@ fn only(scenario: &Scenario) -> PageLoads {
 }
 
 #[test]
-fn page_load_times_are_told_idle_and_loaded_with_every_sample() {
+fn page_load_times_are_reported_idle_and_loaded_with_every_sample() {
     let mut scenario = Scenario::new();
     let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
     scenario.loads(flow, 0, 100 * MS, &[200, 400, 300]);
@@ -114,14 +114,14 @@ fn loads_that_fail_count_as_their_cap_and_those_of_a_broken_browser_not_at_all()
     let busy = analysis.page_loads[0].loaded.as_ref().unwrap();
     assert_eq!((busy.n, busy.complete, busy.failed, busy.capped, busy.broken), (2, 0, 1, 1, 1));
     assert_eq!((busy.mean_ns, busy.p50_ns), (Some(30 * SECOND), None));
-    // Without a complete load there is no score, only what it would be at most: 1 s over 30 s.
+    // Without a complete load no score is given, only what it would be at most: 1 s over 30 s.
     assert_eq!((&analysis.scores.web, analysis.scores.web_at_most), (&None, Some(4)));
     assert_eq!(analysis.scores.web_missing, ["rrul2025, BE, ipv4: none of 2 loads under load was complete"]);
     assert_eq!(analysis.scores.in_words.unwrap(), "Under load: no page loads completely.");
 }
 
 #[test]
-fn a_page_that_never_loads_has_no_score_and_the_reason_is_said() {
+fn a_page_that_never_loads_has_no_score_and_the_reason_is_reported() {
     let analysis = |outcomes: [u8; 5], took: i64| {
         let mut scenario = Scenario::new();
         let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
@@ -296,7 +296,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_there_when_is_read_from_the_objects_and_the_manifest() {
+fn the_timing_breakdown_is_read_from_the_objects_and_the_manifest() {
     let page = Page::named("rrul2025").unwrap();
     let critical: Vec<u16> = (0..page.objects.len()).filter(|n| page.objects[*n].critical).map(|n| n as u16).collect();
     let hero = page.objects.iter().position(|object| object.hero).unwrap() as u16;
@@ -335,7 +335,7 @@ fn what_was_there_when_is_read_from_the_objects_and_the_manifest() {
 }
 
 #[test]
-fn a_document_that_was_asked_for_and_never_answered_has_no_first_octet() {
+fn a_document_that_was_asked_for_and_never_answered_has_no_first_byte() {
     let mut scenario = Scenario::new();
     let flow = scenario.page(ServiceClass::BE, AddressFamily::Ipv4);
     scenario.load(flow, 0, 4900 * MS, 80 * MS, PageLoad::CUT);
@@ -479,7 +479,7 @@ fn flows_that_load_the_same_page_are_one_entry_and_families_and_classes_are_apar
 }
 
 #[test]
-fn a_browser_tells_its_own_times_and_is_scored_where_no_other_page_is() {
+fn a_browser_shows_its_own_times_and_is_scored_where_no_other_page_is() {
     let mut scenario = Scenario::new();
     let family = AddressFamily::Ipv4;
     let flow = scenario.flow("browser_page", Component::Web, None, family, Scenario::ALL);

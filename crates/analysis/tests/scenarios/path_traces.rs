@@ -41,7 +41,7 @@ struct Trace<'a> {
 }
 
 impl Trace<'_> {
-    /// A packet, and after so long its answer; `None` for none.
+    /// A packet, and after this long its answer; `None` for none.
     fn packet(&mut self, at: i64, (hop_limit, octet, length): (u8, u8, u16), answer: Option<(i64, PathAnswer)>) -> u32 {
         let (flow, sequence) = (self.flow, self.sequence);
         self.sequence += 1;
@@ -73,7 +73,7 @@ fn from(source: u16, kind: u8, left: u8) -> PathAnswer {
     }
 }
 
-/// A trace up beside probes: hop 1 takes 2 ms, hop 2 takes 4 ms and what waits, the far end 20 ms and what waits.
+/// A trace up beside probes: hop 1 takes 2 ms, hop 2 takes 4 ms and what waits, the destination 20 ms and what waits.
 fn scenario(routers: Routers, waits: impl Fn(i64) -> i64) -> Scenario {
     let mut scenario = Scenario::new();
     let probe = scenario.udp_probe(AddressFamily::Ipv4);
@@ -135,7 +135,7 @@ fn the_queue_lies_between_the_last_hop_that_does_not_show_it_and_the_first_that_
 
 #[test]
 fn a_wait_shorter_than_two_full_packets_is_no_queue_to_locate() {
-    // 14 to 18 ms each way: at 1 Mbit/s one packet of 1514 octets takes 12 ms.
+    // 14 to 18 ms each way: at 1 Mbit/s one packet of 1514 bytes takes 12 ms.
     let short = |at: i64| if waits(at) > 0 { 28 * MS + waits(at) % (8 * MS) } else { 0 };
     let at_rate = |megabits| {
         let mut scenario = scenario(Routers::Both, short);
@@ -149,7 +149,7 @@ fn a_wait_shorter_than_two_full_packets_is_no_queue_to_locate() {
 }
 
 #[test]
-fn who_rewrites_markings_shows_in_what_is_quoted_on_the_idle_line() {
+fn the_hop_that_remarks_shows_in_what_is_quoted_on_the_idle_line() {
     let trace = only(&scenario(Routers::Both, waits));
     let changes: Vec<_> = trace
         .remarkings
@@ -160,7 +160,7 @@ fn who_rewrites_markings_shows_in_what_is_quoted_on_the_idle_line() {
 }
 
 #[test]
-fn without_a_queue_there_is_none_and_without_answers_it_cannot_be_told_where() {
+fn without_a_queue_none_is_reported_and_without_answers_its_place_is_unknown() {
     let found = only(&scenario(Routers::Both, |_| 0)).bottleneck;
     assert_eq!((found.place, found.after_hop), (BottleneckPlace::None, None), "{}", found.words);
     let found = only(&scenario(Routers::None, waits)).bottleneck;
@@ -199,7 +199,7 @@ fn a_queue_within_the_sender_is_not_named_where_that_of_the_path_is_not_known() 
 }
 
 #[test]
-fn a_route_that_changes_is_told_and_answers_of_its_routers_are_held_against_their_own_idle_time() {
+fn a_route_that_changes_is_reported_and_answers_of_its_routers_are_held_against_their_own_idle_time() {
     let trace = only(&scenario(Routers::Changing, waits));
     assert_eq!(trace.route_changes.len(), 1);
     assert_eq!((trace.route_changes[0].at_ns, trace.route_changes[0].routers), (10 * SECOND + 700 * MS, 3));
@@ -227,14 +227,15 @@ fn answers_about_nothing_are_counted_and_change_nothing() {
 }
 
 #[test]
-fn the_octets_of_packets_and_of_answers_are_in_the_account_of_the_link() {
+fn the_bytes_of_packets_and_of_answers_are_in_the_account_of_the_link() {
     let assert_near = |routers: Routers, expected: [u64; 2]| {
         let load = scenario(routers, waits).analyze().measured.link_octets.load.expect("a load");
         let found = [load.up, load.down].map(|direction| direction.all.parts_octets.survey);
         // Between two packets a counter is a line, so that those beside the edges of the load count in part.
         assert!(found.iter().zip(expected).all(|(found, expected)| found.abs_diff(expected) <= 15), "{found:?}");
     };
-    // Ten rounds. A router quotes the whole packet behind headers of 28 octets, the far end answers with 80 behind as many.
+    // Ten rounds. A router quotes the whole packet behind headers of 28 bytes, the destination answers with 80 behind
+    // as many.
     assert_near(Routers::Both, [10 * (120 + 121 + 122), 10 * (148 + 149 + 108)]);
     // What is not answered is not known to have come through.
     assert_near(Routers::None, [10 * 122, 10 * 108]);

@@ -198,7 +198,7 @@ fn recording() -> impl Strategy<Value = Recording> {
 
 proptest! {
     #[test]
-    fn any_recording_is_analysed_without_panic_and_with_finite_numbers(recording in recording()) {
+    fn any_recording_is_analyzed_without_panic_and_with_finite_numbers(recording in recording()) {
         let analysis = rrul_analysis::analyze(&recording);
         prop_assert!(analysis.loss.round_trips.lost <= analysis.loss.round_trips.sent);
         prop_assert!(analysis.round_trip_delay.flows.iter().all(|flow| flow.skipped.packets <= flow.skipped.due));

@@ -10,7 +10,7 @@ use rrul_model::time::{TestTime, Window};
 use crate::builder::{Client, MS, SECOND, Scenario, ms, tcp_info};
 use crate::bursts::{at_rate, stream, with_load};
 
-/// 30 s of load up and probes; each closure is told nanoseconds of load.
+/// 30 s of load up and probes; each closure receives nanoseconds of load.
 struct Line {
     octets: fn(i64) -> u64,
     delay: fn(i64) -> i64,
@@ -108,7 +108,7 @@ fn a_line_that_the_receiver_did_not_let_fill_is_invalid_and_says_what_to_raise()
 
 #[test]
 fn a_line_that_the_senders_program_did_not_fill_is_invalid_and_names_that_host() {
-    // Packets wait, and still it is not this load that fills the line.
+    // Packets wait, and still it is not this load that saturates the line.
     let analysis = Line { starved_fifths: 1, ..STEADY }.analyze();
     assert_eq!(analysis.saturation.up.as_ref().unwrap().saturated, Some(false));
     let (severity, text) = reason(&analysis, "host_limited").unwrap();
@@ -117,7 +117,7 @@ fn a_line_that_the_senders_program_did_not_fill_is_invalid_and_names_that_host()
 }
 
 #[test]
-fn a_rate_that_halves_is_told_with_both_halves() {
+fn a_rate_that_halves_is_reported_with_both_halves() {
     let analysis = Line {
         octets: |after| at_rate(20, after.min(16 * SECOND)) + at_rate(10, (after - 16 * SECOND).max(0)),
         ..STEADY
@@ -131,7 +131,7 @@ fn a_rate_that_halves_is_told_with_both_halves() {
 }
 
 #[test]
-fn a_delay_that_creeps_up_is_told() {
+fn a_delay_that_creeps_up_is_reported() {
     let analysis = Line { delay: |after| 60 * MS + after / 200, ..STEADY }.analyze();
     assert_eq!(analysis.stationarity.round_trip_delay.unwrap().stationary, Some(false));
     assert_eq!(reason(&analysis, "delay_unsteady").unwrap().0, Severity::Info);

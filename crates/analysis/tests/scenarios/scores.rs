@@ -73,7 +73,7 @@ fn scenario(line: Line) -> Scenario {
     scenario
 }
 
-/// A probe every 20 ms, half of the base each way, its arrival told by the server.
+/// A probe every 20 ms, half of the base each way, its arrival reported by the server.
 fn probes(scenario: &mut Scenario, flow: rrul_model::flow::FlowId, line: Line) {
     let octet = scenario.recording.flow(flow).unwrap().class.octet();
     for sequence in 0..1000 {
@@ -205,7 +205,7 @@ fn the_other_direction_gives_the_same_scores_with_the_names_swapped() {
 }
 
 #[test]
-fn a_direction_without_load_has_no_part_in_what_is_said_of_both() {
+fn a_direction_without_load_has_no_part_in_what_is_reported_of_both() {
     let mut one_way = scenario(BLOATED);
     one_way.recording.header.flows.retain(|flow| flow.direction != Some(Direction::Down));
     let scores = one_way.analyze().scores;
@@ -320,14 +320,14 @@ fn a_window_of_the_whole_scored_load_has_the_bars_of_the_final_score() {
         assert_eq!(bars, [cell.delay, cell.delay_variation, cell.loss]);
         assert_eq!(column.delay.0[0], Some(20.0), "the idle line against itself");
     }
-    // Slew and pages stand in windows five times as long.
+    // Slew and pages are in windows five times as long.
     let equaliser = Equaliser::of(&analysis, &cells, Duration::from_secs(2)).unwrap();
     assert_eq!(equaliser.columns[0].slew.0[1], composite.cells[0].slew);
     near(equaliser.web.0[1], composite.parts.web.unwrap());
 }
 
 #[test]
-fn the_equaliser_tells_second_by_second_and_says_nothing_of_what_was_not_sent() {
+fn the_equaliser_shows_second_by_second_and_shows_nothing_of_what_was_not_sent() {
     let equaliser = scenario(BLOATED).analyze().scores.equaliser.unwrap();
     assert_eq!((equaliser.window_ns, equaliser.slow_window_ns, equaliser.columns.len()), (SECOND, 5 * SECOND, 4));
     let column = &equaliser.columns[0];

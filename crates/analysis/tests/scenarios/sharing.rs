@@ -1,4 +1,4 @@
-//! Sharing, global synchronisation and limits of streams whose rates and windows are known.
+//! Sharing, global synchronization and limits of streams whose rates and windows are known.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::sharing::global_synchronization::Synchronized;
@@ -13,7 +13,7 @@ use crate::builder::{Client, MS, SECOND, Scenario, Server, tcp_info};
 
 const V4: AddressFamily = AddressFamily::Ipv4;
 const V6: AddressFamily = AddressFamily::Ipv6;
-/// Payload of a full packet of 1500 octets: IP, TCP and its timestamps take the rest.
+/// Payload of a full packet of 1500 bytes: IP, TCP and its timestamps take the rest.
 const PAYLOAD: [(AddressFamily, f64); 2] = [(V4, 1448.0), (V6, 1428.0)];
 
 #[track_caller]
@@ -109,7 +109,7 @@ fn packets_of_both_families_weigh_the_same_whatever_they_hold() {
         arrives(&mut scenario, flow, |_| 10e6);
     }
     let goodput = scenario.analyze().measured.goodput.down;
-    assert!(goodput.flows[0].mean.0 > goodput.flows[1].mean.0, "an IPv6 packet holds less");
+    assert!(goodput.flows[0].mean.0 > goodput.flows[1].mean.0, "an IPv6 packet carries less payload");
     near(down(&scenario).ipv6_to_ipv4.unwrap(), 1.0, 1e-4);
     // Smaller segments, as their sender says: more headers.
     let flow = goodput.flows[1].flow.id;
@@ -125,7 +125,7 @@ fn a_slow_line_is_looked_at_in_intervals_of_twenty_segments_of_each_stream() {
         let flow = stream(&mut scenario, ServiceClass::BE, V4);
         arrives(&mut scenario, flow, |_| 250e3);
     }
-    // 4 streams of 20 packets of 1500 octets at 1 Mbit/s: 0.96 s, in whole intervals of 100 ms 1 s.
+    // 4 streams of 20 packets of 1500 bytes at 1 Mbit/s: 0.96 s, in whole intervals of 100 ms 1 s.
     let sharing = down(&scenario);
     assert_eq!((sharing.interval_ns, sharing.intervals), (SECOND, 8));
     near(sharing.jain_streams.unwrap().mean, 1.0, 1e-3);
@@ -152,7 +152,7 @@ fn a_stream_without_anything_for_a_second_is_starved_and_one_that_pauses_is_not(
 }
 
 #[test]
-fn when_nothing_arrives_at_all_nobody_is_starved() {
+fn when_nothing_arrives_at_all_no_stream_is_starved() {
     let mut scenario = Scenario::new();
     for _ in 0..2 {
         let flow = stream(&mut scenario, ServiceClass::BE, V4);
@@ -278,7 +278,7 @@ fn without_a_word_from_the_senders_or_with_one_stream_synchronization_is_unknown
 }
 
 #[test]
-fn limits_are_told_as_parts_of_the_time_between_the_first_and_the_last_reading() {
+fn limits_are_reported_as_parts_of_the_time_between_the_first_and_the_last_reading() {
     let mut scenario = Scenario::new();
     let flow = stream(&mut scenario, ServiceClass::BE, V4);
     let other = stream(&mut scenario, ServiceClass::BE, V4);

@@ -176,7 +176,7 @@ fn a_burst_allowance_is_left_out_or_doubted() {
     }
 }
 
-/// A download that does not fill its line, while the upload's queue is so long.
+/// A download that does not saturate its line, while the upload's queue is this long.
 fn asymmetric(upload_queue: i64, window_limited: u64) -> Analysis {
     swinging(upload_queue, window_limited, 4)
 }
@@ -229,7 +229,7 @@ fn swinging(upload_queue: i64, window_limited: u64, least: u64) -> Analysis {
 }
 
 #[test]
-fn acknowledgements_that_wait_in_the_upload_queue_are_a_finding_and_no_doubt() {
+fn acknowledgments_that_wait_in_the_upload_queue_are_a_finding_and_no_doubt() {
     let analysis = asymmetric(400 * MS, 0);
     let down = analysis.saturation.down.as_ref().unwrap();
     assert_eq!(down.saturated, Some(false));
@@ -245,8 +245,8 @@ fn acknowledgements_that_wait_in_the_upload_queue_are_a_finding_and_no_doubt() {
 }
 
 #[test]
-fn a_download_that_swings_with_its_acknowledgements_is_no_change_of_the_line() {
-    // Its round trips are long because acknowledgements wait on the way up: the way down is not full.
+fn a_download_that_swings_with_its_acknowledgments_is_no_change_of_the_line() {
+    // Its round trips are long because acknowledgments wait on the way up: the way down is not full.
     let analysis = swinging(400 * MS, 0, 3);
     assert_eq!(analysis.saturation.down.as_ref().unwrap().saturated, Some(false));
     let down = analysis.stationarity.down.unwrap();
@@ -262,7 +262,7 @@ fn a_download_that_is_held_for_another_reason_stays_doubtful() {
     }
 }
 
-/// An upload of these frames a second over Ethernet, of which so many are acknowledgements of a download, in either half.
+/// An upload of these frames a second over Ethernet, of which so many are acknowledgments of a download, in either half.
 fn beside_acknowledgements(bits: [f64; 2], acknowledgements: [f64; 2]) -> Analysis {
     let mut scenario = crate::bursts::with_load(30);
     let down = stream(&mut scenario, Direction::Down, |after| crate::bursts::at_rate(4, after));

@@ -114,7 +114,7 @@ fn full() -> Scenario {
     scenario.event(Client, flow, 9 * SECOND, FlowEventKind::Failed, "the server closed the connection");
     let voice = scenario.voip(Direction::Down, AddressFamily::Ipv4);
     scenario.voice(voice, |_, number| (number % 50 > 1).then_some(20 * MS));
-    // A second stream each way, new connections and records: what is told only of such.
+    // A second stream each way, new connections and records: what is reported only of such.
     for direction in Direction::ALL {
         let flow = scenario.flow("bulk_tcp", Component::Load, Some(direction), AddressFamily::Ipv6, Scenario::LOAD);
         scenario.stream(flow, 4_000_000);
@@ -178,7 +178,7 @@ fn the_schema_rejects_what_is_missing_unknown_or_of_the_wrong_kind() {
 }
 
 #[test]
-fn the_summary_holds_the_truth_in_base_units() {
+fn the_summary_has_the_truth_in_base_units() {
     let summary = json_of(&full());
     assert_eq!(summary["format"], "rrul-summary/1");
     assert_eq!(summary["plan"], "rrul");

@@ -8,7 +8,7 @@ use rrul_model::units::{BitRate, ByteCount};
 use crate::builder::{Client, MS, SECOND, Scenario, Server};
 
 const STREAMS: u32 = 40;
-/// Octets that one stream carries in a second, in ten segments.
+/// Bytes that one stream carries in a second, in ten segments.
 const OCTETS: u64 = 10_000;
 
 /// A stream's counters after so many seconds: data one way, an acknowledgment for every second segment the other.
@@ -58,7 +58,7 @@ fn the_streams_of_a_swarm_are_one_load_and_every_segment_of_them_is_counted() {
     );
     let on_the_link = found.link_octets.load.as_ref().unwrap();
     let (load, up) = (&on_the_link.down.all, &on_the_link.up.all);
-    // Ten seconds: 100 segments of 1000 octets in a stream, each with 52 octets of headers, and 50 acknowledgments.
+    // Ten seconds: 100 segments of 1000 bytes in a stream, each with 52 bytes of headers, and 50 acknowledgments.
     let segments = u64::from(STREAMS) * 100;
     let (data, acknowledgments) = (segments * 1052, segments / 2 * 52);
     let syn_options = u64::from(STREAMS) * 8;
@@ -76,7 +76,7 @@ fn a_flood_is_counted_at_its_receiver_and_is_no_stream_of_the_load() {
     let flow = scenario.flow("udp_flood", Component::Load, Some(Direction::Up), AddressFamily::Ipv4, Scenario::LOAD);
     let length = Parameter::Text("972B".to_owned());
     scenario.recording.header.flows.last_mut().unwrap().parameters.0.insert("length".to_owned(), length);
-    // A thousand packets of 1000 octets on the IP layer in each of ten seconds, of which every fourth is lost.
+    // A thousand packets of 1000 bytes on the IP layer in each of ten seconds, of which every fourth is lost.
     for sequence in 0..10_000_u32 {
         let at = 5 * SECOND + i64::from(sequence) * MS;
         let sent = TestTime(at);
@@ -94,6 +94,6 @@ fn a_flood_is_counted_at_its_receiver_and_is_no_stream_of_the_load() {
     assert_eq!(found.loss.tcp, before.loss.tcp);
     let load = |analysis: &rrul_analysis::Analysis| analysis.link_octets.load.as_ref().unwrap().up.all.parts_octets;
     let (with, without) = (load(&found), load(&before));
-    assert_eq!(with.load_data - without.load_data, 7_500_000, "its octets on the link are load");
+    assert_eq!(with.load_data - without.load_data, 7_500_000, "its bytes on the link are load");
     assert_eq!(with.measuring(), without.measuring(), "and no cost of measuring");
 }

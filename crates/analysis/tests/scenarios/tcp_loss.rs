@@ -35,7 +35,7 @@ fn of_both(tcp_info_length: u32) -> Vec<TcpLoss> {
 }
 
 #[test]
-fn segments_sent_again_less_duplicates_are_a_bound_from_the_senders_last_reading_under_load() {
+fn segments_retransmitted_less_duplicates_are_a_bound_from_the_senders_last_reading_under_load() {
     for stream in of_both(280) {
         assert_eq!((stream.segments, stream.retransmitted, stream.spurious), (14_000, 140, Some(4)));
         assert_eq!(stream.share_most, Some(136.0 / 14_000.0));
@@ -45,7 +45,7 @@ fn segments_sent_again_less_duplicates_are_a_bound_from_the_senders_last_reading
 }
 
 #[test]
-fn what_the_kernel_does_not_tell_is_unknown_and_not_zero() {
+fn what_the_kernel_does_not_report_is_unknown_and_not_zero() {
     let stream = &of_both(216)[0];
     assert_eq!((stream.spurious, stream.timeouts, stream.reordering_seen), (None, None, None));
     assert_eq!(stream.share_most, Some(0.01), "nothing to take off");

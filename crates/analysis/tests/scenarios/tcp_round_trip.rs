@@ -7,7 +7,7 @@ use rrul_model::units::Delay;
 use crate::builder::{CLOCK_OFFSET, Client, MS, SECOND, Scenario, Server, ms, tcp_info};
 
 #[test]
-fn the_senders_kernel_tells_the_round_trip_of_its_stream_by_phase() {
+fn the_senders_kernel_shows_the_round_trip_of_its_stream_by_phase() {
     let mut scenario = Scenario::new();
     // The scenario's probes say how the clocks stand.
     let probe = scenario.udp_probe(AddressFamily::Ipv4);
@@ -21,7 +21,7 @@ fn the_senders_kernel_tells_the_round_trip_of_its_stream_by_phase() {
         // A receiver's kernel measures nothing, and says what it has.
         scenario.observe(Server, at, reading(up, at + CLOCK_OFFSET, 999_000));
     }
-    // Before there is a sample, and when the stream is over.
+    // Before the first sample, and when the stream is over.
     scenario.observe(Client, 5 * SECOND, TcpInfo { rtt: 0, min_rtt: u32::MAX, ..tcp_info(up, 5 * SECOND - 1) });
     scenario.observe(Client, 16 * SECOND, TcpInfo { rtt: 22_000, min_rtt: 20_500, ..tcp_info(up, 16 * SECOND) });
     let told = scenario.analyze().measured.tcp_round_trip;
@@ -39,7 +39,7 @@ fn the_senders_kernel_tells_the_round_trip_of_its_stream_by_phase() {
 }
 
 #[test]
-fn a_stream_that_nobody_read_has_none() {
+fn a_stream_without_readings_has_none() {
     let mut scenario = Scenario::new();
     scenario.bulk(Direction::Up);
     assert!(scenario.analyze().tcp_round_trip.is_empty());

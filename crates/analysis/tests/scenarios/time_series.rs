@@ -40,7 +40,7 @@ fn both_ends(client_length: u32, pacing_rate: u64) -> Vec<TcpSeries> {
 #[test]
 fn both_kernels_tell_of_a_stream_on_the_clients_clock() {
     let streams = both_ends(280, 300_000);
-    assert_eq!(streams.len(), 1, "nobody read the other stream");
+    assert_eq!(streams.len(), 1, "the other stream has no readings");
     let stream = &streams[0];
     assert_eq!((stream.sender.len(), stream.receiver.len()), (10, 10));
     let reading = stream.sender[0];
@@ -53,13 +53,13 @@ fn both_kernels_tell_of_a_stream_on_the_clients_clock() {
 }
 
 #[test]
-fn what_a_kernel_does_not_tell_of_a_stream_is_unknown() {
+fn what_a_kernel_does_not_report_of_a_stream_is_unknown() {
     let reading = both_ends(224, u64::MAX)[0].sender[0];
     assert_eq!((reading.out_of_order, reading.pacing_rate), (None, None));
 }
 
 #[test]
-fn there_are_as_many_instants_as_packets_are_counted() {
+fn the_instants_are_as_many_as_the_packets_counted() {
     let harm = |seed: u32| Harm {
         loses: (0..900).filter(|number| number % 17 == seed).collect(),
         doubles: (0..900).filter(|number| number % 101 == seed).collect(),
@@ -84,7 +84,7 @@ fn there_are_as_many_instants_as_packets_are_counted() {
 }
 
 #[test]
-fn hosts_are_told_core_by_core_with_lateness_and_drops() {
+fn hosts_are_reported_core_by_core_with_lateness_and_drops() {
     let mut scenario = Scenario::new();
     scenario.processor(Client, |second| if second < 10 { (100, 0) } else { (25, 0) });
     let flow = scenario.udp_probe(AddressFamily::Ipv4);

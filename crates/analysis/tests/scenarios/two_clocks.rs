@@ -88,7 +88,7 @@ impl Default for TwoClocks {
 pub(crate) struct Truth {
     pub(crate) flow: FlowId,
     pub(crate) direction: Direction,
-    /// Its wait in queues and the noise of hosts.
+    /// Its queueing delay and the noise of hosts.
     pub(crate) queueing: i64,
     pub(crate) delay: i64,
 }
@@ -204,7 +204,7 @@ impl Run {
         errors[(errors.len() * per_mille / 1000).min(errors.len() - 1)]
     }
 
-    /// Packet by packet, as both stand in the order of their numbers.
+    /// Packet by packet, as both are in the order of their numbers.
     fn compare(
         &self,
         analysis: &Analysis,

@@ -64,7 +64,7 @@ fn a_failed_flow_is_named_and_makes_the_run_doubtful() {
 }
 
 #[test]
-fn icmp_echo_that_never_began_is_told_and_no_doubt_and_one_that_broke_down_is() {
+fn icmp_echo_that_never_began_is_reported_and_no_doubt_and_one_that_broke_down_is() {
     let mut scenario = Scenario::healthy();
     let flow = scenario.flow("icmp_echo", Component::Realtime, None, AddressFamily::Ipv4, Scenario::ALL);
     scenario.event(Client, flow, 0, FlowEventKind::Failed, "permission denied");
@@ -77,7 +77,7 @@ fn icmp_echo_that_never_began_is_told_and_no_doubt_and_one_that_broke_down_is() 
 }
 
 #[test]
-fn an_absent_family_is_told_and_no_doubt() {
+fn an_absent_family_is_reported_and_no_doubt() {
     let mut scenario = Scenario::healthy();
     let reason = "the server has no address of that family".to_owned();
     scenario.recording.header.absent_families.push(AbsentFamily { family: AddressFamily::Ipv6, reason });
@@ -124,14 +124,14 @@ fn a_core_that_is_full_of_something_else_is_no_matter_while_another_has_room() {
     assert!(beside.processor[0].busiest_core > 0.99 && beside.processor[0].saturated == 0.0);
     says(&analyze(&with(600, false)), Verdict::Invalid, "processor_saturated");
     says(&analyze(&with(100, true)), Verdict::Invalid, "processor_saturated");
-    // Of the two cores rrul may use one, and nothing tells which.
+    // Of the two cores rrul may use one, and nothing shows which.
     let mut pinned = with(100, false);
     pinned.header.client.cores = 1;
     says(&analyze(&pinned), Verdict::Invalid, "processor_saturated");
 }
 
 #[test]
-fn a_hypervisor_that_takes_time_is_told_from_a_busy_host() {
+fn a_hypervisor_that_takes_time_is_distinguished_from_a_busy_host() {
     let mut scenario = Scenario::healthy();
     scenario.processor(Server, |second| if second == 7 { (20, 6) } else { (20, 5) });
     says(&scenario.analyze(), Verdict::Doubtful, "processor_stolen");
@@ -140,7 +140,7 @@ fn a_hypervisor_that_takes_time_is_told_from_a_busy_host() {
 }
 
 #[test]
-fn a_host_whose_processor_load_was_not_recorded_is_told() {
+fn a_host_whose_processor_load_was_not_recorded_is_reported() {
     let mut scenario = Scenario::healthy();
     for frame in &mut scenario.recording.frames {
         frame.tables.cpu_time = rrul_model::observation::CpuTimeTable::default();
@@ -182,7 +182,7 @@ fn streams_that_were_sent_with_another_congestion_control_are_one_doubt() {
             }
             let (sender, receiver) = if *direction == Direction::Up { (Client, Server) } else { (Server, Client) };
             scenario.event(sender, flow, 0, FlowEventKind::CongestionControl, detail);
-            // What the receiver uses sends acknowledgements.
+            // What the receiver uses sends acknowledgments.
             scenario.event(receiver, flow, 0, FlowEventKind::CongestionControl, "vegas (cubic: not permitted)");
         }
         scenario.analyze()
@@ -221,7 +221,7 @@ fn a_flow_that_leaves_either_host_with_another_code_point_is_a_doubt() {
         }
         scenario.analyze()
     };
-    // EF is DSCP 46, octet 184; with ECT(0), which the kernel sets on a TCP socket by itself, 186.
+    // EF is DSCP 46, byte 184; with ECT(0), which the kernel sets on a TCP socket by itself, 186.
     let good = [(Client, 0, "184"), (Client, 1, "186"), (Server, 1, "184"), (Server, 2, "no number")];
     assert_eq!(marked(&good).validity.reasons, []);
     let text = says(&marked(&[(Client, 1, "184"), (Server, 1, "32")]), Verdict::Doubtful, "marking_refused");
@@ -232,7 +232,7 @@ fn a_flow_that_leaves_either_host_with_another_code_point_is_a_doubt() {
 }
 
 #[test]
-fn packets_that_the_host_had_no_time_to_send_are_told_and_a_doubt_above_1_percent_of_a_flow() {
+fn packets_that_the_host_had_no_time_to_send_are_reported_and_a_doubt_above_1_percent_of_a_flow() {
     let skipped = |count: u32| {
         let mut scenario = Scenario::healthy();
         let busy = scenario.udp_probe(AddressFamily::Ipv4);
@@ -296,7 +296,7 @@ fn without_any_reply_the_run_is_invalid() {
 }
 
 #[test]
-fn udp_that_is_met_with_silence_is_told_from_a_line_that_carries_nothing() {
+fn udp_that_is_met_with_silence_is_distinguished_from_a_line_that_carries_nothing() {
     // No greeting over IPv6 was answered, those over IPv4 were. The text of a failure decides nothing, except in recordings
     // of format 1, which have no other sign.
     let sentence = "no answer over UDP from the server; is a firewall in between?";

@@ -173,7 +173,7 @@ fn families_of_one_class_stand_together_and_each_for_itself() {
 }
 
 #[test]
-fn calls_that_suffer_are_told_however_bad_background_is_on_the_idle_line() {
+fn calls_that_suffer_are_reported_however_bad_background_is_on_the_idle_line() {
     let mut scenario = scenario(Direction::Up, |at, n| (!loaded(at) || n % 3 > 0).then_some(20 * MS));
     let background = scenario.voip(Direction::Up, AddressFamily::Ipv4);
     scenario.recording.header.flows.last_mut().unwrap().class = ServiceClass::BK;
@@ -194,13 +194,13 @@ fn without_probes_loss_and_lateness_are_known_and_delay_is_not() {
 }
 
 #[test]
-fn copies_are_no_packets_and_an_overtaken_packet_is_told() {
+fn copies_are_no_packets_and_an_overtaken_packet_is_reported() {
     let mut scenario = scenario(Direction::Down, |_, n| Some(if n == 700 { 35 } else { 20 } * MS));
     let flow = scenario.recording.header.flows[1].id;
     let at = 3 * MS + 8000 * MS + 20 * MS;
     let copy = PacketReceived { flow, sequence: 800, received: TestTime(at + MS), octet: 0 };
     scenario.observe(Client, at, copy);
-    // Rows stand in the order of arrival: 701 (20 ms, sent 10 ms later) before 700.
+    // Rows are in the order of arrival: 701 (20 ms, sent 10 ms later) before 700.
     for frame in &mut scenario.recording.frames {
         let mut rows: Vec<_> = frame.tables.packet_received.rows().collect();
         rows.sort_by_key(|row| row.received);
@@ -229,7 +229,7 @@ fn what_the_server_could_not_tell_any_more_is_not_called_lost() {
 }
 
 #[test]
-fn streams_that_took_turns_are_told_with_what_the_line_was_taken_for() {
+fn streams_that_took_turns_are_reported_with_what_the_line_was_taken_for() {
     let mut scenario = scenario(Direction::Up, |_, _| Some(20 * MS));
     let down = scenario.voip(Direction::Down, AddressFamily::Ipv4);
     scenario.voice(down, |_, _| Some(20 * MS));
@@ -244,7 +244,7 @@ fn streams_that_took_turns_are_told_with_what_the_line_was_taken_for() {
     let schedules = &analysis.voip.as_ref().unwrap().schedules;
     let told: Vec<_> =
         schedules.iter().map(|one| (one.direction, one.schedule, one.reduced_cir, one.line_rate_bps)).collect();
-    // 19 packets of 1228 octets in 23.332 ms.
+    // 19 packets of 1228 bytes in 23.332 ms.
     assert_eq!(
         told,
         [

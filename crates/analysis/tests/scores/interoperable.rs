@@ -152,7 +152,7 @@ fn the_table_of_the_e_model() {
 }
 
 #[test]
-fn calls_are_told_by_class_and_direction_and_background_is_not_the_worst() {
+fn calls_are_reported_by_class_and_direction_and_background_is_not_the_worst() {
     let streams = [
         (ServiceClass::EF, Direction::Up, 4.0),
         (ServiceClass::EF, Direction::Up, 3.0),

@@ -25,7 +25,7 @@ fn the_points_of_the_definition() {
         (Misbehaviour::Expedited, 0.625, 10.0),
         (Misbehaviour::Expedited, 0.95, 20.0),
         (Misbehaviour::Expedited, 1.0, 20.0),
-        // Four equal streams of four classes: the path does not tell background apart.
+        // Four equal streams of four classes: the path does not distinguish background.
         (Misbehaviour::Background, 0.25, 10.0),
         (Misbehaviour::Background, 0.05, 0.0),
         (Misbehaviour::BackgroundStarved, 0.25, 5.0),
@@ -47,7 +47,7 @@ fn the_points_of_the_definition() {
 fn unevenness_is_nothing_of_equals_and_one_when_one_has_everything() {
     assert_eq!(unevenness(1.0, 4), Some(0.0));
     assert_eq!(unevenness(0.25, 4), Some(1.0));
-    assert_eq!(unevenness(1.0, 1), None, "there is nobody to share with");
+    assert_eq!(unevenness(1.0, 1), None, "no one to share with");
     // IPv6 with half of what IPv4 has: J = 0.9, a fifth of the way.
     assert!((unevenness(0.9, 2).unwrap() - 0.2).abs() < 1e-12);
 }

@@ -1,4 +1,4 @@
-//! What is said in words, for lines that are easy to imagine.
+//! What the text says, for lines that are easy to imagine.
 
 use rrul_analysis::by_direction::ByDirection;
 use rrul_analysis::scores::verdict_text::{Fault, VerdictText};

@@ -1,4 +1,4 @@
-//! The conversation with a browser: commands and events as JSON, each ended by an octet of zero, over two pipes
+//! The conversation with a browser: commands and events as JSON, each ended by a byte of zero, over two pipes
 //! (Chrome DevTools Protocol, `--remote-debugging-pipe`).
 
 use std::io::{self, Read, Write};
@@ -12,10 +12,10 @@ use super::error::BrowserError;
 use crate::clock::RawTime;
 use crate::socket::wait::WaitSet;
 
-/// Octets of one message. What a page puts into an address or a header comes through here; more means harm.
+/// Bytes of one message. What a page puts into an address or a header comes through here; more means harm.
 const MOST_OCTETS: usize = 64 << 20;
 
-/// Octets read at one go.
+/// Bytes read at one go.
 const CHUNK: usize = 64 << 10;
 
 /// What the browser says: an answer with the number of its command, or an event.

@@ -15,7 +15,7 @@ pub(crate) enum BrowserError {
     #[error("the browser hangs: no answer for {} s", .0.as_secs())]
     Silent(Duration),
     /// It says what it cannot mean.
-    #[error("the browser says what cannot be read: {0}")]
+    #[error("the browser sent an unreadable message: {0}")]
     Unreadable(String),
     /// The test has been stopped.
     #[error("the test was stopped")]

@@ -14,10 +14,10 @@ use super::devtools::Message;
 use super::resource::{Resource, Response};
 use crate::clock::RawTime;
 
-/// Objects of one load that are told; a page that asks for more is told of as one of so many.
+/// Objects of one load that are reported; a page with more is reported with this many.
 const MOST_OBJECTS: usize = 2000;
 
-/// Characters of an address that are told.
+/// Characters of an address that are reported.
 const MOST_CHARACTERS: usize = 1000;
 
 /// How a load ended.
@@ -68,7 +68,7 @@ pub(crate) struct PageVisit {
     first: Option<(RawTime, f64)>,
 }
 
-/// What the page's own timings say; milliseconds since the beginning of navigation, 0 or less where there is none.
+/// What the page's own timings say; milliseconds since the beginning of navigation, 0 or less without one.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct Timing {
@@ -278,7 +278,7 @@ impl PageVisit {
     /// How the browser's clock is carried over to the raw clock; `distance` is `CLOCK_MONOTONIC` less the raw clock.
     ///
     /// Chromium's clock is `CLOCK_MONOTONIC`. Should that not be so, the first object lies before the command that asked for
-    /// it, or after the moment when it was told of, and is then taken to be as old as the command.
+    /// it, or after the moment when it was reported, and is then taken to be as old as the command.
     fn carry(&self, distance: i64) -> impl Fn(f64) -> RawTime {
         let nanoseconds = |at: f64| (at * 1e9).round() as i64;
         let distance = self.first.map_or(distance, |(read, stamp)| {
@@ -318,7 +318,7 @@ impl PageVisit {
     fn timing_row(&self, flow: FlowId, load: u32) -> Option<BrowserTiming> {
         let timing = self.timing?;
         let delay = |time: f64| if time > 0.0 { Delay((time * 1e6).round() as i64) } else { WebObject::NONE };
-        // The commit is told on the browser's clock only; the load event is known on both.
+        // The commit is reported on the browser's clock only; the load event is known on both.
         let commit = self
             .committed
             .zip(self.loaded)

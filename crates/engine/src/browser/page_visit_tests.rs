@@ -92,7 +92,7 @@ fn every_redirect_is_an_object_and_the_last_is_the_document() {
 }
 
 #[test]
-fn a_page_that_cannot_be_had_has_failed_and_what_the_browser_shows_instead_does_not_count() {
+fn an_unavailable_page_has_failed_and_what_the_browser_shows_instead_does_not_count() {
     let mut visit = visit();
     visit.event(&requested("a", "Document", "http://a/", 101.0));
     let failed = json!({ "requestId": "a", "timestamp": 101.5, "errorText": "net::ERR_CONNECTION_REFUSED" });

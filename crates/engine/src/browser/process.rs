@@ -101,13 +101,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // While the child has not been waited for, its number, and with it the group's, belongs to nobody else. Of a child
-        // that has, the number is free once the group is empty, and then there is nobody to kill.
+        // While the child has not been waited for, its number, and with it the group's, belongs to no other process. Of
+        // a child that has, the number is free once the group is empty, and then no process is left to kill.
         let seen = matches!(self.child.try_wait(), Ok(Some(_)));
         if !seen || members(self.group).next().is_some() {
             kill(-self.group);
         }
-        // Helpers that left the group have what tells whose they are.
+        // Helpers that left the group can still be identified.
         strays(&self.folder).for_each(kill);
         let until = RawTime::now().plus(i64::try_from(DYING.as_nanos()).unwrap_or(0));
         let mut ended = seen;

@@ -12,7 +12,7 @@ const PREFIX: &str = "rrul-browser-";
 const LOCK: &str = "lock";
 const OUTPUT: &str = "stderr";
 
-/// A folder that nobody has locked for so long was left behind by a program that was killed. Younger ones are let be:
+/// A folder that has been unlocked for this long was left behind by a program that was killed. Younger ones are let be:
 /// their owner may just be about to lock them.
 const LEFT_BEHIND: Duration = Duration::from_mins(1);
 
@@ -20,7 +20,7 @@ const LEFT_BEHIND: Duration = Duration::from_mins(1);
 const REMOVALS: u32 = 10;
 const BETWEEN_REMOVALS: Duration = Duration::from_millis(50);
 
-/// The last words of a browser that are told, in characters.
+/// Length of a browser's last output that is reported, in characters.
 const WORDS: usize = 200;
 
 /// A folder under the system's folder for temporary files; gone with the value.

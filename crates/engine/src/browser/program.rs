@@ -1,4 +1,4 @@
-//! Which browser there is.
+//! The available browser.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 const NAMES: [&str; 6] =
     ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "chrome-headless-shell"];
 
-/// Why there is no browser.
+/// Why no browser is available.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProgramError {
-    #[error("browser {0} is no program; write the path of Chromium or Chrome")]
+    #[error("browser {0} is not a program; write the path of Chromium or Chrome")]
     NoProgram(String),
     #[error("browser {0} is not on the PATH; write the path of Chromium or Chrome")]
     NotOnPath(String),
@@ -24,7 +24,7 @@ pub(crate) enum ProgramError {
 /// The browser that the user names, or the first that is found.
 ///
 /// # Errors
-/// When there is none: what is missing, and what to do.
+/// Without one: what is missing, and what to do.
 pub(crate) fn find(named: Option<&str>) -> Result<PathBuf, ProgramError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     match named {
@@ -59,9 +59,9 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_that_is_not_there_is_told_with_what_to_do() {
+    fn a_missing_browser_is_reported_with_what_to_do() {
         let say = |name: &str| find(Some(name)).unwrap_err().to_string();
-        assert_eq!(say("/etc/passwd"), "browser /etc/passwd is no program; write the path of Chromium or Chrome");
+        assert_eq!(say("/etc/passwd"), "browser /etc/passwd is not a program; write the path of Chromium or Chrome");
         assert!(say("no-such-browser").starts_with("browser no-such-browser is not on the PATH"));
     }
 }

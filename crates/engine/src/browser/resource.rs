@@ -71,7 +71,7 @@ pub(super) struct Resource {
     pub(super) failure: Option<String>,
     /// It was there already.
     pub(super) cached: bool,
-    /// Octets of its body as they arrived, and after decompression, in parts as they are told.
+    /// Bytes of its body as they arrived, and after decompression, in parts as they are reported.
     pub(super) encoded: f64,
     pub(super) decoded: f64,
     /// What the browser counts as arrived in the end.
@@ -84,21 +84,21 @@ impl Resource {
         !self.cached && self.response.as_ref().is_none_or(Response::is_of_network)
     }
 
-    /// HTTP status; 0 where there is none.
+    /// HTTP status; 0 without one.
     pub(super) fn status(&self) -> u16 {
         self.response.as_ref().map_or(0, |response| response.status as u16)
     }
 
-    /// Octets of the body that arrived.
+    /// Bytes of the body that arrived.
     ///
-    /// The parts tell them for most objects. The total holds the header too, except where it is just the body, as it is for
-    /// images that the browser decodes in another process.
+    /// The parts tell them for most objects. The total includes the header, except where it is just the body, as it is
+    /// for images that the browser decodes in another process.
     fn octets(&self) -> u64 {
         let header = self.response.as_ref().map_or(0.0, |response| response.encoded_data_length);
         let octets = match self.total {
             _ if self.encoded > 0.0 => self.encoded,
             total if total <= 0.0 => self.decoded,
-            #[expect(clippy::float_cmp, reason = "counts of octets, both whole")]
+            #[expect(clippy::float_cmp, reason = "counts of bytes, both whole")]
             total if total == self.decoded => total,
             total => (total - header).max(0.0),
         };
@@ -250,7 +250,7 @@ mod tests {
         let row = row(&Resource { wanted: 10.0, response: response(&cold(), "h3"), ..Resource::default() });
         assert_eq!((row.connect, row.secure, row.protocol), (Delay(70_000_000), WebObject::NONE, 30));
         assert_eq!(row.outcome, WebObject::INCOMPLETE);
-        // It was received from its first octet on until the load was over.
+        // It was received from its first byte on until the load was over.
         assert_eq!(row.receive, Delay(9_846_000_000));
     }
 
@@ -266,7 +266,7 @@ mod tests {
         let row = row(&resource);
         assert_eq!([row.lookup, row.connect, row.secure], [WebObject::NONE; 3]);
         assert_eq!([row.blocked, row.send, row.wait], [500_000, 250_000, 5_000_000].map(Delay));
-        // It ended on one clock before its first octet came on the other.
+        // It ended on one clock before its first byte came on the other.
         assert_eq!(row.receive, Delay(0));
     }
 
@@ -281,13 +281,13 @@ mod tests {
     }
 
     #[test]
-    fn octets_are_those_of_the_body_however_the_browser_counts_them() {
+    fn bytes_are_those_of_the_body_however_the_browser_counts_them() {
         let with = |encoded: f64, decoded: f64, total: f64| {
             let response = response(&json!(null), "h2");
             Resource { response, encoded, decoded, total, ..Resource::default() }.octets()
         };
-        assert_eq!(with(4000.0, 9000.0, 4300.0), 4000, "told in parts");
-        assert_eq!(with(0.0, 101.0, 401.0), 101, "the total holds the header");
+        assert_eq!(with(4000.0, 9000.0, 4300.0), 4000, "reported in parts");
+        assert_eq!(with(0.0, 101.0, 401.0), 101, "the total includes the header");
         assert_eq!(with(0.0, 200_000.0, 200_000.0), 200_000, "the total is the body");
         assert_eq!(with(0.0, 700.0, 0.0), 700, "not complete");
     }

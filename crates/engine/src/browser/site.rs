@@ -10,7 +10,7 @@ use crate::clock::RawTime;
 use crate::endpoint::Endpoint;
 use crate::endpoint::test_course::PATIENCE;
 
-/// How long the look-up of its name is waited for before the test. The browser looks it up again, and is measured at it.
+/// How long the lookup of its name is waited for before the test. The browser looks it up again, and is measured at it.
 const LOOKING_UP: Duration = Duration::from_secs(10);
 
 /// Characters of an address; a longer command could fill the pipe to a browser that hangs.
@@ -72,7 +72,7 @@ impl Site {
         &self.url
     }
 
-    /// What a browser must be told so that it loads the document over this family, by `--host-resolver-rules`; `None` when it
+    /// The option with which a browser loads the document over this family, by `--host-resolver-rules`; `None` when it
     /// has no choice.
     ///
     /// Only a host with addresses of both families is mapped, as the browser does not look up a name that is. Whatever else
@@ -88,12 +88,12 @@ impl Site {
         rules(&self.host, family, &self.addresses(end))
     }
 
-    /// The host's addresses; none when they cannot be had, which the browser will find, too.
+    /// The host's addresses; none when they are unavailable, which the browser will find, too.
     fn addresses(&self, end: &Endpoint) -> Vec<IpAddr> {
         let (tell, told) = channel();
         let (host, port) = (self.host.clone(), self.port);
         // The system's resolver cannot be interrupted.
-        let looking_up = std::thread::Builder::new().name("site look-up".to_owned()).spawn(move || {
+        let looking_up = std::thread::Builder::new().name("site lookup".to_owned()).spawn(move || {
             let found = (host.as_str(), port).to_socket_addrs();
             let _ = tell.send(found.map(|found| found.map(|address| address.ip()).collect()).unwrap_or_default());
         });

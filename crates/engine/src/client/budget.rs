@@ -3,9 +3,9 @@
 //!
 //! What measures a line must not be what fills it: on the plan's own terms the flows of `rrul` over both families send
 //! more than 1.5 Mbit/s each way. In this order the share is given to the control connection and the path traces, whose
-//! rates follow from elsewhere; of what they leave, to exchanges a fifth at most; to voice what it asks for or a third; the rest
-//! to everything that sends at an interval, which is stretched for all by one factor. Short flows and look-ups that run
-//! beside pages are bounded in the same way.
+//! rates follow from elsewhere; of what they leave, to exchanges a fifth at most; to voice what it asks for or a third;
+//! the rest to everything that sends at an interval, which is stretched for all by one factor. Short flows and lookups
+//! that run beside pages are bounded in the same way.
 
 mod streams;
 #[cfg(test)]
@@ -138,7 +138,7 @@ fn scored_flows(flows: &[FlowSpec], phases: &[PhaseWindow]) -> BTreeSet<FlowId> 
 }
 
 /// What the control connection carries of the counters of streams: the server's frames come down, and little more than
-/// acknowledgements goes up.
+/// acknowledgments goes up.
 fn reports_of_streams(flows: &[FlowSpec], way: Direction) -> f64 {
     let streams = flows.iter().filter(|flow| flow.component == Component::Load).count() as f64;
     carried(FRAMES + FRAMES_PER_STREAM * streams, way)
@@ -192,7 +192,7 @@ fn slow_exchanges(flows: &mut [FlowSpec], scored: &BTreeSet<FlowId>, allowed: im
     for flow in flows.iter_mut() {
         let Pacing::ClosedLoop { parameter, default, longest } = pacing(flow) else { continue };
         let present = flow.parameters.duration(parameter, default);
-        // Longer intervals may cost more for each exchange, once acknowledgements travel alone.
+        // Longer intervals may cost more for each exchange, once acknowledgments travel alone.
         for _ in 0..2 {
             let over = Direction::ALL.map(|way| footprint(flow).of(way) * count / allowed(way));
             let over = over.into_iter().fold(0.0, f64::max);

@@ -51,7 +51,7 @@ pub(super) fn match_clocks(control: &mut TcpStream, stop: &AtomicBool) -> Result
         let held = sent.checked_sub(received).unwrap_or(-1);
         let elapsed = read_at.since(asked);
         if answered != id || !(0..=elapsed).contains(&held) || !(0..=LONGEST_SESSION).contains(&sent) {
-            return Err(unbelievable("a time that cannot be"));
+            return Err(unbelievable("an impossible time"));
         }
         let round_trip = elapsed - held;
         let distance = i64::midpoint(received, sent) - i64::midpoint(asked.0, read_at.0);

@@ -21,7 +21,7 @@ use crate::control_link::{LinkError, read_exact_until};
 /// closes one that says nothing for 5 s.
 const CONNECT_TIME: Duration = Duration::from_secs(4);
 
-/// How long the server's first octets may take.
+/// How long the server's first bytes may take.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 /// A session is open and every family under test is proven.
@@ -36,7 +36,7 @@ pub(super) struct Connected {
     pub(super) absent: Vec<AbsentFamily>,
 }
 
-/// A TCP connection that has said nothing yet, or why there is none.
+/// A TCP connection that has said nothing yet, or why not.
 struct Attempt {
     family: AddressFamily,
     outcome: Result<(TcpStream, SocketAddr), RunError>,
@@ -129,13 +129,13 @@ fn attempt(addresses: &[SocketAddr], family: AddressFamily, server: &str) -> Res
 fn advice(error: &io::Error, port: u16) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => {
-            format!("connection refused; is `rrul server` running there on TCP port {port}?")
+            format!("connection refused; check that `rrul server` runs there on TCP port {port}")
         }
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-            format!("no answer; does a firewall let TCP port {port} through?")
+            format!("no answer; let TCP port {port} through all firewalls")
         }
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
-            format!("{error}; this host has no way there")
+            format!("{error}; this host has no route to it")
         }
         _ => error.to_string(),
     }
@@ -144,7 +144,7 @@ fn advice(error: &io::Error, port: u16) -> String {
 /// Says what the connection is for, and understands the answer.
 fn open(stream: &mut TcpStream, address: SocketAddr, purpose: Purpose, token: Token) -> Result<(), RunError> {
     let failed = |reason: String| RunError::Connect { address, reason };
-    let not_rrul = || failed("something answers there, but it is no rrul server; check host and port".to_owned());
+    let not_rrul = || failed("something answers there, but not an rrul server; check host and port".to_owned());
     let mut exchange = || -> io::Result<[u8; SERVER_OCTETS]> {
         stream.set_nodelay(true)?;
         stream.write_all(&ClientOpening::new(purpose, token, 0).encode())?;
@@ -154,7 +154,7 @@ fn open(stream: &mut TcpStream, address: SocketAddr, purpose: Purpose, token: To
     };
     let answer = exchange().map_err(|error| match error.kind() {
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => failed(format!(
-            "connected, but no answer within {} s; is that an rrul server? check host and port",
+            "connected, but no answer within {} s; check that host and port are those of an rrul server",
             ANSWER_TIME.as_secs()
         )),
         _ => not_rrul(),
@@ -166,7 +166,7 @@ fn open(stream: &mut TcpStream, address: SocketAddr, purpose: Purpose, token: To
             Err(failed("the server is busy with other tests; try again in a minute".to_owned()))
         }
         Ok(ServerOpening { status: Status::Unknown, .. }) => {
-            Err(failed("the server has forgotten the session".to_owned()))
+            Err(failed("the server no longer knows the session".to_owned()))
         }
         Err(error @ OpeningError::UnknownStatus(_)) => {
             Err(failed(format!("the server says {error}; update this client")))

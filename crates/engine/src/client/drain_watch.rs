@@ -23,7 +23,7 @@ const MARGIN: i64 = 2_000_000;
 /// Fewer answers in a second say nothing of it.
 const LEAST_ANSWERS: usize = 3;
 
-/// A frame holds what was observed until it was collected: of the last moments answers are missing.
+/// A frame contains what was observed until it was collected: answers of the last moments are missing.
 const COLLECTING: Duration = Duration::from_millis(300);
 
 /// What is known of the round trip, from the frames of the client.
@@ -39,8 +39,8 @@ pub(super) struct DrainWatch {
 }
 
 impl DrainWatch {
-    /// A watch over these phases, of which the last lasts at least `least`; `None` where it has a fixed length or there is
-    /// no idle line to compare with.
+    /// A watch over these phases, of which the last lasts at least `least`; `None` where it has a fixed length or no
+    /// idle line to compare with exists.
     pub(super) fn new(phases: &[PhaseWindow], least: Duration) -> Option<Self> {
         let of = |phase| phases.iter().find(|entry| entry.phase == phase).map(|entry| entry.window);
         let (idle, after) = (of(Phase::Idle)?, of(Phase::After)?);
@@ -128,7 +128,7 @@ mod tests {
             .to_vec()
     }
 
-    /// The first moment at which a line that takes this long for a packet sent then is said to be drained, ms.
+    /// The first moment at which a line that takes this long for a packet sent then is taken to be drained, ms.
     fn drained(trip: impl Fn(i64) -> i64) -> Option<i64> {
         let mut watch = DrainWatch::new(&phases(), Duration::from_secs(5)).unwrap();
         for second in 0..30 {

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_behind_a_translator_is_told_from_one_that_is_not() {
+    fn a_client_behind_a_translator_is_distinguished_from_one_that_is_not() {
         let mut server = [route(Some("198.51.100.4"), "203.0.113.9")];
         let mut behind = [route(Some("192.168.1.2"), "198.51.100.4")];
         find_translation(&mut behind, &mut server);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_does_not_tell_leaves_the_question_open() {
+    fn a_server_that_does_not_report_it_leaves_the_question_open() {
         let mut client = [route(Some("192.168.1.2"), "198.51.100.4")];
         find_translation(&mut client, &mut []);
         assert_eq!(client[0].translated, None);

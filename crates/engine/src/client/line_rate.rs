@@ -16,13 +16,13 @@ use socket2::{Protocol, Socket, Type};
 use crate::clock::RawTime;
 use crate::socket::{datagram, options, wait};
 
-/// How long a train may take there and back: at 256 kbit/s each takes 1.5 s.
+/// How long the round trip of a train may take: at 256 kbit/s each takes 1.5 s.
 const LONGEST: Duration = Duration::from_secs(4);
 
-/// How often the server is told that the train has left, as that packet may be lost with the train's end.
+/// How often the end of the train is announced to the server, as that packet may be lost with the train's end.
 const TELLING: Duration = Duration::from_millis(50);
 
-/// When no more of the train has come back for so long, no more will.
+/// When no more of the train has come back for this long, no more will.
 const SILENCE: Duration = Duration::from_millis(300);
 
 /// Trains that are asked: a host that stands still for a moment while one is under way makes the line look slow, so the

@@ -101,7 +101,7 @@ fn run_for(options: &RunOptions, audience: &mut dyn RunObserver, stop: &AtomicBo
     send(&mut control, &ClientMessage::Open { flows: public_flows.clone(), length, sample_interval: interval })
         .map_err(|error| match error {
             LinkError::Message(ControlError::TooLong(octets)) => refused(format!(
-                "its {} flows take {octets} octets to describe, and a control frame holds {FRAME_OCTETS}",
+                "its {} flows take {octets} bytes to describe, and a control frame has room for {FRAME_OCTETS}",
                 flows.len()
             )),
             error => lost(error),
@@ -128,7 +128,7 @@ fn run_for(options: &RunOptions, audience: &mut dyn RunObserver, stop: &AtomicBo
             }
             std::thread::sleep(STOP_INTERVAL);
         }
-        // Its panic has been told on stderr; without flows the test shows no data.
+        // Its panic has been printed on stderr; without flows the test shows no data.
         initiating.join().unwrap_or_default()
     });
     if stop.load(Ordering::Relaxed) {
@@ -208,7 +208,7 @@ fn too_many_connections(flows: &[FlowSpec], limits: &Limits) -> Option<String> {
     })
 }
 
-/// Ends the flows' threads when a test does not come to its own end.
+/// Ends the flows' threads when a test ends early.
 struct StopOnDrop(Arc<Endpoint>);
 
 impl Drop for StopOnDrop {

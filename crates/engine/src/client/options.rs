@@ -35,7 +35,7 @@ pub struct RunOptions {
     pub title: String,
     /// When, RFC 3339, UTC.
     pub created: String,
-    /// Whether names and addresses may stand in the recording.
+    /// Whether names and addresses may be in the recording.
     pub privacy: Privacy,
     /// Seed of every schedule; the same seed gives the same schedules.
     pub seed: u64,
@@ -89,7 +89,7 @@ pub enum RunError {
         reason: String,
     },
     /// The connection broke before the test began.
-    #[error("{server}: lost before the test began: {source}")]
+    #[error("{server}: connection lost before the test began: {source}")]
     Lost {
         /// As the user wrote it.
         server: String,

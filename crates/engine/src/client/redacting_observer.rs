@@ -1,4 +1,4 @@
-//! What may not stand in a recording that names nobody: addresses of hosts on the way, whichever end has seen them.
+//! What must not be in a recording without names: addresses of hosts on the way, whichever end has seen them.
 
 use rrul_model::observation::FlowEventKind;
 use rrul_model::recording::{End, Frame, Header};

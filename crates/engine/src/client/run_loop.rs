@@ -36,7 +36,7 @@ const ENDING: Duration = WAITING.saturating_add(Duration::from_millis(500));
 /// How long a stopped server is waited for.
 const STOPPING: Duration = Duration::from_secs(3);
 
-/// Octets of observations, expanded, that a server may send in a second of the test, and beside that. The densest plan
+/// Bytes of observations, expanded, that a server may send in a second of the test, and beside that. The densest plan
 /// makes a fifth of it; a server that sends more means harm.
 const OCTETS_PER_SECOND: u64 = 16 << 20;
 const OCTETS_BESIDE: u64 = 64 << 20;
@@ -54,7 +54,7 @@ pub(super) struct Ending {
     pub(super) partial: Option<String>,
     /// When the phases ended, where that was before the last one's longest time.
     pub(super) phases_ended: Option<TestTime>,
-    /// The server host after the test, if it told.
+    /// The server host after the test, if reported.
     pub(super) server: Option<Box<HostState>>,
 }
 
@@ -108,7 +108,9 @@ fn listen_to_server(mut stream: TcpStream, end: &Endpoint, clock: TestClock, tel
         let ahead = end.length().since(clock.now()).0.max(0).cast_unsigned();
         let patience = Duration::from_nanos(ahead) + ANSWER_TIME;
         let (news, last) = match control_link::read_counted(&mut stream, patience, Compression::Allowed) {
-            Ok((_, octets)) if octets > left => (FromServer::Gone(unbelievable("far more than can be observed")), true),
+            Ok((_, octets)) if octets > left => {
+                (FromServer::Gone(unbelievable("more observations than possible")), true)
+            }
             Ok((ServerMessage::Observed(frame), octets)) => {
                 left -= octets;
                 match frame.point {
@@ -142,7 +144,7 @@ struct Leader<'a> {
     watch: Option<DrainWatch>,
     /// When phase `after` was ended before its longest time.
     phases_ended: Option<TestTime>,
-    /// The server host after the test, once it has told.
+    /// The server host after the test, once reported.
     server: Option<Box<HostState>>,
 }
 
@@ -162,7 +164,9 @@ impl Leader<'_> {
                 }
                 Ok(FromServer::Gone(error)) => {
                     let when = self.clock.now();
-                    return Some(partial.unwrap_or_else(|| format!("the server was lost at {when}: {error}")));
+                    return Some(
+                        partial.unwrap_or_else(|| format!("connection to the server lost at {when}: {error}")),
+                    );
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 // The listening thread has ended with its last word.
@@ -192,7 +196,7 @@ impl Leader<'_> {
                 || now >= length + SETTLING && self.flows.iter().all(JoinHandle::is_finished)
                 || now >= length + ENDING;
             if settled && deadline.is_none() {
-                // The server notes what arrives until it is told that nothing is waited for any more.
+                // The server records what arrives until the client announces that it waits for nothing more.
                 let _ = send(self.control, &ClientMessage::Stop);
                 deadline = Some(Instant::now() + ANSWER_TIME);
             }

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_server_is_said_in_one_line() {
+    fn what_is_no_server_is_reported_in_one_line() {
         let error = resolve("nowhere.invalid", 7785).unwrap_err().to_string();
         assert!(error.starts_with("nowhere.invalid: unknown host ("), "{error}");
         assert!(!error.contains('\n'));

@@ -10,7 +10,7 @@ use crate::path_tracing::RATE;
 /// The part of the slower direction, one in so many.
 const PART: u64 = 100;
 
-/// What a direction is taken for whose rate nobody has told, bit/s: a line that slow must not be loaded by what measures it.
+/// The assumed rate of a direction whose rate is unknown, bit/s: the measurement must not load a line that slow.
 const UNTOLD: BitRate = BitRate(1_000_000);
 
 /// What a direction is taken for that a train has passed in no time, bit/s.
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_direction_that_nobody_has_told_is_taken_for_slow() {
+    fn a_direction_of_unknown_rate_is_taken_for_slow() {
         assert_eq!(share(Some(20_000), Some(8_000)), Some(BitRate(40_000)));
         assert_eq!(share(Some(20_000), None), Some(BitRate(5_000)));
         assert_eq!(share(None, Some(500)), Some(BitRate(2_500)));

@@ -1,7 +1,7 @@
 //! The sampler: one thread an end that reads the counters of every connection, and of the host, while the test runs.
 //!
-//! Load is read on the plan's grid. Connections that carry little are read once a second: what they do is told elsewhere,
-//! and only their segments are to be counted.
+//! Load is read on the plan's grid. Connections that carry little are read once a second: what they do is reported
+//! elsewhere, and only their segments are to be counted.
 
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -83,13 +83,13 @@ impl Sampler {
         Self { interval, streams: Mutex::default() }
     }
 
-    /// Observes a stream, and at its receiver the count of octets.
+    /// Observes a stream, and at its receiver the count of bytes.
     pub fn watch(&self, flow: FlowId, window: Window, stream: &Arc<TcpStream>, received: Option<&Arc<AtomicU64>>) {
         let (stream, received) = (Some(Arc::clone(stream)), received.cloned());
         self.add(Sampled { flow, window, stream, received, pace: Pace::Grid });
     }
 
-    /// Returns the count of octets that the streams of one flow receive together; it is read as that of one stream is.
+    /// Returns the count of bytes that the streams of one flow receive together; it is read as that of one stream is.
     pub fn count(&self, flow: FlowId, window: Window) -> Arc<AtomicU64> {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let known = streams.iter().filter(|sampled| sampled.flow == flow).find_map(|sampled| sampled.received.clone());
@@ -118,7 +118,7 @@ impl Sampler {
         (2 * streams + 1) * readings.ceil() as usize + 2 * streams * draining + health.rows_in(SECONDS)
     }
 
-    /// Reads the receivers whose queues drain; whether there is any.
+    /// Reads the receivers whose queues drain; whether any exists.
     fn read_draining(&self, clock: TestClock, sink: &mut ObservationSink<'_>) -> bool {
         let now = clock.now();
         let mut any = false;

@@ -1,7 +1,7 @@
 //! The start line: all bulk flows that are due at one instant start together.
 //!
 //! Waking one thread a flow spreads their starts by what the scheduler takes for each. Here one thread, at real-time
-//! priority where that is allowed, hands the first octets of every flow to the kernel in one go, and the flows' own
+//! priority where that is allowed, hands the first bytes of every flow to the kernel in one go, and the flows' own
 //! threads carry on.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::observer::Observer;
 use crate::scheduling;
 use crate::socket::stream;
 
-/// Octets that the start line sends for a flow: one segment, so that each costs little.
+/// Bytes that the start line sends for a flow: one segment, so that each costs little.
 const FIRST_OCTETS: usize = 1400;
 
 /// From how long before the start the thread waits awake, as waking takes time.

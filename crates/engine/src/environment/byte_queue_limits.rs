@@ -1,11 +1,11 @@
-//! Byte queue limits of transmit queues (sysfs: the kernel tells them nowhere else).
+//! Byte queue limits of transmit queues (sysfs: the kernel reports them nowhere else).
 
 use std::fs;
 use std::path::Path;
 
 use rrul_model::environment::ByteQueueLimit;
 
-/// Queues told of one interface.
+/// Queues reported of one interface.
 const MOST: u32 = 64;
 
 /// The limits of this interface's queues; none where its driver has none, or sysfs shows another namespace.

@@ -23,7 +23,7 @@ const ETH_FLAG_LRO: u32 = 1 << 15;
 const OFFLOADS: [(&str, u32); 6] =
     [("rx", 0x14), ("tx", 0x16), ("sg", 0x18), ("tso", 0x1e), ("gso", 0x23), ("gro", 0x2b)];
 
-/// The longest structure asked for is that of the driver, 196 octets.
+/// The longest structure asked for is that of the driver, 196 bytes.
 const OCTETS: usize = 256;
 
 /// Fills in what the driver says. What it does not say stays unknown.
@@ -50,7 +50,7 @@ pub(super) fn fill(interface: &mut Interface) {
     interface.offloads = offloads;
 }
 
-/// Speed and duplex from `struct ethtool_cmd`; the speed is unknown while there is no signal.
+/// Speed and duplex from `struct ethtool_cmd`; the speed is unknown without a signal.
 fn line(octets: &[u8; OCTETS]) -> (Option<u32>, String) {
     let half = |at: usize| u32::from(u16::from_ne_bytes([octets[at], octets[at + 1]]));
     let speed = half(28) << 16 | half(12);
@@ -68,7 +68,7 @@ fn ask(socket: &Socket, name: &str, question: u32) -> Option<[u8; OCTETS]> {
     octets[..4].copy_from_slice(&question.to_ne_bytes());
     // SAFETY: ifreq is plain data, for which all-zero is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The last octet stays 0.
+    // The last byte stays 0.
     let room = request.ifr_name.len() - 1;
     for (place, octet) in request.ifr_name[..room].iter_mut().zip(name.bytes()) {
         *place = octet.cast_signed() as libc::c_char;
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_driver_tells_its_offloads_and_no_line_speed() {
+    fn the_loopback_driver_reports_its_offloads_and_no_line_speed() {
         let mut interface = Interface { name: "lo".to_owned(), ..Interface::default() };
         fill(&mut interface);
         assert!(interface.offloads.contains_key("gso") && interface.offloads.contains_key("lro"), "{interface:?}");

@@ -6,7 +6,7 @@ use super::routes::{self, Way};
 use super::{byte_queue_limits, ethtool, interfaces, kernel_counters, machine, queue_disciplines, wireless};
 use crate::netlink::{self, Netlink};
 
-/// How much of a host is told.
+/// How much of a host is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// What packets pass, and a little of every other interface.
@@ -15,11 +15,11 @@ pub enum Extent {
     InUse,
 }
 
-/// Interfaces told in full, and briefly.
+/// Interfaces reported in full, and briefly.
 const MOST_IN_USE: usize = 8;
 const MOST_OTHERS: usize = 64;
 
-/// Reads the state. Takes some milliseconds; what the system does not tell is left out.
+/// Reads the state. Takes some milliseconds; what the system does not report is left out.
 pub fn read_state(ways: &[Way], extent: Extent) -> HostState {
     let mut state = HostState {
         load_average: machine::load_average(),
@@ -45,7 +45,7 @@ pub fn read_state(ways: &[Way], extent: Extent) -> HostState {
 
 fn sorted_out(mut all: Vec<Interface>, routed: &[u32]) -> (Vec<Interface>, Vec<Interface>) {
     interfaces::mark_in_use(&mut all, routed);
-    // Those of routes first: they are told whatever else there is.
+    // Those of routes first: they are reported in any case.
     all.sort_by_key(|interface| !routed.contains(&interface.index));
     all.into_iter().partition(|interface| interface.in_use)
 }
@@ -57,7 +57,7 @@ fn describe(netlink: &mut Netlink, used: &mut [Interface]) {
         interface.byte_queue_limits = byte_queue_limits::read(&interface.name, interface.index, queues);
     }
     let mut used: Vec<&mut Interface> = used.iter_mut().collect();
-    // Where the kernel does not tell its queue disciplines the interfaces have none.
+    // Where the kernel does not report its queue disciplines the interfaces have none.
     let _ = queue_disciplines::fill(netlink, &mut used);
     wireless::fill(&mut used);
 }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stranger_is_told_only_of_interfaces_that_his_packets_pass() {
+    fn a_stranger_sees_only_the_interfaces_that_his_packets_pass() {
         let ways = [Way { from: None, to: "127.0.0.1:7785".parse().unwrap() }];
         let whole = read_state(&ways, Extent::Whole);
         let in_use = read_state(&ways, Extent::InUse);

@@ -9,7 +9,7 @@ use crate::netlink::attributes::Attributes;
 use crate::netlink::message::{long_number, number};
 use crate::netlink::{DUMP, Netlink, ONE};
 
-/// Octets of `struct ifinfomsg`.
+/// Bytes of `struct ifinfomsg`.
 const FIXED: usize = 16;
 
 // if_link.h; the C libraries have some of them under other names.
@@ -26,7 +26,7 @@ const OPERATIONAL: [&str; 7] = ["unknown", "not present", "down", "lower layer d
 /// Kinds whose parts carry what is sent on the whole.
 const WHOLES: [&str; 3] = ["bridge", "bond", "team"];
 
-/// Every interface of this namespace, with what rtnetlink tells of it.
+/// Every interface of this namespace, with what rtnetlink reports of it.
 pub(super) fn all(netlink: &mut Netlink) -> io::Result<Vec<Interface>> {
     let mut found = Vec::new();
     netlink.ask(libc::RTM_GETLINK, DUMP, &[0; FIXED], &mut |kind, content| {
@@ -83,7 +83,7 @@ fn read(content: &[u8]) -> Option<Interface> {
     })
 }
 
-/// Octets in front of every packet that the counters of such a device hold (if_arp.h).
+/// Bytes in front of every packet that the counters of such a device hold (if_arp.h).
 fn header(hardware: u16) -> Option<u32> {
     match hardware {
         libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Some(14),
@@ -133,7 +133,7 @@ pub(super) fn mark_in_use(interfaces: &mut [Interface], routed: &[u32]) {
     }
 }
 
-/// What is said of an interface that is not in use.
+/// What is reported of an interface that is not in use.
 pub(super) fn briefly(interface: Interface) -> Interface {
     let Interface { index, name, kind, in_use, lower, upper, mtu, up, carrier, operational, header, counters, .. } =
         interface;

@@ -10,7 +10,7 @@ use crate::netlink::attributes::Attributes;
 use crate::netlink::message::{long_number, number};
 use crate::netlink::{DUMP, Netlink};
 
-/// Octets of `struct tcmsg`.
+/// Bytes of `struct tcmsg`.
 const FIXED: usize = 20;
 
 // rtnetlink.h and gen_stats.h.
@@ -27,10 +27,10 @@ const TC_H_INGRESS: u32 = 0xffff_fff1;
 /// Kinds whose classes somebody made; the classes of others are their queues or flows.
 const CLASSFUL: [&str; 5] = ["htb", "hfsc", "drr", "qfq", "cbq"];
 
-/// Queue disciplines, and classes, told of one interface: a card may have a thousand queues.
+/// Queue disciplines, and classes, reported of one interface: a card may have a thousand queues.
 const MOST: usize = 64;
 
-/// A queue discipline or class as it stands in a message.
+/// A queue discipline or class in the form of a message.
 struct Entry<'a> {
     interface: u32,
     handle: u32,
@@ -49,7 +49,7 @@ pub(super) fn fill(netlink: &mut Netlink, interfaces: &mut [&mut Interface]) -> 
         }
     })?;
     for interface in interfaces {
-        // The kernel tells the root first, and then by handle.
+        // The kernel reports the root first, and then by handle.
         let classful = |entry: &QueueDiscipline| CLASSFUL.contains(&entry.kind.as_str());
         if interface.queue_disciplines.iter().any(classful) {
             let classes = &mut interface.classes;

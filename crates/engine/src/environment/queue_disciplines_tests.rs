@@ -1,4 +1,4 @@
-//! Answers of a Linux 6.1 router under load, captured octet by octet; the truth is what `tc -s -d` printed beside them.
+//! Answers of a Linux 6.1 router under load, captured byte by byte; the truth is what `tc -s -d` printed beside them.
 
 use super::*;
 use crate::netlink::message::{Message, messages};
@@ -56,7 +56,7 @@ fn htb_with_fq_codel_below_it_is_read_as_tc_prints_it() {
     assert_eq!((fq_codel.handle.as_str(), fq_codel.parent.as_str()), ("8003:", "1:1"));
     assert_eq!(fq_codel.counters, TrafficCounters { overlimits: 0, ..passed });
     let expected = [
-        // The kernel keeps it in units of 1024 ns, and tells what is left of 5 ms.
+        // The kernel keeps it in units of 1024 ns, and reports what is left of 5 ms.
         ("target_us", 4_999),
         ("limit_packets", 10_240),
         ("interval_us", 99_999),
@@ -74,7 +74,7 @@ fn htb_with_fq_codel_below_it_is_read_as_tc_prints_it() {
 }
 
 #[test]
-fn the_class_of_htb_is_told_and_the_flows_of_fq_codel_are_not_classes() {
+fn the_class_of_htb_is_reported_and_the_flows_of_fq_codel_are_not_classes() {
     if !is_of_this_order() {
         return;
     }
@@ -87,7 +87,7 @@ fn the_class_of_htb_is_told_and_the_flows_of_fq_codel_are_not_classes() {
         ("rate_bps", 20_000_000),
         ("ceil_bps", 20_000_000),
         // Two packets of 1514 were asked for. The kernel keeps that as time, in ticks of 64 ns that carry a sixth of an
-        // octet each; tc rounds it to microseconds and prints 3025.
+        // byte each; tc rounds it to microseconds and prints 3025.
         ("burst_octets", 3_027),
         ("cburst_octets", 3_027),
         ("quantum_octets", 1_514),

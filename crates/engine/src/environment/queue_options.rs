@@ -1,6 +1,6 @@
 //! Options and counters that only one kind of queue discipline has (linux/pkt_sched.h), by tc(8)'s names.
 //!
-//! A kind that is not here is told with the counters that all have.
+//! A kind that is not here is reported with the counters that all have.
 
 mod words;
 
@@ -119,7 +119,7 @@ fn cake(attributes: Attributes<'_>) -> BTreeMap<String, u64> {
     found.into_iter().collect()
 }
 
-/// Octets per second of a `struct tc_ratespec` at this place; rates beyond 32 bits stand in an attribute of their own.
+/// Bytes per second of a `struct tc_ratespec` at this place; rates beyond 32 bits are in an attribute of their own.
 fn rate(parameters: &[u8], place: usize, long: Option<u64>) -> u64 {
     long.unwrap_or_else(|| number(parameters, place + 8).map_or(0, u64::from))
 }
@@ -128,7 +128,7 @@ fn bits(octets: u64) -> i64 {
     i64::try_from(octets.saturating_mul(8)).unwrap_or(i64::MAX)
 }
 
-/// Octets of a bucket that the kernel keeps as time: ticks of 64 ns (net/pkt_sched.h: PSCHED_SHIFT) at a rate.
+/// Bytes of a bucket that the kernel keeps as time: ticks of 64 ns (net/pkt_sched.h: PSCHED_SHIFT) at a rate.
 fn burst(ticks: Option<u32>, rate: u64) -> i64 {
     let nanoseconds = u128::from(ticks.unwrap_or_default()) * 64;
     i64::try_from(nanoseconds * u128::from(rate) / 1_000_000_000).unwrap_or(i64::MAX)

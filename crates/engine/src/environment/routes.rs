@@ -9,7 +9,7 @@ use rrul_model::flow::AddressFamily;
 use crate::netlink::attributes::{Attributes, append};
 use crate::netlink::{Netlink, ONE};
 
-/// Octets of `struct rtmsg`.
+/// Bytes of `struct rtmsg`.
 const FIXED: usize = 12;
 /// rtnetlink.h: the MTU among a route's metrics.
 const RTAX_MTU: u16 = 2;

@@ -1,4 +1,4 @@
-//! The wireless link of an interface (nl80211). Silent where there is none.
+//! The wireless link of an interface (nl80211). Silent without one.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use rrul_model::environment::{Interface, Wireless};
 use crate::netlink::attributes::{Attributes, append};
 use crate::netlink::{self, DUMP, Netlink, ONE};
 
-/// Octets of `struct genlmsghdr`.
+/// Bytes of `struct genlmsghdr`.
 const FIXED: usize = 4;
 
 // genetlink.h.
@@ -77,7 +77,7 @@ fn read(netlink: &mut Netlink, family: u16, index: u32) -> io::Result<Wireless> 
     Ok(wireless)
 }
 
-/// Takes in what is said of the interface; whether it is that of a station.
+/// Takes in the attributes of the interface; whether it is that of a station.
 fn channel(content: &[u8], wireless: &mut Wireless) -> bool {
     let attributes = Attributes::behind(content, FIXED);
     let frequency = attributes.number(CENTER_FREQ1).or(attributes.number(WIPHY_FREQ));
@@ -87,7 +87,7 @@ fn channel(content: &[u8], wireless: &mut Wireless) -> bool {
     attributes.number(IFTYPE) == Some(IFTYPE_STATION)
 }
 
-/// Takes in what is said of the access point that a station talks to.
+/// Takes in the attributes of the access point that a station talks to.
 fn station(content: &[u8], wireless: &mut Wireless) {
     // nl80211.h, `enum nl80211_sta_info`.
     const SIGNAL: u16 = 7;
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_station_tells_channel_signal_rates_and_retries() {
+    fn a_station_reports_channel_signal_rates_and_retries() {
         let mut wireless = Wireless::default();
         let mut interface = content(7);
         append(&mut interface, IFTYPE, &2_u32.to_ne_bytes());

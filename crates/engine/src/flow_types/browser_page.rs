@@ -29,7 +29,7 @@ impl FlowType for BrowserPage {
     fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "browser_page",
-            about: "a site in headless Chromium, nothing cached: load event, paints and every object; one load in every interval",
+            about: "a site in headless Chromium with empty caches, one load per interval: page load time, time to paint, every object",
             directed: false,
             parameters: &[
                 ParameterWord {
@@ -46,7 +46,7 @@ impl FlowType for BrowserPage {
                 ParameterWord {
                     name: "cap",
                     kind: ParameterKind::Duration,
-                    about: "when a load is given up; default 30s, least 100ms",
+                    about: "time limit of a load; default 30s, least 100ms",
                 },
                 ParameterWord {
                     name: "browser",
@@ -78,7 +78,9 @@ impl FlowType for BrowserPage {
         #[cfg(not(feature = "browser"))]
         {
             for spec in specs {
-                initiation.end.failed(spec, "this build drives no browser; use the full rrul as the client".to_owned());
+                initiation
+                    .end
+                    .failed(spec, "this build has no browser support; use the full rrul as the client".to_owned());
             }
             Vec::new()
         }

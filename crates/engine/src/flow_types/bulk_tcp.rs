@@ -74,7 +74,7 @@ fn respond(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
     }
 }
 
-/// Sends from the flow's start to its end, then throws away what the kernel still holds.
+/// Sends from the flow's start to its end, then discards what the kernel has not sent.
 fn send(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
     let stream = Arc::new(stream);
     let ready = stream::prepare(&stream, PATIENCE).and_then(|()| {
@@ -191,7 +191,7 @@ impl Batch {
     const PERIOD: Duration = PATIENCE;
     const SHARE: usize = 50;
 
-    /// Every hundred milliseconds, how many octets to wait for.
+    /// Every hundred milliseconds, how many bytes to wait for.
     fn renew(&mut self, now: TestTime) -> Option<usize> {
         if now < self.since + Self::PERIOD {
             return None;

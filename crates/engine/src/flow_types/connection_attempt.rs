@@ -40,7 +40,7 @@ impl Which {
     }
 }
 
-/// A connection that has not come to its end. Dropping it resets it.
+/// A connection that has not ended. Dropping it resets it.
 #[derive(Debug)]
 pub(super) struct Attempt {
     /// What is known so far.
@@ -48,7 +48,7 @@ pub(super) struct Attempt {
     socket: Socket,
     opening: [u8; CLIENT_OCTETS],
     answer: [u8; SERVER_OCTETS],
-    /// How many octets of the answer are there.
+    /// How many bytes of the answer are there.
     arrived: usize,
     /// When the first of them came, after the start.
     first: Delay,
@@ -102,7 +102,7 @@ impl Attempt {
                     return Some(self.row);
                 }
             }
-            // A connection that is new takes so few octets at once; one that has failed shows it when it is read.
+            // A connection that is new takes so few bytes at once; one that has failed shows it when it is read.
             let _ = (&self.socket).write(&self.opening);
             return None;
         }
@@ -142,7 +142,7 @@ impl Attempt {
         }
     }
 
-    /// SYN segments sent again: nothing else has been sent yet.
+    /// Retransmitted SYN segments: nothing else has been sent yet.
     fn retransmits(&self, now: TestTime) -> u8 {
         let info = tcp_info::read(&self.socket, self.row.flow, now);
         info.map_or(0, |info| u8::try_from(info.total_retrans).unwrap_or(u8::MAX))

@@ -1,8 +1,8 @@
-//! DNS look-ups: a name in every interval, whatever becomes of those before (spec: DNS Lookup Speed).
+//! DNS lookups: a name in every interval, whatever becomes of those before (spec: DNS Lookup Speed).
 //!
-//! A and AAAA are asked for together, as programs do, from a new socket each time. Asked are rrul's own server for names
-//! that no cache holds, so that the path alone is measured, or the resolver of the host, for a name that it knows by
-//! heart or for one that it has to look for. Nothing is asked twice: what is lost shows. One thread drives all flows.
+//! A and AAAA are asked for together, as programs do, from a new socket each time. Asked are rrul's own server for
+//! names that no cache contains, so that the path alone is measured, or the resolver of the host, for a name in its
+//! cache or for one that is not. Nothing is asked twice: what is lost shows. One thread drives all flows.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -35,10 +35,10 @@ use crate::system_resolver;
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(500);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
 
-/// When a look-up is given up: what a resolver library waits for the first answer (resolv.conf(5), `timeout`).
+/// When a lookup is given up: the time that a resolver library waits for the first answer (resolv.conf(5), `timeout`).
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Rows between two collections, and look-ups that wait at the same time.
+/// Rows between two collections, and lookups that wait at the same time.
 const ROWS: usize = 1024;
 
 /// Reserved for documentation (RFC 2606), and answered all over the world.
@@ -50,13 +50,13 @@ impl FlowType for DnsLookup {
     fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "dns_lookup",
-            about: "a name looked up in every interval, A and AAAA together: time to the answer, look-ups without one",
+            about: "a name looked up in every interval, A and AAAA together: lookup time, lookups without an answer",
             directed: false,
             parameters: &[
                 ParameterWord {
                     name: "resolver",
                     kind: ParameterKind::ChoiceOrAddress(&["server", "system"]),
-                    about: "who is asked: rrul's server, the first resolver of /etc/resolv.conf in the flow's family, or the \
+                    about: "resolver: rrul's server, the first resolver of /etc/resolv.conf in the flow's family, or the \
                         one at this address; default server",
                 },
                 ParameterWord {
@@ -68,12 +68,12 @@ impl FlowType for DnsLookup {
                 ParameterWord {
                     name: "name",
                     kind: ParameterKind::Name,
-                    about: "which name other resolvers are asked for; default example.com",
+                    about: "name that other resolvers are asked for; default example.com",
                 },
                 ParameterWord {
                     name: "interval",
                     kind: ParameterKind::Duration,
-                    about: "one look-up in each, at a random phase; default 500ms, least 50ms",
+                    about: "one lookup in each, at a random phase; default 500ms, least 50ms",
                 },
             ],
         }
@@ -115,7 +115,7 @@ fn names_of(spec: &FlowSpec) -> &str {
     spec.parameters.text("names").unwrap_or(if resolver_of(spec) == "server" { "random" } else { "cached" })
 }
 
-/// Octets of UDP payload of a question for a name of the server's own, and of its answer.
+/// Bytes of UDP payload of a question for a name of the server's own, and of its answer.
 const USUAL_QUESTION: u64 = 105;
 const USUAL_ANSWER: u64 = 125;
 
@@ -154,7 +154,7 @@ impl Asker {
         };
         let longest = asker.name();
         Question::new(0, &longest, RecordKind::A)
-            .map_err(|error| SetupError::Parameters(format!("{longest}: {error}; mend its name")))?;
+            .map_err(|error| SetupError::Parameters(format!("{longest}: {error}; correct its name")))?;
         // Whether this host marks such sockets, and has a way to the resolver at all, shows before the test.
         let socket = resolver.socket().map_err(SetupError::socket("cannot ask the resolver"))?;
         let octet = options::marked(&socket, spec.family).unwrap_or(u32::from(spec.class.octet()));
@@ -228,7 +228,7 @@ fn address_of(spec: &FlowSpec, initiation: &Initiation) -> Result<SocketAddr, Se
         }
     };
     if AddressFamily::of(address.ip()) != spec.family {
-        let advice = format!("its resolver cannot be asked over {}; give the flow a family", spec.family);
+        let advice = format!("its resolver has no address of {}; give the flow a family", spec.family);
         return Err(SetupError::Parameters(advice));
     }
     if resolver_of(spec) == "system" && initiation.privacy == Privacy::Open {
@@ -237,7 +237,7 @@ fn address_of(spec: &FlowSpec, initiation: &Initiation) -> Result<SocketAddr, Se
     Ok(address)
 }
 
-/// Asks and listens until every look-up has come to its end or been waited for. The thread's whole life.
+/// Asks and listens until every lookup has ended or timed out. The thread's whole life.
 fn run(end: &Endpoint, clock: TestClock, mut askers: Vec<Asker>) {
     // Without permission questions leave a little later on a busy host; the environment says so.
     let _ = scheduling::run_as_probe();

@@ -14,7 +14,7 @@ use crate::socket::control_message::IcmpReport;
 /// Messages of one kind within this are noted together.
 const TOGETHER: Delay = Delay(1_000_000_000);
 
-/// Kinds that are told apart; what else comes is left out. A flow sees one or two.
+/// Kinds that are distinguished; what else comes is left out. A flow sees one or two.
 const KINDS: usize = 8;
 
 /// The ICMP messages of one flow.
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_apart_and_none_takes_room_without_end() {
+    fn kinds_are_distinguished_and_none_takes_room_without_end() {
         assert_eq!(rows(&[(10, 3), (11, 1), (12, 3)]), [(10, 3, 1, 1), (11, 1, 0, 1), (12, 3, 1, 1)]);
         let codes: Vec<_> = (0..200).map(|code| (10, code)).collect();
         assert_eq!(rows(&codes).len(), KINDS);

@@ -23,7 +23,7 @@ use crate::server::session::ServerPart;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(20);
 const DEFAULT_REPEATS: u32 = 5;
-/// From so many packets on, a loss that ECN causes is told from chance with fair confidence.
+/// From this many packets on, a loss that ECN causes is distinguished from chance with fair confidence.
 const DEFAULT_ECN_PACKETS: u32 = 200;
 
 /// The name in plans.
@@ -35,7 +35,7 @@ impl FlowType for MarkingSweep {
     fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: NAME,
-            about: "UDP packets of all 64 code points and the four ECN values, returned alike: which markings survive",
+            about: "UDP packets of all 64 code points and the four ECN values, returned with the same marking: remarking by the path",
             directed: false,
             parameters: &[
                 ParameterWord {
@@ -46,12 +46,12 @@ impl FlowType for MarkingSweep {
                 ParameterWord {
                     name: "repeats",
                     kind: ParameterKind::Count,
-                    about: "packets of each code point before all begins anew; default 5",
+                    about: "packets of each code point per round; default 5",
                 },
                 ParameterWord {
                     name: "ecn_packets",
                     kind: ParameterKind::Count,
-                    about: "packets of each ECN value on the flow's class before all begins anew; default 200",
+                    about: "packets of each ECN value on the flow's class per round; default 200",
                 },
                 ParameterWord {
                     name: "length",
@@ -105,7 +105,7 @@ impl FlowType for MarkingSweep {
     }
 }
 
-/// The octets of a sweep in the order in which they are sent; never none.
+/// The bytes of a sweep in the order in which they are sent; never none.
 ///
 /// In as many rounds as each code point has packets, each round shuffled: a sweep that is cut short has still sent all
 /// code points about equally often.
@@ -144,7 +144,7 @@ struct Sweep {
     order: Vec<u8>,
     /// Place in the order.
     next: usize,
-    /// Octet of the packet that was written last.
+    /// Byte of the packet that was written last.
     written: u8,
 }
 
@@ -209,7 +209,8 @@ mod tests {
         let of = |seed| order(Dscp::default(), 2, 10, Random(seed));
         assert_eq!(of(3), of(3));
         assert_ne!(of(3), of(4));
-        // Neighbours do not follow each other in number: of 63 pairs of a shuffled round one does, on average.
+        // Adjacent code points do not follow each other in number: of 63 pairs of a shuffled round one does, on
+        // average.
         let rising = of(3)[..64].windows(2).filter(|pair| pair[1] == pair[0].wrapping_add(4)).count();
         assert!(rising < 8, "{rising}");
     }

@@ -101,7 +101,7 @@ impl OwnSocket {
     }
 
     fn restart_stamps(&mut self) {
-        // Where this fails there are no stamps, and the program's own are used.
+        // If this fails, stamps are missing, and the program's own are used.
         let _ = options::stamp(&self.socket);
         self.numbers.restart();
         self.unstamped = 0;
@@ -167,7 +167,7 @@ impl Incoming {
         !self.receiver.is_complete() && now < self.spec.window.to + WAITING
     }
 
-    /// Notes every packet that is there.
+    /// Notes every packet that has arrived.
     fn read_all(&mut self, clock: TestClock, wall: &WallClock, octets: &mut [u8], sink: &mut ObservationSink<'_>) {
         // A greeting's transmit stamp would keep the socket ready.
         while let Ok(Some(_)) = datagram::receive_transmit_stamp(&self.socket) {}

@@ -163,12 +163,12 @@ impl ProbeFlow {
     }
 
     fn restart_stamps(&mut self) {
-        // Where this fails there are no stamps, and the program's own are used.
+        // If this fails, stamps are missing, and the program's own are used.
         let _ = options::stamp(&self.socket);
         self.numbers.restart();
     }
 
-    /// Reads every stamp and every reply that is there.
+    /// Reads every stamp and every reply that has arrived.
     fn receive_all(&mut self, clock: TestClock, wall: &WallClock, octets: &mut [u8], sink: &mut ObservationSink<'_>) {
         while let Ok(Some(aftermath)) = datagram::receive_aftermath(&self.socket) {
             match aftermath {
@@ -196,8 +196,8 @@ impl ProbeFlow {
     }
 }
 
-/// Starts the thread that serves all opened flows of one type; `make` builds each when T0 is known, which it is told on the
-/// server's session clock. Where there is no thread to be had, every flow has failed.
+/// Starts the thread that serves all opened flows of one type; `make` builds each when T0 is known, on the server's
+/// session clock. If no thread can be created, every flow has failed.
 pub(super) fn spawn<T: Send + 'static>(
     name: &str,
     opened: Vec<(FlowSpec, T)>,

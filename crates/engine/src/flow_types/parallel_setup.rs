@@ -79,7 +79,7 @@ pub(super) fn spawn_one<T: Send + 'static>(
     })
 }
 
-/// Starts the thread of these flows, where there are any. Where no thread can be had, every flow has failed.
+/// Starts the thread of these flows, if any. Where no thread can be created, every flow has failed.
 pub(super) fn spawn(
     name: &str,
     flows: Vec<FlowId>,

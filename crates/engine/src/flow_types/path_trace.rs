@@ -17,11 +17,11 @@ use crate::server::session::ServerPart;
 use crate::setup_error::SetupError;
 use crate::socket::options;
 
-/// Packets in an interval at most: thirty hops, the far end, the search for the path MTU.
+/// Packets in an interval at most: thirty hops, the destination, the search for the path MTU.
 const MOST_PACKETS: f64 = 32.0;
-/// As many as most paths have routers, the far end with them.
+/// As many as most paths have routers, including the destination.
 const USUAL_PACKETS: f64 = 10.0;
-/// Octets of UDP payload of the middle one of them.
+/// Bytes of UDP payload of the middle one of them.
 const USUAL_PAYLOAD: u64 = 96;
 
 pub(crate) struct PathTrace;
@@ -32,7 +32,7 @@ impl FlowType for PathTrace {
     fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: NAME,
-            about: "UDP packets that expire at each router on the way: where delay rises under load, where markings change",
+            about: "UDP packets that expire at each router on the path: per-hop delay and remarking",
             directed: true,
             parameters: &[
                 ParameterWord {
@@ -43,9 +43,9 @@ impl FlowType for PathTrace {
                 ParameterWord {
                     name: RATE,
                     kind: ParameterKind::Rate,
-                    about: "what its packets, and the answers to them, may take of either direction: on a slow line the \
-                        interval grows; default all traces together 1 % of the slower direction, as a short train of packets \
-                        tells it, or of 1 Mbit/s where it tells none",
+                    about: "largest share of either direction for its packets and their answers: on a slow line the \
+                        interval grows; default all traces together 1 % of the slower direction, measured with a short train of \
+                        packets, or of 1 Mbit/s if that fails",
                 },
             ],
         }
@@ -72,10 +72,10 @@ impl FlowType for PathTrace {
     }
 }
 
-/// A greeted socket that is told with what hop limit packets come.
+/// A greeted socket that receives the hop limit of packets.
 fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<Socket, SetupError> {
     let socket = udp_probe::open(spec, initiation)?;
-    options::receive_hop_limit(&socket, spec.family).map_err(SetupError::socket("no hop limits are told"))?;
+    options::receive_hop_limit(&socket, spec.family).map_err(SetupError::socket("no hop limits are reported"))?;
     Ok(socket)
 }
 

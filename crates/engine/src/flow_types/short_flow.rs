@@ -1,8 +1,8 @@
-//! Short flows: a new TCP connection now and then that carries a given number of octets (spec: Short Flow Transfer Rate).
+//! Short flows: a new TCP connection now and then that carries a given number of bytes (spec: Short Flow Transfer Rate).
 //!
 //! Most of what a page or an app fetches is over before TCP knows how fast the line is: what counts is how many round
-//! trips it takes, and what they last. Open loop, at the instants of a Poisson process: a transfer that drags on keeps
-//! nobody from beginning the next. At the client one thread drives all flows of this type.
+//! trips it takes, and what they last. Open loop, at the instants of a Poisson process: a transfer that drags on does
+//! not delay the next. At the client one thread drives all flows of this type.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -41,7 +41,7 @@ pub(crate) const NAME: &str = "short_flow";
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(2);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What headers, and acknowledgements in the other direction, add to the octets carried.
+/// What headers, and acknowledgments in the other direction, add to the bytes carried.
 const HEADERS_SHARE: f64 = 0.04;
 
 const DEFAULT_OCTETS: u64 = 100_000;
@@ -65,13 +65,13 @@ impl FlowType for ShortFlow {
     fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: NAME,
-            about: "now and then a new TCP connection that carries a given number of octets: time to complete, rate",
+            about: "new TCP connections that carry a given number of bytes, at random times: flow completion time, rate",
             directed: true,
             parameters: &[
                 ParameterWord {
                     name: "size",
                     kind: ParameterKind::Size,
-                    about: "octets of one transfer; default 100kB, most 100MB",
+                    about: "bytes of one transfer; default 100kB, most 100MB",
                 },
                 ParameterWord {
                     name: "interval",
@@ -132,7 +132,7 @@ fn interval_of(spec: &FlowSpec) -> Duration {
     spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
 }
 
-/// Octets of one transfer of this flow; `None` of another type.
+/// Bytes of one transfer of this flow; `None` of another type.
 pub(crate) fn size(spec: &FlowSpec) -> Option<ByteCount> {
     (spec.kind() == FlowKind::ShortFlow).then(|| ByteCount(size_of(spec)))
 }
@@ -141,7 +141,7 @@ fn size_of(spec: &FlowSpec) -> u64 {
     spec.parameters.size("size", ByteCount(DEFAULT_OCTETS)).0.clamp(1, MOST_OCTETS)
 }
 
-/// How often a connection that receives reads its counters: where segments are lost, a transfer of a few octets takes seconds,
+/// How often a connection that receives reads its counters: where segments are lost, a transfer of a few bytes takes seconds,
 /// and most of them arrive at its end.
 const STEP: Duration = Duration::from_millis(200);
 
@@ -165,7 +165,7 @@ impl Steps {
     }
 }
 
-/// The server's end of one transfer. Each time that octets have been received, `received` is called.
+/// The server's end of one transfer. Each time that bytes have been received, `received` is called.
 fn serve(
     spec: &FlowSpec,
     stream: &mut TcpStream,
@@ -334,7 +334,7 @@ impl Opener {
         }
     }
 
-    /// Notes a transfer that has come to its end, and what its connection carried.
+    /// Notes a transfer that has ended, and what its connection carried.
     fn close(&mut self, place: usize, row: Transfer, now: TestTime, sink: &mut ObservationSink<'_>) {
         let attempt = self.pending.swap_remove(place);
         sink.note(row);
@@ -342,7 +342,7 @@ impl Opener {
     }
 }
 
-/// Begins and follows transfers until every one has come to its end or been waited for. The thread's whole life.
+/// Begins and follows transfers until every one has ended or timed out. The thread's whole life.
 fn run(end: &Endpoint, clock: TestClock, mut openers: Vec<Opener>) {
     debug_assert_eq!(end.observer.point(), ObservationPoint::Client);
     // Without permission stamps come a little later on a busy host; the environment says so.

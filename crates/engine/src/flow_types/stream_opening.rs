@@ -58,7 +58,7 @@ pub(super) fn number_of(stream: &mut TcpStream, spec: &FlowSpec, end: &Endpoint)
     Some(number)
 }
 
-/// Bits of a TCP segment with so many octets of data, on the IP layer, with timestamps.
+/// Bits of a TCP segment with so many bytes of data, on the IP layer, with timestamps.
 pub(super) fn segment_bits(spec: &FlowSpec, octets: u64) -> f64 {
     let headers = match spec.family {
         AddressFamily::Ipv4 => 20 + 32,
@@ -77,8 +77,7 @@ pub(super) fn sender_of(direction: Direction) -> ObservationPoint {
 
 /// Opens the connection of this flow: marked before the SYN, with the congestion control asked for.
 ///
-/// # Errors
-/// When there is no stream.
+/// When no stream was opened.
 pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<TcpStream, SetupError> {
     if initiation.end.is_stopped() {
         return Err(SetupError::Stopped);

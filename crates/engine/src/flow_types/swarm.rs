@@ -54,7 +54,7 @@ const NOTING: Duration = Duration::from_secs(1);
 /// Send buffer of a stream, so that a slow one does not hold megabytes.
 const SEND_BUFFER: usize = 64 * 1024;
 
-/// Octets offered to the kernel in one call.
+/// Bytes offered to the kernel in one call.
 const PIECE: usize = 16 * 1024;
 
 /// Rows of one stream between two collections, and twice that.
@@ -66,13 +66,13 @@ impl FlowType for Swarm {
     fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: NAME,
-            about: "many TCP streams at a low rate each, in one direction, as file sharing keeps them",
+            about: "many TCP streams at a low rate each, in one direction, as in file sharing",
             directed: true,
             parameters: &[
                 ParameterWord {
                     name: "streams",
                     kind: ParameterKind::Count,
-                    about: "how many; they join over the first 5 s; default 32, most 256",
+                    about: "number of streams, which join over the first 5 s; default 32, most 256",
                 },
                 ParameterWord {
                     name: "rate",
@@ -208,12 +208,12 @@ struct Peer {
     /// What the server says first, and how much of it has been read.
     answer: [u8; SERVER_OCTETS],
     heard: usize,
-    /// Where in the random octets the next ones stand.
+    /// Where in the random bytes the next ones stand.
     offset: usize,
 }
 
 impl Peer {
-    /// Goes on as far as the socket lets it. Returns octets received.
+    /// Goes on as far as the socket lets it. Returns bytes received.
     ///
     /// # Errors
     /// When the stream cannot be opened, is refused or breaks.

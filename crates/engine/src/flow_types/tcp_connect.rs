@@ -1,7 +1,7 @@
 //! TCP connect: a new connection in every interval, whatever becomes of those before (spec: Stream Start Time Slew).
 //!
-//! What a page or an app meets that has no connection yet: the handshake, and the first octets of the answer. Open loop:
-//! connections that wait for a lost SYN keep nobody from opening the next. One thread drives all flows of this type.
+//! What a page or an app meets that has no connection yet: the handshake, and the first bytes of the answer. Open loop:
+//! connections that wait for a lost SYN do not delay the next. One thread drives all flows of this type.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -31,7 +31,7 @@ use crate::socket::{options, wait::WaitSet};
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(500);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
-/// When a connection is given up: Linux has sent its SYN six times by then, and nobody waits longer for a page.
+/// When a connection is given up: Linux has sent its SYN six times by then, and no user waits longer for a page.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Rows between two collections, and connections that wait at the same time: more than any server grants in that time.
@@ -43,7 +43,7 @@ impl FlowType for TcpConnect {
     fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "tcp_connect",
-            about: "a new TCP connection in every interval: time to connect and to the first answer, SYNs sent again",
+            about: "a new TCP connection in every interval: time to connect and to the first answer, retransmitted SYNs",
             directed: false,
             parameters: &[ParameterWord {
                 name: "interval",
@@ -62,7 +62,7 @@ impl FlowType for TcpConnect {
     }
 
     fn footprint(&self, spec: &FlowSpec) -> Footprint {
-        // SYN, two acknowledgements, the opening, the reset; SYN of the server, two acknowledgements, the answer.
+        // SYN, two acknowledgments, the opening, the reset; SYN of the server, two acknowledgments, the answer.
         let up = 5.0 * stream_opening::segment_bits(spec, 0) + (CLIENT_OCTETS * 8) as f64;
         let down = 4.0 * stream_opening::segment_bits(spec, 0) + (SERVER_OCTETS * 8) as f64;
         let rate = self.connections_per_second(spec);
@@ -145,7 +145,7 @@ impl Opener {
     }
 }
 
-/// Opens and follows connections until every one has come to its end or been waited for. The thread's whole life.
+/// Opens and follows connections until every one has ended or timed out. The thread's whole life.
 fn run(end: &Endpoint, clock: TestClock, mut openers: Vec<Opener>) {
     // Without permission stamps come a little later on a busy host; the environment says so.
     let _ = scheduling::run_as_probe();

@@ -1,7 +1,7 @@
 //! TCP records: a stream of small records at a low rate, for the delay that an application meets (spec: Stream Delay).
 //!
 //! In band: a record waits in the sender's socket buffer, and at the receiver behind a segment that was lost, as the
-//! octets of every application do. Stamps are the programs' own, just before the record is written and as soon as it has
+//! bytes of every application do. Stamps are the programs' own, just before the record is written and as soon as it has
 //! been read whole; TCP gives no stamp of the kernel that belongs to a record.
 
 use std::io::{self, Read, Write};
@@ -31,7 +31,7 @@ use crate::socket::wait;
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(50);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Octets of a record: its number, and random octets.
+/// Bytes of a record: its number, and random bytes.
 const DEFAULT_OCTETS: u64 = 100;
 const LEAST_OCTETS: u64 = NUMBER_OCTETS as u64;
 const MOST_OCTETS: u64 = 16 * 1024;
@@ -53,7 +53,7 @@ impl FlowType for TcpRecords {
     fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "tcp_records",
-            about: "numbered records in a TCP stream of low rate: stream delay, from write to read",
+            about: "numbered records in a TCP stream of low rate: in-stream delay",
             directed: true,
             parameters: &[
                 ParameterWord {
@@ -106,11 +106,11 @@ fn respond(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
     if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
         return end.failed(spec, reason);
     }
-    // Nobody needs the same instants at the server again: its records say when they were due.
+    // The server does not compute the same instants: its records say when they were due.
     take_part(spec, stream, end, Random(u64::from(spec.id.0)).next());
 }
 
-/// One end of one flow: the sender's where the octets leave, else the receiver's.
+/// One end of one flow: the sender's where the bytes leave, else the receiver's.
 fn take_part(spec: &FlowSpec, stream: TcpStream, end: &Endpoint, seed: u64) {
     let sends = end.observer.point() == stream_opening::sender_of(spec.direction.unwrap_or(Direction::Down));
     let stream = Arc::new(stream);
@@ -222,7 +222,8 @@ impl Records {
         Ok(count)
     }
 
-    /// Whether there can be so many records by now. This thread runs ahead of ordinary ones, so nobody may keep it busy.
+    /// Whether there can be so many records by now. This thread runs ahead of ordinary ones, so a stranger must not
+    /// keep it busy.
     fn is_due(&self, spec: &FlowSpec, now: TestTime) -> bool {
         let since = now.since(spec.window.from) + Delay::from(CLOCK_SLACK);
         let intervals = i128::from(since.0) / i128::try_from(self.interval.as_nanos()).unwrap_or(i128::MAX).max(1);
@@ -236,13 +237,13 @@ impl Records {
         for record in self.octets[..whole].chunks_exact(self.length) {
             let number = record.first_chunk().map_or(0, |octets| u32::from_be_bytes(*octets));
             if number != self.next {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "something on the path changes the octets"));
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "something on the path changes the bytes"));
             }
             self.next = self.next.wrapping_add(1);
             if !self.is_due(spec, received) {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "more records than its interval allows"));
             }
-            // TCP tells nobody with which traffic class a segment arrived.
+            // TCP does not report the traffic class with which a segment arrived.
             sink.note(PacketReceived { flow: spec.id, sequence: number, received, octet: 0 });
         }
         self.octets.copy_within(whole..self.held, 0);

@@ -1,4 +1,4 @@
-//! TCP request-response: a few octets there, as many back, on one connection (spec: Realtime Component).
+//! TCP request-response: a few bytes there, as many back, on one connection (spec: Realtime Component).
 //!
 //! Closed loop. It counts transactions; a lost segment shows as one long transaction, as TCP repairs it. The response
 //! carries the server's stamps. They are the programs' own: TCP gives no stamp of the kernel that belongs to a message.
@@ -63,7 +63,7 @@ impl FlowType for TcpRr {
 
     fn footprint(&self, spec: &FlowSpec) -> Footprint {
         let interval = spec.parameters.duration("min_interval", DEFAULT_MIN_INTERVAL);
-        // Request and response acknowledge each other; one that comes later than an acknowledgement may wait follows one.
+        // Request and response acknowledge each other; one that comes later than an acknowledgment may wait follows one.
         let segments = if interval < DELAYED_ACK { 1.0 } else { 2.0 };
         let bits = segments * stream_opening::segment_bits(spec, 0) + (length_of(spec) * 8) as f64;
         Footprint::both(bits / interval.as_secs_f64())
@@ -154,7 +154,7 @@ fn echo(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads as many octets as there is room for; `false` when it is `over` before that, or the stream has ended.
+/// Reads as many bytes as fit; `false` when it is `over` before that, or the stream has ended.
 fn read_all(mut stream: &TcpStream, octets: &mut [u8], over: impl Fn() -> bool) -> io::Result<bool> {
     let mut done = 0;
     while done < octets.len() {
@@ -169,7 +169,7 @@ fn read_all(mut stream: &TcpStream, octets: &mut [u8], over: impl Fn() -> bool) 
     Ok(true)
 }
 
-/// Writes all octets; `false` when it is `over` before that.
+/// Writes all bytes; `false` when it is `over` before that.
 fn write_all(mut stream: &TcpStream, octets: &[u8], over: impl Fn() -> bool) -> io::Result<bool> {
     let mut done = 0;
     while done < octets.len() {

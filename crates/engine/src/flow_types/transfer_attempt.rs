@@ -1,4 +1,4 @@
-//! One short flow at the client: handshake, opening, the octets one way, the end.
+//! One short flow at the client: handshake, opening, the bytes one way, the end.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::SocketAddr;
@@ -46,10 +46,10 @@ impl Which {
     }
 }
 
-/// Octets that the client sends before those that it is there to carry.
+/// Bytes that the client sends before those that it is there to carry.
 const HEAD: usize = CLIENT_OCTETS + NUMBER_OCTETS;
 
-/// A transfer that has not come to its end. Dropping it resets its connection.
+/// A transfer that has not ended. Dropping it resets its connection.
 #[derive(Debug)]
 pub(super) struct Attempt {
     /// What is known so far.
@@ -57,11 +57,11 @@ pub(super) struct Attempt {
     socket: Socket,
     direction: Direction,
     head: [u8; HEAD],
-    /// How many octets have been handed to the kernel, the head among them.
+    /// How many bytes have been handed to the kernel, the head among them.
     sent: usize,
     /// The server's opening.
     answer: [u8; SERVER_OCTETS],
-    /// How many octets have been read, the server's opening among them.
+    /// How many bytes have been read, the server's opening among them.
     read: usize,
 }
 
@@ -111,12 +111,12 @@ impl Attempt {
         }
     }
 
-    /// Octets that the client has to send in all.
+    /// Bytes that the client has to send in all.
     fn to_send(&self) -> usize {
         HEAD + if self.direction == Direction::Up { self.row.octets.0 as usize } else { 0 }
     }
 
-    /// Octets that the client is to receive in all: behind the server's opening those that are carried down, or the
+    /// Bytes that the client is to receive in all: behind the server's opening those that are carried down, or the
     /// confirmation of those that were carried up.
     fn to_read(&self) -> usize {
         SERVER_OCTETS + if self.direction == Direction::Down { self.row.octets.0 as usize } else { NUMBER_OCTETS }
@@ -214,7 +214,7 @@ impl Attempt {
         row
     }
 
-    /// SYN segments sent again, as long as nothing else has been sent.
+    /// Retransmitted SYN segments, as long as nothing else has been sent.
     fn retransmits(&self, now: TestTime) -> u8 {
         let info = tcp_info::read(&self.socket, self.row.flow, now);
         info.map_or(0, |info| u8::try_from(info.total_retrans).unwrap_or(u8::MAX))
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use crate::clock::RawTime;
 
-    /// What becomes of a download of 100 octets from a peer that sends this and closes.
+    /// What becomes of a download of 100 bytes from a peer that sends this and closes.
     fn download(sent: Vec<u8>) -> Transfer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = listener.local_addr().unwrap();

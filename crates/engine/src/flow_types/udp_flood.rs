@@ -1,8 +1,8 @@
 //! A flood: UDP packets at a rate that the plan says, whatever the network takes (spec, "Test Methods ruled out").
 //!
-//! It yields to nobody, as malware does, and is no method to load a line. It is sent on request alone: no plan of rrul has
-//! one, its rate has no default, and a server refuses it unless its owner allows that rate. Packets are those of one-way
-//! flows, so that the receiver knows what was lost.
+//! It has no congestion control, like malware, and is no method to load a line. It is sent on request alone: no plan of
+//! rrul has one, its rate has no default, and a server refuses it unless its owner allows that rate. Packets are those
+//! of one-way flows, so that the receiver knows what was lost.
 
 use std::collections::BTreeMap;
 use std::thread::JoinHandle;
@@ -29,7 +29,7 @@ impl FlowType for UdpFlood {
     fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: NAME,
-            about: "UDP packets at a fixed rate that yields to nobody, if the server allows it: rate and loss at the receiver",
+            about: "UDP packets at a fixed rate without congestion control, if the server allows it: rate and loss at the receiver",
             directed: true,
             parameters: &[
                 ParameterWord {

@@ -118,7 +118,7 @@ pub(super) fn packet_bits(spec: &FlowSpec, payload: u64) -> f64 {
     ((payload + headers) * 8) as f64
 }
 
-/// A packet of the length asked for, padded with random octets.
+/// A packet of the length asked for, padded with random bytes.
 pub(super) fn packet_for(spec: &FlowSpec) -> Vec<u8> {
     let length = spec.parameters.size("length", ByteCount(LEAST_OCTETS as u64)).0;
     let mut octets = vec![0; length.clamp(LEAST_OCTETS as u64, MOST_OCTETS) as usize];
@@ -129,7 +129,7 @@ pub(super) fn packet_for(spec: &FlowSpec) -> Vec<u8> {
 /// A connected socket that has been greeted by the server: marked, stamped, and known to work.
 ///
 /// # Errors
-/// When the user stops the test, no socket can be had, or the server does not reply.
+/// When the user stops the test, no socket can be opened, or the server does not reply.
 pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<Socket, SetupError> {
     let server = initiation.server_for(spec)?;
     let socket = connected(spec, server).map_err(SetupError::socket("no UDP socket towards the server"))?;

@@ -162,7 +162,7 @@ struct Exchanger<'a> {
 impl Exchanger<'_> {
     /// Has the kernel number what is sent from 0.
     fn restart_stamps(&mut self) {
-        // Where this fails there are no stamps, and the program's own are used.
+        // If this fails, stamps are missing, and the program's own are used.
         let _ = options::stamp(self.socket);
         self.departures = 0;
     }
@@ -222,7 +222,7 @@ impl Exchanger<'_> {
                     }
                 }
                 Ok(None) => {}
-                // Refused or unreachable: there is nobody to wait for.
+                // Refused or unreachable: nothing is waited for.
                 Err(_) => return None,
             }
         }

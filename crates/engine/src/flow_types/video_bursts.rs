@@ -1,9 +1,9 @@
 //! Bursty video: a segment now and then, fetched as fast as the network takes it (spec, "Possible Problems").
 //!
-//! Adaptive streaming sends a burst every few seconds and is silent in between. Segments become available on a schedule that
-//! waits for nobody, as those of a live broadcast do: the first ones at once, until the buffer is full, then one in each
-//! interval. The player at the client fetches them one after another over one connection. When playback begins and where it
-//! stalls is computed from the times at which segments were complete.
+//! Adaptive streaming sends a burst every few seconds and is silent in between. Segments become available on a fixed
+//! schedule, as those of a live broadcast do: the first ones at once, until the buffer is full, then one in each
+//! interval. The player at the client fetches them one after another over one connection. When playback begins and
+//! where it stalls is computed from the times at which segments were complete.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -33,7 +33,7 @@ const LONGEST_INTERVAL: Duration = Duration::from_mins(10);
 const DEFAULT_RATE: BitRate = BitRate(5_000_000);
 const DEFAULT_BUFFER: Duration = Duration::from_secs(30);
 
-/// Octets of one segment at most.
+/// Bytes of one segment at most.
 const MOST_OCTETS: u64 = 1_000_000_000;
 
 /// Rows between two collections: one of each segment.
@@ -136,7 +136,7 @@ impl Video {
         Self { interval, rate: parameters.rate("rate").unwrap_or(DEFAULT_RATE), ahead }
     }
 
-    /// Octets of a segment.
+    /// Bytes of a segment.
     fn segment(&self) -> ByteCount {
         let octets = (self.rate.0 as f64 * self.interval.as_secs_f64() / 8.0).round() as u64;
         ByteCount(octets.clamp(1, MOST_OCTETS))

@@ -51,13 +51,13 @@ impl FlowType for WebPage {
     fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "web_page",
-            about: "a synthetic page of many objects and hosts, loaded cold again and again: page load time, object by object",
+            about: "a synthetic page of many objects and hosts, loaded repeatedly with empty caches: page load time, object by object",
             directed: false,
             parameters: &[
                 ParameterWord {
                     name: "page",
                     kind: ParameterKind::Choice(&["rrul2013", "rrul2025"]),
-                    about: "what is loaded; default rrul2025",
+                    about: "page to load; default rrul2025",
                 },
                 ParameterWord {
                     name: "version",
@@ -72,7 +72,7 @@ impl FlowType for WebPage {
                 ParameterWord {
                     name: "cap",
                     kind: ParameterKind::Duration,
-                    about: "when a load is given up; default 30s",
+                    about: "time limit of a load; default 30s",
                 },
             ],
         }

@@ -3,13 +3,13 @@
 use rrul_model::observation::SoftnetCount;
 use rrul_model::time::TestTime;
 
-/// One row a core; none where there is no such file.
+/// One row a core; none if the file is missing.
 pub(super) fn cores(at: TestTime) -> Vec<SoftnetCount> {
     std::fs::read_to_string("/proc/net/softnet_stat").map(|text| parse(&text, at)).unwrap_or_default()
 }
 
 /// Hexadecimal columns: processed, dropped, squeezed; the number of the core is the 13th since Linux 5.10. Before that
-/// cores that are switched off have no line, and the number of the line is all there is.
+/// cores that are switched off have no line, and only the number of the line is known.
 fn parse(text: &str, at: TestTime) -> Vec<SoftnetCount> {
     let row = |(line_number, line): (usize, &str)| {
         let columns: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_line_is_a_core_by_its_number_where_that_is_told() {
+    fn each_line_is_a_core_by_its_number_where_that_is_reported() {
         let new = "0000001a 00000002 00000003 0 0 0 0 0 0 0 0 0 00000005 0 0\n";
         let expected = SoftnetCount { at: TestTime(7), core: 5, processed: 26, dropped: 2, squeezed: 3 };
         assert_eq!(parse(new, TestTime(7)), [expected]);
@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn this_kernel_tells_of_every_core() {
+    fn this_kernel_reports_every_core() {
         let cores = std::thread::available_parallelism().unwrap().get();
         assert!(super::cores(TestTime(0)).len() >= cores);
     }

@@ -58,7 +58,7 @@ fn queues_are_read_ten_times_a_second_however_often_it_is_asked() {
     }
     let most = 2 + CLOCK.now().since(before).0 / QUEUE_INTERVAL;
     let read = tables(&observer).queue_count.len();
-    assert!(read as i64 <= most, "{read} readings where there is time for {most}");
+    assert!(read as i64 <= most, "{read} readings in the time for {most}");
 }
 
 #[test]

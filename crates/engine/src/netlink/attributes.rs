@@ -1,6 +1,6 @@
 //! Attributes of netlink messages: pairs of kind and value, nested as the kernel likes.
 
-/// Set in the kind of an attribute that holds others, and of one in network order.
+/// Set in the kind of an attribute that contains others, and of one in network order.
 const FLAGS: u16 = 0xc000;
 
 /// A row of attributes.
@@ -8,7 +8,7 @@ const FLAGS: u16 = 0xc000;
 pub struct Attributes<'a>(&'a [u8]);
 
 impl<'a> Attributes<'a> {
-    /// Those behind a fixed structure of so many octets.
+    /// Those behind a fixed structure of so many bytes.
     pub fn behind(content: &'a [u8], fixed: usize) -> Self {
         Self(content.get(fixed..).unwrap_or_default())
     }
@@ -30,7 +30,7 @@ impl<'a> Attributes<'a> {
         self.iter().find(|(found, _)| *found == kind).map(|(_, value)| value)
     }
 
-    /// The attributes inside that of this kind; none where there is none.
+    /// The attributes inside that of this kind; none if absent.
     #[must_use]
     pub fn nested(&self, kind: u16) -> Self {
         Self(self.get(kind).unwrap_or_default())

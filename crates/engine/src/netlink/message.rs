@@ -1,6 +1,6 @@
 //! Messages of netlink: header and content.
 
-/// Octets of `struct nlmsghdr`.
+/// Bytes of `struct nlmsghdr`.
 const HEADER: usize = 16;
 
 /// One message from the kernel.

@@ -1,4 +1,4 @@
-//! The far end of a path trace: what reaches it is answered.
+//! The destination of a path trace: it answers what reaches it.
 
 use rrul_model::flow::{AddressFamily, FlowId};
 use rrul_model::time::TestTime;
@@ -11,7 +11,7 @@ use crate::clock::WallClock;
 use crate::clock::test_clock::TestClock;
 use crate::socket::datagram;
 
-/// The far end of a trace: this host answers.
+/// The destination of a trace: this host answers.
 pub(crate) struct Mirror {
     pub(crate) flow: FlowId,
     pub(crate) family: AddressFamily,

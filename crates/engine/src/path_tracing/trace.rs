@@ -26,13 +26,13 @@ use crate::socket::transmit_numbers::TransmitNumbers;
 /// Datagrams read from a socket in a row.
 pub(super) const BATCH: usize = 64;
 
-/// EF with ECT(1): what becomes of it shows who rewrites DSCP and who clears or changes ECN.
+/// EF with ECT(1): its fate shows which hop remarks DSCP and which clears or changes ECN.
 const MARKED: u8 = 0xb9;
 
-/// Answers that are nobody's and are noted all the same, of one trace.
+/// Answers of one trace that belong to no packet and are recorded nevertheless.
 const STRAYS: u32 = 100;
 
-/// Hosts of one trace that are told apart.
+/// Hosts of one trace that are distinguished.
 const SOURCES: usize = 500;
 
 /// One trace: this host sends.
@@ -67,7 +67,7 @@ pub(super) struct HopAnswer<'a> {
     pub(super) mtu: u32,
     /// As much of the packet as is quoted.
     pub(super) payload: &'a [u8],
-    /// Its length, and octet and hop limit as they were there, where the quoted header is seen.
+    /// Its length, and byte and hop limit as they were there, where the quoted header is seen.
     pub(super) header: Option<(usize, u8, u8)>,
 }
 
@@ -78,11 +78,11 @@ impl AsFd for Trace {
 }
 
 impl Trace {
-    /// A trace over a connected socket that reports ICMP, stamps, and tells the hop limit of what it receives. `grants` is
-    /// asked before each packet.
+    /// A trace over a connected socket that reports ICMP, stamps, and reports the hop limit of what it receives.
+    /// `grants` is asked before each packet.
     ///
     /// # Errors
-    /// When the socket cannot be told not to fragment.
+    /// When fragmentation cannot be disabled on the socket.
     pub(crate) fn new(
         spec: &FlowSpec,
         token: Token,
@@ -91,7 +91,7 @@ impl Trace {
         socket: Socket,
         grants: impl Fn() -> bool + Send + 'static,
     ) -> Result<Self, SetupError> {
-        let failed = SetupError::socket("a socket that does not do for a path trace");
+        let failed = SetupError::socket("a socket that is unsuitable for a path trace");
         options::never_fragment(&socket, spec.family).map_err(failed)?;
         options::receive_hop_limit(&socket, spec.family).map_err(failed)?;
         options::stamp(&socket).map_err(failed)?;
@@ -128,7 +128,7 @@ impl Trace {
         })
     }
 
-    /// The same, of a host that tells whom its packets meet, or does not.
+    /// The same, of a host that reports the routers of its packets, or does not.
     pub(crate) fn with_privacy(self, privacy: Privacy) -> Self {
         Self { privacy, ..self }
     }
@@ -183,13 +183,13 @@ impl Trace {
     }
 
     fn restart_stamps(&mut self) {
-        // Where this fails there are no stamps, and the program's own are used.
+        // If this fails, stamps are missing, and the program's own are used.
         let _ = options::stamp(&self.socket);
         self.numbers.restart();
     }
 
-    /// Reads stamps, the far end's answers and, unless a raw socket hears them, what hosts on the way say; of each a batch, so
-    /// that a flood cannot keep the thread from seeing that the test has ended.
+    /// Reads stamps, the destination's answers and, unless a raw socket hears them, what hosts on the way say; of each
+    /// a batch, so that a flood cannot keep the thread from seeing that the test has ended.
     pub(super) fn read_socket(
         &mut self,
         end: &Endpoint,
@@ -302,8 +302,8 @@ impl Trace {
         }
     }
 
-    /// The number of an address, which is told when it is seen for the first time, with the address where that may be told; 0
-    /// of those that are not known.
+    /// The number of an address, which is recorded when it is seen for the first time, with the address where that is
+    /// allowed; 0 of those that are not known.
     fn source(&mut self, address: Option<IpAddr>, end: &Endpoint) -> u16 {
         let Some(address) = address else { return 0 };
         let place = self.sources.iter().position(|known| *known == address).or_else(|| {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many of something each source holds: an IPv4 address, or the IPv6 /56 that one customer usually has.
+/// How many of something each source has: an IPv4 address, or the IPv6 /56 that one customer usually has.
 #[derive(Debug, Default)]
 pub(super) struct ClientQuotas(Mutex<HashMap<IpAddr, u32>>);
 
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_holds_no_more_than_its_share_and_gives_it_back() {
+    fn a_source_has_no_more_than_its_share_and_gives_it_back() {
         let quotas = Arc::default();
         let one = "2001:db8:0:ff01::1".parse().unwrap();
         let neighbour = "2001:db8:0:ff02::2".parse().unwrap();

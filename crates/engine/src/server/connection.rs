@@ -42,7 +42,7 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 /// Of all connections, and of all sessions, one source may have this share: one in so many.
 const SHARE_OF_A_SOURCE: u32 = 2;
 
-/// A connection that there is room for; it counts for as long as it lives.
+/// A connection within the limits; it counts for as long as it lives.
 pub(super) struct Admitted {
     pub(super) shared: Arc<Shared>,
     _held: client_quota::Held,
@@ -54,7 +54,7 @@ impl Drop for Admitted {
     }
 }
 
-/// Counts one more connection, if there is room for it and its source has not taken its share.
+/// Counts one more connection, if room is left for it and its source has not taken its share.
 pub(super) fn admit(shared: &Arc<Shared>, source: IpAddr) -> Option<Admitted> {
     let most = shared.options.limits.connections;
     let held = client_quota::take(&shared.connection_quotas, source, most.div_ceil(SHARE_OF_A_SOURCE))?;
@@ -68,7 +68,7 @@ fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
         return;
     }
     let Some(admitted) = admit(shared, peer.ip()) else {
-        // Told without waiting for what it wants: there is no thread to wait with.
+        // Refused without waiting for its request: no thread is left to wait with.
         let _ = stream.write(&ServerOpening::answer(Status::Busy, 0).encode());
         return;
     };
@@ -87,7 +87,7 @@ fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
 /// What a connection speaks that has come for a page; `None` for one that speaks rrul's own protocol, or says nothing in time.
 fn page_protocol(stream: &TcpStream, deadline: Instant) -> Option<pages::Protocol> {
     let mut first = [0; 4];
-    // Woken once, when all of them are there: who sends one octet at a time must not keep this thread busy.
+    // Woken once, when all of them are there: who sends one byte at a time must not keep this thread busy.
     wake_after(stream, first.len()).ok()?;
     let said = wait::readable(&[stream], deadline.saturating_duration_since(Instant::now()));
     wake_after(stream, 1).ok()?;
@@ -159,7 +159,7 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline
     }
 }
 
-/// Opens a session, if there is room for it and its source has not taken its share.
+/// Opens a session, if room is left for it and its source has not taken its share.
 fn open_session(shared: &Shared, peer: SocketAddr) -> Option<(OpenSession<'_>, client_quota::Held)> {
     let limits = &shared.options.limits;
     let held = client_quota::take(&shared.session_quotas, peer.ip(), limits.sessions.div_ceil(SHARE_OF_A_SOURCE))?;

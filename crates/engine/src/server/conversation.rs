@@ -74,7 +74,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
             }
             (ClientMessage::Begin { origin }, Some(end)) => {
                 if !(0..=PREPARING_TIME.as_nanos() as i64).contains(&origin) {
-                    return Err(out_of_order("a T0 that is not near"));
+                    return Err(out_of_order("a T0 that is too far away"));
                 }
                 return measure(stream, session, end, origin, shared);
             }

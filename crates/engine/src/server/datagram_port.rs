@@ -35,13 +35,13 @@ pub(super) enum Sent {
     Reply,
     /// A packet of a flow that the server sends.
     OneWay,
-    /// A packet of a train, whose stamp nobody asks for.
+    /// A packet of a train, whose stamp is not needed.
     Train,
     /// The answer to a question for a name, likewise.
     Answer,
 }
 
-/// Who is told when a packet really left: a session.
+/// The receiver of the transmit stamp of a packet: a session.
 pub(super) trait StampTaker: Send + Sync + 'static {
     /// Nanoseconds on the session clock.
     fn at(&self, raw: RawTime) -> i64;
@@ -119,7 +119,7 @@ impl DatagramPort {
         datagram::send_unstamped(self, octets, route.to, octet, route.from)
     }
 
-    /// Tells each session the stamps of its packets that the kernel has taken since the last call.
+    /// Passes each session the stamps of its packets that the kernel has taken since the last call.
     pub(super) fn report_stamps(&self, wall: &WallClock) {
         while let Ok(Some(stamp)) = datagram::receive_transmit_stamp(self) {
             let numbers = self.departing.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What the server knows of its own host, and what of it it tells a client.
+//! What the server knows of its own host, and the host information sent to the client.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::socket::drops;
 /// Connection attempts that the server's own listeners had no room for, among the kernel's counters.
 pub(super) const LISTEN_DROPS: &str = "rrul.ListenDrops";
 
-/// Ways to a client that are looked up: more than two families there are not.
+/// Ways to a client that are looked up: more than two families do not exist.
 const MOST_WAYS: usize = 4;
 
 /// The server's own sockets, to be asked what they dropped. Empty once the server has stopped.

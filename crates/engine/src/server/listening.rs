@@ -9,7 +9,7 @@ use socket2::{Protocol, Socket, Type};
 use super::options::ServerError;
 use crate::socket::options::{self, Asker};
 
-/// Of connections for which nobody asks for another.
+/// For connections that do not request another one.
 const CONGESTION_CONTROL: &str = "cubic";
 
 /// Connections that may wait to be accepted.

@@ -51,7 +51,7 @@ impl Server {
     /// Starts a server in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// When no port can be had.
+    /// When no port is available.
     pub fn start(options: ServerOptions) -> Result<Self, ServerError> {
         let ports = listening::open(&options.addresses, options.port)?;
         let (runtime, pages) = Pages::start()?;

@@ -10,7 +10,7 @@ use super::shared::Shared;
 use crate::clock::RawTime;
 use crate::socket::datagram::Datagram;
 
-/// Answers a question of so many octets, if it is one of a session's client, marked with the class of its flow.
+/// Answers a question of so many bytes, if it is one of a session's client, marked with the class of its flow.
 pub(super) fn answer(
     port: &DatagramPort,
     shared: &Shared,

@@ -13,7 +13,7 @@ use crate::privacy::Privacy;
 /// Why a server cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// A port cannot be had.
+    /// A port is not available.
     #[error("cannot listen on {address}: {source}{}", advice(source))]
     Listen {
         /// Which.
@@ -21,7 +21,7 @@ pub enum ServerError {
         /// Why.
         source: io::Error,
     },
-    /// A thread cannot be had.
+    /// A thread cannot be created.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
     /// Pages cannot be served.
@@ -38,7 +38,7 @@ fn advice(error: &io::Error) -> &'static str {
     }
 }
 
-/// Where the server tells what it does, a line at a time.
+/// The server's log, a line at a time.
 pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How a server is to run.
@@ -50,7 +50,7 @@ pub struct ServerOptions {
     pub port: u16,
     /// What is granted.
     pub limits: Limits,
-    /// Whether the host's name, its addresses and the names of its interfaces may be told to clients.
+    /// Whether the host's name, its addresses and the names of its interfaces may be sent to clients.
     pub privacy: Privacy,
     /// Where to tell.
     pub log: Log,

@@ -1,4 +1,4 @@
-//! What the server tells of a test: observations while it runs, and the state of its host.
+//! What the server reports of a test: observations while it runs, and the state of its host.
 
 use std::net::TcpStream;
 use std::time::Duration;

@@ -193,7 +193,7 @@ impl Drop for OpenSession<'_> {
 }
 
 impl Sessions {
-    /// Opens a session, if there is room.
+    /// Opens a session, if room is left.
     pub(super) fn open(&self, limits: &Limits, clock: HostClock, peer: SocketAddr) -> io::Result<OpenSession<'_>> {
         let mut octets = [0; 16];
         getrandom::fill(&mut octets).map_err(io::Error::other)?;

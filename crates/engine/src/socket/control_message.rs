@@ -13,7 +13,7 @@ pub(super) struct Buffer(pub(super) [u8; 256]);
 pub(super) struct Beside {
     /// Software stamp, wall clock, nanoseconds.
     pub(super) stamp: Option<i64>,
-    /// Traffic-class octet.
+    /// Traffic-class byte.
     pub(super) octet: Option<u8>,
     /// The TTL or hop limit that it had left.
     pub(super) hop_limit: Option<u8>,
@@ -23,18 +23,18 @@ pub(super) struct Beside {
     pub(super) sent_number: Option<u32>,
     /// What ICMP said of a sent packet.
     pub(super) icmp: Option<IcmpReport>,
-    /// The MTU of this host's own link, which a packet that was to be sent exceeds, octets.
+    /// The MTU of this host's own link, which a packet that was to be sent exceeds, bytes.
     pub(super) own_mtu: Option<u32>,
 }
 
-/// An ICMP message about a packet sent, as the kernel tells it. The quoted packet is not told.
+/// An ICMP message about a packet sent, as the kernel reports it. The quoted packet is not reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IcmpReport {
     /// ICMP type.
     pub kind: u8,
     /// ICMP code.
     pub code: u8,
-    /// The MTU that it names, octets; 0 when it names none.
+    /// The MTU that it names, bytes; 0 when it names none.
     pub mtu: u32,
     /// Who sent it.
     pub offender: Option<IpAddr>,
@@ -120,7 +120,7 @@ unsafe fn address_at(place: *const u8) -> Option<IpAddr> {
     }
 }
 
-/// Writes the marking and the source address of a datagram to be sent; returns how many octets that takes.
+/// Writes the marking and the source address of a datagram to be sent; returns how many bytes that takes.
 pub(super) fn write(buffer: &mut Buffer, octet: u8, local: Option<IpAddr>, v6: bool) -> usize {
     let mut used = 0;
     let marking = libc::c_int::from(octet);
@@ -144,7 +144,7 @@ pub(super) fn write(buffer: &mut Buffer, octet: u8, local: Option<IpAddr>, v6: b
     used
 }
 
-/// Adds, behind what is `used`, how many hops this datagram may pass; returns how many octets that takes.
+/// Adds, behind what is `used`, how many hops this datagram may pass; returns how many bytes that takes.
 pub(super) fn write_hop_limit(buffer: &mut Buffer, used: usize, hop_limit: u8, v6: bool) -> usize {
     let room = &mut buffer.0[used..];
     let value = libc::c_int::from(hop_limit);
@@ -156,7 +156,7 @@ pub(super) fn write_hop_limit(buffer: &mut Buffer, used: usize, hop_limit: u8, v
 }
 
 /// Adds, behind what is `used`, that this datagram is to be neither stamped nor numbered as it leaves; returns how many
-/// octets that takes.
+/// bytes that takes.
 pub(super) fn write_no_stamp(buffer: &mut Buffer, used: usize) -> usize {
     let no_flags: u32 = 0;
     append(&mut buffer.0[used..], libc::SOL_SOCKET, libc::SO_TIMESTAMPING, no_flags)
@@ -166,7 +166,7 @@ fn append<T: Copy>(room: &mut [u8], level: libc::c_int, kind: libc::c_int, value
     // SAFETY: CMSG_SPACE and CMSG_LEN only compute.
     let (space, length) =
         unsafe { (libc::CMSG_SPACE(size_of::<T>() as u32) as usize, libc::CMSG_LEN(size_of::<T>() as u32) as usize) };
-    assert!(space <= room.len(), "the control buffer holds a marking and an address");
+    assert!(space <= room.len(), "the control buffer has room for a marking and an address");
     // SAFETY: `room` has the space for header and value; both are written unaligned.
     unsafe {
         let header = libc::cmsghdr { cmsg_len: length as _, cmsg_level: level, cmsg_type: kind };

@@ -14,13 +14,13 @@ use super::control_message::{self, Beside, Buffer, IcmpReport};
 /// A datagram received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram {
-    /// Its octets, of which at most the buffer's length were kept.
+    /// Its bytes, of which at most the buffer's length were kept.
     pub length: usize,
     /// From where; `None` on sockets without addresses.
     pub source: Option<SocketAddr>,
     /// Kernel's receive stamp, wall clock, nanoseconds; `None` when the kernel gave none.
     pub stamp: Option<i64>,
-    /// Traffic-class octet; `None` when the kernel did not tell.
+    /// Traffic-class byte; `None` when the kernel did not tell.
     pub octet: Option<u8>,
     /// The TTL or hop limit that it had left, where asked for.
     pub hop_limit: Option<u8>,
@@ -37,7 +37,7 @@ pub struct TransmitStamp {
     pub stamp: i64,
 }
 
-/// Reads one datagram if there is one; `None` when there is not.
+/// Reads one datagram, if any; `None` otherwise.
 ///
 /// # Errors
 /// As recvmsg(2), among them the errors that ICMP messages have left on a connected socket.
@@ -45,18 +45,18 @@ pub fn receive(socket: &impl AsFd, octets: &mut [u8]) -> io::Result<Option<Datag
     message(socket, octets, libc::MSG_DONTWAIT | libc::MSG_TRUNC).map(|found| found.map(|(datagram, _)| datagram))
 }
 
-/// What the kernel tells of packets sent, on a socket's error queue.
+/// What the kernel reports of packets sent, on a socket's error queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aftermath {
     /// One has left.
     Left(TransmitStamp),
     /// ICMP has said something of one.
     Icmp(IcmpReport),
-    /// One has not left, as this host's own link carries no more octets than this.
+    /// One has not left, as this host's own link carries no more bytes than this.
     Exceeds(u32),
 }
 
-/// Reads what the kernel tells of one packet sent, if there is something.
+/// Reads one report of the kernel on a packet sent, if any.
 ///
 /// # Errors
 /// As recvmsg(2).
@@ -85,7 +85,7 @@ pub fn receive_aftermath_with(socket: &impl AsFd, octets: &mut [u8]) -> io::Resu
     }
 }
 
-/// Reads one transmit stamp if there is one, and passes over what ICMP says.
+/// Reads one transmit stamp, if any, and passes over what ICMP says.
 ///
 /// # Errors
 /// As recvmsg(2).
@@ -118,7 +118,7 @@ fn message(socket: &impl AsFd, octets: &mut [u8], flags: libc::c_int) -> io::Res
         return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
     }
     let beside = control_message::read(&header);
-    // SAFETY: the kernel has written msg_namelen octets of an address into `storage`.
+    // SAFETY: the kernel has written msg_namelen bytes of an address into `storage`.
     let source = unsafe { SockAddr::new(storage, header.msg_namelen) }.as_socket();
     let Some(length) = usize::try_from(length).ok() else { return Ok(None) };
     let Beside { stamp, octet, hop_limit, local, .. } = beside;
@@ -132,7 +132,7 @@ fn message(socket: &impl AsFd, octets: &mut [u8], flags: libc::c_int) -> io::Res
 /// As send(2).
 pub fn send(socket: &impl AsFd, octets: &[u8]) -> io::Result<()> {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    // SAFETY: the octets are valid for their length.
+    // SAFETY: the bytes are valid for their length.
     let sent = unsafe { libc::send(socket.as_fd().as_raw_fd(), octets.as_ptr().cast(), octets.len(), flags) };
     outcome(sent)
 }
@@ -192,7 +192,7 @@ pub fn send_unstamped(
     send_message(socket, octets, Some(&SockAddr::from(to)), &mut control, used)
 }
 
-/// Sends with so many octets of control messages; without an address, to where the socket is connected.
+/// Sends with so many bytes of control messages; without an address, to where the socket is connected.
 fn send_message(
     socket: &impl AsFd,
     octets: &[u8],
@@ -219,8 +219,8 @@ fn send_message(
 
 /// What became of a packet handed to the kernel.
 ///
-/// One that a full queue of this very host drops was sent, and is lost: the kernel has counted it among the stamped, and
-/// tells of the drop only those who ask what ICMP says (ip(7), IP_RECVERR).
+/// One that a full queue of this very host drops was sent, and is lost: the kernel has counted it among the stamped,
+/// and reports the drop only to sockets that ask for ICMP errors (ip(7), IP_RECVERR).
 fn outcome(sent: isize) -> io::Result<()> {
     if sent >= 0 {
         return Ok(());
@@ -296,11 +296,11 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_over_ipv4_tells_its_stamp_marking_and_address() {
+    fn a_datagram_over_ipv4_has_its_stamp_marking_and_address() {
         exchange("127.0.0.1:0", AddressFamily::Ipv4);
     }
 
-    /// Nobody listens at a port that was just given back.
+    /// No program listens at a port that was just given back.
     fn refused(address: &str, family: AddressFamily, kind: u8, code: u8) {
         let client = UdpSocket::bind(address).unwrap();
         let nobody = UdpSocket::bind(address).unwrap().local_addr().unwrap();
@@ -314,23 +314,23 @@ mod tests {
             match receive_aftermath(&client).unwrap() {
                 Some(Aftermath::Icmp(report)) => break report,
                 Some(Aftermath::Left(_) | Aftermath::Exceeds(_)) => {}
-                None => assert!(std::time::Instant::now() < deadline, "the kernel does not tell of the refusal"),
+                None => assert!(std::time::Instant::now() < deadline, "the kernel does not report the refusal"),
             }
         };
         assert_eq!(report, IcmpReport { kind, code, mtu: 0, offender: Some(nobody.ip()) });
         while let Some(aftermath) = receive_aftermath(&client).unwrap() {
-            assert!(matches!(aftermath, Aftermath::Left(_)), "it is told once");
+            assert!(matches!(aftermath, Aftermath::Left(_)), "it is reported once");
         }
     }
 
     #[test]
-    fn a_refusal_is_told_with_its_type_code_and_sender() {
+    fn a_refusal_is_reported_with_its_type_code_and_sender() {
         refused("127.0.0.1:0", AddressFamily::Ipv4, 3, 3);
         refused("[::1]:0", AddressFamily::Ipv6, 1, 4);
     }
 
     #[test]
-    fn a_datagram_over_ipv6_tells_its_stamp_marking_and_address() {
+    fn a_datagram_over_ipv6_has_its_stamp_marking_and_address() {
         if UdpSocket::bind("[::1]:0").is_ok() {
             exchange("[::1]:0", AddressFamily::Ipv6);
         } else {

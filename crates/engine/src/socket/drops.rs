@@ -4,7 +4,7 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
-/// sock_diag.h: how many numbers there are, and which of them counts drops.
+/// sock_diag.h: the count of numbers, and which of them counts drops.
 const NUMBERS: usize = 9;
 const DROPS: usize = 8;
 

@@ -1,4 +1,4 @@
-//! A raw socket that hears the ICMP messages of this host: what they quote of packets is not told to anybody else.
+//! A raw socket that hears the ICMP messages of this host: what they quote of packets is passed to no one else.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};

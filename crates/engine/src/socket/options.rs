@@ -30,7 +30,7 @@ pub fn mark(socket: &impl AsFd, family: AddressFamily, class: ServiceClass) -> i
     }
 }
 
-/// The traffic-class octet in force.
+/// The traffic-class byte in force.
 ///
 /// # Errors
 /// When the kernel does not say.
@@ -115,7 +115,7 @@ pub fn stamp_received(socket: &impl AsFd) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, receive)
 }
 
-/// Asks to be told the traffic-class octet of every packet received.
+/// Requests the traffic-class byte of every packet received.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -127,7 +127,7 @@ pub fn receive_marking(socket: &impl AsFd, family: AddressFamily) -> io::Result<
     }
 }
 
-/// Asks to be told the TTL or hop limit that every packet received had left.
+/// Requests the TTL or hop limit of every packet received.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -173,7 +173,7 @@ pub fn first_of_port(socket: &impl AsFd) -> io::Result<()> {
 /// BPF_RET | BPF_K (linux/filter.h).
 const RETURN: u16 = 0x06;
 
-/// Asks to be told what ICMP says of the packets sent (ip(7): IP_RECVERR), on the error queue.
+/// Requests the ICMP errors about the packets sent (ip(7): IP_RECVERR), on the error queue.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -185,7 +185,7 @@ pub fn report_icmp(socket: &impl AsFd, family: AddressFamily) -> io::Result<()> 
     }
 }
 
-/// Asks to be told the local address of every packet received, so that a reply can leave from it.
+/// Requests the local address of every packet received, so that a reply can leave from it.
 ///
 /// # Errors
 /// When the kernel refuses.

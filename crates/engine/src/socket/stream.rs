@@ -1,4 +1,4 @@
-//! Bulk octets through a TCP stream at the least cost.
+//! Bulk bytes through a TCP stream at the least cost.
 
 #![allow(unsafe_code, reason = "recv with MSG_TRUNC, send with flags, sendfile and memfd_create")]
 
@@ -13,14 +13,14 @@ use rrul_model::random::Random;
 
 use super::options;
 
-/// Octets offered to the kernel in one call.
+/// Bytes offered to the kernel in one call.
 pub const CHUNK: usize = 1 << 20;
 
-/// Random octets in a file in memory, so that the kernel can send them without copying and nobody on the way can
+/// Random bytes in a file in memory, so that the kernel can send them without copying and no device on the path can
 /// compress them.
 ///
 /// # Errors
-/// When there is no memory for it.
+/// When memory for it is missing.
 pub fn random_file() -> io::Result<&'static File> {
     static FILE: OnceLock<File> = OnceLock::new();
     if let Some(file) = FILE.get() {
@@ -40,7 +40,7 @@ pub fn random_file() -> io::Result<&'static File> {
     Ok(FILE.get_or_init(|| file))
 }
 
-/// Sends up to [`CHUNK`] octets of `file` from `offset` on; returns how many the kernel took.
+/// Sends up to [`CHUNK`] bytes of `file` from `offset` on; returns how many the kernel took.
 ///
 /// # Errors
 /// `WouldBlock` when the stream's send timeout passed first; otherwise as sendfile(2).
@@ -48,7 +48,7 @@ pub fn send_from(stream: &TcpStream, file: &File, offset: usize) -> io::Result<u
     send_part(stream, file, offset, CHUNK)
 }
 
-/// The same of up to `most` octets.
+/// The same of up to `most` bytes.
 ///
 /// # Errors
 /// As [`send_from`].
@@ -66,12 +66,12 @@ pub fn send_part(stream: &TcpStream, file: &File, offset: usize, most: usize) ->
 /// As send(2).
 pub fn send_now(stream: &TcpStream, octets: &[u8]) -> io::Result<usize> {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    // SAFETY: the octets are valid for their length.
+    // SAFETY: the bytes are valid for their length.
     let sent = unsafe { libc::send(stream.as_raw_fd(), octets.as_ptr().cast(), octets.len(), flags) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Takes what has arrived, up to [`CHUNK`] octets, without copying it: the kernel drops it (tcp(7), MSG_TRUNC).
+/// Takes what has arrived, up to [`CHUNK`] bytes, without copying it: the kernel drops it (tcp(7), MSG_TRUNC).
 ///
 /// 0 is the end of the stream.
 ///
@@ -83,7 +83,7 @@ pub fn discard(stream: &TcpStream) -> io::Result<usize> {
     usize::try_from(received).map_err(|_| io::Error::last_os_error())
 }
 
-/// Wakes a receiver only when so many octets have arrived, or its receive timeout has passed (socket(7), SO_RCVLOWAT).
+/// Wakes a receiver only when so many bytes have arrived, or its receive timeout has passed (socket(7), SO_RCVLOWAT).
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn every_octet_sent_from_the_file_is_counted_when_discarded() {
+    fn every_byte_sent_from_the_file_is_counted_when_discarded() {
         let (sender, receiver) = pair();
         let file = random_file().unwrap();
         let reader = std::thread::spawn(move || {

@@ -28,7 +28,7 @@ impl WaitSet {
         self.entries.push(entry(socket, libc::POLLIN));
     }
 
-    /// Adds a socket at the next place, to wait until it takes octets or has failed: the end of a handshake.
+    /// Adds a socket at the next place, to wait until it takes bytes or has failed: the end of a handshake.
     pub fn add_writable(&mut self, socket: &impl AsFd) {
         self.entries.push(entry(socket, libc::POLLOUT));
     }
@@ -47,7 +47,7 @@ impl WaitSet {
     }
 }
 
-/// Waits until the socket takes more octets, has failed, or `timeout` has passed.
+/// Waits until the socket takes more bytes, has failed, or `timeout` has passed.
 ///
 /// # Errors
 /// As ppoll(2).

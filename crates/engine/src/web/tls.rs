@@ -1,7 +1,7 @@
 //! TLS as pages use it: version 1.3, a certificate that the server makes as it starts, and nothing remembered from one
 //! load to the next.
 //!
-//! Its handshakes and octets are part of what a page costs; it keeps no secret here. The certificate is therefore not
+//! Its handshakes and bytes are part of what a page costs; it keeps no secret here. The certificate is therefore not
 //! held against anybody's list, but the handshake's signature is checked, as that takes time too.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme};
 
-/// Why there is no TLS.
+/// Why TLS is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// No key or certificate could be made.
@@ -65,7 +65,7 @@ pub fn client(protocol: &[u8]) -> Result<ClientConfig, TlsError> {
     Ok(config)
 }
 
-/// Takes any certificate whose owner holds its key.
+/// Takes any certificate whose owner has its key.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

@@ -118,7 +118,7 @@ fn a_flood_that_is_allowed_leaves_at_its_rate_and_is_counted_at_its_receiver() {
         let sent = sent.filter(|row| row.flow == flow.id).count() as u64;
         let skipped = recording.tables_of(sender).flat_map(|tables| tables.probes_skipped.rows());
         let skipped: u64 = skipped.filter(|row| row.flow == flow.id).map(|row| u64::from(row.count)).sum();
-        // A packet is 1000 octets on the IP layer: a thousand a second are 8 Mbit/s.
+        // A packet is 1000 bytes on the IP layer: a thousand a second are 8 Mbit/s.
         assert_eq!(sent + skipped, 2000, "{}", flow.name);
         let arrived = recording.tables_of(receiver).flat_map(|tables| tables.packet_received.rows());
         assert_eq!(arrived.filter(|row| row.flow == flow.id).count() as u64, sent, "{}: nothing is lost", flow.name);

@@ -1,4 +1,4 @@
-//! Whole tests over the loopback interface: every flow type, both families, and what the recording then holds.
+//! Whole tests over the loopback interface: every flow type, both families, and what the recording then contains.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +63,7 @@ fn a_whole_test_over_both_families_is_recorded_from_both_ends() {
         let octets = recording.tables_of(receiver).flat_map(|tables| tables.octets_received.rows());
         let most = octets.filter(|row| row.flow == flow.id).map(|row| row.octets.0).max().unwrap_or(0);
         // 1.5 s at 80 Mbit/s are 15 MB, of payload or of packets as the kernel counts, within a fifth.
-        assert!((10_000_000..18_000_000).contains(&most), "{}: {most} octets", flow.name);
+        assert!((10_000_000..18_000_000).contains(&most), "{}: {most} bytes", flow.name);
         for point in [ObservationPoint::Client, ObservationPoint::Server] {
             let rows = recording.tables_of(point).flat_map(|tables| tables.tcp_info.rows());
             assert!(rows.filter(|row| row.flow == flow.id).count() >= 14, "{}: TCP_INFO at {point:?}", flow.name);
@@ -95,7 +95,7 @@ fn every_probe_is_stamped_by_the_kernel_at_both_ends_and_marked_as_asked() {
 }
 
 #[test]
-fn the_server_tells_of_every_test_packet_that_arrived() {
+fn the_server_reports_every_test_packet_that_arrived() {
     let server = server();
     let recording = record(&options(&server, plan(EVERYTHING))).unwrap();
     let arrived = |flow: FlowId| -> Vec<(u32, TestTime, u8)> {
@@ -110,7 +110,12 @@ fn the_server_tells_of_every_test_packet_that_arrived() {
                 let replies: Vec<_> =
                     rows.map(|row| (row.sequence, row.reflector_received, row.reflector_octet)).collect();
                 assert!(replies.len() > 200, "{}: {} replies", flow.name, replies.len());
-                assert_eq!(arrived(flow.id), replies, "{}: nothing is lost here, greetings are not told", flow.name);
+                assert_eq!(
+                    arrived(flow.id),
+                    replies,
+                    "{}: nothing is lost here, greetings are not reported",
+                    flow.name
+                );
             }
             "udp_rr" => {
                 let rows = client().flat_map(|tables| tables.transaction.rows()).filter(|row| row.flow == flow.id);
@@ -125,7 +130,7 @@ fn the_server_tells_of_every_test_packet_that_arrived() {
 }
 
 #[test]
-fn a_marking_sweep_bears_every_octet_there_and_back() {
+fn a_marking_sweep_bears_every_byte_in_both_directions() {
     let text = r#"
 title = "a sweep"
 phases = { survey = "1500ms" }

@@ -1,4 +1,4 @@
-//! Whole tests over the loopback interface: what each flow type does, and what the recording then holds.
+//! Whole tests over the loopback interface: what each flow type does, and what the recording then contains.
 
 #![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
 

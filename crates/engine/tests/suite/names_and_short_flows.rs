@@ -1,4 +1,4 @@
-//! Look-ups of names and short flows over the loopback interface, and who is not served.
+//! Lookups of names and short flows over the loopback interface, and who is not served.
 
 use std::collections::BTreeSet;
 use std::net::UdpSocket;
@@ -52,7 +52,7 @@ fn failures(recording: &Recording) -> Vec<String> {
 }
 
 #[test]
-fn every_look_up_is_answered_and_every_transfer_completes_on_the_same_schedule_idle_and_loaded() {
+fn every_lookup_is_answered_and_every_transfer_completes_on_the_same_schedule_idle_and_loaded() {
     let server = server();
     let recording = record(&options(&server, plan(PLAN))).unwrap();
     assert_eq!(failures(&recording), Vec::<String>::new());
@@ -106,7 +106,7 @@ fn every_look_up_is_answered_and_every_transfer_completes_on_the_same_schedule_i
             .collect();
         let (scheduled, before): (BTreeSet<i64>, BTreeSet<i64>) =
             (scheduled.into_iter().collect(), before.into_iter().collect());
-        // What a stalled host left out is told, and has no row.
+        // What a stalled host left out is reported, and has no row.
         let skipped = client().flat_map(|tables| tables.probes_skipped.rows());
         let skipped = skipped.filter(|row| [flow.id, idle.id].contains(&row.flow)).map(|row| row.count as usize).sum();
         let differing = scheduled.symmetric_difference(&before).count();

@@ -183,7 +183,7 @@ fn a_flood_of_records_ends_its_flow_and_no_other() {
     let (mut records, status) = session.connect(3);
     assert_eq!(status, Some(Status::Accepted));
     session.say(&ClientMessage::Begin { origin: 0 });
-    // At one record of 100 octets in 10 ms, two hundred would be due in the whole test.
+    // At one record of 100 bytes in 10 ms, two hundred would be due in the whole test.
     for number in 0..1000_u32 {
         let mut record = [0; 100];
         record[..4].copy_from_slice(&number.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Voice streams over the loopback interface: every packet is told by both ends, and nothing goes to who has not greeted.
+//! Voice streams over the loopback interface: every packet is reported by both ends, and nothing goes to who has not greeted.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ fn received(recording: &Recording, flow: &FlowSpec) -> Vec<PacketReceived> {
 }
 
 #[test]
-fn every_packet_of_every_class_direction_and_family_is_told_by_sender_and_receiver() {
+fn every_packet_of_every_class_direction_and_family_is_reported_by_sender_and_receiver() {
     let server = server();
     let recording = record(&options(&server, plan(VOICE))).unwrap();
     assert_eq!(recording.header.flows.len(), 2 * 3 * 2);

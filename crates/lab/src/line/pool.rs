@@ -23,7 +23,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Takes a packet in and tells its place.
+    /// Takes a packet in and returns its place.
     pub(crate) fn take_in(&mut self, octets: &[u8], record: Record, impaired: bool, course: Course) -> u32 {
         let place = self.vacant.pop().unwrap_or_else(|| {
             self.slots.push(Slot { octets: Vec::with_capacity(crate::queue::MTU), record, impaired, course });
@@ -53,7 +53,7 @@ impl Pool {
         self.vacant.push(place);
     }
 
-    /// How many there are, taken or not.
+    /// Their number, taken or not.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.slots.len()

@@ -130,7 +130,7 @@ fn a_lane_that_sleeps_until_its_next_event_hands_every_answer_over_before_it_is_
 }
 
 #[test]
-fn an_answer_told_late_comes_at_once_and_one_that_meets_no_queue_is_not_late() {
+fn an_answer_added_late_comes_at_once_and_one_that_meets_no_queue_is_not_late() {
     let came = |hop: u8, told_at: u64| {
         let description = link("hops = 4\nup_queue_after = 4\ndown_queue_after = 3");
         let mut up = Pipe::of_link(&description, Direction::Up, 1, LabTime(0));
@@ -150,9 +150,5 @@ fn an_answer_told_late_comes_at_once_and_one_that_meets_no_queue_is_not_late() {
     let queued = 88 * DOWN_OCTET + back(3);
     assert_eq!(came(3, MS), after(UP_DELAY * 3 / 5, queued), "in time");
     assert_eq!(came(3, 8 * MS), after(8 * MS, queued), "2 ms late");
-    assert_eq!(
-        came(2, 8 * MS),
-        after(UP_DELAY * 2 / 5, back(2)),
-        "4 ms late, but there is nothing that it could change"
-    );
+    assert_eq!(came(2, 8 * MS), after(UP_DELAY * 2 / 5, back(2)), "4 ms late, but nothing that it could change");
 }

@@ -11,7 +11,7 @@ use crate::routers::trace::{
 };
 use crate::truth::record::{Fate, Record};
 
-/// Busy for 60 ms: what fills the queue up, and down, in packets of 1500 octets.
+/// Busy for 60 ms: what fills the queue up, and down, in packets of 1500 bytes.
 const FILL: [u64; 2] = [40, 100];
 const BUSY: u64 = 60 * MS;
 
@@ -45,7 +45,7 @@ impl Layout {
         }
     }
 
-    /// When an answer comes to a probe sent at 0 while the queues are busy for so long.
+    /// When a probe sent at 0 is answered while the queues are busy for this long.
     pub(super) fn expected(self, trace: Direction, family: AddressFamily, hop: u8, busy: [u64; 2]) -> u64 {
         let segments = u64::from(self.hops) + 1;
         let (passed, octet, delay, busy_there, busy_back) = match trace {
@@ -243,7 +243,7 @@ fn an_answer_that_finds_the_queue_full_is_lost_there() {
 }
 
 #[test]
-fn a_route_that_changes_while_the_link_runs_holds_for_what_comes_after() {
+fn a_route_that_changes_while_the_link_runs_applies_to_what_comes_after() {
     let mut link = VirtualLink::new(&link("hops = 4"), 1, LabTime(0));
     let probe = |link: &mut VirtualLink, ttl, now| {
         link.offer(Direction::Up, &packet(AddressFamily::Ipv4, Direction::Up, PROBE, ttl), LabTime(now));

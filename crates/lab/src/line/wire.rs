@@ -69,7 +69,7 @@ impl Wire {
     }
 
     /// Takes a packet whose last bit left the bottleneck at `departure`, and its copy if the link makes one, which
-    /// follows right behind. Tells whether the packet was held back. Only what `impaired` says may be held back.
+    /// follows right behind. Returns whether the packet was held back. Only what `impaired` says may be held back.
     pub(crate) fn send(&mut self, slot: u32, copy: Option<u32>, departure: LabTime, impaired: bool) -> bool {
         let variation = if self.variation > 0 { self.random.up_to(self.variation) } else { 0 };
         let delivery = LabTime(departure.0 + self.delay + variation).max(self.latest);

@@ -12,7 +12,7 @@ pub enum Segment {
     Syn,
     /// Its answer: SYN and ACK.
     SynAck,
-    /// An acknowledgement without data, and no SYN, FIN or RST.
+    /// An acknowledgment without data, and no SYN, FIN or RST.
     Ack,
     /// A segment with data.
     Data,
@@ -51,7 +51,7 @@ pub struct PacketFilter {
     pub ecn: Option<Ecn>,
     /// Kind of TCP segment.
     pub tcp: Option<Segment>,
-    /// More L3 octets than this: what a path of a small MTU does not carry.
+    /// More L3 bytes than this: what a path of a small MTU does not carry.
     pub longer_than: Option<u16>,
 }
 

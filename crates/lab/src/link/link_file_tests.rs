@@ -1,4 +1,4 @@
-//! What link files may say, and what they are told when they may not.
+//! What link files may contain, and the errors otherwise.
 
 use rrul_model::flow::AddressFamily;
 use rrul_model::units::ByteCount;

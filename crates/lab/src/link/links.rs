@@ -30,7 +30,7 @@ pub fn link_names() -> impl Iterator<Item = &'static str> {
 }
 
 impl Link {
-    /// The built-in link of this name; the error names those there are.
+    /// The built-in link of this name; the error names the known ones.
     pub fn builtin(name: &str) -> Result<Self, Error> {
         let found = BUILTIN.iter().find(|(known, _)| *known == name);
         let (name, text) = found.ok_or_else(|| Error::UnknownLink {

@@ -1,4 +1,4 @@
-//! The routers between client and server: how many there are, what lies behind which, and how each answers.
+//! The routers between client and server: their number, what lies behind which, and how each answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,10 +9,10 @@ use rrul_model::flow::AddressFamily;
 /// Most routers on a path: as many as traceroute asks for by default, the hosts not counted.
 pub(crate) const MOST_HOPS: u8 = 30;
 
-/// What stands in the routers' addresses when `addresses` is 0: far from the hosts' own.
+/// The network in the routers' addresses when `addresses` is 0: far from the hosts' own.
 const FIRST_NETWORK: u8 = 100;
 
-/// The largest `addresses`: networks are told apart by one octet.
+/// The largest `addresses`: networks are distinguished by one byte.
 pub(crate) const MOST_ADDRESSES: u8 = u8::MAX - FIRST_NETWORK;
 
 /// A link on the path that carries less than the others.
@@ -20,11 +20,11 @@ pub(crate) const MOST_ADDRESSES: u8 = u8::MAX - FIRST_NETWORK;
 pub struct NarrowLink {
     /// It lies behind this router as seen from the client.
     pub hop: u8,
-    /// Most octets of IP that it carries; IPv6 asks for 1280 (RFC 8200 section 5).
+    /// Most bytes of IP that it carries; IPv6 asks for 1280 (RFC 8200 section 5).
     pub octets: u16,
 }
 
-/// Which way the routers' answers take.
+/// The path of the routers' answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReplyPath {
     /// The way of everything else: they wait in the queue that lies between their router and whom they are for.
@@ -36,11 +36,11 @@ pub enum ReplyPath {
 
 /// Routers between the two hosts, numbered from the client: 1 to `hops`.
 ///
-/// A router takes one from the TTL of what it forwards, drops what it would have to forward with none left, and tells
-/// the sender so (RFC 792, RFC 4443: time exceeded).
+/// A router takes one from the TTL of what it forwards, drops what it would have to forward with none left, and reports
+/// it to the sender (RFC 792, RFC 4443: time exceeded).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// How many there are, 1 to 30.
+    /// Their number, 1 to 30.
     pub hops: u8,
     /// The router out of which the up direction's rate and queue send, towards the server.
     pub up_queue_after: u8,
@@ -48,15 +48,16 @@ pub struct Path {
     pub down_queue_after: u8,
     /// Those that never answer.
     pub silent: BTreeSet<u8>,
-    /// Those that answer one address at most once in this time. That a packet is too big is always told, as Linux does.
+    /// Those that answer one address at most once in this time. That a packet is too big is always reported, as Linux
+    /// does.
     pub rate_limited: BTreeMap<u8, Duration>,
     /// Those that answer late, by a time drawn uniformly from zero to this for each answer.
     pub slow: BTreeMap<u8, Duration>,
-    /// Those that quote the IP header and 8 octets (RFC 792). The others quote as Linux does: as much as makes an answer of
-    /// 576 octets with IPv4, of 1280 with IPv6.
+    /// Those that quote the IP header and 8 bytes (RFC 792). The others quote as Linux does: as much as makes an answer of
+    /// 576 bytes with IPv4, of 1280 with IPv6.
     pub short_quotes: BTreeSet<u8>,
-    /// Those whose answers are damaged, each in the next of these ways: wrong ICMP checksum, quote cut to 4 octets, random
-    /// octets as quote, wrong ports in the quote, unknown ICMP type, lengths that are not so.
+    /// Those whose answers are damaged, each in the next of these ways: wrong ICMP checksum, quote cut to 4 bytes, random
+    /// bytes as quote, wrong ports in the quote, unknown ICMP type, lengths that are not so.
     pub garbage: BTreeSet<u8>,
     /// The router that rewrites DSCP and ECN as it forwards up. What it quotes itself is as it came.
     pub remark_up_at: u8,
@@ -64,7 +65,7 @@ pub struct Path {
     pub remark_down_at: u8,
     /// The link that carries less than the others, in both directions.
     pub mtu: Option<NarrowLink>,
-    /// Which way the answers take.
+    /// The path of the answers.
     pub reply_path: ReplyPath,
     /// A number, 0 to 155, that is part of the routers' addresses: with another one it is another route.
     pub addresses: u8,

@@ -1,4 +1,4 @@
-//! What link files may say of the path, and what they are told when they may not.
+//! What link files may say of the path, and the errors otherwise.
 
 use super::*;
 use crate::link::Link;

@@ -72,7 +72,7 @@ impl Remarker {
         Self { dscp, ecn, mark_ce: Selector::new(selection, random) }
     }
 
-    /// The octet that leaves for the octet that came.
+    /// The byte that leaves for the byte that came.
     pub(crate) fn apply(&mut self, tos: u8) -> u8 {
         let ecn = match (&self.ecn, tos & 3) {
             (EcnRewrite::Clear, _) => 0,

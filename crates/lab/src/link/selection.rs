@@ -38,7 +38,7 @@ impl Selector {
         Self { selection, seen: 0, random }
     }
 
-    /// Counts one packet and tells whether it is hit.
+    /// Counts one packet and returns whether it is hit.
     pub(crate) fn hits(&mut self) -> bool {
         self.seen += 1;
         match &self.selection {

@@ -8,9 +8,9 @@ use crate::time::LabTime;
 /// the bucket is empty, and fills it at the line's rate while less is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BurstAllowance {
-    /// Octets in a full bucket, as it is in the beginning.
+    /// Bytes in a full bucket, as it is in the beginning.
     pub size: ByteCount,
-    /// Bits per second while there are tokens.
+    /// Bits per second while tokens are left.
     pub peak: BitRate,
 }
 
@@ -19,7 +19,7 @@ pub struct BurstAllowance {
 pub struct Policer {
     /// Bits of L3 per second.
     pub rate: BitRate,
-    /// Octets in a full bucket.
+    /// Bytes in a full bucket.
     pub size: ByteCount,
 }
 
@@ -47,7 +47,7 @@ impl TokenBucket {
         self.filled_at = self.filled_at.max(now);
     }
 
-    /// Takes the tokens of a packet when there are enough; whether there were.
+    /// Takes the tokens of a packet if they suffice; returns whether they did.
     pub(crate) fn take(&mut self, octets: u64, now: LabTime) -> bool {
         self.fill(now);
         let need = u128::from(octets) * 8 * Self::UNIT;
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_policer_lets_its_rate_through_and_no_more() {
         let mut bucket = TokenBucket::new(BitRate(8_000_000), ByteCount(15_000), LabTime(0));
-        // 1500 octets each millisecond are 12 Mbit/s: two thirds pass, and the ten of the full bucket.
+        // 1500 bytes each millisecond are 12 Mbit/s: two thirds pass, and the ten of the full bucket.
         let passed = (0..3000).filter(|n| bucket.take(1500, LabTime(n * 1_000_000))).count();
         assert!((2009..=2011).contains(&passed), "{passed} of 3000 passed");
     }

@@ -25,7 +25,7 @@ pub(crate) enum Course {
 pub(crate) enum Remarking {
     /// Not on this packet's course.
     Never,
-    /// Before it comes to the queue, which so sees what remarking has left.
+    /// Before the queue, which so sees what remarking has left.
     BeforeQueue,
     /// Once it has left the queue.
     BehindQueue,
@@ -49,7 +49,7 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    /// Of hosts that are neighbours.
+    /// Of adjacent hosts.
     pub(crate) fn of_neighbours(direction: &LinkDirection) -> Self {
         Self {
             direction: Direction::Up,
@@ -68,7 +68,7 @@ impl Way {
         let way = Self { routers: path.hops.min(MOST_HOPS), reply_path: path.reply_path, ..neighbours };
         let up = direction == Direction::Up;
         let narrow = path.mtu.map(|link| {
-            // Downwards the next router forwards over it; behind the last one there is none, only the server.
+            // Downwards the next router forwards over it; behind the last one only the server follows.
             let hop = if up { link.hop } else { link.hop.saturating_add(1).min(path.hops) };
             (way.place(hop), link.octets)
         });
@@ -88,7 +88,7 @@ impl Way {
         }
     }
 
-    /// How far a packet of so many octets goes that is sent with this TTL. A router looks at the TTL first.
+    /// How far a packet of so many bytes goes that is sent with this TTL. A router looks at the TTL first.
     pub(crate) fn course(&self, ttl: u8, length: usize) -> Course {
         let expires_at = ttl.max(1);
         let too_big = self.narrow.filter(|(_, octets)| length > usize::from(*octets));
@@ -172,7 +172,7 @@ impl Way {
 impl Link {
     /// The round-trip delay from a host to router `hop`, counted from the client, and back: propagation alone, without
     /// transmission times and a slow router's extra. `trace` is the way that the packets take which the router answers:
-    /// [`Direction::Up`] means from the client. `None` when there is no router of this number.
+    /// [`Direction::Up`] means from the client. `None` without a router of this number.
     pub fn hop_round_trip(&self, trace: Direction, hop: u8) -> Option<Duration> {
         self.hop_address(AddressFamily::Ipv4, hop)?;
         let (there, back) = (Way::new(self, trace), Way::new(self, trace.opposite()));

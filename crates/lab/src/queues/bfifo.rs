@@ -1,4 +1,4 @@
-//! `bfifo`: first in, first out, limited in octets; a packet that does not fit is dropped.
+//! `bfifo`: first in, first out, limited in bytes; a packet that does not fit is dropped.
 
 use std::collections::VecDeque;
 
@@ -61,7 +61,7 @@ mod tests {
     use crate::queue::drive::{empty, ms, packet};
 
     #[test]
-    fn octets_are_what_fills_it() {
+    fn bytes_are_what_fills_it() {
         let options = QueueOptions { limit: Some("4kB".parse().unwrap()), ..QueueOptions::default() };
         let mut queue = (DISCIPLINE.build)(&options, 0).unwrap();
         let mut dropped = Vec::new();

@@ -51,7 +51,7 @@ impl CodelParameters {
     }
 }
 
-/// Packets in order, with their octets.
+/// Packets in order, with their bytes.
 #[derive(Debug, Default)]
 pub(super) struct CodelBacklog {
     pub(super) packets: VecDeque<QueuedPacket>,
@@ -119,7 +119,7 @@ impl CodelState {
         head
     }
 
-    /// Takes the head and tells whether it has been above target for an interval: RFC 8289 section 5.6, `dodequeue`.
+    /// Takes the head and returns whether it has been above target for an interval: RFC 8289 section 5.6, `dodequeue`.
     fn look_at_head(
         &mut self,
         parameters: CodelParameters,
@@ -156,7 +156,7 @@ enum Signal {
     Dropped,
 }
 
-/// Tells the sender by a mark on its packet where it can be, else by the loss of it (RFC 8289 section 3, ECN).
+/// Signals the sender by a mark on its packet if possible, else by the loss of it (RFC 8289 section 3, ECN).
 fn signal(
     parameters: CodelParameters,
     head: &mut Option<QueuedPacket>,

@@ -38,7 +38,7 @@ enum Standing {
 struct Flow {
     waiting: CodelBacklog,
     codel: CodelState,
-    /// Octets it may still send in this round; negative after a packet that was larger than the rest.
+    /// Bytes it may still send in this round; negative after a packet that was larger than the rest.
     credits: i64,
     standing: Standing,
 }
@@ -90,7 +90,7 @@ impl FqCodel {
     /// Drops half of the fattest queue from its head, at most a batch (RFC 8290 section 4.1).
     fn drop_from_fattest(&mut self, now: LabTime, dropped: &mut Vec<DroppedPacket>) {
         let fattest = self.flows.iter_mut().max_by_key(|flow| flow.waiting.octets);
-        let fattest = fattest.expect("there is at least one flow queue");
+        let fattest = fattest.expect("at least one flow queue exists");
         let batch = fattest.waiting.packets.len().div_ceil(2).min(DROP_BATCH);
         for _ in 0..batch {
             let packet = fattest.waiting.pop().expect("half of a queue is in it");

@@ -48,7 +48,7 @@ fn an_emptied_new_flow_waits_a_round_before_it_is_new_again() {
 }
 
 #[test]
-fn backlogged_flows_share_octets_not_packets() {
+fn backlogged_flows_share_bytes_not_packets() {
     let mut queue = queue(&QueueOptions::default());
     let mut dropped = Vec::new();
     for _ in 0..2000 {

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_in_octets_is_refused() {
+    fn a_limit_in_bytes_is_refused() {
         let options = QueueOptions { limit: Some("256kB".parse().unwrap()), ..QueueOptions::default() };
         assert!((DISCIPLINE.build)(&options, 0).unwrap_err().to_string().contains("1000p"));
     }

@@ -8,22 +8,22 @@ use rrul_model::random::Random;
 
 use crate::packet::{Header, protocol, upper_layer};
 
-/// Most octets of an answer, as Linux makes them: RFC 1812 section 4.3.2.3, RFC 4443 section 2.4 (c).
+/// Most bytes of an answer, as Linux makes them: RFC 1812 section 4.3.2.3, RFC 4443 section 2.4 (c).
 const MOST: [usize; 2] = [576, 1280];
 
 /// Precedence 6, internetwork control, which RFC 1812 section 4.3.2.5 asks for and Linux sets.
 const IPV4_TOS: u8 = 0xc0;
 
-/// Octets above IP before the quote.
+/// Bytes above IP before the quote.
 const ICMP_HEADER: usize = 8;
 
 /// RFC 4443 section 3.2.
 const PACKET_TOO_BIG: u8 = 2;
 
-/// Types that nobody has been given: 200 of RFC 792's, 99 among the errors of RFC 4443.
+/// Types that are unassigned: 200 of RFC 792's, 99 among the errors of RFC 4443.
 const UNKNOWN_TYPE: [u8; 2] = [200, 99];
 
-/// What is said of a packet.
+/// What is reported of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notice {
     /// Its TTL was used up in transit.
@@ -37,15 +37,15 @@ pub(crate) enum Notice {
 pub(crate) enum Damage {
     /// The ICMP checksum.
     Checksum,
-    /// Four octets of the quote are left.
+    /// Four bytes of the quote are left.
     CutQuote,
-    /// The quote is random octets.
+    /// The quote is random bytes.
     RandomQuote,
-    /// The quoted ports are those of nobody.
+    /// The quoted ports belong to no flow.
     WrongPorts,
-    /// The type is one that nobody has been given.
+    /// The type is unassigned.
     UnknownType,
-    /// The lengths in the quote say more than there is, and so does that of RFC 4884.
+    /// The lengths in the quote exceed it, and so does that of RFC 4884.
     LyingLengths,
 }
 
@@ -67,8 +67,9 @@ pub(crate) struct Answer {
     pub(crate) damage: Option<Damage>,
 }
 
-/// The address that `packet` comes from when an error about it may be sent there: not for another error, nor for what was
-/// sent to many or by nobody, nor for any fragment but the first (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4 (e)).
+/// The address that `packet` comes from when an error about it may be sent there: not for another error, nor for what
+/// was sent to many or from no address, nor for any fragment but the first (RFC 1812 section 4.3.2.7, RFC 4443 section
+/// 2.4 (e)).
 pub(crate) fn may_be_told(packet: &[u8]) -> Option<IpAddr> {
     let header = Header::parse(packet)?;
     let upper = upper_layer(packet);
@@ -154,7 +155,7 @@ fn octets_of(address: IpAddr) -> [u8; 16] {
     }
 }
 
-/// Does the damage, but for that of the checksum, to a message that quotes an IP header of so many octets.
+/// Does the damage, but for that of the checksum, to a message that quotes an IP header of so many bytes.
 fn spoil(damage: Damage, message: &mut Vec<u8>, quoted_header: usize, random: &mut Random) {
     let ipv6 = message[ICMP_HEADER] >> 4 == 6;
     let ports = ICMP_HEADER + quoted_header;
@@ -165,7 +166,7 @@ fn spoil(damage: Damage, message: &mut Vec<u8>, quoted_header: usize, random: &m
         Damage::WrongPorts => message.iter_mut().skip(ports).take(4).for_each(|octet| *octet = !*octet),
         Damage::UnknownType => message[0] = UNKNOWN_TYPE[usize::from(ipv6)],
         Damage::LyingLengths => {
-            // RFC 4884 section 3: words of the quote, in the fifth octet with IPv6, in the sixth with IPv4. "Packet too big"
+            // RFC 4884 section 3: words of the quote, in the fifth byte with IPv6, in the sixth with IPv4. "Packet too big"
             // has none.
             match (ipv6, message[0]) {
                 (true, PACKET_TOO_BIG) => {}

@@ -1,4 +1,4 @@
-//! Answers of routers, octet for octet, against RFC 792 and RFC 4443.
+//! Answers of routers, byte for byte, against RFC 792 and RFC 4443.
 
 use rrul_model::flow::Direction;
 
@@ -61,10 +61,10 @@ fn checksums_are_right_for_every_length_unless_that_is_the_damage() {
         for length in (48..=1500).step_by(7).chain([1499, 1500]) {
             let probe = packet(family, Direction::Down, length, 1);
             for notice in [Notice::TimeExceeded, Notice::TooBig { octets: 1280 }] {
-                assert!(checksums_are_right(&about(&probe, notice, None)), "{family}, {length} octets");
+                assert!(checksums_are_right(&about(&probe, notice, None)), "{family}, {length} bytes");
                 for damage in Damage::ALL {
                     let right = checksums_are_right(&about(&probe, notice, Some(damage)));
-                    assert_eq!(right, damage != Damage::Checksum, "{family}, {length} octets, {damage:?}");
+                    assert_eq!(right, damage != Damage::Checksum, "{family}, {length} bytes, {damage:?}");
                 }
             }
         }
@@ -101,7 +101,7 @@ fn every_damage_is_what_its_name_says() {
 }
 
 #[test]
-fn nothing_is_said_about_errors_or_to_many_or_nobody_or_of_later_fragments() {
+fn nothing_is_sent_about_errors_or_to_many_or_to_no_address_or_of_later_fragments() {
     let told = |change: &dyn Fn(&mut Vec<u8>), family| {
         let mut octets = packet(family, Direction::Up, 100, 1);
         change(&mut octets);

@@ -76,7 +76,7 @@ fn a_rate_limited_router_answers_each_address_once_in_its_time() {
 }
 
 #[test]
-fn that_a_packet_is_too_big_is_told_each_time() {
+fn that_a_packet_is_too_big_is_reported_each_time() {
     let mut link =
         new(&link("hops = 1\nrate_limited = [{ hop = 1, every = \"1s\" }]\nmtu = { hop = 1, octets = 1300 }"));
     for _ in 0..5 {
@@ -104,7 +104,7 @@ fn a_slow_router_answers_after_a_time_between_nothing_and_its_limit() {
 }
 
 #[test]
-fn answers_quote_as_much_as_they_may_or_eight_octets_behind_the_header() {
+fn answers_quote_as_much_as_they_may_or_eight_bytes_behind_the_header() {
     for (family, most, header) in [(AddressFamily::Ipv4, 576, 20), (AddressFamily::Ipv6, 1280, 40)] {
         for length in [PROBE, 1500] {
             let mut link = new(&link("hops = 2\nshort_quotes = [1]"));
@@ -115,7 +115,7 @@ fn answers_quote_as_much_as_they_may_or_eight_octets_behind_the_header() {
             let sent = packet(family, Direction::Up, length, 1);
             assert_eq!(answers[0].quote(), &sent[..header + 8], "{family}");
             let room = most - header - 8;
-            assert_eq!(answers[1].quote(), &sent[..length.min(room)], "{family}, {length} octets");
+            assert_eq!(answers[1].quote(), &sent[..length.min(room)], "{family}, {length} bytes");
         }
     }
 }
@@ -207,7 +207,7 @@ fn a_queue_before_the_remarking_router_sees_what_came() {
     assert_eq!((order(2), order(3)), (vec![1500, 100, 200], vec![1500, 200, 100]));
 }
 
-/// The packet of so many octets with "don't fragment", where its family has it.
+/// The packet of so many bytes with "don't fragment", where its family has it.
 fn whole(family: AddressFamily, direction: Direction, length: usize, ttl: u8) -> Vec<u8> {
     let mut octets = packet(family, direction, length, 0);
     if family == AddressFamily::Ipv4 {
@@ -217,7 +217,7 @@ fn whole(family: AddressFamily, direction: Direction, length: usize, ttl: u8) ->
 }
 
 #[test]
-fn a_narrow_link_lets_pass_what_it_carries_and_the_router_before_it_tells_of_the_rest() {
+fn a_narrow_link_lets_pass_what_it_carries_and_the_router_before_it_reports_the_rest() {
     for (family, hop) in AddressFamily::ALL.into_iter().flat_map(|family| (1..=4u8).map(move |hop| (family, hop))) {
         let description = link(&format!("hops = 4\nup_queue_after = 2\nmtu = {{ hop = {hop}, octets = 1400 }}"));
         for (direction, teller) in [(Direction::Up, hop), (Direction::Down, (hop + 1).min(4))] {

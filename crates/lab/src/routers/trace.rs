@@ -10,13 +10,13 @@ use crate::time::LabTime;
 use crate::truth::record::{Fate, Record};
 
 pub(crate) const MS: u64 = 1_000_000;
-/// Nanoseconds that an octet takes up, at 8 Mbit/s, and down, at 20 Mbit/s.
+/// Nanoseconds that a byte takes up, at 8 Mbit/s, and down, at 20 Mbit/s.
 pub(crate) const UP_OCTET: u64 = 1000;
 pub(crate) const DOWN_OCTET: u64 = 400;
 /// The delays of the directions, which no number of segments below 10 but 1, 2 and 5 divides.
 pub(crate) const UP_DELAY: u64 = 10 * MS;
 pub(crate) const DOWN_DELAY: u64 = 20 * MS;
-/// Octets of a probe.
+/// Bytes of a probe.
 pub(crate) const PROBE: usize = 60;
 
 /// A link with these lines in its path.
@@ -48,7 +48,7 @@ pub(crate) fn packet(family: AddressFamily, direction: Direction, length: usize,
     with_ttl(octets, ttl)
 }
 
-/// What became of one packet; lost ones have no octets.
+/// What became of one packet; lost ones have no bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) direction: Direction,

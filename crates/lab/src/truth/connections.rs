@@ -7,7 +7,7 @@ use rrul_model::flow::{AddressFamily, Direction};
 use crate::truth::Truth;
 use crate::truth::record::Record;
 
-/// Octets of an IPv4 SYN or SYN-ACK as Linux sends it with all its options. An acknowledgement with timestamps has 52, or with
+/// Bytes of an IPv4 SYN or SYN-ACK as Linux sends it with all its options. An acknowledgment with timestamps has 52, or with
 /// blocks of SACK 64, 72 or 80.
 const SYN_OCTETS: u16 = 60;
 
@@ -16,7 +16,7 @@ const IPV6_MORE: u16 = 20;
 
 const TCP: u8 = 6;
 
-/// What tells a connection of the client from its others.
+/// What distinguishes a connection of the client from its others.
 ///
 /// Ports do not: Linux draws its place among them anew every ten seconds, so that a port which was given back may soon
 /// have another owner.
@@ -42,7 +42,7 @@ impl Truth {
             let (family, client_port) = (record.family, record.client_port(direction));
             let owner = latest.entry((family, client_port)).or_default();
             let mut key = ConnectionKey { family, client_port, owner: *owner };
-            // A SYN that is sent again has the number of the first.
+            // A retransmitted SYN has the number of the first.
             let first = connections.get(&key).map(|own| own[0].tcp_sequence);
             if opens(record) && first.is_some_and(|first| first != record.tcp_sequence) {
                 *owner += 1;
@@ -69,7 +69,7 @@ mod tests {
     use crate::time::LabTime;
     use crate::truth::DirectionTruth;
 
-    /// The client's port, sequence number and octets above TCP of each packet; a SYN is one of 60 octets without any.
+    /// The client's port, sequence number and bytes above TCP of each packet; a SYN is one of 60 bytes without any.
     fn log(packets: &[(u16, u32, u16)]) -> Truth {
         let record = |(at, &(port, sequence, payload)): (usize, &(u16, u32, u16))| {
             let octets = tcp4(52 + usize::from(payload), port, sequence);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_used_again_is_another_connection_and_a_syn_sent_again_is_not() {
+    fn a_port_that_is_used_again_is_another_connection_and_a_retransmitted_syn_is_not() {
         let log = log(&[(7, 100, 0), (7, 100, 0), (7, 101, 50), (8, 1, 0), (7, 900, 0), (7, 901, 60), (8, 2, 10)]);
         let connections = log.connections(Direction::Up);
         let of = |client_port, owner| {

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use crate::time::LabTime;
 use crate::truth::record::Record;
 
-/// How many octets of one stream were with its receiver without a gap, and since when, by the records of its packets in
+/// How many bytes of one stream were with its receiver without a gap, and since when, by the records of its packets in
 /// the order in which they entered the link.
 ///
-/// Octets count from the first that entered. Of a stream of 4 GiB and more nothing sensible comes out.
+/// Bytes count from the first that entered. Of a stream of 4 GiB and more nothing sensible comes out.
 pub fn in_order<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<(u64, LabTime)> {
     let mut segments = records.into_iter().filter(|record| record.tcp_payload > 0).peekable();
     let Some(first) = segments.peek().map(|record| record.tcp_sequence) else { return Vec::new() };

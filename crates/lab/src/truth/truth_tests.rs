@@ -23,7 +23,7 @@ fn all_time() -> Range<LabTime> {
 }
 
 #[test]
-fn octets_count_in_the_window_of_their_delivery_and_copies_do_not() {
+fn bytes_count_in_the_window_of_their_delivery_and_copies_do_not() {
     let mut copy = delivered(&tcp4(552, 1, 0), 0, 0, 15);
     copy.duplicate = true;
     let truth = truth(vec![
@@ -38,11 +38,11 @@ fn octets_count_in_the_window_of_their_delivery_and_copies_do_not() {
 }
 
 #[test]
-fn retransmitted_octets_are_unique_only_once_and_across_the_wrap_of_sequence_numbers() {
+fn retransmitted_bytes_are_unique_only_once_and_across_the_wrap_of_sequence_numbers() {
     let near_the_end = u32::MAX - 49;
     let truth = truth(vec![
         delivered(&tcp4(152, 1, near_the_end), 0, 0, 1),
-        // 50 octets on, past the wrap: half of it is new.
+        // 50 bytes on, past the wrap: half of it is new.
         delivered(&tcp4(152, 1, 0), 0, 0, 2),
         // A hole of 100, then the segment that fills it and overlaps both sides.
         delivered(&tcp4(152, 1, 200), 0, 0, 3),
@@ -73,7 +73,7 @@ fn queueing_delays_are_those_of_delivered_packets_that_arrived_in_the_window() {
 
 #[test]
 fn the_busiest_second_slides() {
-    // 100 octets every 100 ms for 2 s, but four at once at 1.05 s.
+    // 100 bytes every 100 ms for 2 s, but four at once at 1.05 s.
     let mut records: Vec<Record> = (0..20).map(|step| delivered(&udp4(100, 1, 0), step * 100 * MS, 0, 0)).collect();
     records.extend((0..4).map(|_| delivered(&udp4(100, 1, 0), 1050 * MS, 0, 0)));
     assert_eq!(truth(records).busiest_second(), ByteCount(1400));
@@ -89,7 +89,7 @@ fn a_percentile_is_one_of_the_values() {
 }
 
 #[test]
-fn octets_are_in_order_once_every_gap_before_them_is_filled() {
+fn bytes_are_in_order_once_every_gap_before_them_is_filled() {
     let records = [
         delivered(&tcp4(152, 1, u32::MAX - 49), 0, 0, 1),
         delivered(&tcp4(152, 1, 150), 1, 0, 3),

@@ -26,7 +26,7 @@ impl Stream {
         Self { sender, receiver }
     }
 
-    /// Waits for its end and gives the octets that the receiver was handed.
+    /// Waits for its end and gives the bytes that were delivered.
     pub(crate) fn finish(self) -> u64 {
         self.sender.join().unwrap();
         self.receiver.join().unwrap()

@@ -1,4 +1,4 @@
-//! What ICMP says of packets sent, as the kernel tells it: ip(7), IP_RECVERR.
+//! What ICMP says of packets sent, as the kernel shows it: ip(7), IP_RECVERR.
 #![allow(unsafe_code, reason = "neither std nor socket2 reads error queues")]
 
 use std::io;
@@ -29,7 +29,7 @@ pub(crate) fn ask(socket: &UdpSocket) {
     assert_eq!(set, 0, "{}", io::Error::last_os_error());
 }
 
-/// Takes the next message from the error queue; `None` when there is none.
+/// Takes the next message from the error queue; `None` without one.
 pub(crate) fn take(socket: &UdpSocket) -> Option<Told> {
     #[repr(C, align(8))]
     struct Control([u8; 512]);
@@ -60,7 +60,7 @@ pub(crate) fn take(socket: &UdpSocket) -> Option<Told> {
         // sockaddr_in has its address where sockaddr_in6 has the flow label.
         libc::SO_EE_ORIGIN_ICMP => Ipv4Addr::from(address.sin6_flowinfo.to_ne_bytes()).into(),
         libc::SO_EE_ORIGIN_ICMP6 => Ipv6Addr::from(address.sin6_addr.s6_addr).into(),
-        origin => panic!("an error that no router told: origin {origin}, errno {}", error.ee_errno),
+        origin => panic!("an error that no router reported: origin {origin}, errno {}", error.ee_errno),
     };
     Some(Told { kind: error.ee_type, code: error.ee_code, information: error.ee_info, router })
 }

@@ -30,7 +30,7 @@ fn a_program_is_killed_when_its_lab_goes() {
 }
 
 #[test]
-fn what_cannot_be_started_is_told_with_host_and_name() {
+fn what_cannot_be_started_is_reported_with_host_and_name() {
     let Some(lab) = super::lab("what_cannot_be_started_is_told_with_host_and_name", LINK) else { return };
     let said = lab.client().command(Command::new("/no/such/program")).unwrap_err().to_string();
     assert!(said.starts_with("lab: client host: cannot start /no/such/program: No such file"), "{said}");
@@ -45,5 +45,5 @@ fn another_process_can_join_a_host_by_its_path() {
         std::net::UdpSocket::bind("10.78.0.2:0").is_ok()
     });
     assert!(inside.join().unwrap());
-    assert!(std::net::UdpSocket::bind("10.78.0.2:0").is_err(), "outside there is no such address");
+    assert!(std::net::UdpSocket::bind("10.78.0.2:0").is_err(), "outside no such address exists");
 }

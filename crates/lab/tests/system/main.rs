@@ -1,6 +1,6 @@
 //! The lab over real sockets: what programs in its hosts see, held against what the lab wrote down.
 //!
-//! These need a lab, so root or an open /dev/net/tun; where there is none they are skipped aloud, and fail when
+//! These need a lab, so root or an open /dev/net/tun; without one they are skipped aloud, and fail when
 //! `RRUL_REQUIRE_LAB` is 1. They take real time, and one lab is up at a time so that they do not disturb each other.
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of test functions, and a test may panic")]
 

@@ -12,7 +12,8 @@ use super::error_queue::{self, Told};
 const HOPS: u8 = 4;
 const PORT: u16 = 7786;
 
-/// Round trip of one segment of five. A trace that is late by less still tells one router's distance from the next one's.
+/// Round trip of one segment of five. A trace that is late by less still shows one router's distance from the next
+/// one's.
 const SEGMENT: Duration = Duration::from_millis(2);
 
 fn link(path: &str) -> String {
@@ -46,7 +47,7 @@ struct Heard {
     after: Duration,
 }
 
-/// Sends a datagram of so many octets with each of these TTLs to `to`, each when the one before was answered; then the one that
+/// Sends a datagram of so many bytes with each of these TTLs to `to`, each when the one before was answered; then the one that
 /// ends the reflector.
 fn probe(host: &Host, to: SocketAddr, ttls: impl Iterator<Item = u8>, octets: usize) -> Vec<Heard> {
     let own = SocketAddr::new(host.address(AddressFamily::of(to.ip())), 0);

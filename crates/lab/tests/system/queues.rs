@@ -22,7 +22,7 @@ fn link(queue: &str) -> String {
     )
 }
 
-/// What four cubic streams leave behind: octets handed to the receivers, the second half of the run, the truth.
+/// What four cubic streams leave behind: bytes handed to the receivers, the second half of the run, the truth.
 fn loaded(lab: &OnlyLab) -> (u64, std::ops::Range<LabTime>, Truth) {
     let begun = rrul_lab::now();
     let half = LabTime(begun.0 + LASTING.as_nanos() as u64 / 2);
@@ -33,14 +33,14 @@ fn loaded(lab: &OnlyLab) -> (u64, std::ops::Range<LabTime>, Truth) {
     (received, half..end, lab.truth().unwrap())
 }
 
-/// What holds under any queue.
+/// What is true under any queue.
 fn assert_bounds(received: u64, window: &std::ops::Range<LabTime>, truth: &Truth) {
     let down = &truth.down;
     assert_eq!((down.missed, down.refused, down.forgotten), (0, 0, 0), "the lab kept up");
     assert_eq!(
         down.unique_tcp_payload(LabTime(0)..truth.taken),
         ByteCount(received),
-        "the receivers were handed exactly what the lab saw arrive for the first time"
+        "the receivers received exactly what the lab saw arrive for the first time"
     );
     let limit = RATE / 8 + 1500;
     assert!(down.busiest_second().0 <= limit, "{:?} in one second, {limit} is the rate", down.busiest_second());
@@ -59,7 +59,7 @@ fn cubic_fills_a_pfifo_of_a_thousand_packets() {
     let delays = truth.down.queueing_delays(window);
     let (p95, most) = (percentile(&delays, 95.0).unwrap(), *delays.last().unwrap());
     assert!(p95 > 200 * MS, "P95 of the queueing delay {} ms, expected more than 200", p95 / MS);
-    // 1000 packets of at most 1500 octets at 20 Mbit/s.
+    // 1000 packets of at most 1500 bytes at 20 Mbit/s.
     assert!(most <= 600 * MS, "{most} ns, but a full queue takes 600 ms");
 }
 
@@ -74,7 +74,7 @@ fn fq_codel_keeps_fat_flows_near_its_target_and_lets_thin_ones_pass() {
         let socket = UdpSocket::bind("10.78.0.2:0").unwrap();
         socket.connect(to).unwrap();
         for _ in 0..500 {
-            // Nobody listens: the answer to one datagram may fail the next, which is lost to nobody.
+            // No program listens: the answer to one datagram may fail the next, which is not a loss.
             let _ = socket.send(&[0; 172]);
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -1,4 +1,4 @@
-//! Delay: an idle link takes the time it was told to.
+//! Delay: an idle link takes the configured time.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
@@ -34,7 +34,7 @@ struct Measured {
     wake: Duration,
 }
 
-/// Sends every datagram that comes to `address` of `host` back, as often as a test needs.
+/// Sends every datagram that arrives at `address` of `host` back, as often as a test needs.
 fn reflect(host: &Host, address: SocketAddr) -> SocketAddr {
     let socket = host.run(move || UdpSocket::bind(address)).unwrap().unwrap();
     let address = socket.local_addr().unwrap();
@@ -50,7 +50,7 @@ fn reflect(host: &Host, address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// A datagram there and back, from a socket made in the calling thread's namespace.
+/// A datagram's round trip, from a socket made in the calling thread's namespace.
 fn exchange(with: SocketAddr) -> impl FnMut() {
     let socket = UdpSocket::bind(if with.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" }).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
@@ -125,7 +125,7 @@ fn an_idle_round_trip_takes_the_configured_delay_over_ipv4_and_ipv6() {
         }
         let truth = lab.truth().unwrap();
         assert!(truth.up.records().all(|record| record.queueing_delay == 0), "an idle link has no queue");
-        assert_eq!(truth.up.records().count(), 4 * ROUND_TRIPS, "nobody but the test speaks on the link");
+        assert_eq!(truth.up.records().count(), 4 * ROUND_TRIPS, "only the test sends on the link");
         for lateness in [truth.up.lateness(), truth.down.lateness()] {
             assert_median("lateness", &lateness, Duration::ZERO, OWN_COST);
         }
@@ -133,9 +133,11 @@ fn an_idle_round_trip_takes_the_configured_delay_over_ipv4_and_ipv6() {
 }
 
 #[test]
-fn a_delay_set_while_the_link_runs_holds_from_then_on() {
-    rrul_lab::on_a_lab("a_delay_set_while_the_link_runs_holds_from_then_on", || {
-        let Some(lab) = super::lab("a_delay_set_while_the_link_runs_holds_from_then_on", &link("2ms")) else { return };
+fn a_delay_set_while_the_link_runs_applies_from_then_on() {
+    rrul_lab::on_a_lab("a_delay_set_while_the_link_runs_applies_from_then_on", || {
+        let Some(lab) = super::lab("a_delay_set_while_the_link_runs_applies_from_then_on", &link("2ms")) else {
+            return;
+        };
         lab.set(&Link::from_toml("test.toml", &link("25ms")).unwrap()).unwrap();
         let server = SocketAddr::new(lab.server().address(AddressFamily::Ipv4), 0);
         let Measured { round_trips, wake } = measure(&lab, move || echo(server));

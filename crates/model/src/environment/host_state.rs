@@ -25,7 +25,7 @@ pub struct HostState {
     /// others a little.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<Interface>,
-    /// Interfaces that are not described, because there are very many.
+    /// Interfaces that are not described, because they are very many.
     #[serde(skip_serializing_if = "is_zero")]
     pub interfaces_left_out: u32,
     /// Counters of the kernel's network stack, by name (`TcpExt.ListenDrops`, ...; /proc/net/netstat, snmp, snmp6).
@@ -78,7 +78,7 @@ pub struct Route {
     pub destination: Option<IpAddr>,
     /// Whether a gateway lies between: the other host is not on the same link.
     pub gateway: bool,
-    /// Largest packet that the kernel believes in on this way, octets; `None` where it knows of no limit but the
+    /// Largest packet that the kernel believes in on this way, bytes; `None` where it knows of no limit but the
     /// interface's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,

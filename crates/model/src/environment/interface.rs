@@ -24,15 +24,15 @@ pub struct Interface {
     /// Index of the bridge or bond that it is a part of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upper: Option<u32>,
-    /// Largest packet, octets.
+    /// Largest packet, bytes.
     pub mtu: u32,
     /// Whether it has been switched on.
     pub up: bool,
-    /// Whether there is a signal on the line.
+    /// Whether the line has a signal.
     pub carrier: bool,
     /// Operational state (RFC 2863): `up`, `down`, `dormant`, `unknown`, ...
     pub operational: String,
-    /// Octets of the link layer's header that its counters hold for each packet; `None` where that is not known.
+    /// Bytes of the link layer's header that its counters hold for each packet; `None` where that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<u32>,
     /// Its counters since it came into being.
@@ -47,7 +47,7 @@ pub struct Interface {
     /// Receive queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_queues: Option<u32>,
-    /// Largest segment that it takes for segmentation, octets.
+    /// Largest segment that it takes for segmentation, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segmentation_limit: Option<u32>,
     /// The driver's name.
@@ -83,7 +83,7 @@ pub struct Interface {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InterfaceCounters {
-    /// Octets received.
+    /// Bytes received.
     pub received_octets: u64,
     /// Packets received.
     pub received_packets: u64,
@@ -93,7 +93,7 @@ pub struct InterfaceCounters {
     pub received_dropped: u64,
     /// Packets that the device dropped, as the host did not fetch them in time.
     pub received_missed: u64,
-    /// Octets sent.
+    /// Bytes sent.
     pub sent_octets: u64,
     /// Packets sent.
     pub sent_packets: u64,
@@ -123,9 +123,9 @@ pub struct Rings {
 pub struct ByteQueueLimit {
     /// Which queue.
     pub queue: u32,
-    /// The limit now, octets.
+    /// The limit now, bytes.
     pub limit: u64,
-    /// In the ring now, octets.
+    /// In the ring now, bytes.
     pub inflight: u64,
 }
 
@@ -134,7 +134,7 @@ pub struct ByteQueueLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Wireless {
-    /// Centre of the channel, MHz.
+    /// Center of the channel, MHz.
     pub frequency: Option<u32>,
     /// Width of the channel, MHz.
     pub width: Option<u32>,

@@ -1,4 +1,4 @@
-//! Queue disciplines of an interface, as the kernel tells them (rtnetlink; tc(8)).
+//! Queue disciplines of an interface, as the kernel reports them (rtnetlink; tc(8)).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct QueueDiscipline {
     /// `fq_codel`, `cake`, `htb`, `mq`, `pfifo_fast`, ...
     pub kind: String,
-    /// Its handle as tc(8) writes it: `8001:`; `0:` where nobody has given it one.
+    /// Its handle as tc(8) writes it: `8001:`; `0:` where none was assigned.
     pub handle: String,
     /// Below what it hangs: `root`, `ingress`, or a class such as `1:10`.
     pub parent: String,
@@ -68,17 +68,17 @@ pub struct TrafficClass {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrafficCounters {
-    /// Octets sent.
+    /// Bytes sent.
     pub octets: u64,
     /// Packets sent.
     pub packets: u64,
     /// Packets dropped.
     pub dropped: u64,
-    /// How often it held packets back though there were some (of a shaper: every time it waits for its rate).
+    /// How often it held packets back although it had some (of a shaper: every time it waits for its rate).
     pub overlimits: u64,
     /// Packets put back because the device was busy.
     pub requeued: u64,
-    /// Octets waiting now.
+    /// Bytes waiting now.
     pub backlog_octets: u64,
     /// Packets waiting now.
     pub backlog_packets: u64,

@@ -1,4 +1,4 @@
-//! What a privacy switch takes out of a host's description: all that names it or tells where it stands.
+//! What a privacy switch takes out of a host's description: everything that identifies it or its location.
 
 use super::{Environment, HostState};
 

@@ -22,7 +22,7 @@ use crate::units::ByteCount;
 
 /// Distance of the grid's values where the file does not say.
 const USUAL_STEP: f64 = 0.2;
-/// For so long the tools of Flent wait for the last replies: irtt three times the longest, or 4 s, the others longer.
+/// This long the tools of Flent wait for the last replies: irtt three times the longest, or 4 s, the others longer.
 const WAITED: Duration = Duration::from_secs(4);
 
 /// What the series of a file hold, flow by flow.
@@ -204,7 +204,7 @@ fn observe(
                 untold += octets.untold;
                 untold_streams += u32::from(octets.untold > 0.0);
                 contradicted += u32::from(octets.contradicted);
-                // Flent reads sockets at the client alone: those of downloads tell of acknowledgements.
+                // Flent reads sockets at the client alone: those of downloads tell of acknowledgments.
                 let states = source.rows.iter().filter(|_| up);
                 let states = states.filter_map(|row| Some((timeline.at(row.t)?, row.tcp?)));
                 states.for_each(|(at, state)| observed.client.push(tcp_info(flow.id, at, state).into()));
@@ -252,7 +252,7 @@ fn observe(
     }
 }
 
-/// A name from a file, short enough to be told.
+/// A name from a file, short enough to be printed.
 fn shown(name: &str) -> String {
     let name: String = name.chars().filter(|c| !c.is_control()).take(60).collect();
     format!("\"{name}\"")

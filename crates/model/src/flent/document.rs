@@ -34,7 +34,7 @@ pub(super) struct Document {
     pub(super) doubled: Vec<String>,
 }
 
-/// One raw value; which of these there are depends on the tool that measured.
+/// One raw value; the tool that measured decides which of these exist.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct WrittenValue {
@@ -75,7 +75,7 @@ pub(super) enum LostWhere {
     Unknown,
 }
 
-/// The kernel's state of a stream; 0 where it is not told.
+/// The kernel's state of a stream; 0 where it is not given.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TcpValue {
     /// Segments.
@@ -266,13 +266,11 @@ impl<'de> Visitor<'de> for Whole<'_> {
         match found {
             (true, true) if document.version > LATEST_VERSION => {
                 let version = document.version;
-                Err(A::Error::custom(format!(
-                    "version {version} is not known, the latest that is known is {LATEST_VERSION}"
-                )))
+                Err(A::Error::custom(format!("unknown version {version}; the latest known is {LATEST_VERSION}")))
             }
             (true, true) => Ok(document),
-            (false, _) => Err(A::Error::custom("there are no \"results\"")),
-            (true, false) => Err(A::Error::custom("there is no \"metadata\"")),
+            (false, _) => Err(A::Error::custom("no \"results\"")),
+            (true, false) => Err(A::Error::custom("no \"metadata\"")),
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct FlowSource {
     pub(super) family: AddressFamily,
     pub(super) meta: SeriesMeta,
     pub(super) rows: Vec<RawValue>,
-    /// Values on the grid, where there are no raw ones.
+    /// Values on the grid, if raw ones are missing.
     pub(super) values: Vec<Option<f64>>,
 }
 
@@ -148,7 +148,7 @@ impl FlowSource {
         format!("{}/{}/{direction}{}", self.measured.flow_type(), self.class, self.family)
     }
 
-    /// The congestion control that was asked for and that was in force, which netperf tells as one.
+    /// The congestion control that was asked for and that was in force, which netperf reports as one.
     pub(super) fn congestion_control(&self) -> Option<String> {
         self.meta.cong_control.text()
     }
@@ -159,7 +159,7 @@ impl FlowSource {
     }
 }
 
-/// The traffic-class octet that irtt was started with.
+/// The traffic-class byte that irtt was started with.
 fn octet_in(command: &str) -> Option<u8> {
     let value = command.split_whitespace().find_map(|word| word.strip_prefix("--dscp="))?;
     let octet = match value.strip_prefix("0x") {

@@ -7,7 +7,7 @@ use crate::environment::Environment;
 /// Most kernel settings that are kept.
 const MOST_SETTINGS: usize = 256;
 
-/// The client's description, as far as Flent tells it. Queue disciplines stand among the settings, as text.
+/// The client's description, as far as Flent records it. Queue disciplines stand among the settings, as text.
 pub(super) fn client(metadata: &Metadata, tool: &str) -> Environment {
     let kernel = [&metadata.kernel_name, &metadata.kernel_release].into_iter().filter_map(Scalar::text);
     let settings = metadata.sysctls.0.iter().take(MOST_SETTINGS);

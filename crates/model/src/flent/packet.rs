@@ -59,7 +59,7 @@ impl Packets {
         Self { packets: in_order(known.into_iter().map(|(_, sent, fate)| (sent, fate))), numbered }
     }
 
-    /// From values on the grid, milliseconds, where nothing else was kept: a sample at each; nothing tells of losses.
+    /// From values on the grid, milliseconds, where nothing else was kept: a sample at each; losses are unknown.
     pub(super) fn of_grid(values: impl Iterator<Item = (f64, f64)>) -> Self {
         let believed = values.filter(|(_, took)| (0.0..=LONGEST_DELAY).contains(took));
         let packets = in_order(believed.map(|(at, took)| (at, Fate::Answered { took, there: None })));
@@ -74,7 +74,7 @@ fn in_order(packets: impl Iterator<Item = (f64, Fate)>) -> Vec<Packet> {
     numbered.map(|(sequence, (sent, fate))| Packet { sequence, sent, fate }).collect()
 }
 
-/// The number, the time of sending and the fate that one raw value tells.
+/// The number, the time of sending and the fate that one raw value records.
 fn read(row: &RawValue) -> Option<(Option<u32>, f64, Fate)> {
     let whole = |number: &f64| number.fract() == 0.0 && (0.0..f64::from(u32::MAX)).contains(number);
     let sequence = row.seq.filter(whole).map(|number| number as u32);
@@ -86,9 +86,10 @@ fn read(row: &RawValue) -> Option<(Option<u32>, f64, Fate)> {
     Some((sequence, row.t - took / 1e3, Fate::Answered { took, there }))
 }
 
-/// Packets of which there is no trace between others: sent at an even pace between them, and lost, nobody knows where.
+/// Packets without a trace between others: sent at an even pace between them, and lost in an unknown
+/// direction.
 ///
-/// Numbers that leave out more than there was time for number something else. Whether what is missing is there now: not
+/// Numbers that skip more than the time allows do not number packets. Whether what is missing is there now: not
 /// where it were many times what was written down.
 fn fill_gaps(packets: &mut Vec<Packet>) -> bool {
     let pairs = || packets.windows(2).filter_map(|pair| <&[Packet; 2]>::try_from(pair).ok());
@@ -127,7 +128,7 @@ pub(super) struct SeenThere {
     pub(super) window: u64,
 }
 
-/// The replies that tell on which way the packets before them were lost.
+/// The replies that show in which direction the packets before them were lost.
 ///
 /// None where the way of one of the 64 is not known: a window cannot leave out one packet.
 pub(super) fn seen_there(packets: &[Packet]) -> Vec<SeenThere> {
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_tells_when_its_packet_left() {
+    fn a_reply_shows_when_its_packet_left() {
         let packets = Packets::of_raw(&[row(0.0, 100.5, 500.0)]).packets;
         assert_eq!(packets, [Packet { sequence: 0, sent: 100.0, fate: Fate::Answered { took: 500.0, there: None } }]);
     }
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_reply_tells_on_which_way_packets_were_lost() {
+    fn the_next_reply_shows_in_which_direction_packets_were_lost() {
         let rows = [
             row(0.0, 0.0, 0.0),
             lost(1.0, 1.0, LostWhere::Up),

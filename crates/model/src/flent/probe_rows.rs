@@ -23,8 +23,8 @@ fn push_sent(tables: &mut Tables, flow: FlowId, sequence: u32, sent: TestTime) {
 
 /// How far the server's clock is ahead of the client's, milliseconds, by the fastest of these packets.
 ///
-/// As between two ends of rrul, the clocks are placed so that the smallest round trip is the same both ways. `None` when no
-/// packet tells.
+/// As between two ends of rrul, the clocks are placed so that the smallest round trip is the same both ways. `None`
+/// when no packet shows it.
 pub(super) fn clock_offset<'a>(packets: impl Iterator<Item = &'a Packet>) -> Option<f64> {
     let both = packets.filter_map(|packet| match packet.fate {
         Fate::Answered { took, there: Some(there) } => Some((took, there)),
@@ -65,7 +65,7 @@ pub(super) fn probes(tables: &mut Tables, flow: FlowId, packets: &Packets, offse
             reflector_count: arrived,
         });
     }
-    // Rows stand in the order in which replies came.
+    // Rows are in the order in which replies came.
     replies.sort_by_key(|row| row.received);
     echoes.sort_by_key(|row| row.received);
     for row in replies {

@@ -33,7 +33,7 @@ impl Series {
     /// What this name says; `None` for series that are computed from others, or that no flow comes of.
     pub(super) fn of(name: &str) -> Option<Self> {
         let parts: Vec<&str> = name.split("::").collect();
-        // `TCP upload BE::tcp_cwnd` stands in the raw values of its parent, `TCP upload::1` is a series.
+        // `TCP upload BE::tcp_cwnd` is among the raw values of its parent, `TCP upload::1` is a series.
         if parts.iter().skip(1).any(|part| part.starts_with(|first: char| first.is_ascii_lowercase())) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Octets of a stream, from readings that are means over the time before them.
+//! Bytes of a stream, from readings that are means over the time before them.
 
 use super::document::RawValue;
 
@@ -6,44 +6,44 @@ use super::document::RawValue;
 const FASTEST: f64 = 1e7;
 /// Longest time that one reading is the mean of, seconds.
 const LONGEST_READING: f64 = 3600.0;
-/// Time between readings that none tells of, seconds; less is how exact stamps are.
+/// Time between readings that no reading covers, seconds; less is how exact stamps are.
 const GAP: f64 = 0.005;
-/// Up to this share the recorded octets may differ from those of the readings and still be the same stream's.
+/// Up to this share the recorded bytes may differ from those of the readings and still be the same stream's.
 const SAME: f64 = 0.1;
 const OCTETS_PER_MEGABIT: f64 = 1e6 / 8.0;
 
-/// A stretch of time and the octets in it.
+/// A stretch of time and the bytes in it.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     from: f64,
     to: f64,
     octets: f64,
-    /// No reading tells of it.
+    /// No reading covers it.
     gap: bool,
 }
 
-/// The octets of a stream over time.
+/// The bytes of a stream over time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Octets {
-    /// Unix seconds and octets so far, the first of them 0.
+    /// Unix seconds and bytes so far, the first of them 0.
     pub(super) readings: Vec<(f64, u64)>,
-    /// Seconds that no reading tells of and whose octets are not known.
+    /// Seconds that no reading covers and whose bytes are unknown.
     pub(super) untold: f64,
-    /// The recorded octets are not those of the readings, and were left aside.
+    /// The recorded bytes are not those of the readings, and were left aside.
     pub(super) contradicted: bool,
 }
 
 /// What was recorded of the whole stream.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Recorded {
-    /// Octets.
+    /// Bytes.
     pub(super) octets: Option<f64>,
     /// Seconds from its beginning.
     pub(super) elapsed: Option<f64>,
 }
 
 impl Octets {
-    /// From raw values: each is the mean rate of the `dur` seconds before it, and where there is none, since the one before.
+    /// From raw values: each is the mean rate of the `dur` seconds before it, and without it, since the one before.
     pub(super) fn of_raw(rows: &[RawValue], recorded: Recorded) -> Self {
         let told = |row: &RawValue| {
             let dur = row.dur.filter(|dur| *dur > 0.0 && *dur <= LONGEST_READING);
@@ -63,7 +63,7 @@ impl Octets {
         Self::of_stretches(stretches, recorded)
     }
 
-    /// From values on the grid, where nothing else was kept: each tells of the time since the one before.
+    /// From values on the grid, where nothing else was kept: each covers the time since the one before.
     pub(super) fn of_grid(values: impl Iterator<Item = (f64, f64)>, step: f64) -> Self {
         let mut stretches: Vec<Stretch> = Vec::new();
         for (to, rate) in values.filter(|(_, rate)| (0.0..=FASTEST).contains(rate)) {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_reading_is_the_mean_of_the_time_before_it() {
-        // 8 Mbit/s over 0.5 s are 500 000 octets, 16 Mbit/s over 0.25 s as many.
+        // 8 Mbit/s over 0.5 s are 500 000 bytes, 16 Mbit/s over 0.25 s as many.
         let octets = Octets::of_raw(&[row(10.5, 0.5, 8.0), row(10.75, 0.25, 16.0)], Recorded::default());
         assert_eq!(octets.readings, [(10.0, 0), (10.5, 500_000), (10.75, 1_000_000)]);
         assert!(octets.untold.abs() < 1e-9);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_readings_left_out_is_told_by_the_total_or_said_to_be_unknown() {
+    fn what_readings_left_out_is_taken_from_the_total_or_reported_as_unknown() {
         let rows = [row(1.0, 1.0, 8.0), row(3.0, 1.0, 8.0)];
         let octets = Octets::of_raw(&rows, Recorded::default());
         assert_eq!(octets.readings, [(0.0, 0), (1.0, 1_000_000), (2.0, 1_000_000), (3.0, 2_000_000)]);

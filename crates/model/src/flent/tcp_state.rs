@@ -5,7 +5,7 @@ use crate::flow::FlowId;
 use crate::observation::TcpInfo;
 use crate::time::TestTime;
 
-/// A row that holds what is known and 0 elsewhere.
+/// A row with the known values, and 0 elsewhere.
 pub(super) fn tcp_info(flow: FlowId, at: TestTime, value: TcpValue) -> TcpInfo {
     let microseconds = |milliseconds: f32| (f64::from(milliseconds) * 1e3).round() as u32;
     let octets = |megabits: f32| (f64::from(megabits) * 1e6 / 8.0).round() as u64;

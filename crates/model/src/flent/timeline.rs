@@ -11,7 +11,7 @@ use crate::time::{TestTime, Window};
 
 /// No test is longer, seconds: what lies further off is no time of this test.
 const LONGEST: f64 = 7.0 * 86_400.0;
-/// What is measured begins at most so long before T0, seconds.
+/// What is measured begins at most this long before T0, seconds.
 const BEFORE_T0: f64 = 60.0;
 /// The load begins at most so far from where the settings put it, seconds; else the settings count.
 const START_SPREAD: f64 = 2.0;
@@ -57,7 +57,7 @@ impl Timeline {
                 let note = "the start time is local time of a host whose time zone was not recorded";
                 (rfc3339(time), Some(note.to_owned()))
             }
-            (None, ..) => (rfc3339(origin), Some("when it was measured is not recorded".to_owned())),
+            (None, ..) => (rfc3339(origin), Some("the time of the measurement is not recorded".to_owned())),
         };
         Self { origin, grid, created, note }
     }

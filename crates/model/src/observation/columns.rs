@@ -1,12 +1,12 @@
 //! Rows for the measuring threads, columns for the file.
 //!
-//! A measuring thread pushes small `Copy` rows; the recording holds the same facts as one list of integers per field,
-//! each value but the first written as the difference from the one before. Neighbouring values are alike, so the
+//! A measuring thread pushes small `Copy` rows; the recording contains the same facts as one list of integers per
+//! field, each value but the first written as the difference from the one before. Neighboring values are alike, so the
 //! differences are short and compress well.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A field that can stand in a column: anything that is an integer underneath.
+/// A field that can be a column: anything that is an integer underneath.
 pub trait Cell: Copy {
     /// The integer as 64 bits; unsigned 64-bit values keep their bits.
     fn to_cell(self) -> i64;
@@ -81,12 +81,12 @@ impl Column {
         &self.0
     }
 
-    /// How many values it holds.
+    /// How many values it contains.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it holds none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -160,19 +160,19 @@ macro_rules! table {
                 $($field.push(row.$field);)*
             }
 
-            /// How many whole rows there are.
+            /// Number of whole rows.
             pub fn len(&self) -> usize {
                 self.0.iter().map($crate::observation::columns::Column::len).min().unwrap_or(0)
             }
 
-            /// Whether there is no row.
+            /// Whether it has no row.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
             /// The rows in the order in which they were pushed.
             pub fn rows(&self) -> impl Iterator<Item = $row> + '_ {
-                // Equally long slices: no row is checked, and a column whose field nobody asks for is not looked at.
+                // Equally long slices: no row is checked, and a column whose field is not requested is not looked at.
                 let rows = self.len();
                 let [$($field),*] = &self.0;
                 $(let $field = &$field.values()[..rows];)*

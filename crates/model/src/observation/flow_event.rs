@@ -15,11 +15,11 @@ pub enum FlowEventKind {
     Connected,
     /// Congestion control in force, as read back; the detail is its name.
     CongestionControl,
-    /// Traffic-class octet in force, as read back; the detail is its value.
+    /// Traffic-class byte in force, as read back; the detail is its value.
     Marked,
-    /// The first octet, or packet, was handed to the kernel.
+    /// The first byte, or packet, was passed to the kernel.
     FirstSent,
-    /// The first octet of load reached the receiver.
+    /// The first byte of load reached the receiver.
     FirstReceived,
     /// What the flow works with, as found; the detail says it: `resolver 192.0.2.53`, `page rrul2025 sha256:...`,
     /// `Chromium 156.0.7000.0`.

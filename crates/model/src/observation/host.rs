@@ -102,13 +102,13 @@ table! {
         at: TestTime,
         /// Its index at this host; the environment names it.
         interface: u32,
-        /// Octets received.
+        /// Bytes received.
         received_octets: u64,
         /// Packets received.
         received_packets: u64,
         /// Packets dropped on receiving.
         received_dropped: u64,
-        /// Octets sent.
+        /// Bytes sent.
         sent_octets: u64,
         /// Packets sent.
         sent_packets: u64,
@@ -124,7 +124,7 @@ table! {
         at: TestTime,
         /// Its interface's index at this host.
         interface: u32,
-        /// Octets waiting.
+        /// Bytes waiting.
         backlog_octets: u32,
         /// Packets waiting.
         backlog_packets: u32,

@@ -157,12 +157,12 @@ macro_rules! observations {
                 }
             }
 
-            /// How many observations there are.
+            /// Number of observations.
             pub fn len(&self) -> usize {
                 0 $(+ self.$name.len())*
             }
 
-            /// Whether there is none.
+            /// Whether it is empty.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
@@ -171,7 +171,7 @@ macro_rules! observations {
 }
 
 observations! {
-    /// Octets at the receiver.
+    /// Bytes at the receiver.
     octets_received: OctetsReceived in OctetsReceivedTable,
     /// Kernel TCP state.
     tcp_info: TcpInfo in TcpInfoTable,
@@ -187,7 +187,7 @@ observations! {
     reply_stamped: ReplyStamped in ReplyStampedTable,
     /// ICMP echo replies.
     echo_received: EchoReceived in EchoReceivedTable,
-    /// Packets at the far end of their way.
+    /// Packets at their destination.
     packet_received: PacketReceived in PacketReceivedTable,
     /// What replies said of the packets seen by the reflector.
     reflector_window: ReflectorWindow in ReflectorWindowTable,
@@ -207,7 +207,7 @@ observations! {
     transaction_stamped: TransactionStamped in TransactionStampedTable,
     /// New connections.
     connection: Connection in ConnectionTable,
-    /// Look-ups of names.
+    /// DNS lookups.
     name_lookup: NameLookup in NameLookupTable,
     /// Short transfers.
     transfer: Transfer in TransferTable,

@@ -1,4 +1,4 @@
-//! What is observed of look-ups of names (spec: DNS Lookup Speed).
+//! What is observed of DNS lookups (spec: DNS Lookup Speed).
 
 use super::columns::table;
 use crate::flow::FlowId;
@@ -23,13 +23,13 @@ table! {
         record: u16,
         /// What came of it: [`UNANSWERED`](Self::UNANSWERED) and the other constants.
         reached: u8,
-        /// The answer's response code; 0 where there is none.
+        /// The answer's response code; 0 without one.
         response_code: u8,
         /// From `started` to the answer, or until waiting was given up.
         took: Delay,
-        /// Octets of the question above UDP.
+        /// Bytes of the question above UDP.
         question_octets: u16,
-        /// Octets of the answer above UDP; 0 where there is none.
+        /// Bytes of the answer above UDP; 0 without one.
         answer_octets: u16,
     }
 }
@@ -37,10 +37,10 @@ table! {
 impl NameLookup {
     /// No answer until waiting was given up.
     pub const UNANSWERED: u8 = 0;
-    /// An answer with the record, or that there is no such name or record.
+    /// An answer with the record, or that no such name or record exists.
     pub const ANSWERED: u8 = 1;
     /// The resolver said that it cannot or will not: any response code but 0 and 3.
     pub const REFUSED: u8 = 2;
-    /// The question could not be sent, or the host said that nobody listens there.
+    /// The question could not be sent, or the host reported that no program listens there.
     pub const IMPOSSIBLE: u8 = 3;
 }

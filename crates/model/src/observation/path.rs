@@ -6,7 +6,7 @@ use crate::time::TestTime;
 use crate::units::Delay;
 
 table! {
-    /// A packet of a path trace handed to the kernel. Its kernel stamp stands in [`ProbeStamped`](super::ProbeStamped).
+    /// A packet of a path trace handed to the kernel. Its kernel stamp is in [`ProbeStamped`](super::ProbeStamped).
     PathProbe in PathProbeTable {
         /// The flow.
         flow: FlowId,
@@ -16,9 +16,9 @@ table! {
         sent: TestTime,
         /// The TTL or hop limit that it was sent with: how many hops it may pass.
         hop_limit: u8,
-        /// Traffic-class octet that it was sent with.
+        /// Traffic-class byte that it was sent with.
         octet: u8,
-        /// Octets of the IP packet, which may not be fragmented.
+        /// Bytes of the IP packet, which may not be fragmented.
         length: u16,
     }
 }
@@ -27,7 +27,8 @@ table! {
 pub const OWN_LINK: u8 = 255;
 
 table! {
-    /// A packet of a path trace was answered: by a host on the way with ICMP, or by the far end; or it has not left at all.
+    /// A packet of a path trace was answered: by a host on the way with ICMP, or by the destination; or it has not left
+    /// at all.
     PathAnswer in PathAnswerTable {
         /// The flow.
         flow: FlowId,
@@ -37,16 +38,16 @@ table! {
         received: TestTime,
         /// Number of the address that it came from; the flow's events tell the addresses. 0 where it is not known.
         source: u16,
-        /// ICMP type; 0, which ICMP says of no UDP packet, for the far end's own answer, and [`OWN_LINK`] where the packet
-        /// has not left.
+        /// ICMP type; 0, which ICMP reports of no UDP packet, for the destination's own answer, and [`OWN_LINK`] where
+        /// the packet has not left.
         kind: u8,
         /// ICMP code.
         code: u8,
-        /// The MTU that the message names, or that of this host's own link, octets; 0 when none is named.
+        /// The MTU that the message names, or that of this host's own link, bytes; 0 when none is named.
         mtu: u32,
-        /// How long the far end held the packet; 0 of others.
+        /// How long the destination held the packet; 0 of others.
         held: Delay,
-        /// The TTL or hop limit with which the packet reached the far end; 0 where it is not known.
+        /// The TTL or hop limit with which the packet reached the destination; 0 where it is not known.
         left: u8,
     }
 }
@@ -60,7 +61,7 @@ table! {
         flow: FlowId,
         /// Which packet.
         sequence: u32,
-        /// Traffic-class octet.
+        /// Traffic-class byte.
         octet: u8,
         /// TTL or hop limit; more than 1 where a hop before did not count.
         hop_limit: u8,

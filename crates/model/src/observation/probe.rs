@@ -61,9 +61,9 @@ table! {
         reflector_received: TestTime,
         /// The reflector's stamp just before it sent, on the server's clock (T3).
         reflector_sent: TestTime,
-        /// Traffic-class octet of the test packet as it reached the reflector.
+        /// Traffic-class byte of the test packet as it reached the reflector.
         reflector_octet: u8,
-        /// Traffic-class octet of the reply as it reached the client.
+        /// Traffic-class byte of the reply as it reached the client.
         octet: u8,
         /// How many test packets of this flow had reached the reflector.
         reflector_count: u32,
@@ -71,7 +71,8 @@ table! {
 }
 
 table! {
-    /// The reflector's kernel stamp of an earlier reply leaving, told in a later one (RFC 8972: follow-up telemetry).
+    /// The reflector's kernel stamp of an earlier reply leaving, reported in a later one (RFC 8972: follow-up
+    /// telemetry).
     ReplyStamped in ReplyStampedTable {
         /// The flow.
         flow: FlowId,
@@ -83,7 +84,7 @@ table! {
 }
 
 table! {
-    /// An ICMP echo reply has arrived (RFC 792, RFC 4443). The request stands in [`ProbeSent`].
+    /// An ICMP echo reply has arrived (RFC 792, RFC 4443). The request is in [`ProbeSent`].
     EchoReceived in EchoReceivedTable {
         /// The flow.
         flow: FlowId,
@@ -97,7 +98,7 @@ table! {
 }
 
 table! {
-    /// A packet has arrived at the far end of its way, duplicates included, in the order of arrival.
+    /// A packet has arrived at its destination, duplicates included, in the order of arrival.
     ///
     /// At the receiver of a one-way flow, and at the reflector for test packets: what arrived there and was answered in
     /// vain was lost on the way back, what did not arrive was lost on the way there.
@@ -108,7 +109,7 @@ table! {
         sequence: u32,
         /// The kernel's receive stamp, or the program's where the kernel gave none.
         received: TestTime,
-        /// Traffic-class octet that it bore.
+        /// Traffic-class byte that it bore.
         octet: u8,
     }
 }
@@ -116,8 +117,8 @@ table! {
 table! {
     /// What a reply said of the test packets that the reflector had seen: one bit for each of the latest 64.
     ///
-    /// For when the reflector's own rows do not come through, as the server or the control connection was lost. There is a
-    /// row only where the window says what neither a reply nor an earlier window has said.
+    /// For when the reflector's own rows do not come through, as the server or the control connection was lost. A row
+    /// exists only where the window says what neither a reply nor an earlier window has said.
     ReflectorWindow in ReflectorWindowTable {
         /// The flow.
         flow: FlowId,
@@ -145,7 +146,7 @@ table! {
         code: u8,
         /// 1 when the server sent it, 0 when another host on the way did.
         from_server: u8,
-        /// The MTU that it names, octets; 0 when it names none.
+        /// The MTU that it names, bytes; 0 when it names none.
         mtu: u32,
         /// How many.
         count: u32,
@@ -153,13 +154,13 @@ table! {
 }
 
 table! {
-    /// The traffic-class octet that a packet was sent with, where it is not that of the flow's class.
+    /// The traffic-class byte that a packet was sent with, where it is not that of the flow's class.
     PacketMarked in PacketMarkedTable {
         /// The flow.
         flow: FlowId,
         /// Which packet.
         sequence: u32,
-        /// Traffic-class octet.
+        /// Traffic-class byte.
         octet: u8,
     }
 }

@@ -1,4 +1,4 @@
-//! What is observed of streams and exchanges: octets, the kernel's TCP state, transactions.
+//! What is observed of streams and exchanges: bytes, the kernel's TCP state, transactions.
 
 use super::columns::table;
 use crate::flow::FlowId;
@@ -6,7 +6,7 @@ use crate::time::TestTime;
 use crate::units::{ByteCount, Delay};
 
 table! {
-    /// Octets that a stream's receiver has been handed by its TCP so far, in order and without duplicates.
+    /// Bytes that a stream's receiver has been handed by its TCP so far, in order and without duplicates.
     ///
     /// Goodput is the slope of this. Counted at the receiver only: a sender's count includes what sits in its buffers.
     OctetsReceived in OctetsReceivedTable {
@@ -14,7 +14,7 @@ table! {
         flow: FlowId,
         /// When the count was read.
         at: TestTime,
-        /// All octets since the stream opened.
+        /// All bytes since the stream opened.
         octets: ByteCount,
     }
 }
@@ -42,11 +42,11 @@ table! {
         min_rtt: u32,
         /// Retransmission timeout, microseconds.
         rto: u32,
-        /// Sender's maximum segment size, octets.
+        /// Sender's maximum segment size, bytes.
         snd_mss: u32,
-        /// Receiver's estimate of the peer's segment size, octets.
+        /// Receiver's estimate of the peer's segment size, bytes.
         rcv_mss: u32,
-        /// Path MTU, octets.
+        /// Path MTU, bytes.
         pmtu: u32,
         /// Congestion window, segments.
         snd_cwnd: u32,
@@ -58,19 +58,19 @@ table! {
         lost: u32,
         /// Segments retransmitted in all.
         total_retrans: u32,
-        /// Octets not yet sent once.
+        /// Bytes not yet sent once.
         notsent_bytes: u32,
-        /// Peer's receive window, octets.
+        /// Peer's receive window, bytes.
         snd_wnd: u32,
-        /// Own receive window, octets.
+        /// Own receive window, bytes.
         rcv_wnd: u32,
-        /// Octets acknowledged by the peer.
+        /// Bytes acknowledged by the peer.
         bytes_acked: u64,
-        /// Octets received in order.
+        /// Bytes received in order.
         bytes_received: u64,
-        /// Octets sent, retransmissions included.
+        /// Bytes sent, retransmissions included.
         bytes_sent: u64,
-        /// Octets retransmitted.
+        /// Bytes retransmitted.
         bytes_retrans: u64,
         /// Segments sent, of wire size.
         segs_out: u32,
@@ -90,9 +90,9 @@ table! {
         reord_seen: u32,
         /// Segments received out of order.
         rcv_ooopack: u32,
-        /// Delivery rate, octets per second.
+        /// Delivery rate, bytes per second.
         delivery_rate: u64,
-        /// Pacing rate, octets per second.
+        /// Pacing rate, bytes per second.
         pacing_rate: u64,
         /// Time with data in flight or waiting, microseconds.
         busy_time: u64,
@@ -102,11 +102,11 @@ table! {
         sndbuf_limited: u64,
         /// Retransmission timeouts.
         total_rto: u32,
-        /// Octets received marked CE.
+        /// Bytes received marked CE.
         received_ce_bytes: u32,
-        /// Octets received marked ECT(0).
+        /// Bytes received marked ECT(0).
         received_e0_bytes: u32,
-        /// Octets received marked ECT(1).
+        /// Bytes received marked ECT(1).
         received_e1_bytes: u32,
         /// 1 when the latest measurement of `delivery_rate` was limited by the program and not by the network.
         app_limited: u8,
@@ -168,9 +168,9 @@ table! {
         reached: u8,
         /// From `started` to the end of the handshake, or until it was refused or given up.
         connect: Delay,
-        /// From `started` to the first octet from the server; 0 unless `reached` is 2.
+        /// From `started` to the first byte from the server; 0 unless `reached` is 2.
         answer: Delay,
-        /// SYN segments that were sent again.
+        /// Retransmitted SYN segments.
         syn_retransmits: u8,
     }
 }
@@ -178,9 +178,9 @@ table! {
 impl Connection {
     /// No handshake until it was given up, after `connect`.
     pub const UNANSWERED: u8 = 0;
-    /// The handshake was complete, and the server's first octets did not come.
+    /// The handshake was complete, and the server's first bytes did not come.
     pub const CONNECTED: u8 = 1;
-    /// The server's first octets came.
+    /// The server's first bytes came.
     pub const ANSWERED: u8 = 2;
     /// Refused: the SYN was answered with a reset, or the server said that it takes no more.
     pub const REFUSED: u8 = 3;

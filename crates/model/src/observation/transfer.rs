@@ -8,7 +8,7 @@ use crate::units::{ByteCount, Delay};
 table! {
     /// One transfer of a given size over a new TCP connection (spec: Short Flow Transfer Rate), seen by the client.
     ///
-    /// It is complete when the receiver has every octet and the client knows: at the last octet of a download, at the
+    /// It is complete when the receiver has every byte and the client knows: at the last byte of a download, at the
     /// server's confirmation of an upload.
     Transfer in TransferTable {
         /// The flow.
@@ -21,17 +21,17 @@ table! {
         started: TestTime,
         /// How far it came: [`UNANSWERED`](Self::UNANSWERED) and the other constants.
         reached: u8,
-        /// Octets to be transferred.
+        /// Bytes to be transferred.
         octets: ByteCount,
-        /// Octets of them that the client knows to have arrived.
+        /// Bytes of them that the client knows to have arrived.
         arrived: ByteCount,
         /// From `started` to the end of the handshake, or until it was refused or given up.
         connect: Delay,
-        /// From `started` to the first octet from the server; 0 where none came.
+        /// From `started` to the first byte from the server; 0 where none came.
         answer: Delay,
         /// From `started` to completion, or until it broke or was given up.
         took: Delay,
-        /// SYN segments that were sent again.
+        /// Retransmitted SYN segments.
         syn_retransmits: u8,
     }
 }
@@ -66,11 +66,11 @@ table! {
         transport: u8,
         /// TCP option bits as in `TCP_INFO`; 0 over UDP.
         options: u8,
-        /// TCP: octets sent, retransmissions included. UDP: octets of datagrams sent, above UDP.
+        /// TCP: bytes sent, retransmissions included. UDP: bytes of datagrams sent, above UDP.
         sent_octets: u64,
-        /// Of those, octets that were sent again.
+        /// Of those, retransmitted bytes.
         retransmitted_octets: u64,
-        /// TCP: octets received in order. UDP: octets of datagrams received, above UDP.
+        /// TCP: bytes received in order. UDP: bytes of datagrams received, above UDP.
         received_octets: u64,
         /// Segments, or datagrams, sent.
         sent_segments: u32,

@@ -6,7 +6,7 @@ use crate::time::TestTime;
 use crate::units::{ByteCount, Delay};
 
 table! {
-    /// One load of a page, cold, from its first look-up or connection to its load event.
+    /// One load of a page, with empty caches, from its first lookup or connection to its load event.
     PageLoad in PageLoadTable {
         /// The flow.
         flow: FlowId,
@@ -50,7 +50,7 @@ table! {
         object: u16,
         /// What became of it: [`FAILED`](Self::FAILED) and the other constants.
         outcome: u8,
-        /// HTTP status; 0 where there is none.
+        /// HTTP status; 0 without one.
         status: u16,
         /// 11, 20, 30: HTTP/1.1, HTTP/2, HTTP/3; 0 where it never came to that.
         protocol: u8,
@@ -68,11 +68,11 @@ table! {
         secure: Delay,
         /// Handing over the request.
         send: Delay,
-        /// From there to the first octet of the response.
+        /// From there to the first byte of the response.
         wait: Delay,
-        /// From the first to the last octet of the response.
+        /// From the first to the last byte of the response.
         receive: Delay,
-        /// Octets of the response's body that arrived.
+        /// Bytes of the response's body that arrived.
         octets: ByteCount,
     }
 }
@@ -97,7 +97,7 @@ table! {
         flow: FlowId,
         /// The load.
         load: u32,
-        /// First octet of the document (`responseStart`): time to first byte.
+        /// First byte of the document (`responseStart`): time to first byte.
         first_byte: Delay,
         /// The browser committed to showing the document.
         commit: Delay,

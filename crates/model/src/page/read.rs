@@ -11,7 +11,7 @@ use crate::units::{ByteCount, UnitError, parse_duration};
 /// More objects would run into the numbers of refreshes, more hosts into nothing that a page has.
 const MOST_OBJECTS: usize = 2000;
 const MOST_HOSTS: usize = 100;
-/// The largest object, octets.
+/// The largest object, bytes.
 const LARGEST: u64 = 64 << 20;
 
 #[derive(Deserialize)]
@@ -62,13 +62,13 @@ struct RefreshEntry {
 enum EntryError {
     #[error("unknown kind \"{0}\"")]
     Kind(String),
-    #[error("there is no host {0}")]
+    #[error("no host {0}")]
     Host(usize),
     #[error("needs a parent that stands before it")]
     Parent,
-    #[error("refresh: needs a host that there is, and an interval of 100ms or more")]
+    #[error("refresh: needs an existing host, and an interval of 100ms or more")]
     Refresh,
-    #[error("{0} octets")]
+    #[error("{0} bytes")]
     Size(u64),
     #[error("\"{0}\": {1}")]
     Time(String, UnitError),

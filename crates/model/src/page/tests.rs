@@ -1,4 +1,4 @@
-//! Pages: frozen as they are, and every mistake told.
+//! Pages: frozen as they are, and every mistake is reported.
 
 use super::*;
 
@@ -77,12 +77,12 @@ fn comments_do_not_change_a_page_and_everything_else_does() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     for (from, to, told) in [
         ("parent = 0", "parent = 1", "object 1: needs a parent that stands before it"),
         ("parent = 0", "", "object 1: needs a parent that stands before it"),
         ("kind = \"image\"", "kind = \"imag\"", "object 1: unknown kind \"imag\""),
-        ("octets = 200", "octets = 0", "object 1: 0 octets"),
+        ("octets = 200", "octets = 0", "object 1: 0 bytes"),
         ("think = \"5ms\"", "think = \"5\"", "object 1: \"5\""),
         ("think = \"5ms\"", "think = \"50s\"", "object 1: \"50s\" is longer than 10s"),
         ("secure = true", "secure = false", "host www: h2 without TLS, or unknown"),

@@ -91,7 +91,7 @@ pub fn parse(file: &str, text: &str) -> Result<Node, PlanError> {
 /// Reads one `--set KEY=VALUE`: the dotted key, and the value as TOML or else as plain text.
 ///
 /// # Errors
-/// When there is no `=` or no key.
+/// When `=` or the key is missing.
 pub fn parse_setting(setting: &str) -> Result<(Vec<String>, Node), PlanError> {
     let place = format!("--set {setting}");
     let complaint = || PlanError {
@@ -112,7 +112,7 @@ pub fn parse_setting(setting: &str) -> Result<(Vec<String>, Node), PlanError> {
     Ok((path, at_place(value, &place)))
 }
 
-/// A table nested along `path` that holds `leaf` at its end.
+/// A table nested along `path` that contains `leaf` at its end.
 pub fn nest(path: &[String], leaf: Node) -> Node {
     path.iter().rev().fold(leaf, |inner, key| {
         let place = inner.place.clone();
@@ -142,7 +142,7 @@ fn table_value(file: &str, text: &str, table: &DeTable<'_>) -> Result<Value, Pla
 }
 
 fn node_value(file: &str, text: &str, place: &Place, value: &DeValue<'_>) -> Result<Value, PlanError> {
-    let complaint = |what: &str| PlanError { place: place.0.clone(), message: format!("{what} cannot stand here") };
+    let complaint = |what: &str| PlanError { place: place.0.clone(), message: format!("{what} is not allowed here") };
     Ok(match value {
         DeValue::String(string) => Value::Text(string.to_string()),
         DeValue::Integer(integer) => Value::Integer(

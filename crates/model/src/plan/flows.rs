@@ -8,7 +8,7 @@ use super::{FlowEntry, TestPlan};
 impl TestPlan {
     /// Every flow of this test when these families are at hand, numbered from 0 in the order of the plan.
     ///
-    /// A flow whose family is not at hand is left out: the families that are missing are told in the recording.
+    /// A flow whose family is not at hand is left out: the recording lists the missing families.
     pub fn flows(&self, families: &[AddressFamily]) -> Vec<FlowSpec> {
         let mut flows = Vec::new();
         for entry in &self.entries {

@@ -56,8 +56,8 @@ pub struct TestPlan {
     pub overhead: Option<Share>,
     /// How often counters are read while the test runs.
     pub sample_interval: Duration,
-    /// The link layer of the line under test, as [`LinkLayer`](crate::link_layer::LinkLayer) reads it; `None` when nobody
-    /// has said, and octets are told on the IP layer only.
+    /// The link layer of the line under test, as [`LinkLayer`](crate::link_layer::LinkLayer) reads it; `None` when it
+    /// is unknown; bytes are then reported at the IP layer only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_layer: Option<String>,
     /// The entries that unfold into flows.

@@ -11,7 +11,7 @@ use super::document::{Node, Value};
 const MOST_COUNTED: i64 = 10_000;
 const MOST_OCTETS_OF_URL: usize = 1500;
 
-/// The value that `node` holds for the parameter `key`.
+/// The value that `node` has for the parameter `key`.
 pub(super) fn parameter(node: &Node, key: &str, kind: ParameterKind) -> Result<Parameter, PlanError> {
     match kind {
         ParameterKind::Duration => quantity(node, key, "20ms", parse_duration),

@@ -18,7 +18,7 @@ fn what_is_no_file_of_flent_is_refused_in_one_line() {
         refused(text);
     }
     assert!(refused("{\"results\":{},\"metadata\":{}}").contains("no TCP stream"));
-    assert!(refused("{\"version\":5,\"results\":{},\"metadata\":{}}").contains("version 5 is not known"));
+    assert!(refused("{\"version\":5,\"results\":{},\"metadata\":{}}").contains("unknown version 5"));
     assert!(refused("{\"version\":4,\"results\":{\"TCP upload\":[NaN]},\"metadata\":{}}").contains("column"));
     let text = version_4().to_string();
     for length in 0..text.len() - 1 {
@@ -134,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn no_octets_do_harm(octets in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn no_bytes_do_harm(octets in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = read(&octets);
     }
 }

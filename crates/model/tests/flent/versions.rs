@@ -57,7 +57,7 @@ fn phases_begin_with_the_first_stream() {
 }
 
 #[test]
-fn octets_add_up_at_the_receiver_and_end_in_the_recorded_total() {
+fn bytes_add_up_at_the_receiver_and_end_in_the_recorded_total() {
     let recording = read(&version_4());
     let rows = |point| -> Vec<_> {
         tables(&recording, point).octets_received.rows().map(|row| (row.at.seconds(), row.octets.0)).collect()
@@ -84,7 +84,7 @@ fn packets_of_irtt_have_both_ways_and_their_losses_a_direction() {
     let flow = recording.header.flows[2].id;
     let sent: Vec<_> = tables.probe_sent.rows().filter(|row| row.flow == flow).map(|row| row.sent.0 / MS).collect();
     assert_eq!(sent, [0, 200, 400, 600]);
-    // The server's clock is placed by the fastest packet, 20 ms there and back: 10 ms there. The other took 10 ms more.
+    // The server's clock is placed by the fastest packet, 20 ms round trip: 10 ms there. The other took 10 ms more.
     let replies: Vec<_> = tables
         .probe_received
         .rows()
@@ -106,7 +106,7 @@ fn a_ping_without_a_trace_is_lost() {
 }
 
 #[test]
-fn of_2012_values_on_the_grid_are_all_there_is() {
+fn of_2012_only_values_on_the_grid_exist() {
     let recording = read(&of_2012());
     let names: Vec<_> = recording.header.flows.iter().map(|flow| flow.name.as_str()).collect();
     assert_eq!(names, ["bulk_tcp/BE/up/ipv4", "exchange_mean/EF/ipv4", "icmp_echo/BE/ipv4"]);

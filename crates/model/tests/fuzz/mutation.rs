@@ -1,4 +1,4 @@
-//! Octets that are nearly a valid input: one of a corpus, changed in a few places.
+//! Bytes that are nearly a valid input: one of a corpus, changed in a few places.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -129,7 +129,7 @@ impl Edit {
     }
 }
 
-/// Octets that a failure shows as text.
+/// Bytes that a failure shows as text.
 #[derive(Clone)]
 pub(crate) struct Octets(pub(crate) Vec<u8>);
 

@@ -109,7 +109,7 @@ fn a_value_of_the_wrong_kind_is_named() {
     assert_complaint(&with_flow("enabled = 1\n"), "x.toml:6", &["flow.a.enabled", "true or false"]);
     assert_complaint(&with_flow("needs = \"url\"\n"), "x.toml:6", &["flow.a.needs", "no \"url\"", "interval"]);
     assert_complaint(&with_flow("each = 1\n"), "x.toml:6", &["flow.a.each", "must be a table"]);
-    assert_complaint(&with_flow("class = 1979-05-27\n"), "x.toml:6", &["a date cannot stand here"]);
+    assert_complaint(&with_flow("class = 1979-05-27\n"), "x.toml:6", &["a date is not allowed here"]);
     let site = |url: &str| {
         let head =
             "title = \"t\"\nphases = { load = \"1s\" }\n[flow.a]\ntype = \"browser_page\"\ncomponent = \"web\"\n";

@@ -155,7 +155,7 @@ pub(crate) fn shipped() -> BTreeMap<String, (String, String)> {
 
 pub(crate) fn read_shipped(name: &str, settings: &[&str]) -> Result<TestPlan, PlanError> {
     let shelf = shipped();
-    let (file, text) = shelf.get(name).cloned().unwrap_or_else(|| panic!("there is no plans/{name}.toml"));
+    let (file, text) = shelf.get(name).cloned().unwrap_or_else(|| panic!("missing: plans/{name}.toml"));
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
     let find = |name: &str| shelf.get(name).cloned();
     TestPlan::read(name, &file, &text, &settings, &Surroundings { flow_types: FLOW_TYPES, find: &find })

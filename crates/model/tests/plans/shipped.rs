@@ -224,7 +224,7 @@ fn pages_have_their_turns_in_each_family_on_the_idle_line() {
 }
 
 #[test]
-fn look_ups_and_short_flows_run_idle_and_again_under_load() {
+fn lookups_and_short_flows_run_idle_and_again_under_load() {
     for name in ["rrul", "rrul2013", "quick"] {
         let flows = plan(name, &[]).flows(TWO);
         for kind in ["dns_lookup", "short_flow"] {

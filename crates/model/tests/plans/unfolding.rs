@@ -60,7 +60,7 @@ fn later_settings_win() {
 }
 
 #[test]
-fn lists_of_parameters_multiply_and_are_told_apart_by_name() {
+fn lists_of_parameters_multiply_and_are_distinguished_by_name() {
     let text = with_flow("each.interval = [\"5ms\", \"20ms\"]\neach.length = [\"72B\", \"200B\", \"1kB\"]\n");
     let flows = read_text(&text, &[], &[]).unwrap().flows(ONE);
     assert_eq!(flows.len(), 6);
@@ -70,7 +70,7 @@ fn lists_of_parameters_multiply_and_are_told_apart_by_name() {
 }
 
 #[test]
-fn two_entries_of_the_same_shape_are_told_apart_by_their_label() {
+fn two_entries_of_the_same_shape_are_distinguished_by_their_label() {
     let more = "[flow.b]\ntype = \"udp_probe\"\ncomponent = \"realtime\"\n";
     let flows = read_text(&with_flow(more), &[], &[]).unwrap().flows(ONE);
     let names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
@@ -105,5 +105,5 @@ fn an_entry_that_needs_a_parameter_stands_by_until_it_is_set() {
     assert_eq!(flows(standing_by, &[]).unwrap(), 1);
     assert_eq!(flows(standing_by, &["flow.b.length=92B"]).unwrap(), 2);
     assert_eq!(flows(&format!("{standing_by}each.length = [\"92B\", \"200B\"]\n"), &[]).unwrap(), 3);
-    assert!(flows("needs = \"length\"\nclass = \"EE\"\n", &[]).is_err(), "its mistakes are told all the same");
+    assert!(flows("needs = \"length\"\nclass = \"EE\"\n", &[]).is_err(), "its mistakes are reported all the same");
 }

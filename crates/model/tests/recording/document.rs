@@ -1,4 +1,4 @@
-//! docs/recording-format.md names everything that a recording holds, and nothing else as a table.
+//! docs/recording-format.md names everything that a recording contains, and nothing else as a table.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -43,7 +43,7 @@ fn section<'a>(document: &'a str, heading: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn every_name_in_a_recording_stands_in_the_document() {
+fn every_name_in_a_recording_is_in_the_document() {
     let document = document();
     let mut names = BTreeSet::new();
     for line in specimen::lines_of(&specimen::recording()) {
@@ -72,7 +72,7 @@ fn every_table_has_a_section_with_a_row_for_each_of_its_columns() {
 }
 
 #[test]
-fn every_event_stands_in_the_document() {
+fn every_event_is_in_the_document() {
     let document = document();
     for frame in specimen::recording().frames {
         for event in frame.events {

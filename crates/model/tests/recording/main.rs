@@ -1,4 +1,4 @@
-//! The recording: files of format 1 stay readable for ever, cut off anywhere or not, and the document tells the truth.
+//! The recording: files of format 1 stay readable for ever, cut off anywhere or not, and the document shows the truth.
 
 #![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
 

@@ -90,7 +90,7 @@ fn a_file_cut_off_anywhere_reads_up_to_its_last_whole_line() {
     let bytes = V2.as_bytes();
     let header_length = V2.find('\n').unwrap();
     for cut in 0..=bytes.len() {
-        // A cut may fall within a letter of several octets, as the reader of the file will find it.
+        // A cut may fall within a letter of several bytes, as the reader of the file will find it.
         let text = String::from_utf8_lossy(&bytes[..cut]);
         match Recording::from_lines(&text) {
             Err(RecordingError::NoHeader) => assert!(cut < header_length, "cut at {cut}: the header was whole"),
@@ -159,7 +159,7 @@ fn a_damaged_line_in_the_middle_is_named_by_its_number() {
 }
 
 #[test]
-fn frames_are_told_apart_by_who_observed() {
+fn frames_are_distinguished_by_who_observed() {
     let read = Recording::from_lines(V2).unwrap();
     assert_eq!(read.frames_of(ObservationPoint::Client).count(), 1);
     assert_eq!(read.tables_of(ObservationPoint::Server).map(|tables| tables.octets_received.len()).sum::<usize>(), 2);

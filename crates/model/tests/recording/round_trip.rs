@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn a_frame_is_one_line_whatever_it_holds(frame in frame()) {
+    fn a_frame_is_one_line_whatever_it_contains(frame in frame()) {
         let text = serde_json::to_string(&Line::Frame(Box::new(frame))).unwrap();
         prop_assert!(!text.contains(['\n', '\r']));
     }

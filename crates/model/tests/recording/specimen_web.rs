@@ -1,4 +1,4 @@
-//! The specimen's rows of pages, look-ups and short transfers.
+//! The specimen's rows of pages, lookups and short transfers.
 
 use rrul_model::flow::FlowId;
 use rrul_model::observation::{

@@ -76,7 +76,7 @@ fn a_route_that_changes_is_followed_from_the_next_round_on() {
 }
 
 #[test]
-fn a_far_end_that_never_answers_is_searched_for_in_growing_circles_up_to_thirty_hops() {
+fn a_destination_that_never_answers_is_searched_for_in_growing_circles_up_to_thirty_hops() {
     let mut sweep = sweep(None);
     let mut furthest = Vec::new();
     while let Some(due) = sweep.due() {
@@ -151,7 +151,7 @@ fn what_is_not_granted_takes_no_number_and_is_not_taken_for_lost() {
 }
 
 #[test]
-fn there_is_a_place_for_every_packet_that_may_still_be_answered() {
+fn every_packet_that_may_still_be_answered_has_a_place() {
     let mut sweep = sweep(None);
     sweep.settings.interval = Duration::from_millis(200);
     let mut sweep = PathSweep::new(sweep.settings, 7);

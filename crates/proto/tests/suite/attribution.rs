@@ -1,4 +1,4 @@
-//! Which packet was lost on which way, as a session tells it, held against what the link did.
+//! Which packet was lost in which direction, as a session shows it, held against what the link did.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,7 +51,7 @@ pub(crate) fn by_the_reflectors_notes(run: &Run) {
 }
 
 /// Without the notes: what replies and their windows say is true, and they leave open only what was lost at the end or
-/// together with more than a window holds. Returns how many packets they leave open.
+/// together with more than a window contains. Returns how many packets they leave open.
 pub(crate) fn by_windows(scenario: &Scenario, run: &Run) -> usize {
     let answered = run.received.iter().map(|(reply, _)| reply.sequence);
     let mut arrived: BTreeSet<u32> = answered.clone().collect();
@@ -68,10 +68,10 @@ pub(crate) fn by_windows(scenario: &Scenario, run: &Run) -> usize {
         }
     }
     let delivered: BTreeSet<u32> = run.delivered.iter().map(|(sequence, _)| *sequence).collect();
-    assert!(arrived.is_subset(&delivered), "what is said to have arrived has");
+    assert!(arrived.is_subset(&delivered), "what is reported to have arrived has");
     let lost_up: BTreeSet<u32> = run.lost_up.iter().copied().collect();
     if scenario.up.variation == 0 {
-        assert!(missing.is_subset(&lost_up), "what is said to be missing was lost, as nothing came late");
+        assert!(missing.is_subset(&lost_up), "what is reported to be missing was lost, as nothing came late");
     }
     let last = answered.clone().max();
     let open: Vec<u32> = (0..run.sent.len() as u32)

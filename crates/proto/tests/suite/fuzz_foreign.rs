@@ -91,7 +91,7 @@ fn train_packet() -> impl Strategy<Value = (TrainPacket, Vec<u8>)> {
         |(kind, [train, arrived], token, sequence, t2, padding)| {
             let packet = TrainPacket { kind, train, arrived, token, sequence, t2 };
             let mut octets = vec![0xa5; packet_train::LEAST_OCTETS + padding];
-            packet.write(&mut octets).expect("there is room");
+            packet.write(&mut octets).expect("room is left");
             (packet, octets)
         },
     )
@@ -103,7 +103,7 @@ fn one_way_packet() -> impl Strategy<Value = (OneWayPacket, Vec<u8>)> {
         |(flow, octet_sent, token, [sequence, to_come], padding)| {
             let packet = OneWayPacket { flow, octet_sent, token, sequence, to_come };
             let mut octets = vec![0xa5; one_way_packet::LEAST_OCTETS + padding];
-            packet.write(&mut octets).expect("there is room");
+            packet.write(&mut octets).expect("room is left");
             (packet, octets)
         },
     )

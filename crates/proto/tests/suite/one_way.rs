@@ -42,7 +42,7 @@ fn from(source: IpAddr) -> Incoming {
 
 fn octets(packet: OneWayPacket, length: usize) -> Vec<u8> {
     let mut octets = vec![0; length];
-    packet.write(&mut octets).expect("there is room");
+    packet.write(&mut octets).expect("room is left");
     octets
 }
 
@@ -56,7 +56,7 @@ fn ten_seconds_of_voice_are_a_thousand_packets_counted_down_to_none_to_come() {
     for number in 0..1000 {
         let due = sender.due().expect("one more is due");
         assert_eq!(due, TestTime((2 + i64::from(number) * 10) * MS));
-        let row = sender.send(due, &mut packet).expect("there is room");
+        let row = sender.send(due, &mut packet).expect("room is left");
         assert_eq!((row.flow, row.sequence, row.scheduled), (FlowId(FLOW), number, due));
         assert!(!receiver.is_complete());
         let read = receiver.receive(&packet).expect("it is of this flow");
@@ -73,7 +73,7 @@ fn a_stall_leaves_packets_out_whose_numbers_are_never_used() {
     sender.send(TestTime(2 * MS), &mut packet);
     // Due at 12, 22, ... 992, and the one at 1002 is not before 1002.
     assert_eq!(sender.skip_before(TestTime(1002 * MS)), 99);
-    let row = sender.send(TestTime(1002 * MS), &mut packet).expect("there is room");
+    let row = sender.send(TestTime(1002 * MS), &mut packet).expect("room is left");
     assert_eq!((row.sequence, row.scheduled), (1, TestTime(1002 * MS)));
     assert_eq!(OneWayPacket::read(&packet).expect("a packet").to_come, 899, "what was left out will not come");
 }
@@ -90,10 +90,10 @@ fn the_reflector_notes_every_copy_and_answers_none() {
     let expected = [0, 2, 1, 1].map(|sequence| LoggedArrival { flow: FLOW, sequence, received: 7_000, octet: EF });
     assert_eq!(noted.drain().collect::<Vec<_>>(), expected);
     let mut greeting = vec![0; 100];
-    TestPacket::request(Kind::Greeting, FLOW, EF, TOKEN, 0, 0).write(&mut greeting).expect("there is room");
+    TestPacket::request(Kind::Greeting, FLOW, EF, TOKEN, 0, 0).write(&mut greeting).expect("room is left");
     reflector.reflect(&mut greeting, from(CLIENT), || 0).expect("a greeting is answered");
     let told = TestPacket::read(&greeting).expect("a reply");
-    assert_eq!((told.reflector_count, told.window.highest), (4, 2), "a greeting's reply tells what has arrived");
+    assert_eq!((told.reflector_count, told.window.highest), (4, 2), "a greeting's reply shows what has arrived");
     let one_way = octets(PACKET, 92);
     assert_eq!(reflector.reflect(&mut one_way.clone(), from(CLIENT), || 0), Err(Silence::NotARequest));
 }
@@ -122,12 +122,12 @@ fn strangers_other_sessions_unknown_flows_and_wrong_lengths_are_not_taken() {
 fn what_is_taken_and_what_is_sent_unasked_share_one_cap() {
     let mut reflector = reflector(&Limits { packets_per_second: 100, ..Limits::default() });
     let good = octets(PACKET, 92);
-    // The bucket holds a quarter of a second.
+    // The bucket has room for a quarter of a second.
     let taken = (0..10).filter(|_| reflector.take(&good, from(CLIENT), 0).is_ok()).count();
     let sent = (0..100).filter(|_| reflector.grant(0)).count();
     assert_eq!((taken, sent), (10, 15));
     assert_eq!(reflector.take(&good, from(CLIENT), 0), Err(Silence::TooMany));
-    assert!(reflector.grant(10 * MS), "a hundredth of a second later there is one more");
+    assert!(reflector.grant(10 * MS), "a hundredth of a second later one more is granted");
 }
 
 proptest! {

@@ -82,7 +82,7 @@ fn delays_that_vary_and_packets_that_overtake_each_other_are_still_exact() {
 }
 
 #[test]
-fn loss_up_is_told_from_loss_down() {
+fn loss_up_is_distinguished_from_loss_down() {
     let lossy = |loses_one_in| Way { loses_one_in, ..Way::of(7 * MILLISECOND) };
     for (up, down) in [(20, 0), (0, 20), (50, 5), (2, 3)] {
         let scenario = Scenario { up: lossy(up), down: lossy(down), ..Scenario::sixty_seconds() };
@@ -115,7 +115,7 @@ fn an_outage_of_more_than_64_packets_is_attributed_by_the_notes_and_in_part_by_w
         assert!(run.lost_up.len() + run.lost_down.len() > 100, "{} {}", run.lost_up.len(), run.lost_down.len());
         attribution::by_the_reflectors_notes(&run);
         let unattributed = attribution::by_windows(&scenario, &run);
-        assert_eq!(unattributed, run.lost_up.len() + run.lost_down.len() - 63, "one reply tells of 63 before it");
+        assert_eq!(unattributed, run.lost_up.len() + run.lost_down.len() - 63, "one reply reports 63 before it");
     }
 }
 
@@ -135,7 +135,7 @@ proptest! {
 
 #[test]
 fn follow_ups_tell_the_departure_of_the_reply_that_they_name() {
-    // A stamp read within the interval is told by the next reply; one read after three intervals by a later one.
+    // A stamp read within the interval is reported by the next reply; one read after three intervals by a later one.
     for stamp_read in [10_000, 60 * MILLISECOND] {
         let scenario = Scenario { stamp_read, ..Scenario::sixty_seconds() };
         let run = run(&scenario);
@@ -143,14 +143,14 @@ fn follow_ups_tell_the_departure_of_the_reply_that_they_name() {
         for told in &run.stamped {
             assert_eq!(told.reflector_sent.0, run.departures[&told.sequence][0], "departure of {}", told.sequence);
         }
-        assert!(run.stamped.windows(2).all(|pair| pair[0].sequence < pair[1].sequence), "each is told once");
+        assert!(run.stamped.windows(2).all(|pair| pair[0].sequence < pair[1].sequence), "each is reported once");
     }
 }
 
 #[test]
 fn with_stamps_read_in_time_every_reply_but_the_last_is_followed_up() {
     // Phases are random within 20 ms, so that two packets may be closer than the 0.2 ms that a stamp takes: the stamp
-    // is then told one reply later, or given up for a newer one.
+    // is then reported one reply later, or given up for a newer one.
     let scenario = Scenario::sixty_seconds();
     let run = run(&scenario);
     let lag = REFLECTING + scenario.stamp_lag + scenario.stamp_read;
@@ -165,7 +165,7 @@ fn a_doubled_request_is_counted_twice_and_followed_up_by_its_first_reply() {
     let run = run(&scenario);
     assert!(run.doubled_up > 600, "a quarter of {PACKETS}: {}", run.doubled_up);
     assert_eq!(run.received.len() as u32, PACKETS + run.doubled_up, "every copy is answered");
-    let last = run.received.last().expect("there are replies").0;
+    let last = run.received.last().expect("replies arrived").0;
     assert_eq!(last.reflector_count, PACKETS + run.doubled_up, "every copy is counted");
     let distinct: BTreeSet<u32> = run.received.iter().map(|(reply, _)| reply.sequence).collect();
     assert_eq!(distinct.len(), PACKETS as usize);
@@ -196,12 +196,12 @@ fn a_doubled_reply_is_reported_twice_with_one_count() {
     for (reply, _) in &run.received {
         assert_eq!(reply.reflector_count, reply.sequence + 1, "a copy made on the way down reached the reflector once");
     }
-    assert!(run.stamped.len() < PACKETS as usize, "a doubled reply does not tell its news twice");
+    assert!(run.stamped.len() < PACKETS as usize, "a doubled reply does not report its news twice");
     every_delay_is_exact(&scenario, &run);
 }
 
 #[test]
-fn bleaching_is_told_by_direction_and_the_reply_bears_what_was_asked_for() {
+fn bleaching_is_reported_by_direction_and_the_reply_bears_what_was_asked_for() {
     for (bleaches_up, bleaches_down) in [(true, false), (false, true), (true, true)] {
         let up = Way { bleaches: bleaches_up, ..Way::of(7 * MILLISECOND) };
         let down = Way { bleaches: bleaches_down, ..Way::of(7 * MILLISECOND) };

@@ -27,7 +27,7 @@ fn packet(kind: Kind, sequence: u32) -> TestPacket {
 fn octets(packet: &TestPacket, length: usize) -> Vec<u8> {
     let mut octets = vec![0; length];
     Random(9).fill(&mut octets);
-    packet.write(&mut octets).expect("there is room");
+    packet.write(&mut octets).expect("room is left");
     octets
 }
 
@@ -71,7 +71,7 @@ fn a_reply_has_the_length_of_its_request_and_its_padding() {
 }
 
 #[test]
-fn a_reply_tells_what_arrived_and_when_and_returns_what_the_sender_wrote() {
+fn a_reply_shows_what_arrived_and_when_and_returns_what_the_sender_wrote() {
     let mut reflector = reflector();
     let mut octets = octets(&packet(Kind::Test, 7), 100);
     let incoming = Incoming { source: CLIENT, received: -40, octet: 0x22, hop_limit: None };
@@ -207,7 +207,7 @@ fn only_test_packets_that_are_answered_are_noted() {
 }
 
 #[test]
-fn the_stamp_of_a_greetings_reply_is_not_told_as_that_of_a_test_packets() {
+fn the_stamp_of_a_greetings_reply_is_not_reported_as_that_of_a_test_packets() {
     let mut reflector = reflector();
     reply(&mut reflector, &packet(Kind::Greeting, 0));
     reflector.stamped(FLOW, 0, 77);
@@ -218,7 +218,7 @@ fn the_stamp_of_a_greetings_reply_is_not_told_as_that_of_a_test_packets() {
 }
 
 #[test]
-fn a_stamp_for_an_unknown_flow_is_told_to_nobody() {
+fn a_stamp_for_an_unknown_flow_is_passed_to_no_one() {
     let mut reflector = reflector();
     reply(&mut reflector, &packet(Kind::Test, 0));
     reflector.stamped(FLOW + 1, 0, 2_500);

@@ -257,6 +257,6 @@ pub(crate) fn nearly(good: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Valu
 /// The packet with so many octets of padding, each 0xa5.
 pub(crate) fn packet_octets(packet: &TestPacket, padding: usize) -> Vec<u8> {
     let mut octets = vec![0xa5; LEAST_OCTETS + padding];
-    packet.write(&mut octets).expect("there is room");
+    packet.write(&mut octets).expect("room is left");
     octets
 }

@@ -207,7 +207,7 @@ pub(crate) fn run(scenario: &Scenario) -> Run {
                 result.skipped += sender.skip_before(TestTime(now));
                 if sender.due() == Some(TestTime(now)) {
                     let mut octets = vec![0; scenario.length];
-                    let sent = sender.send(TestTime(now), &mut octets).expect("it is due and there is room");
+                    let sent = sender.send(TestTime(now), &mut octets).expect("it is due and room is left");
                     result.sent.push(sent);
                     let copies = carry(&up, now, &mut random);
                     result.lost_up.extend(copies.is_empty().then_some(sent.sequence));

@@ -4,7 +4,7 @@
 //! the same runs in Flent, where it is on PATH or named by RRUL_FLENT. Ends with exit code 1 when a limit is not met.
 //!
 //! Limits in seconds are those of a machine on which Flent takes 1.3 s for the overview and 2.9 s for the ECDF. On a
-//! slower one they may not be met; what Flent takes in the same run tells, and has limits of its own.
+//! slower one they may not be met; what Flent takes in the same run shows, and has limits of its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -151,7 +151,7 @@ pub(crate) fn children_time() -> f64 {
     stat_time("/proc/self/stat", 13)
 }
 
-/// Two neighbouring fields of a stat file, in ticks of a hundredth of a second, counted behind the program's name.
+/// Two neighboring fields of a stat file, in ticks of a hundredth of a second, counted behind the program's name.
 fn stat_time(path: &str, field: usize) -> f64 {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let behind = text.rsplit(") ").next().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! rrul beside its peers on an unshaped veth pair: processor time of bulk load, round trip and punctuality of probes.
 //!
-//! Each figure stands beside a peer or a limit taken in the same run, as machines differ and are noisy. Needs root,
+//! Each figure is beside a peer or a limit taken in the same run, as machines differ and are noisy. Needs root,
 //! `ip`, `iperf3` and `ping`. Ends with exit code 1 when a limit is not met.
 
 mod bed;

@@ -25,8 +25,8 @@ use run::Run;
 /// Runs of each kind.
 const RUNS: usize = 8;
 
-/// How much later the 99th percentile may be with the screen, milliseconds: a doubt begins at 2, and a tenth of that is more
-/// than the scatter of an idle machine.
+/// Limit of the added latency of the 99th percentile with the screen, milliseconds: a doubt begins at 2, and a tenth of
+/// that is more than the scatter of an idle machine.
 const LIMIT: f64 = 0.2;
 
 /// Lateness at the median and at the 99th percentile and the longest, and processor time of rrul; all in milliseconds.

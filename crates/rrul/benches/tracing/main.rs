@@ -1,7 +1,7 @@
 //! What path traces cost: the same test over a virtual link of four routers with traces and without, in turn, five times each.
 //!
-//! Held against limits: by how much later probes leave, processor time of both ends, and what packets and answers take of the
-//! slower direction. Ends with exit code 1 when a limit is not met.
+//! Held against limits: by the added lateness of probes, processor time of both ends, and what packets and answers take
+//! of the slower direction. Ends with exit code 1 when a limit is not met.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot be made may panic")]
 #![allow(dead_code, reason = "modules of tests, of which this uses a part")]
 
@@ -18,8 +18,8 @@ use program::{Folder, PROGRAM};
 /// Runs of each kind.
 const RUNS: usize = 5;
 
-/// How much later the 99th percentile may be, milliseconds: a tenth of where a doubt begins, more than the scatter of an idle
-/// machine.
+/// Limit of the added latency of the 99th percentile, milliseconds: a tenth of where a doubt begins, more than the
+/// scatter of an idle machine.
 const LATER: f64 = 0.2;
 
 /// Processor time, of one core.

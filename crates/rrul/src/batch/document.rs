@@ -58,7 +58,7 @@ pub(crate) struct RunEntry {
     /// How long after the others it starts.
     #[serde(default)]
     pub(crate) start: Length,
-    /// What the line puts around IP packets.
+    /// Link-layer overhead.
     pub(crate) link_layer: Option<String>,
 }
 
@@ -91,7 +91,7 @@ impl TryFrom<String> for Length {
 
 /// One line, or several.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(untagged, expecting = "a text or a list of texts is wanted")]
+#[serde(untagged, expecting = "write a text or a list of texts")]
 pub(crate) enum Lines {
     /// One.
     One(String),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn what_is_wrong_is_reported_with_its_line() {
         let error = complaint("title = \"x\"\nlink = \"a\"\nrepetition = 3\n");
         assert!(error.starts_with("b.toml:3: ") && error.contains("repetition"), "{error}");
         let error = complaint("link = \"a\"\npause = \"long\"\n");

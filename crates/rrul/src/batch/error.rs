@@ -18,13 +18,13 @@ pub(crate) enum BatchError {
     TooManySettings(usize),
     #[error("[each]: two settings have the same name \"{0}\"")]
     SameName(String),
-    #[error("[each] {0}: a text, a number or a list of them is wanted")]
+    #[error("[each] {0}: write a text, a number or a list of them")]
     NoText(String),
-    #[error("[each] {0}: the list is empty, so that nothing would be run")]
+    #[error("[each] {0}: the list is empty, so nothing would be run")]
     EmptyList(String),
     #[error("\"{text}\": [each] has no \"{name}\"; it has: {known}")]
     UnknownPlaceholder { text: String, name: String, known: String },
-    #[error("{} holds results of another batch ({} differs); choose another folder with -o", folder.display(), copy.display())]
+    #[error("{} contains results of another batch ({} differs); choose another folder with -o", folder.display(), copy.display())]
     OtherResults { folder: PathBuf, copy: PathBuf },
     /// A line of the shell.
     #[error("\"{0}\": {1}")]
@@ -38,6 +38,6 @@ pub(crate) enum BatchError {
     Process(io::Error),
     #[error("interrupted")]
     Interrupted,
-    #[error("no run came to a result")]
+    #[error("no run completed")]
     NoResult,
 }

@@ -25,7 +25,7 @@ struct Place<'a> {
     lab: Option<&'a Lab>,
     server: String,
     folder: &'a Path,
-    /// The text file that keeps what is said.
+    /// The text file that keeps the output.
     log: File,
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Entry {
     pub(crate) ended: String,
     /// The recordings, by their names in the folder.
     pub(crate) recordings: Vec<String>,
-    /// What went wrong; a turn of which anything is said here is run again.
+    /// What went wrong; a turn with any other entry is run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<String>,
 }

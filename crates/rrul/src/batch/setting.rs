@@ -22,7 +22,7 @@ pub(crate) struct Setting {
     pub(crate) about: String,
     /// The virtual link, if any.
     pub(crate) link: Option<String>,
-    /// The server, where there is no link.
+    /// The server, without a link.
     pub(crate) server: Option<String>,
     /// Shell commands before it.
     pub(crate) before: Vec<String>,
@@ -35,7 +35,7 @@ pub(crate) struct Setting {
 /// One of the runs that go on side by side.
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
-    /// For file names, where there are several; else empty.
+    /// For file names, of several; else empty.
     pub(crate) name: String,
     /// The plan's name, or its file.
     pub(crate) plan: String,
@@ -45,7 +45,7 @@ pub(crate) struct Run {
     pub(crate) family: Option<String>,
     /// How long after the others it starts.
     pub(crate) start: Duration,
-    /// What the line puts around IP packets.
+    /// Link-layer overhead.
     pub(crate) link_layer: Option<String>,
 }
 
@@ -120,7 +120,7 @@ fn texts(name: &str, value: &toml::Value) -> Result<Vec<String>, BatchError> {
     }
 }
 
-/// The text with the value of each name that stands in it in braces.
+/// The text with the value of each name in braces.
 fn filled(text: &str, values: &[Value]) -> Result<String, BatchError> {
     let mut rest = text;
     let mut filled = String::new();
@@ -150,7 +150,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// A file that the batch names stands beside it.
+/// A file that the batch names is beside it.
 fn found(name: &str, folder: &Path) -> String {
     let path = Path::new(name);
     let is_file = path.extension().is_some_and(|ending| ending == "toml");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_filled_in_is_said() {
+    fn what_cannot_be_filled_in_is_reported() {
         let error = settings("server = \"{host}\"\n[each]\nplan = [\"a\"]\n").unwrap_err().to_string();
         assert!(error.contains("\"host\"") && error.contains("plan"), "{error}");
         let error = settings("server = \"a\"\n[each]\nx = []\n").unwrap_err().to_string();

@@ -60,7 +60,7 @@ pub(crate) fn execute(arguments: &BatchArguments) -> Result<Outcome, Failure> {
     }
     let done = all.iter().filter(|turn| journal.done(&turn.name).is_some()).count();
     if done > 0 {
-        println!("{done} of {} runs are there already, in {}", all.len(), folder.display());
+        println!("{done} of {} runs exist already, in {}", all.len(), folder.display());
     }
     let mut failures = 0;
     let mut clock = Clock { left: all.iter().filter(|turn| journal.done(&turn.name).is_none()).map(of).sum() };
@@ -80,7 +80,7 @@ pub(crate) fn execute(arguments: &BatchArguments) -> Result<Outcome, Failure> {
     }
     conclude(&document, &journal, &all)?;
     if stop.load(Ordering::Relaxed) {
-        println!("stopped; to go on: rrul batch {} -o {}", arguments.file.display(), folder.display());
+        println!("stopped; to continue: rrul batch {} -o {}", arguments.file.display(), folder.display());
     }
     let complete = all.iter().all(|turn| journal.done(&turn.name).is_some());
     if failures == all.len() && !all.is_empty() {
@@ -93,7 +93,7 @@ fn named(file: &Path, failure: Failure) -> Failure {
     Failure::BatchFile { file: file.to_owned(), failure: Box::new(failure) }
 }
 
-/// How long a setting takes; that its plans and its link are there is known before anything is run.
+/// How long a setting takes; missing plans or links are found before anything is run.
 fn length(setting: &Setting) -> Result<Duration, Failure> {
     if let Some(link) = &setting.link {
         link_named(link)?;

@@ -1,4 +1,4 @@
-//! `rrul convert FILE --to FORM`: what a recording holds in a form that other tools read, and their files as recordings.
+//! `rrul convert FILE --to FORM`: a recording in a format that other tools read, and their files as recordings.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -108,7 +108,7 @@ fn named(file: &Path, ending: &str) -> PathBuf {
     file.with_file_name(format!("{stem}{ending}"))
 }
 
-/// The same text gives the same octets: no time stands in the file.
+/// The same text gives the same bytes: the file contains no time.
 fn gzip(text: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(text)?;

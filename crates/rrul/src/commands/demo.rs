@@ -70,7 +70,7 @@ pub(crate) fn execute(arguments: &DemoArguments) -> Result<Outcome, Failure> {
     Ok(if doubtful { Outcome::Doubtful } else { Outcome::Good })
 }
 
-/// Runs the plan over one link, with the server at its far end, recorded to `STEM.rrul` or the next free name.
+/// Runs the plan over one link, with the server at its other end, recorded to `STEM.rrul` or the next free name.
 fn over(link: &Link, plan: &TestPlan, stem: &Path, stop: &Arc<AtomicBool>) -> Result<Measurement, Failure> {
     let lab = Lab::up(link, 1)?;
     let server = server_in(&lab)?;

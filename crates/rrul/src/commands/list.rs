@@ -1,4 +1,4 @@
-//! `rrul list`: what there is, one line each.
+//! `rrul list`: what is available, one line each.
 
 use std::io::Read;
 

@@ -57,11 +57,11 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
 /// How pictures are written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look<'a> {
-    /// Colours.
+    /// Colors.
     pub(crate) theme: &'a Theme,
     /// Pixels of PNG for each of the chart's units.
     pub(crate) scale: f32,
-    /// Whether a picture that is there is replaced.
+    /// Whether an existing picture is replaced.
     pub(crate) overwrite: bool,
 }
 

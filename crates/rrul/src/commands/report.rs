@@ -34,7 +34,7 @@ pub(crate) fn execute(arguments: &ReportArguments) -> Result<Outcome, Failure> {
     Ok(if doubtful { Outcome::Doubtful } else { Outcome::Good })
 }
 
-/// Writes the page of these files, over one that is there.
+/// Writes the page of these files, over an existing one.
 pub(crate) fn renew(files: &[PathBuf], path: &Path) -> Result<(), Failure> {
     write(path, page_of(&read_all(files)?)?.as_bytes(), true)
 }

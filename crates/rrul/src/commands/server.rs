@@ -21,7 +21,7 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
         flood_bits_per_second: arguments.allow_flood.0,
         ..Limits::default()
     };
-    // Before anybody is told that it listens: from then on it can be asked to stop.
+    // Before it announces that it listens: from then on it can be asked to stop.
     let stop = interruption::flag();
     let server = Server::start(ServerOptions {
         addresses: arguments.listen,
@@ -29,7 +29,7 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
         limits,
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
         log: Arc::new(|line| {
-            // A server whose log nobody reads any more goes on serving.
+            // A server whose log is not read any more goes on serving.
             let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
             let _ = writeln!(std::io::stderr(), "{now} {line}");
         }),

@@ -56,7 +56,7 @@ pub(crate) fn print_summary(analysis: &Analysis, file: &Path) {
     print!("{}", short_summary(analysis, &file.to_string_lossy(), style()));
 }
 
-/// Colours only for people who look at a terminal and have not declined them (no-color.org).
+/// Colors only for people who look at a terminal and have not declined them (no-color.org).
 pub(crate) fn style() -> Style {
     let declined = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     if std::io::stdout().is_terminal() && !declined { Style::Ansi } else { Style::Plain }

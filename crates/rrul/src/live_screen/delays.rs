@@ -10,7 +10,7 @@ use super::palette::Palette;
 use super::panel::{Chart, Series, heading};
 use super::state::{State, latest};
 
-/// From this width on the figures stand beside the chart, as a table.
+/// From this width on the figures are beside the chart, as a table.
 pub(super) const WIDE: u16 = 130;
 /// The columns of the table: medians on the idle line and in the latest second, what was added to them, the longest of that
 /// second, and what was lost so far.
@@ -29,7 +29,7 @@ pub(super) fn draw(state: &State, area: Rect, palette: &Palette, buffer: &mut Bu
     heading(area, area.y, &format!("Round-trip delay {now}"), &explained, buffer);
     let body = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     if area.width < WIDE {
-        // The figures stand beside the equaliser.
+        // The figures are beside the equaliser.
         chart(state, palette).draw(body, palette, buffer);
         return;
     }

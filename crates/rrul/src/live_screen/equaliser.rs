@@ -14,7 +14,7 @@ use super::state::State;
 const NAME: u16 = 7;
 /// Columns of a figure.
 const FIGURE: u16 = 9;
-/// What stands beside a name where there is no room for the table of delays, and its place among [`delays::figures`].
+/// The text after a name where the table of delays does not fit, and its place among [`delays::figures`].
 const FIGURES: [(&str, usize); 3] = [("now", 1), ("added", 2), ("lost", 4)];
 
 /// The parts, by the words that `rrul show --equaliser` has for them.

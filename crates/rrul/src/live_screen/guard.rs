@@ -1,8 +1,9 @@
 //! The guard: a second process that sets the terminal back when the first was killed and could not.
 //!
-//! It is this same program, started before the test is. It holds one end of a pipe whose other end only the first process
-//! has: when that is closed after the terminal was taken and before it was given back, the first process is gone. In a session of its own no signal of the
-//! terminal reaches it, and it may set the terminal although it is in no foreground.
+//! It is this same program, started before the test is. It has one end of a pipe whose other end only the first process
+//! has: when that is closed after the terminal was taken and before it was given back, the first process is gone. In a
+//! session of its own no signal of the terminal reaches it, and it may set the terminal although it is in no
+//! foreground.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -50,7 +51,7 @@ impl Guard {
         Some(guard)
     }
 
-    /// Tells it that the terminal is about to be taken; false when it has died.
+    /// Announces that the terminal is about to be taken; false when it has died.
     pub(super) fn is_told(&mut self) -> bool {
         self.pipe.write_all(&[TAKEN]).is_ok()
     }

@@ -60,7 +60,7 @@ pub(super) fn draw_foot(state: &State, area: Rect, palette: &Palette, buffer: &m
             if state.course.has_full_core(point) { Palette::strong().fg(palette.alarm()) } else { Palette::muted() };
         (x, _) = buffer.set_stringn(x, area.y, format!("  {name} {share}"), width, style);
     }
-    let keys = "q, Ctrl-C: stop and keep what there is";
+    let keys = "q, Ctrl-C: stop and keep the results";
     let keys_at = area.right().saturating_sub(keys.chars().count() as u16);
     if let Some(note) = &state.note {
         let style = Palette::strong().fg(palette.alarm());

@@ -52,7 +52,7 @@ pub(super) fn blank((width, height): (u16, u16)) -> Buffer {
     Buffer::empty(Rect { x: 0, y: 0, width, height })
 }
 
-/// Colour and weight of a cell.
+/// Color and weight of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Look {
     colour: Color,
@@ -70,7 +70,7 @@ impl Look {
         Self { colour: cell.fg, modifier: cell.modifier }
     }
 
-    /// Select graphic rendition (ECMA-48 8.3.117); colours beyond the first eight as aixterm and xterm have them.
+    /// Select graphic rendition (ECMA-48 8.3.117); colors beyond the first eight as aixterm and xterm have them.
     fn sequence(self) -> String {
         let mut codes = vec!["0".to_owned()];
         for (modifier, code) in [(Modifier::BOLD, "1"), (Modifier::DIM, "2"), (Modifier::REVERSED, "7")] {

@@ -1,10 +1,10 @@
-//! Colours of the screen: those of the charts as far as the terminal has them, or none.
+//! Colors of the screen: those of the charts as far as the terminal has them, or none.
 
 use ratatui::style::{Color, Modifier, Style};
 use rrul_model::marking::ServiceClass;
 use rrul_view::Theme;
 
-/// How many colours a terminal has.
+/// How many colors a terminal has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colours {
     /// None are wanted: `NO_COLOR`.
@@ -32,7 +32,7 @@ impl Colours {
     }
 }
 
-/// What is drawn in which style. No meaning hangs on colour alone: lines are named at their end, and losses are crosses.
+/// What is drawn in which style. No meaning hangs on color alone: lines are named at their end, and losses are crosses.
 #[derive(Debug, Clone)]
 pub(super) struct Palette {
     colours: Colours,
@@ -40,7 +40,7 @@ pub(super) struct Palette {
 }
 
 impl Palette {
-    /// For a terminal; `COLORFGBG` tells some with a light background.
+    /// For a terminal; `COLORFGBG` identifies some with a light background.
     pub(super) fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let light = variable("COLORFGBG").is_some_and(|value| value.ends_with(";15") || value.ends_with(";7"));
         Self { colours: Colours::of(variable), theme: if light { Theme::LIGHT } else { Theme::DARK } }
@@ -56,7 +56,7 @@ impl Palette {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// The colour of a class, the same as in charts.
+    /// The color of a class, the same as in charts.
     pub(super) fn class(&self, class: ServiceClass) -> Color {
         let sixteen = match class.dscp().value() {
             0 => Color::Blue,
@@ -78,7 +78,7 @@ impl Palette {
         self.colour(self.theme.axis, Color::DarkGray)
     }
 
-    /// How much is left of what the idle line had, 0 to 1: as `rrul show --equaliser` colours it.
+    /// How much is left of what the idle line had, 0 to 1: as `rrul show --equaliser` colors it.
     pub(super) fn kept(&self, kept: f64) -> Color {
         match kept {
             _ if self.colours == Colours::None => Color::Reset,
@@ -100,7 +100,7 @@ impl Palette {
     }
 }
 
-/// The nearest of the 6 x 6 x 6 colours of xterm, whose steps are 0, 95, 135, 175, 215 and 255.
+/// The nearest of the 6 x 6 x 6 colors of xterm, whose steps are 0, 95, 135, 175, 215 and 255.
 fn nearest(red: u8, green: u8, blue: u8) -> u8 {
     let step = |value: u8| match value {
         0..48 => 0,
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_as_many_as_the_terminal_has_and_none_when_declined() {
+    fn colors_are_as_many_as_the_terminal_has_and_none_when_declined() {
         assert_eq!(colours(&[("TERM", "xterm-256color")]), Colours::Indexed);
         assert_eq!(colours(&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]), Colours::True);
         assert_eq!(colours(&[("TERM", "vt220")]), Colours::Sixteen);

@@ -19,9 +19,9 @@ const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 
 /// One line of a chart.
 pub(super) struct Series {
-    /// What stands at its end.
+    /// The text at its end.
     pub(super) name: String,
-    /// Its colour.
+    /// Its color.
     pub(super) colour: Color,
     /// A value for each second from T0 on; nothing where it is not known.
     pub(super) values: Vec<Option<f64>>,
@@ -106,7 +106,7 @@ impl Chart<'_> {
         }
     }
 
-    /// The name of each line, beside its latest value as near as there is room.
+    /// The name of each line, as near to its latest value as room allows.
     fn name_lines(&self, chart: Rect, top: f64, buffer: &mut Buffer) {
         let mut taken: Vec<u16> = Vec::new();
         for series in self.series.iter().rev() {
@@ -129,7 +129,7 @@ fn nice(value: f64) -> f64 {
     steps.into_iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(10.0 * power)
 }
 
-/// A block for each share, 0 to 1; a blank where there is none.
+/// A block for each share, 0 to 1; a blank without one.
 pub(super) fn blocks(x: u16, y: u16, shares: &[Option<f64>], palette: &Palette, buffer: &mut Buffer) {
     for (column, share) in (x..).zip(shares) {
         let Some(share) = share.map(|share| share.clamp(0.0, 1.0)) else { continue };

@@ -72,7 +72,7 @@ impl State {
         self.course.rates().iter().filter(|rate| rate.direction == direction).map(|rate| rate.streams).sum()
     }
 
-    /// A cell's name: its class, and its family where there are two.
+    /// A cell's name: its class, and its family, of two.
     pub(super) fn name(&self, cell: &DelayCell) -> String {
         match (self.families.len(), cell.family) {
             (0 | 1, _) => cell.class.to_string(),

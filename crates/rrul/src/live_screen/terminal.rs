@@ -1,7 +1,7 @@
 //! The terminal that the screen is drawn on: taken once, given back whatever happens.
 //!
-//! There is one terminal for the whole process, and whoever ends the process must be able to give it back: a second
-//! Ctrl-C, a panic in any thread. So it stands in a static, and giving it back twice does nothing.
+//! The whole process has one terminal, and whoever ends the process must be able to give it back: a second
+//! Ctrl-C, a panic in any thread. So it is a static, and giving it back twice does nothing.
 
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
@@ -44,7 +44,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// The terminal on stderr; `None` when there is none, this program is in the background, or no guard can be had.
+    /// The terminal on stderr; `None` without a terminal, in the background, or when no guard can be started.
     pub(super) fn find() -> Option<Self> {
         let terminal = std::io::stderr().as_fd().try_clone_to_owned().ok()?;
         if !in_foreground(&terminal) {
@@ -157,7 +157,7 @@ pub(crate) fn say(words: &str) {
         held.notes.push(words.trim_start().to_owned());
         return;
     }
-    // Nobody may read this, and what goes on is worth going on all the same.
+    // It may be unread, and the program goes on all the same.
     let _ = writeln!(std::io::stderr(), "{words}");
 }
 
@@ -194,7 +194,7 @@ fn writing_within(time: Duration) -> Option<MutexGuard<'static, ()>> {
     }
 }
 
-/// Gives the terminal back before a panic is told, so that its words can be read.
+/// Gives the terminal back before a panic is printed, so that its text can be read.
 fn give_back_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

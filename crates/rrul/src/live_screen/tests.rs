@@ -231,12 +231,12 @@ fn every_size_can_be_drawn() {
         picture(&state, (width, height));
         picture(&empty, (width, height));
     }
-    state.note = Some("rrul: stopping; once more to give up at once".to_owned());
-    assert!(text(&picture(&state, (80, 24))).contains("stopping; once more"), "what is said is seen");
+    state.note = Some("rrul: stopping; press again to quit at once".to_owned());
+    assert!(text(&picture(&state, (80, 24))).contains("stopping; press again"), "what is printed is seen");
 }
 
 #[test]
-fn no_colour_means_no_colour_codes_and_the_same_text() {
+fn no_color_means_no_color_codes_and_the_same_text() {
     let state = bloated(&ONE);
     let paint = |palette: &Palette| {
         let mut buffer = blank((80, 24));
@@ -266,7 +266,7 @@ fn what_is_painted_is_what_a_terminal_shows_frame_by_frame() {
         let codes = painter.paint(buffer);
         terminal.process(codes.as_bytes());
         assert_eq!(terminal.screen().contents().trim_end(), wanted.trim_end(), "second {second}");
-        assert!(second == 0 || codes.len() < 600, "only what changes is painted, not {} octets", codes.len());
+        assert!(second == 0 || codes.len() < 600, "only what changes is painted, not {} bytes", codes.len());
     }
     terminal.screen_mut().set_size(cells(50), cells(200));
     let buffer = picture(&state, (200, 50));

@@ -9,11 +9,11 @@ use rrul_model::recording::Recording;
 
 use crate::failure::{ContentError, Failure};
 
-/// What a gzip file begins with: RFC 1952 section 2.3.1, and deflate, the only method that there is.
+/// What a gzip file begins with: RFC 1952 section 2.3.1, and deflate, the only method.
 const GZIP: [u8; 3] = [0x1f, 0x8b, 8];
 /// What a bzip2 file begins with.
 const BZIP2: &[u8] = b"BZh";
-/// Longest text that is read, octets: some two days of a usual test. Nothing longer is decompressed.
+/// Longest text that is read, bytes: some two days of a usual test. Nothing longer is decompressed.
 const LONGEST_TEXT: u64 = 256 << 20;
 
 /// The recording in a file of Flent; `None` when it is none of Flent's.
@@ -69,7 +69,7 @@ mod tests {
         br#"{"x_values":[0,1],"results":{"TCP upload":[1,1]},"metadata":{"NAME":"tcp_upload","STEP_SIZE":1}}"#;
 
     #[test]
-    fn a_file_is_known_by_what_it_holds() {
+    fn a_file_is_known_by_its_content() {
         for octets in [gzip(SMALL), SMALL.to_vec()] {
             let recording = read(Path::new("any-name"), &octets).unwrap().unwrap();
             assert_eq!(recording.header.plan.name, "flent/tcp_upload");
@@ -80,14 +80,14 @@ mod tests {
     }
 
     #[test]
-    fn damage_and_bombs_are_told_in_one_line() {
+    fn damage_and_bombs_are_reported_in_one_line() {
         let whole = gzip(SMALL);
         assert!(refused(&whole[..whole.len() - 9]).contains("damaged or cut off"));
         let mut damaged = whole;
         let middle = damaged.len() / 2;
         damaged[middle] ^= 0xff;
         refused(&damaged);
-        assert!(refused(&gzip(b"no JSON")).contains("no recording of Flent"));
+        assert!(refused(&gzip(b"no JSON")).contains("unreadable recording of Flent"));
         // 300 MiB of spaces in 300 kB.
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         let spaces = vec![b' '; 1 << 20];

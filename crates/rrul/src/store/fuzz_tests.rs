@@ -48,7 +48,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn any_octets_of_a_recording_give_whole_lines_or_nothing(octets in recordings()) {
+    fn any_bytes_of_a_recording_give_whole_lines_or_nothing(octets in recordings()) {
         if let Ok(text) = salvage::text(&octets, LONGEST) {
             prop_assert!(text.len() < LONGEST);
         }
@@ -58,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_of_a_file_of_flent_are_read_or_refused_in_one_line(octets in compressed_flent_files()) {
+    fn any_bytes_of_a_file_of_flent_are_read_or_refused_in_one_line(octets in compressed_flent_files()) {
         if let Some(Err(failure)) = flent::read(Path::new("x.flent.gz"), &octets) {
             let said = failure.to_string();
             prop_assert!(said.starts_with("x.flent.gz: ") && !said.contains('\n'), "{said}");

@@ -2,10 +2,10 @@
 
 use std::io::{self, Read};
 
-/// What every zstd frame begins with: RFC 8878 section 3.1.1, 0xFD2FB528 with its lowest octet first.
+/// What every zstd frame begins with: RFC 8878 section 3.1.1, 0xFD2FB528 with its lowest byte first.
 const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 
-/// The file holds, or a hostile one pretends to hold, more text than fits into memory.
+/// The file contains, or a hostile one pretends to contain, more text than fits into memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooLong;
 
@@ -15,7 +15,7 @@ pub(super) struct TooLong;
 /// end of the file cuts off the whole lines are kept. Text ends in a newline before the next frame's begins.
 ///
 /// # Errors
-/// When more than `longest` octets would come out of it, what is thrown away included.
+/// When more than `longest` bytes would come out of it, what is thrown away included.
 pub(super) fn text(mut octets: &[u8], longest: usize) -> Result<String, TooLong> {
     // Columns of integers shrink to about a third.
     let mut text = String::with_capacity(octets.len().saturating_mul(3).min(longest));
@@ -54,14 +54,14 @@ pub(super) fn text(mut octets: &[u8], longest: usize) -> Result<String, TooLong>
     Ok(text)
 }
 
-/// More text than this stands in no frame that rrul writes.
+/// No frame that rrul writes contains more text than this.
 const LONGEST_FRAME: u64 = 64 << 20;
 
 /// What came of a frame in one step.
 enum AtOnce<'a> {
     /// It is whole; this follows it.
     Whole(&'a [u8]),
-    /// It is damaged, and took the work of so many octets.
+    /// It is damaged, and took the work of so many bytes.
     Damaged(usize),
     /// It is none that rrul writes, or cut off.
     Other,
@@ -95,7 +95,7 @@ fn at_once<'a>(
     }
 }
 
-/// Decodes the frame at the beginning into `piece`, at most this many octets and one; gives what follows the frame.
+/// Decodes the frame at the beginning into `piece`, at most this many bytes and one; gives what follows the frame.
 fn decode<'a>(octets: &'a [u8], most: usize, piece: &mut Vec<u8>) -> io::Result<&'a [u8]> {
     let decoder = zstd::stream::read::Decoder::with_buffer(octets)?.single_frame();
     let mut limited = decoder.take(most as u64);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn one_damaged_octet_costs_one_frame_wherever_it_is() {
+    fn one_damaged_byte_costs_one_frame_wherever_it_is() {
         let frames: Vec<Vec<u8>> = (0..5).map(|number| frame(&line(number))).collect();
         let without_third: String = [0, 1, 3, 4].into_iter().map(line).collect();
         let begin = frames[0].len() + frames[1].len();
@@ -144,7 +144,7 @@ mod tests {
                 let read = text(&octets, 10_000).unwrap();
                 // Some bits of a frame's header say nothing of its content: RFC 8878 has unused ones.
                 let whole = read == (0..5).map(line).collect::<String>();
-                assert!(whole || read == without_third, "octet {place} ^ {flipped:#x}: {read}");
+                assert!(whole || read == without_third, "byte {place} ^ {flipped:#x}: {read}");
             }
         }
     }
@@ -167,7 +167,7 @@ mod tests {
     fn what_is_too_long_is_refused_and_so_is_rubbish_that_would_be() {
         let long = frame(&line(0));
         assert_eq!(text(&long, 100), Err(TooLong));
-        // Ten frames whose checksum is wrong, of which nothing is kept.
+        // Ten frames with a wrong checksum, which are all dropped.
         let mut damaged = long;
         *damaged.last_mut().unwrap() ^= 1;
         assert_eq!(text(&damaged, 1000).unwrap(), "");

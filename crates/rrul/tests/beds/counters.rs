@@ -9,7 +9,7 @@ use rrul_engine::clock::RawTime;
 use rrul_lab::{Host, Lab};
 use rrul_model::flow::Direction;
 
-/// Octets that an interface has received, and when it was read, nanoseconds on the machine's raw clock.
+/// Bytes that an interface has received, and when it was read, nanoseconds on the machine's raw clock.
 type Reading = (i64, u64);
 
 /// Threads at both ends.
@@ -50,7 +50,7 @@ impl Counters {
     }
 }
 
-/// Octets that the interfaces of this thread's namespace have received, the loopback's left out.
+/// Bytes that the interfaces of this thread's namespace have received, the loopback's left out.
 fn received() -> u64 {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     let device = |line: &str| {
@@ -61,7 +61,7 @@ fn received() -> u64 {
 }
 
 impl Counted {
-    /// Octets that arrived between two instants.
+    /// Bytes that arrived between two instants.
     pub(crate) fn octets(&self, direction: Direction, from: i64, to: i64) -> f64 {
         let readings = match direction {
             Direction::Down => &self.down,

@@ -21,7 +21,7 @@ impl Measured {
         self.window_between(window.from.0, window.to.0)
     }
 
-    /// What is scored of the load, in both directions, on the lab's clock.
+    /// The scored window of the load, in both directions, on the lab's clock.
     pub(crate) fn scored(&self) -> Range<LabTime> {
         let window = self.analysis.scored.common.unwrap();
         self.window_between(window.from.0, window.to.0)
@@ -47,7 +47,7 @@ impl Measured {
         flows
     }
 
-    /// How far the queueing that was told of each packet lies from that in the log, milliseconds, in order of size.
+    /// How far the queueing that was reported of each packet lies from that in the log, milliseconds, in order of size.
     ///
     /// A flow has a class and a family of its own here, and packets 20 ms apart; the first of each is the first that came
     /// to the link, and the others are known by the time from it. Packets that were lost are left out.
@@ -80,7 +80,7 @@ impl Measured {
         (!errors.is_empty()).then_some(errors)
     }
 
-    /// L3 octets that arrived within the window, of one family or of both.
+    /// L3 bytes that arrived within the window, of one family or of both.
     pub(crate) fn delivered(
         &self,
         direction: Direction,

@@ -1,4 +1,4 @@
-//! How near rrul comes to the truth: whole measurements over links whose truth is known, one row a figure.
+//! How accurate rrul is: whole measurements over links whose truth is known, one row a figure.
 //!
 //! `cargo test -p rrul --test beds` runs the beds of the suite, `make accuracy` all of them, and writes docs/accuracy.md;
 //! `make accuracy BEDS="fifo step"` renews the sections of these beds and leaves the others as they are.
@@ -119,7 +119,7 @@ fn run(bed: &'static Bed) -> Outcome {
             print!("{}", std::mem::take(&mut rows));
             ran = true;
             (bed.run)(&mut rows);
-            assert!(rows.all_pass(), "{name}: not every row holds");
+            assert!(rows.all_pass(), "{name}: not every row passes");
         });
     }));
     if whole.is_ok() && !ran {

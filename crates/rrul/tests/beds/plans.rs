@@ -1,4 +1,4 @@
-//! Plans of beds: how long each phase is, and which flows there are.
+//! Plans of beds: the length of each phase, and the flows.
 
 use std::fmt::Write;
 

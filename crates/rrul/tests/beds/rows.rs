@@ -23,7 +23,7 @@ impl Rows {
         self.0.iter()
     }
 
-    /// Whether there are rows and all of them hold.
+    /// Whether rows exist and all of them pass.
     pub(crate) fn all_pass(&self) -> bool {
         !self.0.is_empty() && self.all_pass_so_far()
     }

@@ -31,7 +31,7 @@ pub(crate) struct Setting {
     pub(crate) plan: String,
     pub(crate) families: Families,
     pub(crate) server: ServerOptions,
-    /// Link files that take the first one's place, each so long after the run was called.
+    /// Link files that take the first one's place, each this long after the run was called.
     pub(crate) then: Vec<(Duration, String)>,
     /// What else goes on over the link.
     pub(crate) beside: Option<InLab>,
@@ -104,7 +104,7 @@ impl Setting {
         self
     }
 
-    /// Another link from so long after the run was called. Connecting takes about a second of that.
+    /// Another link from this long after the run was called. Connecting takes about a second of that.
     pub(crate) fn then(mut self, after: Duration, link: impl Into<String>) -> Self {
         self.then.push((after, link.into()));
         self

@@ -66,13 +66,13 @@ impl<'a> Wire<'a> {
         self
     }
 
-    /// With a client that runs as nobody, without any capability.
+    /// With a client that runs as an unprivileged user, without any capability.
     pub(crate) fn unprivileged(mut self) -> Self {
         self.unprivileged = true;
         self
     }
 
-    /// Runs a plan against a server at the far end; the summary.
+    /// Runs a plan against a server at the other end; the summary.
     pub(crate) fn measure(&mut self, plan: &str) -> Value {
         let [client, _, server] = self.names.clone();
         let child = inside(&server, RRUL).arg("server").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

@@ -57,7 +57,7 @@ fn every_combination_is_run_and_the_settings_are_compared() {
     // All is there: nothing is run again.
     let again = batch(&folder);
     assert_eq!(again.code, Some(0), "{again:#?}");
-    assert!(again.stdout.contains("4 of 4 runs are there already"), "{again:#?}");
+    assert!(again.stdout.contains("4 of 4 runs exist already"), "{again:#?}");
     // Another batch is kept apart.
     folder.write("lengths.toml", format!("server = \"{}\"\n", server.name()));
     batch(&folder).complains(&["lengths", "another batch"]);
@@ -76,7 +76,7 @@ fn a_batch_that_is_killed_goes_on_where_it_was_and_loses_nothing() {
     let first = std::fs::read(result(&folder, "1s-1.rrul")).unwrap();
     let ended = batch(&folder);
     assert_eq!(ended.code, Some(0), "{ended:#?}");
-    assert!(ended.stdout.contains("1 of 2 runs are there already"), "{ended:#?}");
+    assert!(ended.stdout.contains("1 of 2 runs exist already"), "{ended:#?}");
     assert_eq!(std::fs::read(result(&folder, "1s-1.rrul")).unwrap(), first, "it was run again");
     assert_load_of(&folder, "2s-1.rrul", 2);
     assert!(result(&folder, "interrupted/1-2s-1.rrul.part").exists(), "what was recorded until the kill");
@@ -95,7 +95,7 @@ fn a_batch_that_is_stopped_keeps_what_it_has_and_says_how_to_go_on() {
     running.signal_group("INT");
     let ended = running.end();
     assert_eq!(ended.code, Some(1), "{ended:#?}");
-    assert!(ended.stdout.contains("to go on: rrul batch lengths.toml -o lengths"), "{ended:#?}");
+    assert!(ended.stdout.contains("to continue: rrul batch lengths.toml -o lengths"), "{ended:#?}");
     let partial = recording(&result(&folder, "2s-1.rrul"));
     assert!(partial.end.expect("an end").partial.is_some());
     let ended = batch(&folder);
@@ -117,13 +117,13 @@ fn what_fails_ends_no_other_run() {
 }
 
 #[test]
-fn what_cannot_be_run_is_said_in_one_line_before_anything_is() {
+fn what_cannot_be_run_is_reported_in_one_line_before_anything_is() {
     let folder = folder("127.0.0.1:9", "");
     let ended = batch(&folder);
     assert_eq!(ended.code, Some(2), "{ended:#?}");
-    assert!(ended.stderr.contains("no run came to a result"), "{ended:#?}");
+    assert!(ended.stderr.contains("no run completed"), "{ended:#?}");
     for (text, words) in [
-        ("server = \"a\"\n[run.x]\nplan = \"nothing\"\n", ["there is no plan", "nothing"]),
+        ("server = \"a\"\n[run.x]\nplan = \"nothing\"\n", ["no plan named", "nothing"]),
         ("link = \"nothing\"\n", ["nothing", "link"]),
         ("server = \"a\"\nrepeat = 3\n", ["wrong.toml:2", "repeat"]),
         ("server = \"{where}\"\n", ["wrong.toml", "\"where\""]),

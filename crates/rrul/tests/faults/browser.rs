@@ -1,5 +1,5 @@
-//! Pages in a real browser where things go wrong: pages that cannot be had, sites that never come to an end, browsers that
-//! crash, hang or are not there. These need Chromium, and are skipped aloud where there is none.
+//! Pages in a real browser where things go wrong: pages that are unavailable, sites that never come to an end, browsers that
+//! crash, hang or are missing. These need Chromium, and are skipped aloud without it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -15,13 +15,13 @@ use rrul_model::recording::Recording;
 use crate::program::{Folder, Running, Server, end_of, rrul, signal, skipped, wait_until};
 use crate::verdict::{Verdict, recording};
 
-/// Whether there is a browser for `test`; says that it is skipped where there is none.
+/// Whether a browser is installed for `test`; otherwise prints that it is skipped.
 fn browser_for(test: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
     let found = std::env::split_paths(&path).any(|folder| names.iter().any(|name| folder.join(name).is_file()));
     if !found {
-        skipped(test, "there is no Chromium on the PATH");
+        skipped(test, "no Chromium on the PATH");
     }
     found
 }
@@ -161,7 +161,7 @@ fn assert_nothing_is_left(process: u32) {
 }
 
 #[test]
-fn pages_that_cannot_be_had_or_never_end_are_told_one_by_one() {
+fn pages_that_are_unavailable_or_never_end_are_reported_one_by_one() {
     if !browser_for("pages_that_cannot_be_had_or_never_end_are_told_one_by_one") {
         return;
     }
@@ -190,7 +190,7 @@ fn pages_that_cannot_be_had_or_never_end_are_told_one_by_one() {
     let said = reasons(&recording);
     let (failed, capped) = (PageLoad::FAILED, PageLoad::CAPPED);
     assert_eq!(outcomes[..6], [PageLoad::COMPLETE, failed, failed, capped, capped, failed], "{said:?} {ended:#?}");
-    // A resolver may take longer than the cap to say that there is no such name.
+    // A resolver may take longer than the cap to report that no such name exists.
     assert!(outcomes[6] == failed || outcomes[6] == capped, "{outcomes:?}");
     for reason in ["HTTP status 404", "net::ERR_TOO_MANY_REDIRECTS", "net::ERR_CONNECTION_REFUSED"] {
         assert!(said.contains(&format!("0 {reason}")), "{reason}: {said:?}");
@@ -270,7 +270,7 @@ fn no_browser_outlives_the_program_that_started_it() {
     let running = run(&folder, &server, &plan);
     let process = running.process();
     site.wait_for_trickle(2);
-    // Hanging, it does not notice that nobody listens any more.
+    // Hanging, it does not notice that its peer is gone.
     for member in browsers(process, Which::Group) {
         signal(member, "STOP");
     }
@@ -297,7 +297,7 @@ fn without_a_browser_the_rest_of_the_test_runs_and_is_not_in_doubt() {
 }
 
 #[test]
-fn a_browser_that_cannot_start_is_told_with_its_last_words_and_given_up() {
+fn a_browser_that_cannot_start_is_reported_with_its_last_words_and_given_up() {
     let (folder, server) = (Folder::new(), Server::start(&[]));
     folder.write("browser", "#!/bin/sh\necho 'no display, no luck' >&2\nexit 3\n");
     let mut command = std::process::Command::new("chmod");

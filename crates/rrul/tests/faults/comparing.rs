@@ -27,7 +27,7 @@ fn compare(folder: &Folder, arguments: &[&str]) -> Ended {
 }
 
 #[test]
-fn a_doubtful_run_is_compared_and_its_doubts_stand_in_front() {
+fn a_doubtful_run_is_compared_and_its_doubts_are_in_front() {
     let folder = Folder::new();
     write(&folder, "a.rrul", &[]);
     write(&folder, "b.rrul", &[]);
@@ -41,7 +41,7 @@ fn a_doubtful_run_is_compared_and_its_doubts_stand_in_front() {
 }
 
 #[test]
-fn other_workloads_are_refused_unless_told() {
+fn other_workloads_are_refused_unless_forced() {
     let folder = Folder::new();
     write(&folder, "a.rrul", &[]);
     for (change, words) in [(PLAN, "plan specimen against other"), (SPEC, "workload RRUL2013 against RRUL2025")] {
@@ -73,12 +73,12 @@ fn json_has_every_run_and_every_figure() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_said_in_one_line() {
+fn what_cannot_be_compared_is_reported_in_one_line() {
     let folder = Folder::new();
     write(&folder, "a.rrul", &[]);
     write(&folder, "b.rrul", &[]);
     folder.write("text.rrul", "plain text");
-    compare(&folder, &["a.rrul", "text.rrul"]).complains(&["text.rrul", "no rrul recording"]);
+    compare(&folder, &["a.rrul", "text.rrul"]).complains(&["text.rrul", "not an rrul recording"]);
     compare(&folder, &["a.rrul", "missing.rrul", "b.rrul"]).complains(&["missing.rrul", "check the path"]);
     compare(&folder, &["a.rrul", "b.rrul", "--by", "plan"]).complains(&["same plan", "--by"]);
     assert_eq!(compare(&folder, &["a.rrul"]).code, Some(2));

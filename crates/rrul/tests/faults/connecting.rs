@@ -51,7 +51,7 @@ fn a_peer_that_is_no_rrul_server_is_called_that() {
     ];
     for peer in peers {
         let ended = refused_by(&peer.name(), &[]);
-        ended.complains(&[&peer.name(), "no rrul server", "check host and port"]);
+        ended.complains(&[&peer.name(), "not an rrul server", "check host and port"]);
         assert!(ended.took < ANSWERED, "{:?}", ended.took);
     }
 }
@@ -65,7 +65,7 @@ fn a_peer_that_says_nothing_is_given_up_after_five_seconds() {
 }
 
 #[test]
-fn an_older_and_a_newer_server_are_told_apart() {
+fn an_older_and_a_newer_server_are_distinguished() {
     let version = |lowest, highest| ServerOpening { status: Status::Version, version: 0, lowest, highest };
     let older = Peer::answering(version(0, 0));
     refused_by(&older.name(), &[])
@@ -85,7 +85,7 @@ fn an_answer_of_a_later_protocol_is_not_taken_for_a_stranger() {
 }
 
 #[test]
-fn a_newer_client_is_told_the_servers_range() {
+fn a_newer_client_is_sent_the_servers_range() {
     let server = Server::start(&[]);
     let mut octets = ClientOpening::new(Purpose::Control, Token::NONE, 0);
     (octets.lowest, octets.highest) = (9, 9);
@@ -133,7 +133,7 @@ fn a_server_refuses_what_a_client_asks_for_all_the_same() {
 }
 
 #[test]
-fn a_refusal_in_words_of_the_servers_own_is_told() {
+fn a_refusal_in_words_of_the_servers_own_is_printed() {
     let peer = Peer::new(|mut stream| {
         read_opening(&mut stream);
         stream.write_all(&ServerOpening::answer(Status::Accepted, 1).encode()).unwrap();
@@ -148,7 +148,7 @@ fn a_refusal_in_words_of_the_servers_own_is_told() {
 #[test]
 fn more_flows_than_granted_are_refused_with_both_numbers() {
     let server = Server::start(&[]);
-    // 2 directions, 64 times 10 classes: more than a server grants, and more than one control frame holds.
+    // 2 directions, 64 times 10 classes: more than a server grants, and more than fits into one control frame.
     let classes = r#"each.class = ["BE", "BK", "CS1", "CS2", "CS3", "CS4", "CS5", "CS6", "AF11", "EF"]"#;
     let folder = Folder::new();
     folder.write("short.toml", SHORT.replace("each.direction", &format!("count = 64\n{classes}\neach.direction")));

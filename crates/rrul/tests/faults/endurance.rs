@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::program::{Folder, PROGRAM, Running, Server, end_of, run_short, wait_until};
 use crate::verdict::Verdict;
 
-/// What a process holds.
+/// The resources of a process.
 #[derive(Debug, Clone, Copy)]
 struct Holdings {
     /// VmRSS, KiB.
@@ -58,7 +58,7 @@ fn two_hundred_clients_that_vanish_leave_nothing_behind() {
     (0..20).for_each(|round| vanish(&server, round));
     let ended = || holdings(server.process()).threads == idle.threads;
     wait_until("the end of every thread of the first sessions", ended);
-    // The octets of the load are one file for all sessions, which the first has opened.
+    // The bytes of the load are one file for all sessions, which the first has opened.
     let warm = holdings(server.process());
     assert!(warm.descriptors <= idle.descriptors + 1, "idle {idle:?}, warm {warm:?}");
     (0..200).for_each(|round| vanish(&server, round));
@@ -89,7 +89,7 @@ fn two_clients_at_the_same_time_both_get_a_valid_result() {
 }
 
 #[test]
-fn a_server_whose_log_nobody_reads_goes_on_serving() {
+fn a_server_whose_log_is_not_read_goes_on_serving() {
     let mut command = Command::new(PROGRAM);
     command.args(["server", "--port", "0", "--listen", "127.0.0.1"]);
     let (reader, writer) = std::io::pipe().unwrap();

@@ -39,7 +39,7 @@ fn a_host_name_is_tested_over_the_families_that_answer() {
 }
 
 #[test]
-fn a_family_that_was_asked_for_and_is_not_there_is_an_error() {
+fn a_family_that_was_asked_for_and_is_missing_is_an_error() {
     let server = Server::start(&[]);
     let folder = Folder::with_plan();
     let say = |server: &str| end_of(run_short(&folder, server, &["--family", "6"]));

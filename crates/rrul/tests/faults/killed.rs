@@ -25,7 +25,7 @@ fn loaded(server: &Server, folder: &Folder) -> Running {
     running
 }
 
-/// Asserts that the run has ended as one that was cut short: exit code 1, saved under its name, marked, summarised.
+/// Asserts that the run has ended as one that was cut short: exit code 1, saved under its name, marked, summarized.
 fn assert_partial(ended: &Ended, folder: &Folder, reason: &str) {
     assert_eq!(ended.code, Some(1), "{ended:#?}");
     assert_eq!(folder.recordings(), ["out.rrul"]);
@@ -38,7 +38,7 @@ fn assert_partial(ended: &Ended, folder: &Folder, reason: &str) {
 }
 
 #[test]
-fn a_server_that_is_killed_ends_the_run_within_seconds_and_what_there_is_is_kept() {
+fn a_server_that_is_killed_ends_the_run_within_seconds_and_the_results_are_kept() {
     let server = Server::start(&[]);
     let folder = Folder::with_plan();
     let running = loaded(&server, &folder);
@@ -46,7 +46,7 @@ fn a_server_that_is_killed_ends_the_run_within_seconds_and_what_there_is_is_kept
     server.signal("KILL");
     let ended = running.end();
     assert!(killed.elapsed() < Duration::from_secs(3), "{:?} after the kill", killed.elapsed());
-    assert_partial(&ended, &folder, "the server was lost at ");
+    assert_partial(&ended, &folder, "connection to the server lost at ");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_server_that_ends_politely_ends_the_run_as_well() {
     server.signal("TERM");
     let run = running.end();
     assert!(ended.elapsed() < Duration::from_secs(5), "{:?} after the signal", ended.elapsed());
-    assert_partial(&run, &folder, "the server was lost at ");
+    assert_partial(&run, &folder, "connection to the server lost at ");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn control_c_ends_the_run_with_everything_until_then() {
 }
 
 #[test]
-fn control_c_saves_the_run_even_when_nobody_reads_what_it_says() {
+fn control_c_saves_the_run_even_when_its_output_is_not_read() {
     let server = Server::start(&[]);
     let folder = Folder::with_plan();
     // As in `rrul run ... 2>&1 | tee log`, where Ctrl-C ends tee, too.
@@ -125,7 +125,7 @@ fn control_c_twice_ends_the_program_at_once_and_leaves_a_readable_file() {
     // A server that stands still keeps the client waiting for its last observations.
     server.signal("STOP");
     running.signal("INT");
-    running.wait_for("once more to give up at once");
+    running.wait_for("press again to quit at once");
     let asked = Instant::now();
     running.signal("INT");
     let ended = running.end();
@@ -190,7 +190,7 @@ fn a_client_that_is_killed_loses_two_seconds_at_most() {
     let folder = Folder::with_plan();
     let mut running = loaded(&server, &folder);
     let path = folder.file("out.rrul.part");
-    // Into the load, so that there is something to lose.
+    // Into the load, so that something can be lost.
     running.wait_for(": load     5 s left");
     let killed = RawTime::now();
     running.signal("KILL");

@@ -121,7 +121,7 @@ impl Standing {
         standing
     }
 
-    /// The process that holds it, and the numbers of its two namespaces.
+    /// The process that keeps it, and the numbers of its two namespaces.
     fn holder(&self) -> (u32, Vec<u64>) {
         let namespaces = ["client", "server"].map(|end| {
             let mut stream = UnixStream::connect(self.folder.file("rrul-lab-lab/socket")).unwrap();
@@ -179,13 +179,13 @@ fn a_lab_stands_until_it_is_taken_down() {
     assert!(!namespaces.iter().any(|namespace| is_inhabited(*namespace)));
     assert!(!lab.folder.file("rrul-lab-lab").exists(), "its folder is gone");
     for words in [&["down"][..], &["exec", "client", "true"], &["set", "cable_20_8_pfifo"]] {
-        lab.say(words).complains(&["there is no lab \"lab\"", "rrul lab up"]);
+        lab.say(words).complains(&["no lab \"lab\"", "rrul lab up"]);
     }
     lab.say(&["up", "--name", "a/b"]).complains(&["\"a/b\" is no name for a lab"]);
 }
 
 #[test]
-fn a_lab_whose_holder_is_killed_leaves_nothing_that_stands_in_the_way() {
+fn a_lab_whose_holder_is_killed_leaves_nothing_that_is_in_the_way() {
     if !rrul_lab::lab_available_for("a_lab_whose_holder_is_killed_leaves_nothing_that_stands_in_the_way") {
         return;
     }
@@ -196,7 +196,7 @@ fn a_lab_whose_holder_is_killed_leaves_nothing_that_stands_in_the_way() {
     wait_until("the end of both namespaces", || !namespaces.iter().any(|namespace| is_inhabited(*namespace)));
     let devices = fs::read_to_string("/proc/self/net/dev").unwrap();
     assert!(!devices.contains("rrul0"), "a device of the lab is in the namespace outside: {devices}");
-    lab.say(&["exec", "client", "true"]).complains(&["there is no lab \"lab\"", "rrul lab up"]);
+    lab.say(&["exec", "client", "true"]).complains(&["no lab \"lab\"", "rrul lab up"]);
     let again = lab.say(&["up", "--link", "link.toml"]);
     assert_eq!(again.code, Some(0), "{again:#?}");
     assert_eq!(lab.say(&["down"]).code, Some(0));

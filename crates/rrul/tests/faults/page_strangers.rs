@@ -79,7 +79,7 @@ fn get(host: &str) -> Vec<u8> {
     format!("GET /rrul2013/0 HTTP/1.1\r\nHost: {host}\r\n\r\n").into_bytes()
 }
 
-/// The first octets of TLS with this host.
+/// The first bytes of TLS with this host.
 fn hello(host: &str) -> Vec<u8> {
     let config = tls::client(ALPN_HTTP2).unwrap();
     let name = ServerName::try_from(host.to_owned()).unwrap();
@@ -97,7 +97,7 @@ fn initial(token: Token, flow: u16) -> Vec<u8> {
         let crypto = QuicClientConfig::try_from(tls::client(ALPN_HTTP3).unwrap()).unwrap();
         let mut config = ClientConfig::new(Arc::new(crypto));
         config.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&identifier)));
-        // To nobody who answers: the packet is all that is wanted.
+        // To no one who answers: the packet is all that is wanted.
         let there = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         let _connecting = endpoint.connect_with(config, there.local_addr().unwrap(), "rrul.test").unwrap();
@@ -195,7 +195,7 @@ fn pages_say_nothing_to_whom_has_no_session() {
 }
 
 #[test]
-fn quic_answers_no_address_that_has_not_proven_itself_and_no_session_that_there_is_not() {
+fn quic_answers_no_address_that_has_not_proven_itself_and_no_unknown_session() {
     let mut server = Server::start(&[]);
     let address = server.address();
     let visitor = Visitor::new(address);
@@ -215,7 +215,7 @@ fn quic_answers_no_address_that_has_not_proven_itself_and_no_session_that_there_
         from
     });
     let strangers: Vec<_> = strangers.collect();
-    // One that is whole but for what says that it is QUIC, and what comes later on a connection, which there is none of.
+    // One that is whole but for what says that it is QUIC, and what comes later on a connection, which does not exist.
     let garbage = here();
     let mut octets = initial(token, visitor.page);
     octets[0] = 0x40;
@@ -250,7 +250,7 @@ fn a_session_has_its_share_of_connections_for_pages_and_no_more() {
 }
 
 #[test]
-fn a_session_that_speaks_quic_from_everywhere_keeps_nobody_else_from_it() {
+fn a_session_that_speaks_quic_from_everywhere_keeps_no_other_from_it() {
     let mut server = Server::start(&[]);
     let address = server.address();
     let (flooder, neighbour) = (Visitor::new(address), Visitor::new(address));
@@ -287,7 +287,7 @@ fn headers_without_an_end_are_not_read_for_ever() {
                     Err(error) => break error,
                 }
                 // More than two kernels keep for a reader.
-                assert!(octets < 64 << 20, "{host}: {octets} octets were taken");
+                assert!(octets < 64 << 20, "{host}: {octets} bytes were taken");
             };
             let closed = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe].contains(&error.kind());
             assert!(closed, "{host}: {error}");

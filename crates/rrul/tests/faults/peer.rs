@@ -22,7 +22,7 @@ impl Peer {
     pub(crate) fn new(treat: impl FnOnce(TcpStream) + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        // The listener stays until the treatment is over: further connections are taken, and nobody answers them.
+        // The listener stays until the treatment is over: further connections are taken, and never answered.
         let thread = std::thread::spawn(move || treat(listener.accept().unwrap().0));
         Self { address, thread: Some(thread) }
     }
@@ -52,7 +52,7 @@ impl Drop for Peer {
     }
 }
 
-/// Reads the client's 28 octets.
+/// Reads the client's 28 bytes.
 pub(crate) fn read_opening(stream: &mut TcpStream) -> [u8; CLIENT_OCTETS] {
     let mut octets = [0; CLIENT_OCTETS];
     stream.read_exact(&mut octets).unwrap();

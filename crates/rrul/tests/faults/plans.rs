@@ -33,7 +33,7 @@ fn text_that_is_no_toml_is_named_with_file_and_line() {
 
 #[test]
 fn an_unknown_plan_is_answered_with_the_known_ones() {
-    complains("rruul", "", &[], &["there is no plan \"rruul\"", "rrul2013", ".toml"]);
+    complains("rruul", "", &[], &["no plan named \"rruul\"", "rrul2013", ".toml"]);
     complains("gone.toml", "", &[], &["gone.toml: ", "check the path"]);
 }
 

@@ -75,7 +75,7 @@ fn a_private_recording_names_neither_host_nor_address_nor_interface() {
     for name in names {
         let place = private.find(name).map(|at| &private[at.saturating_sub(80)..(at + 80).min(private.len())]);
         assert_eq!(place, None, "{name} is in the recording");
-        assert!(!printed.contains(name), "{name} is in what is said of it: {printed}");
+        assert!(!printed.contains(name), "{name} is in what is reported of it: {printed}");
     }
     assert!(private.contains("My line"), "the title is the user's own");
     let header = recording(&folder.file("private.rrul")).header;
@@ -89,7 +89,7 @@ fn a_private_recording_names_neither_host_nor_address_nor_interface() {
 }
 
 #[test]
-fn a_private_server_tells_its_clients_no_names_and_no_other_interfaces() {
+fn a_private_server_shows_its_clients_no_names_and_no_other_interfaces() {
     let Some(lab) = lab("a_private_server_tells_its_clients_no_names_and_no_other_interfaces") else { return };
     give_interfaces(lab.server());
     let folder = Folder::with_plan();

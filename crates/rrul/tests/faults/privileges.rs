@@ -1,4 +1,4 @@
-//! What a run does without: no privilege is needed, and what is missing is said (RRUL spec: clients run unprivileged).
+//! What a run does without: no privilege is needed, and what is missing is reported (RRUL spec: clients run unprivileged).
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -25,7 +25,7 @@ fn program_for_all(folder: &Folder) -> Command {
 }
 
 /// The doubts of a good run whose client has no privilege: where this machine lets only the privileged send with cubic,
-/// which is what plans ask for, the upload was sent with something else, and that is said.
+/// which is what plans ask for, the upload was sent with something else, and that is reported.
 fn doubts_of_a_user(verdict: &Verdict) -> Vec<&'static str> {
     let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
     if allowed.split_whitespace().any(|name| name == "cubic") {
@@ -70,7 +70,7 @@ fn a_user_without_any_privilege_runs_a_whole_test() {
 #[test]
 fn without_permission_for_icmp_its_flow_is_absent_and_the_run_is_valid() {
     let Some(lab) = lab("without_permission_for_icmp_its_flow_is_absent_and_the_run_is_valid") else { return };
-    // icmp(7): the lowest group above the highest permits nobody.
+    // icmp(7): the lowest group above the highest permits no one.
     lab.client().run(|| fs::write("/proc/sys/net/ipv4/ping_group_range", "1 0")).unwrap().unwrap();
     let mut command = Command::new(PROGRAM);
     command.args(["server", "--port", "0"]);

@@ -49,7 +49,7 @@ impl Folder {
         Self(path)
     }
 
-    /// A folder that holds [`SHORT`] as `short.toml`.
+    /// A folder that contains [`SHORT`] as `short.toml`.
     pub(crate) fn with_plan() -> Self {
         let folder = Self::new();
         folder.write("short.toml", SHORT);

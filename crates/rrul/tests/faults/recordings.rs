@@ -16,7 +16,7 @@ fn show(path: &Path) -> Ended {
     end_of(command)
 }
 
-/// Asserts that a damaged file is shown as what it still holds, or that one line says why it cannot be.
+/// Asserts that a damaged file is shown as far as it is intact, or that one line says why it cannot be.
 fn assert_shown_or_explained(path: &Path) -> bool {
     let shown = show(path);
     if shown.code == Some(2) {
@@ -45,9 +45,9 @@ fn a_file_that_is_cut_off_anywhere_is_shown_up_to_there_or_says_why_not() {
         if assert_shown_or_explained(&cut) {
             shown += 1;
             let kept = recording(&cut);
-            assert_eq!(kept.frames, all.frames[..kept.frames.len()], "{length} of {} octets", whole.len());
+            assert_eq!(kept.frames, all.frames[..kept.frames.len()], "{length} of {} bytes", whole.len());
             // Of the last line only the end may be missing that makes it no other line.
-            assert!(kept.end.is_none() || kept.end == all.end, "{length} of {} octets: {:?}", whole.len(), kept.end);
+            assert!(kept.end.is_none() || kept.end == all.end, "{length} of {} bytes: {:?}", whole.len(), kept.end);
             fewest = fewest.min(kept.frames.len());
         }
     }
@@ -56,7 +56,7 @@ fn a_file_that_is_cut_off_anywhere_is_shown_up_to_there_or_says_why_not() {
 }
 
 #[test]
-fn a_file_with_a_damaged_octet_is_shown_or_says_why_not() {
+fn a_file_with_a_damaged_byte_is_shown_or_says_why_not() {
     let server = Server::start(&[]);
     let folder = Folder::with_plan();
     end_of(run_short(&folder, &server.name(), &["--set", "load=1s"]));
@@ -71,7 +71,7 @@ fn a_file_with_a_damaged_octet_is_shown_or_says_why_not() {
 }
 
 #[test]
-fn a_damaged_octet_in_the_middle_costs_that_frame_and_no_other() {
+fn a_damaged_byte_in_the_middle_costs_that_frame_and_no_other() {
     let server = Server::start(&[]);
     let folder = Folder::with_plan();
     end_of(run_short(&folder, &server.name(), &["--set", "load=1s"]));
@@ -127,9 +127,9 @@ fn show_is_one_screen_and_sections_are_chosen_by_name() {
 fn what_is_no_recording_is_called_that() {
     let folder = Folder::new();
     folder.write("text.rrul", "plain text, and some more of it");
-    show(&folder.file("text.rrul")).complains(&["text.rrul: ", "no rrul recording"]);
+    show(&folder.file("text.rrul")).complains(&["text.rrul: ", "not an rrul recording"]);
     show(&folder.file("missing.rrul")).complains(&["missing.rrul: ", "check the path"]);
-    show(folder.path()).complains(&["no rrul recording"]);
+    show(folder.path()).complains(&["not an rrul recording"]);
     folder.write("later.rrul", zstd::bulk::compress(b"{\"header\":{\"format\":\"rrul-recording/9\"}}\n", 3).unwrap());
     show(&folder.file("later.rrul")).complains(&["later.rrul: ", "rrul-recording/9"]);
     let twice = fs::read_to_string(first_format()).unwrap().replacen("\"id\":1,", "\"id\":0,", 1);

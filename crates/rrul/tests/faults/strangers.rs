@@ -1,4 +1,4 @@
-//! What a server that stands in the open Internet gets: octets of no sense, and packets from whom it does not know.
+//! What a server that is on the open Internet gets: bytes of no sense, and packets from whom it does not know.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
@@ -55,7 +55,7 @@ fn probe(client: &mut Client) -> u16 {
 }
 
 #[test]
-fn octets_of_no_sense_get_no_udp_reply_and_do_no_harm() {
+fn bytes_of_no_sense_get_no_udp_reply_and_do_no_harm() {
     let mut server = Server::start(&[]);
     let mut client = Client::new(server.address());
     let flow = probe(&mut client);
@@ -66,7 +66,7 @@ fn octets_of_no_sense_get_no_udp_reply_and_do_no_harm() {
         let mut octets = vec![0; round % 1500];
         random.fill(&mut octets);
         if round % 2 == 0 && octets.len() >= LEAST_OCTETS {
-            // What a test packet begins with, and a token that is nobody's.
+            // What a test packet begins with, and a token of no session.
             octets[..4].copy_from_slice(&[b'R', b'R', 1, 1 + (round % 4) as u8]);
         }
         // A full queue drops it, as any network may.
@@ -84,7 +84,7 @@ fn octets_of_no_sense_get_no_udp_reply_and_do_no_harm() {
         match round % 3 {
             0 => {}
             1 => octets[..4].copy_from_slice(b"RRUL"),
-            // A whole opening of a session, and then octets of no sense where a message should stand.
+            // A whole opening of a session, and then bytes of no sense where a message should stand.
             _ => octets[..28].copy_from_slice(b"RRUL\x01\x01\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
         }
         // The server may have closed already.
@@ -94,7 +94,7 @@ fn octets_of_no_sense_get_no_udp_reply_and_do_no_harm() {
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         let most = if round % 3 == 2 { 65_536 } else { 8 };
-        assert!(answer.len() <= most, "round {round}: {} octets in answer to {length}", answer.len());
+        assert!(answer.len() <= most, "round {round}: {} bytes in answer to {length}", answer.len());
     }
     let folder = Folder::with_plan();
     let ended = end_of(run_short(&folder, &server.name(), &[]));

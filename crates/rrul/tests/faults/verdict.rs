@@ -1,4 +1,4 @@
-//! What a recording on disk says, and whether anything but this machine's own business speaks against it.
+//! What a recording on disk says, and whether it has validity issues beyond those of this machine.
 
 use std::io::Read;
 use std::path::Path;
@@ -63,7 +63,7 @@ impl Verdict {
         for direction in ["up", "down"] {
             let octets = self.summary["goodput"][direction]["octets"].as_u64().unwrap();
             // 3 s at 20 Mbit/s are 7.5 MB; a busy machine may keep a stream from its pace for a while.
-            assert!(octets > 3_000_000, "{direction}: {octets} octets; {run:#?}");
+            assert!(octets > 3_000_000, "{direction}: {octets} bytes; {run:#?}");
         }
     }
 }

@@ -20,7 +20,7 @@ fn path(hops: u8, up: u8, down: u8, more: &str) -> String {
 }
 
 #[test]
-fn a_route_that_changes_under_load_is_told_and_misleads_nobody() {
+fn a_route_that_changes_under_load_is_reported_and_misleads_no_one() {
     let mut tally = Tally::default();
     // The queues stay behind the same routers as counted from the client; from the server the number is another.
     for (hops, (seed, up)) in [HOPS - 1, HOPS, HOPS + 1]
@@ -41,9 +41,10 @@ fn a_route_that_changes_under_load_is_told_and_misleads_nobody() {
                 assert!(changes.is_empty(), "{what}: as many routers as before, and {changes:?}");
             } else {
                 assert_eq!(changes.iter().map(|change| change.routers).collect::<Vec<_>>(), [hops], "{what}");
-                // What left just before it may come after it, and the next packet to the far end leaves within a second.
+                // What left just before it may come after it, and the next packet to the destination leaves within a
+                // second.
                 let off = changes[0].at_ns - at.0;
-                assert!((-SECOND / 2..=2 * SECOND).contains(&off), "{what}: told {off} ns from the change");
+                assert!((-SECOND / 2..=2 * SECOND).contains(&off), "{what}: reported {off} ns from the change");
             }
         }
     }
@@ -53,7 +54,7 @@ fn a_route_that_changes_under_load_is_told_and_misleads_nobody() {
 }
 
 #[test]
-fn a_router_that_falls_silent_under_load_misleads_nobody() {
+fn a_router_that_falls_silent_under_load_misleads_no_one() {
     let mut tally = Tally::default();
     for (seed, up) in seeds().flat_map(|seed| (1..=HOPS).map(move |up| (seed, up))) {
         let down = (up + 1) % HOPS + 1;

@@ -1,4 +1,4 @@
-//! Routers that do not answer, or not as they should: less may be told, and nothing wrong.
+//! Routers that do not answer, or not as they should: less may be reported, and nothing wrong.
 
 use rrul_model::flow::Direction;
 
@@ -48,7 +48,7 @@ fn what_routers_keep_to_themselves_is_left_open() {
 }
 
 #[test]
-fn routers_that_answer_late_or_seldom_mislead_nobody() {
+fn routers_that_answer_late_or_seldom_mislead_no_one() {
     let tally = each(&[
         ("one in 1 s", |hop| format!("rate_limited = [{{ hop = {hop}, every = \"1s\" }}]")),
         ("slow, up to 10 ms", |hop| format!("slow = [{{ hop = {hop}, up_to = \"10ms\" }}]")),

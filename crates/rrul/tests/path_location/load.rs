@@ -7,7 +7,7 @@ use rrul_model::time::TestTime;
 
 use crate::{MS, SECOND, between};
 
-/// Octets of UDP payload in a packet of data, with IPv4 one of 1500 octets; and in an acknowledgement.
+/// Bytes of UDP payload in a packet of data, with IPv4 one of 1500 bytes; and in an acknowledgment.
 const DATA: usize = 1472;
 const ACKNOWLEDGEMENT: usize = 32;
 
@@ -20,7 +20,7 @@ const GROWTH: f64 = 40.0;
 const AFTER_LOSS: f64 = 0.7;
 const AFTER_CUT: f64 = 0.6;
 
-/// Without news for so long everything on its way counts as lost.
+/// Without news for this long everything on its way counts as lost.
 const TIMEOUT: i64 = 1000 * MS;
 
 /// When packets leave that the window allows.
@@ -29,7 +29,7 @@ pub(crate) enum Pace {
     /// Spread over the round trip, as a host that paces does: a little faster than one window in each, twice as fast in
     /// the beginning.
     Even,
-    /// At once. As acknowledgements come in bunches out of the other direction's queue, so does data.
+    /// At once. As acknowledgments come in bunches out of the other direction's queue, so does data.
     Bursts,
 }
 

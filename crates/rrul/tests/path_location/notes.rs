@@ -101,7 +101,7 @@ impl Notes {
         self.frame(point, at).events.push(FlowEvent { flow, at, event, detail });
     }
 
-    /// Frames stand in the order of their seconds, the client's before the server's.
+    /// Frames are in the order of their seconds, the client's before the server's.
     fn frame(&mut self, point: ObservationPoint, at: TestTime) -> &mut Frame {
         let second = ((at.0 / SECOND) as usize).min(frames() - 1);
         &mut self.recording.frames[2 * second + usize::from(point == ObservationPoint::Server)]

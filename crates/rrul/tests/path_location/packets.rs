@@ -1,4 +1,4 @@
-//! The octets of IP packets: written as a host sends them, read as its sockets hand them over.
+//! The bytes of IP packets: written as a host sends them, read as its sockets hand them over.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -31,15 +31,15 @@ fn host(family: AddressFamily, number: u8) -> IpAddr {
     }
 }
 
-/// A UDP packet. Nobody on a virtual link looks at its checksum, so it has none.
+/// A UDP packet. A virtual link does not check its checksum, so it has none.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Udp<'a> {
     pub(crate) family: AddressFamily,
-    /// Which way it goes.
+    /// The direction in which it goes.
     pub(crate) direction: Direction,
     pub(crate) source_port: u16,
     pub(crate) destination_port: u16,
-    /// Traffic-class octet.
+    /// Traffic-class byte.
     pub(crate) octet: u8,
     pub(crate) hop_limit: u8,
     pub(crate) payload: &'a [u8],

@@ -60,7 +60,7 @@ impl Bed {
     /// 5 Mbit/s up and 8 down, 20 ms, and queues that hold 100 to 200 ms.
     fn link(&self, path: &str) -> Link {
         let mut random = Random(self.seed ^ 0x1111);
-        // So many octets are 100 to 200 ms of the rate.
+        // So many bytes are 100 to 200 ms of the rate.
         let mut limit = |rate: i64| between(&mut random, rate / 80, rate / 40);
         let (up, down) = (limit(5_000_000), limit(8_000_000));
         let text = format!(
@@ -107,7 +107,7 @@ struct Run {
     traces: Vec<Trace>,
     loads: Vec<Load>,
     notes: Notes,
-    /// What the link knows of packets under load: which way they went, and how long each waited.
+    /// What the link knows of packets under load: their direction, and how long each waited.
     waits: Vec<(Direction, u64)>,
 }
 
@@ -189,7 +189,7 @@ impl Run {
     }
 
     fn load_arrives(&mut self, udp: &Udp<'_>) {
-        // Data and acknowledgements go opposite ways; only data is long.
+        // Data and acknowledgments go opposite ways; only data is long.
         let is_data = udp.payload.len() > 1000;
         let direction = if is_data { udp.direction } else { udp.direction.opposite() };
         let load = self.loads.iter_mut().find(|load| load.direction == direction).expect("it has sent this");

@@ -1,4 +1,4 @@
-//! One path trace of a run: what the engine's loop does with sockets, done with the octets of a virtual link.
+//! One path trace of a run: what the engine's loop does with sockets, done with the bytes of a virtual link.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -122,7 +122,7 @@ impl Trace {
         }
     }
 
-    /// The far end has answered.
+    /// The destination has answered.
     pub(crate) fn far_end_answered(&mut self, reply: &TestPacket, now: TestTime, notes: &mut Notes) {
         let Some(packet) = self.sweep.answered(reply.sequence, now) else { return };
         let left = u8::try_from(reply.reflector_count).unwrap_or(0);
@@ -138,7 +138,7 @@ impl Trace {
         notes.observe(point, now, PathQuote { flow, sequence, octet: reply.octet_received, hop_limit: left });
     }
 
-    /// The number of an address, which is told when it is seen for the first time.
+    /// The number of an address, which is reported when it is seen for the first time.
     fn source(&mut self, address: IpAddr, now: TestTime, notes: &mut Notes) -> u16 {
         let place = self.sources.iter().position(|known| *known == address).unwrap_or_else(|| {
             self.sources.push(address);

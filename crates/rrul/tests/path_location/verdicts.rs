@@ -15,7 +15,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Of the queue of this direction that router `hop`, counted from the client, sends out of, where there are `hops`.
+    /// Of the queue of this direction that router `hop`, counted from the client, sends out of, with `hops` in all.
     pub(crate) fn of(direction: Direction, hop: u8, hops: u8) -> Self {
         let after = if direction == Direction::Up { hop } else { hops + 1 - hop };
         Self { after, before: after + 1 }
@@ -29,7 +29,7 @@ enum Verdict {
     Right,
     /// Somewhere between hops between which it is, but not which link.
     Wide,
-    /// It cannot be told.
+    /// It is unknown.
     Unknown,
     /// Another link, another place, or no queue at all.
     Wrong,

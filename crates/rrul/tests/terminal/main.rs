@@ -29,7 +29,7 @@ fn assert_whole_screen(terminal: &Terminal, columns: usize, rows: usize) {
         assert!(text.contains(words), "no \"{words}\" in:\n{text}");
     }
     assert_eq!(lines.len(), rows);
-    assert!(lines[rows - 1].contains("Busiest core") && lines[rows - 1].ends_with("keep what there is"), "{text}");
+    assert!(lines[rows - 1].contains("Busiest core") && lines[rows - 1].ends_with("keep the results"), "{text}");
     assert_eq!(lines[rows - 1].chars().count(), columns, "the last line reaches to the edge: {text}");
     let braille = text.chars().filter(|c| ('\u{2801}'..='\u{28ff}').contains(c)).count();
     assert!(braille > 20, "{braille} braille cells in:\n{text}");
@@ -80,10 +80,7 @@ fn control_c_typed_stops_politely() {
     run.wait_for_load();
     run.terminal.type_keys("\x03");
     run.assert_stopped();
-    assert!(
-        run.terminal.said().contains("rrul: stopping; once more to give up at once"),
-        "said again below the screen"
-    );
+    assert!(run.terminal.said().contains("rrul: stopping; press again to quit at once"), "said again below the screen");
 }
 
 #[test]
@@ -118,7 +115,7 @@ fn control_c_twice_ends_at_once_and_restores_the_terminal() {
     run.signal(Signal::INT);
     run.signal(Signal::CONT);
     run.terminal.wait_until("the first to be heard", || {
-        run.terminal.has("once more to give up") || !run.terminal.emulator.lock().unwrap().screen().alternate_screen()
+        run.terminal.has("press again to quit") || !run.terminal.emulator.lock().unwrap().screen().alternate_screen()
     });
     run.signal(Signal::INT);
     let code = run.end().code();
@@ -136,7 +133,7 @@ fn a_run_that_is_killed_leaves_a_sane_terminal_and_a_readable_file() {
         assert_eq!(run.end().signal(), Some(signal.as_raw()));
         run.terminal.assert_sane();
         assert!(run.folder.file("out.rrul.part").exists());
-        assert!(run.terminal.said().contains("short: 4 flows"), "what was there is there again");
+        assert!(run.terminal.said().contains("short: 4 flows"), "the earlier content is back");
     }
 }
 
@@ -144,7 +141,7 @@ fn a_run_that_is_killed_leaves_a_sane_terminal_and_a_readable_file() {
 fn a_run_that_is_killed_before_it_drew_leaves_the_terminal_alone() {
     let terminal = Terminal::new(80, 24);
     let folder = Folder::new();
-    // Nobody answers there: it waits for its connection.
+    // No host answers there: it waits for its connection.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();
     let mut command = Command::new("setsid");
@@ -160,10 +157,10 @@ fn a_run_that_is_killed_before_it_drew_leaves_the_terminal_alone() {
 }
 
 #[test]
-fn a_terminal_that_takes_nothing_holds_neither_the_test_nor_its_end() {
+fn a_terminal_that_takes_nothing_delays_neither_the_test_nor_its_end() {
     let mut run = Run::start(Terminal::new(200, 50), "6s", &[], &[]);
     run.wait_for_load();
-    // As an emulator that hangs: nobody reads what comes, and whole pictures come, for the size changes.
+    // As an emulator that hangs: the output is not read, and whole pictures come, for the size changes.
     let emulator = Arc::clone(&run.terminal.emulator);
     let hanging = emulator.lock().unwrap();
     for look in 0..60 {
@@ -196,7 +193,7 @@ fn a_run_that_was_stopped_and_goes_on_draws_anew() {
 }
 
 #[test]
-fn in_the_background_there_is_no_screen() {
+fn in_the_background_no_screen_is_drawn() {
     let by = ["sh", "-mc", "\"$@\" & wait", "sh"];
     let mut run = Run::start_by(&by, Terminal::new(80, 24), "1s", &[], &[]);
     run.end();
@@ -207,7 +204,7 @@ fn in_the_background_there_is_no_screen() {
 }
 
 #[test]
-fn no_color_draws_without_colours() {
+fn no_color_draws_without_colors() {
     let mut run = Run::start(Terminal::new(80, 24), "30s", &[], &[("NO_COLOR", "1")]);
     run.wait_for_load();
     run.signal(Signal::INT);

@@ -14,7 +14,7 @@ use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 /// Longer than anything here takes on a busy machine; what is not over by then hangs.
 pub(crate) const HANGS: Duration = Duration::from_secs(30);
 
-/// A pseudo-terminal whose far end is read by an emulator.
+/// A pseudo-terminal whose other end is read by an emulator.
 pub(crate) struct Terminal {
     pub(crate) near: OwnedFd,
     pub(crate) far: OwnedFd,
@@ -39,7 +39,7 @@ impl Terminal {
         let written = Arc::new(Mutex::new(Vec::new()));
         let mut output = File::from(near.try_clone().unwrap());
         let (shown, kept) = (Arc::clone(&emulator), Arc::clone(&written));
-        // Ends with the far end: a read fails when nobody has it open any more.
+        // Ends with the other end: a read fails when no process has it open any more.
         std::thread::spawn(move || {
             let mut octets = [0; 8192];
             while let Ok(count @ 1..) = output.read(&mut octets) {

@@ -89,7 +89,8 @@ impl Run {
         self.folder.file("out.rrul")
     }
 
-    /// Asserts that the run was stopped politely: its summary below what was there, its recording kept, exit code 1.
+    /// Asserts that the run was stopped politely: its summary below the earlier content, its recording kept, exit code
+    /// 1.
     pub(crate) fn assert_stopped(&mut self) {
         let status = self.end();
         assert_eq!(status.code(), Some(1), "{}", self.terminal.said());

@@ -36,7 +36,7 @@ const LOOKS: [(f64, f64); 2] = [(0.35, 0.22), (0.9, -0.22)];
 /// Times of what applications do.
 pub(crate) const CHART: Chart = Chart {
     name: "applications",
-    about: "how long do DNS lookups, new connections, short transfers and pages take, idle and under load?",
+    about: "time of DNS lookups, new connections, short transfers and pages, idle and under load",
     runs: 1..=ANY,
     draw: Draw::Runs(draw),
 };
@@ -81,7 +81,7 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     let values = || times().flat_map(|times| [times.p50, times.p95]).flatten().map(milliseconds);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     if high <= 0.0 {
-        page.message("Nothing to draw. No lookup, new connection, short flow or page load came to its end.");
+        page.message("Nothing to draw. No lookup, new connection, short flow or page load completed.");
         return page.finish();
     }
     // Room for the bars that have no end.
@@ -102,9 +102,8 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
         }
     }
     page.footnote(
-        "Each bar: from the median (point) to the 95th percentile. Pale: on the idle line. Full: under load. Where the 95th \
-         percentile falls on one that failed or was not seen to end, the bar reaches the right edge and ends in red; where the \
-         median does, there is the red end alone. Failed: no answer, refused, broken, given up or impossible to begin. n: \
+        "Each bar: from the median (point) to the 95th percentile. Pale: on the idle line. Full: under load. If the 95th percentile falls on one that failed or did not end, the bar reaches the right edge and ends in red; where the \
+         median does, only the red end is drawn. Failed: no answer, refused, broken, given up or impossible to begin. n: \
          operations that began. TCP connect: BE and EF together. Logarithmic axis.",
     );
     page.finish()
@@ -177,8 +176,8 @@ fn panel(page: &mut Page<'_>, title: String, entries: &[Row], axis: Axis, colour
     }
 }
 
-/// Both medians, their factor, the shares that failed, and how many there were:
-/// `20.0 ms → 80.0 ms, 4.0x, failed 0 % → 3 %, n 40 → 12`.
+/// Both medians, their factor, the shares that failed, and their number: `20.0 ms → 80.0 ms, 4.0x, failed 0 % → 3 %, n
+/// 40 → 12`.
 fn medians(times: &[Option<Times>; 2]) -> String {
     let median = |times: &Option<Times>| match times {
         Some(times) => times.p50.map_or_else(|| "unfinished".to_owned(), |median| median.to_string()),

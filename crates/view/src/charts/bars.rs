@@ -33,7 +33,7 @@ const WORDS: f64 = 160.0;
 /// The chart that says how sure figures are.
 pub(crate) const CHART: Chart = Chart {
     name: "bars",
-    about: "how sure goodput and loaded delay are: 95 % intervals of runs, or of medians over groups of runs",
+    about: "goodput and loaded delay with 95 % intervals, of runs or of medians over groups of runs",
     runs: 1..=ANY,
     draw: Draw::Groups(draw),
 };
@@ -154,8 +154,7 @@ fn explanation(probes: &str, sizes: &[usize], bars_without: bool) -> String {
     let mut text = vec![first.as_str()];
     if sizes.contains(&1) {
         text.push(
-            "Bar of a single run: stroke from end to end of the 95 % interval by block bootstrap within the run; what \
-             differs from run to run is not in it.",
+            "Bar of a single run: the stroke is its 95 % interval by block bootstrap within the run, without differences between runs.",
         );
     }
     if sizes.iter().any(|size| *size > 1) {
@@ -165,9 +164,7 @@ fn explanation(probes: &str, sizes: &[usize], bars_without: bool) -> String {
         );
     }
     if bars_without {
-        text.push(
-            "No interval: too few runs, or a scored window of fewer than five blocks of what the line remembers.",
-        );
+        text.push("No interval: too few runs, or a scored window of fewer than five blocks.");
     }
     text.join(" ")
 }

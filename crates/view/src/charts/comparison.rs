@@ -19,7 +19,7 @@ use crate::text::words;
 use crate::text::words::direction_word;
 use crate::theme::Theme;
 
-/// Most runs: one colour each.
+/// Most runs: one color each.
 pub(super) const MOST: usize = 4;
 /// Pixels.
 const DELAY_HEIGHT: f64 = 300.0;
@@ -31,7 +31,7 @@ const FAR_APART: f64 = 5.0;
 /// The chart that shows what a change did.
 pub(crate) const CHART: Chart = Chart {
     name: "comparison",
-    about: "what a change did: delay and goodput of two to four runs on shared axes",
+    about: "delay and goodput of two to four runs on shared axes",
     runs: 2..=MOST,
     draw: Draw::Runs(draw),
 };

@@ -31,7 +31,7 @@ const OF_THE_OTHER: [&str; 2] = ["rate_unsteady", "delay_unsteady"];
 /// Two runs at the same time.
 pub(crate) const CHART: Chart = Chart {
     name: "competition",
-    about: "how did two runs at the same time share the line, how soon, and how did the first come back?",
+    about: "how two concurrent runs share the line, and how the first recovers",
     runs: 2..=2,
     draw: Draw::Runs(draw),
 };
@@ -88,7 +88,7 @@ fn told_apart(names: &[String]) -> (String, Vec<String>) {
     (parts[0][..common].join(", "), parts.iter().map(|part| part[common..].join(", ")).collect())
 }
 
-/// What speaks against each run, counted, but for what the other did to its rate: that is what is looked at.
+/// The validity issues of each run, counted, except the other's effect on its rate, which is the subject.
 fn doubts(runs: [&Analysis; 2], names: &[String]) -> Option<String> {
     let count = |run: &Analysis| {
         let reasons = run.validity.reasons.iter().filter(|reason| !OF_THE_OTHER.contains(&reason.code));

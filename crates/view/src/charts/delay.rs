@@ -17,7 +17,7 @@ const HEIGHT: f64 = 460.0;
 /// Round-trip delay over time.
 pub(crate) const CHART: Chart = Chart {
     name: "delay",
-    about: "how long is the round-trip delay, idle and under load, flow by flow or run against run?",
+    about: "round-trip delay over time, by flow or by run",
     runs: 1..=comparison::MOST,
     draw: Draw::Runs(draw),
 };
@@ -33,7 +33,7 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     let (width, shade) = if runs.len() == 1 {
         (
             delay_panel::draw(&mut page, runs[0], HEIGHT, true),
-            "grey: lowest to highest packet. Red strokes: lost packets",
+            "gray: lowest to highest packet. Red strokes: lost packets",
         )
     } else {
         let names: Vec<String> = names.iter().map(|name| comparison::fitted(name)).collect();

@@ -33,7 +33,7 @@ const ROUND_TRIP: &str = "Round-trip delay";
 
 /// Delay by direction over time.
 pub(crate) const CHART: Chart =
-    Chart::over_time("delay_by_direction", "where does the delay arise, on the way up or on the way down?", show);
+    Chart::over_time("delay_by_direction", "queueing and one-way delay over time, by direction", show);
 
 /// Both ways without the round trip above them, for surfaces that have it already.
 pub(super) fn show_ways(run: &Analysis, scene: &Scene<'_>) -> Shown {
@@ -72,7 +72,8 @@ pub(super) fn show_round_trip(run: &Analysis, scene: &Scene<'_>) -> Shown {
 fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let told = &run.one_way_delay;
     let Some(clocks) = told.clocks.as_ref().filter(|_| told.legs.iter().any(|leg| !leg.series.is_empty())) else {
-        let missing = "Delay by direction is not known: no packets that both hosts stamped on both ways.".to_owned();
+        let missing =
+            "Delay by direction is unknown: no packets with timestamps of both hosts in both directions.".to_owned();
         return Shown { missing: vec![missing], ..Shown::default() };
     };
     let bins = scene.bins(FINEST);
@@ -93,7 +94,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
             Direction::Down => "One-way delay down",
         };
         let mut panel = panel(title, &flows, scene, &bins, pooled);
-        panel.how = format!("client and server clocks matched; the whole panel may be off by up to ±{bound}");
+        panel.how = format!("clocks synchronized; error of the whole panel up to ±{bound}");
         let queueing = &told.direction(direction).queueing_delay;
         let added = match (clocks.unknown_reason(direction), &queueing.load) {
             (Some(_), _) => "not known".to_owned(),
@@ -106,8 +107,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut notes = vec![
         super::bins_words(&[bins.width]),
         format!(
-            "One-way delays assume that the smallest round trip is the same both ways: what one way has too much, the other \
-             has too little, at most {bound}. The shape over time and the queueing delay do not depend on it."
+            "One-way delays assume that the smallest round trip is half up and half down: the error is opposite in the two directions, at most {bound}. The shape over time and the queueing delay do not depend on it."
         ),
         format!(
             "Thick line: {}; gray: lowest to highest of these; red strokes: lost ones of these.",

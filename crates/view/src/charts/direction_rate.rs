@@ -23,7 +23,7 @@ const HEIGHTS: [f64; 2] = [440.0, 190.0];
 /// Goodput of the downloads over time.
 pub(crate) const DOWNLOAD: Chart = Chart {
     name: "download",
-    about: "how fast was each download over time, and all of them together?",
+    about: "goodput of each download stream over time, and their sum",
     runs: 1..=time_chart::MOST,
     draw: Draw::Runs(|runs, theme| draw(runs, theme, Direction::Down)),
 };
@@ -31,7 +31,7 @@ pub(crate) const DOWNLOAD: Chart = Chart {
 /// Goodput of the uploads over time.
 pub(crate) const UPLOAD: Chart = Chart {
     name: "upload",
-    about: "how fast was each upload over time, and all of them together?",
+    about: "goodput of each upload stream over time, and their sum",
     runs: 1..=time_chart::MOST,
     draw: Draw::Runs(|runs, theme| draw(runs, theme, Direction::Up)),
 };

@@ -22,7 +22,7 @@ const STUB: f64 = 0.04;
 
 /// Parts of the score over time.
 pub(crate) const CHART: Chart =
-    Chart::over_time("equaliser", "which class, family and direction lost which part of the score, and when?", show);
+    Chart::over_time("equaliser", "parts of the composite score over time, by class, family and direction", show);
 
 /// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
@@ -31,13 +31,13 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
         return missing(format!("No equaliser: {withheld}."));
     }
     let Some(told) = fitting(run, WIDEST) else {
-        return missing("No equaliser: there is no idle baseline.".to_owned());
+        return missing("No equaliser: no idle baseline.".to_owned());
     };
     let panels: Vec<TimePanel> =
         parts(&told).iter().map(|part| panel(run, part, &told, scene)).filter(|panel| !panel.rows.is_empty()).collect();
     let seconds = |ns: i64| ns as f64 / 1e9;
     let notes = vec![format!(
-        "A bar is {} s, of slew and pages {} s; full is {PART:.0} points: as on the idle line. A hairline is 0; where there is no bar, \
+        "A bar is {} s, of slew and pages {} s; full is {PART:.0} points: as on the idle line. A hairline is 0; without a bar, \
          nothing of it was sent. Delay and slew are of round trips.",
         seconds(told.window_ns),
         seconds(told.slow_window_ns)
@@ -93,7 +93,7 @@ fn panel(run: &Analysis, part: &Part<'_>, told: &Equaliser, scene: &Scene<'_>) -
         let bar = |(number, bar): (usize, &Option<f64>)| {
             let left = from + number as f64 * width;
             let ends = bar.map(|points| (base, base + (points / PART * FULL).clamp(STUB, FULL)));
-            // A sliver between bars, so that each can be told from the next.
+            // A sliver between bars, so that each can be distinguished from the next.
             let gap = (width * 0.08).min(scene.time.length() * 0.002);
             [(left + gap, ends), (left + width - gap, ends), (left + width - gap, None)]
         };

@@ -16,11 +16,8 @@ use crate::text::words::direction_word;
 const HEIGHT: f64 = 190.0;
 
 /// Jain's index over time.
-pub(crate) const CHART: Chart = Chart::over_time(
-    "fairness",
-    "do the streams of a direction have even parts of it at each moment (Jain's index)?",
-    show,
-);
+pub(crate) const CHART: Chart =
+    Chart::over_time("fairness", "fairness among the streams of a direction over time (Jain's index)", show);
 
 /// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
@@ -34,15 +31,15 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
                 widths.push(width);
             }
             None => shown.missing.push(format!(
-                "No index for the {}: that takes two streams that ran at the same time.",
+                "No index for the {}: it needs two streams at the same time.",
                 direction_word(direction).to_lowercase()
             )),
         }
     }
     shown.notes = vec![
         super::bins_words(&widths),
-        "A point is the mean of Jain's index over the windows in a bin; grey: lowest to highest window. 1: all streams have the \
-         same; 1/n: one of n has everything. Only the part of the load in which every stream is due to run is looked at."
+        "A point is the mean of Jain's index over the windows in a bin; gray: lowest to highest window. 1: all streams have the \
+         same; 1/n: one of n has everything. Only the part of the load in which every stream is due to run is used."
             .to_owned(),
     ];
     shown

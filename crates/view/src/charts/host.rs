@@ -22,11 +22,8 @@ const SECOND: f64 = 1.0;
 const LATENESS: f64 = 0.2;
 
 /// The two hosts over time.
-pub(crate) const CHART: Chart = Chart::over_time(
-    "host",
-    "did a host disturb its own measurement: busy cores, packets sent late, packets dropped?",
-    show,
-);
+pub(crate) const CHART: Chart =
+    Chart::over_time("host", "CPU load, send lateness and dropped packets of the hosts", show);
 
 /// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
@@ -34,7 +31,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     for point in [ObservationPoint::Client, ObservationPoint::Server] {
         let name = name(point);
         let Some(host) = run.host_series.iter().find(|host| host.host == point) else {
-            shown.missing.push(format!("The {name} told nothing of itself over time."));
+            shown.missing.push(format!("The {name} reported nothing of itself over time."));
             continue;
         };
         if host.cores.is_empty() {
@@ -52,8 +49,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     }
     shown.notes = vec![
         super::bins_words(&[scene.bins(SECOND).width, scene.bins(LATENESS).width]),
-        "Processors: share of the time between two readings that a core was busy with anything, time that the hypervisor took \
-         included. Lateness: median, and in grey lowest to highest packet of a bin."
+        "CPU: share of the time between two readings that a core was busy, steal included. Lateness: median, and in gray lowest to highest packet of a bin."
             .to_owned(),
     ];
     shown
@@ -96,7 +92,7 @@ fn lateness(run: &Analysis, host: &HostSeries, scene: &Scene<'_>) -> TimePanel {
         host.send_lateness.iter().map(|(at, delay)| DelayPoint { at: *at, delay: Some(*delay) }).collect();
     let binned = bins.delays(packets.iter());
     let mut panel = TimePanel::new(format!("Send lateness, {}", name(host.host)), Quantity::Delay, "lateness", HEIGHT);
-    panel.how = "packets handed to the kernel, against their schedule".into();
+    panel.how = "time of passing packets to the kernel, less their schedule".into();
     let ends = |bin: &crate::panels::bins::DelayBin| {
         bin.lowest.zip(bin.highest).map(|(low, high)| (nanoseconds(low), nanoseconds(high)))
     };
@@ -122,7 +118,7 @@ fn lateness(run: &Analysis, host: &HostSeries, scene: &Scene<'_>) -> TimePanel {
     panel
 }
 
-/// Drops over time; `None` when there were none.
+/// Drops over time; `None` without any.
 fn drops(host: &HostSeries, scene: &Scene<'_>) -> Option<TimePanel> {
     let bins = scene.bins(SECOND);
     let mut panel = TimePanel::new(format!("Drops, {}", name(host.host)), Quantity::Count, "drops", HEIGHT);

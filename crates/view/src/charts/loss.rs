@@ -20,7 +20,7 @@ const FINEST: f64 = 0.2;
 
 /// Loss, lateness, copies and order over time.
 pub(crate) const CHART: Chart =
-    Chart::over_time("loss", "when were packets lost, late, duplicated or reordered, and in which direction?", show);
+    Chart::over_time("loss", "packets lost, late, duplicated or reordered over time, by direction", show);
 
 /// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {

@@ -34,7 +34,7 @@ const GAP: f64 = 2.0;
 /// What the path makes of each class's marking.
 pub(crate) const CHART: Chart = Chart {
     name: "markings",
-    about: "which service classes arrive as they were sent, which are changed or dropped, in which direction?",
+    about: "service classes that the path preserves, remarks or drops, by direction",
     runs: 1..=MOST,
     draw: Draw::Runs(draw),
 };
@@ -44,7 +44,7 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     let mut page = Page::new(theme, title(runs, &names), Axis::between(0.0, 1.0, 1), Vec::new());
     introduce(&mut page, runs, &names);
     if runs.iter().all(|run| run.markings.paths.is_empty()) {
-        page.message("Nothing to draw. No packets that tell with which marking they arrived.");
+        page.message("Nothing to draw. No packets with a recorded marking on arrival.");
         return page.finish();
     }
     for (run, name) in runs.iter().zip(&names) {
@@ -52,15 +52,13 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
             page.section(name, Vec::new());
         }
         if run.markings.paths.is_empty() {
-            page.remark("No packets that tell with which marking they arrived.");
+            page.remark("No packets with a recorded marking on arrival.");
         } else {
             table(&mut page, run);
         }
     }
     page.footnote(
-        "Each cell: what packets sent with the class of the row became on the way of the column, on the idle line, and under \
-         load where that differs; below two packets that arrived it is unknown. n: packets that arrived, of those sent where \
-         the way of losses is known.",
+        "Each cell: the class with which packets of the row's class arrived in the column's direction, idle, and under load if that differs; unknown with fewer than two packets. n: packets that arrived, of those sent if the loss direction is known.",
     );
     page.finish()
 }
@@ -119,7 +117,7 @@ fn rows(run: &Analysis) -> BTreeSet<u8> {
     let mut rows: BTreeSet<u8> = streams.chain(probes).chain(marked).map(|class| class.dscp().value()).collect();
     let phases = run.markings.paths.iter().flat_map(|path| path.idle.iter().chain(&path.load));
     let altered: BTreeSet<u8> = phases.flat_map(|phase| &phase.altered).map(|point| point.dscp).collect();
-    // A path that changes nearly all is told by the classes that have a name.
+    // For a path that changes nearly all, the classes with a name are listed.
     let many = altered.len() > MOST_ALTERED;
     let has_name =
         |dscp: &u8| Dscp::new(*dscp).is_some_and(|dscp| !ServiceClass::of(dscp).to_string().starts_with("DSCP"));
@@ -137,7 +135,7 @@ enum Outcome {
 }
 
 impl Outcome {
-    /// The colour behind its words: a little of a hue on the background. Words alone tell; the colour finds them.
+    /// The color behind its words: a little of a hue on the background. Words alone tell; the color finds them.
     fn tint(self, theme: &Theme) -> String {
         match self {
             Self::AsSent => mixed(theme.background_class, theme.background, 0.28),
@@ -211,12 +209,12 @@ fn outcome(path: &MarkingPath, phase: &MarkingPhase, loaded: bool, dscp: u8) -> 
             (CodePointVerdict::Dropped, _) => (Outcome::Dropped, "dropped".to_owned()),
             (CodePointVerdict::Bleached, _) => (Outcome::Changed, "cleared to 0".to_owned()),
             (CodePointVerdict::Remarked, Some(to)) => (Outcome::Changed, format!("becomes {}", class(to))),
-            _ => (Outcome::Changed, "now this, now that".to_owned()),
+            _ => (Outcome::Changed, "varies".to_owned()),
         };
     }
     match packets(path, dscp, Some(loaded)) {
         (0 | 1, _) => (Outcome::Unknown, "unknown".to_owned()),
-        _ => (Outcome::AsSent, "as sent".to_owned()),
+        _ => (Outcome::AsSent, "preserved".to_owned()),
     }
 }
 
@@ -236,7 +234,7 @@ fn others(path: &MarkingPath, rows: &BTreeSet<u8>) -> String {
     said.join(", ") + more
 }
 
-/// `part` of the colour `over` on the colour `under`, both `#rrggbb`.
+/// `part` of the color `over` on the color `under`, both `#rrggbb`.
 fn mixed(over: &str, under: &str, part: f64) -> String {
     let channel = |colour: &str, at: usize| {
         f64::from(colour.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or(0))

@@ -1,4 +1,4 @@
-//! The charts that there are.
+//! All charts.
 
 mod applications;
 mod bars;

@@ -14,10 +14,10 @@ use crate::panels::{delay_panel, link_panel, rate_panel};
 use crate::text::words;
 use crate::theme::Theme;
 
-/// The chart that tells the whole run at a glance.
+/// The chart that shows the whole run at a glance.
 pub(crate) const CHART: Chart = Chart {
     name: "overview",
-    about: "what the load did to the delay: download, upload and round-trip delay over time",
+    about: "download, upload and round-trip delay over time",
     runs: 1..=side_by_side::MOST,
     draw: Draw::Runs(draw),
 };
@@ -61,14 +61,14 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
 fn explanation(widths: &[f64], rates: bool, by_type: bool, probes: bool) -> String {
     let mut text = vec![super::bins_words(widths)];
     if rates {
-        text.push("Rates: octets by the time they arrived, delivered in order in the end.".to_owned());
+        text.push("Rates: bytes by the time they arrived, delivered in order in the end.".to_owned());
     }
     if by_type {
         text.push(link_panel::NOTE.to_owned());
     }
     if probes {
         text.push(
-            "Delay: medians of the packets sent in a bin; grey: lowest to highest packet. Red strokes: lost packets."
+            "Delay: medians of the packets sent in a bin; gray: lowest to highest packet. Red strokes: lost packets."
                 .to_owned(),
         );
     }

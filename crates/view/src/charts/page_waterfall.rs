@@ -34,10 +34,10 @@ const WIDTH: f64 = 480.0;
 /// The stretches of an object, in the order in which they follow each other.
 const STRETCHES: [&str; 6] = ["blocked", "DNS", "connect", "TLS", "send and wait", "receive"];
 
-/// The chart that shows why a page took so long.
+/// The chart that shows why a page took its time.
 pub(crate) const CHART: Chart = Chart {
     name: "page_waterfall",
-    about: "what a page waited for: every object of one load, idle beside loaded",
+    about: "waterfall of one page load, idle beside loaded",
     runs: 1..=1,
     draw: Draw::Runs(draw),
 };
@@ -58,8 +58,7 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     page.key(&STRETCHES.map(str::to_owned));
     let left_out = waterfalls(&mut page, loads, chosen);
     page.footnote(
-        "One load each: the median by page load time of those that were complete (where none was, of all), and the line at which it was \
-         there. Same row, same object. A red point: this object was not complete.",
+        "One load each: the median by page load time of the complete ones (without any, of all); the line marks its completion. Same row, same object. Red point: incomplete object.",
     );
     let mut more = Vec::new();
     if left_out > 0 {
@@ -67,7 +66,7 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     }
     let refreshes: usize = chosen.iter().flatten().map(|load| load.refreshes.len()).sum();
     if refreshes > 0 {
-        more.push(format!("{} made once the page was there are not drawn.", words::counted(refreshes, "request")));
+        more.push(format!("{} made after the page was complete are not drawn.", words::counted(refreshes, "request")));
     }
     if all.len() > 1 {
         let others = all.iter().filter(|(other, _)| !std::ptr::eq(*other, *loads));
@@ -78,7 +77,7 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     page.finish()
 }
 
-/// The load in the middle by time, of the complete ones if there are any.
+/// The load in the middle by time, of the complete ones, if any.
 fn middle<'l>(loads: &[&'l Load]) -> Option<&'l Load> {
     let complete: Vec<&Load> = loads.iter().copied().filter(|load| load.outcome == LoadOutcome::Complete).collect();
     let mut of = if complete.is_empty() { loads.to_vec() } else { complete };

@@ -31,7 +31,7 @@ const WORDS: f64 = 270.0;
 /// The chart that shows where on the path delay arises.
 pub(crate) const CHART: Chart = Chart {
     name: "path_hops",
-    about: "between which hops of the path does the delay arise, idle and under load, up and down?",
+    about: "per-hop delay, idle and loaded, both directions",
     runs: 1..=ANY,
     draw: Draw::Runs(draw),
 };
@@ -49,13 +49,12 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
         }
     }
     if !drawn {
-        page.message("Nothing to draw. There was no path trace; a plan asks for one with the flow type path_trace.");
+        page.message("Nothing to draw. The run has no path trace; a plan asks for one with the flow type path_trace.");
         return page.finish();
     }
     page.footnote(
         "Round trips to each hop, one packet a second, less often on a slow line. Pale: on the idle line; full: under \
-         load; each from the fastest answer to P90, with a point at the median. Routers answer when they please: what is not answered is not lost. Red: where \
-         the queue of the trace's direction lies, as test packets tell that travel the whole way.",
+         load; each from the fastest answer to P90, with a point at the median. Routers limit their answers: a missing answer is not a loss. Red: the queue of the trace's direction, located with end-to-end test packets.",
     );
     page.finish()
 }

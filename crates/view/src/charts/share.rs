@@ -23,7 +23,7 @@ const SHADES: [f64; 3] = [1.0, 0.55, 0.3];
 
 /// Goodput of all streams, stacked.
 pub(crate) const CHART: Chart =
-    Chart::over_time("share", "how do the streams of a direction share it, and how much do they have together?", show);
+    Chart::over_time("share", "rates of the streams of a direction, stacked, with their sum", show);
 
 /// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
@@ -41,7 +41,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     }
     shown.notes = vec![
         super::bins_words(&widths),
-        "Streams stand on each other: the height of a colour is the rate of its stream, the thick line is the sum."
+        "Streams stand on each other: the height of a color is the rate of its stream, the thick line is the sum."
             .to_owned(),
     ];
     shown

@@ -55,7 +55,7 @@ pub(super) fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
         return page.finish();
     }
     page.footnote(&format!(
-        "A column a run; the panels of a row share their axis. Rates: octets by the time they arrived; the thick line is the mean of \
+        "A column a run; the panels of a row share their axis. Rates: bytes by the time they arrived; the thick line is the mean of \
          the streams. Delay: medians of the packets sent in a bin, the thick line of {}; gray: lowest to highest of these; \
          red strokes: lost ones.",
         pooled_name(runs)

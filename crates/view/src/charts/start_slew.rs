@@ -1,4 +1,4 @@
-//! The first seconds of the load: when each stream's first octet arrived, and how its rate rose.
+//! The first seconds of the load: when each stream's first byte arrived, and how its rate rose.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::rate::start_slew::{DirectionSlew, StreamSlew};
@@ -27,7 +27,7 @@ const TICKS: u32 = 10;
 /// The first seconds of the load.
 pub(crate) const CHART: Chart = Chart {
     name: "start_slew",
-    about: "when did each stream of the load start, and how soon did it have its rate?",
+    about: "start of each stream of the load, and time to half of its rate",
     runs: 1..=time_chart::MOST,
     draw: Draw::Runs(draw),
 };
@@ -73,7 +73,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     }
     shown.notes = vec![
         super::bins_words(&widths),
-        "Strokes above: the first octet of each stream arrives, a lane for each class. Times beside count from the planned start: until the first octet \
+        "Strokes above: the first byte of each stream arrives, a lane for each class. Times beside count from the planned start: until the first byte \
          arrived, and until half of the final rate was reached; connect is from the first SYN to the end of the handshake, before \
          the load."
             .to_owned(),
@@ -89,7 +89,7 @@ fn panel(run: &Analysis, slew: &DirectionSlew, scene: &Scene<'_>, direction: Dir
     let bins = scene.bins(finest);
     let mut panel = TimePanel::new(direction_word(direction), Quantity::Rate, "rate", HEIGHT);
     panel.how = "per stream, at the start of the load".into();
-    panel.heads = vec!["connect", "first octet", "half rate"];
+    panel.heads = vec!["connect", "first byte", "half rate"];
     let median = slew.pooled.half_rate.p50_ns.map_or_else(|| "never".to_owned(), |ns| Delay(ns).to_string());
     panel.headline = Some(("until half of the final rate, median".to_owned(), median));
     let labels: Vec<_> = slew.streams.iter().map(|stream| &stream.flow).collect();

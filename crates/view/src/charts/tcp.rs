@@ -1,4 +1,4 @@
-//! TCP of the load as the kernels of both ends tell it: windows, round-trip time, rates, segments sent again.
+//! TCP of the load as the kernels of both ends tell it: windows, round-trip time, rates, retransmitted segments.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::tcp::tcp_series::{TcpReading, TcpSeries};
@@ -20,7 +20,7 @@ const FINEST: f64 = 0.1;
 /// What the kernels say of the load's streams.
 pub(crate) const CHART: Chart = Chart::over_time(
     "tcp",
-    "what did TCP do: windows, round-trip time, delivery and pacing rate, retransmitted segments, at both ends?",
+    "TCP state of both hosts: windows, round-trip time, delivery and pacing rate, retransmitted segments",
     show,
 );
 
@@ -32,7 +32,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
             run.tcp_series.iter().filter(|stream| stream.flow.direction == Some(direction)).collect();
         if streams.is_empty() {
             let word = direction_word(direction).to_lowercase();
-            shown.missing.push(format!("No kernel was asked about {word} streams in this run."));
+            shown.missing.push(format!("No kernel state of {word} streams was recorded in this run."));
             continue;
         }
         let labels: Vec<_> = streams.iter().map(|stream| &stream.flow).collect();
@@ -44,7 +44,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     shown.notes = vec![
         super::bins_words(&[width]),
         "Windows, times and rates: mean of the kernel's readings (TCP_INFO) in a bin; the kernel smooths its round-trip time \
-         itself. Segments: how many more than at the reading before, added up over a bin, as one first knew of it."
+         itself. Segments: increase since the reading before, summed over a bin."
             .to_owned(),
     ];
     shown
@@ -89,10 +89,10 @@ impl Panels<'_> {
         delivery.how = sender("per stream, as acknowledged");
         let mut pacing =
             self.readings("pacing rate", Quantity::Rate, "pacing", true, |reading| rate(reading.pacing_rate));
-        pacing.how = sender("per stream, the fastest that it lets segments go");
-        let mut again = self.counts("sent again", "again", true, |reading| Some(reading.retransmitted));
+        pacing.how = sender("per stream, limit of sending");
+        let mut again = self.counts("retransmitted", "again", true, |reading| Some(reading.retransmitted));
         again.how = sender("segments in a bin");
-        again.heads = vec!["sent again", "of all"];
+        again.heads = vec!["retransmitted", "of all"];
         self.put_figures(&mut again, |run, flow| {
             let loss = run.loss.tcp.iter().find(|stream| stream.flow.id == flow)?;
             let share = f64::from(loss.retransmitted) / f64::from(loss.segments);
@@ -104,7 +104,7 @@ impl Panels<'_> {
         });
         offered.how = receiver("mean of each stream");
         let mut disorder = self.counts("out of order", "disorder", false, |reading| reading.out_of_order);
-        disorder.how = receiver("segments in a bin that did not come next");
+        disorder.how = receiver("segments out of order in a bin");
         vec![window, round_trip, delivery, pacing, again, offered, disorder]
     }
 

@@ -31,13 +31,13 @@ const PITCH: f64 = 42.0;
 const BAR: f64 = 14.0;
 /// Where its bars lie, as parts of a row from its middle.
 const OFFSETS: [f64; 2] = [0.21, -0.21];
-/// How full the colour of its bars is.
+/// How full the color of its bars is.
 const OPACITIES: [f64; 2] = [1.0, 0.5];
 
 /// The chart of sums, with what they cost.
 pub(crate) const CHART: Chart = Chart {
     name: "totals",
-    about: "how much each run moved in all, down and up, and how much delay that added",
+    about: "goodput and added delay of each run, down and up",
     runs: 1..=ANY,
     draw: Draw::Groups(draw),
 };
@@ -47,7 +47,7 @@ struct Entry {
     name: String,
     /// Sums, down and up; `None` without streams.
     rates: [Option<BitRate>; 2],
-    /// Median and P95 above the idle median, or why there is none.
+    /// Median and P95 above the idle median, or why not.
     added: [Result<Delay, String>; 2],
 }
 
@@ -56,7 +56,7 @@ fn draw(runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Drawing {
     let groups = grouping.groups(runs);
     let entries: Vec<Entry> = groups.iter().map(|(name, places)| entry(name, places, runs, grouping)).collect();
     if entries.iter().all(|entry| entry.rates == [None; 2] && entry.added.iter().all(Result::is_err)) {
-        page.message("Nothing to draw. There are no streams, and no delay probes both idle and under load.");
+        page.message("Nothing to draw. No streams, and no delay probes both idle and under load.");
         return page.finish();
     }
     let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
@@ -128,8 +128,7 @@ fn draw(runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Drawing {
     }
     page.footnote(&format!(
         "Sums: goodput of all streams of a direction together, each its mean over the scored window. Full bars: download, and \
-         the median (loaded P50 less idle P50). Pale bars: upload, and P95 (loaded P95 less idle P50), above which is one \
-         packet in twenty. Delays of {}; lost packets count as infinitely late.",
+         the median (loaded P50 less idle P50). Pale bars: upload, and P95 (loaded P95 less idle P50). Delays of {}; lost packets count as infinitely late.",
         pooled_name(runs)
     ));
     page.finish()

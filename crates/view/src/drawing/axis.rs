@@ -56,7 +56,7 @@ impl Axis {
     }
 }
 
-/// Which way a value is rounded.
+/// The direction in which a value is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rounding {
     Down,
@@ -140,7 +140,7 @@ impl Unit {
         Self { size, name }
     }
 
-    /// The unit for counts of octets up to this many.
+    /// The unit for counts of bytes up to this many.
     pub(crate) fn of_octets(top: f64) -> Self {
         let (size, name) = match top {
             t if t >= 1e9 => (1e9, "GB"),
@@ -156,7 +156,7 @@ impl Unit {
         figures(rate.0 as f64 / self.size)
     }
 
-    /// A delay in this unit, three significant figures, without the name; "lost" when there is none.
+    /// A delay in this unit, three significant figures, without the name; "lost" without one.
     pub(crate) fn delay(self, delay: Option<Delay>) -> String {
         delay.map_or_else(|| "lost".to_owned(), |delay| figures(delay.0 as f64 / self.size))
     }

@@ -68,7 +68,7 @@ pub(crate) struct TextStyle {
     pub(crate) size: f64,
     /// Weight.
     pub(crate) weight: Weight,
-    /// Colour.
+    /// Color.
     pub(crate) colour: &'static str,
     /// Side.
     pub(crate) align: Align,
@@ -112,7 +112,7 @@ pub(crate) struct Line<'a> {
     pub(crate) name: &'a str,
     /// Horizontal and vertical value.
     pub(crate) points: Vec<(f64, Option<f64>)>,
-    /// Colour.
+    /// Color.
     pub(crate) colour: &'static str,
     /// Pixels.
     pub(crate) width: f64,
@@ -125,7 +125,7 @@ pub(crate) struct Line<'a> {
 /// How a range is filled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Fill {
-    /// Colour.
+    /// Color.
     pub(crate) colour: &'static str,
     /// 0 (nothing) to 1 (hides what is behind).
     pub(crate) opacity: f64,
@@ -185,7 +185,7 @@ impl<'a> Figure<'a> {
         }));
     }
 
-    /// Takes the figures of a panel's vertical axis away: its neighbour's hold, or words stand in their place.
+    /// Takes the figures of a panel's vertical axis away: its neighbor's apply, or words replace them.
     pub(crate) fn without_values(&mut self, panel: PanelIndex) {
         if let Some(axis) = self.y_axes.get_mut(panel.0) {
             axis["axisLabel"]["show"] = json!(false);
@@ -252,7 +252,7 @@ impl<'a> Figure<'a> {
 
     /// Fills the space between two heights, `(x, low, high)`; a gap where either is missing.
     ///
-    /// It is no line of its own in the legend. `key` tells it from the other ranges of the figure.
+    /// It is no line of its own in the legend. `key` distinguishes it from the other ranges of the figure.
     pub(crate) fn range(&mut self, panel: PanelIndex, key: &str, range: &[(f64, Option<(f64, f64)>)], fill: Fill) {
         let low: Vec<_> = range.iter().map(|(x, ends)| (*x, ends.map(|(low, _)| low))).collect();
         let rise: Vec<_> = range.iter().map(|(x, ends)| (*x, ends.map(|(low, high)| high - low))).collect();
@@ -342,7 +342,7 @@ fn number(value: f64) -> Value {
     if !(-200..=200).contains(&decimals) {
         return json!(0.0);
     }
-    // Divided by a whole power where there is one: that gives the nearest float, so few digits print.
+    // Divided by a whole power if possible: that gives the nearest float, so few digits print.
     let rounded = if decimals >= 0 {
         let power = 10_f64.powi(decimals);
         (value * power).round() / power

@@ -1,4 +1,4 @@
-//! How flows look in a chart: name, colour and stroke pattern, the same in every panel.
+//! How flows look in a chart: name, color and stroke pattern, the same in every panel.
 
 use rrul_analysis::flow_label::FlowLabel;
 use rrul_model::flow::AddressFamily;
@@ -15,12 +15,12 @@ pub(crate) struct FlowLook {
     pub(crate) name: String,
     /// The color of its class, or of its kind within the class.
     pub(crate) colour: &'static str,
-    /// IPv6 is dashed where there are both families, ICMP dotted.
+    /// IPv6 is dashed with both families, ICMP dotted.
     pub(crate) dash: Dash,
 }
 
 /// The colors of flows that are drawn together: that of the class, unless the plan sets streams of one class apart by a
-/// parameter. Then each kind has a color of its own, as far as there are.
+/// parameter. Then each kind has a color of its own, as far as they reach.
 pub(crate) fn flow_colours(flows: &[&FlowLabel], theme: &Theme) -> Vec<&'static str> {
     // Of several values, only what differs between flows of one class sets them apart.
     let differing = |flow: &FlowLabel| -> Vec<(String, String)> {

@@ -1,4 +1,4 @@
-//! How a chart becomes a picture: figures, pages, fonts, colours, SVG, PNG, PDF.
+//! How a chart becomes a picture: figures, pages, fonts, colors, SVG, PNG, PDF.
 
 pub(crate) mod axis;
 pub(crate) mod figure;
@@ -23,6 +23,6 @@ pub struct Drawing {
     pub height: u32,
     /// What it shows, for the name of a file, a tab, or a reader that speaks.
     pub title: String,
-    /// Why there is nothing on it but words; `None` when there is something to see.
+    /// Why it shows only words; `None` if it shows something.
     pub nothing: Option<String>,
 }

@@ -44,7 +44,7 @@ const TIME_TICKS: u32 = 10;
 pub(crate) struct Page<'a> {
     /// What is drawn on it.
     pub(crate) figure: Figure<'a>,
-    /// Its colours.
+    /// Its colors.
     pub(crate) theme: &'a Theme,
     /// The time axis of all panels, seconds.
     pub(crate) time: Axis,
@@ -121,7 +121,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The line of doubts below the title, which nobody may overlook; the summary has the reasons.
+    /// The line of doubts below the title, which must not be overlooked; the summary has the reasons.
     pub(crate) fn doubts(&mut self, text: Option<&str>) {
         let Some(text) = text else { return };
         let style = TextStyle::left(12.5, Weight::SemiBold, self.theme.alarm);
@@ -129,7 +129,7 @@ impl<'a> Page<'a> {
         self.y += 18.0;
     }
 
-    /// Adds a panel below what there is; gives its place and the top of the column beside it.
+    /// Adds a panel below the others; gives its place and the top of the column beside it.
     pub(crate) fn panel(&mut self, plan: &PanelPlan<'_>) -> (PanelIndex, Frame) {
         let first = self.panels == 0;
         self.panels += 1;
@@ -258,7 +258,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Room of this height below what there is; gives its top.
+    /// Room of this height below the others; gives its top.
     pub(crate) fn room(&mut self, height: f64) -> f64 {
         let top = self.y;
         self.y += height;
@@ -316,7 +316,7 @@ fn cut(text: &str, style: TextStyle, room: f64) -> String {
     kept + "…"
 }
 
-/// The time axis that shows all of these runs from the idle baseline on. The survey before it, where there is one, takes
+/// The time axis that shows all of these runs from the idle baseline on. The survey before it, if any, takes
 /// nearly as long as the load, and leaves that less room.
 pub(crate) fn time_axis(runs: &[&Analysis]) -> Axis {
     covering(runs, |phase| phase != Phase::Survey)

@@ -12,7 +12,7 @@ use crate::error::ViewError;
 /// Points of PDF for each unit of SVG: 96 of these are an inch, as are 72 of those.
 const POINTS: f32 = 0.75;
 
-/// The picture as a PDF of one page that is as large as it. The same picture gives the same octets.
+/// The picture as a PDF of one page that is as large as it. The same picture gives the same bytes.
 ///
 /// # Errors
 /// When `svg` is no SVG, or cannot be put onto a page.

@@ -6,7 +6,7 @@ use resvg::usvg::{Options, Tree};
 use crate::drawing::font;
 use crate::error::ViewError;
 
-/// Most pixels a side may have: 16384 on each is 1 GiB of picture, and nobody's screen.
+/// Most pixels a side may have: 16384 on each is 1 GiB of picture, and more than any screen.
 const LIMIT: u32 = 16_384;
 
 /// The picture as PNG at `scale` pixels per SVG unit; 2 suits screens and print.

@@ -1,8 +1,8 @@
-//! Colours of whole runs: four that all can tell apart, or for more a sequence from dark to bright.
+//! Colors of whole runs: four that all can tell apart, or for more a sequence from dark to bright.
 
 use crate::theme::Theme;
 
-/// Steps of viridis (Smith and van der Walt 2015, CC0): evenly bright steps, also under colour vision deficiencies.
+/// Steps of viridis (Smith and van der Walt 2015, CC0): evenly bright steps, also under color vision deficiencies.
 const SEQUENCE: [&str; 24] = [
     "#440154", "#461062", "#471f71", "#462e7a", "#433c82", "#3f4988", "#3a548b", "#35608d", "#306b8d", "#2b768e",
     "#27818d", "#238c8c", "#21968a", "#22a087", "#25aa82", "#34b47a", "#43be71", "#59c664", "#71ce56", "#8bd546",
@@ -13,7 +13,7 @@ const SEQUENCE: [&str; 24] = [
 const ON_WHITE: std::ops::Range<usize> = 0..21;
 const ON_DARK: std::ops::Range<usize> = 5..24;
 
-/// One colour for each of so many runs, in the order in which they are given.
+/// One color for each of so many runs, in the order in which they are given.
 pub(crate) fn run_colours(theme: &Theme, runs: usize) -> Vec<&'static str> {
     if runs <= theme.runs.len() {
         return (0..runs).map(|index| theme.run(index)).collect();
@@ -23,12 +23,12 @@ pub(crate) fn run_colours(theme: &Theme, runs: usize) -> Vec<&'static str> {
     (0..runs).map(|index| steps[index * (steps.len() - 1) / (runs - 1)]).collect()
 }
 
-/// What the colours of so many runs mean, where it has to be said.
+/// What the colors of so many runs mean, where it has to be said.
 pub(crate) fn colour_words(runs: usize) -> &'static str {
     if runs <= Theme::LIGHT.runs.len() {
         ""
     } else {
-        "Colours: from dark to bright in the order in which runs were given."
+        "Colors: from dark to bright in the order in which runs were given."
     }
 }
 
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_runs_have_the_colours_of_every_chart_and_many_a_sequence() {
+    fn few_runs_have_the_colors_of_every_chart_and_many_a_sequence() {
         assert_eq!(run_colours(&Theme::LIGHT, 2), Theme::LIGHT.runs[..2]);
         let many = run_colours(&Theme::LIGHT, 10);
         assert_eq!((many[0], many[9]), (SEQUENCE[0], SEQUENCE[20]));

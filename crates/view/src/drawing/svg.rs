@@ -8,13 +8,13 @@ use crate::drawing::Drawing;
 use crate::drawing::font;
 use crate::error::ViewError;
 
-/// Most stack the chart library may use, octets; drawing nests deeper than the interpreter's usual 256 KiB.
+/// Most stack the chart library may use, bytes; drawing nests deeper than the interpreter's usual 256 KiB.
 const SCRIPT_STACK: usize = 8 << 20;
 
-/// Stack of the thread that draws, octets: the script's and room for what it is called from.
+/// Stack of the thread that draws, bytes: the script's and room for what it is called from.
 const THREAD_STACK: usize = SCRIPT_STACK + (4 << 20);
 
-/// Octets that the script may allocate before unused ones are looked for.
+/// Bytes that the script may allocate before unused ones are looked for.
 const GARBAGE: usize = 64 << 20;
 
 /// What the chart library expects of its surroundings, and the one function that we call.

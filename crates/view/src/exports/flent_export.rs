@@ -54,7 +54,7 @@ pub fn flent_file(run: &Analysis) -> FlentFile {
     file
 }
 
-/// From when to when the file tells, and when that was.
+/// The time that the file covers, and when that was.
 struct Span {
     window: Window,
     load: Option<Window>,

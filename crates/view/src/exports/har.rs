@@ -1,8 +1,8 @@
 //! Page loads as an HTTP archive, HAR 1.2: the form that browsers write and waterfall viewers read.
 //!
-//! One page of the archive is one load, one entry one object. Times are milliseconds; what did not occur is -1, and what
-//! did adds up to the entry's `time`. HAR counts the TLS handshake into `connect` and tells it again as `ssl`. Nothing was
-//! recorded of headers and bodies: their lists are empty and their sizes -1.
+//! One page of the archive is one load, one entry one object. Times are milliseconds; what did not occur is -1, and
+//! what did adds up to the entry's `time`. HAR counts the TLS handshake into `connect` and reports it again as `ssl`.
+//! Nothing was recorded of headers and bodies: their lists are empty and their sizes -1.
 
 use std::time::Duration;
 
@@ -131,7 +131,7 @@ pub struct Timings {
     pub connect: f64,
     /// Handing over the request.
     pub send: f64,
-    /// Until the first octet.
+    /// Until the first byte.
     pub wait: f64,
     /// Until the last.
     pub receive: f64,

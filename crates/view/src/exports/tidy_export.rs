@@ -1,7 +1,8 @@
 //! Every series and every sample of a run as rows of a table, for other programs to count in.
 //!
-//! Two tables in long form, one row a value: [`series`] holds what changes over time (rates, delays on a grid, the state
-//! of TCP), [`samples`] every single packet. docs/export.md explains each column. A table becomes CSV (RFC 4180) or JSON.
+//! Two tables in long form, one row a value: [`series`] contains what changes over time (rates, delays on a grid, the
+//! state of TCP), [`samples`] every single packet. docs/export.md explains each column. A table becomes CSV (RFC 4180)
+//! or JSON.
 
 pub mod samples;
 pub mod series;
@@ -42,16 +43,16 @@ impl Value {
     }
 }
 
-/// A table: rows as long as there are columns.
+/// A table: rows as long as the columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// Names, with the unit behind where there is one.
+    /// Names, with the unit behind, if any.
     pub columns: &'static [&'static str],
     /// Rows.
     pub rows: Vec<Vec<Value>>,
 }
 
-/// What a column holds in every run, whether or not there is anything in it.
+/// The type of a column in every run, even if it is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// [`Value::Count`].

@@ -1,6 +1,6 @@
 //! Time bins for drawing: many values become one per bin of a stated width on the grid of the run's clock.
 //!
-//! A bin holds what happened in it and nothing else: no window slides, nothing moves backwards in time. Charts print
+//! A bin contains what happened in it and nothing else: no window slides, nothing moves backwards in time. Charts print
 //! the width of their bins. Drawing only: every number in words comes from the analysis.
 
 use rrul_analysis::series::{DelayPoint, RatePoint};
@@ -196,7 +196,7 @@ mod tests {
         let sums = bins.sums(values(), (0.0, 3.0));
         let expected = [(0.0, Some(8.0)), (1.0, Some(8.0)), (1.0, Some(0.0)), (2.0, Some(0.0)), (2.0, Some(7.0))];
         assert_eq!(sums[..5], expected);
-        assert_eq!(sums[6], (3.0, None), "nobody looked there");
+        assert_eq!(sums[6], (3.0, None), "not looked at");
     }
 
     #[test]

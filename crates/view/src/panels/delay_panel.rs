@@ -77,7 +77,8 @@ pub(crate) fn draw(page: &mut Page<'_>, run: &Analysis, height: f64, last: bool)
     let time = page.time;
     let is_shown = move |packet: &&DelayPoint| (time.min..=time.max).contains(&packet.at.seconds());
     let all = || flows.iter().flat_map(|flow| &flow.series).filter(is_shown);
-    // Bins with fewer than a handful of packets have no median worth drawing: 0.2 s holds ten of the usual 20 ms probe.
+    // Bins with fewer than a handful of packets have no median worth drawing: 0.2 s contains ten packets of the usual
+    // 20 ms probe.
     let bins = Bins::over(page.time.min, page.time.max, 0.2);
     let together = bins.delays(pooled_packets(run));
     let everything = bins.delays(all());
@@ -143,7 +144,7 @@ fn headline(page: &mut Page<'_>, top: f64, run: &Analysis) {
     page.figure.text(SIDE_LEFT, top + 43.0, &text, TextStyle { colour, ..small });
 }
 
-/// The induced delay at the median with its sign, or why there is none.
+/// The induced delay at the median with its sign, or why not.
 pub(crate) fn increase(delays: &PhaseDelays) -> String {
     match (delays.induced_p50, &delays.idle, &delays.load) {
         (Some(induced), ..) if induced.0 > 0 => format!("+{induced}"),

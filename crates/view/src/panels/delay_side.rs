@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_begin_where_there_is_something() {
+    fn axes_begin_where_data_begins() {
         let (near, far) = (sample(&[16, 17, 20], 0), sample(&[100, 400, 500], 0));
         let (side, unit) = delay_side(&[&near], Reach::Nearly);
         assert_eq!((side.scale, unit.name), (Scale::Linear, "ms"));

@@ -30,16 +30,16 @@ const NAME_ROOM: f64 = 168.0;
 /// From the top of the table to its first row, pixels.
 const ROWS: f64 = 25.0;
 
-/// Which way a distribution is looked at.
+/// The form in which a distribution is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// The part of packets that took at most so long.
+    /// The part of packets that took at most this long.
     AtMost,
-    /// The part that took at least so long, on a logarithmic axis: the tail.
+    /// The part that took at least this long, on a logarithmic axis: the tail.
     AtLeast,
 }
 
-/// What is told apart by colour: a class, or a run.
+/// What the color distinguishes: a class, or a run.
 struct Entry {
     name: String,
     colour: &'static str,
@@ -48,7 +48,7 @@ struct Entry {
     load: Sample,
 }
 
-/// The chart of these runs, of which there is at least one.
+/// The chart of these runs, at least one.
 pub(crate) fn draw(runs: &[&Analysis], theme: &Theme, look: Look) -> Drawing {
     let mut page = headed(theme, runs);
     let entries = if let [run] = runs { of_classes(run, theme) } else { of_runs(runs, theme) };
@@ -58,7 +58,7 @@ pub(crate) fn draw(runs: &[&Analysis], theme: &Theme, look: Look) -> Drawing {
         return page.finish();
     }
     let (x, unit) = delay_side(&samples, if look == Look::AtLeast { Reach::All } else { Reach::Nearly });
-    // Of one run each class alone, where there are several: the pooled probes are some of them.
+    // Of one run each class alone, if several: the pooled probes are some of them.
     let counted = if runs.len() == 1 && entries.len() > 1 { &samples[2..] } else { &samples[..] };
     let most = samples.iter().map(|sample| sample.sent()).max().unwrap_or(1);
     let scale_words = if x.scale == Scale::Logarithmic { ", logarithmic scale" } else { "" };
@@ -66,8 +66,8 @@ pub(crate) fn draw(runs: &[&Analysis], theme: &Theme, look: Look) -> Drawing {
     let plan = PlanePlan {
         title: "Round-trip delay",
         unit: match look {
-            Look::AtMost => "part of all packets that took at most so long".to_owned(),
-            Look::AtLeast => "part of all packets that took at least so long; P99 is one in a hundred".to_owned(),
+            Look::AtMost => "part of all packets that took at most this long".to_owned(),
+            Look::AtLeast => "part of all packets that took at least this long; P99 is one in a hundred".to_owned(),
         },
         note: beyond(counted, &x, unit),
         x_words: format!("round-trip delay, {}{scale_words}", unit.name),
@@ -78,7 +78,7 @@ pub(crate) fn draw(runs: &[&Analysis], theme: &Theme, look: Look) -> Drawing {
         side_height: ROWS + PITCH * (rows + 2) as f64,
     };
     let (panel, frame) = page.plane(&plan);
-    // A bundle of more lines than have colours of their own shows no parts of a pixel.
+    // A bundle of more lines than have colors of their own shows no parts of a pixel.
     let cells = if runs.len() > theme.runs.len() { 1.0 } else { CELLS };
     for entry in &entries {
         for (sample, dash, width) in [(&entry.load, Dash::Solid, 1.0), (&entry.idle, Dash::Dashed, 0.8)] {
@@ -101,14 +101,14 @@ pub(crate) fn draw(runs: &[&Analysis], theme: &Theme, look: Look) -> Drawing {
     let what = if runs.len() == 1 { "class" } else { "run" };
     page.footnote(&format!(
         "Solid: under load, in the scored window. Dashed: idle. Every packet counts, nothing is binned (RFC 2330 section 11.3). \
-         A lost packet is infinitely late: a curve {} by the part that was lost, which stands beside its {what}. {}",
+         A lost packet is infinitely late: a curve {} by the part that was lost, which is beside its {what}. {}",
         if look == Look::AtMost { "ends below 100 %" } else { "runs on to the right edge above zero" },
         colour_words(runs.len()),
     ));
     page.finish()
 }
 
-/// The pooled probes, and where there are several classes, each of them.
+/// The pooled probes, and of several classes, each.
 fn of_classes(run: &Analysis, theme: &Theme) -> Vec<Entry> {
     let chosen = of_one_kind(&run.round_trip_delay.flows);
     let flows = || chosen.iter();
@@ -176,7 +176,7 @@ fn tail(most: u64) -> Side {
 /// The points of a curve, in steps; on to the right edge at the height of what was lost.
 fn curve(sample: &Sample, look: Look, plan: &PlanePlan<'_>, unit: Unit, cells: f64) -> Vec<(f64, Option<f64>)> {
     let (x, y) = (&plan.x, &plan.y);
-    // A logarithmic axis has no place for what is not positive; it stands at the lower end, and is counted.
+    // A logarithmic axis has no place for what is not positive; it is at the lower end, and is counted.
     let floor = if x.scale == Scale::Logarithmic { x.axis.min } else { f64::NEG_INFINITY };
     let points = if look == Look::AtMost { sample.at_most() } else { sample.at_least() };
     let scaled: Vec<(f64, f64)> =

@@ -20,8 +20,7 @@ const HEIGHT: f64 = 132.0;
 const FINEST: f64 = 0.5;
 
 /// How to read the panel.
-pub(crate) const NOTE: &str = "By traffic type: IP packets as they arrived, headers included. Between the stack and the line of everything on \
-                               the link: acknowledgements, probes, exchanges, voice and lookups.";
+pub(crate) const NOTE: &str = "By traffic type: IP packets as they arrived, headers included. Between the stack and the line of all traffic: acknowledgments, probes, exchanges, voice and lookups.";
 
 /// A traffic type in the stack.
 struct Layer<'a> {

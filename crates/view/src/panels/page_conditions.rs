@@ -1,4 +1,4 @@
-//! The loads of a page on the idle line and under load, as the analysis tells them apart.
+//! The loads of a page on the idle line and under load, as the analysis distinguishes them.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::web::page_load::Load;

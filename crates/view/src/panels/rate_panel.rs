@@ -17,11 +17,11 @@ use crate::text::words::{self, direction_word};
 const HEIGHT: f64 = 168.0;
 /// Steps of the vertical axis.
 const STEPS: u32 = 4;
-/// Streams named one below the other; more stand in two columns.
+/// Streams named one below the other; more are in two columns.
 const ONE_COLUMN: usize = 8;
 /// Most streams named; the figures of the others are in the summary.
 const NAMED: usize = 32;
-/// Width of a name and its figure where there is one column, pixels.
+/// Width of a name and its figure in one column, pixels.
 const COLUMN: f64 = 132.0;
 /// Between two columns, pixels.
 const GUTTER: f64 = 22.0;
@@ -127,8 +127,8 @@ pub(crate) fn draw(page: &mut Page<'_>, direction: Direction, run: &Analysis, la
     bins.width
 }
 
-/// What of this direction's octets under load only acknowledges the other direction; `None` where it is unknown.
+/// What of this direction's bytes under load only acknowledges the other direction; `None` where it is unknown.
 fn acknowledgement_words(run: &Analysis, direction: Direction) -> Option<String> {
     let share = run.link_octets.load.as_ref()?.of(direction).all.acknowledgement_share?;
-    Some(format!("acknowledgements: {} of its octets", words::percent(share)))
+    Some(format!("acknowledgments: {} of its bytes", words::percent(share)))
 }

@@ -1,4 +1,4 @@
-//! What stands at the top of a chart of one run or of many.
+//! The heading of a chart of one run or of many.
 
 use rrul_analysis::Analysis;
 

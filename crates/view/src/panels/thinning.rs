@@ -3,7 +3,7 @@
 /// Cells a pixel is cut into on each axis: pictures are drawn at twice the size for dense screens and print.
 pub(crate) const CELLS: f64 = 2.0;
 
-/// The points of a monotone line that can be told from each other on `width` by `height` cells.
+/// The points of a monotone line that can be distinguished from each other on `width` by `height` cells.
 ///
 /// `place` says where a point lies on each axis, 0 to 1. Of the points in one column of cells the first and the last
 /// stay, and of those in one row of cells too. A monotone line has its extremes of a column at exactly these, so it

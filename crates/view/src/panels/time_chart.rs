@@ -17,7 +17,7 @@ pub(crate) const MOST: usize = 8;
 
 /// What every panel of a chart has in common.
 pub(crate) struct Scene<'a> {
-    /// Colours.
+    /// Colors.
     pub(crate) theme: &'a Theme,
     /// The time axis, seconds.
     pub(crate) time: Axis,
@@ -39,7 +39,7 @@ pub(crate) struct Shown {
     pub(crate) panels: Vec<TimePanel>,
     /// What the run does not have, a sentence each.
     pub(crate) missing: Vec<String>,
-    /// How to read it; told once.
+    /// How to read it; named once.
     pub(crate) notes: Vec<String>,
 }
 

@@ -8,7 +8,7 @@ use crate::drawing::font::Weight;
 use crate::drawing::page::{PANEL_LEFT, PITCH, Page, PanelPlan, SIDE_LEFT, SIDE_RIGHT};
 use crate::text::words;
 
-/// Names one below the other; more stand in two columns where there is at most one figure a name.
+/// Names one below the other; more are in two columns with at most one figure a name.
 const ONE_COLUMN: usize = 8;
 /// Most names beside a panel.
 const NAMED: usize = 32;
@@ -26,7 +26,7 @@ pub(crate) enum Quantity {
     Rate,
     /// Nanoseconds.
     Delay,
-    /// Octets.
+    /// Bytes.
     Octets,
     /// How many.
     Count,
@@ -98,11 +98,11 @@ impl Quantity {
 /// A line of a panel.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TimeLine {
-    /// Its name; empty for a line that is told elsewhere.
+    /// Its name; empty for a line that is named elsewhere.
     pub(crate) name: String,
     /// Seconds, and base units; `None` interrupts it.
     pub(crate) points: Vec<(f64, Option<f64>)>,
-    /// Colour.
+    /// Color.
     pub(crate) colour: &'static str,
     /// Pixels.
     pub(crate) width: f64,
@@ -142,7 +142,7 @@ pub(crate) struct TimePanel {
     pub(crate) rows: Vec<(String, String)>,
     /// Horizontal rules: value, and what it means.
     pub(crate) rules: Vec<(f64, String)>,
-    /// Strokes above the panel, seconds and colour; a lane for each colour.
+    /// Strokes above the panel, seconds and color; a lane for each color.
     pub(crate) strokes: Vec<(f64, &'static str)>,
     /// What the one large figure is, and the figure.
     pub(crate) headline: Option<(String, String)>,
@@ -174,7 +174,7 @@ impl TimePanel {
         }
     }
 
-    /// Whether there is a value to see.
+    /// Whether it shows a value.
     pub(crate) fn has_values(&self) -> bool {
         self.values().next().is_some()
     }
@@ -214,7 +214,7 @@ impl TimePanel {
         [unit.name, &self.how].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
-    /// The colours of its strokes.
+    /// The colors of its strokes.
     pub(crate) fn lanes(&self) -> Vec<&'static str> {
         let mut colours: Vec<&'static str> = Vec::new();
         for (_, colour) in &self.strokes {
@@ -269,7 +269,7 @@ impl TimePanel {
             let colour = page.theme.axis;
             page.figure.line(panel, &Line { name: "", points, colour, width: 1.0, dash: Dash::Dashed, height: 2 });
             let style = TextStyle { align: Align::Right, ..TextStyle::left(11.0, Weight::Regular, page.theme.muted) };
-            // Below the line where there is room, or the words would leave the panel.
+            // Below the line if room is left, or the words would leave the panel.
             let y = frame.y(axis, *value);
             let y = if y + 16.0 < frame.top + frame.height { y + 2.0 } else { y - 14.0 };
             page.figure.text(frame.left + frame.width - 4.0, y, words, style);

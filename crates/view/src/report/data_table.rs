@@ -8,7 +8,7 @@ use crate::text::table::{SectionBody, Table};
 pub(crate) struct DataTable {
     /// What it is, for who cannot see where it stands.
     pub(crate) caption: String,
-    /// Heads of columns; the first is that of the names of rows. Empty where there are none.
+    /// Heads of columns; the first is that of the names of rows. Empty without any.
     pub(crate) heads: Vec<String>,
     /// A name, and its cells.
     pub(crate) rows: Vec<Vec<String>>,
@@ -65,7 +65,7 @@ impl DataTable {
 fn write_row(page: &mut Markup, row: &[String], columns: usize) {
     page.within("tr", &[], |page| {
         let (name, cells) = row.split_first().map_or(("", &row[..0]), |(name, cells)| (name.as_str(), cells));
-        // Names that stand in from the left belong to the one above.
+        // Names that are indented belong to the one above.
         let inner = name.starts_with(' ');
         let mut attributes = vec![("scope", "row")];
         if inner {

@@ -70,7 +70,7 @@ pub(crate) fn written(
             concat!(
                 "Written by rrul ",
                 env!("CARGO_PKG_VERSION"),
-                ". This page holds everything it shows and asks nobody for anything."
+                ". This page is complete and loads no external resources."
             ),
         );
         page.within("details", &[("class", "notices")], |page| {

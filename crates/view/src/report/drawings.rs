@@ -1,4 +1,4 @@
-//! Charts that are not over time: the same drawings as `rrul plot` makes, in the colours of the page's theme.
+//! Charts that are not over time: the same drawings as `rrul plot` makes, in the colors of the page's theme.
 
 use rrul_analysis::Analysis;
 use serde_json::Value;
@@ -27,11 +27,11 @@ pub(crate) struct PageDrawing {
     pub(crate) option: Value,
     width: u32,
     height: u32,
-    /// Why there is nothing to see.
+    /// Why it is empty.
     nothing: Option<String>,
 }
 
-/// Of one run. `beside` says whether there are others, which share most charts.
+/// Of one run. `beside`: whether others exist, which share most charts.
 pub(crate) fn of_one(run: &Analysis, beside: bool) -> Result<Vec<PageDrawing>, ViewError> {
     drawn(if beside { &BESIDE } else { &ALONE }, &[run])
 }
@@ -75,7 +75,7 @@ pub(crate) fn write(page: &mut Markup, drawings: &[PageDrawing], level: usize, s
             page.within("figure", &[("class", "drawing"), ("data-scope", scope)], |page| {
                 page.within("figcaption", &[], |page| page.element(heading(level + 1), &[], &title));
                 let size = format!("aspect-ratio:{}/{};max-width:{}px", drawing.width, drawing.height, drawing.width);
-                let words = format!("Chart {}: {title} Its figures stand in it and in the tables below.", drawing.name);
+                let words = format!("Chart {}: {title} Its figures are in it and in the tables below.", drawing.name);
                 page.within(
                     "div",
                     &[("class", "scroll"), ("tabindex", "0"), ("role", "region"), ("aria-label", &title)],

@@ -70,7 +70,7 @@ fn hosts(header: &Header) -> DataTable {
     let row = |(name, pick): &(&str, Pick)| {
         let cells = [pick(&header.client), pick(&header.server)];
         let told = cells.iter().any(|cell| !cell.is_empty());
-        let cells = cells.map(|cell| if cell.is_empty() { "not told".to_owned() } else { cell });
+        let cells = cells.map(|cell| if cell.is_empty() { "not reported".to_owned() } else { cell });
         told.then(|| std::iter::once((*name).to_owned()).chain(cells).collect())
     };
     let rows: Vec<Vec<String>> = known.iter().filter_map(row).collect();
@@ -87,14 +87,14 @@ fn interfaces(recording: &Recording, point: ObservationPoint, name: &str, host: 
             interface.name.clone(),
             interface.kind.clone(),
             interface.mtu.to_string(),
-            interface.speed.map_or_else(|| "not told".to_owned(), |speed| format!("{speed} Mbit/s")),
+            interface.speed.map_or_else(|| "not reported".to_owned(), |speed| format!("{speed} Mbit/s")),
             queues(interface),
-            later.map_or_else(|| "not told".to_owned(), queues),
+            later.map_or_else(|| "not reported".to_owned(), queues),
             list(interface.offloads.iter().filter(|(_, on)| **on).map(|(offload, _)| offload.clone())),
         ]
     };
     let rows: Vec<Vec<String>> = host.state.interfaces_in_use().map(row).collect();
-    let heads = ["", "kind", "MTU, octets", "speed", "queues before", "queues after", "offloads"];
+    let heads = ["", "kind", "MTU, bytes", "speed", "queues before", "queues after", "offloads"];
     let caption = format!("Interfaces of the {name}");
     (!rows.is_empty()).then(|| DataTable { caption, heads: heads.map(str::to_owned).to_vec(), rows, words: true })
 }
@@ -103,7 +103,7 @@ fn queues(interface: &Interface) -> String {
     let kinds = interface.queue_disciplines.iter().map(|queue| queue.kind.clone());
     let mut kinds: Vec<String> = kinds.collect();
     kinds.dedup();
-    if kinds.is_empty() { "not told".to_owned() } else { kinds.join(", ") }
+    if kinds.is_empty() { "not reported".to_owned() } else { kinds.join(", ") }
 }
 
 fn pairs<'a>(caption: &str, pairs: impl Iterator<Item = (&'a String, &'a String)>) -> Option<DataTable> {

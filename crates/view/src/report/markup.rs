@@ -25,12 +25,12 @@ impl Markup {
         }
     }
 
-    /// An element that holds text.
+    /// An element with text.
     pub(crate) fn element(&mut self, tag: &'static str, attributes: Attributes<'_>, text: &str) {
         self.within(tag, attributes, |inside| inside.text(text));
     }
 
-    /// An element that holds nothing.
+    /// An empty element.
     pub(crate) fn empty(&mut self, tag: &'static str, attributes: Attributes<'_>) {
         self.start(tag, attributes);
     }
@@ -87,9 +87,9 @@ fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}' | '\u{FFFE}' | '\u{FFFF}')
 }
 
-/// JSON that may stand in a script element: no `<` begins anything there.
+/// JSON that may be in a script element: no `<` begins anything there.
 pub(crate) fn json_in_html(json: &str) -> String {
-    // Within JSON these stand in strings alone, where an escape means the same.
+    // Within JSON these are in strings alone, where an escape means the same.
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 

@@ -1,4 +1,4 @@
-//! What a run does not have, so that nobody takes what is absent for good.
+//! What a run does not have, so that the absent is not taken for good.
 
 use rrul_analysis::Analysis;
 use rrul_model::flow::{AddressFamily, Direction};
@@ -95,7 +95,10 @@ pub(crate) fn missing_data(run: &Analysis, header: &Header) -> Vec<MissingData> 
         say(part.what, format!("not measured: {}", why(part, run, header)));
     }
     match &run.one_way_delay.clocks {
-        None => say("Delay by direction", "not known: no packets that both hosts stamped on both ways".to_owned()),
+        None => say(
+            "Delay by direction",
+            "not known: no packets with timestamps of both hosts in both directions".to_owned(),
+        ),
         Some(clocks) => {
             for (what, why) in unknown_queueing(clocks) {
                 say(what, format!("not known: {why}"));
@@ -103,13 +106,13 @@ pub(crate) fn missing_data(run: &Analysis, header: &Header) -> Vec<MissingData> 
         }
     }
     if run.tcp_series.is_empty() && !(run.goodput.up.flows.is_empty() && run.goodput.down.flows.is_empty()) {
-        say("TCP at both ends", "not known: no kernel was asked about the streams".to_owned());
+        say("TCP at both ends", "not known: no kernel state of the streams was recorded".to_owned());
     }
     if run.markings.paths.is_empty() {
-        say("Markings on the path", "not known: no packets whose marking both hosts saw".to_owned());
+        say("Markings on the path", "not known: no packets with a marking recorded by both hosts".to_owned());
     }
     if run.processor.is_empty() {
-        say("Load of the processors", "not known: neither host told it".to_owned());
+        say("Load of the processors", "not known: neither host reported it".to_owned());
     }
     all
 }

@@ -1,9 +1,9 @@
-//! The colours of a page in both themes, by number.
+//! The colors of a page in both themes, by number.
 
 use crate::drawing::run_colours::run_colours;
 use crate::theme::Theme;
 
-/// Pairs of a colour on white and the same on dark.
+/// Pairs of a color on white and the same on dark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Palette(Vec<(&'static str, &'static str)>);
 
@@ -40,7 +40,7 @@ impl Palette {
         Self(pairs)
     }
 
-    /// The number of a colour of the light theme; that of ink for one that no theme has.
+    /// The number of a color of the light theme; that of ink for one that no theme has.
     pub(crate) fn number(&self, light: &str) -> usize {
         self.0.iter().position(|(known, _)| *known == light).unwrap_or(INK)
     }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_colour_has_one_partner_whatever_it_is_used_for() {
+    fn a_color_has_one_partner_whatever_it_is_used_for() {
         for runs in [0, 1, 4, 5, 10] {
             let palette = Palette::of(runs);
             assert_eq!(palette.pairs()[INK], (Theme::LIGHT.ink, Theme::DARK.ink));

@@ -131,7 +131,7 @@ pub(crate) fn of_each(runs: &[&Analysis], palette: &Palette) -> Vec<Vec<Group>> 
                 group.panels.push(put_together(&level, fine.as_ref(), &run.test.phases, palette));
             }
             join(&mut group.missing, told.missing.iter());
-            // How to read what is not there is no use.
+            // How to read what is missing is of no use.
             if !told.panels.is_empty() {
                 group.bins.extend(bins(told, fine));
                 join(&mut group.notes, told.notes.iter().filter(|note| !note.starts_with(BINS)));

@@ -1,4 +1,4 @@
-//! A panel as a page holds it: few octets, in the unit that its axis shows, drawn anew whenever it is zoomed.
+//! A panel in the form of a page: few bytes, in the unit that its axis shows, drawn anew whenever it is zoomed.
 
 use rrul_model::phase::PhaseWindow;
 use serde::{Serialize, Serializer};
@@ -61,11 +61,11 @@ pub(crate) struct Plot {
     pub(crate) bands: Vec<BandLook>,
     /// Whether lines stand on each other: then each is worth the height of its band.
     pub(crate) stacked: bool,
-    /// What is drawn of the whole time, and of less of it: bins of one width, and of a smaller one where there is room.
+    /// What is drawn of the whole time, and of less of it: bins of one width, and of a smaller one if room is left.
     pub(crate) levels: Vec<Level>,
     /// Horizontal rules: value and meaning.
     pub(crate) rules: Vec<(Figure, String)>,
-    /// Above the panel, a lane for each colour: its number, and seconds.
+    /// Above the panel, a lane for each color: its number, and seconds.
     pub(crate) strokes: Vec<(usize, Vec<Seconds>)>,
 }
 
@@ -99,7 +99,7 @@ pub(crate) enum Grid {
 pub(crate) struct LineLook {
     /// Name.
     pub(crate) n: String,
-    /// Number of its colour.
+    /// Number of its color.
     pub(crate) c: usize,
     /// Pixels.
     pub(crate) w: Figure,
@@ -110,7 +110,7 @@ pub(crate) struct LineLook {
 /// How a filled range looks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct BandLook {
-    /// Number of its colour.
+    /// Number of its color.
     pub(crate) c: usize,
     /// Opacity.
     pub(crate) o: Figure,

@@ -42,7 +42,7 @@ pub(crate) fn toolbar(page: &mut Markup) {
     );
 }
 
-/// A group of panels under a heading of this level; nothing where there is neither a panel nor a word of what is missing.
+/// A group of panels under a heading of this level; nothing without a panel or a word of what is missing.
 pub(crate) fn write_group(page: &mut Markup, group: &Group, level: usize, scope: &str, numbers: &mut Numbers) {
     if group.panels.is_empty() && group.missing.is_empty() {
         return;
@@ -96,7 +96,7 @@ fn write_panel(page: &mut Markup, panel: &Panel, level: usize, scope: &str, numb
             ("style", &format!("height:{height}px")),
         ];
         page.within("div", &attributes, |page| {
-            page.element("p", &[("class", "unscripted")], "The picture needs script; its figures stand beside it.");
+            page.element("p", &[("class", "unscripted")], "The picture needs script; its figures are beside it.");
         });
         page.within("div", &[("class", "beside")], |page| {
             if let Some((what, figure)) = &panel.headline {

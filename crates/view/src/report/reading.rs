@@ -6,57 +6,48 @@ use super::markup::Markup;
 const WORDS: [(&str, &str); 15] = [
     (
         "Under load",
-        "The line is filled in both directions on purpose, as by a large upload and a download at one time. Everything else is measured \
-         while that goes on, and before it on the idle line.",
+        "The line is saturated in both directions on purpose, as by a large upload and a download at the same time. All else is measured meanwhile, and before on the idle line.",
     ),
     (
         "Round-trip delay",
-        "Time of a test packet to the server and back, without the time that the server held it. On the idle line it is about the \
-         distance; what the load adds is waiting in queues.",
+        "Time of a test packet to the server and back, without the time in the server. Idle, it depends on the distance; what the load adds is queueing delay.",
     ),
     (
         "Median, P50, P95, P99",
-        "Half of all packets took at most the median, 95 of 100 at most P95. A lost packet counts as infinitely late: a figure that falls on one \
-         reads \"lost\".",
+        "Half of all packets took at most the median, 95 % at most P95. A lost packet counts as infinitely late: a percentile that falls on one reads \"lost\".",
     ),
     (
         "Increase under load",
-        "Loaded median less idle median. Calls and games suffer from some tens of milliseconds on.",
+        "Added latency: loaded median less idle median. Calls and games suffer from some tens of milliseconds on.",
     ),
     (
         "Queueing delay by direction",
         "One-way delay above that of the quickest packet. It shows in which direction packets queue.",
     ),
-    (
-        "Goodput",
-        "Octets that the receiver was handed, per time, without headers, repetitions and what was still on its way.",
-    ),
-    (
-        "Sum of streams",
-        "All streams of a direction added up. Lines in charts are single streams; nothing has to be multiplied.",
-    ),
+    ("Goodput", "Delivered bytes per time, without headers, duplicates and bytes still in flight."),
+    ("Sum of streams", "Sum of all streams of a direction. Lines in charts are single streams."),
     (
         "Classes (BE, BK, CS5, EF)",
-        "How packets are marked: best effort, background, signaling, expedited. Each has its colour in every chart. Most lines treat them alike.",
+        "How packets are marked: best effort, background, signaling, expedited. Each has its color in every chart. Most lines treat them alike.",
     ),
     (
         "Bin",
-        "Charts over time show one point for each short stretch of time; its width is written below them. The grey range reaches from the lowest to the highest packet in it, so no extreme is hidden.",
+        "Charts over time show one point for each short stretch of time; its width is written below them. The gray range reaches from the lowest to the highest packet in it, so no extreme is hidden.",
     ),
     ("Gray stretches", "Phases without load: before it, and after it."),
     ("Phase web", "The tinted stretch: the bulk load goes on; pages, short flows and lookups join it."),
     (
         "Probes (BE and EF)",
-        "The probes behind headline figures: UDP probes marked as best effort and expedited forwarding. Background yields on purpose and has figures of its own.",
+        "The probes behind headline figures: UDP probes marked as best effort and expedited forwarding. Background yields on purpose and has its own figures.",
     ),
-    ("Red strokes", "Lost packets, each where it was sent; one stroke stands for all within about a pixel."),
+    ("Red strokes", "Lost packets, at the time of sending; one stroke for all within about a pixel."),
     (
         "RRUL score",
-        "How much of its speed a web page keeps while the line is full: 100 is as fast as on the idle line. Other scores stand in their own table.",
+        "Page load time idle over page load time under load, times 100: 100 is as fast as idle. Other scores are in their own table.",
     ),
     (
         "Valid, doubtful, invalid",
-        "Whether the measurement deserves trust, not whether the line is good. Reasons say what speaks against it, and what can be done.",
+        "Whether the measurement deserves trust, not whether the line is good. The reasons name each issue and what to do.",
     ),
 ];
 
@@ -73,8 +64,7 @@ pub(crate) fn write(page: &mut Markup) {
         page.element(
             "p",
             &[],
-            "Charts over time can be zoomed together: drag across one, use the buttons, or the keys + and −. Move over a chart, or press the arrow \
-             keys in it, and every line is read at that moment. A name beside a chart hides and shows its line.",
+            "Charts over time can be zoomed together: drag across one, use the buttons, or the keys + and −. Point at a chart, or press the arrow keys in it, to read every line at that moment. A name beside a chart hides and shows its line.",
         );
         page.element(
             "p",

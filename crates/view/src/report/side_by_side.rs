@@ -114,7 +114,7 @@ fn goodput(run: &Analysis, direction: Direction) -> String {
     if goodput.flows.is_empty() { unknown() } else { goodput.sum.to_string() }
 }
 
-/// Of a run that loaded one page; several are told in the run's own table.
+/// Of a run that loaded one page; several are listed in the run's own table.
 fn page(run: &Analysis, loaded: bool) -> String {
     let [page] = run.page_loads.as_slice() else { return unknown() };
     let mean = if loaded {
@@ -137,7 +137,7 @@ pub(crate) fn write(page: &mut Markup, runs: &[&Analysis], names: &[String]) {
         page.element(
             "p",
             &[("class", "note")],
-            "Figures of single runs: whether a difference is more than chance, rrul compare says. Each run has its own part below, with its verdict.",
+            "Figures of single runs; rrul compare shows whether a difference is significant. Each run has its own part below, with its verdict.",
         );
     });
 }

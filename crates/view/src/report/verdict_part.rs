@@ -59,8 +59,8 @@ fn badge(page: &mut Markup, run: &Analysis) {
         page.text(" ");
         page.text(match verdict {
             Verdict::Valid => "No validity issues found.",
-            Verdict::Doubtful => "The numbers may be off; the reasons stand below.",
-            Verdict::Invalid => "The numbers say nothing about the network; the reasons stand below.",
+            Verdict::Doubtful => "The figures may be wrong; the reasons are below.",
+            Verdict::Invalid => "The figures say nothing about the network; the reasons are below.",
         });
         if let Some(confidence) = run.validity.confidence {
             page.text(" ");
@@ -140,7 +140,7 @@ fn reasons(page: &mut Markup, run: &Analysis, level: usize) {
         page.element(heading(level), &[], "Validity");
         let scored = text_scored::lines(run);
         if run.validity.reasons.is_empty() && scored.is_empty() {
-            page.element("p", &[], "No rule found anything to say.");
+            page.element("p", &[], "No rule reports anything.");
             return;
         }
         page.within("ul", &[("class", "reasons")], |page| {
@@ -171,7 +171,7 @@ fn absent(page: &mut Markup, run: &Analysis, header: &Header, level: usize) {
     page.within("section", &[("class", "absent")], |page| {
         page.element(heading(level), &[], "What is not in this run");
         if missing.is_empty() && run.failed_flows.is_empty() {
-            page.element("p", &[], "Everything that this report knows was measured.");
+            page.element("p", &[], "Nothing is missing.");
             return;
         }
         page.within("ul", &[], |page| {

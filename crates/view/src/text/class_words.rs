@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acted_upon_is_said_with_its_interval() {
+    fn what_is_acted_upon_is_printed_with_its_interval() {
         let classes = vec![
             class(ServiceClass::EF, true, [-12, -14, -10]),
             class(ServiceClass::BK, true, [30, 20, 41]),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_acted_upon_is_said_in_one_breath() {
+    fn what_is_not_acted_upon_is_printed_in_one_line() {
         let classes = vec![class(ServiceClass::EF, false, [0, -1, 1]), class(ServiceClass::BK, false, [0, -1, 1])];
         let mut treatment = treatment(classes);
         treatment.background = Some(BackgroundShare { share: 0.01, starved_share: 0.4, starved: true });
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_that_only_loses_more_is_said_to() {
+    fn a_class_that_only_loses_more_is_reported_to() {
         let text = said(&treatment(vec![class(ServiceClass::BK, true, [0, -1, 1])]));
         assert_eq!(text, "BK loses 5.0 % more than BE");
     }

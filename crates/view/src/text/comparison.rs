@@ -29,7 +29,7 @@ pub fn text_comparison(comparison: &Comparison, style: Style) -> String {
     finished(&lines)
 }
 
-/// What speaks against the comparison as a whole, and against each run.
+/// The validity issues of the comparison as a whole, and of each run.
 fn warnings(comparison: &Comparison) -> Vec<String> {
     let conflicts = comparison.conflicts.iter().map(|text| format!("Not the same workload: {text}"));
     let of_run = |run: &ComparedRun| -> Vec<String> {
@@ -50,7 +50,7 @@ fn letter(group: usize) -> String {
     }
 }
 
-/// A group's letter and name, with how many runs it has when there are several.
+/// A group's letter and name, with the number of its runs if several.
 fn named(comparison: &Comparison, group: usize) -> String {
     let found = comparison.groups.get(group);
     let name = found.map_or("", |group| &group.name);
@@ -64,8 +64,7 @@ fn pair_lines(comparison: &Comparison, pair: &Pair, style: Style) -> Vec<String>
     let mut lines =
         vec![style.heading(&format!("{}, against {}", named(comparison, pair.group), named(comparison, 0)))];
     if pair.interleaved == Some(false) {
-        let text = "Not interleaved: all runs of one came before all of the other, so what changed with time looks like \
-                    what was changed. Take turns.";
+        let text = "Not interleaved: all runs of one came before all of the other, so a change over time looks like an effect. Take turns.";
         lines.push(style.alarm(text));
     }
     lines.extend(added_delay(pair, &names));
@@ -107,7 +106,7 @@ fn for_a_person(pair: &Pair, name: &str) -> String {
     match pair.overall.delay {
         Finding::Better => format!("For a person {name} is better: calls, games and pages wait less."),
         Finding::Worse => format!("For a person {name} is worse: calls, games and pages wait longer."),
-        Finding::Same => "For a person there is no difference: the load adds the same delay.".to_owned(),
+        Finding::Same => "For a person they do not differ: the load adds the same delay.".to_owned(),
         Finding::Inconclusive => "Which is better for a person is not certain from these runs.".to_owned(),
         Finding::NotMeasured => "Which is better for a person is not known: delay was not compared.".to_owned(),
     }
@@ -146,7 +145,7 @@ fn row_of(metric: ComparedMetric) -> (&'static str, f64) {
         ComparedMetric::LoadedDelayP99 => ("loaded P99, ms", 1e6),
         ComparedMetric::Loss => ("probes lost, %", 0.01),
         ComparedMetric::PageLoad => ("page load, s", 1e9),
-        ComparedMetric::Lookup => ("look-up P50, ms", 1e6),
+        ComparedMetric::Lookup => ("DNS lookup P50, ms", 1e6),
         ComparedMetric::Connect => ("connect P50, ms", 1e6),
         ComparedMetric::Download => ("download, Mbit/s", 1e6),
         ComparedMetric::Upload => ("upload, Mbit/s", 1e6),
@@ -239,9 +238,9 @@ fn left_out(pair: &Pair) -> Vec<String> {
     let all = [
         of(Why::Nowhere, "Measured on neither side"),
         of(Why::OneSide, "Measured on one side only, so not compared"),
-        of(Why::OtherParts, "Not of the same parts, so not compared"),
+        of(Why::OtherParts, "Different parts, so not compared"),
         of(Why::BothLost, "Lost packets on both sides, so no difference is known"),
-        of(Why::NoInterval, "One run does not tell how sure these are, repetitions do"),
+        of(Why::NoInterval, "No interval from one run each; repeat the runs to get one"),
     ];
     all.into_iter().flatten().collect()
 }
@@ -259,8 +258,7 @@ fn how_to_read(comparison: &Comparison) -> Vec<String> {
     }
     if rests_on(Basis::FewRuns) {
         lines.push(
-            "Too few runs for a rank test, which needs four against four: intervals reach as far as any two of these \
-             runs, and hold for these runs only.",
+            "Too few runs for a rank test, which needs four against four: intervals span all pairs of these runs, and are valid for these runs only.",
         );
     }
     if rests_on(Basis::Ranks) {
@@ -268,7 +266,7 @@ fn how_to_read(comparison: &Comparison) -> Vec<String> {
     }
     lines.push(
         "Same: the interval is within the least difference that matters. Better, worse: it is beyond zero, and the \
-         difference matters. Each figure is judged by itself: of those alike, one in twenty may seem not to be.",
+         difference matters. Each figure is tested by itself: of equal ones, one in twenty may seem different.",
     );
     lines.into_iter().map(str::to_owned).collect()
 }

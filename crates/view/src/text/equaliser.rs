@@ -19,12 +19,12 @@ const MOST: f64 = 20.0;
 const GOOD: f64 = 15.0;
 const FAIR: f64 = 8.0;
 
-/// The equaliser of a run; a line that says why not where there is none. Ends in a newline.
+/// The equaliser of a run; otherwise a line that says why not. Ends in a newline.
 pub fn text_equaliser(run: &Analysis, style: Style) -> String {
     if let Some(withheld) = &run.scores.withheld {
         return format!("No equaliser: {withheld}.\n");
     }
-    let Some(told) = fitting(run, WIDEST) else { return "No equaliser: there is no idle baseline.\n".to_owned() };
+    let Some(told) = fitting(run, WIDEST) else { return "No equaliser: no idle baseline.\n".to_owned() };
     let seconds = told.window_ns as f64 / 1e9;
     let title =
         format!("A block is {seconds} s, slew and pages {} s; full is as on the idle line", seconds * f64::from(SLOW));
@@ -60,7 +60,7 @@ fn slow_place(told: &Equaliser, block: usize) -> usize {
     usize::try_from(within / told.slow_window_ns.max(1)).unwrap_or(usize::MAX)
 }
 
-/// In windows so long that a row has no more bars than this.
+/// In windows of a length such that a row has no more bars than this.
 pub(crate) fn fitting(run: &Analysis, widest: u128) -> Option<Equaliser> {
     let windows = run.test.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
     let length: u128 = windows.map(|window| window.length().as_nanos()).sum();

@@ -180,13 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn of_hosts_that_fared_well_nothing_is_said() {
+    fn of_hosts_that_fared_well_nothing_is_printed() {
         assert!(said(vec![quiet(ObservationPoint::Client), quiet(ObservationPoint::Server)]).is_empty());
         assert!(said(Vec::new()).is_empty());
     }
 
     #[test]
-    fn what_is_worth_knowing_is_said_of_the_host_that_it_concerns() {
+    fn what_is_worth_knowing_is_printed_with_the_host_that_it_concerns() {
         let mut client = quiet(ObservationPoint::Client);
         client.routes[0].wireless = Some(WirelessLink {
             frequency_mhz: Some(5210),

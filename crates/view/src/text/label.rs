@@ -16,8 +16,8 @@ pub(crate) enum Naming {
 
 /// One name per flow, all different.
 ///
-/// Families are named only where there are both. Flows that would have the same name say in which of the plan's parameters
-/// they differ; those that nothing tells apart are numbered.
+/// Families are named only if both are present. Flows that would have the same name say in which of the plan's
+/// parameters they differ; those that nothing distinguishes are numbered.
 pub(crate) fn names(flows: &[&FlowLabel], naming: Naming) -> Vec<String> {
     let both_families = AddressFamily::ALL.iter().all(|family| flows.iter().any(|flow| flow.family == *family));
     let plain: Vec<String> = flows.iter().map(|flow| name(flow, naming, both_families)).collect();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_named_by_what_tells_them_apart() {
+    fn flows_are_named_by_what_distinguishes_them() {
         use AddressFamily::{Ipv4, Ipv6};
         let (be, ef) = (ServiceClass::BE, ServiceClass::EF);
         let udp = flow("udp_probe", ef, Ipv4);

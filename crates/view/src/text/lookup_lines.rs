@@ -15,7 +15,7 @@ use crate::text::table::{SectionBody, Table};
 use crate::text::words;
 use crate::text::words::direction_word;
 
-/// How long look-ups of names took.
+/// DNS lookup times.
 pub(crate) fn lookups(run: &Analysis) -> SectionBody {
     let groups = &run.name_lookups.groups;
     let told = |group: &&LookupGroup| !group.times.is_empty();
@@ -111,7 +111,7 @@ impl Percentile {
     }
 }
 
-/// What tells rows apart beside their kind.
+/// What distinguishes rows beside their kind.
 pub(crate) struct Shape {
     classes: bool,
     families: bool,
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn look_ups_are_told_by_resolver_names_record_and_family() {
+    fn lookups_are_distinguished_by_resolver_names_record_and_family() {
         let statistics = |time: DelayStatistics| {
             let (answered, unanswered) = (time.n - time.lost, time.lost);
             Some(LookupStatistics { time, answered, unanswered, cut_short: 0, refused: 0, impossible: 0 })
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn short_flows_are_told_by_direction_and_size() {
+    fn short_flows_are_distinguished_by_direction_and_size() {
         let statistics = |completion: DelayStatistics, rate| {
             Some(TransferStatistics {
                 completion,

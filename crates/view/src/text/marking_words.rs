@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_load_changes_is_said_and_code_points_are_named() {
+    fn what_load_changes_is_printed_and_code_points_are_named() {
         let altered = vec![
             point(46, CodePointVerdict::Remarked, Some(8)),
             point(48, CodePointVerdict::Dropped, None),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn both_kinds_of_ecn_are_told_apart_where_they_differ() {
+    fn both_kinds_of_ecn_are_distinguished_where_they_differ() {
         let value = |verdict, as_ce| EcnValue {
             verdict,
             sent: Some(200),

@@ -64,7 +64,7 @@ fn of_carried(account: &Account, octets: u64) -> Option<f64> {
     (account.carried_octets > 0).then(|| octets as f64 / account.carried_octets as f64)
 }
 
-/// Octets for people: three significant figures, decimal multiples.
+/// Bytes for people: three significant figures, decimal multiples.
 pub(crate) fn size(octets: u64) -> String {
     let value = octets as f64;
     let (scaled, unit) = match octets {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn without_load_there_is_nothing_to_say() {
+    fn without_load_nothing_is_printed() {
         assert!(told(&Analysis::default()).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Page loads in the summary: load time, time to first byte and paints, idle and under load, and failures.
+//! Page loads in the summary: load time, time to first byte and time to paint, idle and under load, and failures.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::web::page_load_statistics::{LoadStatistics, Spread};

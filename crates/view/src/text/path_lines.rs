@@ -91,7 +91,7 @@ pub(crate) fn name(trace: &PathTrace) -> String {
 
 /// Number and address.
 pub(crate) fn hop_name(hop: &Hop) -> String {
-    let what = if hop.far_end { "far end".to_owned() } else { hop.hop.to_string() };
+    let what = if hop.far_end { "destination".to_owned() } else { hop.hop.to_string() };
     match hop.addresses.as_slice() {
         [] => what,
         [one] => format!("{what}  {one}"),

@@ -20,7 +20,7 @@ pub(crate) fn pooled_name(runs: &[&Analysis]) -> &'static str {
     [CLASSES, UDP, ICMP].into_iter().find(|name| has(name)).unwrap_or(ALL)
 }
 
-/// Returns the name of the pooled probes among lines of probes, where there is little room.
+/// Returns the name of the pooled probes among lines of probes, with little room.
 pub(crate) fn pooled_label(run: &Analysis) -> &'static str {
     match pooled_name(&[run]) {
         CLASSES => "BE and EF",

@@ -141,12 +141,12 @@ impl Topic {
     }
 }
 
-/// Every section in which something is said, in the order of the summary.
+/// Every section with content, in the order of the summary.
 pub(crate) fn sections(run: &Analysis) -> Vec<Section> {
     Topic::ALL.into_iter().flat_map(|topic| sections_about(run, topic)).collect()
 }
 
-/// The sections about one topic in which something is said.
+/// The sections with content about one topic.
 pub(crate) fn sections_about(run: &Analysis, topic: Topic) -> Vec<Section> {
     let pooled_heading = format!("Round-trip delay of {}", pooled_name(&[run]));
     let all = match topic {
@@ -171,7 +171,7 @@ pub(crate) fn sections_about(run: &Analysis, topic: Topic) -> Vec<Section> {
         }
         Topic::Video => vec![("Video playback (segments over TCP)", traffic_lines::videos(run))],
         Topic::StreamDelay => {
-            vec![("In-stream delay (TCP, from write to read)", stream_lines::stream_delay(run))]
+            vec![("In-stream delay (TCP)", stream_lines::stream_delay(run))]
         }
         Topic::Link => vec![("Link utilization by traffic type (IP packets, under load)", octet_lines::told(run))],
         Topic::Transactions => vec![("Transactions per second (one outstanding)", transactions(run))],

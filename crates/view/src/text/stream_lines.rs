@@ -46,7 +46,7 @@ pub(crate) fn sharing(run: &Analysis) -> SectionBody {
     SectionBody { table, below: remarks.map(|line| format!("  {line}")).collect(), ..SectionBody::default() }
 }
 
-/// Nothing where there is nothing to share among: one class, one family.
+/// Nothing with a single sharer: one class, one family.
 fn jain_row(table: &mut Table, name: &str, jain: Option<JainStatistics>, shares: String) {
     if let Some(jain) = jain {
         table.named_row(name, [format!("{:.2}", jain.mean), format!("{:.2}", jain.p5), shares]);
@@ -124,7 +124,7 @@ fn connection_cells(phases: &ConnectionPhases) -> [String; 6] {
     ]
 }
 
-/// In-stream delay: from write to read.
+/// In-stream delay: from the write call to the read call.
 pub(crate) fn stream_delay(run: &Analysis) -> SectionBody {
     let mut table = Table::default();
     table.row(["", "idle P50", "loaded P50", "loaded P95", "added P50", "added P95"]);

@@ -1,11 +1,11 @@
-//! What all text for people shares: colour, and words for what is not there.
+//! What all text for people shares: color, and words for what is not there.
 
 use rrul_model::units::Delay;
 
-/// Whether a summary may use colour.
+/// Whether a summary may use color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Characters only: files, pipes, and whoever asks for no colour.
+    /// Characters only: files, pipes, and whoever asks for no color.
     Plain,
     /// ANSI escape sequences (ECMA-48 SGR): headings bold, doubts red.
     Ansi,

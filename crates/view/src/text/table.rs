@@ -18,7 +18,7 @@ pub(crate) struct SectionBody {
 }
 
 impl SectionBody {
-    /// Whether nothing is said.
+    /// Whether it is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.table.rows.is_empty() && self.below.is_empty()
     }

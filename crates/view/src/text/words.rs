@@ -23,7 +23,7 @@ pub(crate) fn title(run: &Analysis) -> String {
     format!("Realtime response under load — {}", plan_and_server(run))
 }
 
-/// What was run against whom, if that may be told.
+/// The plan and the server, if that may be shown.
 fn plan_and_server(run: &Analysis) -> String {
     if run.test.server.is_empty() {
         return format!("plan {}", run.test.plan);
@@ -37,7 +37,7 @@ pub(crate) fn run_name(run: &Analysis) -> &str {
     if title.is_empty() { &run.test.server } else { title }
 }
 
-/// The short names of runs, told apart by letters where they would be the same.
+/// The short names of runs, distinguished by letters where they would be the same.
 pub(crate) fn run_names(runs: &[&Analysis]) -> Vec<String> {
     let alike = |name: &str| runs.iter().filter(|run| run_name(run) == name).count() > 1;
     let lettered = |(index, run): (usize, &&Analysis)| {

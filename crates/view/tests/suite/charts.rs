@@ -106,7 +106,7 @@ fn a_lost_packet_is_marked_at_the_time_it_was_sent_and_counted() {
 }
 
 #[test]
-fn sums_and_means_are_told_apart_in_words() {
+fn sums_and_means_are_distinguished_in_words() {
     let picture = drawn("overview", &[&steady(|_| 2_100_000, |_| Some(milliseconds(20)))]);
     for words in ["sum of 4 streams", "8.40 Mbit/s", "mean of 4", "2.10", "Mbit/s per stream"] {
         assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
@@ -120,11 +120,11 @@ fn what_only_acknowledges_the_other_direction_is_noted() {
     let mut load = PhaseOctets::default();
     load.up.all.acknowledgement_share = Some(0.052);
     run.link_octets.load = Some(load);
-    assert!(drawn("overview", &[&run]).says("acknowledgements: 5.2 % of its octets"));
+    assert!(drawn("overview", &[&run]).says("acknowledgments: 5.2 % of its bytes"));
 }
 
 #[test]
-fn the_increase_is_told_with_what_it_is_made_of() {
+fn the_increase_is_reported_with_what_it_is_made_of() {
     let run = steady(|_| 1, |ms| Some(milliseconds(if (5_000..65_000).contains(&ms) { 230 } else { 20 })));
     let picture = drawn("overview", &[&run]);
     for words in ["increase under load, median", "+210 ms", "20.0", "230"] {
@@ -174,7 +174,7 @@ fn drawings_of_one_renderer_can_share_a_page() {
 }
 
 #[test]
-fn families_of_a_class_share_its_colour_and_differ_by_dash() {
+fn families_of_a_class_share_its_color_and_differ_by_dash() {
     let families = vec![AddressFamily::Ipv4, AddressFamily::Ipv6];
     let picture = drawn("overview", &[&Made { families, icmp: false, ..Made::fq_codel() }.analysis()]);
     for colour in [THEME.best_effort, THEME.background_class, THEME.expedited] {
@@ -204,7 +204,7 @@ fn a_long_test_with_many_flows_stays_small() {
     let run = Made { families, streams_per_class: 2, load_seconds: 300, ..Made::pfifo() }.analysis();
     assert_eq!(run.goodput.down.flows.len(), 16);
     let text = svg(chart_named("overview").unwrap(), &[&run], &THEME).unwrap();
-    assert!(text.len() < 300_000, "{} octets", text.len());
+    assert!(text.len() < 300_000, "{} bytes", text.len());
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn doubts_stand_on_the_chart_in_red() {
         run.validity.confidence,
     );
     let picture = drawn("overview", &[&run]);
-    assert!(!picture.says("ipv6 was not tested"), "what is no doubt stands in the summary alone");
+    assert!(!picture.says("ipv6 was not tested"), "what is no doubt is in the summary alone");
     let doubts: Vec<&str> =
         picture.texts.iter().filter(|text| text.colour == THEME.alarm).map(|text| text.words.as_str()).collect();
     assert_eq!(doubts, ["Invalid (2 reasons); see summary"], "one line, counted");
@@ -247,14 +247,14 @@ fn phases_are_named_above_the_first_panel() {
         let text = picture.texts.iter().find(|text| text.words == name && text.anchor == "middle").unwrap();
         assert!(
             (picture.seconds(text.at.0) - middle).abs() < TIME_TOLERANCE,
-            "{name} stands at {}",
+            "{name} is at {}",
             picture.seconds(text.at.0)
         );
     }
 }
 
 #[test]
-fn a_survey_before_the_idle_line_leaves_the_load_its_room_and_is_told() {
+fn a_survey_before_the_idle_line_leaves_the_load_its_room_and_is_reported() {
     let mut run = Made::fq_codel().analysis();
     let window = Window { from: TestTime(-20 * SECOND), to: run.test.phases[0].window.from };
     run.test.phases.insert(0, PhaseWindow { phase: Phase::Survey, window });
@@ -319,7 +319,7 @@ fn a_chart_becomes_a_picture_of_its_size() {
     let run = Made::fq_codel().analysis();
     let drawing = chart.draw(&[&run], &THEME).unwrap();
     let picture = png(&svg(chart, &[&run], &THEME).unwrap(), 1.0).unwrap();
-    // PNG (ISO 15948, 11.2.2): width and height stand in octets 16 to 24, most significant first.
+    // PNG (ISO 15948, 11.2.2): width and height are in bytes 16 to 24, most significant first.
     let side = |at: usize| u32::from_be_bytes(picture[at..at + 4].try_into().unwrap());
     assert_eq!((side(16), side(20)), (drawing.width, drawing.height));
 }

@@ -81,7 +81,7 @@ fn the_tail_is_drawn_to_its_last_packet_on_a_logarithmic_axis() {
 }
 
 #[test]
-fn twenty_five_runs_have_colours_of_their_own_and_stay_small() {
+fn twenty_five_runs_have_colors_of_their_own_and_stay_small() {
     let mut random = Random(5);
     let mut made = || {
         let delays: Vec<Option<f64>> = (0..3_000).map(|_| Some(20.0 + 30.0 * random.uniform())).collect();
@@ -175,5 +175,5 @@ fn quantiles_stand_against_quantiles() {
     let picture = drawn("qq", &[&lossy, &run(&[], &first)]);
     assert!(picture.says("the uppermost 25 % of quantiles fall on losses"), "{:?}", picture.words());
     assert!(picture.says("1 of 4 packets lost"), "{:?}", picture.words());
-    assert!(drawn("qq", &[&run(&[], &first)]).says("There are no delays of idle."));
+    assert!(drawn("qq", &[&run(&[], &first)]).says("No delays of idle."));
 }

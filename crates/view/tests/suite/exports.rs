@@ -1,4 +1,4 @@
-//! A run in the forms of other programs: what stands there is what was measured.
+//! A run in the forms of other programs: they contain what was measured.
 
 use crate::synthetic::{
     CLASSES, MILLISECOND, Made, SECOND, delay_flow, direction_goodput, goodput_flow, label, nothing, phases, rate_point,
@@ -126,7 +126,7 @@ fn every_list_is_as_long_as_the_grid_and_nothing_is_made_up() {
 }
 
 #[test]
-fn means_octets_and_losses_stand_in_the_metadata() {
+fn means_bytes_and_losses_are_in_the_metadata() {
     let run = run(&CLASSES, &CLASSES, &[BE]);
     let file = flent_file(&run);
     let meta = &file.metadata.series_meta["TCP upload EF"];

@@ -1,4 +1,4 @@
-//! Whatever an analysis holds, a chart and a summary come out, and nothing in them is not a number.
+//! Whatever an analysis contains, a chart and a summary come out, and nothing in them is not a number.
 
 use crate::pages;
 use crate::recordings;
@@ -145,7 +145,7 @@ fn assert_drawn(renderer: &Renderer<'_>, chart: &Chart, runs: &[&Analysis]) -> R
     };
     let svg = renderer.svg(&drawing).map_err(|error| TestCaseError::fail(error.to_string()))?;
     resvg::usvg::roxmltree::Document::parse(&svg).map_err(|error| TestCaseError::fail(error.to_string()))?;
-    // Titles and names are free text; numbers stand in attributes.
+    // Titles and names are free text; numbers are in attributes.
     let attributes = svg.split('>').filter_map(|piece| piece.split_once('<')).map(|(_, tag)| tag);
     for tag in attributes {
         prop_assert!(!tag.contains("NaN") && !tag.contains("Infinity") && !tag.contains("undefined"), "{}", tag);
@@ -171,11 +171,11 @@ fn extreme_runs_are_drawn_in_every_chart() {
             Ok(())
         }))
     });
-    outcome.expect("the renderer starts").expect("every case holds");
+    outcome.expect("the renderer starts").expect("every case passes");
 }
 
 #[test]
-fn extreme_runs_are_drawn_and_told_and_told_without_a_word_that_is_no_number() {
+fn extreme_runs_are_drawn_and_printed_and_printed_without_a_word_that_is_no_number() {
     let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
     let seed = proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
     let outcome = with_renderer(|renderer| {
@@ -198,7 +198,7 @@ fn extreme_runs_are_drawn_and_told_and_told_without_a_word_that_is_no_number() {
             Ok(())
         }))
     });
-    outcome.expect("the renderer starts").expect("every case holds");
+    outcome.expect("the renderer starts").expect("every case passes");
 }
 
 #[test]
@@ -254,5 +254,5 @@ fn extreme_page_loads_are_drawn() {
             assert_drawn(renderer, named("page_ecdf"), &[&run, &run])
         }))
     });
-    outcome.expect("the renderer starts").expect("every case holds");
+    outcome.expect("the renderer starts").expect("every case passes");
 }

@@ -103,7 +103,7 @@ fn sharing(run: &Analysis, direction: Direction) -> DirectionSharing {
     }
 }
 
-/// Planned for 5 s; the first octets arrive 100 ms, 200 ms, ... later, half of the rate is there 1 s after.
+/// Planned for 5 s; the first bytes arrive 100 ms, 200 ms, ... later, half of the rate is there 1 s after.
 fn slew(run: &Analysis, direction: Direction) -> DirectionSlew {
     let steps = Steps { n: 4, missing: 0, p50_ns: Some(SECOND), max_ns: Some(SECOND) };
     let stream = |(number, flow): (usize, &rrul_analysis::metrics::rate::goodput::GoodputFlow)| StreamSlew {
@@ -121,7 +121,7 @@ fn slew(run: &Analysis, direction: Direction) -> DirectionSlew {
     }
 }
 
-/// From 5 s to 65 s: 100 kB, 40 ms, 2 Mbit/s delivered, 3 Mbit/s paced; five segments sent again just after the event.
+/// From 5 s to 65 s: 100 kB, 40 ms, 2 Mbit/s delivered, 3 Mbit/s paced; five segments retransmitted just after the event.
 fn tcp(flow: rrul_analysis::flow_label::FlowLabel) -> TcpSeries {
     let reading = |step: i64| {
         let at = TestTime(5 * SECOND + step * SECOND / 10 + 1);

@@ -103,7 +103,7 @@ fn every_operation_has_a_bar_from_its_median_to_its_95th_percentile_idle_and_und
     for words in ["TCP connect", "Page rrul2025 h2", "20.0 ms → 100 ms, 5.0x, n 2 → 2", page] {
         assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
     }
-    // Where most attempts fail there is no median: a red point at the edge, and words.
+    // Where most attempts fail the median is unknown: a red point at the edge, and words.
     made.connections.pooled.load = Some(attempts([100, 400], 5));
     let picture = drawn("applications", &[&made]);
     assert_eq!(picture.fills.iter().filter(|fill| fill.0 == THEME.alarm).count(), 2, "also a median unknown");

@@ -60,7 +60,7 @@ fn page(idle: &[i64], loaded: &[i64]) -> PageLoads {
     }
 }
 
-/// One load with the document and two objects: one over a connection that is there, one that was refused.
+/// One load with the document and two objects: one over an existing connection, one that was refused.
 fn load(number: u32, at: i64, took: i64) -> Load {
     let flow = label(900, "web_page", Component::Web, None, AddressFamily::Ipv4, ServiceClass::BE);
     let [tenth, none] = [Delay(took * MILLISECOND / 10), WebObject::NONE];

@@ -87,15 +87,15 @@ fn every_hop_has_its_round_trips_idle_and_loaded_and_the_queue_stands_between_it
     let (above, below) = (queue.points[0].1.min(queue.points[1].1), queue.points[0].1.max(queue.points[1].1));
     let row = |first: usize| f64::midpoint(found[first].0, found[first + 1].0);
     assert!((above - row(0)).abs() < 1.0 && (below - row(2)).abs() < 1.0, "{queue:?}, {found:?}");
-    for words in ["1  192.0.2.1", "far end  192.0.2.3", "3 of 20 answered under load", "between hop 1 and hop 2"] {
+    for words in ["1  192.0.2.1", "destination  192.0.2.3", "3 of 20 answered under load", "between hop 1 and hop 2"] {
         assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
     }
 }
 
 #[test]
-fn a_run_without_traces_says_so_and_several_runs_are_told_apart() {
+fn a_run_without_traces_says_so_and_several_runs_are_distinguished() {
     let picture = drawn("path_hops", &[&run(&[], &[])]);
-    assert!(picture.says("There was no path trace"), "{:?}", picture.words());
+    assert!(picture.says("The run has no path trace"), "{:?}", picture.words());
     let (one, two) = (traced(), traced());
     let picture = drawn("path_hops", &[&one, &two]);
     assert_eq!(picture.strokes.iter().filter(|stroke| (stroke.width - 6.0).abs() < 0.01).count(), 12);

@@ -184,7 +184,7 @@ fn plots(page: &str) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn streams_of_one_class_that_the_plan_sets_apart_have_colours_of_their_own() {
+fn streams_of_one_class_that_the_plan_sets_apart_have_colors_of_their_own() {
     let controls = ["reno", "cubic", "bbr"];
     let mut run = Made::fq_codel().analysis();
     for goodput in [&mut run.measured.goodput.down, &mut run.measured.goodput.up] {

@@ -85,7 +85,7 @@ pub(crate) fn share(picture: &Picture, y: f64) -> f64 {
 pub(crate) const PLANE: (f64, f64) = (66.0, 706.0);
 
 pub(crate) fn strokes<'p>(picture: &'p Picture, colour: &str, dashed: bool) -> Vec<&'p Stroke> {
-    // Samples in legends stand beside the panel.
+    // Samples in legends are beside the panel.
     let inside = |stroke: &&Stroke| stroke.points.iter().all(|point| point.0 <= PLANE.1 + 1.0);
     let of = picture.strokes.iter().filter(inside);
     of.filter(|stroke| stroke.colour == colour && stroke.dashed == dashed).collect()

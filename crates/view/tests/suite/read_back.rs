@@ -30,9 +30,9 @@ pub(crate) struct Stroke {
 pub(crate) struct Picture {
     pub(crate) texts: Vec<Text>,
     pub(crate) strokes: Vec<Stroke>,
-    /// Filled shapes: colour, and middle.
+    /// Filled shapes: color, and middle.
     pub(crate) fills: Vec<(String, Point)>,
-    /// The same shapes: colour, and left, top, right and bottom.
+    /// The same shapes: color, and left, top, right and bottom.
     pub(crate) boxes: Vec<(String, [f64; 4])>,
 }
 
@@ -107,7 +107,7 @@ impl Picture {
         }
     }
 
-    /// Whether some text on the chart holds `part`.
+    /// Whether some text on the chart contains `part`.
     pub(crate) fn says(&self, part: &str) -> bool {
         self.texts.iter().any(|text| text.words.contains(part))
     }
@@ -117,7 +117,7 @@ impl Picture {
         self.texts.iter().map(|text| text.words.as_str()).collect()
     }
 
-    /// The lines of this colour that have many points, from the highest on the page to the lowest.
+    /// The lines of this color that have many points, from the highest on the page to the lowest.
     pub(crate) fn lines(&self, colour: &str) -> Vec<&Stroke> {
         let mut lines: Vec<&Stroke> =
             self.strokes.iter().filter(|line| line.colour == colour && line.points.len() > 10).collect();

@@ -1,4 +1,4 @@
-//! The report as a file: what stands in it, and what never may.
+//! The report as a file: what is in it, and what never may.
 
 #![allow(clippy::large_stack_arrays, reason = "a few analyses fit on the stack of a test")]
 
@@ -51,7 +51,7 @@ fn a_page_needs_a_run() {
 }
 
 #[test]
-fn every_figure_of_the_summary_stands_in_a_table_of_the_page() {
+fn every_figure_of_the_summary_is_in_a_table_of_the_page() {
     let run = pages::scored(Made::pfifo().analysis(), &[900, 1000, 1100], &[9_000, 11_000]);
     let visible = visible(&page(std::slice::from_ref(&run)));
     let (tables, _) = visible.split_once("<pre").expect("the summary as text comes after all tables");
@@ -65,7 +65,7 @@ fn every_figure_of_the_summary_stands_in_a_table_of_the_page() {
     }
     assert!(figures > 60, "only {figures} figures were looked at");
     // What leads the page is what leads the summary.
-    let score = summary.lines().find(|line| line.starts_with("RRUL score")).expect("there is a score");
+    let score = summary.lines().find(|line| line.starts_with("RRUL score")).expect("a score is given");
     assert!(visible.replace('\u{a0}', " ").contains(score), "{score}");
 }
 
@@ -153,7 +153,7 @@ fn words_of_others_are_only_words() {
 }
 
 #[test]
-fn a_page_asks_nobody_for_anything() {
+fn a_page_loads_no_external_resources() {
     let page = page(&[Made::pfifo().analysis()]);
     assert!(page.contains("default-src &#39;none&#39;; script-src &#39;sha256-"), "its policy");
     let visible = visible(&page);
@@ -165,7 +165,7 @@ fn a_page_asks_nobody_for_anything() {
 }
 
 #[test]
-fn what_was_not_measured_is_said_and_why() {
+fn what_was_not_measured_is_reported_and_why() {
     let mut run = Made { icmp: false, ..Made::pfifo() }.analysis();
     run.test.partial = Some("the client was killed".to_owned());
     run.test.absent_families = vec![AbsentFamily { family: AddressFamily::Ipv6, reason: "no IPv6 address".to_owned() }];
@@ -179,7 +179,7 @@ fn what_was_not_measured_is_said_and_why() {
         "<strong>ICMP echo</strong>: not measured: ICMP sockets are not allowed",
         "<strong>Web pages</strong>: not measured: not in plan rrul",
         "<strong>Voice</strong>: not measured: not in plan rrul",
-        "<strong>Load of the processors</strong>: not known: neither host told it",
+        "<strong>Load of the processors</strong>: not known: neither host reported it",
     ] {
         assert!(visible.contains(said), "{said}");
     }
@@ -255,10 +255,10 @@ fn headings_go_down_one_level_at_a_time() {
 }
 
 #[test]
-fn ten_runs_of_two_families_take_less_than_three_million_octets() {
+fn ten_runs_of_two_families_take_less_than_three_million_bytes() {
     let families = AddressFamily::ALL.to_vec();
     let run = Made { families, ..Made::pfifo() }.analysis();
     let runs: Vec<Analysis> = (0..10).map(|_| run.clone()).collect();
     let page = page(&runs);
-    assert!(page.len() < 3_000_000, "{} octets", page.len());
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
 }

@@ -45,7 +45,7 @@ fn a_score_that_is_withheld_says_why_and_how_to_have_it() {
 }
 
 #[test]
-fn without_pages_that_is_said_and_the_rest_is_scored() {
+fn without_pages_that_is_reported_and_the_rest_is_scored() {
     let mut run = managed();
     run.page_loads.clear();
     run.scores = rrul_analysis::scored::Scores::of(&run, rrul_analysis::scored::Distance::AsSpecified);
@@ -54,7 +54,7 @@ fn without_pages_that_is_said_and_the_rest_is_scored() {
     assert!(text.contains(" of 60, not measured: web, slew"), "{text}");
 }
 
-/// The same with a favourite site, of which some loads failed.
+/// The same with a favorite site, of which some loads failed.
 fn with_site() -> Analysis {
     let mut run = bloated();
     let mut site = PageLoads {
@@ -79,7 +79,7 @@ fn with_site() -> Analysis {
 }
 
 #[test]
-fn pages_are_told_idle_and_loaded_with_what_failed_and_why() {
+fn pages_are_reported_idle_and_loaded_with_what_failed_and_why() {
     let text = text_summary(&with_site(), Style::Plain);
     let section = text.split("\n\n").find(|section| section.starts_with("Page load time")).unwrap();
     let lines: Vec<&str> = section.lines().skip(1).collect();
@@ -125,7 +125,7 @@ fn row(text: &str, name: &str) -> Vec<char> {
 #[test]
 fn the_equaliser_is_full_on_the_idle_line_and_empties_under_load() {
     let text = text_equaliser(&bloated(), Style::Plain);
-    assert!(!text.contains('\u{1b}'), "no colour was asked for");
+    assert!(!text.contains('\u{1b}'), "no color was asked for");
     let delay = row(&text, "BE IPv4 delay");
     assert_eq!(delay.len(), 70, "{text}");
     assert!(delay[..5].iter().all(|block| *block == '█'), "{text}");
@@ -137,7 +137,7 @@ fn the_equaliser_is_full_on_the_idle_line_and_empties_under_load() {
 }
 
 #[test]
-fn colour_only_where_it_is_asked_for_and_the_blocks_stay_the_same() {
+fn color_only_where_it_is_asked_for_and_the_blocks_stay_the_same() {
     let (plain, ansi) = (text_equaliser(&bloated(), Style::Plain), text_equaliser(&bloated(), Style::Ansi));
     assert!(ansi.contains("\u{1b}[32m█") && ansi.contains("\u{1b}[31m"));
     let stripped = ["\u{1b}[1m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[0m"];
@@ -240,7 +240,7 @@ fn what_did_not_occur_is_minus_one_in_the_archive_and_dates_follow_the_test() {
         (&document["timings"]["blocked"], &document["timings"]["ssl"]),
         (&Value::from(-1.0), &Value::from(90.0))
     );
-    assert_eq!(document["timings"]["connect"], 180.0, "TLS is told within connect, too");
+    assert_eq!(document["timings"]["connect"], 180.0, "TLS is reported within connect, too");
     for name in ["dns", "connect", "ssl"] {
         assert_eq!(reused["timings"][name], -1.0, "{name} over a connection that was there");
     }

@@ -1,4 +1,4 @@
-//! What holds of every chart of distributions and totals.
+//! What is true of every chart of distributions and totals.
 
 use crate::pages;
 use crate::planes::{THEME, drawn};
@@ -39,7 +39,7 @@ fn the_same_runs_give_the_same_bytes_and_no_run_a_refusal() {
 }
 
 #[test]
-fn what_runs_do_not_have_is_said() {
+fn what_runs_do_not_have_is_reported() {
     for (name, most) in OF_DISTRIBUTIONS {
         let empty = nothing();
         let picture = drawn(name, &vec![&empty; most]);
@@ -49,7 +49,7 @@ fn what_runs_do_not_have_is_said() {
 }
 
 #[test]
-fn a_run_and_a_class_have_their_colour_in_every_chart() {
+fn a_run_and_a_class_have_their_color_in_every_chart() {
     let made = pages::scored(Made::fq_codel().analysis(), &[1_000], &[2_000]);
     for name in ["ecdf", "ccdf", "box"] {
         let picture = drawn(name, &[&made]);

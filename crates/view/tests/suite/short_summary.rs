@@ -239,7 +239,7 @@ fn the_advice_on_loss_depends_on_when_it_happens_and_on_the_rate() {
         let text = summary(&run);
         text.lines().find(|line| line.starts_with("Loss ")).map(str::to_owned).unwrap_or(text)
     };
-    // A frame of 1514 octets takes 8.1 ms at 1.5 Mbit/s.
+    // A frame of 1514 bytes takes 8.1 ms at 1.5 Mbit/s.
     assert_eq!(advice(1_500_000, 0), "Loss under load (upload): if CoDel drops, raise its target to 13 ms.");
     assert_eq!(advice(20_000_000, 0), "Loss under load (upload): the queue is too short, or a policer drops.");
     assert_eq!(advice(1_500_000, 50), "Loss without bloat (upload): check radio, cable and policing.");

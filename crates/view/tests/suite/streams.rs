@@ -54,7 +54,7 @@ fn lines_below<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn sharing_is_told_by_stream_and_class_with_who_starves() {
+fn sharing_is_reported_by_stream_and_class_with_who_starves() {
     let mut run = with_sharing(Made::pfifo().analysis());
     run.stream_limits.down.pooled.rwnd_limited = Some(0.4);
     run.stream_limits.down.pooled.sndbuf_limited = Some(0.09);
@@ -87,7 +87,7 @@ fn attempts(connect: &[i64], lost: u64, over_1s: f64) -> ConnectionStatistics {
 }
 
 #[test]
-fn new_connections_are_told_idle_and_loaded_and_by_class() {
+fn new_connections_are_reported_idle_and_loaded_and_by_class() {
     let mut run = Made::pfifo().analysis();
     let phases = ConnectionPhases {
         idle: Some(attempts(&[19], 0, 0.0)),
@@ -114,7 +114,7 @@ fn new_connections_are_told_idle_and_loaded_and_by_class() {
 }
 
 #[test]
-fn stream_delay_is_told_by_direction() {
+fn in_stream_delay_is_reported_by_direction() {
     let mut run = Made::pfifo().analysis();
     let of = |ms: i64| DelayStatistics::of(vec![Delay(ms * 1_000_000)], 0);
     run.stream_delay.up = Some(PhaseDelays { idle: of(10), load: of(250), ..PhaseDelays::default() }.with_induced());
@@ -123,5 +123,5 @@ fn stream_delay_is_told_by_direction() {
         "          idle P50  loaded P50  loaded P95  added P50  added P95",
         "  Upload   10.0 ms      250 ms      250 ms    +240 ms    +240 ms",
     ];
-    assert_eq!(lines_below(&text, "In-stream delay (TCP, from write to read)"), expected);
+    assert_eq!(lines_below(&text, "In-stream delay (TCP)"), expected);
 }

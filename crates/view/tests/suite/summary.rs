@@ -111,7 +111,7 @@ fn the_comparison_of_two_runs_reads_as_agreed() {
 }
 
 #[test]
-fn a_comparison_begins_with_the_doubts_of_its_runs_and_colours_only_verdicts() {
+fn a_comparison_begins_with_the_doubts_of_its_runs_and_colors_only_verdicts() {
     let troubled = troubled();
     let whole = managed();
     let comparison = compared(&[("bad.rrul", &troubled), ("good.rrul", &whole)]);

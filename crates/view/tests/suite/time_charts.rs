@@ -170,7 +170,7 @@ fn delay_is_drawn_by_direction_with_what_is_not_certain_of_it() {
         let slow = |at: f64| truth[usize::from((30.0..40.0).contains(&at))];
         assert_follows(&read(&picture, line), 0.2, slow);
     }
-    for words in ["may be off by up to ±8.2 ms", "queueing delay under load, median", "idle P50"] {
+    for words in ["error of the whole panel up to ±8.2 ms", "queueing delay under load, median", "idle P50"] {
         assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
     }
     let mut unknown = steady();
@@ -212,10 +212,10 @@ fn fairness_says_its_window_and_where_it_could_be() {
 }
 
 #[test]
-fn the_first_octets_are_marked_when_they_arrived() {
+fn the_first_bytes_are_marked_when_they_arrived() {
     let picture = drawn("start_slew", &[&steady()]);
     for (number, colour) in [THEME.best_effort, THEME.background_class, THEME.signaling].into_iter().enumerate() {
-        // Samples in the legend are filled, too; they stand beside the panels.
+        // Samples in the legend are filled, too; they are beside the panels.
         let marks = picture.fills.iter().filter(|fill| fill.0 == colour && fill.1.0 < 853.0);
         let marks: Vec<f64> = marks.map(|fill| picture.seconds(fill.1.0)).collect();
         let expected = 5.1 + number as f64 / 10.0;
@@ -223,7 +223,7 @@ fn the_first_octets_are_marked_when_they_arrived() {
         assert!(marks.iter().all(|at| (at - expected).abs() < 0.005), "{colour}: {marks:?}, expected {expected}");
         assert_follows(&read(&picture, picture.lines(colour)[0]), 0.02, |_| 2.0);
     }
-    for words in ["first octet", "18.0 ms", "400 ms", "1000 ms"] {
+    for words in ["first byte", "18.0 ms", "400 ms", "1000 ms"] {
         assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
     }
 }
@@ -276,11 +276,11 @@ fn packets_are_counted_in_the_bin_in_which_they_were_sent() {
 #[test]
 fn every_cell_of_the_matrix_says_what_arrived() {
     let picture = drawn("markings", &[&steady()]);
-    for words in ["down, IPv4", "up, IPv4", "cleared to 0", "n 12 of 14", "60 as sent", "marking sweep"] {
+    for words in ["down, IPv4", "up, IPv4", "cleared to 0", "n 12 of 14", "60 preserved", "marking sweep"] {
         assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
     }
     let cells = |words: &str| picture.texts.iter().filter(|text| text.words == words).count();
-    assert_eq!((cells("as sent"), cells("cleared to 0")), (7, 1), "four classes each way");
+    assert_eq!((cells("preserved"), cells("cleared to 0")), (7, 1), "four classes each way");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn bars_of_groups_are_medians_with_intervals_by_ranks() {
 fn an_ellipse_lies_around_the_means_one_deviation_wide() {
     // Whole seconds by turns at 10 and 14 Mbit/s, delays by turns of two seconds at 20 and 40 ms: independent.
     let delays: Vec<Option<f64>> = (0..3_000).map(|step| Some(if step / 100 % 2 == 0 { 20.0 } else { 40.0 })).collect();
-    // The upload is the faster, so that figures rise from the one panel to the next, by which they are told apart.
+    // The upload is the faster, so that figures rise from the one panel to the next, by which they are distinguished.
     let made = loaded(|step| if step / 10 % 2 == 0 { 10.0 } else { 14.0 }, 20.0, &[], &delays);
     let picture = drawn("ellipse", &[&made]);
     let line = picture.lines(THEME.run(0))[0];

@@ -17,7 +17,7 @@ const BOTH: &[AddressFamily] = &AddressFamily::ALL;
 
 /// A line of so many Mbit/s.
 fn line(down: f64, up: f64) -> LineRate {
-    // A thousand packets of 125 octets are a megabit.
+    // A thousand packets of 125 bytes are a megabit.
     let dispersion = |megabits: f64| Dispersion {
         packets: 1000,
         octets: ByteCount(125),

@@ -9,9 +9,9 @@ pub(super) enum Form {
     Presence,
     /// Signed, 32 bits.
     Signed,
-    /// Octets per second, told as bits per second.
+    /// Bytes per second, reported as bits per second.
     Rate,
-    /// Left out where it is all ones: there is no such limit.
+    /// Left out where it is all ones: no such limit exists.
     Limit,
     /// Both.
     RateLimit,
@@ -117,7 +117,7 @@ pub(super) const DUALPI2: &[Word] = &[
     (15, "split_gso", Plain),
 ];
 
-/// Where each number lies in a fixed structure: place, width in octets, name.
+/// Where each number lies in a fixed structure: place, width in bytes, name.
 pub(super) type Field = (usize, usize, &'static str);
 
 pub(super) const FQ_CODEL_DETAILS: &[Field] = &[
@@ -194,7 +194,7 @@ pub(super) const DUALPI2_DETAILS: &[Field] = &[
 
 pub(super) const HTB_CLASS_DETAILS: &[Field] = &[(0, 4, "lended"), (4, 4, "borrowed")];
 
-/// Cake tells its counters as attributes.
+/// Cake reports its counters as attributes.
 pub(super) const CAKE_DETAILS: &[Word] =
     &[(2, "capacity_estimate_bps", Rate), (3, "memory_limit", Plain), (4, "memory_used", Plain)];
 pub(super) const CAKE_TINS: u16 = 10;

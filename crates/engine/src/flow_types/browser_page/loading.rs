@@ -226,7 +226,7 @@ impl Loader {
         self.load += 1;
     }
 
-    /// Notes a load for which there was no browser.
+    /// Notes a load for which no browser ran.
     fn not_started(
         &mut self,
         scheduled: TestTime,

@@ -48,7 +48,7 @@ pub(super) async fn answer_to(visit: &Visit, host: &str, path: &str) -> Answer {
         wait: Duration::ZERO,
         status: StatusCode::NOT_FOUND,
         media: "text/plain",
-        body: ObjectBody::new("There is no such object.\n", 25, 0),
+        body: ObjectBody::new("No such object.\n", 25, 0),
     });
     if !answer.wait.is_zero() {
         tokio::time::sleep(answer.wait).await;

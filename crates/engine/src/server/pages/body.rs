@@ -1,4 +1,4 @@
-//! The octets of an object: of the length that the manifest has, and of a kind that nobody can compress.
+//! The bytes of an object: of the length that the manifest has, and incompressible.
 
 use std::pin::Pin;
 use std::sync::OnceLock;
@@ -9,10 +9,10 @@ use hyper::body::{Body, Frame, SizeHint};
 use rrul_model::page::ObjectKind;
 use rrul_model::random::Random;
 
-/// Octets of noise that are kept; longer bodies repeat them.
+/// Bytes of noise that are kept; longer bodies repeat them.
 const NOISE: usize = 1 << 20;
 
-/// Octets that are handed on at a time.
+/// Bytes that are handed on at a time.
 const PIECE: usize = 32 << 10;
 
 /// A picture of one dot: browsers show it and pass over what follows its end.

@@ -37,7 +37,7 @@ impl Drop for Open {
 }
 
 impl PageConnections {
-    /// One more, with its number, where there is room and they do not come too fast.
+    /// One more, with its number, if room is left and they do not come too fast.
     pub(super) fn enter(&self, now: RawTime) -> Option<(u32, Open)> {
         let before = self.open.fetch_add(1, Ordering::Relaxed);
         let open = Open(Arc::clone(&self.open));

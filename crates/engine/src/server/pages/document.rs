@@ -1,8 +1,8 @@
 //! The document of a page, as a browser wants it: so that it asks for the same objects of the same hosts, each once the
 //! object that it hangs on is there.
 //!
-//! Objects that hang on the document itself stand in its markup, where a browser's scanner finds them. All others are asked
-//! for by a script as the object before them arrives, after the same time to think as in the synthetic load.
+//! Objects that hang on the document itself are in its markup, where a browser's scanner finds them. All others are
+//! asked for by a script as the object before them arrives, after the same time to think as in the synthetic load.
 
 use std::fmt::Write;
 

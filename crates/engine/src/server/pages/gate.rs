@@ -1,5 +1,5 @@
-//! A TCP connection on which nothing leaves before it is known whom it serves: no error page, no TLS alert, no octet whose
-//! marking nobody knows yet.
+//! A TCP connection on which nothing leaves before it is known whom it serves: no error page, no TLS alert, no byte
+//! with an unknown marking.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -18,7 +18,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// The way out, once there is one.
+    /// The way out, once known.
     fn out(&mut self) -> io::Result<Pin<&mut TcpStream>> {
         if self.connection.is_known() {
             Ok(Pin::new(&mut self.stream))

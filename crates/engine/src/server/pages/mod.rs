@@ -1,8 +1,8 @@
 //! The server's pages: served on its one port, to those who have a session, over HTTP/1.1, HTTP/2 and HTTP/3.
 //!
-//! They run on an asynchronous runtime of their own, whose threads no measurement waits for. A connection tells by its
-//! first octets that it is for a page; the session that it names in the name of its host (SNI, `Host`, or QUIC's first
-//! connection identifier) decides how every packet of the answer is marked.
+//! They run on an asynchronous runtime of their own, whose threads no measurement waits for. The first bytes of a
+//! connection show that it is for a page; the session that it names in the name of its host (SNI, `Host`, or QUIC's
+//! first connection identifier) decides how every packet of the answer is marked.
 
 mod answer;
 mod body;

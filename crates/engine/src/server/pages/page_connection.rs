@@ -23,7 +23,7 @@ impl PageConnection {
         self.visit.get().is_some()
     }
 
-    /// The visit, which the first name told decides; from now on its packets are marked.
+    /// The visit, which the first name decides; from now on its packets are marked.
     pub(super) fn welcome(&self, shared: &Shared, host: &str) -> Option<Arc<Visit>> {
         if let Some(visit) = self.visit.get() {
             return Some(Arc::clone(visit));
@@ -34,7 +34,7 @@ impl PageConnection {
         Some(Arc::clone(self.visit.get_or_init(|| visit)))
     }
 
-    /// Waits until whoever is served has gone, or nobody has said who it is in time.
+    /// Waits until the visitor has gone, or has not identified itself in time.
     pub(super) async fn gone(&self, shared: &Shared) {
         let patience = Instant::now() + HANDSHAKE_TIME;
         loop {

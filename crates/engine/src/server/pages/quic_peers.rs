@@ -1,12 +1,12 @@
-//! Who speaks QUIC with a port at the moment: the other ends of connections that a session has been granted, and nobody
-//! else.
+//! Who speaks QUIC with a port at the moment: the other ends of connections that a session has been granted, and no
+//! others.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Octets that a client may send on one connection. It asks and acknowledges: that of a page takes some tens of thousands.
+/// Bytes that a client may send on one connection. It asks and acknowledges: that of a page takes some tens of thousands.
 /// What it sends is kept until a request is whole, and requests have no bound of their own.
 pub(super) const MOST_READ: usize = 1 << 20;
 
@@ -15,7 +15,7 @@ pub(super) const MOST_READ: usize = 1 << 20;
 struct QuicPeer {
     /// What its packets are marked with.
     octet: u8,
-    /// Octets that it may still send.
+    /// Bytes that it may still send.
     left: AtomicUsize,
 }
 
@@ -54,7 +54,7 @@ impl QuicPeers {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&of).map(|peer| peer.octet)
     }
 
-    /// Whether so many octets from this source may still be taken; `None` where it is nobody's.
+    /// Whether so many bytes from this source may still be taken; `None` where it belongs to no session.
     pub(super) fn take(&self, source: SocketAddr, octets: usize) -> Option<bool> {
         let quic_peers = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let left = &quic_peers.get(&source)?.left;
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_may_send_so_many_octets_and_no_more() {
+    fn a_peer_may_send_so_many_bytes_and_no_more() {
         let quic_peers: Arc<QuicPeers> = Arc::default();
         let source = "[2001:db8::1]:4433".parse().unwrap();
         let _stay = quic_peers.welcome(source, 0);

@@ -24,7 +24,7 @@ use crate::clock::RawTime;
 use crate::server::datagram_port::{DatagramPort, Route};
 use crate::server::shared::Shared;
 
-/// Octets before each packet on its way from the reflector: the source's port and address, and the address of this host that
+/// Bytes before each packet on its way from the reflector: the source's port and address, and the address of this host that
 /// it writes to.
 const HEAD: usize = 2 + 16 + 16;
 /// The longest packet that is handed on.
@@ -55,8 +55,8 @@ impl Forwarding {
     }
 }
 
-/// Whether the first packet of a connection comes from a client of a session that has a page in this flow. Nobody is answered
-/// who has not completed a TCP handshake from this address.
+/// Whether the first packet of a connection comes from a client of a session that has a page in this flow. Only hosts
+/// that have completed a TCP handshake from this address are answered.
 fn opens(shared: &Shared, token: Token, flow: u16, source: IpAddr, octets: usize) -> bool {
     let Some(session) = shared.sessions.find(&token) else { return false };
     let now = session.at(RawTime::now());
@@ -116,7 +116,7 @@ impl AsyncUdpSocket for QuicSocket {
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        // To nobody else, whatever QUIC would like to tell them.
+        // Nothing is sent to any other host, whatever QUIC asks for.
         if let Some(octet) = self.quic_peers.octet(transmit.destination) {
             let route = Route { to: transmit.destination, from: transmit.src_ip };
             // A port whose buffer is full loses the packet, and congestion control learns of it as of any loss.

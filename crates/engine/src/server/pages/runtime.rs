@@ -16,7 +16,7 @@ const THREADS: usize = 2;
 /// Requests that a client may have under way on one connection.
 pub(super) const MOST_REQUESTS: u32 = 100;
 
-/// Octets of answers that wait on one QUIC connection to be acknowledged: more than a page has of any host.
+/// Bytes of answers that wait on one QUIC connection to be acknowledged: more than a page has of any host.
 const MOST_UNACKNOWLEDGED: u64 = 1 << 20;
 
 /// Why no pages can be served.

@@ -25,10 +25,10 @@ use crate::server::shared::Shared;
 use crate::socket::options::{self, Asker};
 use crate::web::{ALPN_HTTP2, CONGESTION_CONTROL, HANDSHAKE_TIME};
 
-/// Octets of a request that are kept, and of an answer that waits to be sent, over HTTP/1.1.
+/// Bytes of a request that are kept, and of an answer that waits to be sent, over HTTP/1.1.
 const MOST_KEPT: usize = 32 << 10;
 
-/// What a connection speaks, by its first octets.
+/// What a connection speaks, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// HTTP/1.1 without TLS.
@@ -38,7 +38,7 @@ pub(crate) enum Protocol {
 }
 
 impl Protocol {
-    /// What these first four octets begin; `None` for anything else.
+    /// What these first four bytes begin; `None` for anything else.
     pub(crate) fn from_octets(first: [u8; 4]) -> Option<Self> {
         match &first {
             // A handshake record (RFC 8446, section 5.1).
@@ -49,7 +49,7 @@ impl Protocol {
     }
 }
 
-/// Serves a connection whose first octets are still unread.
+/// Serves a connection whose first bytes are still unread.
 pub(crate) fn take(stream: TcpStream, protocol: Protocol, admitted: Admitted) {
     admitted.shared.pages.handle.clone().spawn(async move {
         // That it breaks is the client's to notice.
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_tells_by_its_first_octets_what_it_speaks() {
+    fn the_first_bytes_of_a_connection_show_its_protocol() {
         assert_eq!(Protocol::from_octets([0x16, 3, 1, 2]), Some(Protocol::Tls));
         assert_eq!(Protocol::from_octets(*b"GET "), Some(Protocol::Http));
         for other in [*b"RRUL", *b"SSH-", [0; 4], [0x16, 2, 0, 0]] {

@@ -36,7 +36,7 @@ pub(super) struct Visit {
 }
 
 impl Visit {
-    /// The visit that a host's name stands for; `None` when there is no such session, or no page in its flow.
+    /// The visit that a host's name stands for; `None` without such a session, or without a page in its flow.
     pub(super) fn from_host(shared: &Shared, host: &str) -> Option<Self> {
         let name = SessionName::read(without_port(host).0)?;
         Self::to_flow(shared, name.token, name.flow)
@@ -82,7 +82,7 @@ fn without_port(host: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// What follows the first label in the names of a page's hosts, port included, as a client has told one of them.
+/// What follows the first label in the names of a page's hosts, port included, taken from the first name of a client.
 pub(super) fn suffix_of(host: &str) -> Option<String> {
     let (name, port) = without_port(host);
     let name = SessionName::read(name)?.to_string();

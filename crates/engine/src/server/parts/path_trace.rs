@@ -58,7 +58,7 @@ fn trace(&Sending { session, end, clock, privacy, .. }: &Sending<'_>, specs: &[F
     }
 }
 
-/// A socket at the server's port that takes part in nothing but the conversation with this client. Why there is none names no
+/// A socket at the server's port that takes part in nothing but the conversation with this client. The reason names no
 /// address: the client records it, and the server may be private.
 fn connected(spec: &FlowSpec, port: SocketAddr, from: Option<IpAddr>, to: SocketAddr) -> Result<Socket, SetupError> {
     let first = beside(spec.family, port, to);

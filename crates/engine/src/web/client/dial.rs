@@ -57,20 +57,20 @@ pub(super) enum Channel {
     Http3(h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>),
 }
 
-/// What counts the octets of a connection.
+/// What counts the bytes of a connection.
 enum Counts {
     Tcp(TcpStream),
     Quic(quinn::Connection),
 }
 
-/// A connection whose octets are counted, whether or not it is ever fit for use.
+/// A connection whose bytes are counted, whether or not it is ever fit for use.
 pub(super) struct Counted {
     opened: Opened,
     counts: Counts,
 }
 
 impl Counted {
-    /// What it has come to by now.
+    /// Its state by now.
     pub(super) fn totals(&self, now: TestTime) -> Option<ConnectionTotals> {
         match &self.counts {
             Counts::Tcp(socket) => self.opened.tcp(socket, now),
@@ -85,11 +85,11 @@ impl Counted {
     }
 }
 
-/// What is told of a connection while it is being made, as that may never end.
+/// What is reported of a connection while it is being made, because that may never end.
 pub(super) trait Witness {
     /// It may send from now on.
     fn opens(&self, counted: Rc<Counted>);
-    /// So long did the handshake of TCP take.
+    /// The time that the TCP handshake took.
     fn connected(&self, took: Delay);
 }
 
@@ -116,7 +116,7 @@ impl Dialled {
     }
 }
 
-/// Opens a connection to a host of the page, by the version asked for or, where QUIC cannot be had, HTTP/2.
+/// Opens a connection to a host of the page, by the version asked for or, where QUIC fails, HTTP/2.
 ///
 /// The flag says that HTTP/2 took the place of HTTP/3.
 pub(super) async fn dial(

@@ -1,4 +1,4 @@
-//! One request and its response, to the last octet.
+//! One request and its response, to the last byte.
 
 use std::io;
 
@@ -19,13 +19,13 @@ const NAME: &str =
 /// When what happened, as far as it did.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Progress {
-    /// The request was handed over.
+    /// The request was passed on.
     pub(super) sent: TestTime,
     /// The response began.
     pub(super) answered: Option<TestTime>,
     /// Its status.
     pub(super) status: u16,
-    /// Octets of its body that have arrived.
+    /// Bytes of its body that have arrived.
     pub(super) octets: u64,
     /// Whether that is all of it.
     pub(super) whole: bool,
@@ -68,7 +68,7 @@ impl Address<'_> {
     }
 }
 
-/// Asks for an object and takes it; how far that has come is told at every step, so that it is known whenever it ends.
+/// Asks for an object and takes it; its progress is reported at every step, so that it is known whenever it ends.
 pub(super) async fn exchange(
     channel: &Channel,
     address: Address<'_>,

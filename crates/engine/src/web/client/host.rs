@@ -81,7 +81,7 @@ pub(super) struct Host {
     authority: String,
     version: HttpVersion,
     address: OnceCell<()>,
-    /// HTTP/1.1: connections without a request, how many there are, and who waits for one.
+    /// HTTP/1.1: connections without a request, their number, and who waits for one.
     idle: RefCell<Vec<Rc<Dialled>>>,
     open: Cell<usize>,
     waiting: RefCell<VecDeque<oneshot::Sender<Rc<Dialled>>>>,
@@ -120,7 +120,7 @@ impl Host {
         self.made.borrow().iter().for_each(|dialled| dialled.part());
     }
 
-    /// What its connections have come to.
+    /// The outcome of its connections.
     pub(super) fn totals(&self, now: TestTime) -> Vec<ConnectionTotals> {
         self.begun.borrow().iter().filter_map(|counted| counted.totals(now)).collect()
     }

@@ -15,7 +15,7 @@ use super::Visitor;
 use crate::clock::{RawTime, WallClock};
 use crate::name_lookup::{Lookup, Resolver, Which};
 
-/// How long each question waits for its answer before it is asked again; after the last the name cannot be had.
+/// How long each question waits for its answer before it is asked again; after the last the name is unknown.
 const PATIENCE: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
 
 /// Looks up a name of the session by the server's own responder, over the family of the flow, from new sockets. Only that

@@ -38,7 +38,7 @@ pub struct Times {
     pub linger: TestTime,
 }
 
-/// Loads the page once; what was observed, until `stopped` comes to its end if that is sooner.
+/// Loads the page once; what was observed, until `stopped` ends if that is sooner.
 ///
 /// `loaded` is called once the load itself is over.
 pub async fn load(
@@ -194,7 +194,7 @@ impl Load {
         complete
     }
 
-    /// Goes on as an open page does: asks for what is new, over a connection that is there.
+    /// Goes on as an open page does: asks for what is new, over an existing connection.
     ///
     /// Once in any case, even when the next load is due: else nothing would be known of it where loads take long.
     async fn refresh(&self, until: Instant, window_end: Instant) {
@@ -222,7 +222,8 @@ impl Load {
     }
 }
 
-/// How many objects the load event will not wait for any longer when this one cannot be had: it, and all that hang on it.
+/// How many objects the load event will not wait for any longer when this one is unavailable: it, and all that hang on
+/// it.
 fn awaited_with(page: &Page, number: usize) -> usize {
     let below: usize = page.children(number).map(|(child, _)| awaited_with(page, child)).sum();
     below + usize::from(page.objects.get(number).is_some_and(|object| !object.later))

@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 pub(crate) enum LabError {
     #[error("\"{0}\" is no name for a lab; use letters, digits, - and _")]
     Name(String),
-    #[error("there is no lab \"{0}\"; bring one up with: rrul lab up --name {0}")]
+    #[error("no lab \"{0}\"; bring one up with: rrul lab up --name {0}")]
     NoLab(String),
     #[error("lab \"{0}\" is up already; take it down with: rrul lab down --name {0}")]
     IsUp(String),

@@ -1,4 +1,4 @@
-//! The process that holds a standing link: it does what it is told over a Unix socket, and nothing remains when it ends.
+//! The process that keeps a standing link: it takes commands over a Unix socket, and nothing remains when it ends.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +18,7 @@ pub(super) const READY: &str = "ready";
 /// The socket's name in the lab's folder.
 pub(super) const SOCKET: &str = "socket";
 
-/// Holds a link until it is told `down` or ended by a signal.
+/// Keeps a link until the command `down` or a signal.
 pub(super) fn hold(link: &str, folder: &Path) -> Result<Outcome, Failure> {
     make_possible()?;
     let lab = Lab::up(&link_named(link)?, 1)?;

@@ -50,7 +50,7 @@ pub(crate) fn make_possible() -> Result<(), Failure> {
     Ok(rrul_lab::available()?)
 }
 
-/// Starts an rrul server at the far end of a lab.
+/// Starts an rrul server on the server host of a lab.
 pub(crate) fn server_in(lab: &Lab) -> Result<Server, Failure> {
     let options = ServerOptions { privacy: Privacy::Open, ..ServerOptions::default() };
     Ok(lab.server().run(|| Server::start(options))??)

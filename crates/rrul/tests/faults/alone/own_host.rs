@@ -20,7 +20,7 @@ fn folder_with_trace() -> Folder {
 }
 
 #[test]
-fn a_link_of_the_hosts_own_that_carries_less_is_told_from_one_on_the_way() {
+fn a_link_of_the_hosts_own_that_carries_less_is_distinguished_from_one_on_the_way() {
     let test = "a_link_of_the_hosts_own_that_carries_less_is_told_from_one_on_the_way";
     let Some(lab) = lab_of(test, "[path]\nhops = 2\n") else { return };
     let mut narrow = Command::new("ip");

@@ -37,7 +37,7 @@ const COLUMNS: [f64; 7] = [838.0, 884.0, 930.0, 976.0, 1022.0, 1082.0, SIDE_RIGH
 /// The chart that shows where most delays of each flow lie.
 pub(crate) const CHART: Chart = Chart {
     name: "box",
-    about: "between which delays most packets lie, idle and loaded: per flow of one run, or per run",
+    about: "box plots of delay, idle and loaded, by flow of one run or by run",
     runs: 1..=ANY,
     draw: Draw::Runs(draw),
 };
@@ -132,7 +132,7 @@ fn boxes(page: &mut Page<'_>, entries: &[Entry]) {
         let [p5, p25, p50, p75, p95] = PERCENTILES.map(|per_mille| entry.sample.percentile(per_mille).map(scaled));
         let opacity = if entry.loaded { 1.0 } else { 0.45 };
         let stroke = |width, height| Stroke { colour: entry.colour, width, opacity, height };
-        // What falls on a loss is drawn at the right edge, in the colour of losses.
+        // What falls on a loss is drawn at the right edge, in the color of losses.
         let end = |value: Option<f64>| value.unwrap_or(x.axis.max);
         let across = |from: f64, to: f64| -> Segment { [(from, at), (to, at)] };
         if let Some(p5) = p5 {

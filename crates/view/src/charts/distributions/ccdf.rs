@@ -11,7 +11,7 @@ use crate::theme::Theme;
 /// The chart that shows how late the latest packets are.
 pub(crate) const CHART: Chart = Chart {
     name: "ccdf",
-    about: "how late the latest packets are: the tail of the delay, P95, P99 and P99.9, on a logarithmic axis",
+    about: "tail of the delay distribution (P95, P99, P99.9), on a logarithmic axis",
     runs: 1..=ANY,
     draw: Draw::Runs(draw),
 };

@@ -11,7 +11,7 @@ use crate::theme::Theme;
 /// The chart that shows all delays, not one figure of them.
 pub(crate) const CHART: Chart = Chart {
     name: "ecdf",
-    about: "how many packets took how long, idle against loaded: per class of one run, or one line a run",
+    about: "cumulative distribution of delay, idle and loaded, by class of one run or by run",
     runs: 1..=ANY,
     draw: Draw::Runs(draw),
 };

@@ -35,7 +35,7 @@ const NAMED: usize = 16;
 /// The chart that shows whether a run pays for rate with delay, and how steady both are.
 pub(crate) const CHART: Chart = Chart {
     name: "ellipse",
-    about: "whether rate is paid for with delay, and how steady both are: ellipses of one standard deviation",
+    about: "goodput against delay, with ellipses of one standard deviation",
     runs: 1..=ANY,
     draw: Draw::Runs(draw),
 };
@@ -116,12 +116,12 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
         }
     }
     if widths.is_empty() {
-        page.message("Nothing to draw. There is no load with delay probes beside it.");
+        page.message("Nothing to draw. No load with delay probes beside it.");
     }
     page.footnote(&format!(
         "{} Points: bins of the scored window, each the sum of the streams' goodput in it and the median delay of {} sent in it. \
          Ellipse: one standard deviation around the means, along and across their covariance (of normally distributed \
-         bins it holds 39 %). Better is up and to the left, and smaller. Axes need not begin at zero. {}",
+         bins it contains 39 %). Better is up and to the left, and smaller. Axes need not begin at zero. {}",
         super::super::bins_words(&widths).replace("Lines: bins", "Bins"),
         pooled_name(runs),
         colour_words(runs.len()),
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn without_variance_there_is_a_stroke_or_a_point_and_of_two_points_nothing() {
+    fn without_variance_it_is_a_stroke_or_a_point_and_of_two_points_nothing() {
         assert_eq!(Covariance::of(&[(1.0, 2.0), (2.0, 3.0)]), None);
         let stroke = Covariance::of(&[(1.0, 2.0), (1.0, 4.0), (1.0, 6.0)]).unwrap().ellipse();
         assert!(stroke.iter().all(|point| (point.0 - 1.0).abs() < 1e-12 && (2.0..=6.0).contains(&point.1)));

@@ -33,7 +33,7 @@ const ROWS: f64 = 25.0;
 /// The chart that shows how long pages take, not only on average.
 pub(crate) const CHART: Chart = Chart {
     name: "page_ecdf",
-    about: "how many page loads took how long, idle against loaded: per page and version of HTTP",
+    about: "cumulative distribution of page load time, idle and loaded, by page and HTTP version",
     runs: 1..=ANY,
     draw: Draw::Runs(draw),
 };
@@ -53,7 +53,7 @@ struct Entry {
 struct Times {
     loads: usize,
     incomplete: usize,
-    /// Each time that was taken and the part of loads that took at most so long.
+    /// Each load time and the part of loads that took at most this long.
     curve: Vec<(f64, f64)>,
     longest: f64,
 }
@@ -117,7 +117,7 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
          curve ends below 100 % where loads did not end. Loads whose browser broke are left out. {}",
         match runs.len() {
             1 => colour_words(entries.len()).to_owned(),
-            many => format!("The pages of a run have its colour, the first the widest line. {}", colour_words(many)),
+            many => format!("The pages of a run have its color, the first the widest line. {}", colour_words(many)),
         },
     ));
     page.finish()
@@ -131,7 +131,7 @@ fn entries<'r>(runs: &[&'r Analysis], theme: &Theme) -> Vec<Entry> {
         run.page_loads.iter().enumerate().map(move |(number, page)| (place, run, number, page))
     };
     let pages = || runs.iter().enumerate().flat_map(of);
-    // One run: a colour for each of its pages. Several: that of the run, for whatever it loaded.
+    // One run: a color for each of its pages. Several: that of the run, for whatever it loaded.
     let of_run = run_colours(theme, runs.len());
     let of_page = run_colours(theme, pages().count());
     let single = runs.len() == 1;
@@ -166,7 +166,7 @@ fn panel(page: &mut Page<'_>, entries: &[Entry]) {
     let rows = entries.len().min(NAMED);
     let plan = PlanePlan {
         title: "Page load time",
-        unit: "part of all loads that took at most so long".to_owned(),
+        unit: "part of all loads that took at most this long".to_owned(),
         note: None,
         x_words: format!("page load time, {}{scale_words}", unit.name),
         x,

@@ -29,7 +29,7 @@ const COLUMNS: [f64; 2] = [170.0, 300.0];
 /// The chart that shows in which part of their distributions two lots of delays differ.
 pub(crate) const CHART: Chart = Chart {
     name: "qq",
-    about: "where two distributions of delay differ: two runs under load, or idle and loaded of one run",
+    about: "quantiles of two delay distributions: two runs under load, or idle and loaded of one run",
     runs: 1..=2,
     draw: Draw::Runs(draw),
 };
@@ -45,14 +45,12 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     };
     let mut page = headed(theme, runs);
     if let Some(index) = samples.iter().position(|sample| sample.sorted.is_empty()) {
-        page.message(&format!("Nothing to draw. There are no delays of {}.", labels[index]));
+        page.message(&format!("Nothing to draw. No delays of {}.", labels[index]));
         return page.finish();
     }
     plot(&mut page, &samples, &labels, if runs.len() == 1 { theme.ink } else { theme.run(1) });
     page.footnote(&format!(
-        "Each point is one quantile (nearest rank) of both: across of the one, upright of the other. On the grey line both are \
-         alike; above it what stands upright is later. Delays of {}; lost packets are infinitely late, and quantiles that fall on them \
-         have no place here.",
+        "Each point is one quantile (nearest rank) of both: horizontal of the one, vertical of the other. On the gray line both are equal; above it the vertical one is later. Delays of {}; lost packets are infinitely late, and quantiles that fall on them are not drawn.",
         pooled_name(runs)
     ));
     page.finish()

@@ -52,12 +52,12 @@ impl Side {
     }
 }
 
-/// Which way a step goes from one point to the next.
+/// The shape of a step from one point to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Across first: the value holds from its point on.
+    /// Across first: the value applies from its point on.
     Across,
-    /// Up or down first: the value holds up to its point.
+    /// Up or down first: the value applies up to its point.
     Upright,
 }
 
@@ -67,7 +67,7 @@ pub(crate) type Segment = [(f64, f64); 2];
 /// How strokes look.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stroke {
-    /// Colour.
+    /// Color.
     pub(crate) colour: &'static str,
     /// Pixels.
     pub(crate) width: f64,

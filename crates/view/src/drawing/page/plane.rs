@@ -42,7 +42,7 @@ impl<'a> Page<'a> {
         Self::new(theme, title, Axis::between(0.0, 1.0, 1), Vec::new())
     }
 
-    /// Adds a panel below what there is; gives its place.
+    /// Adds a panel below the others; gives its place.
     pub(crate) fn plane(&mut self, plan: &PlanePlan<'_>) -> (PanelIndex, Frame) {
         self.y += 18.0;
         self.plane_head((MARGIN, PANEL_LEFT + plan.width), plan.title, &plan.unit, plan.note.as_deref());

@@ -60,7 +60,7 @@ impl Page<'_> {
         self.y += 18.0;
     }
 
-    /// Adds panels side by side below what there is, with the names of their rows at the left; gives their places.
+    /// Adds panels side by side below the others, with the names of their rows at the left; gives their places.
     pub(crate) fn rows(&mut self, rows: &Rows<'_>, columns: &[Column]) -> Vec<(PanelIndex, Frame)> {
         self.y += 18.0;
         let top = self.y;

@@ -118,10 +118,10 @@ pub struct SeriesMeta {
     /// The load, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elapsed_time: Option<f64>,
-    /// Octets at the receiver during the load.
+    /// Bytes at the receiver during the load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_recvd: Option<u64>,
-    /// Traffic-class octet of the flow's class.
+    /// Traffic-class byte of the flow's class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_tos: Option<u8>,
     /// Test packets sent.
@@ -172,7 +172,7 @@ pub struct RawValue {
     /// Set where the packet was lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<bool>,
-    /// On which way.
+    /// The direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_dir: Option<&'static str>,
     /// Congestion window, segments.

@@ -68,7 +68,7 @@ impl Grid {
     }
 }
 
-/// The sum; `None` where there is nothing to add.
+/// The sum; `None` if nothing is added.
 pub(super) fn sum(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum())
 }

@@ -28,7 +28,7 @@ pub struct Choice {
     pub test: &'static str,
     /// Series by name, the computed ones behind those that they are computed from.
     pub series: Vec<(String, Part)>,
-    /// What the test must be told.
+    /// The options of the test.
     pub parameters: BTreeMap<String, String>,
     /// What is left out.
     pub note: String,
@@ -181,7 +181,7 @@ impl<'a> Flows<'a> {
         let parameters = BTreeMap::from([
             ("bidir_streams".to_owned(), labels.len().to_string()),
             ("labels".to_owned(), join(&|(label, _)| label.clone())),
-            // A traffic-class octet is what Flent calls a marking, where it has no name for it.
+            // A traffic-class byte is what Flent calls a marking, where it has no name for it.
             ("markings".to_owned(), join(&|(_, class)| format!("0x{:02x}", class.octet()))),
         ]);
         Choice { test: "rrul_var", series: computed(series), parameters, note: String::new() }

@@ -68,7 +68,7 @@ fn at_once(flow: &FlowLabel, at: TestTime, quantity: &str, value: Value) -> Vec<
 
 fn rate(who: [Value; 5], point: &RatePoint) -> Vec<Value> {
     let length = Value::Number { value: point.over.as_secs_f64(), decimals: 6 };
-    // The point stands in the middle of its interval, the table has where the interval begins.
+    // The point is in the middle of its interval, the table has the beginning of the interval.
     let begins = TestTime(point.at.0.saturating_sub(i64::try_from(point.over.as_nanos() / 2).unwrap_or(i64::MAX)));
     row(begins, length, who, "goodput_mbps", Value::Number { value: point.rate.megabits(), decimals: 6 })
 }

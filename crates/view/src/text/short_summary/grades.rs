@@ -1,4 +1,4 @@
-//! The bufferbloat letter, the RRUL score and voice, a line each, or why there is none.
+//! The bufferbloat letter, the RRUL score and voice, a line each, or why not.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::packets::probe_pool::is_headline;

@@ -70,7 +70,7 @@ fn with_unit(mut words: Vec<String>, word: &str) -> Vec<String> {
 /// Units that follow a number.
 const UNITS: [&str; 6] = ["%", "ms", "s", "kbit/s", "Mbit/s", "Gbit/s"];
 
-/// A text is not cut down to less than this, octets: what stands before may be a mere prefix.
+/// A text is not cut down to less than this, bytes: what stands before may be a mere prefix.
 const LEAST_CLAUSE: usize = 30;
 
 /// `text` in at most `most` lines of `room` columns: whole where it fits, else whole clauses of it, else cut.

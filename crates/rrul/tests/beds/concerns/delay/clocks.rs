@@ -65,7 +65,7 @@ fn clock_steps(rows: &mut Rows) {
     let inside = stepped.is_some_and(|at| (load.from.0..load.to.0).contains(&at));
     rows.holds("R74", "when it stepped", "under load", format!("{stepped:?}"), inside);
 
-    // Half of what the two ways differ is in each direction's absolute delay, and within the bound that is told.
+    // Half of what the two ways differ is in each direction's absolute delay, and within the bound that is reported.
     for (direction, half) in [(Direction::Up, -10.0), (Direction::Down, 10.0)] {
         let least = one_way_delays(&measured, direction, &measured.window(Phase::Idle))[0];
         let truth = one_way_delays(&measured, direction, &measured.window(Phase::Load));

@@ -19,13 +19,13 @@ use crate::rows::Rows;
 use crate::setting::{Measured, Setting};
 use crate::{Bed, Runs};
 
-/// IP packets of a test packet: 80 octets of payload, UDP and IPv4 headers.
+/// IP packets of a test packet: 80 bytes of payload, UDP and IPv4 headers.
 const PROBE_OCTETS: f64 = 108.0;
 
-/// Octets of payload in a full segment of 1500 octets: IPv4, TCP and its timestamps take the rest.
+/// Bytes of payload in a full segment of 1500 bytes: IPv4, TCP and its timestamps take the rest.
 const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
 
-/// A pfifo holds this much time at its rate.
+/// A full pfifo takes this long at its rate.
 const QUEUE: f64 = 0.2;
 
 /// Rates in Mbit/s down and up, round trip in milliseconds, discipline of both queues.
@@ -124,7 +124,7 @@ fn over(rows: &mut Rows, case: Case, load: &str) {
     for direction in Direction::ALL {
         let truth = in_order_goodput(&measured, direction) as f64;
         let sum = measured.analysis.goodput(direction).octets.0 as f64;
-        rows.near("R43", format!("{name}goodput {direction}, octets"), Some(sum), truth, truth * 0.01);
+        rows.near("R43", format!("{name}goodput {direction}, bytes"), Some(sum), truth, truth * 0.01);
         no_second_exceeds_the_link(rows, &name, case, &measured, direction);
     }
 }
@@ -223,7 +223,7 @@ fn by_port<'a>(records: impl Iterator<Item = &'a Record>, direction: Direction) 
     groups
 }
 
-/// Octets that the four bulk streams of this direction had been handed in order, within the load phase.
+/// Bytes that the four bulk streams of this direction had been handed in order, within the load phase.
 fn in_order_goodput(measured: &Measured, direction: Direction) -> u64 {
     let window = measured.window(Phase::Load);
     let truth: &DirectionTruth = measured.truth.direction(direction);

@@ -21,7 +21,7 @@ fn loaded(directions: &str) -> String {
     plan("idle = \"4s\", load = \"15s\", after = \"5s\"", &[("bulk_tcp", &streams), ("udp_probe", THREE_CLASSES)])
 }
 
-/// 20/8 Mbit/s; each queue holds 150 ms.
+/// 20/8 Mbit/s; each full queue takes 150 ms.
 fn link(up_delay: u32, down_delay: u32) -> String {
     format!(
         "[down]\nrate = \"20Mbit/s\"\ndelay = \"{down_delay}ms\"\nqueue = {{ discipline = \"bfifo\", limit = \"375kB\" }}\n\

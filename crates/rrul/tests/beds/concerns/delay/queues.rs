@@ -45,11 +45,11 @@ fn fifo(rows: &mut Rows) {
         rows.near("R16", format!("drain {name}, ms"), drained, truth, (truth * 0.1).max(5.0));
         let carried = measured.number(&format!("/link_octets/load/{name}/all/carried_octets"));
         let truth = measured.delivered(direction, None, &measured.window(Phase::Load));
-        rows.near("R7 R15", format!("octets carried {name}"), carried, truth, truth * 0.01);
+        rows.near("R7 R15", format!("bytes carried {name}"), carried, truth, truth * 0.01);
     }
 }
 
-/// What is scored begins 2 s after both ways carry nine tenths of what they carry later, and ends with the load.
+/// The scored window begins 2 s after both ways carry nine tenths of what they carry later, and ends with the load.
 fn scored_window(rows: &mut Rows, measured: &Measured) {
     let load = measured.recording.phase(Phase::Load).unwrap();
     let at = |name: &str| measured.number(&format!("/scored_window/common/{name}_ns"));
@@ -86,7 +86,7 @@ pub(super) fn queueing(rows: &mut Rows, measured: &Measured, requirements: &'sta
     }
 }
 
-/// From the end of the load to the delivery of the last octet of a stream, milliseconds.
+/// From the end of the load to the delivery of the last byte of a stream, milliseconds.
 fn drain(measured: &Measured, direction: Direction) -> f64 {
     let end = measured.window(Phase::Load).end;
     let bulk = |record: &&Record| {
@@ -164,5 +164,10 @@ fn stalls(rows: &mut Rows) {
     // A closed loop has sent nothing while it waited: none of its exchanges may be among these.
     let pooled = measured.word("/round_trip_delay/idle/n");
     let sent = measured.udp_flows(Direction::Up, &idle).into_values().map(|flow| flow.len()).max();
-    rows.equal("R32", "packets of which these are told: those of the open loop", pooled, sent.unwrap_or(0).to_string());
+    rows.equal(
+        "R32",
+        "packets of which these are reported: those of the open loop",
+        pooled,
+        sent.unwrap_or(0).to_string(),
+    );
 }

@@ -117,12 +117,12 @@ fn own_queue(rows: &mut Rows) {
         let number = |name: &str| theirs[name].as_u64().unwrap_or_else(|| panic!("{theirs:#}"));
         counted(format!("packets that {kind} dropped"), ours.dropped, number("drops"), 0);
         counted(format!("packets of {kind}"), ours.packets, number("packets"), 19);
-        counted(format!("octets of {kind}"), ours.octets, number("bytes"), 1999);
+        counted(format!("bytes of {kind}"), ours.octets, number("bytes"), 1999);
         assert!(number("overlimits") >= ours.overlimits, "{kind}");
     }
     let theirs = |way: &str, what: &str| ip[0]["stats64"][way][what].as_u64().unwrap();
-    counted("octets that the device sent".into(), after.counters.sent_octets, theirs("tx", "bytes"), 1999);
-    counted("octets that it received".into(), after.counters.received_octets, theirs("rx", "bytes"), 1999);
+    counted("bytes that the device sent".into(), after.counters.sent_octets, theirs("tx", "bytes"), 1999);
+    counted("bytes that it received".into(), after.counters.received_octets, theirs("rx", "bytes"), 1999);
 
     let analysis = &measured.analysis;
     let host = analysis.hosts.iter().find(|host| host.host == ObservationPoint::Client).unwrap();
@@ -131,7 +131,7 @@ fn own_queue(rows: &mut Rows) {
     let dropped = queue(after, "pfifo").counters.dropped - pfifo.counters.dropped;
     rows.equal("R76", "packets dropped in the test", of_pfifo.dropped.unwrap_or(u64::MAX), dropped);
     assert!(dropped > 0, "thirty streams overfill {LIMIT} packets");
-    // The queue holds its limit, and one packet more may wait in the device.
+    // The queue contains its limit, and one packet more may wait in the device.
     let most = interface.backlog_max_packets.map(f64::from);
     let limit = LIMIT as f64;
     rows.between("R76", "most packets in the queue", most, LIMIT, limit - 5.0..=limit + 1.0);

@@ -28,11 +28,11 @@ pub(crate) const UNPRIVILEGED: Bed = Bed {
         rows.equal("R10", "flows that failed", list("failed_flows"), 0);
         rows.equal("R10", "flows that could not run", list("absent_flows"), 0);
         let reasons = summary["validity"]["reasons"].as_array().cloned().unwrap_or_default();
-        // A host that stalls for a moment is late without real-time priority, and that is said; P99 tells whether it kept up.
+        // A host that stalls for a moment is late without real-time priority, and that is reported; P99 shows whether it kept up.
         let of_host = |reason: &&Value| ["send_late", "packets_skipped"].iter().any(|code| reason["code"] == *code);
         let weighty = reasons.iter().filter(|reason| reason["severity"] != "info" && !of_host(reason));
         let codes: Vec<&str> = weighty.filter_map(|reason| reason["code"].as_str()).collect();
-        // Where only the privileged may send with cubic, which the plan asks for, that is said.
+        // Where only the privileged may send with cubic, which the plan asks for, that is reported.
         let expected = if allowed.split_whitespace().any(|name| name == "cubic") { "" } else { "congestion_control" };
         rows.equal("R10", "reasons against the result", codes.join(", "), expected.to_owned());
         let late = summary["send_lateness"]["p99_ns"].as_f64().map(|late| late / 1e6);

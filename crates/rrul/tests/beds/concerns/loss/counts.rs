@@ -73,7 +73,7 @@ fn records(
 
 /// How many packets one flow lost, got twice, or got out of order, over the whole test: rrul's count and the log's.
 fn exact(rows: &mut Rows, measured: &Measured) {
-    rows.equal("R17 R18", "flows told: three classes, two families", measured.analysis.loss.fates.flows.len(), 6);
+    rows.equal("R17 R18", "flows reported: three classes, two families", measured.analysis.loss.fates.flows.len(), 6);
     for flow in &measured.analysis.loss.fates.flows {
         for (direction, fate) in [(Direction::Up, &flow.up), (Direction::Down, &flow.down)] {
             let log: Vec<&Record> = records(measured, direction, flow.flow.family, flow.flow.class.octet()).collect();

@@ -197,7 +197,7 @@ fn exchanges_are_exact(rows: &mut Rows, flow: &FlowFate, truths: &Truths) {
     rows.equal("R18", what, format!("{found:?}"), format!("{truth:?}"));
 }
 
-/// Lost replies that no reply and no window tells of: to a copy, where another was answered or is shown already.
+/// Lost replies that no reply and no window reports: to a copy, where another was answered or is shown already.
 fn replies_unseen(up: &TrueWay, down: &TrueWay) -> u64 {
     let mut arrivals: HashMap<usize, (u64, u64)> = HashMap::new();
     let came_back: HashSet<usize> = down.delivered.iter().copied().collect();
@@ -318,7 +318,7 @@ fn long_outage(rows: &mut Rows) {
         let fate = fate.unwrap();
         assert_eq!(fate.evidence, LossAttribution::Window);
         let all = fate.all.unwrap();
-        // The first reply after each outage tells of the 63 packets before it.
+        // The first reply after each outage reports the 63 packets before it.
         rows.equal("R18", format!("lost {direction} by windows"), all.lost, 63);
         rows.equal("R18", format!("unattributed {direction} by windows"), all.unattributed, 2 * (120 - 63));
         let share = 120.0 / all.sent as f64;

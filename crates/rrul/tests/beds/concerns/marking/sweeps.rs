@@ -199,7 +199,7 @@ fn verdicts(rows: &mut Rows, measured: &Measured, family: AddressFamily, directi
     }
 }
 
-/// Every packet stands in the matrix as the log saw it go in and come out; `unmarked`: those without a marking, too, where
+/// Every packet is in the matrix as the log saw it go in and come out; `unmarked`: those without a marking, too, where
 /// nothing but the sweep sends any.
 fn matrix(rows: &mut Rows, measured: &Measured, direction: Direction, family: AddressFamily, unmarked: bool) {
     type Cells = BTreeMap<(u8, Option<u8>), u64>;

@@ -1,7 +1,7 @@
-//! Octets on the link: rrul's account against the kernel's counters of the interfaces and against the log, IP layer.
+//! Bytes on the link: rrul's account against the kernel's counters of the interfaces and against the log, IP layer.
 //!
-//! What a link carries mostly is known much better than to 1 %; in a direction that carries little but acknowledgements,
-//! those with selective acknowledgements are estimated.
+//! What a link carries mostly is known much better than to 1 %; in a direction that carries little but acknowledgments,
+//! those with selective acknowledgments are estimated.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +18,7 @@ use crate::{Bed, Runs};
 /// The load of most beds here.
 const LOAD: &str = "10s";
 /// The default plan's. An upload of 1 Mbit/s carries so little in 10 s that one short flow, of which it is not known exactly
-/// on which side of the load's edge its octets arrived, is 1.7 % of a family's.
+/// on which side of the load's edge its bytes arrived, is 1.7 % of a family's.
 const LONG_LOAD: &str = "60s";
 
 /// What a whole test sends, but the web.
@@ -41,14 +41,14 @@ fn everything(load: &str, length: &str) -> String {
 /// What is loaded.
 const DOWN: &str = "direction = \"down\"\n";
 
-/// Streams that carry more octets than this are the load.
+/// Streams that carry more bytes than this are the load.
 const BULK: u64 = 200_000;
 
 const FQ_CODEL: &str = "queue = \"fq_codel\"";
 
 pub(crate) const CLEAN: Bed = Bed {
     name: "octets",
-    about: "20/8 Mbit/s, fq_codel, both families: every octet against the counters of the interfaces and the log.",
+    about: "20/8 Mbit/s, fq_codel, both families: every byte against the counters of the interfaces and the log.",
     runs: Runs::SideBySide,
     run: |rows| {
         let measured =
@@ -61,7 +61,7 @@ pub(crate) const CLEAN: Bed = Bed {
 
 pub(crate) const ACKS_LOST: Bed = Bed {
     name: "octets_acks_lost",
-    about: "The same, and of the acknowledgements without data a third is lost on the way up and a third on the way down.",
+    about: "The same, and of the acknowledgments without data a third is lost on the way up and a third on the way down.",
     runs: Runs::SideBySide,
     run: |rows| {
         let lost = format!("{FQ_CODEL}\nonly = {{ tcp = \"ack\" }}\nloss = \"33%\"");
@@ -74,7 +74,7 @@ pub(crate) const ACKS_LOST: Bed = Bed {
 
 pub(crate) const DOWN_ACKS_LOST: Bed = Bed {
     name: "octets_down_acks_lost",
-    about: "20/8 Mbit/s, a download over a FIFO, and of its acknowledgements 30 % are lost on the way up.",
+    about: "20/8 Mbit/s, a download over a FIFO, and of its acknowledgments 30 % are lost on the way up.",
     runs: Runs::InAccuracy,
     run: |rows| {
         let fifo = "20Mbit/s\"\nqueue = { discipline = \"pfifo\", limit = \"200p\" }";
@@ -85,7 +85,7 @@ pub(crate) const DOWN_ACKS_LOST: Bed = Bed {
 
 pub(crate) const DATA_LOST: Bed = Bed {
     name: "octets_data_lost",
-    about: "20/20 Mbit/s, and of the segments 1 % is lost both ways: selective acknowledgements both ways.",
+    about: "20/20 Mbit/s, and of the segments 1 % is lost both ways: selective acknowledgments both ways.",
     runs: Runs::InAccuracy,
     run: |rows| {
         let lossy = "20Mbit/s\"\nloss = \"1%\"\nonly = { tcp = \"data\" }";
@@ -94,14 +94,14 @@ pub(crate) const DATA_LOST: Bed = Bed {
             let pointer = format!("/link_octets/load/{direction}/all/retransmitted_octets");
             let truth = sent_again(&measured, direction);
             let found = measured.number(&pointer);
-            rows.near("R7 R15", format!("octets of payload sent again {direction}"), found, truth, truth * 0.03);
+            rows.near("R7 R15", format!("bytes of payload retransmitted {direction}"), found, truth, truth * 0.03);
         }
     },
 };
 
 pub(crate) const DOWN_DATA_LOST: Bed = Bed {
     name: "octets_down_data_lost",
-    about: "20/8 Mbit/s, a download of which 1 % of the segments is lost: the way up is little but acknowledgements.",
+    about: "20/8 Mbit/s, a download of which 1 % of the segments is lost: the way up is little but acknowledgments.",
     runs: Runs::InAccuracy,
     run: |rows| {
         counted(rows, DOWN, ["20Mbit/s\"\nloss = \"1%\"\nonly = { tcp = \"data\" }", "8Mbit/s\""]);
@@ -110,7 +110,7 @@ pub(crate) const DOWN_DATA_LOST: Bed = Bed {
 
 pub(crate) const ASYMMETRIC: Bed = Bed {
     name: "octets_asymmetric",
-    about: "20/1 Mbit/s for 60 s, FIFOs: acknowledgements wait and are lost among the upload's segments.",
+    about: "20/1 Mbit/s for 60 s, FIFOs: acknowledgments wait and are lost among the upload's segments.",
     runs: Runs::InAccuracy,
     run: |rows| {
         let fifo = |packets: u32| format!("queue = {{ discipline = \"pfifo\", limit = \"{packets}p\" }}");
@@ -133,7 +133,7 @@ pub(crate) const ASYMMETRIC_MANAGED: Bed = Bed {
 
 pub(crate) const LINK_LAYER: Bed = Bed {
     name: "octets_link_layer",
-    about: "20/8 Mbit/s on the link layer, which takes 18 octets around every packet as DOCSIS does, FIFOs.",
+    about: "20/8 Mbit/s on the link layer, which takes 18 bytes around every packet as DOCSIS does, FIFOs.",
     runs: Runs::InAccuracy,
     run: |rows| {
         let way = |rate: &str| {
@@ -150,7 +150,7 @@ pub(crate) const LINK_LAYER: Bed = Bed {
             let found = measured.number(&format!("/link_octets/load/{direction}/all/link_layer_octets"));
             rows.near(
                 "R15",
-                format!("octets on the link layer {direction}, against the log"),
+                format!("bytes on the link layer {direction}, against the log"),
                 found,
                 truth,
                 truth * 0.01,
@@ -170,23 +170,23 @@ fn counted_for(length: &str, rows: &mut Rows, load: &str, [down, up]: [&str; 2])
     let plan = everything(&format!("{load}each.class = [\"BE\", \"EF\"]"), length);
     let measured = Setting::new(link, plan).both_families().counted().measure();
     let uncounted = measured.analysis.link_octets.uncounted_flows.len();
-    rows.equal("R7", "flows whose octets are not counted", uncounted, 0);
+    rows.equal("R7", "flows whose bytes are not counted", uncounted, 0);
     let window = measured.window(Phase::Load);
     let counters = measured.counted.as_ref().unwrap();
     for direction in Direction::ALL {
         let account = |part: &str| measured.number(&format!("/link_octets/load/{direction}/{part}/carried_octets"));
         let truth = counters.octets(direction, window.start.0.cast_signed(), window.end.0.cast_signed());
-        rows.near("R7", format!("octets {direction}, against the interface"), account("all"), truth, truth * 0.01);
+        rows.near("R7", format!("bytes {direction}, against the interface"), account("all"), truth, truth * 0.01);
         for family in AddressFamily::ALL {
             let truth = measured.delivered(direction, Some(family), &window);
             let found = account(family.name());
-            rows.near("R7 R15", format!("octets {direction}, {family}, against the log"), found, truth, truth * 0.01);
+            rows.near("R7 R15", format!("bytes {direction}, {family}, against the log"), found, truth, truth * 0.01);
         }
     }
     measured
 }
 
-/// Octets of payload of the load that came to the link within the load and had come before.
+/// Bytes of payload of the load that came to the link within the load and had come before.
 fn sent_again(measured: &Measured, direction: Direction) -> f64 {
     let window = measured.window(Phase::Load);
     let mut seen: HashSet<(AddressFamily, u16, u16, u32)> = HashSet::new();
@@ -202,11 +202,11 @@ fn sent_again(measured: &Measured, direction: Direction) -> f64 {
     again.map(|record| f64::from(record.tcp_payload)).sum()
 }
 
-/// The part of the acknowledgements of a direction's load that did not arrive: they travel the other way.
+/// The part of the acknowledgments of a direction's load that did not arrive: they travel the other way.
 fn thinning(rows: &mut Rows, measured: &Measured, direction: Direction) {
     for family in AddressFamily::ALL {
         let pointer = format!("/link_octets/load/{direction}/{family}/acknowledgements/thinning");
-        let what = format!("part of the acknowledgements of the load {direction} that is missing, {family}");
+        let what = format!("part of the acknowledgments of the load {direction} that is missing, {family}");
         let truth = missing(measured, direction, family);
         // Edges of the window: what is under way is counted at one end and not at the other.
         rows.near("R7", what, measured.number(&pointer), truth, 0.015);
@@ -215,7 +215,7 @@ fn thinning(rows: &mut Rows, measured: &Measured, direction: Direction) {
     let told =
         reasons.filter(|reason| reason.code == "acks_missing" && reason.text.starts_with(subject(direction))).count();
     let many = AddressFamily::ALL.into_iter().any(|family| missing(measured, direction, family) > 0.1);
-    rows.equal("R7", format!("acks_missing is said of the load {direction}"), told, usize::from(many));
+    rows.equal("R7", format!("acks_missing is reported of the load {direction}"), told, usize::from(many));
 }
 
 fn subject(direction: Direction) -> &'static str {
@@ -225,7 +225,7 @@ fn subject(direction: Direction) -> &'static str {
     }
 }
 
-/// Octets of payload that came to the link, by the client's port of each TCP connection.
+/// Bytes of payload that came to the link, by the client's port of each TCP connection.
 fn carried_by_port(measured: &Measured, direction: Direction, wanted: impl Fn(&Record) -> bool) -> HashMap<u16, u64> {
     let mut carried: HashMap<u16, u64> = HashMap::new();
     for record in
@@ -240,7 +240,7 @@ fn missing(measured: &Measured, direction: Direction, family: AddressFamily) -> 
     let window = measured.window(Phase::Load);
     let stream = |record: &&Record| record.protocol == TCP && record.family == family;
     let carried = carried_by_port(measured, direction, |record| record.family == family);
-    // As the metric is defined: up to the last acknowledgement of each stream that arrived within the load. Later ones are
+    // As the metric is defined: up to the last acknowledgment of each stream that arrived within the load. Later ones are
     // still in a queue, which may drop more and more of them.
     let back = direction.opposite();
     let mut streams: HashMap<u16, Vec<&Record>> = HashMap::new();

@@ -1,7 +1,7 @@
 //! The measurement budget: what everything but the load takes of a line, counted by the link.
 //!
-//! The load, the pages, and the short flows and look-ups each have service classes that nothing else has, so that the log
-//! tells their packets apart by the marking alone. All that is left is what the budget is about.
+//! The load, the pages, and the short flows and lookups each have service classes that nothing else has, so that the log
+//! shows their packets apart by the marking alone. All that is left is what the budget is about.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ use crate::{Bed, Runs};
 
 /// Code points of the load: AF11, AF12, AF13, AF21.
 const LOAD: [u8; 4] = [10, 12, 14, 18];
-/// Code points of pages: AF31. Of short flows: AF41 to AF43. Of look-ups: AF22, AF23, AF32.
+/// Code points of pages: AF31. Of short flows: AF41 to AF43. Of lookups: AF22, AF23, AF32.
 const WEB: [u8; 7] = [26, 34, 36, 38, 20, 22, 28];
 
 /// Only the marking of these flows is not that of the shipped plan. The resolver of the host is not asked: the way to it is
@@ -135,7 +135,7 @@ impl Line {
 pub(crate) const SLOW: Bed = Bed {
     name: "measurement_budget",
     about: "6/0.7 Mbit/s, a FIFO, plan quick shortened: everything but the load stays within its share of each direction in phase load, \
-        counted by the link; pages, short flows and look-ups run in phase web only.",
+        counted by the link; pages, short flows and lookups run in phase web only.",
     runs: Runs::SideBySide,
     run: |rows| over(rows, &line(6.0, 0.7, 40, Queue::Fifo(800.0), false), shortened()),
 };
@@ -191,7 +191,7 @@ fn over(rows: &mut Rows, line: &Line, plan: String) {
     }
 }
 
-/// Octets that the link delivered in a phase, of the packets chosen.
+/// Bytes that the link delivered in a phase, of the packets chosen.
 fn delivered(measured: &Measured, direction: Direction, phase: Phase, chosen: impl Fn(&Record) -> bool) -> f64 {
     let window = measured.window(phase);
     let log = measured.truth.direction(direction).records();
@@ -203,7 +203,7 @@ fn code_point(record: &Record) -> u8 {
     record.tos_in >> 2
 }
 
-/// Data of the load, or acknowledgements of the opposite direction's.
+/// Data of the load, or acknowledgments of the opposite direction's.
 fn is_load(record: &Record) -> bool {
     record.protocol == TCP && LOAD.contains(&code_point(record))
 }
@@ -214,7 +214,7 @@ fn overhead(rows: &mut Rows, line: &Line, measured: &Measured, direction: Direct
     let others = delivered(measured, direction, Phase::Load, |record| !is_load(record));
     let share = 100.0 * others / all;
     let ceiling = 100.0 * line.ceiling(direction);
-    let what = format!("{name}overhead {direction} by the log, % of the octets on the link");
+    let what = format!("{name}overhead {direction} by the log, % of the bytes on the link");
     rows.between("R7 R24", what, Some(share), format!("at most {ceiling:.0}"), 0.0..=ceiling);
     let reported = |member: &str| measured.number(&format!("/measurement_overhead/{direction}/{member}"));
     let percent = |member: &str| reported(member).map(|share| 100.0 * share);
@@ -226,23 +226,23 @@ fn overhead(rows: &mut Rows, line: &Line, measured: &Measured, direction: Direct
     let rate = line.rate(direction);
     rows.near("R24", format!("{name}surveyed rate {direction}, Mbit/s"), surveyed, rate, rate * 0.05);
     let account = |part: &str| measured.number(&format!("/link_octets/load/{direction}/all/{part}"));
-    // A hundredth, and a packet for each stream and its acknowledgements: the account is 4 to 12 kB low however long the
+    // A hundredth, and a packet for each stream and its acknowledgments: the account is 4 to 12 kB low however long the
     // run, which is more than a hundredth of what a slow line carries in a short load. The cause is not known.
     let allowed = all * 0.01 + 8.0 * 1500.0;
-    rows.near("R7", format!("{name}octets {direction}, against the log"), account("carried_octets"), all, allowed);
+    rows.near("R7", format!("{name}bytes {direction}, against the log"), account("carried_octets"), all, allowed);
     let load = account("parts_octets/load_data").zip(account("parts_octets/load_acknowledgements"));
     let of_load = load.map(|(data, acknowledgements)| data + acknowledgements);
     let truth = all - others;
-    let what = format!("{name}octets of the load and its acknowledgements {direction}, against the log");
+    let what = format!("{name}bytes of the load and its acknowledgments {direction}, against the log");
     rows.near("R7", what, of_load, truth, allowed);
 }
 
-/// Pages, short flows and look-ups run beside the load in phase `web` only.
+/// Pages, short flows and lookups run beside the load in phase `web` only.
 fn split(rows: &mut Rows, measured: &Measured, direction: Direction, name: &str) {
     let of_web = |record: &Record| WEB.contains(&code_point(record));
     let (in_load, in_web) =
         (delivered(measured, direction, Phase::Load, of_web), delivered(measured, direction, Phase::Web, of_web));
-    let what = format!("{name}octets of pages, short flows and look-ups {direction} in phase load, by the log");
+    let what = format!("{name}bytes of pages, short flows and lookups {direction} in phase load, by the log");
     rows.equal("R28", what, in_load, 0.0);
     // A bloated line carries little of them in a few seconds.
     let what = format!("{name}the same in phase web");
@@ -253,7 +253,7 @@ fn split(rows: &mut Rows, measured: &Measured, direction: Direction, name: &str)
 fn never_above_the_line(rows: &mut Rows, line: &Line, measured: &Measured, direction: Direction, name: &str) {
     let [load, web] = [Phase::Load, Phase::Web].map(|phase| measured.recording.phase(phase).unwrap());
     let most = measured.busiest_second(direction, Window { from: load.from, to: web.to });
-    let what = format!("{name}the most octets in any second of the load {direction}, over those that the line carries");
+    let what = format!("{name}the most bytes in any second of the load {direction}, over those that the line carries");
     let rate = line.rate(direction) * 1e6;
     // A packet counts where its last bit arrives, so a second may show one more than passed in it.
     let packet = 1500.0 * 8.0 / rate;
@@ -299,5 +299,5 @@ fn drain(rows: &mut Rows, measured: &Measured, direction: Direction, name: &str)
     let found = measured.milliseconds(&format!("/recovery/drain/{direction}_ns"));
     let what = format!("{name}drain {direction} after phase web, ms");
     // What comes behind a hole is not handed to the receiver; readings are 100 ms apart.
-    rows.between("R16", what, found, format!("at most {truth:.0}, to the last octet of the load"), 0.0..=truth + 100.0);
+    rows.between("R16", what, found, format!("at most {truth:.0}, to the last byte of the load"), 0.0..=truth + 100.0);
 }

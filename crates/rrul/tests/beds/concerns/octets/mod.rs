@@ -1,4 +1,4 @@
-//! Octets on the link, and what of them the measurement takes.
+//! Bytes on the link, and what of them the measurement takes.
 
 mod link_octets;
 mod measurement_budget;

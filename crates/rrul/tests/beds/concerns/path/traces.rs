@@ -1,4 +1,4 @@
-//! Path traces over links with routers: what is said of every hop, and where the queues are, held against the link.
+//! Path traces over links with routers: what is reported of every hop, and where the queues are, held against the link.
 
 use rrul_analysis::metrics::path::bottleneck::BottleneckPlace;
 use rrul_analysis::metrics::path::path_hops::Hop;
@@ -36,7 +36,7 @@ each.direction = ["down", "up"]
 
 const HOPS: u8 = 4;
 
-/// Waking of threads, and sending 130 octets at the rate of either way.
+/// Waking of threads, and sending 130 bytes at the rate of either way.
 const ALLOWED: f64 = 1.0;
 
 /// A link of 20 ms with four routers; the upload queue behind the first, the download queue behind the third.
@@ -56,7 +56,7 @@ fn over(link: &str) -> Measured {
     measured
 }
 
-/// Between which hops of its own counting the queue of a trace lies.
+/// The hops, in its own counting, around the queue of a trace.
 fn place(trace: &PathTrace) -> (u8, u8) {
     match trace.direction {
         // Behind hop 1 of the client, and behind hop 3, which the server counts as its second.
@@ -79,7 +79,7 @@ fn routers(trace: &PathTrace) -> impl Iterator<Item = &Hop> {
 
 pub(crate) const HOPS_KNOWN: Bed = Bed {
     name: "path_hops",
-    about: "8/4 Mbit/s, 20 ms, four routers, of which the second rewrites markings up and passes 1400 octets at most: every hop takes \
+    about: "8/4 Mbit/s, 20 ms, four routers, of which the second rewrites markings up and passes 1400 bytes at most: every hop takes \
         the link's time, and the queue of each direction lies where the link has it.",
     runs: Runs::SideBySide,
     run: hops,
@@ -110,7 +110,13 @@ fn hops(rows: &mut Rows) {
         rows.equal("R37", format!("{name}: the queue lies after and before hop"), found, truth);
         let mtu = trace.path_mtu.as_ref().map(|mtu| (mtu.passed_octets, mtu.told_octets));
         let right = mtu == Some((Some(1400), Some(1400)));
-        rows.holds("R37", format!("{name}: path MTU, by passing and by being told"), 1400, format!("{mtu:?}"), right);
+        rows.holds(
+            "R37",
+            format!("{name}: path MTU, by passing and by being reported"),
+            1400,
+            format!("{mtu:?}"),
+            right,
+        );
         let changes: Vec<_> = trace
             .remarkings
             .iter()
@@ -152,7 +158,7 @@ pub(crate) const SPARING: Bed = Bed {
     },
 };
 
-/// The link that is named, or the stretch of the path, holds the queue; or it cannot be told.
+/// The link that is named, or the stretch of the path, has the queue; or it is unknown.
 fn lead_nobody_astray(rows: &mut Rows, path: &str) {
     for trace in &over(&link(path, "")).analysis.path_traces {
         let found = &trace.bottleneck;

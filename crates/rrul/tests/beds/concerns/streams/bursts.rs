@@ -27,7 +27,7 @@ fn powerboost(rows: &mut Rows) {
     let burst = measured.summary.pointer("/bursts/down/burst").cloned().unwrap_or_default();
     let number = |name: &str| burst[name].as_f64();
     rows.near("R3", "length of the burst, s", number("duration_ns").map(|found| found / 1e9), 10.0, 1.0);
-    rows.near("R3", "octets of the burst", number("octets"), 25e6, 2.5e6);
+    rows.near("R3", "bytes of the burst", number("octets"), 25e6, 2.5e6);
     rows.near("R3", "rate in the burst, Mbit/s", number("peak_bps").map(|found| found / 1e6), 40.0, 1.0);
     rows.near("R3", "rate after it, Mbit/s", number("sustained_bps").map(|found| found / 1e6), 20.0, 0.5);
     let from = measured.milliseconds("/scored_window/down/from_ns");

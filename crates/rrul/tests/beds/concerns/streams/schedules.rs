@@ -32,7 +32,7 @@ pub(crate) const REPEATED: Bed = Bed {
         let [one, two, other] = [7, 7, 8].map(|seed| Due::of(&Setting::new(link, of_all_kinds()).seed(seed).measure()));
         let due = one.0.len();
         rows.holds("R14", "packets and connections, and when each is due", "thousands", due, due > 3000);
-        // What a host that stalls leaves out stands in one run and not in the other.
+        // What a host that stalls leaves out is in one run and not in the other.
         let skipped = one.1 + two.1;
         let apart = one.0.symmetric_difference(&two.0).count() as f64;
         rows.between("R14", "of these, not due in both runs of one seed", Some(apart), skipped, 0.0..=skipped as f64);

@@ -20,7 +20,7 @@ fn paced(flows: [(&str, &str, &str); 2]) -> String {
 
 const LINK: &str = "rtt = \"20ms\"\n[up]\nrate = \"50Mbit/s\"\n[down]\nrate = \"50Mbit/s\"\n";
 
-/// Octets of the streams of this octet and family that arrived within what is looked at for sharing.
+/// Bytes of the streams of this byte and family that arrived within what is looked at for sharing.
 fn carried(measured: &Measured, wanted: impl Fn(&Record) -> bool) -> f64 {
     let Some(sharing) = &measured.analysis.sharing.down else { return f64::NAN };
     let window = measured.window_between(sharing.from_ns, sharing.to_ns);

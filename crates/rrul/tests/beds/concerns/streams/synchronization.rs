@@ -50,13 +50,13 @@ pub(crate) const DEEP_QUEUE: Bed = Bed {
 
 fn judged(rows: &mut Rows, measured: &Measured, synchronized: &str) {
     let word = measured.word("/global_synchronization/down/synchronized");
-    rows.equal("R61", "streams down are synchronised", word, synchronized.to_owned());
+    rows.equal("R61", "streams down are synchronized", word, synchronized.to_owned());
     let ratio = measured.number("/global_synchronization/down/variance_ratio");
     let truth = variance_ratio(measured);
     rows.near("R61", "variance ratio", ratio, truth, (truth * 0.2).max(0.05));
 }
 
-/// Of the octets of each stream that arrived in each interval: variance of the sum over the sum of variances.
+/// Of the bytes of each stream that arrived in each interval: variance of the sum over the sum of variances.
 fn variance_ratio(measured: &Measured) -> f64 {
     let interval = measured.number("/global_synchronization/down/interval_ns").unwrap() as u64;
     let window = measured.scored();

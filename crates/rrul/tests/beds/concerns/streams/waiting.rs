@@ -16,9 +16,9 @@ use crate::rows::Rows;
 use crate::setting::{Measured, Setting};
 use crate::{Bed, Runs};
 
-/// Octets of an opening: what the client sends first on a connection.
+/// Bytes of an opening: what the client sends first on a connection.
 const OPENING: u64 = 28;
-/// Octets of a record of this plan.
+/// Bytes of a record of this plan.
 const RECORD: u64 = 100;
 
 /// Four uploads beside connections and records.
@@ -106,7 +106,7 @@ fn connections(rows: &mut Rows, measured: &Measured) {
     rows.equal("R19", "connections", told.len(), handshakes.len());
     let retransmits = |handshakes: &[Handshake]| handshakes.iter().map(|handshake| handshake.again).sum::<usize>();
     let found: usize = told.iter().map(|row| usize::from(row.syn_retransmits)).sum();
-    rows.equal("R19", "SYNs sent again", found, retransmits(&handshakes));
+    rows.equal("R19", "SYNs retransmitted", found, retransmits(&handshakes));
     let pairs = || told.iter().zip(&handshakes);
     let other = pairs().filter(|(row, handshake)| usize::from(row.syn_retransmits) != handshake.again).count();
     rows.equal("R19", "connections whose SYNs are not the log's", other, 0);
@@ -140,7 +140,7 @@ fn stream_delay(rows: &mut Rows, measured: &Measured) {
         .filter(|row| row.flow == flow.flow.id)
         .map(|row| (row.sequence, row.sent.0))
         .collect();
-    // The stream that carries as many octets as that.
+    // The stream that carries as many bytes as that.
     let octets = OPENING + RECORD * sent.len() as u64;
     let all = measured.truth.connections(Direction::Up);
     let mut each = all.values().map(|records| in_order(records.iter().copied()));
@@ -163,7 +163,12 @@ fn stream_delay(rows: &mut Rows, measured: &Measured) {
         let what = format!("delay of records in a stream up P{percent}, load, ms");
         rows.near("R17", what, found(member), truth, (truth * 0.05).max(2.0));
     }
-    rows.equal("R17", "records told of under load", measured.word("/stream_delay/up/load/n"), truth.len().to_string());
+    rows.equal(
+        "R17",
+        "records reported of under load",
+        measured.word("/stream_delay/up/load/n"),
+        truth.len().to_string(),
+    );
 }
 
 /// The round trip of the bulk streams as their kernel smooths it, against what the link did to their segments.
@@ -220,7 +225,7 @@ fn ecn_of_streams(rows: &mut Rows, measured: &Measured) {
             let truth = inside.map(|record| u64::from(record.tcp_payload)).sum::<u64>() as f64;
             // A reading at each end of the load cuts off up to a sample interval.
             let found = found.map(|octets| octets as f64);
-            let what = format!("octets of payload that came with {value}, {direction}");
+            let what = format!("bytes of payload that came with {value}, {direction}");
             rows.near("R12", what, found, truth, (truth * 0.05).max(20_000.0));
         }
     }

@@ -40,7 +40,7 @@ fn blackhole(rows: &mut Rows) {
     let absent: Vec<AddressFamily> =
         measured.analysis.test.absent_families.iter().map(|absent| absent.family).collect();
     let told = measured.analysis.test.absent_families.first().map_or(String::new(), |absent| absent.reason.clone());
-    rows.holds("R50", "ipv6 is told to be absent, with a reason", "ipv6", told, absent == [AddressFamily::Ipv6]);
+    rows.holds("R50", "ipv6 is reported to be absent, with a reason", "ipv6", told, absent == [AddressFamily::Ipv6]);
 }
 
 pub(crate) const HALF: Bed = Bed {

@@ -1,4 +1,4 @@
-//! Whether a run is told to be what it is: far, blocked, busy, changing, or not loaded at all.
+//! Whether a run is reported to be what it is: far, blocked, busy, changing, or not loaded at all.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -69,7 +69,7 @@ pub(crate) const LONG_PATH: Bed = Bed {
             rows.equal("R54", format!("saturated {name}"), saturated, "true".to_owned());
             let carried = measured.number(&format!("/link_octets/load/{name}/all/carried_octets"));
             let truth = measured.delivered(direction, None, &measured.window(Phase::Load));
-            rows.near("R54", format!("octets carried {name}"), carried, truth, truth * 0.01);
+            rows.near("R54", format!("bytes carried {name}"), carried, truth, truth * 0.01);
         }
     },
 };
@@ -79,7 +79,7 @@ pub(crate) const UDP_BLOCKED: Bed = Bed {
     about: "Every UDP packet is dropped on the way up: said, and the streams run all the same.",
     runs: Runs::InAccuracy,
     run: |rows| {
-        // Echo gets through: what it measures does not stand in for UDP.
+        // Echo gets through: what it measures does not replace UDP.
         let icmp = "[flow.echo]\ntype = \"icmp_echo\"\ncomponent = \"realtime\"\n";
         let blocked = "rate = \"8Mbit/s\"\nqueue = \"fq_codel\"\nonly = { protocol = \"udp\" }\nloss = \"100%\"";
         let measured = Setting::new(link(20, FQ_CODEL[0], blocked), two() + icmp).measure();
@@ -103,10 +103,10 @@ pub(crate) const BUSY_BASELINE: Bed = Bed {
     },
 };
 
-/// 1 Mbit/s from client to server for 6 s, in packets of 1250 octets.
+/// 1 Mbit/s from client to server for 6 s, in packets of 1250 bytes.
 fn something_else(lab: &Lab) {
     let server = lab.server().address(AddressFamily::Ipv4);
-    // Somebody takes them, so that nothing is told to be unreachable.
+    // Somebody takes them, so that nothing is reported to be unreachable.
     let _ = lab.server().spawn(move || {
         let sink = UdpSocket::bind((server, 9999)).unwrap();
         sink.set_read_timeout(Some(Duration::from_secs(8))).unwrap();
@@ -148,7 +148,7 @@ pub(crate) const RATE_STEP: Bed = Bed {
 
 pub(crate) const NOT_FILLED: Bed = Bed {
     name: "not_filled",
-    about: "50/50 Mbit/s and streams that pace themselves at 5 Mbit/s: nothing is loaded, and it is said.",
+    about: "50/50 Mbit/s and streams that pace themselves at 5 Mbit/s: nothing is loaded, and it is reported.",
     runs: Runs::InAccuracy,
     run: |rows| {
         let plan = loaded(20, "pacing_rate = \"5Mbit/s\"");

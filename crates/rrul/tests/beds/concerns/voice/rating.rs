@@ -50,7 +50,7 @@ fn late(rows: &mut Rows) {
     }
 }
 
-/// Octets of an IPv4 packet of voice.
+/// Bytes of an IPv4 packet of voice.
 const VOICE: u16 = 120;
 
 /// Voice of one class upwards, beside probes of another that bring the clocks together.

@@ -1,4 +1,4 @@
-//! Pages, short flows, look-ups of names and video.
+//! Pages, short flows, lookups of names and video.
 
 mod names;
 mod page_correlation;

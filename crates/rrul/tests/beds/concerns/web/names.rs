@@ -1,4 +1,4 @@
-//! Look-ups of names, held against what the link did to each question and answer.
+//! Lookups of names, held against what the link did to each question and answer.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::rows::Rows;
 use crate::setting::{Measured, Setting};
 use crate::{Bed, Runs};
 
-/// The class of look-ups, which nothing else has.
+/// The class of lookups, which nothing else has.
 const AF41: u8 = 34 << 2;
 
 const ROUND_TRIP: f64 = 20.0;
 
-/// A link of 20 ms that does this to look-ups alone, on the way down.
+/// A link of 20 ms that does this to lookups alone, on the way down.
 fn link(to_look_ups: &str) -> String {
     format!(
         "rtt = \"{ROUND_TRIP}ms\"\n[up]\nrate = \"50Mbit/s\"\n[down]\nrate = \"50Mbit/s\"\n\
@@ -30,7 +30,7 @@ fn link(to_look_ups: &str) -> String {
     )
 }
 
-/// Look-ups in a class of their own beside probes, and time for the last of them to be waited for.
+/// Lookups in a class of their own beside probes, and time for the last of them to be waited for.
 fn measure(to_look_ups: &str) -> Measured {
     let flows = [("dns_lookup", "during = [\"idle\"]\nclass = \"AF41\"\ninterval = \"100ms\""), ("udp_probe", "")];
     let plan = plan("idle = \"6s\", after = \"6s\"", &flows);
@@ -46,7 +46,7 @@ fn packets(measured: &Measured, direction: Direction) -> impl Iterator<Item = &R
     measured.truth.direction(direction).records().filter(|record| record.protocol == UDP && record.tos_in == AF41)
 }
 
-/// All look-ups together.
+/// All lookups together.
 fn pooled(measured: &Measured) -> Vec<LookupStatistics> {
     measured.analysis.name_lookups.groups.iter().filter_map(|group| group.times.unloaded).collect()
 }
@@ -57,7 +57,7 @@ fn probes_are_untouched(rows: &mut Rows, measured: &Measured) {
     rows.near("R20", "round trip of probes P50, ms", idle.p50.map(Delay::milliseconds), ROUND_TRIP, 0.5);
 }
 
-/// Number and octets of questions and answers against the log; every question and every answer bears the class.
+/// Number and bytes of questions and answers against the log; every question and every answer bears the class.
 fn counts_are_the_links(rows: &mut Rows, measured: &Measured) {
     let look_ups = look_ups(measured);
     let asked: Vec<&Record> = packets(measured, Direction::Up).collect();
@@ -71,16 +71,16 @@ fn counts_are_the_links(rows: &mut Rows, measured: &Measured) {
         (28 * records.len() + 20 * v6) as u64
     };
     let questions: u64 = look_ups.iter().map(|row| u64::from(row.question_octets)).sum();
-    rows.equal("R20", "octets of questions", questions + headers(&asked), length(&asked));
+    rows.equal("R20", "bytes of questions", questions + headers(&asked), length(&asked));
     let answered: u64 = look_ups.iter().map(|row| u64::from(row.answer_octets)).sum();
-    rows.equal("R20", "octets of answers", answered + headers(&answers), length(&answers));
+    rows.equal("R20", "bytes of answers", answered + headers(&answers), length(&answers));
     let told = |of: fn(&LookupStatistics) -> u64| pooled(measured).iter().map(of).sum::<u64>() as usize;
     let counts = [told(|one| one.answered), told(|one| one.unanswered), told(|one| one.refused + one.impossible)];
     let truth = [answers.len(), look_ups.len() - answers.len(), 0];
     rows.equal("R20", "answered, unanswered, others", format!("{counts:?}"), format!("{truth:?}"));
 }
 
-/// Waited for as long as the kind of look-up says, 5 s.
+/// Waited for as long as the kind of lookup says, 5 s.
 fn unanswered_are_waited_for(rows: &mut Rows, measured: &Measured) {
     let unanswered = look_ups(measured).into_iter().filter(|row| row.reached == NameLookup::UNANSWERED);
     let mut waited: Vec<f64> = unanswered.map(|row| row.took.milliseconds()).collect();
@@ -91,7 +91,7 @@ fn unanswered_are_waited_for(rows: &mut Rows, measured: &Measured) {
 
 pub(crate) const CLEAN: Bed = Bed {
     name: "names",
-    about: "50/50 Mbit/s, 20 ms: look-ups of names of every kind, both families, against the questions and answers in the log.",
+    about: "50/50 Mbit/s, 20 ms: lookups of names of every kind, both families, against the questions and answers in the log.",
     runs: Runs::SideBySide,
     run: |rows| {
         let measured = measure("");
@@ -99,14 +99,14 @@ pub(crate) const CLEAN: Bed = Bed {
         probes_are_untouched(rows, &measured);
         for one in pooled(&measured) {
             // The lab's threads, and those of both programs, take a moment to wake.
-            rows.near("R20", "look-up time P50, ms", one.time.p50.map(Delay::milliseconds), ROUND_TRIP, 1.0);
+            rows.near("R20", "lookup time P50, ms", one.time.p50.map(Delay::milliseconds), ROUND_TRIP, 1.0);
         }
     },
 };
 
 pub(crate) const HIT: Bed = Bed {
     name: "names_hit",
-    about: "The same, and the link loses every fifth answer and delays the others by 30 ms: figures of look-ups move, and no others.",
+    about: "The same, and the link loses every fifth answer and delays the others by 30 ms: figures of lookups move, and no others.",
     runs: Runs::SideBySide,
     run: |rows| {
         let measured = measure("loss = { every = 5 }\nreorder = { every = 1, extra_delay = \"30ms\" }");
@@ -117,8 +117,8 @@ pub(crate) const HIT: Bed = Bed {
         rows.near("R20", "share without an answer", Some(share), 0.2, 0.01);
         for one in pooled(&measured) {
             let p50 = one.time.p50.map(Delay::milliseconds);
-            rows.near("R20", "look-up time P50, ms", p50, ROUND_TRIP + 30.0, 1.0);
-            rows.holds("R20", "look-up time P90", "lost", format!("{:?}", one.time.p90), one.time.p90.is_none());
+            rows.near("R20", "lookup time P50, ms", p50, ROUND_TRIP + 30.0, 1.0);
+            rows.holds("R20", "lookup time P90", "lost", format!("{:?}", one.time.p90), one.time.p90.is_none());
         }
         unanswered_are_waited_for(rows, &measured);
     },
@@ -188,6 +188,6 @@ component = "realtime"
         let what = format!("{:?}: answered, unanswered", group.kind);
         rows.holds("R20", what, format!("{expected:?}"), format!("{told:?}"), told == expected);
     }
-    rows.equal("R20", "kinds of look-ups", analysis.name_lookups.groups.len(), 6);
+    rows.equal("R20", "kinds of lookups", analysis.name_lookups.groups.len(), 6);
     unanswered_are_waited_for(rows, &measured);
 }

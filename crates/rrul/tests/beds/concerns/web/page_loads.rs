@@ -1,5 +1,5 @@
 //! Pages against the link's log: that every packet of a page bears its flow's marking, in both directions and families and
-//! over every version of HTTP, and that what the recording says of octets, connections and times is what passed.
+//! over every version of HTTP, and that what the recording says of bytes, connections and times is what passed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ fn connection(record: &Record, direction: Direction) -> Connection {
     (record.protocol, record.family, record.client_port(direction))
 }
 
-/// Octets that a packet carries for whoever speaks over it.
+/// Bytes that a packet carries for whoever speaks over it.
 fn carried(record: &Record) -> u64 {
     let header = if record.family == AddressFamily::Ipv4 { 20 } else { 40 };
     match record.protocol {
@@ -81,7 +81,7 @@ fn totals(recording: &Recording, point: ObservationPoint, flow: &FlowSpec) -> Ve
     last.into_values().collect()
 }
 
-/// What every page of this plan that is loaded over TCP, and over QUIC, is told by.
+/// What every page of this plan that is loaded over TCP, and over QUIC, is described by.
 fn protocol_of(flow: &FlowSpec) -> u8 {
     if flow.parameters.text("version") == Some("http3") { UDP } else { TCP }
 }
@@ -118,7 +118,7 @@ fn every_packet_is_marked(rows: &mut Rows, measured: &Measured, flow: &FlowSpec)
     for direction in Direction::ALL {
         let mut seen: BTreeMap<(u8, u8), u64> = BTreeMap::new();
         for (_, record) in all().filter(|(way, _)| *way == direction) {
-            // Acknowledgements without data may precede the name by which the server knows whom it serves.
+            // Acknowledgments without data may precede the name by which the server knows whom it serves.
             if within(record, direction) && carried(record) > 0 {
                 *seen.entry((record.protocol, record.tos_in & 0xfc)).or_default() += 1;
             }
@@ -130,7 +130,7 @@ fn every_packet_is_marked(rows: &mut Rows, measured: &Measured, flow: &FlowSpec)
     }
 }
 
-/// The log's octets of a flow in one direction, beside what the end that sent them has counted.
+/// The log's bytes of a flow in one direction, beside what the end that sent them has counted.
 fn octets_are_the_links(rows: &mut Rows, measured: &Measured, flow: &FlowSpec) {
     let connections = connections(measured, flow);
     for (direction, point) in [(Direction::Up, ObservationPoint::Client), (Direction::Down, ObservationPoint::Server)] {
@@ -144,11 +144,11 @@ fn octets_are_the_links(rows: &mut Rows, measured: &Measured, flow: &FlowSpec) {
         let truth: u64 = measured.truth.direction(direction).records().filter(ours).map(carried).sum();
         let (counted, truth) = (counted as f64, truth as f64);
         // Not counted: farewells of TLS and QUIC that leave after the totals were read.
-        rows.near("R30", format!("{}: octets sent {direction}", flow.name), Some(counted), truth, truth * 0.01);
+        rows.near("R30", format!("{}: bytes sent {direction}", flow.name), Some(counted), truth, truth * 0.01);
     }
 }
 
-/// Every load came whole, object by object, and its time is from the first packet of its connections to the last octet.
+/// Every load came whole, object by object, and its time is from the first packet of its connections to the last byte.
 fn loads_are_whole(rows: &mut Rows, measured: &Measured, flow: &FlowSpec) {
     let page = Page::named(flow.parameters.text("page").unwrap_or("rrul2025")).unwrap();
     let loads =
@@ -173,7 +173,7 @@ fn loads_are_whole(rows: &mut Rows, measured: &Measured, flow: &FlowSpec) {
             let stretches = [row.blocked, row.lookup, row.connect, row.secure, row.send, row.wait, row.receive];
             let took: i64 = stretches.iter().filter(|stretch| **stretch != WebObject::NONE).map(|one| one.0).sum();
             last = last.max(row.wanted.0 + took);
-            // A round trip, and what the server takes, before the first octet.
+            // A round trip, and what the server takes, before the first byte.
             let least = 10_000_000 + manifest.wait.as_nanos() as i64;
             assert!(row.wait.0 >= least, "{}: waited {} ns of at least {least}: {row:?}", flow.name, row.wait.0);
         }
@@ -189,7 +189,7 @@ fn loads_are_whole(rows: &mut Rows, measured: &Measured, flow: &FlowSpec) {
 pub(crate) const LOADS: Bed = Bed {
     name: "page_loads",
     about: "100/100 Mbit/s, 10 ms: pages over HTTP/1.1, HTTP/2 and HTTP/3, both families. Every packet bears its flow's marking, and \
-        octets, connections and times are those of the link.",
+        bytes, connections and times are those of the link.",
     runs: Runs::SideBySide,
     run: |rows| {
         let measured = Setting::new(link(""), PAGES).both_families().measure();
@@ -206,7 +206,7 @@ pub(crate) const LOADS: Bed = Bed {
 
 pub(crate) const NO_QUIC: Bed = Bed {
     name: "page_without_quic",
-    about: "UDP packets of more than 1200 octets, as those with which QUIC begins, are lost: HTTP/2 takes its place.",
+    about: "UDP packets of more than 1200 bytes, as those with which QUIC begins, are lost: HTTP/2 takes its place.",
     runs: Runs::SideBySide,
     run: |rows| {
         let blocked = "only = { protocol = \"udp\", longer_than = 1200 }\nloss = \"100%\"";

@@ -1,4 +1,4 @@
-//! Pages beside a load: what they take of it is their octets, and no more.
+//! Pages beside a load: what they take of it is their bytes, and no more.
 
 use rrul_lab::{LabTime, Record};
 use rrul_model::flow::Direction;
@@ -14,7 +14,7 @@ use crate::{Bed, Runs};
 /// The class of pages in this bed, which nothing else has.
 const PAGES: u8 = 46 << 2;
 
-/// Octets of a line per second of time.
+/// Bytes of a line per second of time.
 const LINE: [(Direction, f64); 2] = [(Direction::Down, 20e6 / 8.0), (Direction::Up, 8e6 / 8.0)];
 
 pub(crate) const BESIDE_LOAD: Bed = Bed {
@@ -35,7 +35,7 @@ pub(crate) const BESIDE_LOAD: Bed = Bed {
     },
 };
 
-/// What the load was handed, what pages brought, and what the line carried in all: each is the link's, and together they
+/// What the load delivered, what pages brought, and what the line carried in all: each is the link's, and together they
 /// fill it.
 fn octets(rows: &mut Rows, measured: &Measured) {
     let load = measured.window(Phase::Load);
@@ -50,23 +50,23 @@ fn octets(rows: &mut Rows, measured: &Measured) {
         let pages = delivered(&|record| record.tos_in & 0xfc == PAGES);
         rows.near(
             "R28",
-            format!("octets of pages, {direction}, share of the line"),
+            format!("bytes of pages, {direction}, share of the line"),
             account("parts_octets/web").map(|octets| octets / (line * seconds)),
             pages / (line * seconds),
             0.01,
         );
         let all = delivered(&|_| true);
         let carried = account("carried_octets").map(|octets| octets / all);
-        rows.near("R7", format!("octets of everything, {direction}, over those of the link"), carried, 1.0, 0.01);
+        rows.near("R7", format!("bytes of everything, {direction}, over those of the link"), carried, 1.0, 0.01);
         let filled = account("carried_octets").map(|octets| octets / (line * seconds));
         rows.near("R28", format!("load and pages together, {direction}, share of the line"), filled, 1.0, 0.03);
         let most = measured.busiest_second(direction, measured.recording.phase(Phase::Load).unwrap()) / (8.0 * line);
-        let what = format!("the most octets in any second, {direction}, over those that the line carries");
+        let what = format!("the most bytes in any second, {direction}, over those that the line carries");
         rows.between("R7", what, Some(most), "at most 1", 0.9..=1.02);
     }
 }
 
-/// A load ends with the last octet that the page waits for, and takes longer beside the load.
+/// A load ends with the last byte that the page waits for, and takes longer beside the load.
 fn times(rows: &mut Rows, measured: &Measured) {
     let tables = measured.recording.tables_of(ObservationPoint::Client);
     let loads: Vec<PageLoad> = tables.flat_map(|tables| tables.page_load.rows()).collect();
@@ -81,21 +81,21 @@ fn times(rows: &mut Rows, measured: &Measured) {
         Some((end.0 - last.0) as f64 / 1e6)
     });
     let late = late.fold(0.0, f64::max);
-    rows.between("R28", "loads end after the last octet on the link by at most, ms", Some(late), "0", 0.0..=10.0);
+    rows.between("R28", "loads end after the last byte on the link by at most, ms", Some(late), "0", 0.0..=10.0);
     let mean = |window: Window| {
         let within = whole.clone().filter(|load| window.contains(load.started));
         let took: Vec<f64> = within.map(|load| load.took.0 as f64).collect();
         took.iter().sum::<f64>() / took.len() as f64
     };
     let (before, scored) = (measured.recording.phase(Phase::Survey).unwrap(), measured.analysis.scored.common.unwrap());
-    // The longest chain has some twenty round trips of 18 ms, and thinks and waits for 150 ms; most of it beside the octets.
+    // The longest chain has some twenty round trips of 18 ms, and thinks and waits for 150 ms; most of it beside the bytes.
     let octets = 2_680_000.0 * 1.06 / LINE[0].1 * 1e3;
     let idle = mean(before) / 1e6;
     rows.between(
         "R28",
         "page load time on the idle line, ms",
         Some(idle),
-        "its octets at the rate of the line; round trips, thinking and waiting beside",
+        "its bytes at the rate of the line; round trips, thinking and waiting beside",
         octets..=octets + 1000.0,
     );
     rows.near(

@@ -20,7 +20,7 @@ const ROUND_TRIP: f64 = 40.0;
 /// Segments that Linux sends at once in the beginning (RFC 6928).
 const INITIAL_WINDOW: u64 = 10;
 
-/// Octets that the client sends first, and that the server does.
+/// Bytes that the client sends first, and that the server does.
 const HEADS: [u64; 2] = [32, 8];
 
 /// Short flows in a class of their own beside probes; so few that they hardly meet.
@@ -44,7 +44,7 @@ fn measure(down: u64, up: u64, plan: String) -> Measured {
     Setting::new(link, plan).both_families().beside(few_ports).measure()
 }
 
-/// When slow start is through with so many octets, milliseconds from the SYN: a round trip for the handshake, and one for
+/// When slow start is through with so many bytes, milliseconds from the SYN: a round trip for the handshake, and one for
 /// every flight, each twice as large as the one before. A flight that takes longer to be transmitted than a round trip
 /// takes that long; behind the last one comes its own transmission.
 fn slow_start(size: u64, megabits: u64, family: AddressFamily, direction: Direction) -> f64 {
@@ -127,7 +127,7 @@ fn connections(measured: &Measured, direction: Direction) -> BTreeMap<Connection
 }
 
 /// Every connection is in the log once, and every segment of it bears the class, but for what the server's kernel answers
-/// before its program has read whose connection it is: the SYN-ACK and the first acknowledgements.
+/// before its program has read whose connection it is: the SYN-ACK and the first acknowledgments.
 fn every_connection_is_counted_and_marked(rows: &mut Rows, measured: &Measured) {
     let client = measured.recording.tables_of(ObservationPoint::Client);
     let transfers = client.map(|tables| tables.transfer.rows().count()).sum::<usize>();
@@ -159,17 +159,17 @@ fn octets_are_the_logs(rows: &mut Rows, measured: &Measured) {
         let octets = &measured.analysis.link_octets;
         let phases = [&octets.idle, &octets.after].map(|phase| phase.as_ref().unwrap());
         let found = phases.map(|phase| phase.of(direction).all.parts_octets.short_flows as f64).iter().sum::<f64>();
-        rows.near("R21", format!("octets of short flows {direction}"), Some(found), truth, truth * 0.01);
+        rows.near("R21", format!("bytes of short flows {direction}"), Some(found), truth, truth * 0.01);
     }
 }
 
 pub(crate) const FAST: Bed = Bed {
     name: "short_flows",
-    about: "200/200 Mbit/s, 40 ms: short flows take what slow start takes, and are counted octet by octet.",
+    about: "200/200 Mbit/s, 40 ms: short flows take what slow start takes, and are counted byte by byte.",
     runs: Runs::SideBySide,
     run: |rows| {
         // Of a length at whose end no transfer is under way: the kernel resets what is cut off without its marking. Of sizes
-        // that do not end with a flight: there one acknowledgement that is delayed decides about a round trip.
+        // that do not end with a flight: there one acknowledgment that is delayed decides about a round trip.
         let measured = measure(200, 200, plan("14s", "\"10kB\", \"80kB\", \"1MB\"", "1s"));
         completion_is_that_of_slow_start(rows, &measured, [200, 200], false);
         every_connection_is_counted_and_marked(rows, &measured);
@@ -179,7 +179,7 @@ pub(crate) const FAST: Bed = Bed {
 
 pub(crate) const SLOW: Bed = Bed {
     name: "short_flows_slow",
-    about: "20/8 Mbit/s, 40 ms: short flows that the line holds up take as long as that takes.",
+    about: "20/8 Mbit/s, 40 ms: short flows that the line delays take as long as that takes.",
     runs: Runs::SideBySide,
     run: |rows| {
         let measured = measure(20, 8, plan("28s", "\"10kB\", \"100kB\"", "3s"));

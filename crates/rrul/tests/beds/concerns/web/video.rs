@@ -22,7 +22,7 @@ fn play(rate: u64, seconds: f64) -> VideoPlayback {
     found.remove(0)
 }
 
-/// Seconds that a segment takes over the link at its full rate: 1448 octets of payload in packets of 1500.
+/// Seconds that a segment takes over the link at its full rate: 1448 bytes of payload in packets of 1500.
 fn download(rate: u64) -> f64 {
     rate as f64 * SEGMENT / 4000.0 * 1500.0 / 1448.0
 }
