@@ -1,4 +1,4 @@
-# make build | router | demo | test | check | fuzz | bench | gallery | accuracy; `make` alone says what each does.
+# make build | man | router | demo | test | check | fuzz | bench | gallery | accuracy; `make` alone says what each does.
 
 SHELL := /bin/bash
 CARGO ?= cargo
@@ -6,10 +6,10 @@ NPM ?= npm
 BUNDLES := web/dist/chart-library.js web/dist/report.js web/dist/report.css
 MODULES := web/node_modules/.package-lock.json
 
-.PHONY: help build router demo test check fuzz bench gallery accuracy web tools
+.PHONY: help build man router demo test check fuzz bench gallery accuracy web tools
 .DEFAULT_GOAL := help
 
-help: ## say what there is to make
+help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1: /p' Makefile
 
 tools:
@@ -26,10 +26,13 @@ $(BUNDLES) &: $(MODULES) $(wildcard web/src/* web/src/*/*)
 
 web: $(BUNDLES)
 
-build: tools web ## the program, optimised: target/release/rrul
+build: tools web ## the program, optimized: target/release/rrul
 	$(CARGO) build --release -p rrul
 	@scripts/strip target/release/rrul 25
 	@echo "target/release/rrul is ready; try: make demo"
+
+man: build ## the manual pages: target/man, to be read with man -l target/man/rrul-run.1
+	target/release/rrul man target/man
 
 router: ## the program for routers, without charts, lab, Parquet and browser: target/router/rrul; needs no Node.js
 	@scripts/tools router
@@ -45,7 +48,7 @@ test: tools web ## every test, with the count of what ran and of what was skippe
 	@scripts/tools test
 	scripts/test
 
-check: tools web ## format, lints, words of the documentation, licences and advisories of dependencies
+check: tools web ## format, lints, words and spelling, licenses and advisories of dependencies
 	@scripts/tools check
 	scripts/words
 	$(CARGO) fmt --all --check
