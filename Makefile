@@ -48,9 +48,10 @@ test: tools web ## every test, with the count of what ran and of what was skippe
 	@scripts/tools test
 	scripts/test
 
-check: tools web ## format, lints, words and spelling, licenses and advisories of dependencies
+check: tools web ## format, lints, words, spelling and links, licenses and advisories of dependencies
 	@scripts/tools check
 	scripts/words
+	scripts/links
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
