@@ -1,4 +1,4 @@
-# make build | man | router | demo | test | check | fuzz | bench | gallery | accuracy; `make` alone says what each does.
+# make build | man | router | demo | test | check | docs | fuzz | bench | gallery | accuracy; `make` alone says what each does.
 
 SHELL := /bin/bash
 CARGO ?= cargo
@@ -6,7 +6,7 @@ NPM ?= npm
 BUNDLES := web/dist/chart-library.js web/dist/report.js web/dist/report.css
 MODULES := web/node_modules/.package-lock.json
 
-.PHONY: help build man router demo test check fuzz bench gallery accuracy web tools
+.PHONY: help build man router demo test check docs fuzz bench gallery accuracy web tools
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -57,6 +57,10 @@ check: tools web ## format, lints, words, spelling and links, licenses and advis
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 	$(CARGO) clippy -p rrul --no-default-features -- -D warnings
 	@scripts/deny
+
+docs: ## the documentation as a site, target/docs/index.html, with its links checked; builds mdBook once, two minutes
+	@scripts/tools docs
+	scripts/docs
 
 # Cases of each target; RRUL_FUZZ_SEED repeats a run.
 CASES ?= 200000
