@@ -34,10 +34,16 @@ build: tools web ## the program, optimized: target/release/rrul
 man: build ## the manual pages: target/man, to be read with man -l target/man/rrul-run.1
 	target/release/rrul man target/man
 
-router: ## the program for routers, without charts, lab, Parquet and browser: target/router/rrul; needs no Node.js
+# Folds identical functions and packs relocations, as lld can, with which Rust links on x86-64. With another linker: ROUTER_LINK=
+ROUTER_LINK ?= -C link-arg=-Wl,--icf=all,-z,pack-relative-relocs
+# Of zstd only what level 3 compresses with; smaller and slower decompression; no unwinding through C.
+ROUTER_CFLAGS := -DHUF_FORCE_DECOMPRESS_X1 -DZSTD_FORCE_DECOMPRESS_SEQUENCES_SHORT -DZSTD_NO_INLINE -DZSTD_STRIP_ERROR_STRINGS \
+    $(patsubst %,-DZSTD_EXCLUDE_%_BLOCK_COMPRESSOR,GREEDY LAZY LAZY2 BTLAZY2 BTOPT BTULTRA) -fno-asynchronous-unwind-tables
+
+router: ## the program for routers, without charts, comparison, exports, lab and browser: target/router/rrul; needs no Node.js
 	@scripts/tools router
-	$(CARGO) build --profile router --no-default-features -p rrul
-	@scripts/strip target/router/rrul 8.2
+	CFLAGS="$(CFLAGS) $(ROUTER_CFLAGS)" $(CARGO) rustc --profile router --no-default-features -p rrul --bin rrul -- $(ROUTER_LINK)
+	@scripts/strip target/router/rrul 7
 	RRUL_PROGRAM=$(CURDIR)/target/router/rrul $(CARGO) test --no-default-features -p rrul --test either_build
 
 demo: build ## a bloated link and a managed one, measured, compared, drawn and reported, without server or root

@@ -1,14 +1,20 @@
 //! Embeds the schema of the summary, compressed: what `rrul list metrics` prints is in it.
 
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::PathBuf;
-use std::{env, io};
+fn main() {
+    #[cfg(feature = "export")]
+    compress_schema().expect("docs/summary.schema.json can be compressed");
+}
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
+#[cfg(feature = "export")]
+fn compress_schema() -> std::io::Result<()> {
+    use std::env;
+    use std::fs::{self, File};
+    use std::io::Write;
+    use std::path::PathBuf;
 
-fn main() -> io::Result<()> {
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     let folder = |name: &str| PathBuf::from(env::var_os(name).expect("cargo sets it for build scripts"));
     let schema = folder("CARGO_MANIFEST_DIR").join("../../docs/summary.schema.json");
     println!("cargo::rerun-if-changed=build.rs");

@@ -17,8 +17,16 @@ pub(crate) enum AbsentCommand {
     #[cfg(not(feature = "lab"))]
     #[command(hide = true)]
     Lab(Anything),
+    #[cfg(not(feature = "compare"))]
+    #[command(hide = true)]
+    Compare(Anything),
+    #[cfg(not(feature = "export"))]
+    #[command(hide = true)]
+    Convert(Anything),
+    #[cfg(not(all(feature = "charts", feature = "lab")))]
     #[command(hide = true)]
     Batch(Anything),
+    #[cfg(not(all(feature = "charts", feature = "lab")))]
     #[command(hide = true)]
     Demo(Anything),
 }
@@ -41,7 +49,13 @@ impl AbsentCommand {
             Self::Report(_) => ("report", "charts"),
             #[cfg(not(feature = "lab"))]
             Self::Lab(_) => ("lab", "virtual links"),
+            #[cfg(not(feature = "compare"))]
+            Self::Compare(_) => ("compare", "comparison"),
+            #[cfg(not(feature = "export"))]
+            Self::Convert(_) => ("convert", "conversion"),
+            #[cfg(not(all(feature = "charts", feature = "lab")))]
             Self::Batch(_) => ("batch", WHAT_BOTH_LACK),
+            #[cfg(not(all(feature = "charts", feature = "lab")))]
             Self::Demo(_) => ("demo", WHAT_BOTH_LACK),
         };
         Failure::Absent { command, missing }
@@ -49,6 +63,7 @@ impl AbsentCommand {
 }
 
 /// What commands lack that need charts and virtual links.
+#[cfg(not(all(feature = "charts", feature = "lab")))]
 const WHAT_BOTH_LACK: &str = match (cfg!(feature = "charts"), cfg!(feature = "lab")) {
     (true, _) => "virtual links",
     (_, true) => "charts",

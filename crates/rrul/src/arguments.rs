@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+#[cfg(feature = "compare")]
 use rrul_analysis::comparison::group::GroupKey;
 use rrul_engine::client::Families;
 use rrul_model::flow::AddressFamily;
@@ -57,6 +58,7 @@ pub(crate) enum Command {
     Lab(LabArguments),
     /// Print the summary of a recording
     Show(ShowArguments),
+    #[cfg(feature = "compare")]
     /// Compare recordings: which is better, by how much, how certain
     Compare(CompareArguments),
     #[cfg(feature = "charts")]
@@ -66,6 +68,7 @@ pub(crate) enum Command {
     /// Write an HTML report of recordings: verdict, charts, all figures
     #[command(after_help = REPORT_HELP)]
     Report(ReportArguments),
+    #[cfg(feature = "export")]
     /// Convert a recording to CSV, JSON, Parquet, HAR or Flent's format
     Convert(ConvertArguments),
     /// List plans, charts, flow types, links, link layers, metrics and scores
@@ -80,7 +83,7 @@ pub(crate) enum Command {
     ///
     /// For example: rrul man ~/.local/share/man/man1, then man rrul-run
     Man(ManArguments),
-    #[cfg(not(all(feature = "charts", feature = "lab")))]
+    #[cfg(not(all(feature = "charts", feature = "export", feature = "lab")))]
     #[command(flatten)]
     Absent(crate::absent::AbsentCommand),
     /// Restore the terminal after a killed run
@@ -250,6 +253,7 @@ pub(crate) struct ShowArguments {
     pub(crate) score_anyway: bool,
 }
 
+#[cfg(feature = "compare")]
 #[derive(Debug, Args)]
 pub(crate) struct CompareArguments {
     /// Recordings; the first is the reference
@@ -269,6 +273,7 @@ pub(crate) struct CompareArguments {
     pub(crate) json: bool,
 }
 
+#[cfg(feature = "compare")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GroupChoice {
     /// The title given with `rrul run --title`
@@ -285,6 +290,7 @@ pub(crate) enum GroupChoice {
     Day,
 }
 
+#[cfg(feature = "compare")]
 impl From<GroupChoice> for GroupKey {
     fn from(choice: GroupChoice) -> Self {
         match choice {
@@ -298,6 +304,7 @@ impl From<GroupChoice> for GroupKey {
     }
 }
 
+#[cfg(feature = "export")]
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArguments {
     /// Recording of rrul, or data file of Flent
@@ -319,6 +326,7 @@ pub(crate) struct ConvertArguments {
     pub(crate) force: bool,
 }
 
+#[cfg(feature = "export")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ConvertForm {
     /// Recording of rrul
@@ -331,7 +339,6 @@ pub(crate) enum ConvertForm {
     Csv,
     /// The tables of csv as one JSON object
     Json,
-    #[cfg(feature = "export")]
     /// The tables of csv as NAME-series.parquet and NAME-samples.parquet
     Parquet,
 }
@@ -434,6 +441,7 @@ pub(crate) enum ListChoice {
     Links,
     /// Link-layer overheads, for --link-layer
     LinkLayers,
+    #[cfg(feature = "export")]
     /// Figures of the summary and their definitions
     Metrics,
     /// Scores and their sources

@@ -36,7 +36,7 @@ pub(crate) enum Failure {
     Section { name: String, known: String },
     #[error(transparent)]
     Comparison(#[from] ComparisonError),
-    #[cfg(not(all(feature = "charts", feature = "lab")))]
+    #[cfg(not(all(feature = "charts", feature = "export", feature = "lab")))]
     #[error("{command}: this build has no {missing}; copy recordings to a host with the full program and use it there")]
     Absent { command: &'static str, missing: &'static str },
     #[error("{what}: {source}")]
@@ -70,12 +70,15 @@ pub(crate) enum ContentError {
     TooLong,
     #[error("not an rrul recording, or nothing was recorded")]
     NoRecording,
+    #[cfg(not(feature = "export"))]
+    #[error("this is no rrul recording; only the full program reads recordings of Flent")]
+    FlentNotBuilt,
     #[error("compressed by bzip2, which rrul does not read; bunzip2 it first")]
     Bzip2,
     #[error("its gzip is damaged or cut off: {0}")]
     Gzip(io::Error),
-    #[error("more than {} MiB once decompressed: no recording of Flent is that long", .0 >> 20)]
-    TooLongDecompressed(u64),
+    #[error("more than {} MiB of text: no recording of Flent is that long", .0 >> 20)]
+    FlentTooLong(u64),
     #[error(transparent)]
     Flent(#[from] rrul_model::flent::FlentError),
     #[error("this is a recording of rrul already; use --to for another format")]

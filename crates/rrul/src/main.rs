@@ -14,13 +14,14 @@
 //! - [`live_screen`]: what a terminal shows while the test runs
 //! - [`output`]: files that a command writes for the user
 //!
-//! Features, all on by default: `charts` (plot, report), `lab` (virtual links; with charts demo and batch), `export` (Parquet),
-//! `browser` (pages in Chromium) and `manual` (manual pages and shell completions). Without them it is the program for routers.
+//! Features, all on by default: `charts` (plot, report), `compare`, `lab` (virtual links; with charts demo and batch), `export`
+//! (convert, Flent's files), `browser` (pages in Chromium) and `manual` (manual pages and shell completions). Without them it is
+//! the program for routers.
 
 // What serves commands that this build does not have needs no list of its own.
-#![cfg_attr(not(all(feature = "charts", feature = "lab")), allow(dead_code))]
+#![cfg_attr(not(all(feature = "charts", feature = "export", feature = "lab")), allow(dead_code))]
 
-#[cfg(not(all(feature = "charts", feature = "lab")))]
+#[cfg(not(all(feature = "charts", feature = "export", feature = "lab")))]
 mod absent;
 mod arguments;
 #[cfg(all(feature = "charts", feature = "lab"))]
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
     interruption::end_quietly_on_broken_pipe();
     let command = Arguments::parse().command;
     match &command {
+        #[cfg(feature = "compare")]
         Command::Compare(_) => rrul_engine::heap::keep(),
         #[cfg(feature = "charts")]
         Command::Plot(_) | Command::Report(_) => rrul_engine::heap::keep(),
@@ -68,18 +70,20 @@ fn main() -> ExitCode {
         #[cfg(feature = "lab")]
         Command::Lab(arguments) => commands::lab::execute(arguments.action),
         Command::Show(arguments) => commands::show::execute(&arguments),
+        #[cfg(feature = "compare")]
         Command::Compare(arguments) => commands::compare::execute(&arguments),
         #[cfg(feature = "charts")]
         Command::Plot(arguments) => commands::plot::execute(&arguments),
         #[cfg(feature = "charts")]
         Command::Report(arguments) => commands::report::execute(&arguments),
+        #[cfg(feature = "export")]
         Command::Convert(arguments) => commands::convert::execute(&arguments),
         Command::List(arguments) => commands::list::execute(arguments.what),
         #[cfg(feature = "manual")]
         Command::Completions(arguments) => commands::manual::print_completions(arguments.shell),
         #[cfg(feature = "manual")]
         Command::Man(arguments) => commands::manual::write_pages(&arguments.folder),
-        #[cfg(not(all(feature = "charts", feature = "lab")))]
+        #[cfg(not(all(feature = "charts", feature = "export", feature = "lab")))]
         Command::Absent(absent) => Err(absent.failure()),
         Command::GuardTerminal => {
             live_screen::guard::watch();

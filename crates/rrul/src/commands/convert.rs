@@ -14,7 +14,6 @@ use crate::arguments::{ConvertArguments, ConvertForm};
 use crate::failure::{ContentError, Failure};
 use crate::outcome::Outcome;
 use crate::output::write;
-#[cfg(feature = "export")]
 use crate::parquet_table::parquet;
 use crate::store::{self, Writer};
 
@@ -76,7 +75,6 @@ fn written(
             };
             vec![of("series", &export.series), of("samples", &export.samples)]
         }
-        #[cfg(feature = "export")]
         ConvertForm::Parquet => {
             let export = tidy_export::export(run);
             let of = |what: &str, table| -> Result<_, Failure> {

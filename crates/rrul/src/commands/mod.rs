@@ -2,7 +2,9 @@
 
 #[cfg(all(feature = "charts", feature = "lab"))]
 pub(crate) mod batch;
+#[cfg(feature = "compare")]
 pub(crate) mod compare;
+#[cfg(feature = "export")]
 pub(crate) mod convert;
 #[cfg(all(feature = "charts", feature = "lab"))]
 pub(crate) mod demo;

@@ -1,8 +1,10 @@
 //! Files of Flent: gzip around JSON, or the JSON itself.
 
+#[cfg(feature = "export")]
 use std::io::Read;
 use std::path::Path;
 
+#[cfg(feature = "export")]
 use flate2::read::MultiGzDecoder;
 use rrul_model::flent;
 use rrul_model::recording::Recording;
@@ -18,32 +20,41 @@ const LONGEST_TEXT: u64 = 256 << 20;
 
 /// The recording in a file of Flent; `None` when it is none of Flent's.
 pub(super) fn read(path: &Path, octets: &[u8]) -> Option<Result<Recording, Failure>> {
-    let text = if octets.starts_with(&GZIP) {
-        match decompressed(octets) {
-            Ok(text) => text,
-            Err(reason) => return Some(Err(Failure::content(path, reason))),
-        }
-    } else if octets.starts_with(BZIP2) {
-        return Some(Err(Failure::content(path, ContentError::Bzip2)));
-    } else if flent::looks_like(octets) && octets.len() as u64 <= LONGEST_TEXT {
-        octets.to_vec()
-    } else {
-        return None;
-    };
-    let read = flent::read(&text);
-    Some(read.map_err(|error| Failure::content(path, error)))
+    let is_flent = octets.starts_with(&GZIP) || octets.starts_with(BZIP2) || flent::looks_like(octets);
+    is_flent.then(|| recording(octets).map_err(|problem| Failure::content(path, problem)))
 }
 
+#[cfg(not(feature = "export"))]
+fn recording(_: &[u8]) -> Result<Recording, ContentError> {
+    Err(ContentError::FlentNotBuilt)
+}
+
+#[cfg(feature = "export")]
+fn recording(octets: &[u8]) -> Result<Recording, ContentError> {
+    if octets.starts_with(BZIP2) {
+        return Err(ContentError::Bzip2);
+    }
+    if octets.starts_with(&GZIP) {
+        return Ok(flent::read(&decompressed(octets)?)?);
+    }
+    if octets.len() as u64 > LONGEST_TEXT {
+        return Err(ContentError::FlentTooLong(LONGEST_TEXT));
+    }
+    Ok(flent::read(octets)?)
+}
+
+#[cfg(feature = "export")]
 fn decompressed(octets: &[u8]) -> Result<Vec<u8>, ContentError> {
     let mut text = Vec::new();
     let mut limited = MultiGzDecoder::new(octets).take(LONGEST_TEXT + 1);
     limited.read_to_end(&mut text).map_err(ContentError::Gzip)?;
     if text.len() as u64 > LONGEST_TEXT {
-        return Err(ContentError::TooLongDecompressed(LONGEST_TEXT));
+        return Err(ContentError::FlentTooLong(LONGEST_TEXT));
     }
     Ok(text)
 }
 
+#[cfg(feature = "export")]
 #[cfg(test)]
 mod tests {
     use std::io::Write;
