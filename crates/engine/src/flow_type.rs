@@ -103,10 +103,7 @@ impl Footprint {
 
     /// That of one direction.
     pub(crate) fn of(self, direction: Direction) -> f64 {
-        match direction {
-            Direction::Up => self.up,
-            Direction::Down => self.down,
-        }
+        direction.select(self.up, self.down)
     }
 }
 

@@ -67,10 +67,7 @@ pub(crate) fn run(end: &Endpoint, clock: TestClock, mut traces: Vec<Trace>, mirr
     while !end.is_stopped() && clock.now() < last() {
         let due = traces.iter().filter_map(Trace::due).min().unwrap_or_else(last);
         let left = Duration::from_nanos(u64::try_from(due.since(clock.now()).0).unwrap_or(0));
-        // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
-        if waiting.wait(left.min(PATIENCE)).is_err() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        waiting.wait_or_pause(left.min(PATIENCE));
         wall.refresh(RawTime::now());
         for (place, icmp) in (traces.len() + mirrors.len()..).zip(&mut icmp) {
             if !waiting.ready(place) {

@@ -19,7 +19,8 @@ use crate::flow_type::{FlowType, Initiation};
 use crate::scheduling;
 use crate::server::parts::connections::OneStream;
 use crate::server::session::ServerPart;
-use crate::socket::{options, stream, wait};
+use crate::socket::wait::{self, is_not_ready};
+use crate::socket::{options, stream};
 
 /// How long a receiver waits beyond the flow's window for what is still under way.
 const DRAINING: Duration = Duration::from_secs(1);
@@ -119,7 +120,7 @@ fn send_until_end(
             Ok(sent) => offset = (offset + sent) % stream::CHUNK,
             // Waiting here and not in the call: a call that waits goes on until it has sent all it was given, which
             // on a slow link is long after the flow's end.
-            Err(error) if is_patience(&error) => wait::writable(stream, Duration::from_nanos(left).min(PATIENCE))?,
+            Err(error) if is_not_ready(&error) => wait::writable(stream, Duration::from_nanos(left).min(PATIENCE))?,
             Err(error) => return Err(error),
         }
     }
@@ -174,7 +175,7 @@ fn receive_until_end(
                     end.event(spec.id, FlowEventKind::FirstReceived, "");
                 }
             }
-            Err(error) if is_patience(&error) => {}
+            Err(error) if is_not_ready(&error) => {}
             Err(error) => return Err(error),
         }
     }
@@ -200,8 +201,4 @@ impl Batch {
         *self = Self { since: now, octets: 0 };
         Some(octets)
     }
-}
-
-fn is_patience(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

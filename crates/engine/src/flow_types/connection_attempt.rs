@@ -11,7 +11,7 @@ use rrul_proto::opening::{CLIENT_OCTETS, SERVER_OCTETS, ServerOpening, Status};
 use socket2::Socket;
 
 use crate::clock::test_clock::TestClock;
-use crate::socket::wait::WaitSet;
+use crate::socket::wait::{WaitSet, is_not_ready};
 use crate::tcp_info;
 
 /// Which attempt of which flow.
@@ -115,7 +115,7 @@ impl Attempt {
                 self.arrived += count;
                 (self.arrived == SERVER_OCTETS).then(|| self.understood())
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
+            Err(error) if is_not_ready(&error) => None,
             Err(_) => Some(self.row),
         }
     }

@@ -259,10 +259,7 @@ fn run(end: &Endpoint, clock: TestClock, mut askers: Vec<Asker>) {
         }
         let until = pending.iter().map(|lookup| lookup.started() + LONGEST).chain(due).min().unwrap_or(last);
         let patience = u64::try_from(until.since(now).0).map_or(Duration::ZERO, Duration::from_nanos);
-        // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
-        if waiting.wait(patience.min(PATIENCE)).is_err() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        waiting.wait_or_pause(patience.min(PATIENCE));
         wall.refresh(RawTime::now());
         let now = clock.now();
         let mut note = |row| sink.note(row);

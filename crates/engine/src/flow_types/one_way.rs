@@ -200,10 +200,7 @@ fn receive(end: &Endpoint, clock: TestClock, token: Token, flows: Flows) {
         if !flows.iter().any(|flow| flow.awaits(now)) {
             return;
         }
-        // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
-        if waiting.wait(PATIENCE).is_err() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        waiting.wait_or_pause(PATIENCE);
         wall.refresh(RawTime::now());
         for (place, flow) in flows.iter_mut().enumerate() {
             if waiting.ready(place) {

@@ -238,10 +238,7 @@ fn run(end: &Arc<Endpoint>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
             break;
         }
         let patience = due.map_or(PATIENCE, |due| until_then(due, now).saturating_sub(awake).min(PATIENCE));
-        // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
-        if waiting.wait(patience).is_err() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        waiting.wait_or_pause(patience);
         wall.refresh(RawTime::now());
         for (place, flow) in flows.iter_mut().enumerate() {
             if waiting.ready(place) {

@@ -32,7 +32,8 @@ use crate::observer::ObservationSink;
 use crate::server::parts::connections::ManyStreams;
 use crate::server::session::ServerPart;
 use crate::setup_error::SetupError;
-use crate::socket::{options, stream, wait::WaitSet};
+use crate::socket::wait::{WaitSet, is_not_ready};
+use crate::socket::{options, stream};
 use crate::{scheduling, tcp_info};
 
 /// The name in plans.
@@ -78,11 +79,7 @@ impl FlowType for ShortFlow {
                     kind: ParameterKind::Duration,
                     about: "mean time from one to the next, exponentially distributed; default 2s, least 50ms",
                 },
-                ParameterWord {
-                    name: "congestion_control",
-                    kind: ParameterKind::Name,
-                    about: "of the kernel at both ends; default cubic",
-                },
+                stream_opening::CONGESTION_CONTROL_PARAMETER,
             ],
         }
     }
@@ -212,7 +209,7 @@ fn serve(
 fn patient(end: &Endpoint, deadline: Instant, mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
         match call() {
-            Err(error) if is_patience(&error) && !end.is_stopped() && Instant::now() < deadline => {}
+            Err(error) if is_not_ready(&error) && !end.is_stopped() && Instant::now() < deadline => {}
             outcome => return outcome,
         }
     }
@@ -226,7 +223,7 @@ fn see_closed(mut stream: &TcpStream, clock: TestClock, end: &Endpoint) -> TestT
         match stream.read(&mut [0; 64]) {
             Ok(0) => break,
             Ok(_) => {}
-            Err(error) if is_patience(&error) => {}
+            Err(error) if is_not_ready(&error) => {}
             Err(_) => break,
         }
         let row = tcp_info::read(stream, rrul_model::flow::FlowId::CONTROL, clock.now());
@@ -238,10 +235,6 @@ fn see_closed(mut stream: &TcpStream, clock: TestClock, end: &Endpoint) -> TestT
         }
     }
     clock.now()
-}
-
-fn is_patience(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 /// Notes what this end's kernel counted of a connection.
@@ -367,10 +360,7 @@ fn run(end: &Endpoint, clock: TestClock, mut openers: Vec<Opener>) {
             attempt.wait_in(&mut waiting);
         }
         let patience = u64::try_from(until.since(now).0).map_or(Duration::ZERO, Duration::from_nanos);
-        // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
-        if waiting.wait(patience.min(PATIENCE)).is_err() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        waiting.wait_or_pause(patience.min(PATIENCE));
         let mut begin = 0;
         for opener in &mut openers {
             let count = opener.pending.len();

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
+use rrul_model::flow::{AddressFamily, FlowSpec, ParameterKind, ParameterWord};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_proto::limits;
 use rrul_proto::opening::{ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
@@ -24,6 +24,13 @@ const OPENING_TIME: Duration = Duration::from_secs(10);
 
 /// The congestion control of load unless the plan says otherwise.
 pub(super) const CONGESTION_CONTROL: &str = "cubic";
+
+/// The parameter of flow types whose streams both ends send on.
+pub(super) const CONGESTION_CONTROL_PARAMETER: ParameterWord = ParameterWord {
+    name: "congestion_control",
+    kind: ParameterKind::Name,
+    about: "of the kernel at both ends; default cubic",
+};
 
 /// Returns the congestion control that a flow asks for.
 pub(super) fn congestion_control(spec: &FlowSpec) -> &str {
@@ -65,14 +72,6 @@ pub(super) fn segment_bits(spec: &FlowSpec, octets: u64) -> f64 {
         AddressFamily::Ipv6 => 40 + 32,
     };
     ((octets + headers) * 8) as f64
-}
-
-/// The end that sends a flow of this direction.
-pub(super) fn sender_of(direction: Direction) -> ObservationPoint {
-    match direction {
-        Direction::Up => ObservationPoint::Client,
-        Direction::Down => ObservationPoint::Server,
-    }
 }
 
 /// Opens the connection of this flow: marked before the SYN, with the congestion control asked for.

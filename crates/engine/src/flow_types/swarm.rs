@@ -30,7 +30,8 @@ use crate::observer::ObservationSink;
 use crate::server::parts::connections::ManyStreams;
 use crate::server::session::ServerPart;
 use crate::setup_error::SetupError;
-use crate::socket::{options, stream, wait};
+use crate::socket::wait::{self, is_not_ready};
+use crate::socket::{options, stream};
 
 const NAME: &str = "swarm";
 
@@ -79,11 +80,7 @@ impl FlowType for Swarm {
                     kind: ParameterKind::Rate,
                     about: "of each stream at most; default 100kbit/s, least 1kbit/s",
                 },
-                ParameterWord {
-                    name: "congestion_control",
-                    kind: ParameterKind::Name,
-                    about: "of the kernel at both ends; default cubic",
-                },
+                stream_opening::CONGESTION_CONTROL_PARAMETER,
             ],
         }
     }
@@ -176,7 +173,7 @@ fn serve(
             while goes_on() {
                 match stream::send_part(stream, file, offset, PIECE) {
                     Ok(sent) => offset = (offset + sent) % stream::CHUNK,
-                    Err(error) if is_patience(&error) => wait::writable(stream, PATIENCE)?,
+                    Err(error) if is_not_ready(&error) => wait::writable(stream, PATIENCE)?,
                     Err(error) => return Err(error),
                 }
                 served.note_now_and_then(stream, clock.now());
@@ -188,7 +185,7 @@ fn serve(
                 match stream::discard(stream) {
                     Ok(0) => return Ok(()),
                     Ok(count) => _ = received.fetch_add(count as u64, Ordering::Relaxed),
-                    Err(error) if is_patience(&error) => {}
+                    Err(error) if is_not_ready(&error) => {}
                     Err(error) => return Err(error),
                 }
                 served.note_now_and_then(stream, clock.now());
@@ -222,7 +219,7 @@ impl Peer {
             match stream::send_now(&self.stream, &self.head[self.said..]) {
                 Ok(sent) => self.said += sent,
                 // Also as long as the handshake lasts.
-                Err(error) if is_patience(&error) => return Ok(0),
+                Err(error) if is_not_ready(&error) => return Ok(0),
                 Err(error) => return Err(error),
             }
         }
@@ -230,7 +227,7 @@ impl Peer {
             match (&self.stream).read(&mut self.answer[self.heard..]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => self.heard += count,
-                Err(error) if is_patience(&error) => return Ok(0),
+                Err(error) if is_not_ready(&error) => return Ok(0),
                 Err(error) => return Err(error),
             }
         }
@@ -241,7 +238,7 @@ impl Peer {
             Direction::Up => loop {
                 match stream::send_part(&self.stream, file, self.offset, PIECE) {
                     Ok(sent) => self.offset = (self.offset + sent) % stream::CHUNK,
-                    Err(error) if is_patience(&error) => return Ok(0),
+                    Err(error) if is_not_ready(&error) => return Ok(0),
                     Err(error) => return Err(error),
                 }
             },
@@ -251,7 +248,7 @@ impl Peer {
                     match stream::discard(&self.stream) {
                         Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                         Ok(count) => octets += count as u64,
-                        Err(error) if is_patience(&error) => return Ok(octets),
+                        Err(error) if is_not_ready(&error) => return Ok(octets),
                         Err(error) => return Err(error),
                     }
                 }
@@ -414,8 +411,4 @@ fn run(end: &Endpoint, clock: TestClock, mut members: Vec<Member>) {
         tick = (tick + TICK).max(clock.now());
         end.sleep_until(clock, tick);
     }
-}
-
-fn is_patience(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -166,10 +166,7 @@ fn run(end: &Endpoint, clock: TestClock, mut openers: Vec<Opener>) {
         }
         let until = pending.iter().map(|attempt| attempt.started() + LONGEST).chain(due).min().unwrap_or(last);
         let patience = u64::try_from(until.since(now).0).map_or(Duration::ZERO, Duration::from_nanos);
-        // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
-        if waiting.wait(patience.min(PATIENCE)).is_err() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        waiting.wait_or_pause(patience.min(PATIENCE));
         let now = clock.now();
         // From the last to the first, so that the one that takes the place of a finished one has been looked at.
         for place in (0..pending.len()).rev() {

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
-use rrul_model::observation::{FlowEventKind, PacketReceived, ProbeSent, ProbesSkipped};
+use rrul_model::observation::{FlowEventKind, PacketReceived, ProbeSent, ProbesSkipped, sender};
 use rrul_model::random::Random;
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
@@ -26,7 +26,7 @@ use crate::observer::ObservationSink;
 use crate::scheduling;
 use crate::server::parts::connections::OneStream;
 use crate::server::session::ServerPart;
-use crate::socket::wait;
+use crate::socket::wait::{self, is_not_ready};
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(50);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
@@ -112,7 +112,7 @@ fn respond(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
 
 /// One end of one flow: the sender's where the bytes leave, else the receiver's.
 fn take_part(spec: &FlowSpec, stream: TcpStream, end: &Endpoint, seed: u64) {
-    let sends = end.observer.point() == stream_opening::sender_of(spec.direction.unwrap_or(Direction::Down));
+    let sends = end.observer.point() == sender(spec.direction.unwrap_or(Direction::Down));
     let stream = Arc::new(stream);
     end.sampler.watch_slowly(spec.id, spec.window, &stream);
     let outcome = if sends { send(spec, &stream, end, seed) } else { receive(spec, &stream, end) };
@@ -174,7 +174,7 @@ fn write_whole(mut stream: &TcpStream, octets: &[u8], end: &Endpoint) -> io::Res
         match stream.write(&octets[done..]) {
             Ok(count) => done += count,
             Err(_) if end.is_stopped() => return Ok(false),
-            Err(error) if is_patience(&error) => wait::writable(stream, PATIENCE)?,
+            Err(error) if is_not_ready(&error) => wait::writable(stream, PATIENCE)?,
             Err(error) => return Err(error),
         }
     }
@@ -194,7 +194,7 @@ fn receive(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<()
             Ok(0) if clock.now() + PATIENCE >= spec.window.to => return Ok(()),
             Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the sender closed the stream")),
             Ok(_) => records.note(spec, clock, &mut sink)?,
-            Err(error) if is_patience(&error) => {}
+            Err(error) if is_not_ready(&error) => {}
             Err(error) => return Err(error),
         }
     }
@@ -250,8 +250,4 @@ impl Records {
         self.held -= whole;
         Ok(())
     }
-}
-
-fn is_patience(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -23,6 +23,7 @@ use crate::flow_type::{FlowType, Footprint, Initiation, Pacing};
 use crate::server::parts::connections::OneStream;
 use crate::server::session::ServerPart;
 use crate::socket::stream;
+use crate::socket::wait::is_not_ready;
 
 const MOST_OCTETS: u64 = 64 * 1024;
 
@@ -48,11 +49,7 @@ impl FlowType for TcpRr {
                     kind: ParameterKind::Duration,
                     about: "least time from one request to the next; default 1ms",
                 },
-                ParameterWord {
-                    name: "congestion_control",
-                    kind: ParameterKind::Name,
-                    about: "of the kernel at both ends; default cubic",
-                },
+                stream_opening::CONGESTION_CONTROL_PARAMETER,
             ],
         }
     }
@@ -161,8 +158,8 @@ fn read_all(mut stream: &TcpStream, octets: &mut [u8], over: impl Fn() -> bool) 
         match stream.read(&mut octets[done..]) {
             Ok(0) => return Ok(false),
             Ok(count) => done += count,
-            Err(error) if is_patience(&error) && over() => return Ok(false),
-            Err(error) if is_patience(&error) => {}
+            Err(error) if is_not_ready(&error) && over() => return Ok(false),
+            Err(error) if is_not_ready(&error) => {}
             Err(error) => return Err(error),
         }
     }
@@ -175,14 +172,10 @@ fn write_all(mut stream: &TcpStream, octets: &[u8], over: impl Fn() -> bool) -> 
     while done < octets.len() {
         match stream.write(&octets[done..]) {
             Ok(count) => done += count,
-            Err(error) if is_patience(&error) && over() => return Ok(false),
-            Err(error) if is_patience(&error) => {}
+            Err(error) if is_not_ready(&error) && over() => return Ok(false),
+            Err(error) if is_not_ready(&error) => {}
             Err(error) => return Err(error),
         }
     }
     Ok(true)
-}
-
-fn is_patience(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

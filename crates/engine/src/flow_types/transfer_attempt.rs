@@ -13,7 +13,7 @@ use rrul_proto::short_flow::{NUMBER_OCTETS, encode_number};
 use socket2::Socket;
 
 use crate::clock::test_clock::TestClock;
-use crate::socket::wait::WaitSet;
+use crate::socket::wait::{WaitSet, is_not_ready};
 use crate::tcp_info;
 
 /// Which transfer of which flow.
@@ -164,7 +164,7 @@ impl Attempt {
             let body = &body[..body.len().min(left)];
             match (&self.socket).write_vectored(&[IoSlice::new(head), IoSlice::new(body)]) {
                 Ok(count) => self.sent += count,
-                Err(error) if is_patience(&error) => return Ok(()),
+                Err(error) if is_not_ready(&error) => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
@@ -185,7 +185,7 @@ impl Attempt {
                     }
                     self.read += count;
                 }
-                Err(error) if is_patience(&error) => break,
+                Err(error) if is_not_ready(&error) => break,
                 Err(error) => return Err(error),
             }
         }
@@ -219,10 +219,6 @@ impl Attempt {
         let info = tcp_info::read(&self.socket, self.row.flow, now);
         info.map_or(0, |info| u8::try_from(info.total_retrans).unwrap_or(u8::MAX))
     }
-}
-
-fn is_patience(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 fn reached_by(error: &io::Error) -> u8 {

@@ -26,6 +26,7 @@ use crate::flow_type::{FlowType, Initiation};
 use crate::server::parts::connections::OneStream;
 use crate::server::session::ServerPart;
 use crate::socket::stream;
+use crate::socket::wait::is_not_ready;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
@@ -63,11 +64,7 @@ impl FlowType for VideoBursts {
                     kind: ParameterKind::Duration,
                     about: "playing time that is fetched ahead, in whole segments and at least one; default 30s",
                 },
-                ParameterWord {
-                    name: "congestion_control",
-                    kind: ParameterKind::Name,
-                    about: "of the kernel at both ends; default cubic",
-                },
+                stream_opening::CONGESTION_CONTROL_PARAMETER,
             ],
         }
     }
@@ -200,7 +197,7 @@ fn fetch(
                 }
                 row.arrived.0 += count as u64;
             }
-            Err(error) if is_patience(&error) => {}
+            Err(error) if is_not_ready(&error) => {}
             Err(error) => return Err(error),
         }
     }
@@ -222,9 +219,9 @@ fn serve(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<()> 
                     left -= sent as u64;
                     offset = (offset + sent) % stream::CHUNK;
                 }
-                Err(error) if is_patience(&error) && !end.is_stopped() => {}
+                Err(error) if is_not_ready(&error) && !end.is_stopped() => {}
                 // The player has closed at its end, in the middle of a segment.
-                Err(error) if is_patience(&error) || is_closing(&error) => return Ok(()),
+                Err(error) if is_not_ready(&error) || is_closing(&error) => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
@@ -241,16 +238,12 @@ fn next_request(mut stream: &TcpStream, end: &Endpoint) -> io::Result<Option<u32
         match stream.read(&mut octets[done..]) {
             Ok(0) => return Ok(None),
             Ok(count) => done += count,
-            Err(error) if is_patience(&error) && !end.is_stopped() => {}
-            Err(error) if is_patience(&error) || is_closing(&error) => return Ok(None),
+            Err(error) if is_not_ready(&error) && !end.is_stopped() => {}
+            Err(error) if is_not_ready(&error) || is_closing(&error) => return Ok(None),
             Err(error) => return Err(error),
         }
     }
     Ok(Some(decode_number(octets)))
-}
-
-fn is_patience(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 fn is_closing(error: &io::Error) -> bool {

@@ -22,9 +22,7 @@ use crate::socket::wait::{self, WaitSet};
 pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     let mut waiting = WaitSet::new([listener]);
     while !shared.is_stopped() {
-        if waiting.wait(PATIENCE).is_err() {
-            std::thread::sleep(PATIENCE);
-        }
+        waiting.wait_or_pause(PATIENCE);
         loop {
             match listener.accept() {
                 Ok((stream, peer)) => take(stream, peer, shared),

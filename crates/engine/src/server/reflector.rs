@@ -33,9 +33,7 @@ pub(super) fn run(port: &Arc<DatagramPort>, shared: &Shared, forwarding: &Forwar
     let mut waiting = WaitSet::new([&**port]);
     let mut octets = [0; 2048];
     while !shared.is_stopped() {
-        if waiting.wait(PATIENCE).is_err() {
-            std::thread::sleep(PATIENCE);
-        }
+        waiting.wait_or_pause(PATIENCE);
         wall.refresh(RawTime::now());
         for _ in 0..BATCH {
             // Errors here are what ICMP said of an earlier reply: that client is gone, which its session will notice.

@@ -328,7 +328,7 @@ impl Session {
             }
         }
         for (_, flows) in threads.values_mut() {
-            flows.sort_by_key(|spec| spec.id);
+            flows.sort_unstable_by_key(|spec| spec.id);
         }
         threads
     }

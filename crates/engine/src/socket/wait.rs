@@ -41,6 +41,14 @@ impl WaitSet {
         poll(&mut self.entries, timeout)
     }
 
+    /// Waits as [`WaitSet::wait`] does, for a loop that goes on whatever happens.
+    pub fn wait_or_pause(&mut self, timeout: Duration) {
+        // A wait that fails would fail again at once: without this sleep the thread would hold its core for good.
+        if self.wait(timeout).is_err() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Whether the socket at this place in the set was ready when the last wait ended.
     pub fn ready(&self, place: usize) -> bool {
         self.entries.get(place).is_some_and(|entry| entry.revents != 0)
@@ -53,6 +61,11 @@ impl WaitSet {
 /// As ppoll(2).
 pub fn writable(socket: &impl AsFd, timeout: Duration) -> io::Result<()> {
     poll(&mut [entry(socket, libc::POLLOUT)], timeout)
+}
+
+/// Returns whether a call on a socket failed only because it would have to wait, or was interrupted.
+pub fn is_not_ready(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 fn entry(socket: &impl AsFd, events: libc::c_short) -> libc::pollfd {

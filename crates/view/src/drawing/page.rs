@@ -14,7 +14,7 @@ use crate::drawing::figure::{Align, Figure, Frame, LANE, PanelIndex, Scale, Text
 use crate::drawing::font::Weight;
 use crate::theme::Theme;
 
-pub(crate) use plane::{BESIDE_LEFT, PLANE_WIDTH, PlanePlan, fitted};
+pub(crate) use plane::{BESIDE_LEFT, PLANE_WIDTH, PlanePlan};
 pub(crate) use rows::{Column, Rows};
 
 /// Width of every chart, pixels.
@@ -125,7 +125,7 @@ impl<'a> Page<'a> {
     pub(crate) fn doubts(&mut self, text: Option<&str>) {
         let Some(text) = text else { return };
         let style = TextStyle::left(12.5, Weight::SemiBold, self.theme.alarm);
-        self.figure.text(MARGIN, self.y, &cut(text, style, SIDE_RIGHT - MARGIN), style);
+        self.figure.text(MARGIN, self.y, &fitted(text, style, SIDE_RIGHT - MARGIN), style);
         self.y += 18.0;
     }
 
@@ -301,13 +301,13 @@ fn wrapped(text: &str, style: TextStyle, most: usize) -> Vec<String> {
     }
     for line in &mut lines {
         // One word longer than the page: a path, or no language at all.
-        *line = cut(line, style, room);
+        *line = fitted(line, style, room);
     }
     lines
 }
 
 /// `text`, cut to what fits into `room` pixels.
-fn cut(text: &str, style: TextStyle, room: f64) -> String {
+pub(crate) fn fitted(text: &str, style: TextStyle, room: f64) -> String {
     if style.width(text) <= room {
         return text.to_owned();
     }

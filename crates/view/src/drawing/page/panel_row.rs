@@ -5,7 +5,7 @@ use rrul_model::phase::PhaseWindow;
 use crate::drawing::axis::{Axis, nice_step};
 use crate::drawing::figure::{Frame, LANE, PanelIndex, TextStyle};
 use crate::drawing::font::Weight;
-use crate::drawing::page::{PANEL_LEFT, PANEL_WIDTH, PHASE_NAMES, Page, PanelPlan, PhaseNames, TIME_TICKS, cut};
+use crate::drawing::page::{PANEL_LEFT, PANEL_WIDTH, PHASE_NAMES, Page, PanelPlan, PhaseNames, TIME_TICKS, fitted};
 
 /// Between the panels, pixels.
 const COLUMN_GAP: f64 = 22.0;
@@ -21,7 +21,7 @@ impl Page<'_> {
             self.figure.text(
                 PANEL_LEFT + (width + COLUMN_GAP) * number as f64,
                 self.y,
-                &cut(name, style, width),
+                &fitted(name, style, width),
                 style,
             );
         }

@@ -77,13 +77,3 @@ impl<'a> Page<'a> {
         index
     }
 }
-
-/// A text cut to what fits into so many pixels.
-pub(crate) fn fitted(text: &str, style: TextStyle, room: f64) -> String {
-    if style.width(text) <= room {
-        return text.to_owned();
-    }
-    let mut kept = text.to_owned();
-    while style.width(&kept) + style.width("…") > room && kept.pop().is_some() {}
-    kept + "…"
-}

@@ -3,8 +3,7 @@
 use crate::drawing::axis::Axis;
 use crate::drawing::figure::{Align, Frame, PanelIndex, Scale, Side, TextStyle, Ticks};
 use crate::drawing::font::Weight;
-use crate::drawing::page::plane::fitted;
-use crate::drawing::page::{MARGIN, Page, SIDE_RIGHT};
+use crate::drawing::page::{MARGIN, Page, SIDE_RIGHT, fitted};
 
 /// Between the names of rows and the first panel.
 const NAME_GAP: f64 = 12.0;
