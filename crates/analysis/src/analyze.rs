@@ -30,7 +30,7 @@ use crate::metrics::octets::{gathering, link_octets, measurement_overhead};
 use crate::metrics::path::path_trace;
 use crate::metrics::rate::burst;
 use crate::metrics::rate::burst::Bursts;
-use crate::metrics::rate::goodput::{DirectionGoodput, Goodput};
+use crate::metrics::rate::goodput::Goodput;
 use crate::metrics::rate::rate_series::LoadRate;
 use crate::metrics::rate::saturation;
 use crate::metrics::rate::scored_window::ScoredWindow;
@@ -110,12 +110,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     };
     let (up, down) = (up.goodput(scored.up), down.goodput(scored.down));
     let scored_of = |direction| scored.of(direction).unwrap_or(load);
-    let goodput = |direction| -> &DirectionGoodput {
-        match direction {
-            Direction::Up => &up,
-            Direction::Down => &down,
-        }
-    };
+    let goodput = |direction: Direction| direction.select(&up, &down);
     let start_slew = start_slew::start_slew(recording, goodput, offset.as_ref(), load);
     let attributed = attribution::attribute(recording, probes, &judgement, offset.as_ref());
     let loaded = round_trip_delay.load.as_ref().and_then(|load| load.p50).unwrap_or_default();

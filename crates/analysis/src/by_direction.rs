@@ -21,17 +21,11 @@ impl<T> ByDirection<T> {
 
     /// That of one direction.
     pub fn of(&self, direction: Direction) -> &T {
-        match direction {
-            Direction::Up => &self.up,
-            Direction::Down => &self.down,
-        }
+        direction.select(&self.up, &self.down)
     }
 
     /// That of one direction, to change it.
     pub fn of_mut(&mut self, direction: Direction) -> &mut T {
-        match direction {
-            Direction::Up => &mut self.up,
-            Direction::Down => &mut self.down,
-        }
+        direction.select(&mut self.up, &mut self.down)
     }
 }

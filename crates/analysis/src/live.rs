@@ -9,12 +9,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
-use rrul_model::observation::ObservationPoint;
+use rrul_model::observation::{ObservationPoint, receiver};
 use rrul_model::recording::{Frame, Header};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
-use crate::metrics::rate::start_spread::receiver;
 use crate::packets::recorded_time::last_observation;
 use crate::statistics::counter::Counter;
 use crate::statistics::percentile::percentile;

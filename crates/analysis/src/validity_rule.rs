@@ -55,18 +55,12 @@ pub(crate) fn host(point: ObservationPoint) -> &'static str {
 
 /// A direction as the subject of a sentence.
 pub(crate) fn direction_word(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Up => "Upload",
-        Direction::Down => "Download",
-    }
+    direction.select("Upload", "Download")
 }
 
 /// A direction in a sentence.
 pub(crate) fn direction_name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Up => "upload",
-        Direction::Down => "download",
-    }
+    direction.select("upload", "download")
 }
 
 /// A family in a sentence.

@@ -30,19 +30,21 @@ impl Direction {
 
     /// The name used in data.
     pub fn name(self) -> &'static str {
+        self.select("up", "down")
+    }
+
+    /// Returns the one of two values that belongs to this direction.
+    pub fn select<T>(self, up: T, down: T) -> T {
         match self {
-            Self::Up => "up",
-            Self::Down => "down",
+            Self::Up => up,
+            Self::Down => down,
         }
     }
 
     /// The other.
     #[must_use]
     pub fn opposite(self) -> Self {
-        match self {
-            Self::Up => Self::Down,
-            Self::Down => Self::Up,
-        }
+        self.select(Self::Down, Self::Up)
     }
 }
 

@@ -24,10 +24,7 @@ pub struct MeasurementBudget {
 impl MeasurementBudget {
     /// The budget of one direction.
     pub fn of(&self, direction: Direction) -> Option<&DirectionBudget> {
-        match direction {
-            Direction::Up => self.up.as_ref(),
-            Direction::Down => self.down.as_ref(),
-        }
+        direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }
 

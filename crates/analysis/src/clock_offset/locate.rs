@@ -113,7 +113,7 @@ fn most_agreed(intervals: Vec<(f64, f64, f64)>) -> Option<f64> {
     let mut edges: Vec<(f64, f64)> =
         intervals.into_iter().flat_map(|(from, to, weight)| [(from, weight), (to, -weight)]).collect();
     // Where one ends and another begins they touch: beginnings first.
-    edges.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    edges.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
     let (mut weight, mut best): (f64, Option<(f64, f64)>) = (0.0, None);
     for (index, (at, change)) in edges.iter().enumerate() {
         weight += change;

@@ -42,10 +42,7 @@ impl RunConfidence {
 
     /// Of the sum of goodput in one direction.
     pub fn goodput(&self, direction: Direction) -> Option<ConfidenceInterval> {
-        match direction {
-            Direction::Down => self.down,
-            Direction::Up => self.up,
-        }
+        direction.select(self.up, self.down)
     }
 }
 

@@ -2,11 +2,9 @@
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId};
-use rrul_model::observation::{ObservationPoint, OctetsReceived};
+use rrul_model::observation::{ObservationPoint, OctetsReceived, receiver};
 use rrul_model::recording::{Frame, Header};
 use rrul_model::time::TestTime;
-
-use crate::metrics::rate::start_spread::receiver;
 
 /// What has arrived of one stream.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use foldhash::{HashMap, HashMapExt, HashSet};
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{CpuTime, ObservationPoint};
+use rrul_model::observation::{CpuTime, ObservationPoint, receiver};
 use rrul_model::phase::Phase;
 use rrul_model::recording::{Frame, Header};
 use rrul_model::time::{TestTime, Window};
@@ -13,7 +13,6 @@ use super::arrivals::Arrivals;
 use super::cell::DelayCell;
 use super::waiting::{Waiting, probes};
 use crate::metrics::host::processor_load::{SATURATED, busy_share};
-use crate::metrics::rate::start_spread::receiver;
 use crate::packets::recorded_time::last_observation;
 
 const SECOND: i64 = 1_000_000_000;

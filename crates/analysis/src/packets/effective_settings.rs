@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use foldhash::HashMap;
 use rrul_model::flow::{Direction, FlowId};
 use rrul_model::marking::Marking;
-use rrul_model::observation::{FlowEventKind, ObservationPoint};
+use rrul_model::observation::{FlowEventKind, ObservationPoint, sender};
 use rrul_model::recording::Recording;
-
-use crate::metrics::rate::start_spread::sender;
 
 /// Congestion control of the load where the plan names none.
 const CONGESTION_CONTROL: &str = "cubic";

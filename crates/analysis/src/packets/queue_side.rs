@@ -108,7 +108,7 @@ fn mean(readings: &[&Reading], of: impl Fn(&Reading) -> f64) -> f64 {
 
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
+    values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
 

@@ -18,7 +18,7 @@ impl LowerHull {
     /// Of points in any order; `None` of none. Points that are not finite are passed over.
     pub fn of(points: impl IntoIterator<Item = (f64, f64)>) -> Option<Self> {
         let mut points: Vec<_> = points.into_iter().filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         let n = points.len() as f64;
         let mean_x = points.iter().map(|(x, _)| x / n).sum();
         // Of points above one another only the lowest, which comes first, can be a corner.

@@ -31,7 +31,7 @@ pub fn product_limit(observed: &[Observed]) -> Vec<(f64, f64)> {
         })
         .collect();
     // Of equal times those that ended come first: what was cut off then was still there to end.
-    times.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+    times.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
     let mut under_way = observed.len();
     let mut remaining = 1.0;
     let mut curve: Vec<(f64, f64)> = Vec::new();

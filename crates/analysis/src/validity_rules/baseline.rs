@@ -86,10 +86,7 @@ fn others(evidence: &JudgedRun<'_>, direction: Direction) -> Option<String> {
     let beside = passed - own;
     let limit = (line * OTHERS).max(LEAST_OTHERS);
     (line > 0.0 && beside > limit).then(|| {
-        let moved = match direction {
-            Direction::Down => "received",
-            Direction::Up => "sent",
-        };
+        let moved = direction.select("sent", "received");
         let [beside, limit] = [beside, limit].map(|rate| BitRate(rate as u64));
         format!("the client {moved} {beside} of other traffic (limit {limit})")
     })

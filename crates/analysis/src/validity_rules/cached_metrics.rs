@@ -1,8 +1,8 @@
 //! Whether the kernels shaped the load by what they had cached of earlier connections to the same host.
 
 use rrul_model::flow::Direction;
+use rrul_model::observation::sender;
 
-use crate::metrics::rate::start_spread::sender;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, direction_name, host};
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use rrul_model::observation::sender;
 use rrul_model::recording::Recording;
 
-use crate::metrics::rate::start_spread::sender;
 use crate::packets::effective_settings;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, direction_name, host};

@@ -1,9 +1,9 @@
 //! Every direction that the plan loads was loaded.
 
 use rrul_model::flow::Direction;
+use rrul_model::observation::receiver;
 
 use crate::metrics::rate::goodput;
-use crate::metrics::rate::start_spread::receiver;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, host};
 

@@ -1,10 +1,10 @@
 //! Every loaded direction was saturated, and the network limited its streams.
 
 use rrul_model::flow::Direction;
+use rrul_model::observation::{receiver, sender};
 use rrul_model::units::{Delay, Share};
 
 use crate::metrics::rate::saturation::AckStarvation;
-use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::metrics::tcp::stream_limits::Limits;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, host, weight};

@@ -1,8 +1,8 @@
 //! All voice streams were sent all the time, at a constant rate.
 
+use rrul_model::observation::sender;
 use rrul_model::units::{BitRate, Delay};
 
-use crate::metrics::rate::start_spread::sender;
 use crate::metrics::voice::voip_schedule::{LineSharing, VoipSchedule};
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, host};

@@ -186,10 +186,7 @@ fn observe(
         let event = |event, detail| FlowEvent { flow: flow.id, at: begin, event, detail };
         observed.client_events.push(event(FlowEventKind::Uses, format!("series {}", shown(&source.name))));
         if let (Measured::Stream(direction), Some(name)) = (source.measured, source.congestion_control()) {
-            let events = match direction {
-                Direction::Up => &mut observed.client_events,
-                Direction::Down => &mut observed.server_events,
-            };
+            let events = direction.select(&mut observed.client_events, &mut observed.server_events);
             events.push(event(FlowEventKind::CongestionControl, name));
         }
         match content {

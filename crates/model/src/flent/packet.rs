@@ -95,7 +95,7 @@ fn fill_gaps(packets: &mut Vec<Packet>) -> bool {
     let pairs = || packets.windows(2).filter_map(|pair| <&[Packet; 2]>::try_from(pair).ok());
     let mut steps: Vec<f64> =
         pairs().filter(|[a, b]| b.sequence - a.sequence == 1).map(|[a, b]| b.sent - a.sent).collect();
-    steps.sort_by(f64::total_cmp);
+    steps.sort_unstable_by(f64::total_cmp);
     let Some(usual) = steps.get(steps.len() / 2).copied().filter(|step| *step > 0.0) else { return true };
     let steps = |before: &Packet, after: &Packet| {
         let (steps, time) = (after.sequence - before.sequence, after.sent - before.sent);

@@ -18,7 +18,7 @@ mod web;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::FlowId;
+use crate::flow::{Direction, FlowId};
 pub(crate) use columns::Table;
 pub use columns::{Cell, Column};
 pub use flow_event::{FlowEvent, FlowEventKind};
@@ -53,6 +53,16 @@ pub enum ObservationPoint {
     Client,
     /// The host that runs `rrul server`.
     Server,
+}
+
+/// Returns the host that sends a flow of this direction.
+pub fn sender(direction: Direction) -> ObservationPoint {
+    direction.select(ObservationPoint::Client, ObservationPoint::Server)
+}
+
+/// Returns the host that receives a flow of this direction.
+pub fn receiver(direction: Direction) -> ObservationPoint {
+    sender(direction.opposite())
 }
 
 /// Which flow a row is about.

@@ -21,10 +21,7 @@ pub(super) fn draw(state: &State, area: Rect, palette: &Palette, buffer: &mut Bu
 }
 
 fn draw_direction(state: &State, direction: Direction, area: Rect, palette: &Palette, buffer: &mut Buffer) {
-    let word = match direction {
-        Direction::Down => "Download",
-        Direction::Up => "Upload",
-    };
+    let word = direction.select("Upload", "Download");
     let streams = state.streams(direction);
     let sum = state.course.sum(direction);
     let now = sum.last().map_or_else(|| "-".to_owned(), ToString::to_string);

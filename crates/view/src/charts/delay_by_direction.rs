@@ -89,10 +89,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
         let flows: Vec<Flow<'_>> =
             legs.iter().map(|leg| (&leg.flow, leg.series.as_slice(), &leg.delays.one_way_delay)).collect();
         let pooled = legs.iter().filter(|leg| pooled_classes.contains(&leg.flow.class)).flat_map(|leg| &leg.series);
-        let title = match direction {
-            Direction::Up => "One-way delay up",
-            Direction::Down => "One-way delay down",
-        };
+        let title = direction.select("One-way delay up", "One-way delay down");
         let mut panel = panel(title, &flows, scene, &bins, pooled);
         panel.how = format!("clocks synchronized; error of the whole panel up to ±{bound}");
         let queueing = &told.direction(direction).queueing_delay;

@@ -82,10 +82,7 @@ fn verdicts(run: &Analysis) -> Vec<(&PathTrace, String)> {
 
 /// Which trace.
 pub(crate) fn name(trace: &PathTrace) -> String {
-    let from = match trace.direction {
-        Direction::Up => "from this host",
-        Direction::Down => "from the server",
-    };
+    let from = trace.direction.select("from this host", "from the server");
     format!("{} {}, {from}", family_name(trace.family), trace.direction)
 }
 

@@ -155,10 +155,7 @@ fn misbehaviour(item: &PenaltyItem) -> String {
 
 fn letters(bufferbloat: &Bufferbloat) -> String {
     let way = |direction: Direction| {
-        let told = match direction {
-            Direction::Up => bufferbloat.up,
-            Direction::Down => bufferbloat.down,
-        };
+        let told = direction.select(bufferbloat.up, bufferbloat.down);
         let added = told?.mean_added_ms.map_or_else(|| "lost".to_owned(), |ms| format!("+{:.0} ms", ms.max(0.0)));
         Some(format!("{} {added}", if direction == Direction::Up { "upload" } else { "download" }))
     };

@@ -9,10 +9,7 @@ use rrul_model::units::Delay;
 
 /// The user's word for a direction.
 pub(crate) fn direction_word(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Down => "Download",
-        Direction::Up => "Upload",
-    }
+    direction.select("Upload", "Download")
 }
 
 /// The title of a run: the user's, or what was done to whom.

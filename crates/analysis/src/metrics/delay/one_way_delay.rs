@@ -63,10 +63,7 @@ pub struct OneWayDelay {
 impl OneWayDelay {
     /// The pooled UDP probes of one direction together: best effort and expedited forwarding.
     pub fn direction(&self, direction: Direction) -> &DirectionDelay {
-        match direction {
-            Direction::Up => &self.up,
-            Direction::Down => &self.down,
-        }
+        direction.select(&self.up, &self.down)
     }
 }
 

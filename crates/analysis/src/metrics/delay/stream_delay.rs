@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId};
 use rrul_model::flow_kind::FlowKind;
+use rrul_model::observation::{receiver, sender};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use schemars::JsonSchema;
@@ -15,7 +16,6 @@ use crate::clock_offset::ClockOffset;
 use crate::flow_label::FlowLabel;
 use crate::metrics::delay::round_trip_delay::PhaseDelays;
 use crate::metrics::delay::round_trip_delay::phase_delays;
-use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::packets::join::SHORTEST_WAITING_TIME;
 use crate::series::DelayPoint;
 
@@ -45,10 +45,7 @@ pub struct StreamDelay {
 impl StreamDelay {
     /// Of one direction.
     pub fn of(&self, direction: Direction) -> Option<&PhaseDelays> {
-        match direction {
-            Direction::Down => self.down.as_ref(),
-            Direction::Up => self.up.as_ref(),
-        }
+        direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }
 

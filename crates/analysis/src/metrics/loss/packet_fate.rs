@@ -39,10 +39,7 @@ pub struct PacketFates {
 impl PacketFates {
     /// The pooled UDP probe flows together in one direction, best effort and expedited forwarding; `None` when no packet was sent.
     pub fn pooled(&self, direction: Direction) -> Option<&DirectionFate> {
-        match direction {
-            Direction::Up => self.up.as_ref(),
-            Direction::Down => self.down.as_ref(),
-        }
+        direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }
 

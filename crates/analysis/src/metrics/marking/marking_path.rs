@@ -242,7 +242,7 @@ fn matrix(tally: &Tally) -> Vec<MatrixCell> {
         tally.arrived.iter().map(|((sent, received), packets)| cell(*sent, Some(*received), *packets)).collect();
     let lost = |octet: u8| Some(cell(octet, None, tally.lost(octet)?.hits)).filter(|cell| cell.packets > 0);
     cells.extend((0..=255).filter_map(lost));
-    cells.sort_by_key(|cell| (cell.sent_octet, cell.received_octet));
+    cells.sort_unstable_by_key(|cell| (cell.sent_octet, cell.received_octet));
     cells
 }
 

@@ -81,10 +81,7 @@ impl LinkOctets {
     }
 
     pub(crate) fn link_rates(&self, direction: Direction) -> &LinkRates {
-        match direction {
-            Direction::Up => &self.up_rates,
-            Direction::Down => &self.down_rates,
-        }
+        direction.select(&self.up_rates, &self.down_rates)
     }
 
     /// The account of one phase.
@@ -113,10 +110,7 @@ pub struct PhaseOctets {
 impl PhaseOctets {
     /// The account of one direction.
     pub fn of(&self, direction: Direction) -> &DirectionOctets {
-        match direction {
-            Direction::Up => &self.up,
-            Direction::Down => &self.down,
-        }
+        direction.select(&self.up, &self.down)
     }
 }
 

@@ -28,10 +28,7 @@ pub struct MeasurementOverhead {
 impl MeasurementOverhead {
     /// That of one direction.
     pub fn of(&self, direction: Direction) -> &DirectionOverhead {
-        match direction {
-            Direction::Up => &self.up,
-            Direction::Down => &self.down,
-        }
+        direction.select(&self.up, &self.down)
     }
 }
 

@@ -4,7 +4,9 @@
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::flow_kind::FlowKind;
-use rrul_model::observation::{Connection, ConnectionTotals, NameLookup, ObservationPoint, PathAnswer, PathProbe};
+use rrul_model::observation::{
+    Connection, ConnectionTotals, NameLookup, ObservationPoint, PathAnswer, PathProbe, receiver, sender,
+};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
@@ -13,7 +15,6 @@ use crate::metrics::octets::carried_share::{CarriedShares, ProbeCounts};
 use crate::metrics::octets::tcp_octets::{TIMESTAMPS, header_octets, ip_header_octets};
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::metrics::octets::{connection_octets, lookup_octets, path_octets, short_connection_bytes};
-use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::statistics::counter::Counter;
 
 /// UDP header, and that of ICMP echo.

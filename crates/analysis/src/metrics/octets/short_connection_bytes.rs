@@ -6,12 +6,11 @@
 use std::collections::BTreeMap;
 
 use rrul_model::flow::{Component, Direction, FlowSpec};
-use rrul_model::observation::{ConnectionTotals, ObservationPoint};
+use rrul_model::observation::{ConnectionTotals, ObservationPoint, receiver, sender};
 use rrul_model::time::TestTime;
 
 use crate::metrics::octets::tcp_octets::{TIMESTAMPS, TIMESTAMPS_IN_USE, USUAL_MTU, header_octets, ip_header_octets};
 use crate::metrics::octets::traffic::{Basis, Loose, Packets, Part, Traffic};
-use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::statistics::counter::Counter;
 
 /// Options of a SYN segment beside timestamps: maximum segment size, SACK permitted, window scale.

@@ -5,12 +5,11 @@
 //! guessed. Not counted but estimated are the bytes of selective acknowledgments (`selective_acknowledgements.rs`).
 
 use rrul_model::flow::{AddressFamily, Direction};
-use rrul_model::observation::TcpInfo;
+use rrul_model::observation::{TcpInfo, receiver, sender};
 use rrul_model::time::TestTime;
 
 use crate::metrics::octets::selective_acknowledgements;
 use crate::metrics::octets::traffic::{Basis, Connection, LoadStream, Packets, Part, Readings, Traffic};
-use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::statistics::counter::Counter;
 
 /// IP and TCP header without options.

@@ -88,10 +88,7 @@ impl BottleneckInput<'_> {
             agreeing: None,
             words: String::new(),
         };
-        let which = match self.direction {
-            Direction::Up => "upload",
-            Direction::Down => "download",
-        };
+        let which = self.direction.select("upload", "download");
         let own = self.host_queue.unwrap_or_default();
         // Where the queue on the path is not known it may be the longer one.
         if own >= self.worth_naming && self.queue.as_ref().is_ok_and(|on_path| own >= *on_path) {
@@ -185,24 +182,15 @@ impl BottleneckInput<'_> {
     }
 
     fn sender(&self) -> &'static str {
-        match self.direction {
-            Direction::Up => "this host",
-            Direction::Down => "the server's host",
-        }
+        self.direction.select("this host", "the server's host")
     }
 
     fn far_side(&self) -> &'static str {
-        match self.direction {
-            Direction::Up => "server's",
-            Direction::Down => "client's",
-        }
+        self.direction.select("server's", "client's")
     }
 
     fn receiver(&self) -> &'static str {
-        match self.direction {
-            Direction::Up => "the server",
-            Direction::Down => "this host",
-        }
+        self.direction.select("the server", "this host")
     }
 }
 

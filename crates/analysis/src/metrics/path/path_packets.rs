@@ -3,7 +3,7 @@
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{AddressFamily, Direction, FlowId, FlowSpec};
 use rrul_model::flow_kind::FlowKind;
-use rrul_model::observation::{FlowEventKind, OWN_LINK, ObservationPoint, PathAnswer, PathProbe};
+use rrul_model::observation::{FlowEventKind, OWN_LINK, ObservationPoint, PathAnswer, PathProbe, sender};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
@@ -90,14 +90,6 @@ pub(crate) struct Traced {
     pub(crate) strays: u64,
     /// Whether quoted headers were seen.
     pub(crate) sees_quotes: bool,
-}
-
-/// Who sends the packets of a flow in this direction.
-pub(crate) fn sender(direction: Direction) -> ObservationPoint {
-    match direction {
-        Direction::Up => ObservationPoint::Client,
-        Direction::Down => ObservationPoint::Server,
-    }
 }
 
 /// What one trace has written down.

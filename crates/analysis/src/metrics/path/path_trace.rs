@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
 use rrul_model::flow_kind::FlowKind;
+use rrul_model::observation::sender;
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
@@ -30,7 +31,6 @@ use crate::metrics::path::path_marks;
 use crate::metrics::path::path_marks::Remarking;
 use crate::metrics::path::path_mtu;
 use crate::metrics::path::path_mtu::PathMtu;
-use crate::metrics::path::path_packets;
 use crate::metrics::path::path_packets::{Answer, Packet, Traced, Traces};
 use crate::packets::queue_side;
 use crate::packets::queue_side::{Reading, Side};
@@ -126,7 +126,7 @@ pub(crate) fn path_traces(
         // Of a foreign file in which flows share a number, the first has its rows.
         let traced = traces.take(flow, clock).filter(|traced| !traced.packets.is_empty())?;
         let direction = flow.direction?;
-        let sender = path_packets::sender(direction);
+        let sender = sender(direction);
         let host = hosts.iter().find(|host| host.host == sender);
         let own = host.and_then(|host| host.transmit_queueing).and_then(|queueing| queueing.p50);
         let mut waits = |way: Direction| {

@@ -38,10 +38,7 @@ pub struct Bursts {
 impl Bursts {
     /// Of one direction.
     pub fn of(&self, direction: Direction) -> Option<&RateHistory> {
-        match direction {
-            Direction::Down => self.down.as_ref(),
-            Direction::Up => self.up.as_ref(),
-        }
+        direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }
 

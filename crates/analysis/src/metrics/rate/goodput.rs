@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
-use rrul_model::observation::{ObservationPoint, TcpInfo};
+use rrul_model::observation::{ObservationPoint, TcpInfo, receiver, sender};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, ByteCount};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::packets::tcp_readings::TcpReadings;
 use crate::series::RatePoint;
 use crate::statistics::counter::Counter;
@@ -31,10 +30,7 @@ pub struct Goodput {
 impl Goodput {
     /// Returns the goodput of one direction.
     pub fn direction(&self, direction: Direction) -> &DirectionGoodput {
-        match direction {
-            Direction::Down => &self.down,
-            Direction::Up => &self.up,
-        }
+        direction.select(&self.up, &self.down)
     }
 }
 

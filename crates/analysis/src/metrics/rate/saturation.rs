@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rrul_model::flow::{Direction, FlowSpec};
-use rrul_model::observation::{ObservationPoint, TcpInfo};
+use rrul_model::observation::{ObservationPoint, TcpInfo, receiver, sender};
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
@@ -15,7 +15,6 @@ use crate::by_direction::ByDirection;
 use crate::metrics::delay::queueing::Queueing;
 use crate::metrics::octets::link_octets::LinkOctets;
 use crate::metrics::rate::rate_series::LoadRate;
-use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::metrics::tcp::stream_limits::StreamLimits;
 use crate::packets::tcp_readings::TcpReadings;
 use crate::statistics::counter::Counter;
@@ -49,10 +48,7 @@ pub struct Saturations {
 impl Saturations {
     /// Of one direction.
     pub fn of(&self, direction: Direction) -> Option<&Saturation> {
-        match direction {
-            Direction::Down => self.down.as_ref(),
-            Direction::Up => self.up.as_ref(),
-        }
+        direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }
 

@@ -109,10 +109,7 @@ impl ScoredWindow {
 
     /// Of one direction; `None` where nothing was to load.
     pub fn of(&self, direction: Direction) -> Option<Window> {
-        match direction {
-            Direction::Down => self.down,
-            Direction::Up => self.up,
-        }
+        direction.select(self.up, self.down)
     }
 
     /// The phases of a test with the scored window in place of the whole load.

@@ -4,7 +4,7 @@
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{FlowEventKind, ObservationPoint};
+use rrul_model::observation::{FlowEventKind, ObservationPoint, receiver, sender};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
@@ -14,7 +14,6 @@ use serde::Serialize;
 use crate::clock_offset::ClockOffset;
 use crate::flow_label::FlowLabel;
 use crate::metrics::rate::goodput::{DirectionGoodput, GoodputFlow};
-use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::series::RatePoint;
 use crate::statistics::percentile::percentile;
 
@@ -35,10 +34,7 @@ pub struct StartSlew {
 impl StartSlew {
     /// Of one direction.
     pub fn of(&self, direction: Direction) -> Option<&DirectionSlew> {
-        match direction {
-            Direction::Down => self.down.as_ref(),
-            Direction::Up => self.up.as_ref(),
-        }
+        direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }
 

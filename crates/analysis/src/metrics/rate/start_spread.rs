@@ -3,27 +3,10 @@
 use std::collections::BTreeMap;
 
 use foldhash::{HashSet, HashSetExt};
-use rrul_model::flow::Direction;
-use rrul_model::observation::{FlowEventKind, ObservationPoint};
+use rrul_model::observation::{FlowEventKind, ObservationPoint, sender};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
-
-/// The host that sends a flow of this direction.
-pub(crate) fn sender(direction: Direction) -> ObservationPoint {
-    match direction {
-        Direction::Up => ObservationPoint::Client,
-        Direction::Down => ObservationPoint::Server,
-    }
-}
-
-/// The host that receives a flow of this direction.
-pub(crate) fn receiver(direction: Direction) -> ObservationPoint {
-    match direction {
-        Direction::Up => ObservationPoint::Server,
-        Direction::Down => ObservationPoint::Client,
-    }
-}
 
 /// Largest spread between the first bytes of flows that one host was to send from the same instant on.
 ///

@@ -88,10 +88,7 @@ pub struct Stationarity {
 impl Stationarity {
     /// That of the rate of one direction.
     pub fn of(&self, direction: Direction) -> Option<&RateStationarity> {
-        match direction {
-            Direction::Down => self.down.as_ref(),
-            Direction::Up => self.up.as_ref(),
-        }
+        direction.select(self.up.as_ref(), self.down.as_ref())
     }
 
     /// Whether everything that was judged is stationary; `None` when something is not known and nothing is not.

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
-use rrul_model::observation::TcpInfo;
+use rrul_model::observation::{TcpInfo, sender};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
 use crate::flow_label::FlowLabel;
 use crate::metrics::rate::goodput::{DirectionGoodput, GoodputFlow};
-use crate::metrics::rate::start_spread::sender;
 use crate::packets::tcp_readings::TcpReadings;
 
 /// Segments that each stream must have in an interval on average: with fewer, whether one falls to this side of an edge

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId};
-use rrul_model::observation::TcpInfo;
+use rrul_model::observation::{TcpInfo, sender};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
@@ -12,7 +12,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metrics::rate::goodput::DirectionGoodput;
-use crate::metrics::rate::start_spread::sender;
 use crate::metrics::rate::stream_rates::StreamRates;
 use crate::packets::tcp_readings::{TcpReadings, within};
 use crate::statistics::percentile::percentile;
@@ -63,10 +62,7 @@ pub struct GlobalSynchronization {
 impl GlobalSynchronization {
     /// Of one direction.
     pub fn of(&self, direction: Direction) -> &DirectionSynchronization {
-        match direction {
-            Direction::Down => &self.down,
-            Direction::Up => &self.up,
-        }
+        direction.select(&self.up, &self.down)
     }
 }
 

@@ -35,10 +35,7 @@ pub struct Sharing {
 impl Sharing {
     /// Of one direction.
     pub fn of(&self, direction: Direction) -> Option<&DirectionSharing> {
-        match direction {
-            Direction::Down => self.down.as_ref(),
-            Direction::Up => self.up.as_ref(),
-        }
+        direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }
 

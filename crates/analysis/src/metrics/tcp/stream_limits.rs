@@ -1,14 +1,13 @@
 //! What limits the streams of the load other than the network, and their congestion windows over time (RFC 4898).
 
 use rrul_model::flow::Direction;
-use rrul_model::observation::TcpInfo;
+use rrul_model::observation::{TcpInfo, sender};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
-use crate::metrics::rate::start_spread::sender;
 use crate::packets::tcp_readings::{TcpReadings, within};
 
 /// Limits by direction.
@@ -23,10 +22,7 @@ pub struct StreamLimits {
 impl StreamLimits {
     /// Of one direction.
     pub fn of(&self, direction: Direction) -> &DirectionLimits {
-        match direction {
-            Direction::Down => &self.down,
-            Direction::Up => &self.up,
-        }
+        direction.select(&self.up, &self.down)
     }
 }
 

@@ -1,14 +1,13 @@
 //! ECN on the load's own streams, from the counters of the receiving kernel.
 
 use rrul_model::flow::{Direction, FlowId};
-use rrul_model::observation::{ObservationPoint, TcpInfo};
+use rrul_model::observation::{ObservationPoint, TcpInfo, receiver, sender};
 use rrul_model::recording::Recording;
 use rrul_model::time::Window;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
-use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::packets::tcp_readings::TcpReadings;
 
 /// `TCPI_OPT_ECN` and `TCPI_OPT_ECN_SEEN` of linux/tcp.h.

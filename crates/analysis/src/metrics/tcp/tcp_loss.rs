@@ -1,13 +1,12 @@
 //! What the senders' kernels know of lost segments: an upper bound, because not every retransmitted segment was lost.
 
 use rrul_model::flow::FlowSpec;
-use rrul_model::observation::TcpInfo;
+use rrul_model::observation::{TcpInfo, sender};
 use rrul_model::recording::Recording;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
-use crate::metrics::rate::start_spread::sender;
 use crate::packets::tcp_readings::{TcpReadings, within};
 
 /// Where the fields end in the kernel's structure, bytes: shorter ones do not have them.

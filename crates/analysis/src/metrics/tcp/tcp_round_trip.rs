@@ -5,7 +5,7 @@
 //! receiver delays. It is no delay of the path: the probes tell that.
 
 use rrul_model::flow::FlowSpec;
-use rrul_model::observation::{ObservationPoint, TcpInfo};
+use rrul_model::observation::{ObservationPoint, TcpInfo, sender};
 use rrul_model::phase::Phase;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
@@ -16,7 +16,6 @@ use serde::Serialize;
 use crate::by_phase::ByPhase;
 use crate::clock_offset::ClockOffset;
 use crate::flow_label::FlowLabel;
-use crate::metrics::rate::start_spread::sender;
 use crate::packets::tcp_readings::TcpReadings;
 use crate::series::DelayPoint;
 use crate::statistics::percentile::DelayStatistics;

@@ -1,14 +1,13 @@
 //! TCP of each stream of the load over time, as the kernels of both ends tell it, for charts.
 
 use rrul_model::flow::{FlowId, FlowSpec};
-use rrul_model::observation::{ObservationPoint, TcpInfo};
+use rrul_model::observation::{ObservationPoint, TcpInfo, receiver, sender};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
 use crate::clock_offset::ClockOffset;
 use crate::flow_label::FlowLabel;
-use crate::metrics::rate::start_spread::{receiver, sender};
 use crate::packets::tcp_readings::TcpReadings;
 
 /// One stream of the load.

@@ -2,12 +2,12 @@
 
 use foldhash::HashSet;
 use rrul_model::flow::{Component, Direction, FlowId, FlowSpec};
+use rrul_model::observation::sender;
 use rrul_model::recording::Recording;
 use rrul_model::turns::TURNS;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metrics::rate::start_spread::sender;
 use crate::statistics::percentile::DelayStatistics;
 
 /// How the voice streams of one direction were sent.

@@ -179,7 +179,7 @@ pub(crate) fn connections(recording: &Recording, phases: &[PhaseWindow], end: Te
     let mut flows: Vec<(FlowLabel, Vec<Connection>)> = Vec::new();
     for flow in recording.header.flows.iter().filter(|flow| flow.kind() == FlowKind::TcpConnect) {
         let mut own = rows.remove(&flow.id).unwrap_or_default();
-        own.sort_by_key(|row| row.sequence);
+        own.sort_unstable_by_key(|row| row.sequence);
         own.dedup_by_key(|row| row.sequence);
         let late = |row: &Connection| row.started + SHORTEST_WAITING_TIME > end;
         if own.iter().any(|row| late(row) && row.reached == Connection::UNANSWERED) {

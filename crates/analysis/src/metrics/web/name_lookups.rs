@@ -188,7 +188,7 @@ pub(crate) fn name_lookups(recording: &Recording, phases: &[PhaseWindow]) -> Nam
         .filter(|flow| flow.kind() == FlowKind::DnsLookup)
         .map(|spec| {
             let mut own = rows.remove(&spec.id).unwrap_or_default();
-            own.sort_by_key(|row| (row.sequence, row.record));
+            own.sort_unstable_by_key(|row| (row.sequence, row.record));
             own.dedup_by_key(|row| (row.sequence, row.record));
             Own { spec, rows: own }
         })

@@ -127,7 +127,7 @@ impl Load {
         };
         let (mut refreshes, mut objects): (Vec<_>, Vec<_>) =
             objects.into_iter().partition(|object| page.is_some() && object.object >= Page::REFRESH);
-        objects.sort_by_key(|object| (object.wanted, object.object));
+        objects.sort_unstable_by_key(|object| (object.wanted, object.object));
         refreshes.sort_by_key(|object| object.wanted);
         let parts = LoadParts::of((row.started, outcome), &objects, timing.as_ref(), page);
         Self {

@@ -210,7 +210,7 @@ pub(crate) fn short_flows(recording: &Recording, phases: &[PhaseWindow], end: Te
     let under_load = loaded_phases(&header.phases);
     let own = |spec: &FlowSpec| -> Vec<Followed> {
         let mut own = rows.get(&spec.id).cloned().unwrap_or_default();
-        own.sort_by_key(|row| row.sequence);
+        own.sort_unstable_by_key(|row| row.sequence);
         own.dedup_by_key(|row| row.sequence);
         let stopped = end.min(reset_at(&header.phases, spec.window));
         own.into_iter().map(|row| Followed { row, cut_off: cut_off(&row, under_load, stopped) }).collect()

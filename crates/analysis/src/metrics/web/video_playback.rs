@@ -102,7 +102,7 @@ pub(crate) fn video_playback(recording: &Recording, end: TestTime) -> Vec<VideoP
     let videos = recording.header.flows.iter().filter(|flow| flow.kind() == FlowKind::VideoBursts);
     let playback = |flow: &FlowSpec| {
         let mut segments = rows.get(&flow.id).cloned().unwrap_or_default();
-        segments.sort_by_key(|row| row.sequence);
+        segments.sort_unstable_by_key(|row| row.sequence);
         segments.dedup_by_key(|row| row.sequence);
         let ended = end.min(reset_at(&recording.header.phases, flow.window));
         of_flow(flow, &segments, ended)

@@ -80,10 +80,7 @@ struct Flows<'a> {
 
 impl<'a> Flows<'a> {
     fn of(&self, direction: Direction) -> &[&'a FlowLabel] {
-        match direction {
-            Direction::Up => &self.up,
-            Direction::Down => &self.down,
-        }
+        direction.select(&self.up, &self.down)
     }
 
     fn is_rrul(&self) -> bool {
@@ -213,10 +210,7 @@ fn stream(direction: Direction, flow: &FlowLabel) -> Part {
 }
 
 fn prefix(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Up => "TCP upload",
-        Direction::Down => "TCP download",
-    }
+    direction.select("TCP upload", "TCP download")
 }
 
 fn stream_name(direction: Direction, name: &str) -> String {

@@ -73,10 +73,7 @@ impl Figures {
     }
 
     pub(super) fn direction(&self, direction: Direction) -> &DirectionFigures {
-        match direction {
-            Direction::Down => &self.down,
-            Direction::Up => &self.up,
-        }
+        direction.select(&self.up, &self.down)
     }
 
     /// The table; nothing without probes and load.
@@ -163,10 +160,7 @@ fn between(idle: &Sample, loaded: &Sample) -> Option<Added> {
 fn lost(run: &Analysis, direction: Direction, phase: Phase, wanted: impl Fn(&FlowFate) -> bool) -> Option<Lost> {
     let (mut sent, mut lost, mut unattributed) = (0, 0, 0);
     for flow in run.loss.fates.flows.iter().filter(|flow| wanted(flow)) {
-        let fate = match direction {
-            Direction::Up => flow.up,
-            Direction::Down => flow.down,
-        };
+        let fate = direction.select(flow.up, flow.down);
         let Some(packets) = fate.of(phase) else { continue };
         sent += packets.sent;
         lost += packets.lost;
