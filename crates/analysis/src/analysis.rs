@@ -9,11 +9,9 @@ use crate::validity::Validity;
 /// Everything that follows from one recording. What was measured can be read as if it stood here.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Analysis {
-    /// Every metric.
     pub measured: Measured,
     /// Whether the numbers deserve trust, with reasons.
     pub validity: Validity,
-    /// Scores of the figures.
     pub scores: Scores,
 }
 

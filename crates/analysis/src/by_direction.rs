@@ -19,7 +19,6 @@ impl<T> ByDirection<T> {
         Self { up: of(Direction::Up), down: of(Direction::Down) }
     }
 
-    /// That of one direction.
     pub fn of(&self, direction: Direction) -> &T {
         direction.select(&self.up, &self.down)
     }

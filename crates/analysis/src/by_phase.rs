@@ -21,7 +21,6 @@ impl<T> ByPhase<T> {
         Self { idle: of(Phase::Idle), load: of(Phase::Load), after: of(Phase::After) }
     }
 
-    /// That of one phase.
     pub fn of(&self, phase: Phase) -> Option<&T> {
         match phase {
             Phase::Survey | Phase::Web => None,

@@ -86,18 +86,13 @@ struct Begin {
 /// What made a new segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// A clock stepped.
     ClockStep {
-        /// Whose.
         host: ObservationPoint,
-        /// How far forward.
         by: Delay,
     },
     /// The smallest delay changed in one direction alone.
     RouteChange {
-        /// Of which family.
         family: AddressFamily,
-        /// Direction of the flow.
         direction: Direction,
         /// How much longer it became.
         by: Delay,

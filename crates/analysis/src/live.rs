@@ -72,7 +72,6 @@ impl Live {
         }
     }
 
-    /// Takes in one frame.
     pub fn push(&mut self, frame: &Frame) {
         let last = last_observation(&frame.tables);
         match frame.point {

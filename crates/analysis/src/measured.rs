@@ -186,7 +186,6 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The goodput of one direction.
     pub fn goodput(&self, direction: Direction) -> &DirectionGoodput {
         self.goodput.direction(direction)
     }

@@ -11,6 +11,5 @@ pub struct ScoreWord {
     pub name: &'static str,
     /// What it says, from where to where.
     pub about: &'static str,
-    /// Where it comes from.
     pub source: &'static str,
 }

@@ -8,18 +8,14 @@ use rrul_model::units::{BitRate, Delay};
 /// A rate over one short interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RatePoint {
-    /// Middle of the interval.
     pub at: TestTime,
-    /// How long it is.
     pub over: Duration,
-    /// The rate.
     pub rate: BitRate,
 }
 
 /// One test packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DelayPoint {
-    /// When it was sent.
     pub at: TestTime,
     /// Its round-trip delay without the time the reflector held it; `None` when it was lost.
     pub delay: Option<Delay>,

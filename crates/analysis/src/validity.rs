@@ -41,7 +41,6 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Its name in data.
     pub fn name(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -54,11 +53,9 @@ impl Severity {
 /// What a code means: one line of the list in docs/metrics.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReasonWord {
-    /// The stable name.
     pub code: &'static str,
     /// How much it may weigh, the heaviest first.
     pub severities: &'static [Severity],
-    /// When it is given.
     pub when: &'static str,
 }
 

@@ -11,7 +11,6 @@ use crate::validity::{Reason, ReasonWord, Severity};
 /// The data to judge.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JudgedRun<'a> {
-    /// The facts.
     pub(crate) recording: &'a Recording,
     /// The numbers, complete but for the verdict.
     pub(crate) analysis: &'a Measured,

@@ -15,7 +15,6 @@ use std::time::Duration;
 pub struct RawTime(pub i64);
 
 impl RawTime {
-    /// Now.
     pub fn now() -> Self {
         Self(read(libc::CLOCK_MONOTONIC_RAW))
     }
@@ -75,7 +74,6 @@ pub struct WallClock {
 impl WallClock {
     const REFRESH: i64 = 5_000_000;
 
-    /// Reads the distance.
     pub fn new() -> Self {
         let (distance, read_at) = Self::measure();
         Self { distance, read_at }

@@ -14,11 +14,8 @@ const UDP: u8 = 17;
 /// Which connection, and since when.
 #[derive(Debug, Clone, Copy)]
 pub struct Opened {
-    /// The flow.
     pub flow: FlowId,
-    /// Its number.
     pub connection: u32,
-    /// When it was opened.
     pub started: TestTime,
 }
 
@@ -44,7 +41,6 @@ impl Opened {
         })
     }
 
-    /// The totals of a QUIC connection.
     pub fn quic(self, connection: &quinn::Connection, ended: TestTime) -> ConnectionTotals {
         let stats = connection.stats();
         let count = |datagrams: u64| u32::try_from(datagrams).unwrap_or(u32::MAX);

@@ -12,16 +12,12 @@ use serde::de::{DeserializeOwned, Error};
 /// Why a message could not be exchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// The other end has closed the connection.
     #[error("the connection was closed by the other end")]
     Closed,
-    /// Nothing came within the time allowed.
     #[error("no answer within {0} s")]
     Silent(u64),
-    /// The connection broke.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// What came is no message.
     #[error(transparent)]
     Message(#[from] ControlError),
 }
@@ -29,9 +25,7 @@ pub enum LinkError {
 /// Whether payloads may be compressed: only from server to client, so that no stranger makes a server expand anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// Neither sent nor taken.
     Never,
-    /// Used for long payloads.
     Allowed,
 }
 

@@ -23,7 +23,6 @@ use crate::observer::Observer;
 /// What the threads of one end share, from the first connection to the last frame.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// Where observations go.
     pub observer: Observer,
     /// Reads counters while the test runs.
     pub sampler: Sampler,

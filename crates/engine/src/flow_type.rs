@@ -22,13 +22,11 @@ use crate::setup_error::SetupError;
 /// What flows of a test have in common at the client.
 #[derive(Debug, Clone)]
 pub(crate) struct Initiation {
-    /// The client's end.
     pub(crate) end: Arc<Endpoint>,
     /// What binds streams and test packets to the session.
     pub(crate) token: Token,
     /// The server's address in each family under test.
     pub(crate) servers: Vec<SocketAddr>,
-    /// Seed of every schedule.
     pub(crate) seed: u64,
     /// Whether what names the client's surroundings may be recorded.
     pub(crate) privacy: Privacy,
@@ -75,14 +73,11 @@ impl Initiation {
 /// What a flow sends, bits per second with IP headers, by direction.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Footprint {
-    /// Client to server.
     pub(crate) up: f64,
-    /// Server to client.
     pub(crate) down: f64,
 }
 
 impl Footprint {
-    /// The same both ways.
     pub(crate) fn both(rate: f64) -> Self {
         Self { up: rate, down: rate }
     }
@@ -95,13 +90,11 @@ impl Footprint {
         }
     }
 
-    /// Both together.
     #[must_use]
     pub(crate) fn and(self, other: Self) -> Self {
         Self { up: self.up + other.up, down: self.down + other.down }
     }
 
-    /// That of one direction.
     pub(crate) fn of(self, direction: Direction) -> f64 {
         direction.select(self.up, self.down)
     }
@@ -114,9 +107,7 @@ pub(crate) enum Pacing {
     Fixed,
     /// By a longer interval: the footprint is in inverse proportion to it.
     Interval {
-        /// The parameter.
         parameter: &'static str,
-        /// Its default.
         default: Duration,
         /// Longer than this it would measure nothing of use.
         longest: Duration,
@@ -125,14 +116,11 @@ pub(crate) enum Pacing {
     },
     /// By a longer least interval of a closed loop, which otherwise goes as fast as the round trip lets it.
     ClosedLoop {
-        /// The parameter.
         parameter: &'static str,
-        /// Its default.
         default: Duration,
         /// Longer than this it would measure nothing of use.
         longest: Duration,
     },
-    /// By sending in turns.
     Turns,
 }
 

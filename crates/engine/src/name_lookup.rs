@@ -19,7 +19,6 @@ use crate::socket::{datagram, options};
 /// The lookup and its flow.
 #[derive(Debug, Clone, Copy)]
 pub struct Which {
-    /// The flow.
     pub flow: FlowId,
     /// Its number within the flow.
     pub sequence: u32,
@@ -30,7 +29,6 @@ pub struct Which {
 /// Whom to ask, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct Resolver {
-    /// Where it listens.
     pub address: SocketAddr,
     /// The class that questions are marked with.
     pub class: ServiceClass,

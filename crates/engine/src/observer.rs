@@ -33,7 +33,6 @@ pub struct ObservationSink<'a> {
 }
 
 impl ObservationSink<'_> {
-    /// Notes one observation.
     pub fn note(&mut self, observation: impl Into<Observation>) {
         if self.ring.push(observation.into()).is_err() {
             self.observer.dropped.fetch_add(1, Ordering::Relaxed);
@@ -42,7 +41,6 @@ impl ObservationSink<'_> {
 }
 
 impl Observer {
-    /// An empty observer.
     pub fn new(point: ObservationPoint) -> Self {
         Self {
             point,
@@ -53,7 +51,6 @@ impl Observer {
         }
     }
 
-    /// Who observes.
     pub fn point(&self) -> ObservationPoint {
         self.point
     }

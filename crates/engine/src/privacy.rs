@@ -3,9 +3,7 @@
 /// Whether what names a host may be in a recording: its name, its addresses, names of its interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Privacy {
-    /// They may.
     #[default]
     Open,
-    /// They are left out.
     Strict,
 }

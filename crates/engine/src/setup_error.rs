@@ -16,7 +16,6 @@ pub(crate) enum SetupError {
     Panicked,
     #[error("the server has no {0} address")]
     NoAddress(AddressFamily),
-    /// What could not be done, and the kernel's answer.
     #[error("{0}: {1}")]
     Socket(&'static str, io::Error),
     #[error("a socket without addresses")]
@@ -29,7 +28,6 @@ pub(crate) enum SetupError {
     NoUdpReply(u16),
     #[error("no page named \"{0}\"")]
     UnknownPage(String),
-    /// Parameters that a flow of this type cannot follow, and what to write.
     #[error("{0}")]
     Parameters(String),
     #[error(transparent)]

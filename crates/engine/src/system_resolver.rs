@@ -12,10 +12,8 @@ pub const PORT: u16 = 53;
 /// Why no resolver is available.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolverError {
-    /// The file cannot be read.
     #[error("no resolver configured: {FILE}: {0}")]
     Unreadable(std::io::Error),
-    /// It names none over this family.
     #[error("{FILE} names no resolver over {0}")]
     NoneOver(AddressFamily),
 }

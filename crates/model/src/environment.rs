@@ -17,20 +17,17 @@ pub use queue_discipline::{QueueDiscipline, TrafficClass, TrafficCounters};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Environment {
-    /// rrul's version.
     pub program: String,
     /// Host name; empty when the privacy switch is on.
     pub host: String,
     /// Operating system and kernel release.
     pub kernel: String,
-    /// Machine architecture.
     pub architecture: String,
     /// What the host runs in: the hypervisor, the kind of container, both; empty where nothing points to any.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub virtualisation: String,
     /// Processor cores that this process may use.
     pub cores: u32,
-    /// Processor model.
     pub processor: String,
     /// Frequency governors of the cores, by name, with the number of cores under each; empty without any.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

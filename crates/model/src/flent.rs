@@ -22,10 +22,8 @@ use crate::recording::Recording;
 /// Why a file of Flent cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FlentError {
-    /// It is no JSON, not of the form that Flent writes, or larger than the limits.
     #[error("unreadable recording of Flent: {0}")]
     Document(serde_json::Error),
-    /// No series gives a flow.
     #[error("this recording of Flent contains nothing that rrul can show: no TCP stream, ping or voice")]
     NoFlows,
 }

@@ -41,7 +41,6 @@ impl Direction {
         }
     }
 
-    /// The other.
     #[must_use]
     pub fn opposite(self) -> Self {
         self.select(Self::Down, Self::Up)
@@ -77,7 +76,6 @@ pub enum AddressFamily {
 }
 
 impl AddressFamily {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::Ipv4, Self::Ipv6];
 
     /// The name used in data.
@@ -122,9 +120,7 @@ pub enum Component {
     Load,
     /// Realtime Component: sparse exchanges that should not notice the load.
     Realtime,
-    /// VoIP Component.
     Voip,
-    /// Web Component.
     Web,
     /// Analysis Component: path traces, marking sweeps.
     Analysis,
@@ -172,9 +168,7 @@ impl fmt::Display for FlowId {
 pub enum Parameter {
     /// `true` or `false`.
     Flag(bool),
-    /// A count.
     Integer(i64),
-    /// A share.
     Number(f64),
     /// A name or a quantity with its unit.
     Text(String),
@@ -209,7 +203,6 @@ impl Parameters {
         self.text(name).and_then(|text| text.parse().ok())
     }
 
-    /// A text, if any.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.0.get(name) {
             Some(Parameter::Text(text)) => Some(text),
@@ -221,7 +214,6 @@ impl Parameters {
 /// One flow of a test, as both hosts receive it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowSpec {
-    /// Its number.
     pub id: FlowId,
     /// Its name, unique in the test: `bulk_tcp/BE/down/ipv4`, `udp_probe/EF/ipv6`, `bulk_tcp/BE/up/ipv4#2`.
     pub name: String,
@@ -237,7 +229,6 @@ pub struct FlowSpec {
     pub family: AddressFamily,
     /// The class that every packet is marked with, in both directions.
     pub class: ServiceClass,
-    /// When it sends.
     #[serde(flatten)]
     pub window: Window,
     /// What only its type understands.
@@ -256,7 +247,6 @@ pub enum ParameterKind {
     Rate,
     /// A name, such as `"cubic"`.
     Name,
-    /// One of these names.
     Choice(&'static [&'static str]),
     /// One of these names, or an IP address.
     ChoiceOrAddress(&'static [&'static str]),
@@ -271,7 +261,6 @@ pub enum ParameterKind {
 pub struct ParameterWord {
     /// The key in the plan.
     pub name: &'static str,
-    /// What it may hold.
     pub kind: ParameterKind,
     /// What it means, with its default.
     pub about: &'static str,
@@ -286,7 +275,6 @@ pub struct FlowTypeWords {
     pub about: &'static str,
     /// Whether a flow of this type has a direction (up or down) or exchanges both ways.
     pub directed: bool,
-    /// Its parameters.
     pub parameters: &'static [ParameterWord],
 }
 

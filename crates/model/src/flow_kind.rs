@@ -10,7 +10,6 @@ pub enum FlowKind {
     BulkTcp,
     /// Isochronous UDP probes.
     UdpProbe,
-    /// ICMP echo.
     IcmpEcho,
     /// Means of closed-loop exchanges, which other programs recorded in the place of delays.
     ExchangeMean,
@@ -24,7 +23,6 @@ pub enum FlowKind {
     TcpRecords,
     /// Sweeps over all markings.
     MarkingSweep,
-    /// DNS lookups.
     DnsLookup,
     /// Short transfers, each over a new connection.
     ShortFlow,
@@ -46,7 +44,6 @@ pub enum FlowKind {
     Other,
 }
 
-/// One kind, described.
 struct Descriptor {
     kind: FlowKind,
     /// The flow type in plans and recordings.

@@ -7,17 +7,14 @@ use crate::observation::{FlowEvent, ObservationPoint, Tables};
 /// What one end observed during about a second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
-    /// Who observed.
     pub point: ObservationPoint,
     /// Frames of this point are numbered from 0 without gaps; a gap says that a frame was lost.
     pub number: u32,
     /// Observations that had to be dropped since the frame before, because they were not fetched in time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: u64,
-    /// The tables.
     #[serde(default, skip_serializing_if = "Tables::is_empty")]
     pub tables: Tables,
-    /// What happened to flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<FlowEvent>,
 }

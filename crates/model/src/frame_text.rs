@@ -68,7 +68,6 @@ impl<'t> Text<'t> {
         Some(())
     }
 
-    /// A string without escapes.
     fn name(&mut self) -> Option<&'t str> {
         self.take(b"\"")?;
         let length = self

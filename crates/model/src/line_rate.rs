@@ -12,10 +12,8 @@ use crate::units::{BitRate, ByteCount};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LineRate {
-    /// Client to server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up: Option<Dispersion>,
-    /// Server to client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub down: Option<Dispersion>,
 }
@@ -33,7 +31,6 @@ impl LineRate {
 /// How long packets that entered a line back to back took to leave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dispersion {
-    /// Packets behind the first.
     pub packets: u16,
     /// Bytes of each, IP header included.
     pub octets: ByteCount,

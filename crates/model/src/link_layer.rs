@@ -18,7 +18,6 @@ const WIREGUARD_BLOCK: u64 = 16;
 /// How frames are cut up for the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coding {
-    /// As they are.
     Plain,
     /// ATM cells of 53 bytes with 48 of payload each, the last one filled up (AAL5).
     Atm,

@@ -22,13 +22,11 @@ pub struct MeasurementBudget {
 }
 
 impl MeasurementBudget {
-    /// The budget of one direction.
     pub fn of(&self, direction: Direction) -> Option<&DirectionBudget> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }
 
-/// The budget of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct DirectionBudget {
     /// The surveyed rate of the line.

@@ -55,15 +55,10 @@ impl HttpVersion {
 /// What an object is to the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ObjectKind {
-    /// The document.
     Html,
-    /// A style sheet.
     Css,
-    /// A script.
     Script,
-    /// A font.
     Font,
-    /// An image.
     Image,
     /// Data that a script fetches.
     Fetch,
@@ -95,23 +90,17 @@ impl ObjectKind {
     }
 }
 
-/// One host of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageHost {
     /// The first label of its name.
     pub name: String,
-    /// What it speaks.
     pub protocol: HttpVersion,
 }
 
-/// One object of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageObject {
-    /// What it is.
     pub kind: ObjectKind,
-    /// Index of its host.
     pub host: usize,
-    /// Bytes of its body.
     pub octets: ByteCount,
     /// The object that asks for it once it is there whole; `None` for the document.
     pub parent: Option<usize>,
@@ -130,9 +119,7 @@ pub struct PageObject {
 /// What a page goes on asking for once it is there, over a connection that it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refresh {
-    /// Index of its host.
     pub host: usize,
-    /// Bytes of each answer.
     pub octets: ByteCount,
     /// From one request to the next.
     pub interval: Duration,
@@ -140,12 +127,10 @@ pub struct Refresh {
     pub wait: Duration,
 }
 
-/// A page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// Its name: `rrul2025`.
     pub name: String,
-    /// One line about it.
     pub title: String,
     /// Whether it is served over TLS.
     pub secure: bool,
@@ -159,13 +144,10 @@ pub struct Page {
     pub hash: String,
 }
 
-/// Why a manifest is not understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("page {page}: {reason}")]
 pub struct PageError {
-    /// Which page.
     pub page: String,
-    /// Why.
     pub reason: String,
 }
 
@@ -179,7 +161,6 @@ impl Page {
         PAGES.iter().map(|(name, _)| *name)
     }
 
-    /// The page with this name.
     pub fn named(name: &str) -> Option<Self> {
         let (name, text) = PAGES.iter().find(|(known, _)| *known == name)?;
         Self::read(name, text).ok()

@@ -36,7 +36,6 @@ impl Phase {
     /// All phases in the order in which they happen.
     pub const ALL: [Self; 5] = [Self::Survey, Self::Idle, Self::Load, Self::Web, Self::After];
 
-    /// Whether the load runs.
     pub fn is_loaded(self) -> bool {
         matches!(self, Self::Load | Self::Web)
     }
@@ -81,9 +80,7 @@ pub fn reset_at(phases: &[PhaseWindow], flow: Window) -> TestTime {
 /// One phase and when it takes place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseWindow {
-    /// Which phase.
     pub phase: Phase,
-    /// When.
     #[serde(flatten)]
     pub window: Window,
 }

@@ -30,21 +30,16 @@ pub const FORMER_FORMAT: &str = "rrul-recording/1";
 /// Why a recording cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// A line is no JSON, or not of the form that this version writes.
     #[error("line {line}: {source}")]
     Line {
         /// Line number, from 1.
         line: usize,
-        /// What the parser says.
         source: serde_json::Error,
     },
-    /// The header is missing.
     #[error("no header: not an rrul recording, or nothing was recorded")]
     NoHeader,
-    /// Written by a later rrul.
     #[error("unknown recording format \"{0}\"; this rrul reads {FORMER_FORMAT} and {FORMAT}; update rrul")]
     UnknownFormat(String),
-    /// What was observed of one could be of the other.
     #[error("two flows have the number {0}: this is no recording that rrul has written")]
     SharedNumber(FlowId),
 }
@@ -83,9 +78,7 @@ pub struct Header {
     /// is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<MeasurementBudget>,
-    /// The client host.
     pub client: Environment,
-    /// The server host.
     pub server: Environment,
     /// Who measured, when it was not rrul.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,7 +88,6 @@ pub struct Header {
 /// A family that could not be tested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbsentFamily {
-    /// Which.
     pub family: AddressFamily,
     /// Why: no address, no answer, ...
     pub reason: String,
@@ -115,7 +107,6 @@ pub struct Clocks {
 /// How the run ended. A recording without it was cut short by force.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct End {
-    /// When.
     pub at: TestTime,
     /// Why it is not complete; `None` when it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,11 +136,8 @@ impl End {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Line {
-    /// First line.
     Header(Box<Header>),
-    /// Observations.
     Frame(Box<Frame>),
-    /// How it ended.
     End(End),
 }
 
@@ -158,7 +146,6 @@ pub enum Line {
 pub struct Recording {
     /// What was known before.
     pub header: Header,
-    /// What was observed.
     pub frames: Vec<Frame>,
     /// How it ended; `None` when it was cut short by force.
     pub end: Option<End>,
@@ -247,7 +234,6 @@ impl Recording {
         Some(Window { from, to })
     }
 
-    /// The frames of one observation point.
     pub fn frames_of(&self, point: ObservationPoint) -> impl Iterator<Item = &Frame> {
         self.frames.iter().filter(move |frame| frame.point == point)
     }
@@ -270,7 +256,6 @@ impl Recording {
         self.frames.iter().flat_map(|frame| frame.events.iter().map(move |event| (frame.point, event)))
     }
 
-    /// The flow with this number.
     pub fn flow(&self, id: FlowId) -> Option<&FlowSpec> {
         self.header.flows.iter().find(|flow| flow.id == id)
     }

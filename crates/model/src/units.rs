@@ -7,7 +7,6 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a quantity could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is not a valid {what}; write it like {example}")]
 pub struct UnitError {
@@ -23,7 +22,6 @@ pub struct UnitError {
 pub struct Share(pub f64);
 
 impl Share {
-    /// So many thousandths.
     pub const fn from_per_mille(thousandths: u16) -> Self {
         Self(thousandths as f64 / 1000.0)
     }

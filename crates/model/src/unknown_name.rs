@@ -1,6 +1,5 @@
 //! Names that are not known.
 
-/// A name that is not in a list of names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} \"{text}\"; known: {known}")]
 pub struct UnknownName {

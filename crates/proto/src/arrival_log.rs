@@ -3,7 +3,6 @@
 /// A packet as it arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedArrival {
-    /// The flow.
     pub flow: u16,
     /// Its number within the flow.
     pub sequence: u32,

@@ -26,7 +26,6 @@ pub const FRAME_HEADER_OCTETS: usize = 4;
 pub enum ClientMessage {
     /// The test that it wants to run.
     Open {
-        /// Every flow.
         flows: Vec<FlowSpec>,
         /// How long the phases take together.
         length: Duration,
@@ -34,10 +33,7 @@ pub enum ClientMessage {
         sample_interval: Duration,
     },
     /// What is your clock? Answered at once by [`ServerMessage::Time`].
-    Time {
-        /// Echoed.
-        id: u32,
-    },
+    Time { id: u32 },
     /// Everything is connected; the test begins.
     Begin {
         /// T0 on the server's session clock, nanoseconds.
@@ -53,13 +49,10 @@ pub enum ClientMessage {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerMessage {
-    /// A session is open.
     Welcome {
         /// What binds streams and test packets to it.
         token: Token,
-        /// The server host.
         environment: Box<Environment>,
-        /// What it grants.
         limits: Limits,
     },
     /// The answer to [`ClientMessage::Open`].
@@ -71,19 +64,9 @@ pub enum ServerMessage {
         state: Option<Box<HostState>>,
     },
     /// Nothing of what was asked for is granted.
-    Refused {
-        /// Why.
-        reason: String,
-    },
+    Refused { reason: String },
     /// The answer to [`ClientMessage::Time`], on the server's session clock, nanoseconds.
-    Time {
-        /// As asked.
-        id: u32,
-        /// When the question arrived.
-        received: i64,
-        /// When this answer left.
-        sent: i64,
-    },
+    Time { id: u32, received: i64, sent: i64 },
     /// What the server has observed, about once a second.
     Observed(Box<Frame>),
     /// All that was observed has been sent.
@@ -97,24 +80,19 @@ pub enum ServerMessage {
 /// A flow that the server will not serve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedFlow {
-    /// Which.
     pub flow: FlowId,
-    /// Why.
     pub reason: String,
 }
 
 /// Why a frame or message cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// Longer than [`FRAME_OCTETS`].
     #[error("a control frame of {0} octets, at most {FRAME_OCTETS} are allowed")]
     TooLong(usize),
-    /// No message of this protocol version.
     #[error("not a control message: {0}")]
     Message(#[from] serde_json::Error),
 }
 
-/// The header of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
     /// Octets of payload that follow.

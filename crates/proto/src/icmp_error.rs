@@ -13,9 +13,7 @@ const FRAGMENT: u8 = 44;
 /// A message about a UDP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IcmpError<'a> {
-    /// ICMP type.
     pub kind: u8,
-    /// ICMP code.
     pub code: u8,
     /// The MTU that it names, octets; 0 when it names none.
     pub mtu: u32,
@@ -26,15 +24,11 @@ pub struct IcmpError<'a> {
 /// What is quoted of a UDP packet: how it looked when it reached the host that answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quote<'a> {
-    /// Where it went.
     pub destination: IpAddr,
-    /// To which port.
     pub destination_port: u16,
-    /// From which port.
     pub source_port: u16,
     /// Traffic-class octet.
     pub octet: u8,
-    /// TTL or hop limit.
     pub hop_limit: u8,
     /// Octets of UDP payload, as its header says.
     pub payload_length: usize,

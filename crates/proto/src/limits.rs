@@ -30,13 +30,10 @@ pub const FETCHING_TIME: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// Sessions at one time.
     pub sessions: u32,
     /// Connections, of sessions or not yet, at one time.
     pub connections: u32,
-    /// Flows in one session.
     pub flows: u32,
-    /// Length of a test.
     pub length: Duration,
     /// Test packets of one session that are answered in one second.
     pub packets_per_second: u32,

@@ -43,7 +43,6 @@ pub struct Question {
     query: Query,
 }
 
-/// Text that is no name of a host: a label is empty or longer than 63 octets, or all of it longer than 255.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a name of a host")]
 pub struct NotAName;

@@ -24,9 +24,7 @@ const HEADER: usize = 12;
 /// A question for one of these names.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// The session.
     pub token: Token,
-    /// The flow.
     pub flow: u16,
     message: Message,
 }

@@ -31,13 +31,10 @@ const KIND: u8 = 5;
 /// The fields of a one-way packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OneWayPacket {
-    /// The flow.
     pub flow: u16,
     /// The traffic-class octet that its sender asked for.
     pub octet_sent: u8,
-    /// The session.
     pub token: Token,
-    /// Number within the flow.
     pub sequence: u32,
     /// How many packets the schedule of the flow still has after this one; 0 in the last.
     pub to_come: u32,

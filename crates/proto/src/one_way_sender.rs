@@ -28,7 +28,6 @@ impl OneWaySender {
         Self { flow, token, octet, schedule, next, left, sequence: 0 }
     }
 
-    /// The flow.
     pub fn flow(&self) -> FlowId {
         self.flow
     }

@@ -37,9 +37,7 @@ impl Purpose {
 /// What the client says first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientOpening {
-    /// Lowest version it speaks.
     pub lowest: u8,
-    /// Highest version it speaks.
     pub highest: u8,
     /// What the connection is for.
     pub purpose: Purpose,
@@ -52,13 +50,10 @@ pub struct ClientOpening {
 /// Why an opening is not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OpeningError {
-    /// The magic is missing: another protocol, or a port scan.
     #[error("the other end does not speak the rrul protocol")]
     NotRrul,
-    /// A purpose that this version does not know.
     #[error("unknown purpose {0}")]
     UnknownPurpose(u8),
-    /// A status that this version does not know.
     #[error("unknown status {0}")]
     UnknownStatus(u8),
 }
@@ -69,7 +64,6 @@ impl ClientOpening {
         Self { lowest: LOWEST_VERSION, highest: HIGHEST_VERSION, purpose, token, flow }
     }
 
-    /// The octets.
     pub fn encode(&self) -> [u8; CLIENT_OCTETS] {
         let mut octets = [0; CLIENT_OCTETS];
         octets[0..4].copy_from_slice(&MAGIC);
@@ -104,9 +98,7 @@ impl ClientOpening {
 /// How the server takes a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Welcome.
     Accepted,
-    /// No version in common.
     Version,
     /// No room now; try later.
     Busy,
@@ -128,7 +120,6 @@ impl Status {
 /// What the server says first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerOpening {
-    /// Whether the connection stands.
     pub status: Status,
     /// The version agreed; 0 when none is.
     pub version: u8,
@@ -139,7 +130,6 @@ pub struct ServerOpening {
 }
 
 impl ServerOpening {
-    /// The octets.
     pub fn encode(&self) -> [u8; SERVER_OCTETS] {
         let [m0, m1, m2, m3] = MAGIC;
         [m0, m1, m2, m3, self.status.code(), self.version, self.lowest, self.highest]

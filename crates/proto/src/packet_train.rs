@@ -43,7 +43,6 @@ const VERSION: u8 = 1;
 /// What a packet of a train is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrainKind {
-    /// One of the train.
     Car,
     /// The train has left: send back what has arrived.
     Last,
@@ -58,13 +57,11 @@ impl TrainKind {
 /// The fields of a train's packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrainPacket {
-    /// What it is.
     pub kind: TrainKind,
     /// The train's number within the session, from 1.
     pub train: u16,
     /// On the way back: how many packets of the train had arrived, as many as come back.
     pub arrived: u16,
-    /// The session.
     pub token: Token,
     /// The packet's number within the train; on the way back, that of the packet whose arrival it reports.
     pub sequence: u32,

@@ -51,7 +51,6 @@ const STRIDE: u8 = 3;
 /// A packet to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SweepPacket {
-    /// Its number.
     pub sequence: u32,
     /// How many hops it may pass.
     pub hop_limit: u8,
@@ -59,14 +58,12 @@ pub struct SweepPacket {
     pub octet: u8,
     /// Octets of UDP payload.
     pub payload: usize,
-    /// When it left.
     pub sent: TestTime,
 }
 
 /// How a trace sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SweepSettings {
-    /// While it does.
     pub window: Window,
     /// One packet to every hop in each, or in a longer one where that would be more than the rate below.
     pub interval: Duration,

@@ -15,11 +15,8 @@ pub const CONNECTION_ID_OCTETS: usize = 20;
 /// random so that no cache knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionName<'a> {
-    /// The first label.
     pub label: &'a str,
-    /// The flow.
     pub flow: u16,
-    /// The session.
     pub token: Token,
 }
 

@@ -27,19 +27,14 @@ const MOST_LOGGED: usize = 1 << 16;
 /// Why a packet gets no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Silence {
-    /// Not from an address that has proven itself by a TCP handshake of this session.
     #[error("from an address that the session has not proven")]
     UnprovenSource,
-    /// Not a request, or of another session.
     #[error("not a request of this session")]
     NotARequest,
-    /// A flow that the session does not have.
     #[error("of a flow that the session does not have")]
     UnknownFlow,
-    /// Longer than granted.
     #[error("longer than granted")]
     TooLong,
-    /// More in a second than granted.
     #[error("more in a second than granted")]
     TooMany,
 }
@@ -47,7 +42,6 @@ pub enum Silence {
 /// A packet as it came in.
 #[derive(Debug, Clone, Copy)]
 pub struct Incoming {
-    /// From where.
     pub source: IpAddr,
     /// The kernel's receive stamp on the session clock, nanoseconds.
     pub received: i64,
@@ -60,9 +54,7 @@ pub struct Incoming {
 /// What to send back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
-    /// The flow.
     pub flow: u16,
-    /// The packet it answers.
     pub sequence: u32,
     /// The traffic-class octet to send it with: the one that the sender asked for, so that both directions are tested
     /// in the same class even where the way here has rewritten it.
@@ -78,7 +70,6 @@ pub struct Reply {
 pub struct Train {
     /// Its packets, to leave back to back.
     pub packets: Vec<TrainPacket>,
-    /// Octets of each.
     pub octets: usize,
 }
 
@@ -89,7 +80,6 @@ struct FlowState {
     follow_up: Option<FollowUp>,
 }
 
-/// The state of one session.
 #[derive(Debug)]
 pub struct SessionReflector {
     token: Token,

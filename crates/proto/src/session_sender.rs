@@ -29,9 +29,7 @@ pub struct SessionSender {
 /// What identifies a flow's packets.
 #[derive(Debug, Clone, Copy)]
 pub struct Identity {
-    /// The flow.
     pub flow: FlowId,
-    /// The session.
     pub token: Token,
     /// The traffic-class octet that its packets bear.
     pub octet: u8,
@@ -42,7 +40,6 @@ pub struct Identity {
 /// How a reply was received.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival {
-    /// The kernel's receive stamp.
     pub received: TestTime,
     /// When the program read it.
     pub read: TestTime,
@@ -53,7 +50,6 @@ pub struct Arrival {
 /// What a reply says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
-    /// The reply itself.
     pub received: ProbeReceived,
     /// What it reports of an earlier reply.
     pub stamped: Option<ReplyStamped>,

@@ -9,7 +9,6 @@ pub fn encode_number(number: u32) -> [u8; NUMBER_OCTETS] {
     number.to_be_bytes()
 }
 
-/// The number of these octets.
 pub fn decode_number(octets: [u8; NUMBER_OCTETS]) -> u32 {
     u32::from_be_bytes(octets)
 }

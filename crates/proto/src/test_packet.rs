@@ -48,9 +48,7 @@ const NO_SEQUENCE: u32 = u32::MAX;
 /// What a packet is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// From the sender.
     Test,
-    /// From the reflector.
     Reply,
     /// From the sender before the test: is there a way? Answered, and counted nowhere.
     Greeting,
@@ -95,25 +93,19 @@ pub struct FollowUp {
 /// The fields of a test packet. Stamps are nanoseconds: T1 on the sender's clock, the others on the session clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TestPacket {
-    /// What it is.
     pub kind: Kind,
-    /// The flow.
     pub flow: u16,
     /// The traffic-class octet that its sender asked for.
     pub octet_sent: u8,
     /// In a reply: the octet that the test packet bore when it arrived.
     pub octet_received: u8,
-    /// The session.
     pub token: Token,
-    /// Number within the flow.
     pub sequence: u32,
     /// In a reply: test packets of this flow that have been answered so far, this one and duplicates included.
     pub reflector_count: u32,
     /// Sender's transmit stamp; the reflector returns it untouched.
     pub t1: i64,
-    /// Reflector's receive stamp.
     pub t2: i64,
-    /// Reflector's transmit stamp.
     pub t3: i64,
     /// News of an earlier reply.
     pub follow_up: Option<FollowUp>,
@@ -124,10 +116,8 @@ pub struct TestPacket {
 /// Why octets are no test packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
-    /// Shorter than [`LEAST_OCTETS`].
     #[error("{0} octets, a test packet has at least {LEAST_OCTETS}")]
     Short(usize),
-    /// Mark, version or kind is not ours.
     #[error("not a test packet of this version")]
     Foreign,
 }

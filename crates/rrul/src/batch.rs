@@ -16,7 +16,6 @@ use setting::Setting;
 /// One run of one setting.
 #[derive(Debug, Clone)]
 pub(crate) struct Turn<'a> {
-    /// What is run.
     pub(crate) setting: &'a Setting,
     /// The name of its files: the setting and the repetition.
     pub(crate) name: String,

@@ -101,12 +101,10 @@ impl LiveScreen {
         let _ = self.frames.try_send(frame.clone());
     }
 
-    /// Time goes by.
     pub(crate) fn tick(&self, now: TestTime) {
         self.shared.now.store(now.0, Ordering::Relaxed);
     }
 
-    /// Gives the terminal back.
     pub(crate) fn end(self) {
         self.shared.ended.store(true, Ordering::Relaxed);
         let deadline = Instant::now() + LAST;

@@ -18,11 +18,8 @@ use crate::store::Writer;
 
 /// A test that has been run.
 pub(crate) struct Measurement {
-    /// What was recorded.
     pub(crate) recording: Recording,
-    /// What follows from it.
     pub(crate) analysis: Analysis,
-    /// Where it is.
     pub(crate) path: Result<PathBuf, Failure>,
 }
 

@@ -13,7 +13,6 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// Of a run.
     pub(crate) fn of(analysis: &Analysis) -> Self {
         if analysis.validity.verdict == Verdict::Valid { Self::Good } else { Self::Doubtful }
     }

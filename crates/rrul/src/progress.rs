@@ -70,7 +70,6 @@ impl Progress {
         self.screen = candidate.and_then(|candidate| LiveScreen::begin(candidate, &self.label, header));
     }
 
-    /// Observations have come in.
     pub(crate) fn frame(&mut self, frame: &Frame) {
         // Of use when the screen has to go before the test does.
         if let Some(live) = &mut self.live {
@@ -81,7 +80,6 @@ impl Progress {
         }
     }
 
-    /// Time goes by.
     pub(crate) fn tick(&mut self, now: TestTime) {
         if let Some(screen) = &self.screen
             && terminal::stands()

@@ -98,7 +98,6 @@ impl Writer {
         Ok(self.path)
     }
 
-    /// Writes a whole recording.
     pub(crate) fn write(path: &Path, recording: &Recording) -> Result<PathBuf, Failure> {
         let mut writer = Self::create(path)?;
         let header = std::iter::once(Line::Header(Box::new(recording.header.clone())));

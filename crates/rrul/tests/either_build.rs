@@ -116,7 +116,10 @@ fn a_recording_of_flent_is_shown_or_refused_in_one_line() {
     let shown = rrul(&folder.0, &["show", "old.flent", "--json"]);
     if shown.status.code() == Some(2) {
         let said = String::from_utf8(shown.stderr).unwrap();
-        assert_eq!(said, "rrul: old.flent: this is no rrul recording; only the full program reads recordings of Flent\n");
+        assert_eq!(
+            said,
+            "rrul: old.flent: this is no rrul recording; only the full program reads recordings of Flent\n"
+        );
     } else {
         let summary: Value = serde_json::from_str(&printed(&shown, &[0, 1])).unwrap();
         assert_eq!(summary["plan"], "flent/tcp_upload");

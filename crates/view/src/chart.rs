@@ -24,7 +24,6 @@ pub struct Chart {
     pub about: &'static str,
     /// How many runs it takes.
     pub(crate) runs: RangeInclusive<usize>,
-    /// How it is drawn.
     pub(crate) draw: Draw,
 }
 
@@ -40,7 +39,6 @@ pub(crate) enum Draw {
 }
 
 impl Chart {
-    /// A chart over time.
     pub(crate) const fn over_time(
         name: &'static str,
         about: &'static str,

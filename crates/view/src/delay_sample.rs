@@ -32,7 +32,6 @@ pub(crate) fn window(run: &Analysis, phase: Phase) -> Option<Window> {
 pub(crate) struct Sample {
     /// Of those that were answered, from the lowest.
     pub(crate) sorted: Vec<Delay>,
-    /// Packets that were not.
     pub(crate) lost: u64,
 }
 
@@ -56,7 +55,6 @@ impl Sample {
         Self::of(run, phase, pooled_packets(run))
     }
 
-    /// Packets that were sent.
     pub(crate) fn sent(&self) -> u64 {
         self.sorted.len() as u64 + self.lost
     }

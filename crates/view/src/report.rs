@@ -55,9 +55,7 @@ struct Data<'a> {
     time: [f64; 2],
     /// Family, sample, and its width at 100 pixels, regular and semibold, in the font that drawings were measured with.
     font: (&'static str, &'static str, f64, f64),
-    /// By number.
     plots: Vec<&'a Plot>,
-    /// By number.
     drawings: Vec<&'a serde_json::Value>,
 }
 

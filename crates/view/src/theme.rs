@@ -27,7 +27,6 @@ pub struct Theme {
     pub range: &'static str,
     /// Losses, and words of doubt.
     pub alarm: &'static str,
-    /// Best effort.
     pub best_effort: &'static str,
     /// Background (CS1, LE).
     pub background_class: &'static str,

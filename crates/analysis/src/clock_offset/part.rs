@@ -21,7 +21,6 @@ const SAMPLES: usize = 4;
 pub(super) struct Part {
     /// Where its idle packets lie, on the client's clock, in order.
     pub(super) stretches: Vec<Window>,
-    /// By kind and direction.
     hulls: Vec<ByDirection<Option<LowerHull>>>,
     /// The same of every fourth packet.
     samples: [Vec<LowerHull>; SAMPLES],
@@ -65,7 +64,6 @@ impl Part {
         Window { from, to: self.stretches.last().map_or(from, |stretch| stretch.to) }
     }
 
-    /// The middle of that.
     pub(super) fn middle(&self) -> TestTime {
         let span = self.span();
         TestTime(i64::midpoint(span.from.0, span.to.0))

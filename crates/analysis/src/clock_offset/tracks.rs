@@ -28,7 +28,6 @@ impl Kind {
         Self { flow_type: flow.flow_type.clone(), family: flow.family, length }
     }
 
-    /// Its family.
     pub(super) fn family(&self) -> AddressFamily {
         self.family
     }
@@ -48,7 +47,6 @@ pub(super) struct Packet {
 /// The packets of one flow in one direction, as they are numbered.
 #[derive(Debug, Clone)]
 pub(super) struct Track {
-    /// Index of its kind.
     pub(super) kind: usize,
     pub(super) direction: Direction,
     pub(super) packets: Vec<Packet>,
@@ -73,7 +71,6 @@ pub(super) struct Tracks {
     pub(super) kinds: Vec<Kind>,
     /// The kind of each flow's packets, as an index.
     pub(super) kind_of: HashMap<FlowId, usize>,
-    /// By kind.
     ways: Vec<ByDirection<Vec<Track>>>,
     /// What the wall clocks of client and server did against those that the ends stamp with.
     pub(super) wall_clocks: [Steps; 2],
@@ -144,7 +141,6 @@ impl Tracks {
         self.ways.get(kind).map_or(&[], |ways| ways.of(direction))
     }
 
-    /// All flows.
     pub(super) fn all(&self) -> impl Iterator<Item = &Track> {
         self.ways.iter().flat_map(|ways| ways.up.iter().chain(&ways.down))
     }

@@ -32,7 +32,6 @@ pub(crate) struct Steps {
     jumps: Vec<Jump>,
 }
 
-/// One step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Jump {
     /// The last reading before it and the first after it, on the host's test clock.
@@ -68,7 +67,6 @@ impl Steps {
         Self { windows: apart(windows), jumps }
     }
 
-    /// Their number.
     pub(crate) fn count(&self) -> usize {
         self.jumps.len()
     }

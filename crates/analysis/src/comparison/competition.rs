@@ -37,7 +37,6 @@ const CLOCKS_AGREE: i64 = 60;
 /// The clock of the client host, on which T0 was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientClock {
-    /// The host.
     pub host: String,
     /// T0 on its clock that never steps, nanoseconds.
     pub origin: i64,
@@ -48,7 +47,6 @@ pub struct ClientClock {
 pub struct Competition {
     /// From the first run's T0 to the second's.
     pub offset: Delay,
-    /// While both loads ran.
     pub together: Window,
     /// Each direction that both load.
     pub directions: Vec<DirectionCompetition>,
@@ -56,10 +54,8 @@ pub struct Competition {
     pub delays: [Option<DelayStatistics>; 3],
 }
 
-/// One direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectionCompetition {
-    /// Which.
     pub direction: Direction,
     /// Median of the first's rate over the seconds in which it was alone before; `None` without any.
     pub alone: Option<BitRate>,
@@ -77,11 +73,8 @@ pub struct DirectionCompetition {
 /// Why two runs are no competition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoCompetition {
-    /// The clocks.
     Clocks,
-    /// The loads.
     NoOverlap,
-    /// The directions.
     NoDirection,
 }
 

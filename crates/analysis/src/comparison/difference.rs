@@ -179,7 +179,6 @@ impl Difference {
     }
 }
 
-/// The figure of each run that has it.
 fn measured<'r>(metric: ComparedMetric, runs: &[&'r ComparedRun]) -> Vec<&'r Figure> {
     runs.iter().filter_map(|run| run.figures.get(&metric)).collect()
 }

@@ -8,22 +8,17 @@ use super::run::ComparedRun;
 /// What repetitions have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupKey {
-    /// The user's title.
     Title,
-    /// The plan.
     Plan,
     /// The server as the user named it.
     Server,
-    /// The client host.
     Client,
-    /// The families under test.
     Families,
     /// The day on which it began, UTC.
     Day,
 }
 
 impl GroupKey {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Title => "title",
@@ -81,7 +76,6 @@ impl Group {
         groups
     }
 
-    /// Its runs.
     pub(crate) fn of<'r>(&self, runs: &'r [ComparedRun]) -> Vec<&'r ComparedRun> {
         self.runs.iter().filter_map(|index| runs.get(*index)).collect()
     }

@@ -64,15 +64,12 @@ pub enum Quantity {
     Points,
     /// Mean opinion score, 1 to 4.41.
     Opinion,
-    /// Per minute.
     PerMinute,
 }
 
 impl Quantity {
-    /// The units of all quantities.
     pub(crate) const UNITS: [&str; 7] = ["ns", "bit/s", "share", "index", "points", "MOS", "1/min"];
 
-    /// The unit in data.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Delay => "ns",
@@ -147,7 +144,6 @@ impl ComparedMetric {
         Self::Responsiveness,
     ];
 
-    /// Its name in data.
     pub fn name(self) -> &'static str {
         match self {
             Self::AddedDelayP50 => "added_delay_p50",
@@ -170,7 +166,6 @@ impl ComparedMetric {
         }
     }
 
-    /// What it counts.
     pub fn quantity(self) -> Quantity {
         match self {
             Self::AddedDelayP50

@@ -34,7 +34,6 @@ pub struct RunConfidence {
 }
 
 impl RunConfidence {
-    /// Of one run.
     pub fn of(run: &Analysis) -> Self {
         let [delay_p50, delay_p95] = delays(run);
         Self { down: rate(run, Direction::Down), up: rate(run, Direction::Up), delay_p50, delay_p95 }

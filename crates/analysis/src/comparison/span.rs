@@ -35,7 +35,6 @@ impl Basis {
 /// One figure of the runs of one group.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Side {
-    /// Of each run.
     pub(crate) values: Vec<f64>,
     /// The mean over the runs in each resample, as sure as that of the least sure of them.
     resamples: Option<Resamples>,

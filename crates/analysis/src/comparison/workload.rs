@@ -45,7 +45,6 @@ pub struct StreamTotals {
 }
 
 impl Workload {
-    /// What this recording did.
     pub fn of(recording: &Recording) -> Self {
         let header = &recording.header;
         let uses = recording.events().filter(|(_, event)| event.event == FlowEventKind::Uses);

@@ -16,7 +16,6 @@ const BASELINE: usize = 15_000;
 /// The probes of one class and family that were sent in one second. For the eye, as [`super::LiveSnapshot`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DelaySecond {
-    /// Probes sent.
     pub sent: u64,
     /// Of those, given up: no reply within 3 s.
     pub lost: u64,
@@ -33,9 +32,7 @@ pub struct DelaySecond {
 /// Delays and losses of the probes of one class and family over time.
 #[derive(Debug, Clone)]
 pub struct DelayCell {
-    /// The class.
     pub class: ServiceClass,
-    /// The family.
     pub family: AddressFamily,
     seconds: Vec<DelaySecond>,
     /// Answers to the probes of seconds of which some are open, by second.

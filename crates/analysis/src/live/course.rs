@@ -26,9 +26,7 @@ const MOST_SECONDS: i64 = 100_000;
 /// Goodput of the load of one class in one direction, second by second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateCourse {
-    /// Direction of the flow.
     pub direction: Direction,
-    /// The class.
     pub class: ServiceClass,
     /// Load flows that it is the sum of.
     pub streams: usize,

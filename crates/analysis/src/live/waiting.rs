@@ -51,7 +51,6 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// When it is given up.
     pub(super) fn given_up(self) -> TestTime {
         self.left + SHORTEST_WAITING_TIME
     }
@@ -60,11 +59,8 @@ impl Sent {
 /// A probe whose reply has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// Of which flow.
     pub(super) flow: FlowId,
-    /// When it was sent.
     pub(super) sent: Sent,
-    /// When the reply came.
     pub(super) received: TestTime,
     /// Round-trip delay without the time in the reflector.
     pub(super) delay: Delay,

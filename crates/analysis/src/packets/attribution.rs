@@ -28,7 +28,6 @@ pub(crate) enum Fate {
     Arrived,
     /// It arrived after the waiting time, and counts as lost (RFC 7680).
     Late,
-    /// It did not arrive.
     Lost,
     /// It or its reply was lost; which of the two is unknown.
     Open,

@@ -8,7 +8,6 @@
 pub(crate) struct ByNumber<T>(Vec<(u32, T)>);
 
 impl<T> ByNumber<T> {
-    /// Of each number the first of these rows.
     pub(crate) fn first(rows: Vec<(u32, T)>) -> Self {
         Self::least_by(rows, |_| ())
     }

@@ -18,7 +18,6 @@ pub(crate) struct Replaced {
     pub(crate) direction: Direction,
     /// What was in force at their sender; `None` where its kernel did not say.
     pub(crate) effective: Option<String>,
-    /// What was asked for.
     pub(crate) asked: String,
 }
 
@@ -52,7 +51,6 @@ pub(crate) struct Unmarked {
     pub(crate) point: ObservationPoint,
     /// Code point of its class.
     pub(crate) asked: u8,
-    /// Traffic-class byte in force.
     pub(crate) octet: u32,
     /// How many flows are concerned.
     pub(crate) flows: usize,

@@ -57,9 +57,7 @@ impl Probe {
 /// All test packets of one flow in the order in which they were numbered.
 #[derive(Debug, Clone)]
 pub(crate) struct ProbeFlow<'a> {
-    /// The flow.
     pub(crate) flow: &'a FlowSpec,
-    /// Its packets.
     pub(crate) probes: Vec<Probe>,
     /// Packets that were due and not sent, as the host stalled. They have no number and are not among `probes`.
     pub(crate) skipped: u64,
@@ -71,7 +69,6 @@ type Received = (TestTime, Option<(TestTime, TestTime)>);
 /// Rows of one flow while they are gathered, by the number of their packet.
 #[derive(Default)]
 struct Rows {
-    /// When it was to be sent, and when it was.
     sent: Vec<(u32, (TestTime, TestTime))>,
     stamped: Vec<(u32, TestTime)>,
     received: Vec<(u32, Received)>,

@@ -27,10 +27,8 @@ pub(crate) struct PacketTransit {
     pub(crate) octet: Option<u8>,
 }
 
-/// All packets of one flow in one direction.
 #[derive(Debug, Clone)]
 pub(crate) struct OneWayFlow<'a> {
-    /// The flow.
     pub(crate) flow: &'a FlowSpec,
     /// The direction of these packets.
     pub(crate) direction: Direction,

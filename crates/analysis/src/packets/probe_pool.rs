@@ -11,7 +11,6 @@ use rrul_model::marking::ServiceClass;
 pub trait ProbeSample {
     /// Returns what the flow does.
     fn kind(&self) -> FlowKind;
-    /// Returns the service class.
     fn class(&self) -> ServiceClass;
     /// Returns whether any probe was sent.
     fn was_sent(&self) -> bool;

@@ -27,14 +27,12 @@ impl Reading {
     }
 }
 
-/// On which side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// Packets reach this host without having waited.
     Before,
     /// Packets reach it through the queue.
     Behind,
-    /// Its answers are inconclusive.
     Unclear,
 }
 

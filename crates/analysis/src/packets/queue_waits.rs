@@ -66,7 +66,6 @@ impl QueueWaits {
         self.by_sending.is_empty()
     }
 
-    /// The waits of those that were sent in this time.
     pub(crate) fn sent_within(&self, time: Range<i64>) -> impl Iterator<Item = i64> {
         self.by_sending.iter().filter(move |one| time.contains(&one.sent)).map(|one| one.wait)
     }

@@ -11,7 +11,6 @@ use rrul_model::time::Window;
 pub(crate) struct TcpReadings([HashMap<FlowId, Vec<TcpInfo>>; 2]);
 
 impl TcpReadings {
-    /// Those of a recording.
     pub(crate) fn of(recording: &Recording) -> Self {
         let gather = |point| {
             let mut readings: HashMap<FlowId, Vec<TcpInfo>> = HashMap::new();

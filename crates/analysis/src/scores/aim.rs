@@ -31,7 +31,6 @@ use crate::scores::composite::windows;
 use crate::statistics::bootstrap::mean;
 use crate::statistics::percentile::percentile;
 
-/// The words for it.
 pub const WORD: ScoreWord = ScoreWord {
     name: "aim",
     about: "streaming, gaming and calls in points and a word, bad to great",
@@ -70,7 +69,6 @@ pub struct Line {
     pub rise_ms: Option<f64>,
     /// Variation on the idle line, milliseconds.
     pub variation_ms: Option<f64>,
-    /// Share of packets lost.
     pub loss: Option<f64>,
     /// Download, bits per second.
     pub download_bps: Option<f64>,
@@ -105,7 +103,6 @@ pub struct Aim {
 }
 
 impl Aim {
-    /// Of a line.
     pub fn of(line: &Line) -> Self {
         let latency = line.latency_ms.and_then(|value| LATENCY.of(value));
         let rise = line.rise_ms.and_then(|value| LATENCY.of(value));
@@ -126,7 +123,6 @@ fn experience(values: &[Option<i32>], classes: &Steps<4, 5>) -> Option<Experienc
     Some(Experience { points, word: WORDS.get(usize::try_from(class).ok()?)? })
 }
 
-/// From an analysis.
 pub(crate) fn of(analysis: &Measured) -> Option<Aim> {
     let (Some(idle), Some(load)) = windows(analysis) else { return None };
     let flows = analysis.round_trip_delay.flows.iter();

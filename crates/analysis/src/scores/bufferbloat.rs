@@ -24,7 +24,6 @@ use crate::series::DelayPoint;
 use crate::statistics::bootstrap::mean;
 use crate::statistics::percentile::percentile;
 
-/// The words for it.
 pub const WORD: ScoreWord = ScoreWord {
     name: "bufferbloat",
     about: "what the load adds to delay as a letter, A+ to F; the worse direction's mean",
@@ -58,7 +57,6 @@ impl Letter {
             .then(|| CUTS.iter().find(|(cut, _)| added_ms < *cut).map_or(Self::F, |(_, letter)| *letter))
     }
 
-    /// As it is written.
     pub fn name(self) -> &'static str {
         match self {
             Self::APlus => "A+",
@@ -76,7 +74,6 @@ impl Letter {
 pub struct Added {
     /// To the mean of the packets that arrived.
     pub mean: f64,
-    /// To the median.
     pub median: f64,
     /// To the 95th percentile.
     pub p95: f64,
@@ -186,7 +183,6 @@ fn told(added: &Added) -> Option<DirectionLetter> {
     })
 }
 
-/// From an analysis.
 pub(crate) fn of(analysis: &Measured) -> Option<Bufferbloat> {
     let (Some(idle), Some(load)) = windows(analysis) else { return None };
     let probes = analysis.round_trip_delay.flows.iter().filter(|entry| entry.flow.kind() == FlowKind::UdpProbe);

@@ -36,7 +36,6 @@ const CONNECT_FLOOR: f64 = 20.0;
 /// Added loss that halves its part.
 const HALVING_LOSS: f64 = 0.02;
 
-/// The words for it.
 pub const WORD: ScoreWord = ScoreWord {
     name: "composite",
     about: "pages, delay, delay variation, slew and loss under load against the idle line, 20 points each, 0 to 100",
@@ -46,13 +45,10 @@ pub const WORD: ScoreWord = ScoreWord {
 /// How much is left of the idle line's quality, each 0 to 1; `None` where it was not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Ratios {
-    /// Of delay.
     pub delay: Option<f64>,
-    /// Of delay variation.
     pub delay_variation: Option<f64>,
     /// Of the time to connect.
     pub slew: Option<f64>,
-    /// Of loss.
     pub loss: Option<f64>,
 }
 
@@ -215,7 +211,6 @@ pub(crate) fn windows(analysis: &Measured) -> (Option<Window>, Option<Window>) {
     (phase(Phase::Idle), analysis.scored.common.or_else(|| phase(Phase::Load)))
 }
 
-/// From an analysis.
 pub(crate) fn of(analysis: &Measured, web: Option<&WebScore>, cells: &[ScoreCell]) -> Option<Composite> {
     let (idle, load) = windows(analysis);
     let ratios = |cell: &ScoreCell| match (idle, load) {

@@ -19,7 +19,6 @@ const MOST_BURSTS: f64 = 8.0;
 pub enum Concealment {
     /// What the packets before sounded like (packet loss concealment, G.711 appendix I).
     Plc,
-    /// Silence.
     None,
 }
 

@@ -27,7 +27,6 @@ const EXPEDITED: f64 = 0.30;
 const FACTOR: f64 = 1.25;
 const DIFFERENCE_MS: f64 = 5.0;
 
-/// The words for it.
 pub const WORD: ScoreWord = ScoreWord {
     name: "optimum",
     about: "what the specification calls the optimum, item by item: met, not met, not measured",
@@ -144,7 +143,6 @@ pub struct Optimum {
 }
 
 impl Optimum {
-    /// Counts these items.
     pub fn new(items: Vec<OptimumItem>) -> Self {
         let count = |state| items.iter().filter(|item| item.state == state).count() as u64;
         let (met, not_met) = (count(State::Met), count(State::NotMet));

@@ -29,7 +29,6 @@ use crate::metrics::marking::marking_path::PathVerdict;
 use crate::metrics::sharing::stream_sharing::{ClassShare, DirectionSharing};
 use crate::score::ScoreWord;
 
-/// The words for it.
 pub const WORD: ScoreWord = ScoreWord {
     name: "penalty",
     about: "bad behavior in points, 0 is none; shown beside the composite, never subtracted",
@@ -222,7 +221,6 @@ pub(crate) fn queue_p95_ms(analysis: &Measured, direction: Direction) -> Option<
 
 /// What verdicts amount to.
 enum Told {
-    /// Nothing asked.
     NotInPlan,
     /// 1 for bad and 0 for good; `None` when that is not known.
     Value(Option<f64>),
@@ -241,7 +239,6 @@ fn code_points(analysis: &Measured, direction: Direction) -> Told {
     told(&verdicts, altered, |verdict| *verdict == PathVerdict::Unknown)
 }
 
-/// The same of ECN.
 fn ecn(analysis: &Measured, direction: Direction) -> Told {
     let verdicts: Vec<EcnVerdict> =
         analysis.ecn.paths.iter().filter(|path| path.direction == direction).map(|path| path.verdict).collect();

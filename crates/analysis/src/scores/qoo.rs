@@ -18,7 +18,6 @@ use crate::score::ScoreWord;
 use crate::scores::composite::windows;
 use crate::statistics::percentile::percentile;
 
-/// The words for it.
 pub const WORD: ScoreWord = ScoreWord {
     name: "qoo",
     about: "how well the loaded line meets what named applications ask for, 0 useless to 100 perfect",
@@ -45,9 +44,7 @@ impl Requirement {
 /// What an application asks for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Profile {
-    /// Its name in data.
     pub name: &'static str,
-    /// What it stands for.
     pub about: &'static str,
     /// Percentile of delay in thousandths, and the delays asked for, milliseconds, round trip.
     pub delays: &'static [(u16, Requirement)],
@@ -61,7 +58,6 @@ const fn between(rop: f64, cpup: f64) -> Requirement {
     Requirement { rop, cpup }
 }
 
-/// All profiles.
 pub const PROFILES: [Profile; 3] = [
     Profile {
         name: "video_call",
@@ -91,7 +87,6 @@ pub const PROFILES: [Profile; 3] = [
 pub struct Inputs {
     /// Delays that arrived, milliseconds, in rising order.
     pub delays: Vec<f64>,
-    /// Packets that were lost.
     pub lost: u64,
     /// Bits per second of the slower direction; `None` unless both were loaded.
     pub rate: Option<f64>,

@@ -42,7 +42,6 @@ const KEPT: usize = 95;
 /// After this long a new connection is given up, milliseconds.
 const GIVEN_UP: f64 = 10_000.0;
 
-/// The words for it.
 pub const WORD: ScoreWord = ScoreWord {
     name: "responsiveness",
     about: "round trips per minute under load; 60 is one second each, thousands are good",
@@ -117,7 +116,6 @@ impl Responsiveness {
     }
 }
 
-/// From an analysis.
 pub(crate) fn of(analysis: &Measured) -> Option<Responsiveness> {
     let load = windows(analysis).1?;
     let ours = || analysis.connections.flows.iter().filter(|entry| counts(entry.flow.class));

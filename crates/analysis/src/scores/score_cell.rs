@@ -20,9 +20,7 @@ use crate::statistics::percentile::percentile;
 /// The packets and connections of one class and family in one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoreCell {
-    /// The class.
     pub class: ServiceClass,
-    /// The family.
     pub family: AddressFamily,
     /// Direction of the flow. Round trips and new connections go both ways, and are the same in both cells.
     pub direction: Direction,

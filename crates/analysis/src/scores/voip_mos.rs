@@ -13,7 +13,6 @@ use crate::score::ScoreWord;
 use crate::scores::score_cell::counts;
 use crate::statistics::bootstrap::mean;
 
-/// The words for it.
 pub const WORD: ScoreWord = ScoreWord {
     name: "voip_mos",
     about: "opinion score of calls under load, 1 bad to 4.4; the worst and the mean of each class and direction",
@@ -74,7 +73,6 @@ impl VoipMos {
     }
 }
 
-/// From an analysis.
 pub(crate) fn of(analysis: &Measured) -> Option<VoipMos> {
     let flows = &analysis.voip.as_ref()?.flows;
     let scored = flows.iter().filter_map(|entry| Some((entry.flow.class, entry.flow.direction?, entry.load?.mos_plc?)));

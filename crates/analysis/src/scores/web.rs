@@ -26,7 +26,6 @@ use crate::scores::score_cell::counts;
 use crate::statistics::bootstrap::{interval, mean};
 use crate::statistics::percentile::percentile;
 
-/// The words for it.
 pub const WORD: ScoreWord = ScoreWord {
     name: "web",
     about: "how much of its speed a page keeps under load, 0 to 100",
@@ -208,7 +207,6 @@ pub(crate) fn at_most(analysis: &Measured) -> Option<u8> {
     Some((100.0 * highest).ceil().min(100.0) as u8).filter(|highest| *highest < 100)
 }
 
-/// From an analysis.
 pub(crate) fn of(analysis: &Measured) -> Option<WebScore> {
     let pages = Scored::all(analysis);
     let kept_of_all =

@@ -39,9 +39,7 @@ pub(super) const SEED: u64 = 0x5eed_0b10_c4b0_0757;
 /// Infinite where a percentile falls on lost packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ConfidenceInterval {
-    /// Lower end.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 
@@ -75,7 +73,6 @@ pub(crate) fn widening(memory: Duration, block: Duration) -> f64 {
 pub(crate) struct BlockBootstrap {
     window: Window,
     cells: usize,
-    /// Cells of one block.
     block: usize,
     seed: u64,
 }
@@ -272,7 +269,6 @@ impl Resample {
 /// Delays of one stream, ready for percentiles of resamples.
 #[derive(Debug, Clone)]
 pub(crate) struct PercentileSeries {
-    /// Classes of rank.
     ranks: usize,
     sorted: Vec<i64>,
     counts: Cumulative,
@@ -344,7 +340,6 @@ pub(crate) struct SumSeries {
 }
 
 impl SumSeries {
-    /// The sum over a resample.
     pub(crate) fn of(&self, resample: &Resample) -> f64 {
         resample.blocks.iter().map(|block| self.cumulative[block.end] - self.cumulative[block.start]).sum()
     }

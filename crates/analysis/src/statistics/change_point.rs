@@ -9,7 +9,6 @@ pub(crate) struct LevelShift {
     pub(crate) at: usize,
     /// Median before.
     pub(crate) before: f64,
-    /// Median from there on.
     pub(crate) after: f64,
 }
 

@@ -64,12 +64,10 @@ impl Counter {
         Self { readings: self.readings.iter().map(|(at, value)| (*at, value.saturating_mul(factor))).collect() }
     }
 
-    /// The earliest reading.
     pub(crate) fn first(&self) -> Option<(TestTime, u64)> {
         self.readings.first().copied()
     }
 
-    /// The latest reading.
     pub(crate) fn last(&self) -> Option<(TestTime, u64)> {
         self.readings.last().copied()
     }

@@ -56,12 +56,10 @@ impl LossRuns {
         }
     }
 
-    /// Packets.
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Of those, lost.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -84,7 +82,6 @@ impl LossRuns {
         Some(self.mean_burst()? * arrived)
     }
 
-    /// For the summary.
     pub fn summary(&self) -> LossRunsSummary {
         LossRunsSummary {
             bursts: self.bursts,

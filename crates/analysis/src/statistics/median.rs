@@ -41,7 +41,6 @@ pub(crate) struct RunningMedian {
 }
 
 impl RunningMedian {
-    /// One more value.
     pub(crate) fn push(&mut self, value: f64) {
         if self.low.peek().is_none_or(|top| value <= top.0) {
             self.low.push(Ordered(value));

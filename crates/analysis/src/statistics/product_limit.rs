@@ -14,7 +14,6 @@ pub enum Observed {
     Took(f64),
     /// The time after which it was cut off (censored): it would have taken longer.
     Longer(f64),
-    /// It never ended.
     Never,
 }
 

@@ -8,12 +8,9 @@ use super::block_bootstrap::ConfidenceInterval;
 /// Standard normal deviate of 95 %, two-sided.
 const DEVIATE: f64 = 1.959_964;
 
-/// So many of so many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Proportion {
-    /// Those that are counted.
     pub(crate) hits: u64,
-    /// All.
     pub(crate) of: u64,
 }
 

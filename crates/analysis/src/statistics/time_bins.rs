@@ -41,7 +41,6 @@ impl TimeBins {
         Self { edges: edges.into_iter().map(|edge| edge.max(i128::from(i64::MIN)) as i64).collect() }
     }
 
-    /// Number of intervals.
     pub(crate) fn len(&self) -> usize {
         self.edges.len().saturating_sub(1)
     }

@@ -9,13 +9,11 @@ use crate::summary::definition::Definition;
 /// What one type with a title contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// The heading.
     pub title: String,
     /// Where it occurs in the JSON; empty for the whole.
     pub places: Vec<String>,
     /// What its numbers have in common, in Markdown: estimator, conditions, pitfalls, error.
     pub about: String,
-    /// Its members.
     pub rows: Vec<Row>,
 }
 

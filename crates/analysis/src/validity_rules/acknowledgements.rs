@@ -11,7 +11,6 @@ const FEW: f64 = 0.10;
 /// Fewer ACKs than this are not judged.
 const LEAST: u64 = 100;
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[ACKS_MISSING], judge };
 
 const ACKS_MISSING: ReasonWord = ReasonWord {

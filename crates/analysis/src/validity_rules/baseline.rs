@@ -17,7 +17,6 @@ const OTHERS: f64 = 0.01;
 /// Other traffic below this may be address resolution, DNS or keepalives.
 const LEAST_OTHERS: f64 = 100_000.0;
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[BASELINE_BUSY], judge };
 
 const BASELINE_BUSY: ReasonWord = ReasonWord {

@@ -5,7 +5,6 @@ use rrul_model::units::Share;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule};
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[BROWSER_CONTENDED], judge };
 
 /// Share of the seconds with page loads in which the browser may compete for a saturated core.

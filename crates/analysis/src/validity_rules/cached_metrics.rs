@@ -6,7 +6,6 @@ use rrul_model::observation::sender;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, direction_name, host};
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[CACHED_TCP_METRICS], judge };
 
 const CACHED_TCP_METRICS: ReasonWord = ReasonWord {

@@ -6,7 +6,6 @@ use crate::metrics::delay::server_distance::{FARTHEST_SERVER, nearest};
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, family_word};
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[SERVER_FAR], judge };
 
 const SERVER_FAR: ReasonWord = ReasonWord {

@@ -9,7 +9,6 @@ use crate::packets::effective_settings;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, direction_name, host};
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[CONGESTION_CONTROL, MARKING_REFUSED], judge };
 
 const CONGESTION_CONTROL: ReasonWord = ReasonWord {

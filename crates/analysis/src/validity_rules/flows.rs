@@ -4,7 +4,6 @@ use crate::flow_label::FlowLabel;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, family_word, sentence};
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[FLOW_FAILED, FLOW_ABSENT, FAMILY_ABSENT], judge };
 
 const FLOW_FAILED: ReasonWord = ReasonWord {

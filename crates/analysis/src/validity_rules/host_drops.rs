@@ -13,7 +13,6 @@ const ENOUGH: u64 = 10;
 /// Share of its control group's periods in which a host may be throttled.
 const THROTTLED: f64 = 0.10;
 
-/// The rule.
 pub(crate) const RULE: ValidityRule =
     ValidityRule { words: &[SOCKET_DROPS, SOFTNET_DROPS, LISTEN_DROPS, PROCESSOR_QUOTA], judge };
 

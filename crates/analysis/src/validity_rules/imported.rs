@@ -3,7 +3,6 @@
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, sentence};
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[COUNTED_AT_SENDER, IMPORTED], judge };
 
 const COUNTED_AT_SENDER: ReasonWord = ReasonWord {

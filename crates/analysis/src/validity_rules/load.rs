@@ -7,7 +7,6 @@ use crate::metrics::rate::goodput;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, host};
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[NO_LOAD], judge };
 
 const NO_LOAD: ReasonWord = ReasonWord {

@@ -7,7 +7,6 @@ use rrul_model::units::{BitRate, Share};
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, direction_name};
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[MEASUREMENT_FITTED, MEASUREMENT_TOO_LARGE], judge };
 
 const MEASUREMENT_FITTED: ReasonWord = ReasonWord {

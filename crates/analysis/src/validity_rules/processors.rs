@@ -11,7 +11,6 @@ use crate::validity_rule::{JudgedRun, ValidityRule, host, weight};
 /// Share of the load phase's seconds with too little CPU time that makes a recording invalid.
 const INVALID: f64 = 0.10;
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[SATURATED_CORE, STOLEN_TIME, UNKNOWN], judge };
 
 const SATURATED_CORE: ReasonWord = ReasonWord {

@@ -14,7 +14,6 @@ const SKIPPED: f64 = 0.01;
 /// Packets from which on the 99.9th percentile says more than that one packet was late (ln 0.05 / ln 0.999).
 const PACKETS_FOR_P99_9: u64 = 2994;
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[SEND_LATE, PACKETS_SKIPPED], judge };
 
 const SEND_LATE: ReasonWord = ReasonWord {

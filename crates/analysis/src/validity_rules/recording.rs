@@ -7,7 +7,6 @@ use rrul_model::observation::ObservationPoint;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, host, sentence};
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[PARTIAL, FRAMES_MISSING, OBSERVATIONS_DROPPED], judge };
 
 const PARTIAL: ReasonWord = ReasonWord {
@@ -32,7 +31,6 @@ fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     partial(evidence).into_iter().chain(frames(evidence)).collect()
 }
 
-/// The recording is complete.
 fn partial(evidence: &JudgedRun<'_>) -> Option<Reason> {
     let why = evidence.analysis.test.partial.as_ref()?;
     let what = sentence(&format!("The recording is incomplete: {why}"));

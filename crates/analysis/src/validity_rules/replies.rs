@@ -12,7 +12,6 @@ use crate::validity_rule::{JudgedRun, ValidityRule, family_word};
 /// How recordings of format 1, which have no event for it, begin the failure of a flow whose UDP greeting was not answered.
 const UNANSWERED_IN_FORMAT_1: &str = "no answer over UDP";
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[NO_REPLIES, UDP_BLOCKED], judge };
 
 const NO_REPLIES: ReasonWord = ReasonWord {
@@ -73,7 +72,6 @@ fn is_silent(evidence: &JudgedRun<'_>, family: AddressFamily) -> Option<bool> {
     (sent > 0 || unanswered).then_some(sent == lost)
 }
 
-/// What to do about it.
 const LET_UDP_THROUGH: &str = "Let UDP to the server's port through all firewalls.";
 
 fn blocked(severity: Severity, family: Option<AddressFamily>) -> Reason {

@@ -12,7 +12,6 @@ use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, host, weight
 /// Share of their busy time that a host may limit senders where the line was not saturated.
 const INVALID: f64 = 0.10;
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[NOT_SATURATED, ACK_STARVATION, HOST_LIMITED], judge };
 
 const NOT_SATURATED: ReasonWord = ReasonWord {

@@ -7,7 +7,6 @@ use crate::measured::Measured;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, direction_word};
 
-/// The rule.
 pub(crate) const RULE: ValidityRule =
     ValidityRule { words: &[RATE_UNSTEADY, DELAY_UNSTEADY, BURST_LEFT_OUT, LOAD_SHORT], judge };
 

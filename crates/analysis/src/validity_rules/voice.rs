@@ -7,7 +7,6 @@ use crate::metrics::voice::voip_schedule::{LineSharing, VoipSchedule};
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, host};
 
-/// The rule.
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[VOICE_SENT_LATE, REDUCED_CIR], judge };
 
 /// Send lateness of voice that is worth a doubt: 99th percentile.

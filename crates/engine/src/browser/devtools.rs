@@ -26,16 +26,13 @@ pub(crate) struct Message {
     pub(crate) id: Option<u64>,
     /// The event's name; empty for an answer.
     pub(crate) method: String,
-    /// The event.
     pub(crate) params: Value,
-    /// The answer.
     pub(crate) result: Value,
     /// In place of an answer.
     pub(crate) error: Option<Value>,
     /// The page, frame or worker that it comes from; empty for the browser itself.
     #[serde(rename = "sessionId")]
     pub(crate) session: String,
-    /// When it was read.
     #[serde(skip)]
     pub(crate) read: RawTime,
 }

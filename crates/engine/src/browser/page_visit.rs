@@ -123,12 +123,10 @@ impl PageVisit {
         }
     }
 
-    /// Whether it has ended.
     pub(super) fn is_over(&self) -> bool {
         self.end.is_some()
     }
 
-    /// Whether the page is there.
     pub(super) fn is_loaded(&self) -> bool {
         self.end == Some(VisitEnd::Complete)
     }
@@ -142,7 +140,6 @@ impl PageVisit {
         }
     }
 
-    /// The page's own timings.
     pub(super) fn timed(&mut self, timing: &Value) {
         self.timing = Timing::deserialize(timing).ok();
     }
@@ -152,7 +149,6 @@ impl PageVisit {
         self.end = Some(end);
     }
 
-    /// Its time is over.
     pub(super) fn out_of_time(&mut self, end: VisitEnd) {
         self.end_with(end);
     }
@@ -168,7 +164,6 @@ impl PageVisit {
         self
     }
 
-    /// Nothing follows.
     pub(super) fn finish(&mut self, now: RawTime) {
         self.over.get_or_insert(now);
     }
@@ -270,7 +265,6 @@ impl PageVisit {
         });
     }
 
-    /// How it ended.
     pub(crate) fn end(&self) -> VisitEnd {
         self.end.clone().unwrap_or(VisitEnd::Cut)
     }
@@ -339,9 +333,7 @@ impl PageVisit {
 /// Which load of which flow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Which {
-    /// The flow.
     pub(crate) flow: FlowId,
-    /// The load.
     pub(crate) load: u32,
     /// When the schedule wanted it.
     pub(crate) scheduled: TestTime,
@@ -350,7 +342,6 @@ pub(crate) struct Which {
 /// What is to be noted of a load.
 #[derive(Debug)]
 pub(crate) struct VisitRows {
-    /// The load.
     pub(crate) page: PageLoad,
     /// Its objects with their addresses.
     pub(crate) objects: Vec<(WebObject, String)>,

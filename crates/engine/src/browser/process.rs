@@ -25,9 +25,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Processor time, of all processes since the first began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ProcessorTime {
-    /// In user code.
     pub(crate) user: Delay,
-    /// In the kernel.
     pub(crate) system: Delay,
 }
 
@@ -84,7 +82,6 @@ impl Process {
         self.spent
     }
 
-    /// How it ended, in words.
     pub(super) fn end_in_words(&mut self) -> String {
         // The pipe closes a moment before the process can be seen to have ended.
         let until = RawTime::now().plus(500_000_000);

@@ -51,7 +51,6 @@ impl Profile {
         }
     }
 
-    /// Where it is.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }

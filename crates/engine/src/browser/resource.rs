@@ -69,7 +69,6 @@ pub(super) struct Resource {
     pub(super) ended: Option<f64>,
     /// Why it could not be had.
     pub(super) failure: Option<String>,
-    /// It was there already.
     pub(super) cached: bool,
     /// Bytes of its body as they arrived, and after decompression, in parts as they are reported.
     pub(super) encoded: f64,

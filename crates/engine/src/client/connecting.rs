@@ -32,7 +32,6 @@ pub(super) struct Connected {
     pub(super) server: Box<Environment>,
     /// The server's address in each family under test.
     pub(super) proven: Vec<SocketAddr>,
-    /// Families that are not.
     pub(super) absent: Vec<AbsentFamily>,
 }
 

@@ -14,7 +14,6 @@ use crate::socket::wait;
 /// How long an answer of the server may take: it may have to pass a full queue.
 pub(super) const ANSWER_TIME: Duration = Duration::from_secs(15);
 
-/// Says one thing.
 pub(super) fn send(stream: &mut TcpStream, message: &ClientMessage) -> Result<(), LinkError> {
     control_link::write(stream, message, Compression::Never)
 }

@@ -23,7 +23,6 @@ impl HostDescriptions {
         Self { privacy, ways, server }
     }
 
-    /// This host now.
     pub(super) fn client_state(&self) -> HostState {
         environment::read_state(&self.ways, Extent::Whole)
     }

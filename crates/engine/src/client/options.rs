@@ -13,10 +13,8 @@ use crate::privacy::Privacy;
 /// Which families a test is to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Families {
-    /// Every one that works.
     #[default]
     Both,
-    /// This one, or not at all.
     Only(AddressFamily),
 }
 
@@ -27,11 +25,8 @@ pub struct RunOptions {
     pub server: String,
     /// The port where `server` names none.
     pub port: u16,
-    /// Which families.
     pub families: Families,
-    /// The test.
     pub plan: TestPlan,
-    /// The user's title.
     pub title: String,
     /// When, RFC 3339, UTC.
     pub created: String,
@@ -44,19 +39,14 @@ pub struct RunOptions {
 /// Why a server's name leads nowhere.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NameError {
-    /// What stands behind the colon.
     #[error("\"{0}\" is no port; write HOST:PORT")]
     NoPort(String),
-    /// The host is missing.
     #[error("no host; write rrul run HOST")]
     NoHost,
-    /// No connection was attempted to its end.
     #[error("no address")]
     Unreached,
-    /// The resolver's answer.
     #[error("unknown host ({0})")]
     Unknown(String),
-    /// The host has no address of this family.
     #[error("no {0} address")]
     NoAddress(AddressFamily),
 }
@@ -64,39 +54,30 @@ pub enum NameError {
 /// Why a test cannot run at all. What goes wrong later is part of its result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The name does not resolve.
     #[error("{server}: {reason}")]
     Name {
         /// As the user wrote it.
         server: String,
-        /// Why.
         reason: NameError,
     },
-    /// No connection to any address.
     #[error("{address}: {reason}")]
     Connect {
-        /// Which.
         address: SocketAddr,
         /// Why, and what to do.
         reason: String,
     },
-    /// The server says no.
     #[error("{server} refuses the test: {reason}; ask for less with --set, or start the server with higher limits")]
     Refused {
         /// As the user wrote it.
         server: String,
-        /// Why.
         reason: String,
     },
-    /// The connection broke before the test began.
     #[error("{server}: connection lost before the test began: {source}")]
     Lost {
         /// As the user wrote it.
         server: String,
-        /// Why.
         source: LinkError,
     },
-    /// Stopped by the user before anything was measured.
     #[error("stopped before the test began")]
     Stopped,
 }
@@ -109,6 +90,5 @@ pub trait RunObserver {
     fn frame(&mut self, frame: Frame);
     /// Called ten times a second with the time of the test.
     fn tick(&mut self, now: TestTime);
-    /// The test has ended.
     fn end(&mut self, end: &End);
 }

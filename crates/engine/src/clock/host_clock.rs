@@ -16,7 +16,6 @@ pub struct ClockDistortion {
     pub steps: &'static [ClockStep],
 }
 
-/// A step of a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockStep {
     /// How long after the clock was started, in true time.

@@ -10,7 +10,6 @@ use crate::clock::host_clock::HostClock;
 pub struct TestClock {
     /// What the host's clock shows at T0.
     pub origin: RawTime,
-    /// The host's clock.
     pub host: HostClock,
 }
 
@@ -20,7 +19,6 @@ impl TestClock {
         Self { origin, host: HostClock::TRUE }
     }
 
-    /// Now.
     pub fn now(&self) -> TestTime {
         self.at(RawTime::now())
     }

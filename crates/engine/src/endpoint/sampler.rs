@@ -53,7 +53,6 @@ struct Sampled {
 /// How often a connection is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pace {
-    /// On the plan's grid.
     Grid,
     /// Once a second.
     Slow,

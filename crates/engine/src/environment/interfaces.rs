@@ -37,7 +37,6 @@ pub(super) fn all(netlink: &mut Netlink) -> io::Result<Vec<Interface>> {
     Ok(found)
 }
 
-/// The counters of one interface.
 pub(crate) fn counters(netlink: &mut Netlink, index: u32) -> io::Result<InterfaceCounters> {
     let mut content = [0; FIXED];
     content[4..8].copy_from_slice(&index.to_ne_bytes());

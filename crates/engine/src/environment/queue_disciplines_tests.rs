@@ -20,7 +20,6 @@ fn entries(octets: &[u8]) -> impl Iterator<Item = Entry<'_>> {
     })
 }
 
-/// The captured discipline of this kind.
 fn captured(kind: &str) -> QueueDiscipline {
     let octets = octets(QUEUE_DISCIPLINES);
     entries(&octets).map(|entry| entry.queue_discipline()).find(|found| found.kind == kind).unwrap()

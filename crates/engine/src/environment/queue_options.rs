@@ -61,7 +61,6 @@ pub(super) fn details(kind: &str, octets: &[u8]) -> BTreeMap<String, u64> {
     counters(octets, fields)
 }
 
-/// The options of a class of this kind.
 pub(super) fn class_options(kind: &str, octets: &[u8]) -> BTreeMap<String, i64> {
     let attributes = Attributes::behind(octets, 0);
     let Some(parameters) = attributes.get(1).filter(|_| kind == "htb") else { return BTreeMap::new() };

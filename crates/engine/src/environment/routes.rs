@@ -21,11 +21,9 @@ const RTA_VIA: u16 = 18;
 pub struct Way {
     /// This host's, where it is settled; else the kernel chooses.
     pub from: Option<IpAddr>,
-    /// The other host's.
     pub to: SocketAddr,
 }
 
-/// Looks a way up.
 pub(super) fn look_up(netlink: &mut Netlink, way: &Way) -> io::Result<Route> {
     let mut found = None;
     let destination = way.to.ip().to_canonical();

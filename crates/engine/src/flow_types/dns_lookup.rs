@@ -124,9 +124,7 @@ const USUAL_ANSWER: u64 = 125;
 enum Names {
     /// New ones of the session.
     OfSession(Token),
-    /// Always this.
     Cached(String),
-    /// New ones below this.
     Below(String),
 }
 

@@ -142,7 +142,6 @@ struct Sweep {
     sender: SessionSender,
     family: AddressFamily,
     order: Vec<u8>,
-    /// Place in the order.
     next: usize,
     /// Byte of the packet that was written last.
     written: u8,

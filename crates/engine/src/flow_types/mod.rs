@@ -52,7 +52,6 @@ pub(crate) const FLOW_TYPES: &[&dyn FlowType] = &[
     &udp_flood::UdpFlood,
 ];
 
-/// The flow type with this name.
 pub(crate) fn named(name: &str) -> Option<&'static dyn FlowType> {
     FLOW_TYPES.iter().find(|flow_type| flow_type.descriptor().name == name).copied()
 }
@@ -72,7 +71,6 @@ pub(crate) fn with_effective_parameters(mut flows: Vec<FlowSpec>) -> Vec<FlowSpe
     flows
 }
 
-/// The vocabulary for plans.
 pub fn vocabulary() -> Vec<FlowTypeWords> {
     FLOW_TYPES.iter().map(|flow_type| *flow_type.descriptor()).collect()
 }

@@ -371,7 +371,6 @@ impl Member {
         }
     }
 
-    /// Closes every stream.
     fn end(&mut self, end: &Endpoint, clock: TestClock, sink: &mut ObservationSink<'_>) {
         let now = clock.now();
         self.peers.drain(..).for_each(|peer| note(&peer, now, sink));

@@ -59,7 +59,6 @@ pub(super) struct Attempt {
     head: [u8; HEAD],
     /// How many bytes have been handed to the kernel, the head among them.
     sent: usize,
-    /// The server's opening.
     answer: [u8; SERVER_OCTETS],
     /// How many bytes have been read, the server's opening among them.
     read: usize,

@@ -133,7 +133,6 @@ impl Video {
         Self { interval, rate: parameters.rate("rate").unwrap_or(DEFAULT_RATE), ahead }
     }
 
-    /// Bytes of a segment.
     fn segment(&self) -> ByteCount {
         let octets = (self.rate.0 as f64 * self.interval.as_secs_f64() / 8.0).round() as u64;
         ByteCount(octets.clamp(1, MOST_OCTETS))

@@ -129,11 +129,9 @@ impl Flow {
     }
 }
 
-/// A flow and when it is its turn.
 struct Turns {
     visitor: Rc<Visitor>,
     cap: Duration,
-    /// The next turn.
     due: TestTime,
     /// From one turn to the next.
     round: Delay,

@@ -41,7 +41,6 @@ impl<'a> Attributes<'a> {
         self.get(kind).and_then(unsigned)
     }
 
-    /// The text of this kind.
     pub fn text(&self, kind: u16) -> Option<String> {
         let octets = self.get(kind)?;
         let end = octets.iter().position(|octet| *octet == 0).unwrap_or(octets.len());
@@ -59,7 +58,6 @@ pub fn unsigned(value: &[u8]) -> Option<u64> {
     }
 }
 
-/// Appends an attribute.
 pub fn append(content: &mut Vec<u8>, kind: u16, value: &[u8]) {
     content.extend_from_slice(&((4 + value.len()) as u16).to_ne_bytes());
     content.extend_from_slice(&kind.to_ne_bytes());

@@ -6,9 +6,7 @@ const HEADER: usize = 16;
 /// One message from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// An answer.
     Answer {
-        /// Its kind.
         kind: u16,
         /// The question that it answers.
         sequence: u32,
@@ -16,17 +14,9 @@ pub enum Message<'a> {
         content: &'a [u8],
     },
     /// The question failed; with code 0 it is acknowledged.
-    Error {
-        /// A negative error number.
-        code: i32,
-        /// The question.
-        sequence: u32,
-    },
+    Error { code: i32, sequence: u32 },
     /// The last of several answers has been sent.
-    Done {
-        /// The question.
-        sequence: u32,
-    },
+    Done { sequence: u32 },
 }
 
 impl Message<'_> {
@@ -38,7 +28,6 @@ impl Message<'_> {
     }
 }
 
-/// A request.
 pub fn request(kind: u16, how_many: u16, sequence: u32, content: &[u8]) -> Vec<u8> {
     let mut octets = Vec::with_capacity(HEADER + content.len());
     octets.extend_from_slice(&((HEADER + content.len()) as u32).to_ne_bytes());

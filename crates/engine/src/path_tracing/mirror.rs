@@ -52,7 +52,6 @@ impl Mirror {
         }
     }
 
-    /// Keeps the way open.
     pub(super) fn greet(&self) {
         let mut octets = [0; LEAST_OCTETS];
         let greeting = TestPacket::request(Kind::Greeting, self.flow.0, self.octet, self.token, 0, 0);

@@ -143,7 +143,6 @@ impl Trace {
         self.local_port == from && self.remote == to
     }
 
-    /// Sends what is due.
     pub(super) fn send_due(&mut self, clock: TestClock, sink: &mut ObservationSink<'_>) {
         while let Some(packet) = self.sweep.send_granted(clock.now(), &self.grants) {
             let Some(octets) = self.octets.get_mut(..packet.payload) else { continue };

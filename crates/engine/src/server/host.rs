@@ -42,7 +42,6 @@ impl OwnSockets {
         }
     }
 
-    /// Closes them.
     pub(super) fn close(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Sockets::default();
     }

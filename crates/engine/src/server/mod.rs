@@ -43,7 +43,6 @@ pub struct Server {
     shared: Arc<Shared>,
     addresses: Vec<SocketAddr>,
     threads: Vec<JoinHandle<()>>,
-    /// What pages run on.
     runtime: Option<tokio::runtime::Runtime>,
 }
 

@@ -13,18 +13,10 @@ use crate::privacy::Privacy;
 /// Why a server cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// A port is not available.
     #[error("cannot listen on {address}: {source}{}", advice(source))]
-    Listen {
-        /// Which.
-        address: SocketAddr,
-        /// Why.
-        source: io::Error,
-    },
-    /// A thread cannot be created.
+    Listen { address: SocketAddr, source: io::Error },
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
-    /// Pages cannot be served.
     #[error("cannot serve pages: {0}")]
     Pages(#[from] PagesError),
 }
@@ -48,11 +40,9 @@ pub struct ServerOptions {
     pub addresses: Vec<std::net::IpAddr>,
     /// TCP and UDP port; 0 lets the kernel choose one.
     pub port: u16,
-    /// What is granted.
     pub limits: Limits,
     /// Whether the host's name, its addresses and the names of its interfaces may be sent to clients.
     pub privacy: Privacy,
-    /// Where to tell.
     pub log: Log,
     /// How wrong the clock is to run by which sessions are stamped; for tests.
     pub clock: ClockDistortion,

@@ -80,7 +80,6 @@ pub(crate) trait ServerPart: Sync {
 /// The connections of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Connections {
-    /// The flow has none.
     None,
     /// One, which begins with rrul's opening.
     One,
@@ -159,7 +158,6 @@ struct Test {
 
 /// What a connection has come for.
 pub(super) enum Attached {
-    /// A flow.
     Flow(AttachedFlow),
     /// A flow, which has opened more connections than are granted in this second.
     TooMany,
@@ -219,12 +217,10 @@ impl Sessions {
         Ok(OpenSession { sessions: self, session })
     }
 
-    /// The session with this token.
     pub(super) fn find(&self, token: &Token) -> Option<Arc<Session>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(token).cloned()
     }
 
-    /// How many are open.
     pub(super) fn count(&self) -> usize {
         self.0.read().unwrap_or_else(PoisonError::into_inner).len()
     }

@@ -13,7 +13,6 @@ pub(super) struct Buffer(pub(super) [u8; 256]);
 pub(super) struct Beside {
     /// Software stamp, wall clock, nanoseconds.
     pub(super) stamp: Option<i64>,
-    /// Traffic-class byte.
     pub(super) octet: Option<u8>,
     /// The TTL or hop limit that it had left.
     pub(super) hop_limit: Option<u8>,
@@ -30,13 +29,10 @@ pub(super) struct Beside {
 /// An ICMP message about a packet sent, as the kernel reports it. The quoted packet is not reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IcmpReport {
-    /// ICMP type.
     pub kind: u8,
-    /// ICMP code.
     pub code: u8,
     /// The MTU that it names, bytes; 0 when it names none.
     pub mtu: u32,
-    /// Who sent it.
     pub offender: Option<IpAddr>,
 }
 

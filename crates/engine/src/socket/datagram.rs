@@ -48,7 +48,6 @@ pub fn receive(socket: &impl AsFd, octets: &mut [u8]) -> io::Result<Option<Datag
 /// What the kernel reports of packets sent, on a socket's error queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aftermath {
-    /// One has left.
     Left(TransmitStamp),
     /// ICMP has said something of one.
     Icmp(IcmpReport),

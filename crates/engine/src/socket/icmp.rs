@@ -29,11 +29,9 @@ pub struct IcmpSocket {
 /// A message and what the kernel knows of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Heard<'a> {
-    /// Who sent it.
     pub source: Option<IpAddr>,
     /// The kernel's receive stamp, wall clock, nanoseconds.
     pub stamp: Option<i64>,
-    /// What it says.
     pub error: IcmpError<'a>,
 }
 
@@ -66,7 +64,6 @@ impl IcmpSocket {
         Ok(Self { socket, family, octets: Box::new([0; 2048]) })
     }
 
-    /// Which family's.
     pub fn family(&self) -> AddressFamily {
         self.family
     }

@@ -76,7 +76,6 @@ fn is_available(name: &str) -> bool {
 /// What came of asking for a congestion control.
 #[derive(Debug)]
 pub struct CongestionControl {
-    /// Its name.
     pub effective: String,
     /// Why it is not the one asked for.
     pub refused: Option<io::Error>,

@@ -17,13 +17,10 @@ use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme}
 /// Why TLS is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// No key or certificate could be made.
     #[error(transparent)]
     Certificate(#[from] rcgen::Error),
-    /// The key is of no known kind.
     #[error("{0}")]
     Key(&'static str),
-    /// The library refuses the settings.
     #[error(transparent)]
     Settings(#[from] rustls::Error),
 }

@@ -39,12 +39,10 @@ fn is_zero(count: &u32) -> bool {
 }
 
 impl HostState {
-    /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The interface with this index.
     pub fn interface(&self, index: u32) -> Option<&Interface> {
         self.interfaces.iter().find(|interface| interface.index == index)
     }
@@ -66,7 +64,6 @@ impl HostState {
 /// How packets get to the other host, by the kernel's own lookup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
-    /// Which family.
     pub family: AddressFamily,
     /// Index of the interface that they leave by.
     pub interface: u32,

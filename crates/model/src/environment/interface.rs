@@ -41,10 +41,8 @@ pub struct Interface {
     /// Limit of its queue, packets, where its discipline has no limit of its own (`txqueuelen`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_length: Option<u32>,
-    /// Transmit queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transmit_queues: Option<u32>,
-    /// Receive queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_queues: Option<u32>,
     /// Largest segment that it takes for segmentation, bytes.
@@ -62,7 +60,6 @@ pub struct Interface {
     /// Work that it takes off the kernel, by name: `tso`, `gso`, `gro`, `lro`, `sg`, `tx`, `rx` as ethtool(8) has them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub offloads: BTreeMap<String, bool>,
-    /// Its rings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rings: Option<Rings>,
     /// Byte queue limits of each transmit queue that has them.
@@ -83,9 +80,7 @@ pub struct Interface {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InterfaceCounters {
-    /// Bytes received.
     pub received_octets: u64,
-    /// Packets received.
     pub received_packets: u64,
     /// Packets received damaged.
     pub received_errors: u64,
@@ -93,35 +88,28 @@ pub struct InterfaceCounters {
     pub received_dropped: u64,
     /// Packets that the device dropped, as the host did not fetch them in time.
     pub received_missed: u64,
-    /// Bytes sent.
     pub sent_octets: u64,
-    /// Packets sent.
     pub sent_packets: u64,
     /// Packets that could not be sent.
     pub sent_errors: u64,
     /// Packets dropped on sending.
     pub sent_dropped: u64,
-    /// Collisions.
     pub collisions: u64,
 }
 
 /// Descriptors in the rings between host and device, and how many there could be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Rings {
-    /// For receiving.
     pub receive: u32,
-    /// At most.
     pub receive_limit: u32,
     /// For sending.
     pub transmit: u32,
-    /// At most.
     pub transmit_limit: u32,
 }
 
 /// Byte queue limit of one transmit queue: how much the kernel lets lie in the device's ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ByteQueueLimit {
-    /// Which queue.
     pub queue: u32,
     /// The limit now, bytes.
     pub limit: u64,
@@ -148,7 +136,6 @@ pub struct Wireless {
     pub transmit_rate: Option<u64>,
     /// Rate of receiving, bits per second.
     pub receive_rate: Option<u64>,
-    /// Packets sent.
     pub sent_packets: Option<u64>,
     /// Transmissions repeated.
     pub sent_retries: Option<u64>,

@@ -21,7 +21,6 @@ pub struct QueueDiscipline {
     /// that this program cannot read.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, i64>,
-    /// What passed.
     #[serde(flatten)]
     pub counters: TrafficCounters,
     /// Counters and gauges that only its kind has, by tc(8)'s names (`ecn_mark`, `new_flows_len`, `memory_used`); those of
@@ -56,7 +55,6 @@ pub struct TrafficClass {
     /// Its options, as those of a queue discipline.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, i64>,
-    /// What passed.
     #[serde(flatten)]
     pub counters: TrafficCounters,
     /// Counters that only its kind has.
@@ -68,18 +66,13 @@ pub struct TrafficClass {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrafficCounters {
-    /// Bytes sent.
     pub octets: u64,
-    /// Packets sent.
     pub packets: u64,
-    /// Packets dropped.
     pub dropped: u64,
     /// How often it held packets back although it had some (of a shaper: every time it waits for its rate).
     pub overlimits: u64,
     /// Packets put back because the device was busy.
     pub requeued: u64,
-    /// Bytes waiting now.
     pub backlog_octets: u64,
-    /// Packets waiting now.
     pub backlog_packets: u64,
 }

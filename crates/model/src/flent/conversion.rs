@@ -42,7 +42,6 @@ struct Observed {
     server_events: Vec<FlowEvent>,
 }
 
-/// Converts a document.
 pub(super) fn recording(mut document: Document) -> Result<Recording, FlentError> {
     let timeline = Timeline::new(&document.metadata, &document.raw_values);
     let step = document.metadata.step_size.number().filter(|step| (1e-3..=60.0).contains(step)).unwrap_or(USUAL_STEP);

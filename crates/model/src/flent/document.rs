@@ -27,7 +27,6 @@ pub(super) struct Document {
     pub(super) x_values: Vec<Option<f64>>,
     /// Values at `x_values`.
     pub(super) results: Vec<(String, Vec<Option<f64>>)>,
-    /// What was measured.
     pub(super) raw_values: Vec<(String, Vec<RawValue>)>,
     pub(super) metadata: Metadata,
     /// Series that stood there twice; the first counts.
@@ -52,7 +51,6 @@ struct WrittenValue {
     tcp_delivery_rate: Scalar,
 }
 
-/// One raw value.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RawValue {
     /// Unix seconds.
@@ -153,7 +151,6 @@ impl QueueDisciplines {
     const MOST: usize = 64;
 }
 
-/// One of them.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct QueueDiscipline {
@@ -188,7 +185,6 @@ impl<'de> Deserialize<'de> for QueueDisciplines {
     }
 }
 
-/// About one series.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) struct SeriesMeta {

@@ -10,11 +10,9 @@ use crate::time::Window;
 /// How the series was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measured {
-    /// A TCP stream.
     Stream(Direction),
     /// Packets of irtt: sent on a schedule, each answered on its own.
     Probes,
-    /// ICMP echo.
     Echo,
     /// Means of netperf's exchanges over UDP, of which the next waits for the one before.
     Exchanges,

@@ -15,8 +15,10 @@ const MOST_MISSING: u64 = 4;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Fate {
     /// It came after so many milliseconds; on the way there it took, by two clocks, `there`.
-    Answered { took: f64, there: Option<f64> },
-    /// It did not.
+    Answered {
+        took: f64,
+        there: Option<f64>,
+    },
     Lost(LostWhere),
 }
 

@@ -12,7 +12,6 @@ pub(super) enum Kind {
     UdpPing,
     /// Round trips of ICMP echo.
     IcmpPing,
-    /// A voice stream.
     Voice,
 }
 

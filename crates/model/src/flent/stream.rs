@@ -18,7 +18,6 @@ struct Stretch {
     from: f64,
     to: f64,
     octets: f64,
-    /// No reading covers it.
     gap: bool,
 }
 
@@ -36,7 +35,6 @@ pub(super) struct Octets {
 /// What was recorded of the whole stream.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Recorded {
-    /// Bytes.
     pub(super) octets: Option<f64>,
     /// Seconds from its beginning.
     pub(super) elapsed: Option<f64>,

@@ -123,7 +123,6 @@ impl Phases {
         Self { windows, load: Some(Window { from, to }), end }
     }
 
-    /// The whole test.
     pub(super) fn whole(&self) -> Window {
         Window { from: TestTime::ZERO, to: self.end }
     }

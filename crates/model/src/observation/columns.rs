@@ -56,7 +56,6 @@ wrapped_cells!(crate::flow::FlowId, crate::time::TestTime, crate::units::ByteCou
 pub struct Column(Vec<i64>);
 
 impl Column {
-    /// Appends one value.
     pub fn push<C: Cell>(&mut self, value: C) {
         self.0.push(value.to_cell());
     }
@@ -76,7 +75,6 @@ impl Column {
         Self(values)
     }
 
-    /// All values.
     pub(super) fn values(&self) -> &[i64] {
         &self.0
     }
@@ -86,7 +84,6 @@ impl Column {
         self.0.len()
     }
 
-    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -154,13 +151,11 @@ macro_rules! table {
         }
 
         impl $table {
-            /// Appends one row.
             pub fn push(&mut self, row: $row) {
                 let [$($field),*] = &mut self.0;
                 $($field.push(row.$field);)*
             }
 
-            /// Number of whole rows.
             pub fn len(&self) -> usize {
                 self.0.iter().map($crate::observation::columns::Column::len).min().unwrap_or(0)
             }

@@ -11,7 +11,6 @@ use crate::time::TestTime;
 pub enum FlowEventKind {
     /// `connect` was called.
     ConnectStarted,
-    /// The handshake is complete.
     Connected,
     /// Congestion control in force, as read back; the detail is its name.
     CongestionControl,
@@ -43,13 +42,9 @@ pub enum FlowEventKind {
 /// One event in the life of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowEvent {
-    /// The flow.
     pub flow: FlowId,
-    /// When.
     pub at: TestTime,
-    /// What.
     pub event: FlowEventKind,
-    /// More, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
 }

@@ -18,7 +18,6 @@ table! {
         nice: u64,
         /// Kernel.
         system: u64,
-        /// Idle.
         idle: u64,
         /// Idle while waiting for a disk.
         iowait: u64,
@@ -102,15 +101,11 @@ table! {
         at: TestTime,
         /// Its index at this host; the environment names it.
         interface: u32,
-        /// Bytes received.
         received_octets: u64,
-        /// Packets received.
         received_packets: u64,
         /// Packets dropped on receiving.
         received_dropped: u64,
-        /// Bytes sent.
         sent_octets: u64,
-        /// Packets sent.
         sent_packets: u64,
         /// Packets dropped on sending.
         sent_dropped: u64,

@@ -159,7 +159,6 @@ macro_rules! observations {
                 [$((stringify!($name), &self.$name)),*]
             }
 
-            /// The table of this name, with the name.
             pub(crate) fn table_mut(&mut self, name: &str) -> Option<(&'static str, &mut dyn Table)> {
                 match name {
                     $(stringify!($name) => Some((stringify!($name), &mut self.$name)),)*
@@ -172,7 +171,6 @@ macro_rules! observations {
                 0 $(+ self.$name.len())*
             }
 
-            /// Whether it is empty.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
@@ -181,7 +179,6 @@ macro_rules! observations {
 }
 
 observations! {
-    /// Bytes at the receiver.
     octets_received: OctetsReceived in OctetsReceivedTable,
     /// Kernel TCP state.
     tcp_info: TcpInfo in TcpInfoTable,
@@ -203,7 +200,6 @@ observations! {
     reflector_window: ReflectorWindow in ReflectorWindowTable,
     /// ICMP messages about packets.
     icmp_message: IcmpMessage in IcmpMessageTable,
-    /// Packets with a marking of their own.
     packet_marked: PacketMarked in PacketMarkedTable,
     /// Packets of path traces.
     path_probe: PathProbe in PathProbeTable,
@@ -225,7 +221,6 @@ observations! {
     connection_totals: ConnectionTotals in ConnectionTotalsTable,
     /// Loads of pages.
     page_load: PageLoad in PageLoadTable,
-    /// Their objects.
     web_object: WebObject in WebObjectTable,
     /// What a browser says of them.
     browser_timing: BrowserTiming in BrowserTimingTable,

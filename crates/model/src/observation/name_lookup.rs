@@ -11,7 +11,6 @@ table! {
     /// A question without an answer is a row like any other: the time waited says that the answer would have taken
     /// longer than that, no more.
     NameLookup in NameLookupTable {
-        /// The flow.
         flow: FlowId,
         /// Its number within the flow, from 0. The questions for both kinds of address of one name are two rows.
         sequence: u32,

@@ -8,7 +8,6 @@ use crate::units::Delay;
 table! {
     /// A packet of a path trace handed to the kernel. Its kernel stamp is in [`ProbeStamped`](super::ProbeStamped).
     PathProbe in PathProbeTable {
-        /// The flow.
         flow: FlowId,
         /// Its number within the flow, from 0.
         sequence: u32,
@@ -30,9 +29,7 @@ table! {
     /// A packet of a path trace was answered: by a host on the way with ICMP, or by the destination; or it has not left
     /// at all.
     PathAnswer in PathAnswerTable {
-        /// The flow.
         flow: FlowId,
-        /// Which packet.
         sequence: u32,
         /// The kernel's receive stamp, or the program's where the kernel gave none.
         received: TestTime,
@@ -41,7 +38,6 @@ table! {
         /// ICMP type; 0, which ICMP reports of no UDP packet, for the destination's own answer, and [`OWN_LINK`] where
         /// the packet has not left.
         kind: u8,
-        /// ICMP code.
         code: u8,
         /// The MTU that the message names, or that of this host's own link, bytes; 0 when none is named.
         mtu: u32,
@@ -57,11 +53,8 @@ table! {
     ///
     /// Only hosts that may open raw sockets (CAP_NET_RAW) see it.
     PathQuote in PathQuoteTable {
-        /// The flow.
         flow: FlowId,
-        /// Which packet.
         sequence: u32,
-        /// Traffic-class byte.
         octet: u8,
         /// TTL or hop limit; more than 1 where a hop before did not count.
         hop_limit: u8,

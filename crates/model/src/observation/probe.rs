@@ -7,7 +7,6 @@ use crate::time::TestTime;
 table! {
     /// A test packet handed to the kernel.
     ProbeSent in ProbeSentTable {
-        /// The flow.
         flow: FlowId,
         /// Its number within the flow, from 0.
         sequence: u32,
@@ -23,11 +22,8 @@ table! {
     ///
     /// They have no number, so they do not look lost; the sample has a gap there.
     ProbesSkipped in ProbesSkippedTable {
-        /// The flow.
         flow: FlowId,
-        /// When it was noticed.
         at: TestTime,
-        /// How many.
         count: u32,
     }
 }
@@ -35,11 +31,8 @@ table! {
 table! {
     /// The kernel's stamp of a test packet leaving for the device.
     ProbeStamped in ProbeStampedTable {
-        /// The flow.
         flow: FlowId,
-        /// Which packet.
         sequence: u32,
-        /// The kernel's transmit stamp.
         sent: TestTime,
     }
 }
@@ -49,9 +42,7 @@ table! {
     ///
     /// A packet without such a row was lost, its reply was, or it came after the recording ended.
     ProbeReceived in ProbeReceivedTable {
-        /// The flow.
         flow: FlowId,
-        /// Which packet it answers.
         sequence: u32,
         /// The kernel's receive stamp of the reply (RFC 8762: T4).
         received: TestTime,
@@ -74,7 +65,6 @@ table! {
     /// The reflector's kernel stamp of an earlier reply leaving, reported in a later one (RFC 8972: follow-up
     /// telemetry).
     ReplyStamped in ReplyStampedTable {
-        /// The flow.
         flow: FlowId,
         /// Which packet the stamped reply answered.
         sequence: u32,
@@ -86,11 +76,8 @@ table! {
 table! {
     /// An ICMP echo reply has arrived (RFC 792, RFC 4443). The request is in [`ProbeSent`].
     EchoReceived in EchoReceivedTable {
-        /// The flow.
         flow: FlowId,
-        /// Which request it answers.
         sequence: u32,
-        /// The kernel's receive stamp.
         received: TestTime,
         /// When the program read it.
         read: TestTime,
@@ -103,7 +90,6 @@ table! {
     /// At the receiver of a one-way flow, and at the reflector for test packets: what arrived there and was answered in
     /// vain was lost on the way back, what did not arrive was lost on the way there.
     PacketReceived in PacketReceivedTable {
-        /// The flow.
         flow: FlowId,
         /// Its number within the flow.
         sequence: u32,
@@ -120,7 +106,6 @@ table! {
     /// For when the reflector's own rows do not come through, as the server or the control connection was lost. A row
     /// exists only where the window says what neither a reply nor an earlier window has said.
     ReflectorWindow in ReflectorWindowTable {
-        /// The flow.
         flow: FlowId,
         /// The packet that the reply answers.
         sequence: u32,
@@ -136,19 +121,16 @@ table! {
     ///
     /// The first of a kind is noted at once, those that follow it within a second together.
     IcmpMessage in IcmpMessageTable {
-        /// The flow.
         flow: FlowId,
         /// When the latest of them was read.
         at: TestTime,
         /// ICMP type, of the flow's family.
         kind: u8,
-        /// ICMP code.
         code: u8,
         /// 1 when the server sent it, 0 when another host on the way did.
         from_server: u8,
         /// The MTU that it names, bytes; 0 when it names none.
         mtu: u32,
-        /// How many.
         count: u32,
     }
 }
@@ -156,11 +138,8 @@ table! {
 table! {
     /// The traffic-class byte that a packet was sent with, where it is not that of the flow's class.
     PacketMarked in PacketMarkedTable {
-        /// The flow.
         flow: FlowId,
-        /// Which packet.
         sequence: u32,
-        /// Traffic-class byte.
         octet: u8,
     }
 }

@@ -70,7 +70,6 @@ table! {
         bytes_received: u64,
         /// Bytes sent, retransmissions included.
         bytes_sent: u64,
-        /// Bytes retransmitted.
         bytes_retrans: u64,
         /// Segments sent, of wire size.
         segs_out: u32,
@@ -119,7 +118,6 @@ table! {
     /// Closed loop: the next request waits for this response, so these rows count transactions and must never feed
     /// percentiles of delay (they sample good moments far more often than bad ones).
     Transaction in TransactionTable {
-        /// The flow.
         flow: FlowId,
         /// Its number within the flow, from 0; of an exchange over UDP the number in its packets.
         sequence: u32,
@@ -138,7 +136,6 @@ table! {
     /// Over UDP stamps of the kernels, or of the programs where a kernel gave none; over TCP the programs' own. Closed
     /// loop, as [`Transaction`] is: percentiles of these are not those of the path.
     TransactionStamped in TransactionStampedTable {
-        /// The flow.
         flow: FlowId,
         /// Number of its [`Transaction`] within the flow.
         sequence: u32,
@@ -156,7 +153,6 @@ table! {
 table! {
     /// One attempt at a new TCP connection, of a flow that opens one after another.
     Connection in ConnectionTable {
-        /// The flow.
         flow: FlowId,
         /// Its number within the flow, from 0.
         sequence: u32,

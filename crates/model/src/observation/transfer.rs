@@ -11,7 +11,6 @@ table! {
     /// It is complete when the receiver has every byte and the client knows: at the last byte of a download, at the
     /// server's confirmation of an upload.
     Transfer in TransferTable {
-        /// The flow.
         flow: FlowId,
         /// Its number within the flow, from 0.
         sequence: u32,
@@ -41,7 +40,6 @@ impl Transfer {
     pub const UNANSWERED: u8 = 0;
     /// The handshake was complete, the transfer was not when it broke or was given up.
     pub const CONNECTED: u8 = 1;
-    /// Complete.
     pub const COMPLETE: u8 = 2;
     /// Refused: the SYN was answered with a reset, or the server said that it takes no more.
     pub const REFUSED: u8 = 3;
@@ -54,7 +52,6 @@ table! {
     /// as it ended, and of a page also now and then before: from the kernel's `TCP_INFO`, or from the counters of the QUIC
     /// connection. Pages are numbered by each end for itself, in the order in which their connections are opened there.
     ConnectionTotals in ConnectionTotalsTable {
-        /// The flow.
         flow: FlowId,
         /// Which of the flow's connections, from 0.
         connection: u32,
@@ -68,7 +65,6 @@ table! {
         options: u8,
         /// TCP: bytes sent, retransmissions included. UDP: bytes of datagrams sent, above UDP.
         sent_octets: u64,
-        /// Of those, retransmitted bytes.
         retransmitted_octets: u64,
         /// TCP: bytes received in order. UDP: bytes of datagrams received, above UDP.
         received_octets: u64,
@@ -76,9 +72,7 @@ table! {
         sent_segments: u32,
         /// Segments, or datagrams, received.
         received_segments: u32,
-        /// Of the segments sent, those with data.
         sent_data_segments: u32,
-        /// Of the segments received, those with data.
         received_data_segments: u32,
         /// Segments received out of order.
         out_of_order: u32,

@@ -8,7 +8,6 @@ use crate::units::{ByteCount, Delay};
 table! {
     /// One load of a page, with empty caches, from its first lookup or connection to its load event.
     PageLoad in PageLoadTable {
-        /// The flow.
         flow: FlowId,
         /// Which load, from 0.
         load: u32,
@@ -42,9 +41,7 @@ table! {
     /// One object of a page. Stretches of time follow each other in this order, as in a HAR file; those that did not
     /// occur, as nothing was looked up for a connection that was there, are [`NONE`](Self::NONE).
     WebObject in WebObjectTable {
-        /// The flow.
         flow: FlowId,
-        /// The load.
         load: u32,
         /// Its number in the page's manifest; in a browser the order of requests.
         object: u16,
@@ -56,7 +53,6 @@ table! {
         protocol: u8,
         /// The flow's connection that carried it, as in [`ConnectionTotals`](super::ConnectionTotals); in a browser its own number.
         connection: u32,
-        /// When the page wanted it.
         wanted: TestTime,
         /// Waiting for a connection that is free or being made.
         blocked: Delay,
@@ -93,15 +89,12 @@ table! {
     /// What a browser says of one load, by its own clock from the beginning of navigation; [`WebObject::NONE`] where it
     /// does not (W3C Navigation Timing, Paint Timing, Largest Contentful Paint).
     BrowserTiming in BrowserTimingTable {
-        /// The flow.
         flow: FlowId,
-        /// The load.
         load: u32,
         /// First byte of the document (`responseStart`): time to first byte.
         first_byte: Delay,
         /// The browser committed to showing the document.
         commit: Delay,
-        /// First contentful paint.
         first_contentful_paint: Delay,
         /// Largest contentful paint up to 200 ms after the load event, and the first of all up to 1 s after it.
         largest_contentful_paint: Delay,
@@ -116,7 +109,6 @@ table! {
     /// Processor time of the browsers of one flow, all processes of all of them since the test began, cumulative (proc(5),
     /// /proc/PID/stat). It is read once a second while a page is loaded, and as a browser starts and ends.
     BrowserTime in BrowserTimeTable {
-        /// The flow.
         flow: FlowId,
         /// When it was read.
         at: TestTime,

@@ -11,24 +11,17 @@ pub struct Place(pub String);
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// The value.
     pub value: Value,
-    /// Where it stands.
     pub place: Place,
 }
 
 /// What TOML can hold, less dates.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A string.
     Text(String),
-    /// An integer.
     Integer(i64),
-    /// A float.
     Number(f64),
-    /// A boolean.
     Flag(bool),
-    /// An array.
     List(Vec<Node>),
     /// A table in the order written.
     Table(Vec<(String, Node)>),

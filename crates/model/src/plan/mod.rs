@@ -20,7 +20,6 @@ use crate::phase::{Phase, PhaseWindow};
 use crate::time::{TestTime, Window};
 use crate::units::Share;
 
-/// What is wrong with a plan, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {}", one_line(place), one_line(message))]
 pub struct PlanError {
@@ -64,21 +63,16 @@ pub struct TestPlan {
     pub entries: Vec<FlowEntry>,
 }
 
-/// A phase and its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseLength {
-    /// Which.
     pub phase: Phase,
-    /// How long.
     pub length: Duration,
 }
 
 /// One `[flow.NAME]` of a plan: a flow, or the Cartesian product of its `each` lists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowEntry {
-    /// NAME.
     pub label: String,
-    /// The flow type.
     pub flow_type: String,
     /// The part of the spec it belongs to.
     pub component: Component,
@@ -91,11 +85,9 @@ pub struct FlowEntry {
     pub duration: Option<Duration>,
     /// Directions; empty for a type without direction.
     pub directions: Vec<Direction>,
-    /// Classes.
     pub classes: Vec<ServiceClass>,
     /// Families; empty for every family at hand.
     pub families: Vec<AddressFamily>,
-    /// Copies of each.
     pub count: u32,
     /// Copies of each when only one family is at hand; `None` is as many as with two.
     ///

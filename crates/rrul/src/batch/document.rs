@@ -26,7 +26,6 @@ pub(crate) struct Document {
     /// How often each setting is run.
     #[serde(default = "once")]
     pub(crate) repetitions: u32,
-    /// Quiet between two runs.
     #[serde(default)]
     pub(crate) pause: Length,
     /// Shell commands before each run.
@@ -47,7 +46,6 @@ pub(crate) struct Document {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunEntry {
-    /// The plan.
     #[serde(default = "default_plan")]
     pub(crate) plan: String,
     /// Changes of the plan, `KEY=VALUE`.
@@ -58,7 +56,6 @@ pub(crate) struct RunEntry {
     /// How long after the others it starts.
     #[serde(default)]
     pub(crate) start: Length,
-    /// Link-layer overhead.
     pub(crate) link_layer: Option<String>,
 }
 
@@ -93,9 +90,7 @@ impl TryFrom<String> for Length {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, expecting = "write a text or a list of texts")]
 pub(crate) enum Lines {
-    /// One.
     One(String),
-    /// Several, in their order.
     Many(Vec<String>),
 }
 
@@ -106,7 +101,6 @@ impl Default for Lines {
 }
 
 impl Lines {
-    /// All of them.
     pub(crate) fn all(&self) -> &[String] {
         match self {
             Self::One(line) => std::slice::from_ref(line),

@@ -7,7 +7,6 @@ use std::process::ExitStatus;
 /// Why a batch, or one of its runs, came to nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BatchError {
-    /// The file and its line, and what the reader of TOML says.
     #[error("{0}: {1}")]
     Document(String, String),
     #[error("{0}: repetitions must be from 1 to {1}")]
@@ -26,14 +25,12 @@ pub(crate) enum BatchError {
     UnknownPlaceholder { text: String, name: String, known: String },
     #[error("{} contains results of another batch ({} differs); choose another folder with -o", folder.display(), copy.display())]
     OtherResults { folder: PathBuf, copy: PathBuf },
-    /// A line of the shell.
     #[error("\"{0}\": {1}")]
     Line(String, ExitStatus),
     #[error("{run}: {status}; see {turn}.log")]
     Run { run: String, status: ExitStatus, turn: String },
     #[error("cannot start {0}: {1}")]
     Start(String, io::Error),
-    /// A process that cannot be waited for, or whose log cannot be shared.
     #[error(transparent)]
     Process(io::Error),
     #[error("interrupted")]

@@ -19,9 +19,7 @@ const INTERRUPTED: &str = "interrupted";
 /// One turn, as it went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
-    /// The turn's name.
     pub(crate) turn: String,
-    /// The setting, in words.
     pub(crate) about: String,
     /// When it began and ended, RFC 3339, UTC.
     pub(crate) started: String,
@@ -69,7 +67,6 @@ impl Journal {
         Ok(Self { folder: folder.to_owned(), entries })
     }
 
-    /// Where everything is.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -81,7 +78,6 @@ impl Journal {
         (last.failure.is_none() && there).then_some(last)
     }
 
-    /// Notes a turn.
     pub(crate) fn note(&mut self, entry: Entry) -> Result<(), Failure> {
         let path = self.folder.join(JOURNAL);
         let line = serde_json::to_string(&entry)?;

@@ -39,13 +39,11 @@ pub(crate) struct Run {
     pub(crate) name: String,
     /// The plan's name, or its file.
     pub(crate) plan: String,
-    /// Changes of the plan.
     pub(crate) set: Vec<String>,
     /// Address families: 4, 6 or both.
     pub(crate) family: Option<String>,
     /// How long after the others it starts.
     pub(crate) start: Duration,
-    /// Link-layer overhead.
     pub(crate) link_layer: Option<String>,
 }
 

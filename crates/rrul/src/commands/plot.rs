@@ -57,7 +57,6 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
 /// How pictures are written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look<'a> {
-    /// Colors.
     pub(crate) theme: &'a Theme,
     /// Pixels of PNG for each of the chart's units.
     pub(crate) scale: f32,

@@ -43,7 +43,6 @@ pub(crate) fn execute(arguments: &ShowArguments) -> Result<Outcome, Failure> {
 /// Stands for a recording that could not be written to its end.
 pub(crate) const UNNAMED: &str = "FILE";
 
-/// The topic of this name.
 fn topic(name: &str) -> Result<Topic, Failure> {
     Topic::named(name).ok_or_else(|| {
         let known: Vec<&str> = Topic::ALL.into_iter().map(Topic::name).collect();

@@ -17,7 +17,6 @@ pub(super) const WIDE: u16 = 130;
 const COLUMNS: [&str; 5] = ["idle", "now", "added", "longest", "lost"];
 const TABLE: u16 = 64;
 
-/// Draws it.
 pub(super) fn draw(state: &State, area: Rect, palette: &Palette, buffer: &mut Buffer) {
     let snapshot = state.live.snapshot();
     let now = snapshot.delay.map_or_else(|| "-".to_owned(), |delay| delay.to_string());
@@ -72,7 +71,6 @@ pub(super) fn figures(cell: &DelayCell) -> [String; 5] {
     [said(idle), said(now), added, said(longest), lost.unwrap_or_else(|| "-".to_owned())]
 }
 
-/// With its sign.
 fn added(delay: Delay) -> String {
     if delay.0 > 0 { format!("+{delay}") } else { delay.to_string() }
 }

@@ -27,7 +27,6 @@ pub(super) fn rows(state: &State) -> u16 {
     2 + state.course.cells().len() as u16
 }
 
-/// Draws it.
 pub(super) fn draw(state: &State, area: Rect, palette: &Palette, buffer: &mut Buffer) {
     heading(area, area.y, "Equaliser", "a block is a second; full is as on the idle line", buffer);
     let figures = if area.width < WIDE { &FIGURES[..] } else { &[] };

@@ -15,7 +15,6 @@ const RATES: u16 = 5;
 /// Rows of the delays at least.
 const DELAYS: u16 = 5;
 
-/// Draws the whole screen.
 pub(super) fn draw(state: &State, palette: &Palette, buffer: &mut Buffer) {
     let area = buffer.area;
     if area.width < LEAST.0 || area.height < LEAST.1 {

@@ -51,7 +51,6 @@ impl Palette {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// Words that explain.
     pub(super) fn muted() -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
@@ -68,7 +67,6 @@ impl Palette {
         self.colour(self.theme.class(class), sixteen)
     }
 
-    /// Losses and doubts.
     pub(super) fn alarm(&self) -> Color {
         self.colour(self.theme.alarm, Color::Red)
     }

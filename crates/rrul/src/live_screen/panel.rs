@@ -21,7 +21,6 @@ const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 pub(super) struct Series {
     /// The text at its end.
     pub(super) name: String,
-    /// Its color.
     pub(super) colour: Color,
     /// A value for each second from T0 on; nothing where it is not known.
     pub(super) values: Vec<Option<f64>>,
@@ -44,7 +43,6 @@ pub(super) struct Chart<'a> {
 }
 
 impl Chart<'_> {
-    /// Draws it.
     pub(super) fn draw(&self, area: Rect, palette: &Palette, buffer: &mut Buffer) {
         if area.width <= SCALE + NAMES || area.height < 2 {
             return;

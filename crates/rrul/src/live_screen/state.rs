@@ -13,17 +13,14 @@ use crate::progress_line::{line, phase_name};
 pub(super) struct State {
     /// What is run against whom.
     pub(super) title: String,
-    /// Families and flows.
     pub(super) about: String,
     /// When each phase takes place.
     pub(super) phases: Vec<PhaseWindow>,
-    /// Time of the test.
     pub(super) now: TestTime,
     /// The last full second.
     pub(super) live: Live,
     /// Every second.
     pub(super) course: Course,
-    /// The families under test.
     pub(super) families: Vec<AddressFamily>,
     /// The latest thing that the program had to say.
     pub(super) note: Option<String>,
@@ -46,7 +43,6 @@ impl State {
         }
     }
 
-    /// Observations have come in.
     pub(super) fn frame(&mut self, frame: &Frame) {
         self.live.push(frame);
         self.course.push(frame);

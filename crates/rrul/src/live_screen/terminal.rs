@@ -54,7 +54,6 @@ impl Candidate {
         Some(Self { terminal, guard })
     }
 
-    /// Takes the terminal.
     pub(super) fn take(self) -> Option<Screen> {
         give_back_on_panic();
         let Self { terminal, mut guard } = self;
@@ -87,7 +86,6 @@ pub(super) struct Screen {
 /// What a key asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
-    /// Stop the test.
     Stop,
 }
 
@@ -146,7 +144,6 @@ impl Screen {
     }
 }
 
-/// Whether the screen stands.
 pub(crate) fn stands() -> bool {
     held().is_some()
 }

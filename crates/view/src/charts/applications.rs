@@ -44,7 +44,6 @@ pub(crate) const CHART: Chart = Chart {
 /// Times of one operation in one condition.
 #[derive(Debug, Clone, Copy)]
 struct Times {
-    /// Operations that began.
     n: u64,
     /// `None` where half of them or more did not end.
     p50: Option<Delay>,

@@ -24,7 +24,6 @@ const STUB: f64 = 0.04;
 pub(crate) const CHART: Chart =
     Chart::over_time("equaliser", "parts of the composite score over time, by class, family and direction", show);
 
-/// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let missing = |text: String| Shown { missing: vec![text], ..Shown::default() };
     if let Some(withheld) = &run.scores.withheld {

@@ -19,7 +19,6 @@ const HEIGHT: f64 = 190.0;
 pub(crate) const CHART: Chart =
     Chart::over_time("fairness", "fairness among the streams of a direction over time (Jain's index)", show);
 
-/// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     let mut widths = Vec::new();

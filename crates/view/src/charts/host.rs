@@ -25,7 +25,6 @@ const LATENESS: f64 = 0.2;
 pub(crate) const CHART: Chart =
     Chart::over_time("host", "CPU load, send lateness and dropped packets of the hosts", show);
 
-/// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     for point in [ObservationPoint::Client, ObservationPoint::Server] {

@@ -22,7 +22,6 @@ const FINEST: f64 = 0.2;
 pub(crate) const CHART: Chart =
     Chart::over_time("loss", "packets lost, late, duplicated or reordered over time, by direction", show);
 
-/// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     for direction in Direction::ALL.into_iter().rev() {

@@ -25,7 +25,6 @@ const SHADES: [f64; 3] = [1.0, 0.55, 0.3];
 pub(crate) const CHART: Chart =
     Chart::over_time("share", "rates of the streams of a direction, stacked, with their sum", show);
 
-/// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     let mut widths = Vec::new();

@@ -24,7 +24,6 @@ pub(crate) const CHART: Chart = Chart::over_time(
     show,
 );
 
-/// What it shows of a run.
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     for direction in Direction::ALL {

@@ -5,11 +5,8 @@ use rrul_model::units::{BitRate, Delay};
 /// An axis that ends on its ticks, in the unit that it shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Axis {
-    /// Lower end.
     pub(crate) min: f64,
-    /// Upper end.
     pub(crate) max: f64,
-    /// From tick to tick.
     pub(crate) step: f64,
 }
 
@@ -50,7 +47,6 @@ impl Axis {
         Self { min, max: round_logarithmic(high, Rounding::Up).max(min * 10.0), step: 1.0 }
     }
 
-    /// How long it is.
     pub(crate) fn length(&self) -> f64 {
         self.max - self.min
     }
@@ -114,7 +110,6 @@ pub(crate) fn readable_top(mut values: Vec<f64>) -> f64 {
 pub(crate) struct Unit {
     /// Base units (bit/s, ns) in one of these.
     pub(crate) size: f64,
-    /// Its name.
     pub(crate) name: &'static str,
 }
 

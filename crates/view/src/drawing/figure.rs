@@ -28,13 +28,9 @@ pub(crate) struct Figure<'a> {
 /// Where a panel's plotting area lies, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Frame {
-    /// Left edge.
     pub(crate) left: f64,
-    /// Upper edge.
     pub(crate) top: f64,
-    /// Width.
     pub(crate) width: f64,
-    /// Height.
     pub(crate) height: f64,
 }
 
@@ -53,11 +49,8 @@ impl Frame {
 /// Which side of its position a text stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// It begins there.
     Left,
-    /// Its middle is there.
     Centre,
-    /// It ends there.
     Right,
 }
 
@@ -66,11 +59,8 @@ pub(crate) enum Align {
 pub(crate) struct TextStyle {
     /// Height in pixels.
     pub(crate) size: f64,
-    /// Weight.
     pub(crate) weight: Weight,
-    /// Color.
     pub(crate) colour: &'static str,
-    /// Side.
     pub(crate) align: Align,
 }
 
@@ -89,7 +79,6 @@ impl TextStyle {
 /// How values lie along the vertical axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// Equal steps.
     Linear,
     /// Equal ratios; both ends of the axis are above zero.
     Logarithmic,
@@ -98,7 +87,6 @@ pub(crate) enum Scale {
 /// A stroke pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dash {
-    /// Unbroken.
     Solid,
     /// Long strokes: the second family.
     Dashed,
@@ -110,13 +98,10 @@ pub(crate) enum Dash {
 pub(crate) struct Line<'a> {
     /// Its name in the legend.
     pub(crate) name: &'a str,
-    /// Horizontal and vertical value.
     pub(crate) points: Vec<(f64, Option<f64>)>,
-    /// Color.
     pub(crate) colour: &'static str,
     /// Pixels.
     pub(crate) width: f64,
-    /// Pattern.
     pub(crate) dash: Dash,
     /// Above lines of lower height.
     pub(crate) height: u8,
@@ -125,7 +110,6 @@ pub(crate) struct Line<'a> {
 /// How a range is filled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Fill {
-    /// Color.
     pub(crate) colour: &'static str,
     /// 0 (nothing) to 1 (hides what is behind).
     pub(crate) opacity: f64,
@@ -145,7 +129,6 @@ const IN_FRONT: u16 = 1000;
 const TICK_SIZE: f64 = 11.5;
 
 impl<'a> Figure<'a> {
-    /// An empty figure.
     pub(crate) fn new(theme: &'a Theme) -> Self {
         let empty = Vec::new;
         Self {
@@ -234,7 +217,6 @@ impl<'a> Figure<'a> {
         PanelIndex(index)
     }
 
-    /// Adds a line.
     pub(crate) fn line(&mut self, panel: PanelIndex, line: &Line<'_>) {
         let dash = match line.dash {
             Dash::Solid => json!("solid"),

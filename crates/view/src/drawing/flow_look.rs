@@ -8,7 +8,6 @@ use crate::drawing::figure::Dash;
 use crate::text::label::{Naming, is_icmp, names};
 use crate::theme::Theme;
 
-/// How one flow looks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FlowLook {
     /// Its name beside the others.

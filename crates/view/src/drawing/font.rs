@@ -36,7 +36,6 @@ impl Weight {
         if heavy { Self::SemiBold } else { Self::Regular }
     }
 
-    /// The font file.
     fn file(self) -> &'static [u8] {
         static REGULAR: LazyLock<Vec<u8>> =
             LazyLock::new(|| unpack(include_bytes!(concat!(env!("OUT_DIR"), "/regular.ttf.zst"))));

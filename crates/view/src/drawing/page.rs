@@ -23,7 +23,6 @@ const WIDTH: f64 = 1160.0;
 pub(crate) const MARGIN: f64 = 24.0;
 /// Left edge of the panels.
 pub(crate) const PANEL_LEFT: f64 = 66.0;
-/// Width of the panels.
 pub(crate) const PANEL_WIDTH: f64 = 786.0;
 /// Left edge of the column beside the panels.
 pub(crate) const SIDE_LEFT: f64 = 880.0;
@@ -44,7 +43,6 @@ const TIME_TICKS: u32 = 10;
 pub(crate) struct Page<'a> {
     /// What is drawn on it.
     pub(crate) figure: Figure<'a>,
-    /// Its colors.
     pub(crate) theme: &'a Theme,
     /// The time axis of all panels, seconds.
     pub(crate) time: Axis,
@@ -63,7 +61,6 @@ pub(crate) struct PanelPlan<'p> {
     pub(crate) unit: String,
     /// What the reader should know of values outside, at the right of the title.
     pub(crate) note: Option<String>,
-    /// The vertical axis.
     pub(crate) axis: Axis,
     /// How values lie along it.
     pub(crate) scale: Scale,

@@ -28,7 +28,6 @@ pub use test_choice::{Choice, Part};
 /// Distance of the values on the common grid: Flent's own default.
 pub const STEP: Duration = Duration::from_millis(200);
 
-/// The run as a file of Flent.
 pub fn flent_file(run: &Analysis) -> FlentFile {
     let choice = Choice::of(run);
     let span = Span::of(run);

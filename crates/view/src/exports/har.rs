@@ -18,7 +18,6 @@ use serde::Serialize;
 /// The archive as it is written.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Archive {
-    /// Everything.
     pub log: Log,
 }
 
@@ -27,9 +26,7 @@ pub struct Archive {
 pub struct Log {
     version: &'static str,
     creator: Creator,
-    /// One for each load.
     pub pages: Vec<PageEntry>,
-    /// One for each object.
     pub entries: Vec<Entry>,
     comment: String,
 }
@@ -68,7 +65,6 @@ struct PageTimings {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// Its load.
     pub pageref: String,
     started_date_time: String,
     /// Milliseconds in all.
@@ -123,19 +119,12 @@ struct Content {
 /// Milliseconds; -1 where it did not occur.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Timings {
-    /// Waiting for a connection.
     pub blocked: f64,
-    /// Looking up the name.
     pub dns: f64,
-    /// Handshakes, TLS among them.
     pub connect: f64,
-    /// Handing over the request.
     pub send: f64,
-    /// Until the first byte.
     pub wait: f64,
-    /// Until the last.
     pub receive: f64,
-    /// TLS's handshake alone.
     pub ssl: f64,
 }
 

@@ -18,16 +18,12 @@ pub use write::{csv, json};
 pub enum Value {
     /// Not known, or not there: an empty field in CSV, `null` in JSON.
     Nothing,
-    /// A count.
     Count(u64),
     /// A number, with as many decimals as it is exact to.
     Number {
-        /// The value.
         value: f64,
-        /// Decimals.
         decimals: usize,
     },
-    /// Words.
     Text(String),
 }
 
@@ -48,7 +44,6 @@ impl Value {
 pub struct Table {
     /// Names, with the unit behind, if any.
     pub columns: &'static [&'static str],
-    /// Rows.
     pub rows: Vec<Vec<Value>>,
 }
 
@@ -88,17 +83,11 @@ impl Kind {
 /// Both tables of a run and what it was.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Export {
-    /// The plan's name.
     pub plan: String,
-    /// The title.
     pub title: String,
-    /// When it began.
     pub created: String,
-    /// The server.
     pub server: String,
-    /// What changes over time.
     pub series: Table,
-    /// Every packet.
     pub samples: Table,
 }
 

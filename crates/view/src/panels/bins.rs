@@ -139,7 +139,6 @@ pub(crate) struct DelayBin {
     pub(crate) at: f64,
     /// Median, a lost packet counting as infinitely late; `None` when it falls on a loss, or nothing was sent.
     pub(crate) median: Option<Delay>,
-    /// The lowest delay.
     pub(crate) lowest: Option<Delay>,
     /// The highest delay of an answered packet.
     pub(crate) highest: Option<Delay>,

@@ -34,7 +34,6 @@ const ROWS: f64 = 23.0;
 /// Most strokes across a panel: one a pixel, and each stands for all losses within it.
 const STROKES: f64 = 786.0;
 
-/// The medians of bins, in a unit.
 pub(crate) fn medians(bins: &[DelayBin], unit: Unit) -> Vec<(f64, Option<f64>)> {
     bins.iter().map(|bin| (bin.at, bin.median.map(|delay| nanoseconds(delay) / unit.size))).collect()
 }

@@ -12,7 +12,6 @@ use crate::text::words;
 pub(crate) enum Reach {
     /// As far as can be read of nearly all; the words say what is beyond.
     Nearly,
-    /// To the highest.
     All,
 }
 
@@ -20,7 +19,6 @@ pub(crate) enum Reach {
 const FAR_APART: f64 = 5.0;
 /// A logarithmic axis has at most so many decades; what is below is drawn at its lower end, and counted.
 const DECADES: f64 = 1e4;
-/// About so many steps.
 const STEPS: u32 = 8;
 
 /// The axis on which all of these can be read, and its unit.

@@ -25,7 +25,6 @@ const HEIGHT: f64 = 400.0;
 const NAMED: usize = 40;
 /// Right edges of the columns of figures, from the left of the table.
 const COLUMNS: [f64; 4] = [232.0, 282.0, 330.0, SIDE_RIGHT - BESIDE_LEFT];
-/// Room for a name.
 const NAME_ROOM: f64 = 168.0;
 /// From the top of the table to its first row, pixels.
 const ROWS: f64 = 25.0;
@@ -146,7 +145,6 @@ fn of_runs(runs: &[&Analysis], theme: &Theme) -> Vec<Entry> {
     runs.iter().zip(names).zip(run_colours(theme, runs.len())).map(of).collect()
 }
 
-/// From none to all.
 fn shares() -> Side {
     let ticks = [0, 25, 50, 75, 95, 100].map(|percent| (f64::from(percent) / 100.0, format!("{percent} %")));
     Side { axis: Axis { min: 0.0, max: 1.0, step: 0.25 }, scale: Scale::Linear, ticks: Ticks::Named(ticks.to_vec()) }

@@ -10,7 +10,6 @@ use crate::text::words;
 /// By what runs are taken together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Grouping {
-    /// Each run for itself.
     #[default]
     None,
     /// All runs of which this is the same: `title`, `plan`, `server`, `date` (day, UTC), `families`, or a setting of the

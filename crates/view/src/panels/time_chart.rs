@@ -17,11 +17,9 @@ pub(crate) const MOST: usize = 8;
 
 /// What every panel of a chart has in common.
 pub(crate) struct Scene<'a> {
-    /// Colors.
     pub(crate) theme: &'a Theme,
     /// The time axis, seconds.
     pub(crate) time: Axis,
-    /// Most bins over it.
     pub(crate) most_bins: f64,
 }
 
@@ -35,7 +33,6 @@ impl Scene<'_> {
 /// What a chart shows of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
-    /// Panels, from the top.
     pub(crate) panels: Vec<TimePanel>,
     /// What the run does not have, a sentence each.
     pub(crate) missing: Vec<String>,

@@ -26,9 +26,7 @@ pub(crate) enum Quantity {
     Rate,
     /// Nanoseconds.
     Delay,
-    /// Bytes.
     Octets,
-    /// How many.
     Count,
     /// 0 to 1, shown in per cent.
     Share,
@@ -102,11 +100,9 @@ pub(crate) struct TimeLine {
     pub(crate) name: String,
     /// Seconds, and base units; `None` interrupts it.
     pub(crate) points: Vec<(f64, Option<f64>)>,
-    /// Color.
     pub(crate) colour: &'static str,
     /// Pixels.
     pub(crate) width: f64,
-    /// Pattern.
     pub(crate) dash: Dash,
     /// The figures beside its name.
     pub(crate) figures: Vec<String>,
@@ -115,20 +111,15 @@ pub(crate) struct TimeLine {
 /// A filled range of a panel: seconds, lower and upper end in base units.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Area {
-    /// What is filled.
     pub(crate) range: Vec<(f64, Option<(f64, f64)>)>,
-    /// With what.
     pub(crate) fill: Fill,
 }
 
-/// A panel.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TimePanel {
-    /// What it shows.
     pub(crate) title: String,
     /// How, after the unit.
     pub(crate) how: String,
-    /// What the values are.
     pub(crate) quantity: Quantity,
     /// Panels with the same word have the same axis.
     pub(crate) axis: &'static str,

@@ -22,7 +22,6 @@ fn notices() -> &'static str {
     section.split_once("\n## ").map_or(section, |(section, _)| section).trim()
 }
 
-/// The whole file.
 pub(crate) fn written(
     title: &str,
     palette: &Palette,

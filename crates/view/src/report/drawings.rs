@@ -19,15 +19,12 @@ const TOGETHER: [&str; 4] = ["ecdf", "box", "totals", "page_ecdf"];
 /// A drawing with what it answers.
 #[derive(Debug, Clone)]
 pub(crate) struct PageDrawing {
-    /// What question it answers.
     about: &'static str,
-    /// The chart's name.
     name: &'static str,
     /// What the chart library draws.
     pub(crate) option: Value,
     width: u32,
     height: u32,
-    /// Why it is empty.
     nothing: Option<String>,
 }
 
@@ -36,7 +33,6 @@ pub(crate) fn of_one(run: &Analysis, beside: bool) -> Result<Vec<PageDrawing>, V
     drawn(if beside { &BESIDE } else { &ALONE }, &[run])
 }
 
-/// Of all runs.
 pub(crate) fn of_all(runs: &[&Analysis]) -> Result<Vec<PageDrawing>, ViewError> {
     drawn(&TOGETHER, runs)
 }

@@ -25,17 +25,14 @@ impl Markup {
         }
     }
 
-    /// An element with text.
     pub(crate) fn element(&mut self, tag: &'static str, attributes: Attributes<'_>, text: &str) {
         self.within(tag, attributes, |inside| inside.text(text));
     }
 
-    /// An empty element.
     pub(crate) fn empty(&mut self, tag: &'static str, attributes: Attributes<'_>) {
         self.start(tag, attributes);
     }
 
-    /// Words, whoever wrote them.
     pub(crate) fn text(&mut self, text: &str) {
         self.text.push_str(&escaped(text));
     }
@@ -45,7 +42,6 @@ impl Markup {
         self.text.push_str(html);
     }
 
-    /// The whole.
     pub(crate) fn finish(self) -> String {
         debug_assert!(self.open.is_empty(), "{:?} are open", self.open);
         self.text

@@ -45,7 +45,6 @@ impl Palette {
         self.0.iter().position(|(known, _)| *known == light).unwrap_or(INK)
     }
 
-    /// Every pair, by number.
     pub(crate) fn pairs(&self) -> &[(&'static str, &'static str)] {
         &self.0
     }

@@ -37,7 +37,6 @@ const RATE_HEIGHT: f64 = 180.0;
 /// A panel, and the words beside it.
 #[derive(Debug, Clone)]
 pub(crate) struct Panel {
-    /// What is drawn.
     pub(crate) plot: Plot,
     /// Unit, and how values are shown in it.
     pub(crate) how: String,
@@ -51,24 +50,20 @@ pub(crate) struct Panel {
     pub(crate) figures: Vec<Vec<String>>,
     /// For each row, from the top, its name and figure.
     pub(crate) rows: Vec<(String, String)>,
-    /// Smaller words.
     pub(crate) facts: Vec<String>,
 }
 
 /// Panels that belong together.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
-    /// What they are about.
     pub(crate) title: &'static str,
     /// Whether they are shown only to those who ask.
     pub(crate) folded: bool,
-    /// From the top.
     pub(crate) panels: Vec<Panel>,
     /// What the run does not have.
     pub(crate) missing: Vec<String>,
     /// What is drawn in which bins.
     bins: Vec<(String, String)>,
-    /// How to read them.
     notes: Vec<String>,
 }
 
@@ -107,7 +102,6 @@ fn bins(told: &Shown, fine: Option<&Shown>) -> Option<(String, String)> {
     Some((titles.join(", "), format!("{wide}{zoomed}")))
 }
 
-/// The groups of each run.
 pub(crate) fn of_each(runs: &[&Analysis], palette: &Palette) -> Vec<Vec<Group>> {
     let (scene, finer) = scenes(runs);
     let shown = shown_of(runs, &scene);

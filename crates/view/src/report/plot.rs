@@ -43,7 +43,6 @@ fn significant(value: f64, figures: i32) -> f64 {
 /// A panel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Plot {
-    /// What it shows.
     pub(crate) title: String,
     /// The unit of its values; empty for counts.
     pub(crate) unit: String,
@@ -57,7 +56,6 @@ pub(crate) struct Plot {
     pub(crate) phases: Vec<(&'static str, Figure, Figure, Option<usize>)>,
     /// The first at the back.
     pub(crate) lines: Vec<LineLook>,
-    /// Behind the lines.
     pub(crate) bands: Vec<BandLook>,
     /// Whether lines stand on each other: then each is worth the height of its band.
     pub(crate) stacked: bool,
@@ -90,27 +88,21 @@ impl Serialize for Seconds {
 pub(crate) enum Grid {
     /// The first, from one to the next, how many.
     Even(f64, f64, usize),
-    /// Each.
     Each(Vec<Seconds>),
 }
 
-/// How a line looks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct LineLook {
-    /// Name.
     pub(crate) n: String,
-    /// Number of its color.
     pub(crate) c: usize,
     /// Pixels.
     pub(crate) w: Figure,
-    /// Solid, dashed, dotted.
     pub(crate) d: u8,
 }
 
 /// How a filled range looks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct BandLook {
-    /// Number of its color.
     pub(crate) c: usize,
     /// Opacity.
     pub(crate) o: Figure,
@@ -123,7 +115,6 @@ pub(crate) struct Level {
     pub(crate) y: [Figure; 3],
     /// Horizontal places, seconds, that lines and bands share.
     pub(crate) grids: Vec<Grid>,
-    /// Of each line.
     pub(crate) lines: Vec<Values>,
     /// Of each band the lower ends, and the upper.
     pub(crate) bands: Vec<[Values; 2]>,
@@ -132,7 +123,6 @@ pub(crate) struct Level {
 /// Values on a grid.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Values {
-    /// Number of the grid.
     pub(crate) g: usize,
     /// Place of the first on it.
     pub(crate) s: usize,
@@ -143,13 +133,10 @@ pub(crate) struct Values {
 /// The vertical side of a plot.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Vertical {
-    /// In the unit shown.
     pub(crate) axis: Axis,
     /// Base units in one of these.
     pub(crate) size: f64,
-    /// The unit.
     pub(crate) name: &'static str,
-    /// Linear or not.
     pub(crate) scale: Scale,
 }
 

@@ -51,7 +51,6 @@ const WORDS: [(&str, &str); 15] = [
     ),
 ];
 
-/// Writes it.
 pub(crate) fn write(page: &mut Markup) {
     page.within("details", &[("class", "reading"), ("id", "reading"), ("data-print", "open")], |page| {
         page.within("summary", &[], |page| page.element("h2", &[], "How to read this report"));

@@ -6,8 +6,6 @@ use rrul_model::recording::Recording;
 /// A recording with what follows from it.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportedRun<'a> {
-    /// What was recorded.
     pub recording: &'a Recording,
-    /// What it says.
     pub analysis: &'a Analysis,
 }

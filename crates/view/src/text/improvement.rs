@@ -15,7 +15,6 @@ const SAME: f64 = 1.1;
 pub enum Improvement {
     /// Not known: no idle or loaded median, or one of them is a loss.
     Unknown,
-    /// Neither adds measurable delay.
     BothNone,
     /// Both add the same, within a tenth.
     Same,

@@ -15,7 +15,6 @@ use crate::text::table::{SectionBody, Table};
 use crate::text::words;
 use crate::text::words::direction_word;
 
-/// DNS lookup times.
 pub(crate) fn lookups(run: &Analysis) -> SectionBody {
     let groups = &run.name_lookups.groups;
     let told = |group: &&LookupGroup| !group.times.is_empty();

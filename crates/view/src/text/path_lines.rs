@@ -80,13 +80,11 @@ fn verdicts(run: &Analysis) -> Vec<(&PathTrace, String)> {
     lines
 }
 
-/// Which trace.
 pub(crate) fn name(trace: &PathTrace) -> String {
     let from = trace.direction.select("from this host", "from the server");
     format!("{} {}, {from}", family_name(trace.family), trace.direction)
 }
 
-/// Number and address.
 pub(crate) fn hop_name(hop: &Hop) -> String {
     let what = if hop.far_end { "destination".to_owned() } else { hop.hop.to_string() };
     match hop.addresses.as_slice() {

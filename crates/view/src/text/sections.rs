@@ -37,40 +37,28 @@ pub(crate) use by_direction::unknown_queueing;
 /// A section of the full summary.
 #[derive(Debug, Clone)]
 pub(crate) struct Section {
-    /// What it is about.
     pub(crate) heading: String,
-    /// What it says.
     pub(crate) told: SectionBody,
 }
 
 /// What sections are about, for people who ask for some of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Topic {
-    /// Verdict, reasons and notes.
     Validity,
-    /// Scores.
     Scores,
-    /// Page load times.
     Pages,
     /// Round-trip delay, and queueing delay by direction.
     Delay,
-    /// Lost packets by direction.
     Loss,
-    /// Goodput of the load.
     Rate,
-    /// Voice calls.
     Voice,
     /// How streams share the line.
     Sharing,
-    /// New connections.
     Connect,
-    /// DNS lookups.
     Dns,
     /// Flow completion times over new connections.
     ShortFlows,
-    /// Playback of videos.
     Video,
-    /// In-stream delay.
     StreamDelay,
     /// Link utilization by traffic type.
     Link,
@@ -82,7 +70,6 @@ pub enum Topic {
     Path,
     /// How the measurement itself went.
     Measurement,
-    /// Both hosts.
     Hosts,
 }
 

@@ -87,7 +87,6 @@ fn starved(sharing: &DirectionSharing) -> Option<String> {
     (!starved.is_empty()).then(|| starved.join(", "))
 }
 
-/// Setup of new connections.
 pub(crate) fn connections(run: &Analysis) -> SectionBody {
     let connections = &run.connections;
     if connections.flows.is_empty() {

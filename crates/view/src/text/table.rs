@@ -9,7 +9,6 @@ pub(crate) struct Table {
 /// What a summary says of one thing: a table, and lines below it. Either may be empty.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SectionBody {
-    /// Figures.
     pub(crate) table: Table,
     /// Whether the table is one of words, with every column left, and without heads of columns.
     pub(crate) words: bool,
@@ -18,7 +17,6 @@ pub(crate) struct SectionBody {
 }
 
 impl SectionBody {
-    /// Whether it is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.table.rows.is_empty() && self.below.is_empty()
     }

@@ -21,7 +21,6 @@ use crate::statistics::percentile::percentiles;
 pub struct Singleton {
     /// Its number in the stream.
     pub sequence: u32,
-    /// When it was sent.
     pub sent: TestTime,
     /// Its delay, one way or round trip; `None` when it was lost. An offset common to the whole sample changes nothing.
     pub delay: Option<Delay>,

@@ -11,7 +11,6 @@ use crate::series::DelayPoint;
 /// What waits are known from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Queueing<'a> {
-    /// Delay by direction.
     pub(crate) one_way: &'a OneWayDelay,
     /// Round-trip delay of the pooled probes.
     pub(crate) round_trip: &'a PhaseDelays,

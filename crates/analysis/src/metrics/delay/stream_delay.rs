@@ -43,7 +43,6 @@ pub struct StreamDelay {
 }
 
 impl StreamDelay {
-    /// Of one direction.
     pub fn of(&self, direction: Direction) -> Option<&PhaseDelays> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }
@@ -112,7 +111,6 @@ pub(crate) fn stream_delay(
     StreamDelay { down: of(Direction::Down), up: of(Direction::Up), flows }
 }
 
-/// Rows of one stream.
 #[derive(Default)]
 struct Rows {
     written: BTreeMap<u32, TestTime>,

@@ -263,7 +263,6 @@ struct Departures {
     stamped: Vec<(u32, TestTime)>,
 }
 
-/// Drops at each socket.
 fn sockets(recording: &Recording, point: ObservationPoint, load: Window) -> Vec<HostSocket> {
     let mut readings: BTreeMap<FlowId, Vec<(TestTime, u32)>> = BTreeMap::new();
     let mut arrived: HashMap<FlowId, u64> = HashMap::new();

@@ -94,7 +94,6 @@ const HINTS: [(u32, &str); 8] = [
 /// Full-size Ethernet.
 const ETHERNET_MTU: u32 = 1500;
 
-/// The routes of one host.
 pub(crate) fn routes(recording: &Recording, tcp: &TcpReadings, point: ObservationPoint) -> Vec<HostRoute> {
     let state = &recording.host(point).state;
     let of = |route: &Route| {

@@ -15,7 +15,6 @@ use crate::metrics::host::processor_load::busy_share;
 /// One host over time. All times are on the client's clock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostSeries {
-    /// Which.
     pub host: ObservationPoint,
     /// Each core, by its number.
     pub cores: Vec<CoreSeries>,
@@ -25,10 +24,8 @@ pub struct HostSeries {
     pub drops: Vec<DropSeries>,
 }
 
-/// One core.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CoreSeries {
-    /// Its number.
     pub core: u16,
     /// How busy it was between each reading and the next.
     pub series: Vec<BusyPoint>,
@@ -37,9 +34,7 @@ pub struct CoreSeries {
 /// One core between two readings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BusyPoint {
-    /// Middle between the readings.
     pub at: TestTime,
-    /// Time between them.
     pub over: Duration,
     /// Share of that time that the core was busy, stolen time included, 0 to 1.
     pub busy: f64,

@@ -17,7 +17,6 @@ pub type PacketFateSeries = ByDirection<Option<FateTimes>>;
 /// Their number is the count of [`crate::metrics::loss::packet_fate`] over all phases.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FateTimes {
-    /// Packets that never arrived.
     pub lost: Vec<TestTime>,
     /// Packets that arrived after the waiting time. They count as lost (RFC 7680).
     pub late: Vec<TestTime>,

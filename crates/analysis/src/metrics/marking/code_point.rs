@@ -77,7 +77,6 @@ pub(crate) fn octet(dscp: Dscp) -> u8 {
     Marking { dscp, ecn: Ecn::NotEct }.octet()
 }
 
-/// Judges one code point.
 pub(crate) fn code_point(tally: &Tally, dscp: Dscp) -> CodePoint {
     let own = octet(dscp);
     let mut arrivals: BTreeMap<u8, u64> = BTreeMap::new();

@@ -16,7 +16,6 @@ use crate::statistics::time_bins::TimeBins;
 /// What the link carried over time in one direction, IP layer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LinkRates {
-    /// Every packet.
     pub all: Vec<RatePoint>,
     /// The same by traffic type, on the same grid; empty for a type without packets.
     pub parts: OctetParts<Vec<RatePoint>>,

@@ -63,7 +63,6 @@ fn put(octets: &mut [f64], shares: &[Share]) {
     }
 }
 
-/// Evenly over its time.
 fn even(bins: &TimeBins, loose: &Loose) -> Vec<Share> {
     let own = Window { from: loose.from, to: loose.to };
     let length = own.length().as_nanos() as f64;

@@ -26,7 +26,6 @@ pub struct MeasurementOverhead {
 }
 
 impl MeasurementOverhead {
-    /// That of one direction.
     pub fn of(&self, direction: Direction) -> &DirectionOverhead {
         direction.select(&self.up, &self.down)
     }

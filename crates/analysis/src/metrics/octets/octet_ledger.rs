@@ -32,7 +32,6 @@ impl<'a> Ledger<'a> {
         self.traffic.streams.iter().filter(move |stream| stream.direction == direction && self.takes(stream.family))
     }
 
-    /// The account.
     pub(crate) fn account(&self) -> Account {
         let window = self.window;
         let mut account = Account::default();

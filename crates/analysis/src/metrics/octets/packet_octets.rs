@@ -48,9 +48,7 @@ struct Seen {
     reflected: Vec<(TestTime, u64)>,
     /// Bytes of a stream at its receiver.
     octets: Vec<(TestTime, u64)>,
-    /// Attempts at new connections.
     attempts: Vec<Connection>,
-    /// DNS lookups.
     lookups: Vec<NameLookup>,
     /// What connections carried that come and go, as each end has counted.
     totals: [Vec<ConnectionTotals>; 2],

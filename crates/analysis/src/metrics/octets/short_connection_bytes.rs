@@ -20,7 +20,6 @@ const SYN_OPTIONS: u64 = 8;
 const SELECTIVE: u64 = 16;
 /// IP protocol number of UDP.
 const UDP: u8 = 17;
-/// UDP header.
 const UDP_HEADER: u64 = 8;
 
 /// The readings of one connection at both ends, each end's in order of time.
@@ -28,7 +27,6 @@ const UDP_HEADER: u64 = 8;
 struct Ends([Vec<ConnectionTotals>; 2]);
 
 impl Ends {
-    /// The last reading there.
     fn at(&self, point: ObservationPoint) -> Option<&ConnectionTotals> {
         self.0[point as usize].last()
     }
@@ -205,7 +203,6 @@ fn retransmitted_segments(flow: &FlowSpec, row: &ConnectionTotals) -> u64 {
     (whole + (rest + short / 2) / short).min(u64::from(row.sent_data_segments).saturating_sub(least))
 }
 
-/// What this end sent.
 fn sent(flow: &FlowSpec, row: &ConnectionTotals, peer: Option<&ConnectionTotals>, shape: Vec<Share>) -> Piece {
     let count = u64::from(row.sent_segments);
     Piece { shape, count, octets: octets(flow, row, peer, count, row.sent_octets, row.out_of_order) }

@@ -17,7 +17,6 @@ pub(crate) fn header_octets(family: AddressFamily) -> u64 {
     20 + ip_header_octets(family)
 }
 
-/// IP header without options.
 pub(crate) fn ip_header_octets(family: AddressFamily) -> u64 {
     match family {
         AddressFamily::Ipv4 => 20,

@@ -55,7 +55,6 @@ impl Part {
 /// From what the packets are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Basis {
-    /// They were counted.
     Counted,
     /// They follow from something else that was.
     Estimated,
@@ -75,12 +74,10 @@ pub(crate) struct Packets {
 }
 
 impl Packets {
-    /// Bytes within the window.
     pub(crate) fn octets_in(&self, window: Window) -> f64 {
         growth(&self.octets, window)
     }
 
-    /// Packets within the window.
     pub(crate) fn count_in(&self, window: Window) -> f64 {
         growth(&self.count, window)
     }
@@ -96,7 +93,6 @@ pub(crate) fn growth(counter: &Counter, window: Window) -> f64 {
 pub(crate) struct Connection {
     pub(crate) part: Part,
     pub(crate) family: AddressFamily,
-    /// The direction in which it loads, where it is load.
     pub(crate) load: Option<Direction>,
     /// When it begins to send.
     pub(crate) from: TestTime,
@@ -114,7 +110,6 @@ pub(crate) struct Loose {
     pub(crate) octets: f64,
 }
 
-/// One stream of the load.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadStream<'a> {
     pub(crate) direction: Direction,
@@ -140,7 +135,6 @@ pub(crate) struct Traffic<'a> {
     pub(crate) loose: Vec<Loose>,
     /// As they left the sender.
     pub(crate) offered: Vec<Packets>,
-    /// The load's streams.
     pub(crate) streams: Vec<LoadStream<'a>>,
     /// Flows that sent, but whose bytes could not be counted.
     pub(crate) uncounted: Vec<FlowId>,

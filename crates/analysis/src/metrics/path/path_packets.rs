@@ -17,7 +17,6 @@ pub(crate) const LONG: u16 = 300;
 /// A packet with this hop limit or more is meant for the destination.
 pub(crate) const FULL_HOP_LIMIT: u8 = 64;
 
-/// One packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Packet {
     /// When it left, on the client's clock.
@@ -28,7 +27,6 @@ pub(crate) struct Packet {
     pub(crate) octet: u8,
     /// Bytes of the IP packet.
     pub(crate) length: u16,
-    /// What was answered.
     pub(crate) answer: Option<Answer>,
     /// Traffic-class byte and hop limit as whoever answered saw them.
     pub(crate) quote: Option<(u8, u8)>,
@@ -84,7 +82,6 @@ impl Packet {
 pub(crate) struct Traced {
     /// In the order in which they were sent.
     pub(crate) packets: Vec<Packet>,
-    /// Addresses by their number.
     pub(crate) addresses: HashMap<u16, String>,
     /// Answers that are about no packet of the trace, or about one that was answered already.
     pub(crate) strays: u64,

@@ -11,7 +11,6 @@ use crate::metrics::rate::rate_series::RateSeries;
 use crate::statistics::change_point::{LevelShift, level_shift, level_shifts};
 use crate::statistics::median::{RunningMedian, median_filtered};
 
-/// Shortest burst.
 const SHORTEST_BURST: Duration = Duration::from_secs(2);
 /// Shortest stretch behind it.
 const SHORTEST_REST: Duration = Duration::from_secs(10);
@@ -36,7 +35,6 @@ pub struct Bursts {
 }
 
 impl Bursts {
-    /// Of one direction.
     pub fn of(&self, direction: Direction) -> Option<&RateHistory> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }

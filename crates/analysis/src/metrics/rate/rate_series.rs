@@ -17,11 +17,8 @@ const MOST: u64 = 20_000;
 /// Rates in bits per second over stretches of equal length that follow each other.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RateSeries {
-    /// When the first begins.
     pub(crate) from: TestTime,
-    /// How long each is.
     pub(crate) step: Duration,
-    /// The rates.
     pub(crate) rates: Vec<f64>,
 }
 
@@ -46,12 +43,10 @@ impl RateSeries {
         Self { from: window.from, step, rates: (0..count).map(rate).collect() }
     }
 
-    /// How many steps a length of time is, at least one.
     pub(crate) fn steps(&self, length: Duration) -> usize {
         (length.as_nanos() / self.step.as_nanos().max(1)).max(1) as usize
     }
 
-    /// When a step begins.
     pub(crate) fn at(&self, index: usize) -> TestTime {
         self.from + self.step * u32::try_from(index).unwrap_or(u32::MAX)
     }
@@ -60,7 +55,6 @@ impl RateSeries {
 /// The rate of what was to load one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LoadRate {
-    /// When it was to load.
     pub(crate) window: Window,
     points: Vec<RatePoint>,
     /// Packets carried in each of the points; empty where they are unknown.

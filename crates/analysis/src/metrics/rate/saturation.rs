@@ -46,7 +46,6 @@ pub struct Saturations {
 }
 
 impl Saturations {
-    /// Of one direction.
     pub fn of(&self, direction: Direction) -> Option<&Saturation> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }
@@ -195,7 +194,6 @@ fn slowest_interface(recording: &Recording) -> Option<f64> {
 }
 
 impl Saturation {
-    /// Of one direction.
     fn of(kernel: &Kernel, rate: &LoadRate, queueing: Option<&[(TestTime, Delay)]>, interface: Option<f64>) -> Self {
         let seconds = rate.in_steps_of(SECOND);
         let mut saturation = Self::default();

@@ -32,7 +32,6 @@ pub struct StartSlew {
 }
 
 impl StartSlew {
-    /// Of one direction.
     pub fn of(&self, direction: Direction) -> Option<&DirectionSlew> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }

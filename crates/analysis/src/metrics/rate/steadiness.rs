@@ -22,7 +22,6 @@ use crate::statistics::mann_kendall::{Trend, mann_kendall};
 use crate::statistics::median::{median, median_filtered};
 use crate::statistics::percentile::percentile;
 
-/// Shortest block.
 const SHORTEST_BLOCK: Duration = Duration::from_secs(1);
 /// A block lasts this many loaded round trips.
 const ROUND_TRIPS: f64 = 4.0;
@@ -86,7 +85,6 @@ pub struct Stationarity {
 }
 
 impl Stationarity {
-    /// That of the rate of one direction.
     pub fn of(&self, direction: Direction) -> Option<&RateStationarity> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }

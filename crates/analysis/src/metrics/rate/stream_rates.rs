@@ -23,7 +23,6 @@ const TCP_HEADER: u32 = 20;
 /// Streams of one direction on one grid, in bytes on the wire an interval.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamRates<'a> {
-    /// Length of an interval.
     pub(crate) interval: Duration,
     /// Beginning of the first interval.
     pub(crate) from: TestTime,
@@ -74,7 +73,6 @@ impl<'a> StreamRates<'a> {
         rates
     }
 
-    /// Number of intervals.
     pub(crate) fn intervals(&self) -> usize {
         self.streams.first().map_or(0, |(_, octets)| octets.len())
     }

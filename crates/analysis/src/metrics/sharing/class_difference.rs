@@ -31,7 +31,6 @@ pub(crate) struct Track<'a> {
     pub(crate) attributed: bool,
 }
 
-/// The tracks of one class.
 pub(crate) fn of_class<'t, 'a>(tracks: &'t [Track<'a>], class: ServiceClass) -> impl Iterator<Item = &'t Track<'a>> {
     tracks.iter().filter(move |track| track.class == class)
 }
@@ -124,7 +123,6 @@ impl Sample<'_, '_> {
 }
 
 impl<'r, 'a> Comparison<'r, 'a> {
-    /// What one class met.
     pub(crate) fn sample(&self, class: ServiceClass) -> Sample<'r, 'a> {
         let tracks: Vec<&Track<'a>> = of_class(self.tracks, class).collect();
         let load = self.load;
@@ -169,7 +167,6 @@ impl<'r, 'a> Comparison<'r, 'a> {
         }
     }
 
-    /// One class less another.
     pub(crate) fn difference(&self, class: &Sample<'_, '_>, plain: &Sample<'_, '_>) -> ClassDifference {
         let intervals = self.intervals(class, plain);
         let measured = !class.tracks.is_empty() && !plain.tracks.is_empty();

@@ -60,7 +60,6 @@ pub enum ExpeditedVerdict {
     Dominates,
 }
 
-/// Bytes of streams by time.
 pub(crate) fn octets<'a>(streams: impl Iterator<Item = &'a GoodputFlow>) -> impl Iterator<Item = (TestTime, f64)> {
     streams.flat_map(|entry| &entry.series).map(|point| (point.at, octets_of(point)))
 }
@@ -91,7 +90,6 @@ fn is_background(class: ServiceClass) -> bool {
     matches!(class.dscp().value(), 1 | 8)
 }
 
-/// What background gets.
 pub(crate) fn background(goodput: &DirectionGoodput, load: Window) -> Option<BackgroundShare> {
     let share = share(goodput, load, is_background)?;
     let streams: Vec<&GoodputFlow> = goodput.flows.iter().filter(|entry| is_background(entry.flow.class)).collect();
@@ -125,7 +123,6 @@ fn starved(stream: &GoodputFlow, goodput: &DirectionGoodput, load: Window) -> f6
     if all == 0 { 0.0 } else { starved as f64 / all as f64 }
 }
 
-/// What expedited forwarding takes.
 pub(crate) fn expedited(goodput: &DirectionGoodput, load: Window) -> Option<ExpeditedShare> {
     let share = share(goodput, load, |class| class == ServiceClass::EF)?;
     let verdict = match share {

@@ -60,7 +60,6 @@ pub struct GlobalSynchronization {
 }
 
 impl GlobalSynchronization {
-    /// Of one direction.
     pub fn of(&self, direction: Direction) -> &DirectionSynchronization {
         direction.select(&self.up, &self.down)
     }

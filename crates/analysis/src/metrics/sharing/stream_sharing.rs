@@ -33,7 +33,6 @@ pub struct Sharing {
 }
 
 impl Sharing {
-    /// Of one direction.
     pub fn of(&self, direction: Direction) -> Option<&DirectionSharing> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }
@@ -221,7 +220,6 @@ fn values<K>(groups: &[(K, Vec<f64>)]) -> Vec<Vec<f64>> {
 
 /// The total to share.
 struct Whole {
-    /// In each interval.
     each: Vec<f64>,
     total: f64,
     interval: Duration,

@@ -11,7 +11,6 @@ use rrul_model::time::Window;
 pub(crate) struct Acknowledged {
     /// Data segments that reached the receiver.
     pub(crate) segments: f64,
-    /// Acknowledgments that it sent for them.
     pub(crate) sent: f64,
     /// Those that reached the sender.
     pub(crate) received: f64,

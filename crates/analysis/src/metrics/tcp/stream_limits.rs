@@ -20,7 +20,6 @@ pub struct StreamLimits {
 }
 
 impl StreamLimits {
-    /// Of one direction.
     pub fn of(&self, direction: Direction) -> &DirectionLimits {
         direction.select(&self.up, &self.down)
     }

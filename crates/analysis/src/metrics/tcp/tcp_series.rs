@@ -13,7 +13,6 @@ use crate::packets::tcp_readings::TcpReadings;
 /// One stream of the load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TcpSeries {
-    /// Which.
     pub flow: FlowLabel,
     /// What its sender's kernel reported, in the order of time; empty when it was never read.
     pub sender: Vec<TcpReading>,

@@ -32,7 +32,6 @@ pub(crate) struct Packet {
     pub(crate) late: bool,
     /// Too late for the one that does not.
     pub(crate) late_fixed: bool,
-    /// Arrivals beyond the first.
     pub(crate) copies: u32,
     /// Its first copy arrived after a packet of a higher number (RFC 4737).
     pub(crate) reordered: bool,

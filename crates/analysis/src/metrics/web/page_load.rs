@@ -34,13 +34,9 @@ pub enum LoadOutcome {
 /// One load with everything that is known of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
-    /// Of which flow.
     pub flow: FlowLabel,
-    /// Which of its loads.
     pub number: u32,
-    /// When it began.
     pub started: TestTime,
-    /// What became of it.
     pub outcome: LoadOutcome,
     /// Until its load event, its failure or its cap.
     pub took: Delay,
@@ -94,9 +90,7 @@ pub struct LoadParts {
 /// A stretch of the objects: all together, and the longest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sums {
-    /// All together.
     pub sum: Option<Delay>,
-    /// The longest.
     pub most: Option<Delay>,
 }
 

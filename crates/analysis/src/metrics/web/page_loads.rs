@@ -90,12 +90,10 @@ pub struct PageLoads {
 }
 
 impl PageLoads {
-    /// Whether a browser loaded it.
     pub fn in_browser(&self) -> bool {
         FlowKind::named(&self.flow_type) == FlowKind::BrowserPage
     }
 
-    /// The loads begun in this window.
     pub fn begun_within(&self, window: Window) -> Vec<&Load> {
         self.series.iter().filter(|load| window.contains(load.started)).collect()
     }

@@ -36,7 +36,6 @@ fn shipped(name: &str, settings: &[&str]) -> TestPlan {
     TestPlan::read(name, name, &read(name).unwrap(), &settings, &surroundings).unwrap()
 }
 
-/// The flows of a plan over a line, with its budget.
 fn budgeted(plan: &TestPlan, families: &[AddressFamily], line: LineRate) -> (Vec<FlowSpec>, MeasurementBudget) {
     let mut flows = flow_types::with_effective_parameters(plan.flows(families));
     trace_rate::settle(&mut flows, Some(&line));

@@ -3,7 +3,6 @@
 /// What becomes of a number on its way to a name.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Form {
-    /// As it is.
     Plain,
     /// That it is there at all says it, whatever its value.
     Presence,
@@ -13,7 +12,6 @@ pub(super) enum Form {
     Rate,
     /// Left out where it is all ones: no such limit exists.
     Limit,
-    /// Both.
     RateLimit,
 }
 

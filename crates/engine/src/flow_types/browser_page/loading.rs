@@ -56,7 +56,6 @@ fn turn_of(spec: &FlowSpec, all: &[&FlowSpec]) -> (u32, u32) {
 
 /// What is loaded.
 enum Target {
-    /// Somebody's site.
     Site(Site),
     /// The document of a page that the test's server has.
     Own(String),

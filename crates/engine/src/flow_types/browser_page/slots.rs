@@ -25,7 +25,6 @@ impl Slots {
         Self { first, interval, next: 0, count }
     }
 
-    /// No slot.
     pub(super) fn none() -> Self {
         Self { first: TestTime::ZERO, interval: Duration::ZERO, next: 0, count: 0 }
     }

@@ -22,7 +22,6 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Everything but the body.
     pub(super) fn response(&self) -> Builder {
         hyper::Response::builder()
             .status(self.status)
@@ -34,7 +33,6 @@ impl Answer {
     }
 }
 
-/// Pages are read once.
 fn pages() -> &'static [Arc<Page>] {
     static ONCE: OnceLock<Vec<Arc<Page>>> = OnceLock::new();
     ONCE.get_or_init(|| Page::names().filter_map(Page::named).map(Arc::new).collect())

@@ -22,16 +22,12 @@ const MOST_UNACKNOWLEDGED: u64 = 1 << 20;
 /// Why no pages can be served.
 #[derive(Debug, thiserror::Error)]
 pub enum PagesError {
-    /// The kernel refuses threads.
     #[error("cannot start threads for pages: {0}")]
     Threads(io::Error),
-    /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// TLS lacks the cipher suite that QUIC begins with.
     #[error(transparent)]
     Quic(#[from] NoInitialCipherSuite),
-    /// QUIC cannot be spoken at the port.
     #[error(transparent)]
     Port(io::Error),
 }

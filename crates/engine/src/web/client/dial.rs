@@ -70,7 +70,6 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Its state by now.
     pub(super) fn totals(&self, now: TestTime) -> Option<ConnectionTotals> {
         match &self.counts {
             Counts::Tcp(socket) => self.opened.tcp(socket, now),

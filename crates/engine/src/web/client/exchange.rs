@@ -21,13 +21,10 @@ const NAME: &str =
 pub(super) struct Progress {
     /// The request was passed on.
     pub(super) sent: TestTime,
-    /// The response began.
     pub(super) answered: Option<TestTime>,
-    /// Its status.
     pub(super) status: u16,
     /// Bytes of its body that have arrived.
     pub(super) octets: u64,
-    /// Whether that is all of it.
     pub(super) whole: bool,
 }
 
@@ -43,9 +40,7 @@ impl Progress {
 pub(super) struct Address<'a> {
     /// `http` or `https`.
     pub(super) scheme: &'a str,
-    /// Host and port.
     pub(super) authority: &'a str,
-    /// From the first slash.
     pub(super) path: &'a str,
 }
 

@@ -76,7 +76,6 @@ impl Asked {
 
 /// One host in one load.
 pub(super) struct Host {
-    /// Its whole name.
     name: String,
     authority: String,
     version: HttpVersion,
@@ -115,7 +114,6 @@ impl Host {
         }
     }
 
-    /// Ends its connections.
     pub(super) fn part(&self) {
         self.made.borrow().iter().for_each(|dialled| dialled.part());
     }

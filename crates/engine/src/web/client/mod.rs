@@ -29,17 +29,12 @@ use crate::clock::test_clock::TestClock;
 /// Where and how a flow loads its page.
 #[derive(Debug)]
 pub struct Visitor {
-    /// The flow.
     pub spec: FlowSpec,
-    /// The page.
     pub page: Page,
     /// The version that all hosts are to speak; `None` for what the manifest has.
     pub version: Option<HttpVersion>,
-    /// The server.
     pub server: SocketAddr,
-    /// The session.
     pub token: Token,
-    /// The test's clock.
     pub clock: TestClock,
     /// Connections opened so far, all loads together.
     pub connections: Cell<u32>,

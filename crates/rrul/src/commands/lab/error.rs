@@ -16,7 +16,6 @@ pub(crate) enum LabError {
     Start(io::Error),
     #[error("the lab's process ended early")]
     Ended,
-    /// What the lab's process has answered.
     #[error("{0}")]
     Answer(String),
     #[error("the lab does not understand \"{0}\"")]

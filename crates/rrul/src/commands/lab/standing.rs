@@ -26,7 +26,6 @@ fn folder(name: &str) -> Result<PathBuf, Failure> {
     Ok(own.unwrap_or_else(std::env::temp_dir).join(format!("rrul-lab-{name}")))
 }
 
-/// Brings a link up.
 pub(super) fn up(link: &str, name: &str) -> Result<Outcome, Failure> {
     // Complains here, where the user sees it, and not in the holder.
     link_named(link)?;
@@ -97,7 +96,6 @@ pub(super) fn exec(name: &str, end: LabEnd, words: &[OsString]) -> Result<Outcom
     finish(child, &program)
 }
 
-/// Changes the link.
 pub(super) fn set(name: &str, link: &str) -> Result<Outcome, Failure> {
     link_named(link)?;
     ask(name, &format!("set {}", absolute(link)))?;
@@ -105,7 +103,6 @@ pub(super) fn set(name: &str, link: &str) -> Result<Outcome, Failure> {
     Ok(Outcome::Good)
 }
 
-/// Takes the link down.
 pub(super) fn down(name: &str, truth: Option<&Path>) -> Result<Outcome, Failure> {
     if let Some(path) = truth {
         ask(name, &format!("truth {}", absolute(&path.to_string_lossy())))?;

@@ -12,7 +12,6 @@ use crate::drawing::font::Weight;
 /// One axis of a panel.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Side {
-    /// From where to where.
     pub(crate) axis: Axis,
     /// How values lie along it.
     pub(crate) scale: Scale,
@@ -46,7 +45,6 @@ impl Side {
         }
     }
 
-    /// Whether it reaches a value.
     pub(crate) fn reaches(&self, value: f64) -> bool {
         (self.axis.min..=self.axis.max).contains(&value)
     }
@@ -67,7 +65,6 @@ pub(crate) type Segment = [(f64, f64); 2];
 /// How strokes look.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stroke {
-    /// Color.
     pub(crate) colour: &'static str,
     /// Pixels.
     pub(crate) width: f64,

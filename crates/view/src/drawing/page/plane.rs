@@ -22,11 +22,9 @@ pub(crate) struct PlanePlan<'p> {
     pub(crate) unit: String,
     /// What the reader should know of values outside, at the right of the title.
     pub(crate) note: Option<String>,
-    /// Horizontal axis.
     pub(crate) x: Side,
     /// What it shows, below it.
     pub(crate) x_words: String,
-    /// Vertical axis.
     pub(crate) y: Side,
     /// Pixels.
     pub(crate) width: f64,

@@ -16,7 +16,6 @@ pub(crate) struct Column {
     pub(crate) unit: String,
     /// What the reader should know of values outside.
     pub(crate) note: Option<String>,
-    /// Horizontal axis.
     pub(crate) x: Side,
     /// What it shows, below it.
     pub(crate) x_words: String,

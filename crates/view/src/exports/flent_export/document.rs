@@ -59,19 +59,15 @@ impl FlentFile {
 pub struct Metadata {
     /// The test of Flent whose plots fit.
     pub name: String,
-    /// The run's title.
     pub title: String,
     /// What the file does not hold.
     pub note: String,
-    /// The server.
     pub host: String,
-    /// The server.
     pub hosts: Vec<String>,
     /// The client; empty, as an analysis does not know it.
     pub local_host: String,
     /// When the idle phase began.
     pub time: String,
-    /// The same.
     pub t0: String,
     /// The load, seconds.
     pub length: u64,
@@ -83,21 +79,15 @@ pub struct Metadata {
     pub ip_version: u8,
     /// What the test needs to know which series it has.
     pub test_parameters: BTreeMap<String, String>,
-    /// Who wrote the file.
     pub flent_version: &'static str,
-    /// Chosen by Flent.
     pub data_filename: Option<String>,
-    /// Flows that failed.
     pub failed_runners: u64,
-    /// About each series.
     pub series_meta: BTreeMap<String, SeriesMeta>,
 }
 
-/// About one series.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub struct SeriesMeta {
-    /// Number of the series.
     pub idx: u64,
     /// What measures such a series in Flent.
     pub runner: &'static str,
@@ -124,7 +114,6 @@ pub struct SeriesMeta {
     /// Traffic-class byte of the flow's class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_tos: Option<u8>,
-    /// Test packets sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets_sent: Option<u64>,
     /// Test packets answered in time.
@@ -133,7 +122,6 @@ pub struct SeriesMeta {
     /// Part of them that was not answered in time, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_loss_rate: Option<f64>,
-    /// Of series that are computed from others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub computed_late: Option<bool>,
 }
@@ -143,13 +131,11 @@ impl SeriesMeta {
         Self { runner, units, ..Self::default() }
     }
 
-    /// Whether it is computed from other series.
     pub fn is_computed(&self) -> bool {
         self.computed_late.is_some()
     }
 }
 
-/// One raw value.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct RawValue {
     /// Unix seconds.
@@ -160,7 +146,6 @@ pub struct RawValue {
     /// Seconds up to `t` of which `val` is the mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dur: Option<f64>,
-    /// Number of the packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// Delay on the way there, milliseconds.
@@ -172,7 +157,6 @@ pub struct RawValue {
     /// Set where the packet was lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<bool>,
-    /// The direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_dir: Option<&'static str>,
     /// Congestion window, segments.

@@ -30,7 +30,6 @@ pub struct Choice {
     pub series: Vec<(String, Part)>,
     /// The options of the test.
     pub parameters: BTreeMap<String, String>,
-    /// What is left out.
     pub note: String,
 }
 

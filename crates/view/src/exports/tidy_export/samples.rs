@@ -11,7 +11,6 @@ use rrul_model::units::Delay;
 
 use crate::exports::tidy_export::{Table, Value, who};
 
-/// The columns.
 pub const COLUMNS: &[&str] = &[
     "sent_s",
     "flow",
@@ -30,7 +29,6 @@ pub const COLUMNS: &[&str] = &[
 /// Packets of one flow on one way, by the time at which they were sent; `None` when they were lost there.
 type Way = HashMap<TestTime, Option<Delay>>;
 
-/// The table.
 pub(super) fn table(run: &Analysis) -> Table {
     let mut rows = Vec::new();
     for entry in &run.round_trip_delay.flows {

@@ -12,14 +12,12 @@ use rrul_model::units::Delay;
 
 use crate::exports::tidy_export::{Table, Value, who};
 
-/// The columns.
 pub const COLUMNS: &[&str] =
     &["time_s", "length_s", "flow", "flow_type", "class", "family", "direction", "quantity", "value"];
 
 /// How long the intervals are in which delays are summed up.
 const INTERVAL: i64 = 200_000_000;
 
-/// The table.
 pub(super) fn table(run: &Analysis) -> Table {
     let mut rows = Vec::new();
     for direction in Direction::ALL {

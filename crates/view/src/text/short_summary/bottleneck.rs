@@ -31,7 +31,6 @@ fn line(run: &Analysis, direction: Direction) -> Option<String> {
 /// What follows the place itself.
 const ASIDES: [&str; 3] = [" (hop", ", directly", ": in the"];
 
-/// The same, shorter.
 fn terse(place: &str) -> String {
     const FROM: &str = " from the server";
     // Two hops that are both counted from the server need to say so once.

@@ -43,9 +43,7 @@ pub(super) struct DirectionFigures {
     /// What the link carried, IP packets.
     pub(super) carried: Option<BitRate>,
     pub(super) lost: Option<Lost>,
-    /// On the idle line.
     pub(super) lost_idle: Option<Lost>,
-    /// Of background.
     pub(super) background_lost: Option<Lost>,
 }
 

@@ -10,9 +10,7 @@ use crate::text::short_summary::layout::{COLUMNS, condensed, printable, wrapped}
 use crate::text::words;
 use crate::text::words::direction_word;
 
-/// Most notes.
 const NOTES: usize = 3;
-/// Most lines of one.
 const NOTE_LINES: usize = 2;
 /// Loss that users notice.
 pub(super) const LOSSY: f64 = 0.01;
@@ -20,7 +18,6 @@ pub(super) const LOSSY: f64 = 0.01;
 /// How much a note weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
-    /// A validity issue.
     Doubt,
     /// A finding, or a reason that does not change the verdict.
     Remark,
