@@ -11,9 +11,11 @@ use rrul_model::flow::Direction;
 
 use crate::clock;
 use crate::error::Error;
+use crate::line::counters::DirectionCounters;
 use crate::line::pipe::{Outcome, Pipe};
 use crate::line::virtual_link::seed_of;
 use crate::link::Link;
+use crate::link::shaper::Shaper;
 use crate::queue::MTU;
 use crate::routers::router::RouterAnswer;
 use crate::truth::record::Record;
@@ -32,6 +34,8 @@ const LONG_WAIT: u64 = 1_000_000;
 /// What a lane is asked to do.
 enum Order {
     Set(Box<Link>, Sender<()>),
+    SetShaper(Option<Box<Shaper>>, Sender<()>),
+    Count(Sender<DirectionCounters>),
     /// To carry what a router answered to a packet of the other lane.
     Carry(RouterAnswer),
     Report(Sender<LaneReport>),
@@ -112,6 +116,16 @@ impl Lane {
         self.ask(|answer| Order::Set(Box::new(link.clone()), answer))
     }
 
+    /// Changes the shaper; it is in force when this returns.
+    pub(crate) fn set_shaper(&self, shaper: Option<&Shaper>) -> Result<(), Error> {
+        self.ask(|answer| Order::SetShaper(shaper.cloned().map(Box::new), answer))
+    }
+
+    /// Counters of the queues.
+    pub(crate) fn counters(&self) -> Result<DirectionCounters, Error> {
+        self.ask(Order::Count)
+    }
+
     /// Everything logged so far.
     pub(crate) fn report(&self) -> Result<LaneReport, Error> {
         self.ask(Order::Report)
@@ -185,6 +199,14 @@ impl Carrier {
                 Order::Set(link, done) => {
                     self.pipe.set(&link, self.direction, clock::now());
                     let _ = done.send(());
+                }
+                Order::SetShaper(shaper, done) => {
+                    self.pipe.set_shaper(shaper.as_deref(), clock::now());
+                    let _ = done.send(());
+                }
+                Order::Count(answer) => {
+                    self.deliver();
+                    let _ = answer.send(self.pipe.counters());
                 }
                 Order::Carry(answer) => self.pipe.take_in(answer),
                 Order::Report(answer) => {

@@ -28,6 +28,14 @@ pub enum Error {
         /// Every built-in name, separated by commas.
         known: String,
     },
+    /// A change of a shaper that is not understood.
+    #[error("cannot change \"{change}\"; {known}")]
+    ShaperChange {
+        /// The change as the caller wrote it.
+        change: String,
+        /// What can be changed.
+        known: &'static str,
+    },
     /// The kernel refused something that the lab needs.
     #[error("lab: {what}: {source}{remedy}")]
     System {

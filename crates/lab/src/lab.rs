@@ -3,11 +3,15 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use rrul_model::flow::Direction;
+
 use crate::clock;
 use crate::emulator::{Lane, LaneReport};
 use crate::error::Error;
 use crate::host::Host;
+use crate::line::counters::LinkCounters;
 use crate::link::Link;
+use crate::link::shaper::Shaper;
 use crate::truth::{DirectionTruth, Truth};
 
 /// The client's addresses; the server's are next to them, on the same link.
@@ -62,6 +66,20 @@ impl Lab {
     pub fn set(&self, link: &Link) -> Result<(), Error> {
         self.up.set(link)?;
         self.down.set(link)
+    }
+
+    /// Changes, adds or removes the shaper of one direction while it runs; see [`crate::line::pipe::Pipe::set_shaper`]. It is
+    /// in force when this returns.
+    pub fn set_shaper(&self, direction: Direction, shaper: Option<&Shaper>) -> Result<(), Error> {
+        match direction {
+            Direction::Up => self.up.set_shaper(shaper),
+            Direction::Down => self.down.set_shaper(shaper),
+        }
+    }
+
+    /// Counters of the queues, the upward ones taken first.
+    pub fn counters(&self) -> Result<LinkCounters, Error> {
+        Ok(LinkCounters { up: self.up.counters()?, down: self.down.counters()? })
     }
 
     /// What was logged so far; what is still under way is not in it. May be taken again and again.

@@ -8,6 +8,8 @@ pub(crate) mod path_file;
 pub(crate) mod rate_schedule;
 pub(crate) mod remark;
 pub(crate) mod selection;
+pub(crate) mod shaper;
+pub(crate) mod shaper_change;
 pub(crate) mod token_bucket;
 pub(crate) mod toml_section;
 pub(crate) mod way;
@@ -16,6 +18,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, Direction};
+use rrul_model::link_layer::LinkLayer;
 use rrul_model::units::{BitRate, ByteCount};
 
 use crate::link::filter::PacketFilter;
@@ -23,6 +26,7 @@ use crate::link::path::Path;
 use crate::link::rate_schedule::RateSchedule;
 use crate::link::remark::{DscpRewrite, EcnRewrite};
 use crate::link::selection::Selection;
+use crate::link::shaper::Shaper;
 use crate::link::token_bucket::{BurstAllowance, Policer};
 use crate::queue::{QueueOptions, QueueSpec};
 
@@ -40,7 +44,8 @@ pub struct Reorder {
 /// One direction of a link.
 ///
 /// In this order a packet meets: loss, remarking, the policer, the queue, transmission at the rate, duplication, propagation with
-/// delay variation and reordering. With routers, as much of the propagation comes before the queue as there are segments.
+/// delay variation and reordering. A shaper is met directly before the line's queue upward, and directly behind the
+/// transmission downward. With routers, as much of the propagation comes before the queue as there are segments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkDirection {
     /// Bits of L3 (plus overhead) per second.
@@ -49,12 +54,16 @@ pub struct LinkDirection {
     pub burst: Option<BurstAllowance>,
     /// Octets that each packet takes on the link beside its L3 length: link headers and trailers, preamble.
     pub overhead: ByteCount,
+    /// The link layer: what it adds to each packet, before `overhead`.
+    pub link_layer: LinkLayer,
     /// Propagation delay.
     pub delay: Duration,
     /// Extra delay, drawn uniformly from zero to this for each packet, without reordering.
     pub delay_variation: Duration,
     /// What waits before the link.
     pub queue: QueueSpec,
+    /// The shaper in series with the line: before it upward, behind it downward.
+    pub shaper: Option<Shaper>,
     /// Which packets the impairments below may hit. Rate, queue and delay hold for all.
     pub only: PacketFilter,
     /// Which are lost, before the queue and without use of the link.
@@ -78,9 +87,11 @@ impl LinkDirection {
             rate: RateSchedule::constant(BitRate(1_000_000_000)),
             burst: None,
             overhead: ByteCount(0),
+            link_layer: no_link_layer(),
             delay: Duration::ZERO,
             delay_variation: Duration::ZERO,
             queue: QueueSpec::new("pfifo", QueueOptions::default()).expect("pfifo is on the shelf"),
+            shaper: None,
             only: PacketFilter::default(),
             loss: Selection::Never,
             duplicate: Selection::Never,
@@ -90,6 +101,11 @@ impl LinkDirection {
             ecn: EcnRewrite::Keep,
         }
     }
+}
+
+/// The link layer that adds nothing.
+pub(crate) fn no_link_layer() -> LinkLayer {
+    "ip".parse().expect("ip is a link layer")
 }
 
 /// A link between client and server, as a link file describes it.

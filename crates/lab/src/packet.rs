@@ -31,6 +31,10 @@ pub(crate) struct Header {
     pub(crate) tcp_flags: u8,
     /// A hash over addresses, protocol and ports, not yet perturbed.
     pub(crate) flow: u64,
+    /// A hash over the source address.
+    pub(crate) source: u64,
+    /// A hash over the destination address.
+    pub(crate) destination: u64,
     /// Whether the destination never leaves one link (224.0.0.0/24, ff02::/16), so that no router forwards it.
     pub(crate) link_local: bool,
 }
@@ -70,6 +74,7 @@ impl Header {
         let word = |at: usize| upper.get(at..at + 2).map_or(0, |two| u16::from_be_bytes([two[0], two[1]]));
         let has_ports = matches!(protocol, protocol::TCP | protocol::UDP);
         let (source_port, destination_port) = if has_ports { (word(0), word(2)) } else { (0, 0) };
+        let (source, destination) = addresses.split_at(addresses.len() / 2);
         let mut header = Self {
             family,
             protocol,
@@ -80,6 +85,8 @@ impl Header {
             tcp_sequence: 0,
             tcp_flags: 0,
             flow: flow_hash(addresses, protocol, source_port, destination_port),
+            source: flow_hash(source, 0, 0, 0),
+            destination: flow_hash(destination, 0, 0, 0),
             link_local,
         };
         if protocol == protocol::TCP && upper.len() >= 20 {

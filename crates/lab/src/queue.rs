@@ -3,11 +3,13 @@
 //! A discipline works on small handles in virtual time. It decides when it is asked, with the time given, and reads no
 //! clock; the octets of a packet stay in the pool of its pipe.
 
-use std::time::Duration;
+pub mod error;
+pub mod options;
 
-use rrul_model::units::ByteCount;
-use rrul_model::unknown_name::UnknownName;
+use rrul_model::units::{BitRate, ByteCount};
 
+pub use crate::queue::error::QueueError;
+pub use crate::queue::options::{FlowIsolation, Limit, QueueOptions, TinLayout};
 use crate::time::LabTime;
 
 /// The largest packet of a lab link in octets of L3, which RFC 8289 calls MAXPACKET and asks to be the MTU.
@@ -20,10 +22,16 @@ pub struct QueuedPacket {
     pub slot: u32,
     /// L3 octets.
     pub length: u32,
+    /// Octets that it takes on the link, with overhead and framing.
+    pub link_octets: u32,
     /// When it came to the queue.
     pub arrival: LabTime,
     /// Hash over its five-tuple, already perturbed by the seed.
     pub flow: u64,
+    /// Hash over its source address.
+    pub source: u64,
+    /// Hash over its destination address.
+    pub destination: u64,
     /// Its code point (RFC 2474), as it comes to the queue.
     pub dscp: u8,
     /// Whether it is ECN-capable: ECT(0), ECT(1) or CE (RFC 3168 section 5).
@@ -67,71 +75,39 @@ pub trait Queue: Send + std::fmt::Debug {
 
     /// Takes out everything that waits, in the order of arrival, so that another discipline can take over.
     fn drain(&mut self) -> Vec<QueuedPacket>;
-}
 
-/// Why there is no such queue.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum QueueError {
-    /// No discipline has this name.
-    #[error(transparent)]
-    Unknown(#[from] UnknownName),
-    /// A limit that is no number of packets or octets.
-    #[error("\"{0}\" is not a queue limit; write it like \"1000p\" (packets) or \"256kB\"")]
-    Limit(String),
-    /// Octets, for a discipline that counts packets.
-    #[error("this queue counts packets; write its limit like \"1000p\"")]
-    CountsPackets,
-    /// Packets, for a discipline that counts octets.
-    #[error("this queue counts octets; write its limit like \"256kB\"")]
-    CountsOctets,
-    /// CoDel with a target of zero, or an interval no longer than the target.
-    #[error("CoDel needs 0 < target < interval, such as 5ms and 100ms")]
-    Codel,
-    /// FQ-CoDel with no flows, or too many.
-    #[error("flows = {0} is out of range; 1 to 65536 are possible")]
-    Flows(usize),
-    /// FQ-CoDel with too small or too large a quantum.
-    #[error("a quantum of {0} octets is out of range; 64B to 1MB are possible")]
-    Quantum(u64),
-}
+    /// Sets the rate of the link behind the queue, for disciplines that depend on it. Called before the first packet, and
+    /// whenever the rate changes.
+    fn set_rate(&mut self, _rate: BitRate) {}
 
-/// How much fits into a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
-    /// This many packets of any size: `1000p`.
-    Packets(usize),
-    /// This many octets of L3: `256kB`.
-    Octets(ByteCount),
-}
+    /// Whether a dropped packet takes its time on the link as if it were sent.
+    fn charges_drops(&self) -> bool {
+        false
+    }
 
-impl std::str::FromStr for Limit {
-    type Err = QueueError;
-
-    fn from_str(text: &str) -> Result<Self, QueueError> {
-        let packets = text.strip_suffix('p').map(|number| number.trim().parse::<usize>());
-        match (packets, text.parse::<ByteCount>()) {
-            (Some(Ok(packets)), _) if packets > 0 => Ok(Self::Packets(packets)),
-            (None, Ok(octets)) if octets.0 > 0 => Ok(Self::Octets(octets)),
-            _ => Err(QueueError::Limit(text.to_owned())),
-        }
+    /// Counters of each of its classes, from the lowest to the highest priority. Empty without classes.
+    fn classes(&self) -> Vec<ClassCounters> {
+        Vec::new()
     }
 }
 
-/// The settings of a queue; what is `None` takes the default of its discipline.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct QueueOptions {
-    /// Most that waits.
-    pub limit: Option<Limit>,
-    /// CoDel: the queueing delay that may stand (RFC 8289 section 4.3: 5 ms).
-    pub target: Option<Duration>,
-    /// CoDel: how long it may stand before the first drop (RFC 8289 section 4.3: 100 ms).
-    pub interval: Option<Duration>,
-    /// CoDel: mark ECN-capable packets instead of dropping them.
-    pub ecn: Option<bool>,
-    /// FQ-CoDel: number of flow queues (RFC 8290 section 5.2.4: 1024).
-    pub flows: Option<usize>,
-    /// FQ-CoDel: octets that a flow may send in a round (RFC 8290 section 5.2.4: 1514).
-    pub quantum: Option<ByteCount>,
+/// Counters of one class of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassCounters {
+    /// Name of the class.
+    pub name: &'static str,
+    /// Rate up to which the class has priority.
+    pub threshold: BitRate,
+    /// Packets sent.
+    pub packets: u64,
+    /// L3 octets sent.
+    pub octets: ByteCount,
+    /// Packets dropped, whatever the cause.
+    pub drops: u64,
+    /// Packets marked CE.
+    pub marks: u64,
+    /// L3 octets waiting.
+    pub backlog: ByteCount,
 }
 
 /// Makes an empty queue from its options and a seed; an error says which option it cannot follow.
@@ -186,6 +162,11 @@ impl QueueSpec {
     }
 }
 
+/// Nanoseconds that so many octets take at a rate, rounded down.
+pub(crate) fn transmission_time(octets: u64, rate: BitRate) -> u64 {
+    (u128::from(octets) * 8_000_000_000 / u128::from(rate.0.max(1))) as u64
+}
+
 /// The packets of `limit`, or `default`; for disciplines that count packets only.
 pub(crate) fn packet_limit(options: &QueueOptions, default: usize) -> Result<usize, QueueError> {
     match options.limit {
@@ -204,7 +185,18 @@ pub(crate) mod drive {
 
     /// A packet of 1500 octets of flow `flow`, named by `slot`.
     pub(crate) fn packet(slot: u32, flow: u64, arrival: LabTime) -> QueuedPacket {
-        QueuedPacket { slot, length: 1500, arrival, flow, dscp: 0, ecn_capable: false, marked: false }
+        QueuedPacket {
+            slot,
+            length: 1500,
+            link_octets: 1500,
+            arrival,
+            flow,
+            source: 0,
+            destination: 0,
+            dscp: 0,
+            ecn_capable: false,
+            marked: false,
+        }
     }
 
     /// Milliseconds as an instant.

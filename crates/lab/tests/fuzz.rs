@@ -24,7 +24,9 @@ rtt = "18ms"
 [up]
 rate = [["0s", "8Mbit/s"], ["2s", "4Mbit/s"]]
 overhead = "38B"
+link_layer = "atm/pppoe-llcsnap"
 delay_variation = "2ms"
+shaper = { rate = "3Mbit/s", link_layer = "docsis", queue = { discipline = "cake", tins = "diffserv4", flow_isolation = "dual-srchost", rtt = "30ms", ingress = true } }
 queue = { discipline = "fq_codel", target = "5ms", interval = "100ms" }
 loss = "1%"
 duplicate = "1%"
@@ -34,6 +36,7 @@ ecn = "ect1_to_ect0"
 [down]
 rate = "20Mbit/s"
 burst = { peak = "40Mbit/s", size = "1MB" }
+shaper = { rate = "18Mbit/s", queue = { discipline = "pie", target = "20ms", tupdate = "10ms", alpha = 3, beta = 25, ecn = true, bytemode = true, burst = "100ms" } }
 queue = { discipline = "pfifo", limit = "100p" }
 only = { protocol = "udp" }
 loss = { packets = [1, 2, 3] }

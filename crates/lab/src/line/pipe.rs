@@ -12,16 +12,18 @@ use std::collections::BTreeMap;
 use rrul_model::flow::Direction;
 use rrul_model::random::Random;
 
+use crate::line::bottleneck::Bottleneck;
+use crate::line::counters::DirectionCounters;
 use crate::line::pool::Pool;
 use crate::line::wire::Wire;
-use crate::link::rate_schedule::Transmitter;
 use crate::link::remark::Remarker;
 use crate::link::selection::Selector;
+use crate::link::shaper::Shaper;
 use crate::link::token_bucket::TokenBucket;
 use crate::link::way::{Course, Remarking, Way};
 use crate::link::{Link, LinkDirection};
 use crate::packet::{Header, lower_ttl, set_tos, ttl};
-use crate::queue::{DropCause, DroppedPacket, Queue, QueueSpec, QueuedPacket};
+use crate::queue::{DropCause, DroppedPacket, QueuedPacket};
 use crate::routers::icmp::Notice;
 use crate::routers::router::{RouterAnswer, Routers};
 use crate::time::LabTime;
@@ -39,34 +41,53 @@ pub enum Outcome<'a> {
 /// What comes to the queue, or passes it by.
 #[derive(Debug)]
 enum Coming {
-    /// A host's packet, in this place of the pool; and its flow.
-    Packet(u32, u64),
+    /// A host's packet, in this place of the pool; and its hashes.
+    Packet(u32, Hashes),
     /// An answer out of the other direction's pipe.
     Answer(RouterAnswer),
+}
+
+/// Hashes over a packet's header, for queues that distinguish flows and hosts.
+#[derive(Debug, Clone, Copy)]
+struct Hashes {
+    flow: u64,
+    source: u64,
+    destination: u64,
+}
+
+impl Hashes {
+    fn new(header: &Header) -> Self {
+        Self { flow: header.flow, source: header.source, destination: header.destination }
+    }
+}
+
+/// The two queues that a packet may meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Shaper,
+    Line,
 }
 
 /// One direction of a link, at work.
 #[derive(Debug)]
 pub struct Pipe {
+    direction: Direction,
     seed: u64,
-    overhead: u64,
     only: crate::link::filter::PacketFilter,
     loss: Selector,
     duplicate: Selector,
     remarker: Remarker,
-    spec: QueueSpec,
-    queue: Box<dyn Queue>,
-    transmitter: Transmitter,
+    line: Bottleneck,
+    shaper: Option<Bottleneck>,
+    /// The packet on its way from the line to the shaper behind it, and when it gets there.
+    in_between: Option<(LabTime, QueuedPacket)>,
     policer: Option<TokenBucket>,
-    /// When the transmission in progress ends, or the last one ended.
-    link_free: LabTime,
     wire: Wire,
     way: Way,
     routers: Routers,
     pool: Pool,
-    dropped: Vec<DroppedPacket>,
     lost: Vec<Record>,
-    /// How many of those that wait in the queue do not travel the whole way.
+    /// How many of those that wait in the queues do not travel the whole way.
     part_way: usize,
     /// Answers for the other direction's pipe.
     answers: Vec<RouterAnswer>,
@@ -80,36 +101,34 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// An empty pipe between neighbours, whose rate schedule begins at `now`. Equal seeds and equal offers give equal
+    /// An empty pipe upward between neighbours, whose rate schedule begins at `now`. Equal seeds and equal offers give equal
     /// outcomes.
     pub fn new(direction: &LinkDirection, seed: u64, now: LabTime) -> Self {
-        Self::over(direction, Way::of_neighbours(direction), Routers::new(None, seed), seed, now)
+        Self::over(direction, Direction::Up, Way::of_neighbours(direction), Routers::new(None, seed), seed, now)
     }
 
     /// As [`Pipe::new`], with the routers of the link.
     pub fn of_link(link: &Link, direction: Direction, seed: u64, now: LabTime) -> Self {
         let routers = Routers::new(link.path.as_ref(), seed);
-        Self::over(link.direction(direction), Way::new(link, direction), routers, seed, now)
+        Self::over(link.direction(direction), direction, Way::new(link, direction), routers, seed, now)
     }
 
-    fn over(direction: &LinkDirection, way: Way, routers: Routers, seed: u64, now: LabTime) -> Self {
+    fn over(direction: &LinkDirection, which: Direction, way: Way, routers: Routers, seed: u64, now: LabTime) -> Self {
         Self {
+            direction: which,
             seed,
-            overhead: direction.overhead.0,
             only: direction.only.clone(),
             loss: Selector::new(direction.loss.clone(), Random::new(seed, "loss")),
             duplicate: Selector::new(direction.duplicate.clone(), Random::new(seed, "duplicate")),
             remarker: Remarker::new(direction.dscp.clone(), direction.ecn.clone(), Random::new(seed, "ecn")),
-            spec: direction.queue.clone(),
-            queue: direction.queue.build(seed),
-            transmitter: Transmitter::new(&direction.rate, direction.burst, now),
+            line: Bottleneck::line(direction, seed, now),
+            shaper: direction.shaper.as_ref().map(|shaper| Bottleneck::shaper(shaper, shaper_seed(seed), now)),
+            in_between: None,
             policer: policer(direction, now),
-            link_free: now,
             wire: Wire::new(direction, way.behind(Course::Through), seed),
             way,
             routers,
             pool: Pool::default(),
-            dropped: Vec::new(),
             lost: Vec::new(),
             part_way: 0,
             answers: Vec::new(),
@@ -131,23 +150,46 @@ impl Pipe {
         self.way = Way::new(link, direction);
         self.routers.set(link.path.as_ref());
         let direction = link.direction(direction);
-        self.overhead = direction.overhead.0;
         self.only = direction.only.clone();
         self.loss = Selector::new(direction.loss.clone(), Random::new(self.seed, "loss"));
         self.duplicate = Selector::new(direction.duplicate.clone(), Random::new(self.seed, "duplicate"));
         self.remarker = Remarker::new(direction.dscp.clone(), direction.ecn.clone(), Random::new(self.seed, "ecn"));
-        self.transmitter = Transmitter::new(&direction.rate, direction.burst, now);
         self.policer = policer(direction, now);
         self.wire.set(direction, self.way.behind(Course::Through), self.seed);
-        if self.spec != direction.queue {
-            self.spec = direction.queue.clone();
-            let waiting = self.queue.drain();
-            self.queue = self.spec.build(self.seed);
-            for packet in waiting {
-                self.queue.enqueue(packet, now, &mut self.dropped);
+        self.line.set_line(direction, now);
+        self.settle_drops(Place::Line);
+        self.change_shaper(direction.shaper.as_ref(), now);
+    }
+
+    /// Changes the shaper alone at `now`, or adds or removes it. Nothing else begins anew.
+    ///
+    /// What waits in it stays where it is when the queue's settings are the same; otherwise it is put into the new queue. What
+    /// waits in a shaper that is removed goes on at once.
+    pub fn set_shaper(&mut self, shaper: Option<&Shaper>, now: LabTime) {
+        self.advance(now);
+        self.change_shaper(shaper, now);
+        self.advance(now);
+    }
+
+    fn change_shaper(&mut self, shaper: Option<&Shaper>, now: LabTime) {
+        match (&mut self.shaper, shaper) {
+            (Some(old), Some(new)) => old.set_shaper(new, now),
+            (None, Some(new)) => self.shaper = Some(Bottleneck::shaper(new, shaper_seed(self.seed), now)),
+            (Some(_), None) => {
+                let waiting = self.shaper.take().map(|mut old| old.drain()).unwrap_or_default();
+                for packet in waiting {
+                    self.waited(Place::Shaper, &packet, now);
+                    self.pass_shaper(packet, now);
+                }
             }
-            self.settle_drops();
+            (None, None) => {}
         }
+        self.settle_drops(Place::Shaper);
+    }
+
+    /// Counters of its queues.
+    pub fn counters(&self) -> DirectionCounters {
+        DirectionCounters { line: self.line.counters(), shaper: self.shaper.as_ref().map(Bottleneck::counters) }
     }
 
     /// Takes a packet that arrives at `now`; times must not fall from one call to the next.
@@ -180,12 +222,12 @@ impl Pipe {
         match self.way.ahead(course) {
             _ if !self.way.meets_queue(course) => self.leave(slot, now),
             0 if self.latest <= now => {
-                self.enqueue(slot, header.flow, now);
+                self.enqueue(slot, Hashes::new(&header), now);
                 self.advance(now);
             }
             ahead => {
                 self.latest = self.latest.max(LabTime(now.0.saturating_add(ahead)));
-                self.comes(self.latest, Coming::Packet(slot, header.flow));
+                self.comes(self.latest, Coming::Packet(slot, Hashes::new(&header)));
             }
         }
     }
@@ -208,33 +250,42 @@ impl Pipe {
         std::mem::take(&mut self.answers)
     }
 
-    fn enqueue(&mut self, index: u32, flow: u64, now: LabTime) {
+    /// Puts a packet into the first of the queues.
+    fn enqueue(&mut self, index: u32, hashes: Hashes, now: LabTime) {
         let slot = &self.pool[index];
+        let Hashes { flow, source, destination } = hashes;
         let packet = QueuedPacket {
             slot: index,
             length: slot.octets.len() as u32,
+            link_octets: 0,
             arrival: now,
             flow,
+            source,
+            destination,
             dscp: slot.record.tos_out >> 2,
             ecn_capable: slot.record.tos_out & 3 != 0,
             marked: false,
         };
         self.part_way += usize::from(slot.course != Course::Through);
-        if self.queue.packets() == 0 && self.link_free <= now {
-            self.transmitter.idle();
-            self.link_free = now;
+        let shaped = self.direction == Direction::Up && self.shaper.is_some();
+        self.enqueue_at(if shaped { Place::Shaper } else { Place::Line }, packet, now);
+    }
+
+    fn enqueue_at(&mut self, place: Place, packet: QueuedPacket, now: LabTime) {
+        let family = self.pool[packet.slot].record.family;
+        match (place, &mut self.shaper) {
+            (Place::Shaper, Some(shaper)) => shaper.enqueue(packet, family, now),
+            _ => self.line.enqueue(packet, family, now),
         }
-        self.queue.enqueue(packet, now, &mut self.dropped);
-        self.settle_drops();
+        self.settle_drops(place);
     }
 
     /// When [`Pipe::poll`] next has something to hand out, or may have; `None` when the pipe is empty.
     ///
     /// Never later than the next delivery. Waking at departures is not needed: they are caught up with.
     pub fn next_event(&self) -> Option<LabTime> {
-        let waiting = self.queue.packets() > 0;
         let travel = if self.part_way > 0 { self.way.least_travel() } else { self.wire.least_delay() };
-        let earliest = waiting.then(|| LabTime(self.link_free.0.saturating_add(travel)));
+        let earliest = self.next_step().map(|(at, _)| LabTime(at.0.saturating_add(travel)));
         let lost = (!self.lost.is_empty()).then_some(LabTime(0));
         let coming = self.coming.keys().next().map(|(due, _)| LabTime(due.0.saturating_add(self.way.least_travel())));
         self.wire.next_arrival().into_iter().chain(earliest).chain(lost).chain(coming).min()
@@ -246,7 +297,16 @@ impl Pipe {
     }
 
     fn next_start(&self) -> Option<LabTime> {
-        (self.queue.packets() > 0).then_some(self.link_free)
+        self.next_step().map(|(at, _)| at)
+    }
+
+    /// When something happens next at the queues, and at which: that a packet begins there, or that one comes to the shaper
+    /// from the line. At the same instant what comes is before what begins, and the shaper before the line.
+    fn next_step(&self) -> Option<(LabTime, Step)> {
+        let arrival = self.in_between.as_ref().map(|(at, _)| (*at, Step::Arrive));
+        let start = |place, queue: Option<&Bottleneck>| Some((queue?.next_start()?, Step::Begin(place)));
+        let starts = [start(Place::Shaper, self.shaper.as_ref()), start(Place::Line, Some(&self.line))];
+        arrival.into_iter().chain(starts.into_iter().flatten()).min_by_key(|(at, _)| *at)
     }
 
     fn next_coming(&self) -> Option<LabTime> {
@@ -270,14 +330,15 @@ impl Pipe {
     /// Begins every transmission and lets in everything whose time has come by `now`, each at its own instant.
     pub(crate) fn advance(&mut self, now: LabTime) {
         loop {
-            match (self.next_start(), self.next_coming()) {
-                (Some(start), coming) if start <= now && coming.is_none_or(|coming| start <= coming) => {
-                    let packet = self.queue.dequeue(start, &mut self.dropped);
-                    self.settle_drops();
-                    if let Some(packet) = packet {
-                        self.transmit(packet, start);
+            match (self.next_step(), self.next_coming()) {
+                (Some((at, step)), coming) if at <= now && coming.is_none_or(|coming| at <= coming) => match step {
+                    Step::Begin(place) => self.begin(place, at),
+                    Step::Arrive => {
+                        if let Some((_, packet)) = self.in_between.take() {
+                            self.come_to_shaper(packet, at);
+                        }
                     }
-                }
+                },
                 (_, Some(coming)) if coming <= now => self.let_in(coming),
                 _ => break,
             }
@@ -289,7 +350,7 @@ impl Pipe {
     fn let_in(&mut self, now: LabTime) {
         let RouterAnswer { hop, due, octets } = match self.coming.pop_first() {
             Some((_, Coming::Answer(answer))) => answer,
-            Some((_, Coming::Packet(slot, flow))) => return self.enqueue(slot, flow, now),
+            Some((_, Coming::Packet(slot, hashes))) => return self.enqueue(slot, hashes, now),
             None => return,
         };
         let header = Header::parse(&octets).expect("a router writes whole IP headers");
@@ -299,22 +360,65 @@ impl Pipe {
         let arrival = if queues { LabTime(now.0.saturating_sub(self.way.ahead(course))).max(due) } else { due };
         let slot = self.pool.take_in(&octets, Record::arrived(&header, octets.len(), arrival), false, course);
         if queues {
-            self.enqueue(slot, header.flow, now);
+            self.enqueue(slot, Hashes::new(&header), now);
         } else {
             self.leave(slot, due);
         }
     }
 
-    fn transmit(&mut self, packet: QueuedPacket, start: LabTime) {
-        let departure = self.transmitter.finish(start, u64::from(packet.length) + self.overhead);
-        self.link_free = departure;
-        let slot = &mut self.pool[packet.slot];
-        slot.record.queueing_delay = start.since(packet.arrival);
-        if packet.marked && slot.record.tos_out & 3 != 3 {
-            slot.record.tos_out |= 3;
-            slot.record.marked = true;
+    /// Begins the next transmission of a queue.
+    fn begin(&mut self, place: Place, start: LabTime) {
+        let queue = match place {
+            Place::Shaper => self.shaper.as_mut(),
+            Place::Line => Some(&mut self.line),
+        };
+        let begun = queue.and_then(|queue| queue.begin(start));
+        self.settle_drops(place);
+        let Some((packet, end)) = begun else { return };
+        self.waited(place, &packet, start);
+        match place {
+            Place::Shaper => self.pass_shaper(packet, start),
+            Place::Line if self.direction == Direction::Down && self.shaper.is_some() => {
+                self.in_between = Some((end, packet));
+            }
+            Place::Line => self.finish(packet, end),
         }
-        self.part_way -= usize::from(slot.course != Course::Through);
+    }
+
+    /// Records how long a packet waited in a queue, and whether it was marked there.
+    fn waited(&mut self, place: Place, packet: &QueuedPacket, until: LabTime) {
+        let record = &mut self.pool[packet.slot].record;
+        let delay = until.since(packet.arrival);
+        record.queueing_delay += delay;
+        if place == Place::Shaper {
+            record.shaper_delay += delay;
+        }
+        if packet.marked && record.tos_out & 3 != 3 {
+            record.tos_out |= 3;
+            record.marked = true;
+        }
+    }
+
+    /// Takes a packet to what follows the shaper.
+    fn pass_shaper(&mut self, packet: QueuedPacket, now: LabTime) {
+        match self.direction {
+            Direction::Up => self.enqueue_at(Place::Line, packet, now),
+            Direction::Down => self.finish(packet, now),
+        }
+    }
+
+    /// Takes a packet from the line to the shaper behind it, or past it if it has been removed meanwhile.
+    fn come_to_shaper(&mut self, packet: QueuedPacket, now: LabTime) {
+        if self.shaper.is_some() {
+            self.enqueue_at(Place::Shaper, packet, now);
+        } else {
+            self.finish(packet, now);
+        }
+    }
+
+    /// Sends a packet on that has left the last queue.
+    fn finish(&mut self, packet: QueuedPacket, departure: LabTime) {
+        self.part_way -= usize::from(self.pool[packet.slot].course != Course::Through);
         self.leave(packet.slot, departure);
     }
 
@@ -361,20 +465,44 @@ impl Pipe {
         self.pool.give_back(index);
     }
 
-    /// Turns what the queue has dropped into records.
-    fn settle_drops(&mut self) {
-        for DroppedPacket { packet, cause, at } in self.dropped.drain(..) {
+    /// Turns what a queue has dropped into records.
+    fn settle_drops(&mut self, place: Place) {
+        let dropped = match place {
+            Place::Shaper => self.shaper.as_mut().map(Bottleneck::take_drops).unwrap_or_default(),
+            Place::Line => self.line.take_drops(),
+        };
+        for DroppedPacket { packet, cause, at } in dropped {
             let mut record = self.pool[packet.slot].record;
-            record.queueing_delay = at.since(packet.arrival);
-            record.fate = match cause {
-                DropCause::Overflow => Fate::Overflow,
-                DropCause::Aqm => Fate::AqmDrop,
+            let delay = at.since(packet.arrival);
+            record.queueing_delay += delay;
+            if place == Place::Shaper {
+                record.shaper_delay += delay;
+            }
+            record.fate = match (place, cause) {
+                (Place::Line, DropCause::Overflow) => Fate::Overflow,
+                (Place::Line, DropCause::Aqm) => Fate::AqmDrop,
+                (Place::Shaper, DropCause::Overflow) => Fate::ShaperOverflow,
+                (Place::Shaper, DropCause::Aqm) => Fate::ShaperAqmDrop,
             };
             self.lost.push(record);
             self.part_way -= usize::from(self.pool[packet.slot].course != Course::Through);
             self.pool.give_back(packet.slot);
         }
     }
+}
+
+/// What happens at the queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// A packet comes to the shaper from the line.
+    Arrive,
+    /// A transmission begins.
+    Begin(Place),
+}
+
+/// The seed of a shaper's queue, so that it does not collide as the line's does.
+fn shaper_seed(seed: u64) -> u64 {
+    Random::new(seed, "shaper").next()
 }
 
 fn remark(record: &mut Record, remarker: &mut Remarker) {

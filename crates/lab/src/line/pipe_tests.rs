@@ -12,7 +12,7 @@ use crate::link::rate_schedule::RateSchedule;
 use crate::link::remark::{DscpRewrite, EcnRewrite};
 use crate::link::selection::Selection;
 use crate::packet::build::{tcp4, udp4, udp6};
-use crate::queue::QueueOptions;
+use crate::queue::{QueueOptions, QueueSpec};
 
 const MS: u64 = 1_000_000;
 /// 1500 octets at 20 Mbit/s.

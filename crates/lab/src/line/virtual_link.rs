@@ -3,8 +3,10 @@
 use rrul_model::flow::Direction;
 use rrul_model::random::Random;
 
+use crate::line::counters::LinkCounters;
 use crate::line::pipe::{Outcome, Pipe};
 use crate::link::Link;
+use crate::link::shaper::Shaper;
 use crate::time::LabTime;
 
 /// The seed of one direction's pipe, from the seed of the whole.
@@ -56,6 +58,21 @@ impl VirtualLink {
         self.down.set(link, Direction::Down, now);
     }
 
+    /// Changes the shaper of one direction at `now`; see [`Pipe::set_shaper`].
+    pub fn set_shaper(&mut self, direction: Direction, shaper: Option<&Shaper>, now: LabTime) {
+        self.advance(now);
+        match direction {
+            Direction::Up => self.up.set_shaper(shaper, now),
+            Direction::Down => self.down.set_shaper(shaper, now),
+        }
+        self.exchange();
+    }
+
+    /// Counters of its queues.
+    pub fn counters(&self) -> LinkCounters {
+        LinkCounters { up: self.up.counters(), down: self.down.counters() }
+    }
+
     /// Takes a packet from the client ([`Direction::Up`]) or from the server at `now`; see [`Pipe::offer`]. Times must not
     /// fall from one call to the next, whatever is called.
     pub fn offer(&mut self, direction: Direction, octets: &[u8], now: LabTime) {
@@ -101,6 +118,10 @@ impl VirtualLink {
 #[cfg(test)]
 #[path = "virtual_link_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "shaper_tests.rs"]
+mod shaper_tests;
 
 #[cfg(test)]
 #[path = "virtual_link_punctuality_tests.rs"]

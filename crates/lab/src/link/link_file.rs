@@ -13,9 +13,10 @@ use crate::link::path_file;
 use crate::link::rate_schedule::RateSchedule;
 use crate::link::remark::{DscpRewrite, EcnRewrite};
 use crate::link::selection::Selection;
+use crate::link::shaper::Shaper;
 use crate::link::token_bucket::{BurstAllowance, Policer};
 use crate::link::toml_section::{Entry, Section, Source};
-use crate::link::{Link, LinkDirection, Reorder};
+use crate::link::{Link, LinkDirection, Reorder, no_link_layer};
 use crate::packet::protocol;
 use crate::queue::{QueueOptions, QueueSpec};
 
@@ -26,9 +27,11 @@ const DIRECTION_KEYS: &[&str] = &[
     "rate",
     "burst",
     "overhead",
+    "link_layer",
     "delay",
     "delay_variation",
     "queue",
+    "shaper",
     "only",
     "loss",
     "duplicate",
@@ -37,6 +40,7 @@ const DIRECTION_KEYS: &[&str] = &[
     "dscp",
     "ecn",
 ];
+pub(crate) const SHAPER_KEYS: &[&str] = &["rate", "link_layer", "queue"];
 const SELECTION_KEYS: &[&str] = &["probability", "every", "packets"];
 
 impl Link {
@@ -112,11 +116,21 @@ fn direction(section: &Section<'_>, delay: Duration) -> Result<LinkDirection, Er
     if let Some(entry) = section.get("overhead") {
         settings.overhead = entry.parse("\"38B\"")?;
     }
+    if let Some(entry) = section.get("link_layer") {
+        settings.link_layer = entry.parse("\"docsis\"")?;
+    }
     if let Some(entry) = section.get("delay_variation") {
         settings.delay_variation = entry.duration()?;
     }
     if let Some(entry) = section.get("queue") {
         settings.queue = queue(&entry)?;
+    }
+    if let Some(entry) = section.get("shaper") {
+        let section = entry.section("{ rate = \"9Mbit/s\", queue = \"cake\" }", SHAPER_KEYS)?;
+        section.require("rate", "\"9Mbit/s\"")?;
+        let mut shaper = default_shaper(BitRate(1));
+        change_shaper(&mut shaper, &section)?;
+        settings.shaper = Some(shaper);
     }
     if let Some(entry) = section.get("only") {
         settings.only = filter(&entry)?;
@@ -140,6 +154,29 @@ fn direction(section: &Section<'_>, delay: Duration) -> Result<LinkDirection, Er
         settings.ecn = ecn(&entry)?;
     }
     Ok(settings)
+}
+
+/// A shaper at this rate, with CAKE.
+pub(crate) fn default_shaper(rate: BitRate) -> Shaper {
+    let queue = QueueSpec::new("cake", QueueOptions::default()).expect("cake is on the shelf");
+    Shaper { rate, link_layer: no_link_layer(), queue }
+}
+
+/// Takes over those settings of a shaper that the section has.
+pub(crate) fn change_shaper(shaper: &mut Shaper, section: &Section<'_>) -> Result<(), Error> {
+    if let Some(entry) = section.get("rate") {
+        shaper.rate = entry.parse("\"9Mbit/s\"")?;
+        if shaper.rate.0 == 0 {
+            return Err(entry.fail("a shaper's rate must be more than zero"));
+        }
+    }
+    if let Some(entry) = section.get("link_layer") {
+        shaper.link_layer = entry.parse("\"docsis\"")?;
+    }
+    if let Some(entry) = section.get("queue") {
+        shaper.queue = queue(&entry)?;
+    }
+    Ok(())
 }
 
 fn rate(entry: &Entry<'_>) -> Result<RateSchedule, Error> {
@@ -173,9 +210,7 @@ fn queue(entry: &Entry<'_>) -> Result<QueueSpec, Error> {
     if let Some(name) = entry.as_text() {
         return QueueSpec::new(name, QueueOptions::default()).map_err(|problem| entry.fail(problem.to_string()));
     }
-    let all = ["discipline", "limit", "target", "interval", "ecn", "flows", "quantum"];
-    let section = entry.section("\"pfifo\" or { discipline = \"pfifo\", limit = \"1000p\" }", &all)?;
-    let discipline = section.require("discipline", "\"pfifo\"")?;
+    let discipline = entry.member("discipline", "\"pfifo\" or { discipline = \"pfifo\", limit = \"1000p\" }")?;
     let name: String = discipline.parse("\"pfifo\"")?;
     let known =
         QueueSpec::new(&name, QueueOptions::default()).map_err(|problem| discipline.fail(problem.to_string()))?;
@@ -188,6 +223,15 @@ fn queue(entry: &Entry<'_>) -> Result<QueueSpec, Error> {
         ecn: section.get("ecn").map(|entry| entry.flag()).transpose()?,
         flows: section.get("flows").map(|entry| entry.integer(1..=65_536)).transpose()?.map(|flows| flows as usize),
         quantum: section.get("quantum").map(|entry| entry.parse("\"1514B\"")).transpose()?,
+        tupdate: section.get("tupdate").map(|entry| entry.duration()).transpose()?,
+        alpha: section.get("alpha").map(|entry| entry.integer(0..=32)).transpose()?.map(|gain| gain as u32),
+        beta: section.get("beta").map(|entry| entry.integer(0..=32)).transpose()?.map(|gain| gain as u32),
+        bytemode: section.get("bytemode").map(|entry| entry.flag()).transpose()?,
+        burst: section.get("burst").map(|entry| entry.duration()).transpose()?,
+        tins: section.get("tins").map(|entry| entry.parse("\"diffserv4\"")).transpose()?,
+        flow_isolation: section.get("flow_isolation").map(|entry| entry.parse("\"dual-srchost\"")).transpose()?,
+        rtt: section.get("rtt").map(|entry| entry.duration()).transpose()?,
+        ingress: section.get("ingress").map(|entry| entry.flag()).transpose()?,
     };
     QueueSpec::new(&name, options).map_err(|problem| entry.fail(problem.to_string()))
 }

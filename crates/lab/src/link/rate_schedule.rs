@@ -75,6 +75,12 @@ impl Transmitter {
         self.owed = 0;
     }
 
+    /// The rate in force at `now`; that of the schedule, whatever a burst allows.
+    pub(crate) fn rate_at(&self, now: LabTime) -> BitRate {
+        let step = self.steps.iter().rfind(|(at, _)| *at <= now).or(self.steps.first());
+        BitRate(step.expect("a schedule is never empty").1)
+    }
+
     /// When the last bit of a transmission begun at `start` leaves, over every rate change on the way.
     pub(crate) fn finish(&mut self, start: LabTime, octets: u64) -> LabTime {
         if let Some((bucket, peak)) = &mut self.burst {

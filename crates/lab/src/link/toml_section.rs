@@ -162,6 +162,13 @@ impl<'a> Entry<'a> {
         Section::new(self.source, self.key.clone(), self.table(wanted)?, self.value.span(), known)
     }
 
+    /// What stands at `key` of a table with any keys; `wanted` says how to write the table.
+    pub(crate) fn member(&self, key: &str, wanted: &str) -> Result<Entry<'a>, Error> {
+        let value = self.table(wanted)?.get(key);
+        let value = value.ok_or_else(|| self.fail(format!("missing {key}; write {wanted}")))?;
+        Ok(Entry { source: self.source, key: format!("{}.{key}", self.key), value })
+    }
+
     /// A table with free keys.
     pub(crate) fn pairs(&self, wanted: &str) -> Result<Vec<(&'a str, Entry<'a>)>, Error> {
         let pair = |(key, value): (&'a Spanned<std::borrow::Cow<'a, str>>, &'a Spanned<DeValue<'a>>)| {

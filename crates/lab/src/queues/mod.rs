@@ -1,9 +1,11 @@
 //! The queue disciplines: this list is all there are.
 
 mod bfifo;
+mod cake;
 mod codel;
 mod fq_codel;
 mod pfifo;
+mod pie;
 mod prio;
 
 use rrul_model::unknown_name::UnknownName;
@@ -11,8 +13,15 @@ use rrul_model::unknown_name::UnknownName;
 use crate::queue::{Discipline, QueueError, QueueOptions, QueueSpec};
 
 /// Every discipline, by the name that link files use.
-pub static DISCIPLINES: &[&Discipline] =
-    &[&pfifo::DISCIPLINE, &bfifo::DISCIPLINE, &prio::DISCIPLINE, &codel::DISCIPLINE, &fq_codel::DISCIPLINE];
+pub static DISCIPLINES: &[&Discipline] = &[
+    &pfifo::DISCIPLINE,
+    &bfifo::DISCIPLINE,
+    &prio::DISCIPLINE,
+    &codel::DISCIPLINE,
+    &fq_codel::DISCIPLINE,
+    &pie::DISCIPLINE,
+    &cake::DISCIPLINE,
+];
 
 impl QueueSpec {
     /// The discipline of this name with these settings.

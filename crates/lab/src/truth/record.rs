@@ -18,6 +18,10 @@ pub enum Fate {
     RandomLoss,
     /// The link lost it by count, before the queue.
     ExactLoss,
+    /// The shaper's queue was full.
+    ShaperOverflow,
+    /// The shaper's active queue management dropped it.
+    ShaperAqmDrop,
     /// A policer found it too much, before the queue.
     Policed,
     /// Its TTL was used up at a router on the way.
@@ -28,12 +32,14 @@ pub enum Fate {
 
 impl Fate {
     /// All, in the order of the CSV documentation.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Delivered,
         Self::Overflow,
         Self::AqmDrop,
         Self::RandomLoss,
         Self::ExactLoss,
+        Self::ShaperOverflow,
+        Self::ShaperAqmDrop,
         Self::Policed,
         Self::Expired,
         Self::TooBig,
@@ -47,6 +53,8 @@ impl Fate {
             Self::AqmDrop => "aqm_drop",
             Self::RandomLoss => "random_loss",
             Self::ExactLoss => "exact_loss",
+            Self::ShaperOverflow => "shaper_overflow",
+            Self::ShaperAqmDrop => "shaper_aqm_drop",
             Self::Policed => "policed",
             Self::Expired => "expired",
             Self::TooBig => "too_big",
@@ -54,16 +62,18 @@ impl Fate {
     }
 }
 
-/// The whole truth about one packet in one direction, in 56 octets.
+/// The whole truth about one packet in one direction, in 64 octets.
 ///
 /// A packet that still waits or flies has no record yet. A duplicate made by the link has a record of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
     /// When the lab read it from the sending host, or a router on the way made it.
     pub arrival: LabTime,
-    /// Nanoseconds from arrival to the start of its transmission, or to its drop; zero for a loss before the queue, and
-    /// for what did not meet it.
+    /// Nanoseconds that it waited in queues until its transmission began, or until its drop; zero for a loss before the
+    /// queue, and for what did not meet it. Where the link has a shaper, the wait there is included.
     pub queueing_delay: u64,
+    /// The part of `queueing_delay` that it waited in the shaper's queue.
+    pub shaper_delay: u64,
     departure: LabTime,
     delivery: LabTime,
     /// First octet of the TCP payload in the stream's sequence space; zero for other protocols.
@@ -104,6 +114,7 @@ impl Record {
         Self {
             arrival,
             queueing_delay: 0,
+            shaper_delay: 0,
             departure: LabTime(0),
             delivery: LabTime(0),
             tcp_sequence: header.tcp_sequence,
@@ -128,7 +139,7 @@ impl Record {
         if direction == Direction::Up { self.source_port } else { self.destination_port }
     }
 
-    /// When its last bit left the bottleneck; `None` for a lost packet. An answer of a router that did not meet the
+    /// When its last bit left the line, or its shaper behind that; `None` for a lost packet. An answer of a router that did not meet the
     /// bottleneck left when it was made.
     pub fn departure(&self) -> Option<LabTime> {
         (self.fate == Fate::Delivered).then_some(self.departure)
@@ -166,8 +177,8 @@ mod tests {
     }
 
     #[test]
-    fn a_record_takes_56_octets() {
+    fn a_record_takes_64_octets() {
         // docs/lab.md tells people how much memory a run needs.
-        assert_eq!(size_of::<Record>(), 56);
+        assert_eq!(size_of::<Record>(), 64);
     }
 }

@@ -8,7 +8,7 @@ use crate::truth::Truth;
 use crate::truth::record::Record;
 
 /// The columns; `docs/lab.md` says what they mean.
-const COLUMNS: &str = "direction,fate,arrival_ns,queueing_delay_ns,departure_ns,delivery_ns,lateness_ns,length,family,\
+const COLUMNS: &str = "direction,fate,arrival_ns,queueing_delay_ns,shaper_delay_ns,departure_ns,delivery_ns,lateness_ns,length,family,\
                        protocol,source_port,destination_port,tos_in,tos_out,marked,duplicate,reordered,tcp_sequence,\
                        tcp_payload";
 
@@ -28,7 +28,8 @@ impl Truth {
 }
 
 fn write_line(out: &mut impl Write, direction: Direction, record: &Record) -> io::Result<()> {
-    write!(out, "{direction},{},{},{},", record.fate.name(), record.arrival.0, record.queueing_delay)?;
+    let Record { fate, arrival, queueing_delay, shaper_delay, .. } = record;
+    write!(out, "{direction},{},{},{queueing_delay},{shaper_delay},", fate.name(), arrival.0)?;
     match (record.departure(), record.delivery()) {
         (Some(departure), Some(delivery)) => write!(out, "{},{},{},", departure.0, delivery.0, record.lateness)?,
         _ => write!(out, ",,,")?,
@@ -77,8 +78,8 @@ mod tests {
         truth.write_csv(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1], "up,delivered,7,0,8,9,3,152,ipv4,6,9,7785,0,0,0,0,0,5,100");
-        assert_eq!(lines[2], "down,overflow,7,0,,,,100,ipv4,17,9,7785,185,185,0,0,0,0,0");
+        assert_eq!(lines[1], "up,delivered,7,0,0,8,9,3,152,ipv4,6,9,7785,0,0,0,0,0,5,100");
+        assert_eq!(lines[2], "down,overflow,7,0,0,,,,100,ipv4,17,9,7785,185,185,0,0,0,0,0");
         assert!(lines.iter().all(|line| line.split(',').count() == lines[0].split(',').count()));
     }
 }

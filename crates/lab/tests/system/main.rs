@@ -12,6 +12,7 @@ mod leftovers;
 mod path;
 mod queues;
 mod round_trip;
+mod shapers;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
