@@ -47,13 +47,21 @@ pub(crate) enum LabAction {
         #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND", allow_hyphen_values = true)]
         command: Vec<std::ffi::OsString>,
     },
-    /// Replace the link of a lab, while traffic goes on
+    /// Replace the link of a lab, or change its shapers, while traffic goes on
     Set {
         /// Name of the lab
         #[arg(long, value_name = "NAME", default_value = "lab")]
         name: String,
-        /// Link: a name from `rrul list links`, or a file
-        link: String,
+        /// Link: a name from `rrul list links`, or a file. Or changes of its shapers, such as up.shaper.rate=9Mbit/s,
+        /// up.shaper.queue=cake, up.shaper.link_layer=docsis, up.shaper=off, and the same with down
+        #[arg(required = true, value_name = "LINK|CHANGE")]
+        changes: Vec<String>,
+    },
+    /// Print the counters of a lab's queues as JSON
+    Stats {
+        /// Name of the lab
+        #[arg(long, value_name = "NAME", default_value = "lab")]
+        name: String,
     },
     /// Remove a lab
     Down {

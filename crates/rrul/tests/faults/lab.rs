@@ -171,6 +171,26 @@ fn a_lab_stands_until_it_is_taken_down() {
     lab.say(&["set", "nosuch"]).complains(&["unknown link \"nosuch\""]);
     let set = lab.say(&["set", "cable_20_8_pfifo"]);
     assert_eq!((set.code, set.stdout.as_str()), (Some(0), "lab \"lab\" is now cable_20_8_pfifo\n"), "{set:#?}");
+    lab.say(&["set", "up.shaper.rate=slow"]).complains(&["20Mbit/s"]);
+    lab.say(&["set", "up.rate=9Mbit/s"]).complains(&["up.shaper.rate=9Mbit/s"]);
+    lab.say(&["set", "cable_20_8_pfifo", "up.shaper.rate=7Mbit/s"]).complains(&["one link, or changes of shapers"]);
+    let queue = "down.shaper.queue={ discipline = \"cake\", tins = \"diffserv4\" }";
+    let set = lab.say(&["set", "up.shaper.rate=7Mbit/s", queue]);
+    assert_eq!(set.code, Some(0), "{set:#?}");
+    let stats: serde_json::Value = serde_json::from_str(&lab.say(&["stats"]).stdout).unwrap();
+    assert_eq!(
+        (&stats["up"]["shaper"]["rate_bps"], &stats["down"]["line"]["rate_bps"]),
+        (&7_000_000.into(), &20_000_000.into())
+    );
+    let disciplines = ["line", "shaper"].map(|queue| &stats["up"][queue]["discipline"]);
+    assert_eq!(disciplines, ["pfifo", "cake"]);
+    assert_eq!(stats["down"]["shaper"]["classes"][3]["name"], "Voice");
+    lab.say(&["set", "up.shaper=off"]);
+    let stats: serde_json::Value = serde_json::from_str(&lab.say(&["stats"]).stdout).unwrap();
+    assert_eq!(
+        (&stats["up"]["shaper"], &stats["down"]["shaper"]["discipline"]),
+        (&serde_json::Value::Null, &"cake".into())
+    );
     lab.say(&["down", "--truth", "missing/truth.csv"]).complains(&["missing/truth.csv", "check the path"]);
     let down = lab.say(&["down", "--truth", "truth.csv"]);
     assert_eq!((down.code, down.stderr.as_str()), (Some(0), ""), "{down:#?}");

@@ -22,6 +22,8 @@ pub(crate) enum LabError {
     Question(String),
     #[error("lab \"{0}\": {1}")]
     Exchange(String, io::Error),
+    #[error("give one link, or changes of shapers such as up.shaper.rate=9Mbit/s; both at once is not possible")]
+    LinkAndChanges,
     #[error("no command")]
     NoCommand,
     #[error("{0}: {1}")]

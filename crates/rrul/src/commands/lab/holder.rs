@@ -5,8 +5,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
-use rrul_lab::Lab;
+use rrul_lab::{Lab, Link};
+use rrul_model::flow::Direction;
 
+use super::counters::counters_json;
 use super::error::LabError;
 use super::{link_named, make_possible, server_in, write_truth};
 use crate::failure::Failure;
@@ -18,16 +20,20 @@ pub(super) const READY: &str = "ready";
 /// The socket's name in the lab's folder.
 pub(super) const SOCKET: &str = "socket";
 
+/// What separates changes of shapers in one line.
+pub(super) const CHANGE_END: &str = "\t";
+
 /// Keeps a link until the command `down` or a signal.
 pub(super) fn hold(link: &str, folder: &Path) -> Result<Outcome, Failure> {
     make_possible()?;
-    let lab = Lab::up(&link_named(link)?, 1)?;
+    let mut link = link_named(link)?;
+    let lab = Lab::up(&link, 1)?;
     let server = server_in(&lab)?;
     let socket = folder.join(SOCKET);
     let listener = UnixListener::bind(&socket).map_err(Failure::file(&socket))?;
     println!("{READY}");
     for stream in listener.incoming().flatten() {
-        if serve(&stream, &lab) == Next::Down {
+        if serve(&stream, &lab, &mut link) == Next::Down {
             break;
         }
     }
@@ -43,7 +49,7 @@ enum Next {
     Down,
 }
 
-fn serve(mut stream: &UnixStream, lab: &Lab) -> Next {
+fn serve(mut stream: &UnixStream, lab: &Lab, link: &mut Link) -> Next {
     let mut question = String::new();
     if BufReader::new(stream).read_line(&mut question).is_err() {
         return Next::Stay;
@@ -53,7 +59,9 @@ fn serve(mut stream: &UnixStream, lab: &Lab) -> Next {
     let (answer, next) = match (word, rest) {
         ("where", "client") => (Ok(lab.client().namespace_path().display().to_string()), Next::Stay),
         ("where", "server") => (Ok(lab.server().namespace_path().display().to_string()), Next::Stay),
-        ("set", link) => (link_named(link).and_then(|link| Ok(lab.set(&link)?)).map(|()| String::new()), Next::Stay),
+        ("set", name) => (set(name, lab, link).map(|()| String::new()), Next::Stay),
+        ("change", changes) => (change(changes, lab, link).map(|()| String::new()), Next::Stay),
+        ("stats", _) => (stats(lab), Next::Stay),
         ("truth", path) => (truth_to(Path::new(path), lab).map(|()| String::new()), Next::Stay),
         ("down", _) => (Ok(String::new()), Next::Down),
         _ => (Err(LabError::Question(question.to_owned()).into()), Next::Stay),
@@ -65,6 +73,29 @@ fn serve(mut stream: &UnixStream, lab: &Lab) -> Next {
     // Who asked and went away misses only the answer.
     let _ = stream.write_all(line.as_bytes());
     next
+}
+
+fn set(name: &str, lab: &Lab, link: &mut Link) -> Result<(), Failure> {
+    let other = link_named(name)?;
+    lab.set(&other)?;
+    *link = other;
+    Ok(())
+}
+
+/// Carries out changes of shapers: all of them, or none when one is refused.
+fn change(changes: &str, lab: &Lab, link: &mut Link) -> Result<(), Failure> {
+    let mut changed = link.clone();
+    let directions =
+        changes.split(CHANGE_END).map(|change| changed.change_shaper(change)).collect::<Result<Vec<_>, _>>()?;
+    for direction in Direction::ALL.into_iter().filter(|direction| directions.contains(direction)) {
+        lab.set_shaper(direction, changed.direction(direction).shaper.as_ref())?;
+    }
+    *link = changed;
+    Ok(())
+}
+
+fn stats(lab: &Lab) -> Result<String, Failure> {
+    Ok(counters_json(&lab.counters()?).to_string())
 }
 
 fn truth_to(path: &Path, lab: &Lab) -> Result<(), Failure> {

@@ -1,5 +1,6 @@
 //! `rrul lab`: virtual links for experiments.
 
+mod counters;
 pub(crate) mod error;
 mod holder;
 mod standing;
@@ -25,7 +26,8 @@ pub(crate) fn execute(action: LabAction) -> Result<Outcome, Failure> {
         LabAction::Run { link, truth, command } => run(&link, truth.as_deref(), &command),
         LabAction::Up { link, name } => standing::up(&link, &name),
         LabAction::Exec { name, end, command } => standing::exec(&name, end, &command),
-        LabAction::Set { name, link } => standing::set(&name, &link),
+        LabAction::Set { name, changes } => standing::set(&name, &changes),
+        LabAction::Stats { name } => standing::stats(&name),
         LabAction::Down { name, truth } => standing::down(&name, truth.as_deref()),
         LabAction::Hold { link, folder } => holder::hold(&link, &folder),
     }

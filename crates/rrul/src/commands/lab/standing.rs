@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::error::LabError;
-use super::holder::{READY, SOCKET};
+use super::holder::{CHANGE_END, READY, SOCKET};
 use super::{command_of, finish, link_named};
 use crate::arguments::LabEnd;
 use crate::failure::Failure;
@@ -96,10 +96,22 @@ pub(super) fn exec(name: &str, end: LabEnd, words: &[OsString]) -> Result<Outcom
     finish(child, &program)
 }
 
-pub(super) fn set(name: &str, link: &str) -> Result<Outcome, Failure> {
+pub(super) fn set(name: &str, changes: &[String]) -> Result<Outcome, Failure> {
+    let changes_a_shaper = |text: &String| text.contains('=') && (text.starts_with("up.") || text.starts_with("down."));
+    if changes.iter().all(changes_a_shaper) {
+        ask(name, &format!("change {}", changes.join(CHANGE_END)))?;
+        println!("lab \"{name}\": {}", changes.join(", "));
+        return Ok(Outcome::Good);
+    }
+    let [link] = changes else { return Err(LabError::LinkAndChanges.into()) };
     link_named(link)?;
     ask(name, &format!("set {}", absolute(link)))?;
     println!("lab \"{name}\" is now {link}");
+    Ok(Outcome::Good)
+}
+
+pub(super) fn stats(name: &str) -> Result<Outcome, Failure> {
+    println!("{}", ask(name, "stats")?);
     Ok(Outcome::Good)
 }
 
