@@ -11,7 +11,7 @@ use crate::link::shaper::Shaper;
 use crate::queue::{DropCause, DroppedPacket, Queue, QueueSpec, QueuedPacket, transmission_time};
 use crate::time::LabTime;
 
-/// Octets of a packet on the link.
+/// Bytes of a packet on the link.
 #[derive(Debug, Clone, PartialEq)]
 struct Framing {
     layer: LinkLayer,
@@ -178,7 +178,7 @@ impl Bottleneck {
         }
     }
 
-    /// Counts the drops from this one on; returns the octets that they take on the link.
+    /// Counts the drops from this one on; returns the bytes that they take on the link.
     fn count_drops(&mut self, from: usize) -> u64 {
         let mut octets = 0;
         for drop in &self.dropped[from..] {

@@ -13,9 +13,9 @@ pub struct QueueCounters {
     pub rate: BitRate,
     /// Packets sent.
     pub packets: u64,
-    /// L3 octets sent.
+    /// L3 bytes sent.
     pub octets: ByteCount,
-    /// Octets sent with overhead and framing, and in ingress mode those of dropped packets.
+    /// Bytes sent with overhead and framing, and in ingress mode those of dropped packets.
     pub link_octets: ByteCount,
     /// Packets dropped because the queue was full.
     pub overflows: u64,
@@ -25,7 +25,7 @@ pub struct QueueCounters {
     pub marks: u64,
     /// Packets waiting.
     pub backlog_packets: u64,
-    /// L3 octets waiting.
+    /// L3 bytes waiting.
     pub backlog: ByteCount,
     /// Counters of each class, for disciplines with classes.
     pub classes: Vec<ClassCounters>,

@@ -22,7 +22,7 @@ fn link(up: &str, down: &str) -> Link {
         .unwrap()
 }
 
-/// Offers packets of 1000 octets at this rate for so many milliseconds from `from` on.
+/// Offers packets of 1000 bytes at this rate for so many milliseconds from `from` on.
 fn offer(link: &mut VirtualLink, direction: Direction, mbit: u64, from: u64, milliseconds: u64) {
     for number in 0..milliseconds * mbit / 8 {
         link.offer(direction, &udp4(1000, 1, 0), LabTime(from * MS + number * 8 * MS / mbit));
@@ -221,7 +221,7 @@ fn counters_account_for_every_packet_and_octet() {
 
 #[test]
 fn overhead_and_framing_are_exact() {
-    // Octets on the wire of a packet of 60, 100, 1000 and 1500 octets, by tc-cake(8).
+    // Bytes on the wire of a packet of 60, 100, 1000 and 1500 bytes, by tc-cake(8).
     for (layer, expected) in [
         ("ip", [60, 100, 1000, 1500]),
         ("ethernet", [98, 138, 1038, 1538]),

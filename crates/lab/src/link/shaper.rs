@@ -13,7 +13,7 @@ use crate::queue::QueueSpec;
 pub struct Shaper {
     /// Bits per second, counted with the link layer's overhead and framing.
     pub rate: BitRate,
-    /// What a packet takes of the rate beyond its L3 octets.
+    /// What a packet takes of the rate beyond its L3 bytes.
     pub link_layer: LinkLayer,
     /// What waits before it.
     pub queue: QueueSpec,

@@ -13,7 +13,7 @@ use crate::queue::error::QueueError;
 pub enum Limit {
     /// This many packets of any size: `1000p`.
     Packets(usize),
-    /// This many octets of L3: `256kB`.
+    /// This many bytes of L3: `256kB`.
     Octets(ByteCount),
 }
 
@@ -122,7 +122,7 @@ pub struct QueueOptions {
     pub ecn: Option<bool>,
     /// FQ-CoDel: number of flow queues (RFC 8290 section 5.2.4: 1024).
     pub flows: Option<usize>,
-    /// FQ-CoDel: octets that a flow may send in a round (RFC 8290 section 5.2.4: 1514).
+    /// FQ-CoDel: bytes that a flow may send in a round (RFC 8290 section 5.2.4: 1514).
     pub quantum: Option<ByteCount>,
     /// PIE: time between updates of the drop probability (RFC 8033 section 4.2: 15 ms).
     pub tupdate: Option<Duration>,

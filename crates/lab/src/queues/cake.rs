@@ -26,7 +26,7 @@ use crate::queue::{
 };
 use crate::time::{LabTime, nanoseconds};
 
-/// Octets of a full packet with an Ethernet header, of which Linux derives quanta and targets.
+/// Bytes of a full packet with an Ethernet header, of which Linux derives quanta and targets.
 const FULL_PACKET: u64 = 1514;
 const LEAST_QUANTUM: u64 = 300;
 /// Memory that Linux counts for a packet of up to the MTU.

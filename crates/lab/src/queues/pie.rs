@@ -99,7 +99,7 @@ struct Controller {
 }
 
 impl Controller {
-    /// Whether to signal congestion to a packet of this length that arrives at a queue with this backlog in octets.
+    /// Whether to signal congestion to a packet of this length that arrives at a queue with this backlog in bytes.
     fn signals(&mut self, parameters: &PieParameters, backlog: u64, length: u32) -> bool {
         let calm = self.delay < parameters.target / 2 && self.probability < SAFE_PROBABILITY;
         if self.burst_left > 0 || calm || backlog < 2 * MTU as u64 {

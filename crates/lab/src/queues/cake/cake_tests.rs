@@ -7,7 +7,7 @@ use crate::queue::drive::packet;
 
 const RATE: u64 = 10_000_000;
 const LENGTH: u32 = 1250;
-/// A packet of `LENGTH` octets at `RATE`.
+/// A packet of `LENGTH` bytes at `RATE`.
 const SLOT: u64 = 1_000_000;
 
 fn cake(change: impl FnOnce(&mut QueueOptions)) -> Cake {
@@ -36,7 +36,7 @@ fn greedy(dscp: u8, flow: u64) -> Source {
 /// Packets of each source that wait at least, if it is greedy.
 const BACKLOG: u64 = 20;
 
-/// Octets sent for each source in so many slots of the rate, and the longest wait of each in nanoseconds.
+/// Bytes sent for each source in so many slots of the rate, and the longest wait of each in nanoseconds.
 fn shares(queue: &mut Cake, sources: &[Source], slots: u64) -> (Vec<u64>, Vec<u64>) {
     let (mut octets, mut longest) = (vec![0; sources.len()], vec![0; sources.len()]);
     let mut waiting = vec![0u64; sources.len()];

@@ -32,7 +32,7 @@ enum Standing {
 struct Flow {
     waiting: VecDeque<QueuedPacket>,
     octets: u64,
-    /// Octets on the link that it may still send in this round.
+    /// Bytes on the link that it may still send in this round.
     deficit: i64,
     standing: Standing,
     cobalt: Cobalt,
@@ -95,7 +95,7 @@ impl Flows {
         }
     }
 
-    /// Puts a packet into its queue. A queue that was idle becomes sparse with a quantum of this many octets.
+    /// Puts a packet into its queue. A queue that was idle becomes sparse with a quantum of this many bytes.
     pub(super) fn enqueue(&mut self, packet: QueuedPacket, quantum: u64) {
         let index = self.place(&packet);
         self.packets += 1;
@@ -162,7 +162,7 @@ impl Flows {
         }
     }
 
-    /// Octets of the longest queue; zero when all are empty.
+    /// Bytes of the longest queue; zero when all are empty.
     pub(super) fn longest(&self) -> u64 {
         self.longest_queue().map_or(0, |index| self.queues[index].octets)
     }
@@ -271,7 +271,7 @@ impl Flows {
                 self.join_bulk(index);
             }
         }
-        // What the division leaves over is given by chance, so that no octet is lost on average.
+        // What the division leaves over is given by chance, so that no byte is lost on average.
         let load = u64::from(self.host_load(index));
         let fraction = random.up_to(load - 1);
         self.queues[index].deficit += ((quantum + fraction) / load) as i64;

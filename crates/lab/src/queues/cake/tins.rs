@@ -11,7 +11,7 @@ use crate::queue::TinLayout;
 enum Threshold {
     /// 1 / 2 to this power.
     Half(u32),
-    /// 7/8 to this power, in whole octets per second at each step.
+    /// 7/8 to this power, in whole bytes per second at each step.
     SevenEighths(u32),
 }
 
