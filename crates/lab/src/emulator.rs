@@ -141,7 +141,7 @@ impl Lane {
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        // If the thread has already ended there is nobody to stop.
+        // If the thread has already ended nothing is left to stop.
         let _ = self.desk.give([Order::Stop]);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

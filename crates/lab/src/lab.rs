@@ -56,7 +56,7 @@ impl Lab {
         &self.client
     }
 
-    /// The host at the far end.
+    /// The server host.
     pub fn server(&self) -> &Host {
         &self.server
     }

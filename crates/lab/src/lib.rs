@@ -3,7 +3,7 @@
 //! A [`Lab`] is two [`Host`]s, client and server, in network namespaces without a name, and a [`Link`] between them:
 //! rate, delay, queue and impairments of each direction, carried out in userspace over two TUN devices. It writes down
 //! what it did to every packet, and [`Lab::truth`] hands that out, so that a measurement made through the link can be
-//! held against what was there to measure.
+//! compared with the truth.
 //!
 //! Each direction of the link is a [`line::pipe::Pipe`], which lives in virtual time and can be driven by a test without any
 //! device; a [`VirtualLink`] is both, with the routers of its [`Path`] between them.

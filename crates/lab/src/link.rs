@@ -45,14 +45,14 @@ pub struct Reorder {
 ///
 /// In this order a packet meets: loss, remarking, the policer, the queue, transmission at the rate, duplication, propagation with
 /// delay variation and reordering. A shaper is met directly before the line's queue upward, and directly behind the
-/// transmission downward. With routers, as much of the propagation comes before the queue as there are segments.
+/// transmission downward. With routers, as many parts of the propagation come before the queue as segments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkDirection {
     /// Bits of L3 (plus overhead) per second.
     pub rate: RateSchedule,
     /// How much may go faster than the rate after a pause. The rate must be constant then.
     pub burst: Option<BurstAllowance>,
-    /// Octets that each packet takes on the link beside its L3 length: link headers and trailers, preamble.
+    /// Bytes that each packet takes on the link beside its L3 length: link headers and trailers, preamble.
     pub overhead: ByteCount,
     /// The link layer: what it adds to each packet, before `overhead`.
     pub link_layer: LinkLayer,
@@ -119,7 +119,7 @@ pub struct Link {
     pub up: LinkDirection,
     /// Server to client.
     pub down: LinkDirection,
-    /// The routers on it; without any the two hosts are neighbours, and no TTL is touched.
+    /// The routers on it; without any the two hosts are adjacent, and no TTL is touched.
     pub path: Option<Path>,
 }
 
@@ -137,7 +137,7 @@ impl Link {
         self.up.delay + self.down.delay
     }
 
-    /// The address from which router `hop`, counted from the client, answers; `None` when there is none of this number.
+    /// The address from which router `hop`, counted from the client, answers; `None` without one of this number.
     pub fn hop_address(&self, family: AddressFamily, hop: u8) -> Option<IpAddr> {
         let path = self.path.as_ref().filter(|path| (1..=path.hops).contains(&hop))?;
         Some(path.address(family, hop))

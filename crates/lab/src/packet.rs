@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_told_apart_by_every_part_of_the_five_tuple() {
+    fn flows_are_distinguished_by_every_part_of_the_five_tuple() {
         let flow = |octets: &[u8]| Header::parse(octets).unwrap().flow;
         let base = build::udp4(60, 1, 0);
         assert_eq!(flow(&base), flow(&build::udp4(900, 1, 0xb8)), "length and marking are no part of a flow");

@@ -1,7 +1,7 @@
 //! Queue disciplines: what waits before the link, in which order it leaves, and what is dropped or marked.
 //!
 //! A discipline works on small handles in virtual time. It decides when it is asked, with the time given, and reads no
-//! clock; the octets of a packet stay in the pool of its pipe.
+//! clock; the bytes of a packet stay in the pool of its pipe.
 
 pub mod error;
 pub mod options;
@@ -12,7 +12,7 @@ pub use crate::queue::error::QueueError;
 pub use crate::queue::options::{FlowIsolation, Limit, QueueOptions, TinLayout};
 use crate::time::LabTime;
 
-/// The largest packet of a lab link in octets of L3, which RFC 8289 calls MAXPACKET and asks to be the MTU.
+/// The largest packet of a lab link in bytes of L3, which RFC 8289 calls MAXPACKET and asks to be the MTU.
 pub(crate) const MTU: usize = 1500;
 
 /// A packet in a queue.
@@ -20,9 +20,9 @@ pub(crate) const MTU: usize = 1500;
 pub struct QueuedPacket {
     /// Its place in the pipe's pool.
     pub slot: u32,
-    /// L3 octets.
+    /// L3 bytes.
     pub length: u32,
-    /// Octets that it takes on the link, with overhead and framing.
+    /// Bytes that it takes on the link, with overhead and framing.
     pub link_octets: u32,
     /// When it came to the queue.
     pub arrival: LabTime,
@@ -32,7 +32,7 @@ pub struct QueuedPacket {
     pub source: u64,
     /// Hash over its destination address.
     pub destination: u64,
-    /// Its code point (RFC 2474), as it comes to the queue.
+    /// Its code point (RFC 2474), as it enters the queue.
     pub dscp: u8,
     /// Whether it is ECN-capable: ECT(0), ECT(1) or CE (RFC 3168 section 5).
     pub ecn_capable: bool,
@@ -100,13 +100,13 @@ pub struct ClassCounters {
     pub threshold: BitRate,
     /// Packets sent.
     pub packets: u64,
-    /// L3 octets sent.
+    /// L3 bytes sent.
     pub octets: ByteCount,
     /// Packets dropped, whatever the cause.
     pub drops: u64,
     /// Packets marked CE.
     pub marks: u64,
-    /// L3 octets waiting.
+    /// L3 bytes waiting.
     pub backlog: ByteCount,
 }
 
@@ -162,7 +162,7 @@ impl QueueSpec {
     }
 }
 
-/// Nanoseconds that so many octets take at a rate, rounded down.
+/// Nanoseconds that so many bytes take at a rate, rounded down.
 pub(crate) fn transmission_time(octets: u64, rate: BitRate) -> u64 {
     (u128::from(octets) * 8_000_000_000 / u128::from(rate.0.max(1))) as u64
 }
@@ -183,7 +183,7 @@ pub(crate) mod drive {
     use super::{DroppedPacket, Queue, QueuedPacket};
     use crate::time::LabTime;
 
-    /// A packet of 1500 octets of flow `flow`, named by `slot`.
+    /// A packet of 1500 bytes of flow `flow`, named by `slot`.
     pub(crate) fn packet(slot: u32, flow: u64, arrival: LabTime) -> QueuedPacket {
         QueuedPacket {
             slot,

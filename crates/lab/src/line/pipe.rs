@@ -1,6 +1,6 @@
 //! One direction of the link in virtual time: no clock, no socket, no thread.
 //!
-//! Whoever drives it tells it the time. All decisions are taken at the *virtual* instants at which a real link would take
+//! The caller passes it the time. All decisions are taken at the *virtual* instants at which a real link would take
 //! them: a packet's transmission begins at its arrival or when the packet before it has left, whichever is later, and
 //! the queue is asked at exactly that instant. A driver that wakes up late delivers late; the truth stays the same.
 //!
@@ -32,13 +32,13 @@ use crate::truth::record::{Fate, Record};
 /// What the pipe has to say about a packet, once and for all.
 #[derive(Debug)]
 pub enum Outcome<'a> {
-    /// It has arrived at the other host; its octets and its record.
+    /// It has arrived at the other host; its bytes and its record.
     Delivered(&'a [u8], Record),
     /// It is gone.
     Lost(Record),
 }
 
-/// What comes to the queue, or passes it by.
+/// What enters the queue, or passes it by.
 #[derive(Debug)]
 enum Coming {
     /// A host's packet, in this place of the pool; and its hashes.
@@ -91,7 +91,7 @@ pub struct Pipe {
     part_way: usize,
     /// Answers for the other direction's pipe.
     answers: Vec<RouterAnswer>,
-    /// What is on its way to the queue, by when it gets there and by the order in which it was told.
+    /// What is on its way to the queue, by when it gets there and by the order in which it was added.
     coming: BTreeMap<(LabTime, u64), Coming>,
     told: u64,
     /// When the host's last packet gets there: none that left later is there earlier, whatever the link has become since.
@@ -101,7 +101,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// An empty pipe upward between neighbours, whose rate schedule begins at `now`. Equal seeds and equal offers give equal
+    /// An empty pipe upward between adjacent hosts, whose rate schedule begins at `now`. Equal seeds and equal offers give equal
     /// outcomes.
     pub fn new(direction: &LinkDirection, seed: u64, now: LabTime) -> Self {
         Self::over(direction, Direction::Up, Way::of_neighbours(direction), Routers::new(None, seed), seed, now)
@@ -238,7 +238,7 @@ impl Pipe {
         self.comes(LabTime(answer.due.0.saturating_add(ahead)), Coming::Answer(answer));
     }
 
-    /// Something is on its way that comes to the queue then.
+    /// Something is on its way that enters the queue then.
     fn comes(&mut self, at: LabTime, what: Coming) {
         self.told += 1;
         self.coming.insert((at, self.told), what);
@@ -300,7 +300,7 @@ impl Pipe {
         self.next_step().map(|(at, _)| at)
     }
 
-    /// When something happens next at the queues, and at which: that a packet begins there, or that one comes to the shaper
+    /// When something happens next at the queues, and at which: that a packet begins there, or that one enters the shaper
     /// from the line. At the same instant what comes is before what begins, and the shaper before the line.
     fn next_step(&self) -> Option<(LabTime, Step)> {
         let arrival = self.in_between.as_ref().map(|(at, _)| (*at, Step::Arrive));
@@ -356,7 +356,7 @@ impl Pipe {
         let header = Header::parse(&octets).expect("a router writes whole IP headers");
         let course = Course::AnswerOf { hop };
         let queues = self.way.meets_queue(course);
-        // What meets no queue changes nothing for others, and so is not late when it is told late.
+        // What meets no queue changes nothing for others, and so is not late when it is added late.
         let arrival = if queues { LabTime(now.0.saturating_sub(self.way.ahead(course))).max(due) } else { due };
         let slot = self.pool.take_in(&octets, Record::arrived(&header, octets.len(), arrival), false, course);
         if queues {
@@ -494,7 +494,7 @@ impl Pipe {
 /// What happens at the queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// A packet comes to the shaper from the line.
+    /// A packet enters the shaper from the line.
     Arrive,
     /// A transmission begins.
     Begin(Place),

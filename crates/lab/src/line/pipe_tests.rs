@@ -15,7 +15,7 @@ use crate::packet::build::{tcp4, udp4, udp6};
 use crate::queue::{QueueOptions, QueueSpec};
 
 const MS: u64 = 1_000_000;
-/// 1500 octets at 20 Mbit/s.
+/// 1500 bytes at 20 Mbit/s.
 const PACKET_TIME: u64 = 600_000;
 
 /// 20 Mbit/s, 9 ms, with changes.
@@ -31,7 +31,7 @@ fn queue(name: &str, options: QueueOptions) -> QueueSpec {
     QueueSpec::new(name, options).unwrap()
 }
 
-/// Everything the pipe will ever say, with the octets of what was delivered.
+/// Everything the pipe will ever report, with the bytes of what was delivered.
 fn outcomes(pipe: &mut Pipe) -> Vec<(Record, Vec<u8>)> {
     let mut all = Vec::new();
     pipe.poll(LabTime(u64::MAX / 2), |outcome| match outcome {
@@ -118,7 +118,7 @@ fn record_of(outcome: &Outcome<'_>) -> Record {
 }
 
 #[test]
-fn octets_over_time_are_exactly_the_rate() {
+fn bytes_over_time_are_exactly_the_rate() {
     let mut pipe = pipe(|direction| direction.rate = RateSchedule::constant(BitRate(7_654_321)));
     for _ in 0..1000 {
         pipe.offer(&udp4(1500, 1, 0), LabTime(0));
@@ -127,7 +127,7 @@ fn octets_over_time_are_exactly_the_rate() {
     let last = all.last().unwrap().departure().unwrap();
     let octets: u64 = all.iter().map(|record| u64::from(record.length)).sum();
     let exact = u128::from(octets) * 8 * 1_000_000_000 / 7_654_321;
-    assert_eq!(u128::from(last.0), exact, "1000 packets of 1500 octets");
+    assert_eq!(u128::from(last.0), exact, "1000 packets of 1500 bytes");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn random_loss_repeats_with_its_seed_and_does_not_use_the_link() {
     // Binomial: mean 90, standard deviation 9; five of them.
     assert!((45..=135).contains(&lost), "{lost} of 900 lost");
     let last = first.iter().filter_map(Record::departure).max().unwrap();
-    assert_eq!(last, LabTime(800 * (900 - lost as u64)), "100 octets take 800 ns at 1 Gbit/s");
+    assert_eq!(last, LabTime(800 * (900 - lost as u64)), "100 bytes take 800 ns at 1 Gbit/s");
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_duplicate_is_delivered_behind_its_original_and_counted_apart() {
     let all = outcomes(&mut pipe);
     let ports: Vec<_> = all.iter().map(|(record, _)| (record.source_port, record.duplicate)).collect();
     assert_eq!(ports, [(1, false), (2, false), (2, true), (3, false), (4, false), (4, true)]);
-    assert_eq!(all[1].1, all[2].1, "the copy has the same octets");
+    assert_eq!(all[1].1, all[2].1, "the copy has the same bytes");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_reordered_packet_is_overtaken_by_as_many_as_its_displacement() {
 }
 
 #[test]
-fn remarked_packets_carry_the_new_octet_and_a_right_checksum() {
+fn remarked_packets_carry_the_new_byte_and_a_right_checksum() {
     let mut pipe = pipe(|direction| {
         direction.dscp = DscpRewrite::default().mapping(46, 8);
         direction.ecn = EcnRewrite::Ect1ToEct0;

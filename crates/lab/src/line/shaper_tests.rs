@@ -126,7 +126,7 @@ fn what_the_aqm_of_the_shaper_drops_and_marks_is_recorded_as_its_own() {
 }
 
 #[test]
-fn a_rate_set_while_packets_wait_loses_none_and_holds_from_then_on() {
+fn a_rate_set_while_packets_wait_loses_none_and_applies_from_then_on() {
     for direction in Direction::ALL {
         let shaper = "rate = \"4Mbit/s\"";
         let description = link(shaper, shaper);
@@ -196,7 +196,7 @@ fn another_discipline_takes_over_what_waits() {
 }
 
 #[test]
-fn counters_account_for_every_packet_and_octet() {
+fn counters_account_for_every_packet_and_byte() {
     let shaper =
         "rate = \"4Mbit/s\"\nlink_layer = \"ethernet\"\nqueue = { discipline = \"cake\", tins = \"diffserv4\" }";
     let mut link = VirtualLink::new(&link(shaper, ""), 1, LabTime(0));
@@ -210,7 +210,7 @@ fn counters_account_for_every_packet_and_octet() {
     let shaper = counters.shaper.unwrap();
     assert_eq!(shaper.packets + shaper.overflows + shaper.aqm_drops + shaper.backlog_packets, 2000);
     assert_eq!(shaper.octets.0, shaper.packets * 500);
-    assert_eq!(shaper.link_octets.0, shaper.packets * 538, "Ethernet adds 38 octets");
+    assert_eq!(shaper.link_octets.0, shaper.packets * 538, "Ethernet adds 38 bytes");
     assert_eq!(shaper.backlog.0, shaper.backlog_packets * 500);
     assert_eq!(shaper.classes.iter().map(|tin| tin.packets).sum::<u64>(), shaper.packets);
     assert_eq!(shaper.classes.iter().map(|tin| tin.drops).sum::<u64>(), shaper.aqm_drops + shaper.overflows);
@@ -237,7 +237,7 @@ fn overhead_and_framing_are_exact() {
                 link.offer(Direction::Up, &udp4(length, 1, 0), LabTime(0));
             }
             let last = records(&mut link, END).iter().map(|record| record.shaper_delay).max();
-            assert_eq!(last, Some(100 * octets * 8000), "{layer}, {length} octets");
+            assert_eq!(last, Some(100 * octets * 8000), "{layer}, {length} bytes");
         }
     }
 }

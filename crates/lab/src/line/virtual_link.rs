@@ -31,7 +31,7 @@ pub(crate) fn seed_of(direction: Direction, seed: u64) -> u64 {
 /// link.offer(Direction::Up, &packet, LabTime(0));
 /// link.poll(LabTime(1_000_000_000), |direction, outcome| match outcome {
 ///     Outcome::Lost(record) => assert_eq!((direction, record.fate.name()), (Direction::Up, "expired")),
-///     Outcome::Delivered(octets, record) => {
+///     Outcome::Delivered(bytes, record) => {
 ///         assert_eq!((direction, octets[40], record.protocol), (Direction::Down, 3, 58), "time exceeded");
 ///     }
 /// });
@@ -97,7 +97,7 @@ impl VirtualLink {
         self.down.poll(now, |outcome| hand_out(Direction::Down, outcome));
     }
 
-    /// Lets both directions decide what there is to decide by `now`, one instant after the other, so that an answer is in
+    /// Lets both directions decide everything due by `now`, one instant after the other, so that an answer is in
     /// the other direction before anything is decided there that comes later.
     fn advance(&mut self, now: LabTime) {
         loop {

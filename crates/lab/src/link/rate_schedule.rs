@@ -50,7 +50,7 @@ impl RateSchedule {
     }
 }
 
-/// A schedule tied to the clock: it tells when a transmission ends, to the nanosecond and without drift.
+/// A schedule tied to the clock: it returns when a transmission ends, to the nanosecond and without drift.
 #[derive(Debug)]
 pub(crate) struct Transmitter {
     /// Beginnings on the clock, with bits per second.
@@ -129,7 +129,7 @@ mod tests {
     fn a_packet_that_meets_a_rate_change_is_sent_at_both_rates() {
         let schedule = RateSchedule::steps(vec![step(0, 8_000), step(1, 16_000)]).unwrap();
         let mut transmitter = Transmitter::new(&schedule, None, LabTime(0));
-        // 1500 octets are 12000 bits: 4000 in the half second before the change, 8000 in the half second behind it.
+        // 1500 bytes are 12000 bits: 4000 in the half second before the change, 8000 in the half second behind it.
         assert_eq!(transmitter.finish(LabTime(500_000_000), 1500), LabTime(1_500_000_000));
         assert_eq!(transmitter.finish(LabTime(1_500_000_000), 1000), LabTime(2_000_000_000));
     }

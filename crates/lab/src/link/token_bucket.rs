@@ -92,8 +92,8 @@ mod tests {
                 at_5_s = octets;
             }
         }
-        assert!((24_998_500..=25_000_000).contains(&at_5_s), "{at_5_s} octets in 5 s at 40 Mbit/s");
-        assert!((37_498_500..=37_503_000).contains(&octets), "{octets} octets in 10 s");
+        assert!((24_998_500..=25_000_000).contains(&at_5_s), "{at_5_s} bytes in 5 s at 40 Mbit/s");
+        assert!((37_498_500..=37_503_000).contains(&octets), "{octets} bytes in 10 s");
     }
 
     #[test]

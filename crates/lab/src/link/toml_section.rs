@@ -72,13 +72,13 @@ impl<'a> Section<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// What stands at `key`, if anything.
+    /// The value of `key`, if any.
     pub(crate) fn get(&self, key: &str) -> Option<Entry<'a>> {
         let value = self.table.get(key)?;
         Some(Entry { source: self.source, key: self.full(key), value })
     }
 
-    /// What stands at `key`, which must be there; `example` shows how to write it.
+    /// The value of `key`, which must exist; `example` shows how to write it.
     pub(crate) fn require(&self, key: &str, example: &str) -> Result<Entry<'a>, Error> {
         self.get(key)
             .ok_or_else(|| self.source.error(&self.span, &self.full(key), format!("missing; write {key} = {example}")))
@@ -162,7 +162,7 @@ impl<'a> Entry<'a> {
         Section::new(self.source, self.key.clone(), self.table(wanted)?, self.value.span(), known)
     }
 
-    /// What stands at `key` of a table with any keys; `wanted` says how to write the table.
+    /// The value of `key` of a table with any keys; `wanted` says how to write the table.
     pub(crate) fn member(&self, key: &str, wanted: &str) -> Result<Entry<'a>, Error> {
         let value = self.table(wanted)?.get(key);
         let value = value.ok_or_else(|| self.fail(format!("missing {key}; write {wanted}")))?;

@@ -9,7 +9,7 @@ const DEFAULT_LIMIT: u64 = 256_000;
 
 pub(super) static DISCIPLINE: Discipline = Discipline {
     name: "bfifo",
-    about: "first in, first out, limited in octets of L3 (limit 256kB)",
+    about: "first in, first out, limited in bytes of L3 (limit 256kB)",
     options: &["limit"],
     build: |options, _| Ok(Box::new(Bfifo { limit: octet_limit(options)?, octets: 0, waiting: VecDeque::new() })),
 };
@@ -68,10 +68,10 @@ mod tests {
         for slot in 0..3 {
             queue.enqueue(packet(slot, 0, ms(0)), ms(0), &mut dropped);
         }
-        assert_eq!(dropped.len(), 1, "two packets of 1500 octets fit into 4000");
+        assert_eq!(dropped.len(), 1, "two packets of 1500 bytes fit into 4000");
         let small = QueuedPacket { length: 1000, ..packet(9, 0, ms(0)) };
         queue.enqueue(small, ms(0), &mut dropped);
-        assert_eq!(dropped.len(), 1, "1000 octets still fit");
+        assert_eq!(dropped.len(), 1, "1000 bytes still fit");
         assert_eq!(empty(&mut *queue, ms(1)).0, [0, 1, 9]);
         queue.enqueue(packet(5, 0, ms(2)), ms(2), &mut dropped);
         assert_eq!(queue.packets(), 1, "what has left makes room");

@@ -1,4 +1,4 @@
-//! The queue disciplines: this list is all there are.
+//! The queue disciplines: this list is complete.
 
 mod bfifo;
 mod cake;

@@ -163,7 +163,7 @@ fn drops_are_spread_rather_than_clustered() {
 }
 
 #[test]
-fn the_limit_holds_and_the_smallest_queue_is_never_dropped_from() {
+fn the_limit_is_kept_and_the_smallest_queue_is_never_dropped_from() {
     let mut queue = pie(|options| options.limit = Some("10p".parse().unwrap()));
     let mut dropped = Vec::new();
     for slot in 0..11 {

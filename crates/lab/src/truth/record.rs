@@ -26,7 +26,7 @@ pub enum Fate {
     Policed,
     /// Its TTL was used up at a router on the way.
     Expired,
-    /// A router on the way had to forward it over a link that does not carry so many octets.
+    /// A router on the way had to forward it over a link that does not carry so many bytes.
     TooBig,
 }
 
@@ -62,7 +62,7 @@ impl Fate {
     }
 }
 
-/// The whole truth about one packet in one direction, in 64 octets.
+/// The whole truth about one packet in one direction, in 64 bytes.
 ///
 /// A packet that still waits or flies has no record yet. A duplicate made by the link has a record of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,21 +70,21 @@ pub struct Record {
     /// When the lab read it from the sending host, or a router on the way made it.
     pub arrival: LabTime,
     /// Nanoseconds that it waited in queues until its transmission began, or until its drop; zero for a loss before the
-    /// queue, and for what did not meet it. Where the link has a shaper, the wait there is included.
+    /// queue, and for what did not meet it. Where the link has a shaper, its delay is included.
     pub queueing_delay: u64,
     /// The part of `queueing_delay` that it waited in the shaper's queue.
     pub shaper_delay: u64,
     departure: LabTime,
     delivery: LabTime,
-    /// First octet of the TCP payload in the stream's sequence space; zero for other protocols.
+    /// First byte of the TCP payload in the stream's sequence space; zero for other protocols.
     pub tcp_sequence: u32,
     /// Nanoseconds from the delivery that the link's model asks for to the actual one; 4.29 s and more count as that.
     ///
     /// This is the lab's own error, which measurements see as extra delay: it depends on the machine's load.
     pub lateness: u32,
-    /// L3 octets.
+    /// L3 bytes.
     pub length: u16,
-    /// Octets above the TCP header; zero for other protocols.
+    /// Bytes above the TCP header; zero for other protocols.
     pub tcp_payload: u16,
     /// Zero without ports.
     pub source_port: u16,
@@ -177,8 +177,8 @@ mod tests {
     }
 
     #[test]
-    fn a_record_takes_64_octets() {
-        // docs/lab.md tells people how much memory a run needs.
+    fn a_record_takes_64_bytes() {
+        // docs/lab.md says how much memory a run needs.
         assert_eq!(size_of::<Record>(), 64);
     }
 }

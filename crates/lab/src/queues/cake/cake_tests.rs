@@ -154,13 +154,13 @@ fn an_idle_tin_saves_nothing_up() {
 }
 
 #[test]
-fn flows_share_octets_and_a_sparse_one_goes_first() {
+fn flows_share_bytes_and_a_sparse_one_goes_first() {
     let mut queue = cake(|options| options.flow_isolation = Some(FlowIsolation::Flows));
     let small = Source { length: 250, ..greedy(0, 2) };
     let sparse = Source { length: 125, every: 40, ..greedy(0, 3) };
     let (octets, longest) = shares(&mut queue, &[greedy(0, 1), small, sparse], 20_000);
     let ratio = octets[0] as f64 / octets[1] as f64;
-    assert!((ratio - 1.0).abs() < 0.01, "large and small packets get the same octets: {octets:?}");
+    assert!((ratio - 1.0).abs() < 0.01, "large and small packets get the same bytes: {octets:?}");
     // It goes before both. Only at the beginning, when they are new as well, it waits for a quantum of each, which is one large
     // packet and two small ones.
     assert!(longest[2] <= SLOT + 2 * SLOT / 5, "{} ns", longest[2]);
