@@ -52,8 +52,10 @@ pub(crate) enum LabAction {
         /// Name of the lab
         #[arg(long, value_name = "NAME", default_value = "lab")]
         name: String,
-        /// Link: a name from `rrul list links`, or a file. Or changes of its shapers, such as up.shaper.rate=9Mbit/s,
-        /// up.shaper.queue=cake, up.shaper.link_layer=docsis, up.shaper=off, and the same with down
+        /// Link as for `rrul lab up`, or changes such as up.shaper.rate=9Mbit/s
+        ///
+        /// Changes of shapers: up.shaper.rate=9Mbit/s, up.shaper.queue=cake, up.shaper.link_layer=docsis, up.shaper=off, and
+        /// the same with `down`. All of them are made, or none.
         #[arg(required = true, value_name = "LINK|CHANGE")]
         changes: Vec<String>,
     },
