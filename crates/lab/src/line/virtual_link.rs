@@ -32,7 +32,7 @@ pub(crate) fn seed_of(direction: Direction, seed: u64) -> u64 {
 /// link.poll(LabTime(1_000_000_000), |direction, outcome| match outcome {
 ///     Outcome::Lost(record) => assert_eq!((direction, record.fate.name()), (Direction::Up, "expired")),
 ///     Outcome::Delivered(bytes, record) => {
-///         assert_eq!((direction, octets[40], record.protocol), (Direction::Down, 3, 58), "time exceeded");
+///         assert_eq!((direction, bytes[40], record.protocol), (Direction::Down, 3, 58), "time exceeded");
 ///     }
 /// });
 /// # Ok::<(), rrul_lab::Error>(())
