@@ -32,7 +32,7 @@ pub enum QueueError {
     /// PIE with a gain that the kernel does not take.
     #[error("{0} = {1} is out of range; 0 to 32 are possible, in sixteenths per second")]
     Gain(&'static str, u32),
-    /// CAKE with a round-trip time of which nothing can be derived.
+    /// CAKE with a round-trip time out of range.
     #[error("CAKE needs an rtt from 100us to 1h, such as 100ms")]
     Rtt,
 }

@@ -108,17 +108,17 @@ pub(crate) fn count(flow: &FlowSpec, totals: &[Vec<ConnectionTotals>; 2], traffi
         let mut counted = Vec::new();
         let mut estimated = Vec::new();
         let mut offered = Vec::new();
-        let told = |point: ObservationPoint| !totals[point as usize].is_empty();
+        let reported = |point: ObservationPoint| !totals[point as usize].is_empty();
         for ends in connections.values() {
             let shape = ends.shape(flow, direction);
             let left = ends.at(there).map(|row| sent(flow, row, ends.at(here), shape.clone()));
             let arrived = ends.at(here).map(|row| received(flow, row, ends.at(there), shape));
             // Where the other end's counters are missing but it has answered: each retransmission stands for a loss.
             let answered = ends.at(there).filter(|row| row.received_segments > 0);
-            let alone = arrived.is_none() && (paired || !told(here));
+            let alone = arrived.is_none() && (paired || !reported(here));
             let once = |row: &ConnectionTotals| sent_once(flow, row, left.clone());
             estimated.extend(answered.filter(|_| alone).and_then(once));
-            offered.extend(left.or_else(|| arrived.clone().filter(|_| paired || !told(there))));
+            offered.extend(left.or_else(|| arrived.clone().filter(|_| paired || !reported(there))));
             counted.extend(arrived);
         }
         let part = Part::in_direction(flow, direction);
