@@ -14,7 +14,7 @@
 //!    docs/scores.md lists them; [`scored`]: all of them
 //! 5. [`analysis`]: all that follows from one recording; [`comparison`]: several runs against each other
 //!
-//! Beside them: [`summary`], the JSON, from whose types docs/metrics.md and docs/summary.schema.json are made.
+//! Beside them: [`tuning`], what the steps of a tuning session say of a line and its shaper; [`summary`], the JSON, from whose types docs/metrics.md and docs/summary.schema.json are made.
 
 #![forbid(unsafe_code)]
 
@@ -35,6 +35,7 @@ pub mod scores;
 pub mod series;
 pub mod statistics;
 pub mod summary;
+pub mod tuning;
 pub mod validity;
 mod validity_rule;
 pub mod validity_rules;

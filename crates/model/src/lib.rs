@@ -16,6 +16,7 @@
 //! - [`observation`]: the raw facts that the ends of a flow write down
 //! - [`environment`]: what the hosts were like
 //! - [`recording`]: plan, environment and observations as one file
+//! - [`shaping`]: the steps of a tuning session, and what it was asked for
 //! - [`imported`]: recordings that another program measured
 //! - [`random`], [`internet_checksum`]: what both ends and the lab compute alike
 //! - [`flent`]: recordings of Flent
@@ -38,6 +39,7 @@ pub mod phase;
 pub mod plan;
 pub mod random;
 pub mod recording;
+pub mod shaping;
 pub mod time;
 pub mod turns;
 pub mod units;

@@ -9,6 +9,7 @@ use rrul_analysis::summary::Summary;
 use rrul_analysis::summary::document::metrics_document;
 use rrul_analysis::summary::schema::schema_of;
 use rrul_analysis::summary::sections::sections;
+use rrul_analysis::tuning::result::TuningResult;
 use rrul_analysis::validity_rules::reason_words;
 
 const DOCUMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/");
@@ -71,4 +72,5 @@ fn anchor(title: &str) -> String {
 fn the_documents_of_the_schemas_are_made_from_the_types() {
     is_made("summary.schema.json", &format!("{:#}\n", schema_of::<Summary>()));
     is_made("comparison.schema.json", &format!("{:#}\n", schema_of::<Comparison>()));
+    is_made("tuning.schema.json", &format!("{:#}\n", schema_of::<TuningResult>()));
 }

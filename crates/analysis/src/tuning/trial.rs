@@ -1,0 +1,111 @@
+//! The figures of one step of a tuning session.
+
+use rrul_model::marking::ServiceClass;
+use rrul_model::shaping::TuningStep;
+use rrul_model::units::{BitRate, ByteCount, Delay};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::by_direction::ByDirection;
+
+/// What one step of a tuning session measured.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Trials")]
+pub struct Trial {
+    /// The step: its rates and its time.
+    pub step: TuningStep,
+    /// Figures of each direction.
+    #[serde(flatten)]
+    pub directions: ByDirection<TrialDirection>,
+    /// Why a host and not the network limited the load. Null when nothing shows that.
+    #[schemars(extend("type" = ["string", "null"]))]
+    pub host_limit: Option<HostLimit>,
+}
+
+/// What limited the load at a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum HostLimit {
+    /// The client's processors were busy.
+    ClientProcessor,
+    /// The server's processors were busy.
+    ServerProcessor,
+    /// The router's processors were busy.
+    RouterProcessor,
+    /// A receiver's window held the load back.
+    ReceiveWindow,
+    /// A sender's buffer held the load back.
+    SendBuffer,
+}
+
+/// What one step measured in one direction.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(title = "Trials by direction")]
+pub struct TrialDirection {
+    /// Rate of everything that arrived in the measured window, in the bytes that the shaper counts where its link layer is
+    /// known, in bytes of IP packets otherwise. Null when nothing was loaded.
+    #[serde(rename = "delivered_bps")]
+    pub delivered: Option<BitRate>,
+    /// The same rate in each whole second since the shaper was set, so that it also contains the time of settling. The last
+    /// entries are those of the measured window.
+    #[serde(rename = "course_bps")]
+    pub course: Vec<BitRate>,
+    /// Goodput of the load in the measured window. Null when nothing was loaded.
+    #[serde(rename = "goodput_bps")]
+    pub goodput: Option<BitRate>,
+    /// One-way queueing delay of best-effort probes in the measured window. Null without probes.
+    pub queueing_delay: Option<TrialDelay>,
+    /// Share of the probes of the measured window that were lost in this direction. Null when unknown.
+    ///
+    /// Unit: share.
+    pub probe_loss: Option<f64>,
+    /// Share of the load's segments that were retransmitted in the measured window. Null when unknown.
+    ///
+    /// Unit: share.
+    pub retransmitted: Option<f64>,
+    /// Whether the network, not the window of a sender or receiver, limited the load. Null when unknown.
+    pub saturated: Option<bool>,
+    /// Share of the shaper's bytes that were not those of this test. Null where the shaper has no counters.
+    ///
+    /// Unit: share.
+    pub foreign: Option<f64>,
+    /// Rate of each class in the measured window.
+    pub classes: Vec<ClassRate>,
+}
+
+/// Queueing delay of one direction in one step: one-way delay less the smallest of the idle line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(title = "Queueing delay of a trial")]
+pub struct TrialDelay {
+    /// Probes, lost ones included.
+    ///
+    /// Unit: count.
+    pub n: u64,
+    /// Median.
+    #[serde(rename = "p50_ns")]
+    pub p50: Delay,
+    /// 95th percentile. A lost probe counts as later than all others; where the percentile falls on lost probes, it is
+    /// that of the probes that arrived.
+    #[serde(rename = "p95_ns")]
+    pub p95: Delay,
+    /// 99th percentile, likewise.
+    #[serde(rename = "p99_ns")]
+    pub p99: Delay,
+    /// Lower end of the 95 % interval of the 95th percentile, by the block bootstrap.
+    #[serde(rename = "p95_low_ns")]
+    pub p95_low: Delay,
+    /// Upper end of that interval.
+    #[serde(rename = "p95_high_ns")]
+    pub p95_high: Delay,
+}
+
+/// What one class delivered in the measured window of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ClassRate {
+    /// The class, as it was sent.
+    pub class: ServiceClass,
+    /// Bytes that arrived in each whole second.
+    #[serde(rename = "seconds_octets")]
+    pub seconds: Vec<ByteCount>,
+}
