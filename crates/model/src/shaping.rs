@@ -67,7 +67,6 @@ pub struct TuningStep {
     pub purpose: StepPurpose,
     /// The direction that is judged. Null for both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("type" = ["string", "null"]))]
     pub direction: Option<Direction>,
     /// What the shaper was set to.
     pub rates: ShaperRates,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::by_direction::ByDirection;
-use crate::tuning::trial::{HostLimit, Trial};
+use crate::tuning::trial::{HostLimit, QueueHop, Trial};
 
 /// The name and version of the form. Members may be added within a version; none changes its meaning or goes.
 pub const FORMAT: &str = "rrul-tuning/1";
@@ -125,15 +125,29 @@ pub enum Refusal {
     QueueElsewhere {
         /// The direction.
         direction: Direction,
-        /// The rate that was set.
+        /// The rate that was set. Null when unshaped.
         #[serde(rename = "set_bps")]
-        set: BitRate,
+        set: Option<BitRate>,
         /// Queueing delay at that rate, 95th percentile.
         #[serde(rename = "p95_ns")]
         p95: Delay,
         /// The most that would have passed.
         #[serde(rename = "limit_ns")]
         limit: Delay,
+        /// Where the queue is. Null when unknown.
+        hop: Option<QueueHop>,
+    },
+    /// Packets are lost at random, whatever the rate, so that the load never fills the line.
+    LossLimited {
+        /// The direction.
+        direction: Direction,
+        /// What that direction delivered.
+        #[serde(rename = "delivered_bps")]
+        delivered: BitRate,
+        /// Share of segments retransmitted, or of probes lost.
+        ///
+        /// Unit: share.
+        loss: f64,
     },
     /// The load stayed below the rate that was set, without a queue: a host limits it.
     HostLimited {

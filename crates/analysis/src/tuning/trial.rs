@@ -18,7 +18,6 @@ pub struct Trial {
     #[serde(flatten)]
     pub directions: ByDirection<TrialDirection>,
     /// Why a host and not the network limited the load. Null when nothing shows that.
-    #[schemars(extend("type" = ["string", "null"]))]
     pub host_limit: Option<HostLimit>,
 }
 
@@ -56,6 +55,12 @@ pub struct TrialDirection {
     pub goodput: Option<BitRate>,
     /// One-way queueing delay of best-effort probes in the measured window. Null without probes.
     pub queueing_delay: Option<TrialDelay>,
+    /// 95th percentile of the one-way delay of the idle line above its smallest: its noise. The same in every trial. Null
+    /// without an idle phase.
+    #[serde(rename = "idle_p95_ns")]
+    pub idle_p95: Option<Delay>,
+    /// The hop in front of which the queue of this direction is, when path traces show it. Null when unknown.
+    pub queue_hop: Option<QueueHop>,
     /// Share of the probes of the measured window that were lost in this direction. Null when unknown.
     ///
     /// Unit: share.
@@ -72,6 +77,19 @@ pub struct TrialDirection {
     pub foreign: Option<f64>,
     /// Rate of each class in the measured window.
     pub classes: Vec<ClassRate>,
+}
+
+/// The hop of a path in front of which packets wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct QueueHop {
+    /// Hops from the client, the first router being 1.
+    ///
+    /// Unit: count.
+    pub hop: u8,
+    /// Its address. Null when it did not answer.
+    pub address: Option<std::net::IpAddr>,
+    /// Whether it is on the client's side of the shaper, so that the shaper cannot control its queue.
+    pub before_shaper: bool,
 }
 
 /// Queueing delay of one direction in one step: one-way delay less the smallest of the idle line.
