@@ -11,6 +11,7 @@
 //! - [`parquet_table`]: tables as Parquet
 //! - `absent`: commands that this build does not have
 //! - [`measurement`]: one test with its recording and its progress
+//! - [`tuning`]: shapers whose rates are searched
 //! - [`live_screen`]: what a terminal shows while the test runs
 //! - [`output`]: files that a command writes for the user
 //!
@@ -40,6 +41,10 @@ mod progress;
 mod progress_line;
 mod store;
 mod together;
+// Its command is not there yet.
+#[cfg(all(feature = "charts", feature = "lab"))]
+#[allow(dead_code, reason = "the command that uses it follows")]
+mod tuning;
 
 use std::io::Write;
 use std::process::ExitCode;
