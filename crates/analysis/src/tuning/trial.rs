@@ -87,6 +87,7 @@ pub struct QueueHop {
     /// Unit: count.
     pub hop: u8,
     /// Its address. Null when it did not answer.
+    #[schemars(with = "Option<String>")]
     pub address: Option<std::net::IpAddr>,
     /// Whether it is on the client's side of the shaper, so that the shaper cannot control its queue.
     pub before_shaper: bool,
