@@ -74,6 +74,8 @@ pub(crate) trait Outlet {
 /// One flow, and the packet to fill.
 pub(crate) struct OneWayFlow<O> {
     sender: OneWaySender,
+    /// When it was planned to end.
+    ends: TestTime,
     interval: Duration,
     packet: Vec<u8>,
     outlet: O,
@@ -88,12 +90,17 @@ impl<O: Outlet> OneWayFlow<O> {
         let sender = OneWaySender::new(spec.id, token, spec.class.octet(), schedule);
         let mut packet = vec![0; length(spec)];
         Random(u64::from(spec.id.0)).fill(&mut packet);
-        Self { sender, interval, packet, outlet }
+        Self { sender, ends: spec.window.to, interval, packet, outlet }
+    }
+
+    /// When the next packet is due; `None` when the flow has sent all, or its load has ended.
+    fn due(&self, end: &Endpoint) -> Option<TestTime> {
+        self.sender.due().filter(|due| *due < end.ends(self.ends))
     }
 
     /// Sends what is due, or leaves it out.
-    fn send_due(&mut self, clock: TestClock, sink: &mut ObservationSink<'_>) {
-        while let Some(due) = self.sender.due() {
+    fn send_due(&mut self, end: &Endpoint, clock: TestClock, sink: &mut ObservationSink<'_>) {
+        while let Some(due) = self.due(end) {
             let now = clock.now();
             if due > now {
                 return;
@@ -122,12 +129,12 @@ pub(crate) fn run<O: Outlet>(end: &Endpoint, clock: TestClock, mut flows: Vec<On
     let _ = scheduling::run_as_probe();
     scheduling::prompt_timers();
     let mut sink = end.observer.sink(rows_between_collections(&flows));
-    while let Some(due) = flows.iter().filter_map(|flow| flow.sender.due()).min() {
+    while let Some(due) = flows.iter().filter_map(|flow| flow.due(end)).min() {
         if !end.sleep_until(clock, due) {
             break;
         }
         for flow in &mut flows {
-            flow.send_due(clock, &mut sink);
+            flow.send_due(end, clock, &mut sink);
             flow.outlet.read_stamps(clock, &mut sink);
         }
     }

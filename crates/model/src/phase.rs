@@ -77,10 +77,60 @@ pub fn reset_at(phases: &[PhaseWindow], flow: Window) -> TestTime {
     phases.iter().find(ends_within).map_or(flow.to, |entry| entry.window.to)
 }
 
+/// From the beginning to the end of the load, phase `web` included; `None` for a test without load.
+pub fn loaded(phases: &[PhaseWindow]) -> Option<Window> {
+    let loaded = || phases.iter().filter(|entry| entry.phase.is_loaded()).map(|entry| entry.window);
+    let (from, to) = (loaded().map(|window| window.from).min()?, loaded().map(|window| window.to).max()?);
+    Some(Window { from, to })
+}
+
+/// A load that ended before its planned time: the time in between is cut out of the test.
+///
+/// A flow of the load ends with it, and all that was planned after the load takes place that much earlier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadEnd {
+    pub at: TestTime,
+    pub planned: TestTime,
+}
+
+impl LoadEnd {
+    /// Whether it is one of a test that lasts until `length`.
+    pub fn is_within(self, length: TestTime) -> bool {
+        TestTime::ZERO <= self.at && self.at <= self.planned && self.planned <= length
+    }
+
+    /// Where a planned time lies in the test that took place.
+    pub fn moved(self, planned: TestTime) -> TestTime {
+        if planned <= self.at {
+            return planned;
+        }
+        let later = planned.since(self.planned).0.max(0).cast_unsigned();
+        self.at + std::time::Duration::from_nanos(later)
+    }
+}
+
 /// One phase and when it takes place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseWindow {
     pub phase: Phase,
     #[serde(flatten)]
     pub window: Window,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_a_load_that_ended_early_moves_and_what_came_before_stays() {
+        let end = LoadEnd { at: TestTime(20), planned: TestTime(100) };
+        for (planned, took_place) in [(-5, -5), (10, 10), (20, 20), (21, 20), (100, 20), (101, 21), (130, 50)] {
+            assert_eq!(end.moved(TestTime(planned)), TestTime(took_place), "{planned}");
+        }
+        assert!(end.is_within(TestTime(100)) && !end.is_within(TestTime(99)));
+        assert!(!LoadEnd { at: TestTime(-1), ..end }.is_within(TestTime(100)));
+        assert!(!LoadEnd { at: TestTime(101), ..end }.is_within(TestTime(200)));
+        let extreme = LoadEnd { at: TestTime(i64::MIN), planned: TestTime(i64::MAX) };
+        assert_eq!(extreme.moved(TestTime(i64::MAX)), TestTime(i64::MIN));
+    }
 }

@@ -1,7 +1,8 @@
 //! The recording: plan, environment and raw observations of one test, from which every number can be computed again.
 //!
 //! A file is a row of JSON lines, each an object with one key that says what it is: `header` first, then `frame`s of
-//! about a second each in the order in which they were written, `end` last. docs/recording-format.md is the contract;
+//! about a second each in the order in which they were written, with a `step` between them for each setting of a shaper,
+//! `end` last. docs/recording-format.md is the contract;
 //! this module is its mirror. Compression and files are the business of the program.
 
 use std::collections::HashSet;
@@ -17,8 +18,9 @@ use crate::imported::Imported;
 use crate::line_rate::LineRate;
 use crate::measurement_budget::MeasurementBudget;
 use crate::observation::{FlowEvent, ObservationPoint, Tables};
-use crate::phase::{Phase, PhaseWindow};
+use crate::phase::{LoadEnd, Phase, PhaseWindow, loaded};
 use crate::plan::TestPlan;
+use crate::shaping::{TuningPlan, TuningStep};
 use crate::time::{TestTime, Window};
 
 /// The name and version of the format, in every header.
@@ -83,6 +85,9 @@ pub struct Header {
     /// Who measured, when it was not rrul.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
+    /// What was asked for, when a shaper was set in steps during the test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuning: Option<TuningPlan>,
 }
 
 /// A family that could not be tested.
@@ -114,6 +119,9 @@ pub struct End {
     /// When phase `after` ended: before its longest, as the round trip was back at idle. `None` where it had a fixed length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases_ended: Option<TestTime>,
+    /// When the load ended, at the client's request before its planned end. `None` where it took all of its time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_ended: Option<TestTime>,
     /// The client host after the test; its state before is in the header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Box<HostState>>,
@@ -138,6 +146,8 @@ impl End {
 pub enum Line {
     Header(Box<Header>),
     Frame(Box<Frame>),
+    /// A step of a tuning session, written when it has ended.
+    Step(Box<TuningStep>),
     End(End),
 }
 
@@ -147,6 +157,8 @@ pub struct Recording {
     /// What was known before.
     pub header: Header,
     pub frames: Vec<Frame>,
+    /// Settings of a shaper during the test, one after another; none unless it was a tuning session.
+    pub steps: Vec<TuningStep>,
     /// How it ended; `None` when it was cut short by force.
     pub end: Option<End>,
 }
@@ -170,6 +182,7 @@ impl Recording {
         }
         let mut header = None;
         let mut frames = Vec::new();
+        let mut steps = Vec::new();
         let mut end = None;
         for (index, line) in text.split_inclusive('\n').enumerate() {
             let whole = line.ends_with('\n');
@@ -187,7 +200,8 @@ impl Recording {
                 frames.push(frame);
                 continue;
             }
-            let known = ["{\"header\"", "{\"frame\"", "{\"end\""].iter().any(|kind| line.starts_with(kind));
+            let known =
+                ["{\"header\"", "{\"frame\"", "{\"step\"", "{\"end\""].iter().any(|kind| line.starts_with(kind));
             let parsed = match serde_json::from_str(line) {
                 Err(_) if !known => serde_json::from_str(line).map(|IgnoredAny| None),
                 parsed => parsed.map(Some),
@@ -195,6 +209,7 @@ impl Recording {
             match parsed {
                 Ok(Some(Line::Header(found))) => header = Some(*found),
                 Ok(Some(Line::Frame(frame))) => frames.push(*frame),
+                Ok(Some(Line::Step(step))) => steps.push(*step),
                 Ok(Some(Line::End(found))) => end = Some(found),
                 Ok(None) => {}
                 Err(_) if !whole => break,
@@ -206,11 +221,19 @@ impl Recording {
         if let Some(flow) = header.flows.iter().find(|flow| !numbers.insert(flow.id)) {
             return Err(RecordingError::SharedNumber(flow.id));
         }
-        Ok(Self::new(header, frames, end))
+        Ok(Self { steps, ..Self::new(header, frames, end) })
     }
 
-    /// A recording of these lines: phases and flows end when the test did, where phase `after` was not to last its longest.
+    /// A recording of these lines: phases and flows end when they did, where the load was ended early or phase `after` did not
+    /// last its longest.
     pub fn new(mut header: Header, frames: Vec<Frame>, end: Option<End>) -> Self {
+        let load_end = end.as_ref().and_then(|end| end.load_ended).zip(loaded(&header.phases));
+        if let Some(end) = load_end.map(|(at, load)| LoadEnd { at: at.clamp(load.from, load.to), planned: load.to }) {
+            let windows = header.phases.iter_mut().map(|entry| &mut entry.window);
+            for window in windows.chain(header.flows.iter_mut().map(|flow| &mut flow.window)) {
+                *window = Window { from: end.moved(window.from), to: end.moved(window.to) };
+            }
+        }
         if let Some(ended) = end.as_ref().and_then(|end| end.phases_ended) {
             for entry in header.phases.iter_mut().filter(|entry| entry.phase == Phase::After) {
                 entry.window.to = entry.window.to.min(ended).max(entry.window.from);
@@ -219,7 +242,7 @@ impl Recording {
                 flow.window.to = flow.window.to.min(ended).max(flow.window.from);
             }
         }
-        Self { header, frames, end }
+        Self { header, frames, steps: Vec::new(), end }
     }
 
     /// The window of a phase; `None` when the plan does not have it.
@@ -229,9 +252,7 @@ impl Recording {
 
     /// From the beginning to the end of the load, phase `web` included; `None` when the plan has no load.
     pub fn loaded(&self) -> Option<Window> {
-        let phases = || self.header.phases.iter().filter(|entry| entry.phase.is_loaded()).map(|entry| entry.window);
-        let (from, to) = (phases().map(|window| window.from).min()?, phases().map(|window| window.to).max()?);
-        Some(Window { from, to })
+        loaded(&self.header.phases)
     }
 
     pub fn frames_of(&self, point: ObservationPoint) -> impl Iterator<Item = &Frame> {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use rrul_model::environment::{Environment, HostState};
 use rrul_model::flow::{FlowId, FlowSpec};
+use rrul_model::phase::LoadEnd;
 use rrul_model::recording::Frame;
 
 use crate::limits::{FRAME_OCTETS, Limits};
@@ -39,6 +40,9 @@ pub enum ClientMessage {
         /// T0 on the server's session clock, nanoseconds.
         origin: i64,
     },
+    /// The load ends now, and what was to follow it follows. Only for servers that announced it in
+    /// [`ServerMessage::Opened`].
+    EndLoad(LoadEnd),
     /// The user has stopped the test; send what has been observed.
     Stop,
     /// All has been fetched; the session ends.
@@ -62,6 +66,9 @@ pub enum ServerMessage {
         /// The server host before the test: the way to the client and what packets pass on it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<Box<HostState>>,
+        /// Whether this server knows [`ClientMessage::EndLoad`].
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ends_load: bool,
     },
     /// Nothing of what was asked for is granted.
     Refused { reason: String },
@@ -131,6 +138,7 @@ impl FrameHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rrul_model::time::TestTime;
 
     #[test]
     fn a_frame_header_reads_back_and_refuses_too_much() {
@@ -147,6 +155,8 @@ mod tests {
     fn messages_have_the_form_that_the_protocol_names() {
         let begin = serde_json::to_string(&ClientMessage::Begin { origin: -5 }).unwrap();
         assert_eq!(begin, r#"{"begin":{"origin":-5}}"#);
+        let ended = ClientMessage::EndLoad(LoadEnd { at: TestTime(5), planned: TestTime(9) });
+        assert_eq!(serde_json::to_string(&ended).unwrap(), r#"{"end_load":{"at":5,"planned":9}}"#);
         assert_eq!(serde_json::to_string(&ClientMessage::Bye).unwrap(), r#""bye""#);
         assert!(serde_json::from_str::<ClientMessage>(r#"{"format_disk":{}}"#).is_err());
     }

@@ -102,7 +102,8 @@ impl Writer {
         let mut writer = Self::create(path)?;
         let header = std::iter::once(Line::Header(Box::new(recording.header.clone())));
         let frames = recording.frames.iter().map(|frame| Line::Frame(Box::new(frame.clone())));
-        for line in header.chain(frames).chain(recording.end.clone().map(Line::End)) {
+        let steps = recording.steps.iter().map(|step| Line::Step(Box::new(step.clone())));
+        for line in header.chain(frames).chain(steps).chain(recording.end.clone().map(Line::End)) {
             if let Err(source) = writer.append(&line) {
                 let path = writer.part().to_owned();
                 writer.discard();

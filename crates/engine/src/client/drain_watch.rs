@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rrul_model::flow::FlowId;
 use rrul_model::observation::ObservationPoint;
-use rrul_model::phase::{Phase, PhaseWindow};
+use rrul_model::phase::{LoadEnd, Phase, PhaseWindow};
 use rrul_model::recording::Frame;
 use rrul_model::time::{TestTime, Window};
 
@@ -53,6 +53,12 @@ impl DrainWatch {
             idle_trips: Vec::new(),
             seconds: Vec::new(),
         })
+    }
+
+    /// Phase `after` begins earlier than planned, as the load has ended.
+    pub(super) fn load_ended(&mut self, end: LoadEnd) {
+        self.after = Window { from: end.moved(self.after.from), to: end.moved(self.after.to) };
+        self.least = end.moved(self.least);
     }
 
     /// Reads what the client observed of test packets and echoes.

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use rrul_model::flow::{AddressFamily, FlowSpec, Parameters};
 use rrul_model::observation::ObservationPoint;
-use rrul_model::phase::Phase;
+use rrul_model::phase::{Phase, loaded};
 use rrul_model::random::Random;
 use rrul_model::recording::{Clocks, End, FORMAT, Header};
 use rrul_model::time::TestTime;
@@ -41,7 +41,7 @@ use drain_watch::DrainWatch;
 use host_description::HostDescriptions;
 pub use memory_recorder::MemoryRecorder;
 pub use options::{Families, NameError, RunError, RunObserver, RunOptions};
-use run_loop::Ending;
+use run_loop::{Ending, OpenLoad};
 
 /// From the agreement to T0, beside two round trips: time for the message to arrive and every thread to get ready.
 const LEAD: Duration = Duration::from_millis(400);
@@ -54,13 +54,33 @@ const STOP_INTERVAL: Duration = Duration::from_millis(10);
 /// # Errors
 /// When it cannot begin.
 pub fn run(options: &RunOptions, audience: &mut dyn RunObserver, stop: &AtomicBool) -> Result<(), RunError> {
+    run_until(options, audience, stop, &AtomicBool::new(false))
+}
+
+/// Runs a test whose load ends when `end_load` is set, or at its planned end if that comes first; phase `after` follows.
+///
+/// A server that cannot end the load is stopped instead, and the recording says so.
+///
+/// # Errors
+/// When it cannot begin.
+pub fn run_until(
+    options: &RunOptions,
+    audience: &mut dyn RunObserver,
+    stop: &AtomicBool,
+    end_load: &AtomicBool,
+) -> Result<(), RunError> {
     match options.privacy {
-        Privacy::Open => run_for(options, audience, stop),
-        Privacy::Strict => run_for(options, &mut redacting_observer::RedactingObserver(audience), stop),
+        Privacy::Open => run_for(options, audience, stop, end_load),
+        Privacy::Strict => run_for(options, &mut redacting_observer::RedactingObserver(audience), stop, end_load),
     }
 }
 
-fn run_for(options: &RunOptions, audience: &mut dyn RunObserver, stop: &AtomicBool) -> Result<(), RunError> {
+fn run_for(
+    options: &RunOptions,
+    audience: &mut dyn RunObserver,
+    stop: &AtomicBool,
+    end_load: &AtomicBool,
+) -> Result<(), RunError> {
     let names = server_names::resolve(&options.server, options.port)?;
     let Connected { mut control, token, limits, server, proven, absent } = connecting::connect(options, &names, stop)?;
     let mut hosts = HostDescriptions::new(options.privacy, &proven, *server);
@@ -106,10 +126,10 @@ fn run_for(options: &RunOptions, audience: &mut dyn RunObserver, stop: &AtomicBo
             )),
             error => lost(error),
         })?;
-    let not_served = match listen(&mut control, stop).map_err(lost)? {
-        ServerMessage::Opened { refused, state } => {
+    let (not_served, server_ends_it) = match listen(&mut control, stop).map_err(lost)? {
+        ServerMessage::Opened { refused, state, ends_load } => {
             hosts.server.state = *state.unwrap_or_default();
-            refused
+            (refused, ends_load)
         }
         ServerMessage::Refused { reason } => return Err(refused(reason)),
         _ => return Err(lost(LinkError::Closed)),
@@ -161,6 +181,7 @@ fn run_for(options: &RunOptions, audience: &mut dyn RunObserver, stop: &AtomicBo
         client,
         server,
         imported: None,
+        tuning: None,
         flows: if options.privacy == Privacy::Open { flows.clone() } else { public_flows },
     };
     audience.header(&header);
@@ -170,8 +191,9 @@ fn run_for(options: &RunOptions, audience: &mut dyn RunObserver, stop: &AtomicBo
         let least = options.plan.phases.iter().find(|entry| entry.phase == Phase::After)?.length;
         DrainWatch::new(&options.plan.phase_windows(), least)
     });
-    let Ending { partial, phases_ended, server } =
-        run_loop::measure(control, &end, clock, audience, stop, &threads, watch);
+    let open_load = OpenLoad { ended: end_load, window: loaded(&options.plan.phase_windows()), server_ends_it };
+    let Ending { partial, phases_ended, load_ended, server } =
+        run_loop::measure(control, &end, clock, audience, stop, &threads, watch, open_load);
     for thread in threads {
         // A thread that panicked has said so, and its flow shows no data.
         let _ = thread.join();
@@ -179,7 +201,7 @@ fn run_for(options: &RunOptions, audience: &mut dyn RunObserver, stop: &AtomicBo
     end.observer.collect(clock).into_iter().for_each(|frame| audience.frame(frame));
     let at = clock.now();
     let (client, server) = hosts.after(server);
-    audience.end(&End { at, partial, phases_ended, client, server });
+    audience.end(&End { at, partial, phases_ended, load_ended, client, server });
     Ok(())
 }
 

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use rrul_model::environment::HostState;
 use rrul_model::flow::FlowId;
 use rrul_model::observation::ObservationPoint;
+use rrul_model::phase::LoadEnd;
 use rrul_model::recording::Frame;
-use rrul_model::time::TestTime;
+use rrul_model::time::{TestTime, Window};
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
 use super::control_client::{ANSWER_TIME, send};
@@ -32,6 +33,9 @@ const SETTLING: Duration = Duration::from_millis(300);
 
 /// How long flows may take beyond that until each is done: the waiting time of probes, and a little.
 const ENDING: Duration = WAITING.saturating_add(Duration::from_millis(500));
+
+/// From the request to end the load to its end: time for the message to reach the server beside the load.
+const LOAD_END_LEAD: Duration = Duration::from_secs(1);
 
 /// How long a stopped server is waited for.
 const STOPPING: Duration = Duration::from_secs(3);
@@ -54,11 +58,24 @@ pub(super) struct Ending {
     pub(super) partial: Option<String>,
     /// When the phases ended, where that was before the last one's longest time.
     pub(super) phases_ended: Option<TestTime>,
+    /// When the load ended, where that was before its planned end.
+    pub(super) load_ended: Option<TestTime>,
     /// The server host after the test, if reported.
     pub(super) server: Option<Box<HostState>>,
 }
 
+/// A load that the caller may end before its planned end.
+pub(super) struct OpenLoad<'a> {
+    /// Set by the caller.
+    pub(super) ended: &'a AtomicBool,
+    /// When the load takes place; `None` for a plan without one.
+    pub(super) window: Option<Window>,
+    /// Whether the server can end it; one that cannot is stopped.
+    pub(super) server_ends_it: bool,
+}
+
 /// From T0 to the end.
+#[expect(clippy::too_many_arguments, reason = "called once, with all that the setup brought forth")]
 pub(super) fn measure(
     mut control: TcpStream,
     end: &Arc<Endpoint>,
@@ -67,6 +84,7 @@ pub(super) fn measure(
     stop: &AtomicBool,
     flows: &[JoinHandle<()>],
     watch: Option<DrainWatch>,
+    open_load: OpenLoad<'_>,
 ) -> Ending {
     let (tell, told) = channel();
     let listening = control.try_clone();
@@ -88,16 +106,18 @@ pub(super) fn measure(
             told: &told,
             flows,
             watch,
+            open_load,
+            load_ended: None,
             phases_ended: None,
             server: None,
         };
         let partial = leader.lead();
-        let (phases_ended, server) = (leader.phases_ended, leader.server);
+        let (phases_ended, load_ended, server) = (leader.phases_ended, leader.load_ended, leader.server);
         end.finish_sampling(FlowId::CONTROL);
         end.stop();
         // Ends the listening thread, too.
         let _ = control.shutdown(std::net::Shutdown::Both);
-        Ending { partial, phases_ended, server }
+        Ending { partial, phases_ended, load_ended, server }
     })
 }
 
@@ -142,6 +162,9 @@ struct Leader<'a> {
     flows: &'a [JoinHandle<()>],
     /// Sees when the line is idle again, until it is.
     watch: Option<DrainWatch>,
+    open_load: OpenLoad<'a>,
+    /// When the load was ended before its planned end.
+    load_ended: Option<TestTime>,
     /// When phase `after` was ended before its longest time.
     phases_ended: Option<TestTime>,
     /// The server host after the test, once reported.
@@ -179,9 +202,11 @@ impl Leader<'_> {
                 next_frame = now + FRAME_INTERVAL;
                 self.end_when_drained(now);
             }
+            let stopped = || self.stop.load(Ordering::Relaxed).then(|| format!("stopped by the user at {now}"));
+            let stopped = if partial.is_some() { None } else { stopped().or_else(|| self.end_load(now)) };
             let length = self.end.length();
-            if self.stop.load(Ordering::Relaxed) && partial.is_none() {
-                partial = Some(format!("stopped by the user at {now}"));
+            if stopped.is_some() {
+                partial = stopped;
                 // The server ends the streams; what that does to them here is no failure.
                 self.end.expect_end();
                 if send(self.control, &ClientMessage::Stop).is_err() {
@@ -218,6 +243,28 @@ impl Leader<'_> {
             }
             self.audience.frame(frame);
         }
+    }
+
+    /// Ends the load where the caller wants that, and has phase `after` follow; why the test ends instead, where the server
+    /// cannot do so.
+    fn end_load(&mut self, now: TestTime) -> Option<String> {
+        let OpenLoad { ended, window, server_ends_it } = self.open_load;
+        let window = window.filter(|_| self.load_ended.is_none() && ended.load(Ordering::Relaxed))?;
+        let end = LoadEnd { at: (now + LOAD_END_LEAD).max(window.from), planned: window.to };
+        if end.at >= end.planned {
+            return None;
+        }
+        if !server_ends_it {
+            return Some(format!("the load ended at {now}; the server is too old to go on without it: update it"));
+        }
+        self.load_ended = Some(end.at);
+        self.end.end_load(end);
+        if let Some(watch) = &mut self.watch {
+            watch.load_ended(end);
+        }
+        // A server that is lost shows in what it sends.
+        let _ = send(self.control, &ClientMessage::EndLoad(end));
+        None
     }
 
     /// Ends phase `after` once the line is as idle as before the load.

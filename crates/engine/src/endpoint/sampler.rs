@@ -60,8 +60,9 @@ enum Pace {
 
 impl Sampled {
     /// Whether what its sender had sent by the end of its window may still arrive.
-    fn is_draining(&self, now: TestTime) -> bool {
-        self.received.is_some() && now >= self.window.to && now < self.window.to + DRAINING
+    fn is_draining(&self, course: &TestCourse, now: TestTime) -> bool {
+        let ended = course.ends(self.window.to);
+        self.received.is_some() && now >= ended && now < ended + DRAINING
     }
 
     fn sample(&self, clock: TestClock, sink: &mut ObservationSink<'_>) {
@@ -118,11 +119,11 @@ impl Sampler {
     }
 
     /// Reads the receivers whose queues drain; whether any exists.
-    fn read_draining(&self, clock: TestClock, sink: &mut ObservationSink<'_>) -> bool {
+    fn read_draining(&self, course: &TestCourse, clock: TestClock, sink: &mut ObservationSink<'_>) -> bool {
         let now = clock.now();
         let mut any = false;
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        for sampled in streams.iter().filter(|sampled| sampled.is_draining(now)) {
+        for sampled in streams.iter().filter(|sampled| sampled.is_draining(course, now)) {
             sampled.sample(clock, sink);
             any = true;
         }
@@ -161,7 +162,7 @@ impl Sampler {
                 if !course.sleep_until(clock, TestTime(next)) {
                     return;
                 }
-                draining = self.read_draining(clock, &mut sink);
+                draining = self.read_draining(course, clock, &mut sink);
             }
             if due > until || !course.sleep_until(clock, due) {
                 return;
@@ -180,7 +181,7 @@ impl Sampler {
                 if watched.overlaps(&near) && (slow || sampled.pace == Pace::Grid) {
                     sampled.sample(clock, &mut sink);
                 }
-                draining |= sampled.is_draining(now);
+                draining |= sampled.is_draining(course, now);
             }
             let realtime = wall_now() - wall_origin - clock.origin.0;
             sink.note(ClockSample { at: clock.now(), realtime });

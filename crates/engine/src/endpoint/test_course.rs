@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use rrul_model::phase::LoadEnd;
 use rrul_model::time::TestTime;
 
 use crate::clock::test_clock::TestClock;
@@ -16,6 +17,10 @@ pub const PATIENCE: Duration = Duration::from_millis(100);
 pub struct TestCourse {
     /// Nanoseconds of test time.
     length: AtomicI64,
+    /// When the load ended early, nanoseconds of test time; the latest time there is while it has not.
+    load_ended: AtomicI64,
+    /// When it was to end.
+    load_end_planned: AtomicI64,
     gate: Mutex<Option<Begun>>,
     opened: Condvar,
     ending: AtomicBool,
@@ -34,6 +39,8 @@ impl TestCourse {
     pub fn new(length: TestTime) -> Self {
         Self {
             length: AtomicI64::new(length.0),
+            load_ended: AtomicI64::new(i64::MAX),
+            load_end_planned: AtomicI64::new(i64::MAX),
             gate: Mutex::new(None),
             opened: Condvar::new(),
             ending: AtomicBool::new(false),
@@ -55,6 +62,19 @@ impl TestCourse {
     /// The last phase ends earlier than it could: probes and traces send nothing that is due later.
     pub fn shorten(&self, length: TestTime) {
         self.length.fetch_min(length.0, Ordering::Relaxed);
+    }
+
+    /// The load ends earlier than planned, and so does all that follows it.
+    pub fn end_load(&self, end: LoadEnd) {
+        self.load_end_planned.store(end.planned.0, Ordering::Relaxed);
+        self.load_ended.store(end.at.0, Ordering::Release);
+        self.length.store(end.moved(self.length()).0, Ordering::Relaxed);
+    }
+
+    /// When what was planned to end at `planned` ends.
+    pub fn ends(&self, planned: TestTime) -> TestTime {
+        let at = TestTime(self.load_ended.load(Ordering::Acquire));
+        LoadEnd { at, planned: TestTime(self.load_end_planned.load(Ordering::Relaxed)) }.moved(planned)
     }
 
     /// T0 on the server's session clock, once it is agreed.
@@ -96,6 +116,20 @@ impl TestCourse {
     /// The test's clock, once T0 is agreed.
     pub fn clock(&self) -> Option<TestClock> {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner).map(|begun| begun.clock)
+    }
+
+    /// Sleeps until `due`; `false` as soon as that can no longer come before what was planned to end at `planned` ends, or
+    /// the test is stopped.
+    pub fn sleep_within(&self, clock: TestClock, due: TestTime, planned: TestTime) -> bool {
+        loop {
+            let next = due.min(clock.now() + PATIENCE);
+            if due >= self.ends(planned) || !self.sleep_until(clock, next) {
+                return false;
+            }
+            if next >= due {
+                return true;
+            }
+        }
     }
 
     /// Sleeps until `due`, looking now and then whether the test has been stopped; whether it is still on.

@@ -112,7 +112,7 @@ fn send_until_end(
 ) -> io::Result<()> {
     let mut offset = 0;
     loop {
-        let left = u64::try_from(spec.window.to.since(clock.now()).0).unwrap_or(0);
+        let left = u64::try_from(end.ends(spec.window.to).since(clock.now()).0).unwrap_or(0);
         if left == 0 || end.is_stopped() {
             return Ok(());
         }
@@ -139,7 +139,7 @@ fn receive(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
     let outcome = receive_until_end(spec, &stream, end, clock, &octets);
     end.finish_sampling(spec.id);
     // A sender that is done resets the connection: what it had not sent must not drain over a bloated link for long.
-    let expected = clock.now() + CLOCK_SLACK >= spec.window.to || end.is_ending();
+    let expected = clock.now() + CLOCK_SLACK >= end.ends(spec.window.to) || end.is_ending();
     match outcome {
         Ok(()) | Err(_) if expected => {}
         Ok(()) => end.failed(spec, "the sender closed the stream early"),
@@ -154,12 +154,11 @@ fn receive_until_end(
     clock: TestClock,
     octets: &AtomicU64,
 ) -> io::Result<()> {
-    let last = spec.window.to + DRAINING;
     let mut silent = true;
     let mut batch = Batch { since: clock.now(), octets: 0 };
     loop {
         let now = clock.now();
-        if now >= last || end.is_stopped() {
+        if now >= end.ends(spec.window.to) + DRAINING || end.is_stopped() {
             return Ok(());
         }
         if let Some(octets) = batch.renew(now) {

@@ -78,7 +78,7 @@ impl FlowType for IcmpEcho {
             let interval = spec.parameters.duration("interval", DEFAULT_INTERVAL);
             let seed = initiation.seed_for(spec);
             let sender = EchoSender::new(spec, access, SendSchedule::new(spec.window, interval, seed), seed);
-            ProbeFlow::new(spec.id, interval, socket, packet_for(spec), Box::new(sender))
+            ProbeFlow::new(spec, interval, socket, packet_for(spec), Box::new(sender))
         })
     }
 }

@@ -100,7 +100,7 @@ impl FlowType for MarkingSweep {
                 Identity { flow: spec.id, token: initiation.token, octet: spec.class.octet(), server_origin };
             let sender = SessionSender::new(identity, spec.window, interval, seed);
             let sweep = Sweep { sender, family: spec.family, order, next: 0, written: spec.class.octet() };
-            ProbeFlow::new(spec.id, interval, socket, packet_for(spec), Box::new(sweep))
+            ProbeFlow::new(spec, interval, socket, packet_for(spec), Box::new(sweep))
         })
     }
 }

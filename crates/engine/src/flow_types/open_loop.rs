@@ -19,7 +19,7 @@ use super::parallel_setup;
 use crate::clock::test_clock::TestClock;
 use crate::clock::{RawTime, WallClock};
 use crate::endpoint::Endpoint;
-use crate::endpoint::test_course::PATIENCE;
+use crate::endpoint::test_course::{PATIENCE, TestCourse};
 use crate::flow_type::Initiation;
 use crate::observer::ObservationSink;
 use crate::scheduling;
@@ -65,6 +65,8 @@ pub(super) struct ProbeFlow {
     pub(super) interval: Duration,
     pub(super) socket: Socket,
     pub(super) packet: Vec<u8>,
+    /// When it was planned to end.
+    ends: TestTime,
     /// Made when T0 is known.
     pub(super) prober: Box<dyn Prober>,
     numbers: TransmitNumbers<u32>,
@@ -112,22 +114,28 @@ impl Unanswered {
 
 impl ProbeFlow {
     pub(super) fn new(
-        flow: FlowId,
+        spec: &FlowSpec,
         interval: Duration,
         socket: Socket,
         packet: Vec<u8>,
         prober: Box<dyn Prober>,
     ) -> Self {
+        let (flow, ends) = (spec.id, spec.window.to);
         let (numbers, unanswered) = (TransmitNumbers::default(), Unanswered::for_interval(interval));
         let icmp = IcmpWatch::new(flow, &socket);
-        Self { flow, interval, socket, packet, prober, numbers, unanswered, icmp }
+        Self { flow, interval, socket, packet, ends, prober, numbers, unanswered, icmp }
     }
 
-    /// Sends every packet that is due before `length`.
-    fn send_due(&mut self, clock: TestClock, length: TestTime, sink: &mut ObservationSink<'_>) {
-        while let Some(due) = self.prober.due() {
+    /// When the next packet is due; `None` when the flow has sent all, or the test has been shortened.
+    fn due(&self, course: &TestCourse) -> Option<TestTime> {
+        self.prober.due().filter(|due| *due < course.ends(self.ends).min(course.length()))
+    }
+
+    /// Sends every packet that is due.
+    fn send_due(&mut self, course: &TestCourse, clock: TestClock, sink: &mut ObservationSink<'_>) {
+        while let Some(due) = self.due(course) {
             let now = clock.now();
-            if due > now || due >= length {
+            if due > now {
                 return;
             }
             if now.since(due).0 > i64::try_from(self.interval.as_nanos()).unwrap_or(i64::MAX) {
@@ -233,7 +241,7 @@ fn run(end: &Arc<Endpoint>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
     }
     while !end.is_stopped() {
         let now = clock.now();
-        let due = flows.iter().filter_map(|flow| flow.prober.due()).min().filter(|due| *due < end.length());
+        let due = flows.iter().filter_map(|flow| flow.due(end)).min();
         if due.is_none() && !flows.iter().any(|flow| flow.unanswered.any(now)) {
             break;
         }
@@ -253,7 +261,7 @@ fn run(end: &Arc<Endpoint>, clock: TestClock, mut flows: Vec<ProbeFlow>) {
             }
         }
         for flow in &mut flows {
-            flow.send_due(clock, end.length(), &mut sink);
+            flow.send_due(end, clock, &mut sink);
         }
     }
     for flow in &mut flows {

@@ -163,7 +163,7 @@ fn serve(
 ) -> io::Result<()> {
     stream::prepare(stream, PATIENCE)?;
     io::Write::write_all(&mut stream, answer)?;
-    let goes_on = || !end.is_stopped() && clock.now() < spec.window.to;
+    let goes_on = || !end.is_stopped() && clock.now() < end.ends(spec.window.to);
     match spec.direction.unwrap_or(Direction::Down) {
         Direction::Down => {
             limit(stream, spec)?;
@@ -399,7 +399,7 @@ fn run(end: &Endpoint, clock: TestClock, mut members: Vec<Member>) {
     let mut tick = clock.now();
     while !members.is_empty() {
         let now = clock.now();
-        for member in members.extract_if(.., |member| member.spec.window.to <= now || end.is_stopped()) {
+        for member in members.extract_if(.., |member| end.ends(member.spec.window.to) <= now || end.is_stopped()) {
             let mut member = member;
             member.end(end, clock, &mut sink);
         }

@@ -150,6 +150,9 @@ fn send(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint, seed: u64) -> io::R
             return Ok(());
         }
         let sent = clock.now();
+        if sent >= end.ends(spec.window.to) {
+            break;
+        }
         // The host stalled, or the buffer was full: what became due meanwhile would be a burst.
         if sent.since(scheduled) > Delay::from(interval) {
             sink.note(ProbesSkipped { flow: spec.id, at: sent, count: 1 });
@@ -163,7 +166,7 @@ fn send(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint, seed: u64) -> io::R
         }
     }
     // The last record may be due long before the window ends, and a receiver takes an earlier end for a failure.
-    end.sleep_until(clock, spec.window.to);
+    end.sleep_until(clock, end.ends(spec.window.to));
     stream.shutdown(std::net::Shutdown::Write)
 }
 
@@ -186,12 +189,11 @@ fn receive(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<()
     let Some(clock) = end.wait_for_begin() else { return Ok(()) };
     let _ = scheduling::run_as_probe();
     scheduling::prompt_timers();
-    let last = spec.window.to + WAITING;
     let mut records = Records::new(length_of(spec), interval_of(spec));
     let mut sink = end.observer.sink(ROWS);
-    while clock.now() < last && !end.is_stopped() {
+    while clock.now() < end.ends(spec.window.to) + WAITING && !end.is_stopped() {
         match records.read_from(stream) {
-            Ok(0) if clock.now() + PATIENCE >= spec.window.to => return Ok(()),
+            Ok(0) if clock.now() + PATIENCE >= end.ends(spec.window.to) => return Ok(()),
             Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the sender closed the stream")),
             Ok(_) => records.note(spec, clock, &mut sink)?,
             Err(error) if is_not_ready(&error) => {}

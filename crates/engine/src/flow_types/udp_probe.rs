@@ -84,7 +84,7 @@ impl FlowType for UdpProbe {
             let identity =
                 Identity { flow: spec.id, token: initiation.token, octet: spec.class.octet(), server_origin };
             let sender = SessionSender::new(identity, spec.window, interval, initiation.seed_for(spec));
-            ProbeFlow::new(spec.id, interval, socket, packet_for(spec), Box::new(sender))
+            ProbeFlow::new(spec, interval, socket, packet_for(spec), Box::new(sender))
         })
     }
 }

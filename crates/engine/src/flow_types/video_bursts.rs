@@ -151,7 +151,7 @@ fn fetch_all(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<
     let mut sink = end.observer.sink(ROWS);
     for sequence in 0.. {
         let scheduled = video.available(spec.window.from, sequence);
-        if scheduled >= spec.window.to || clock.now() >= spec.window.to || !end.sleep_until(clock, scheduled) {
+        if clock.now() >= end.ends(spec.window.to) || !end.sleep_within(clock, scheduled, spec.window.to) {
             break;
         }
         let mut row = Transfer {
@@ -185,7 +185,7 @@ fn fetch(
 ) -> io::Result<()> {
     stream.write_all(&encode_number(row.sequence))?;
     while row.arrived < row.octets {
-        if end.is_stopped() || clock.now() >= spec.window.to {
+        if end.is_stopped() || clock.now() >= end.ends(spec.window.to) {
             return Ok(());
         }
         match stream::discard(stream) {

@@ -193,7 +193,7 @@ fn run(initiation: &Initiation, clock: TestClock, flows: &[Flow]) {
         let Some((scheduled, visitor, cap)) = next(&mut all, place, end, clock, &mut sink) else { return };
         let Some(scheduled) = scheduled else { continue };
         let following = all.iter().map(|turns| turns.due).min().unwrap_or(TestTime(i64::MAX));
-        let window_end = visitor.spec.window.to;
+        let window_end = end.ends(visitor.spec.window.to);
         let turn = initiation.page_turn();
         let now = clock.now();
         if now >= window_end {
@@ -228,7 +228,7 @@ fn next(
     }
     let now = clock.now();
     // Its own next turn has come, or its window is over: this one will not be made up for.
-    if now >= turns.due || now >= visitor.spec.window.to {
+    if now >= turns.due || now >= end.ends(visitor.spec.window.to) {
         sink.note(ProbesSkipped { flow: visitor.spec.id, at: now, count: 1 });
         return Some((None, visitor, cap));
     }

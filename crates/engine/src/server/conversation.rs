@@ -65,6 +65,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
                 reporting::send_with_state(stream, state, |state| ServerMessage::Opened {
                     refused: refused.clone(),
                     state,
+                    ends_load: true,
                 })?;
             }
             (ClientMessage::Time { id }, _) => {
@@ -85,6 +86,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
             }
             (ClientMessage::Open { .. }, Some(_)) => return Err(out_of_order("a second test")),
             (ClientMessage::Begin { .. } | ClientMessage::Stop, None) => return Err(out_of_order("no test opened")),
+            (ClientMessage::EndLoad(_), _) => return Err(out_of_order("no test runs")),
         }
     }
 }
@@ -118,9 +120,14 @@ fn measure(
         });
         let ahead = Duration::from_nanos(end.length().since(clock.now()).0.max(0).cast_unsigned());
         let deadline = Instant::now() + ahead + FETCHING_TIME;
+        let mut load_ended = false;
         let outcome = loop {
             match listen(stream, deadline) {
                 Ok(ClientMessage::Stop) => end.stop(),
+                Ok(ClientMessage::EndLoad(early)) if !load_ended && early.is_within(end.length()) => {
+                    load_ended = true;
+                    end.end_load(early);
+                }
                 Ok(ClientMessage::Bye) => break Ok(()),
                 Ok(_) => break Err(out_of_order("the test is running")),
                 Err(error) => break Err(error),

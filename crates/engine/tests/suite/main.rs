@@ -4,6 +4,7 @@
 
 mod common;
 mod household;
+mod load_end;
 mod loopback;
 mod names_and_short_flows;
 mod page_client;

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use crate::common::{options, plan, record, server};
 use rrul_model::flow::{Direction, FlowSpec};
 use rrul_model::observation::{Connection, FlowEventKind, ObservationPoint, PacketReceived, ProbeSent};
+use rrul_model::phase::LoadEnd;
 use rrul_model::recording::Recording;
+use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, FrameHeader, ServerMessage};
 use rrul_proto::opening::{ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
 use rrul_proto::token::Token;
@@ -202,4 +204,30 @@ fn a_flood_of_records_ends_its_flow_and_no_other() {
     };
     assert_eq!((failed.flow.0, failed.detail.as_str()), (3, "ended early: more records than its interval allows"));
     assert_eq!(session.connect(0).1, Some(Status::Accepted), "the session goes on");
+}
+
+#[test]
+fn a_load_ends_once_while_the_test_runs_and_within_it() {
+    let second = |n: i64| TestTime(n * 1_000_000_000);
+    let end_load = |at, planned| ClientMessage::EndLoad(LoadEnd { at: second(at), planned: second(planned) });
+    let server = server();
+    let closed = |session: &mut ByHand| {
+        session.control.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+        let mut rest = Vec::new();
+        session.control.read_to_end(&mut rest).is_ok()
+    };
+    let mut session = ByHand::open(&server);
+    session.say(&end_load(1, 2));
+    assert!(closed(&mut session), "before the test");
+    for (at, planned) in [(2, 1), (-1, 1), (1, 3)] {
+        let mut session = ByHand::open(&server);
+        session.say(&ClientMessage::Begin { origin: 1_000_000_000 });
+        session.say(&end_load(at, planned));
+        assert!(closed(&mut session), "from {at} to {planned} s in a test of 2 s");
+    }
+    let mut session = ByHand::open(&server);
+    session.say(&ClientMessage::Begin { origin: 1_000_000_000 });
+    session.say(&end_load(1, 2));
+    session.say(&end_load(1, 2));
+    assert!(closed(&mut session), "twice");
 }

@@ -72,7 +72,7 @@ pub(super) fn recording(mut document: Document) -> Result<Recording, FlentError>
         frame(ObservationPoint::Server, observed.server, observed.server_events),
     ];
     let at = phases.end.max(last) + WAITED;
-    Ok(Recording { header, frames, end: Some(End { at, ..End::default() }) })
+    Ok(Recording { header, frames, steps: Vec::new(), end: Some(End { at, ..End::default() }) })
 }
 
 /// `Flent 2.3.0`.
@@ -295,6 +295,7 @@ fn header(
         budget: None,
         client: host::client(metadata, &imported.tool),
         server: Environment::default(),
+        tuning: None,
         imported: Some(imported),
     }
 }

@@ -46,7 +46,7 @@ fn section<'a>(document: &'a str, heading: &str) -> Option<&'a str> {
 fn every_name_in_a_recording_is_in_the_document() {
     let document = document();
     let mut names = BTreeSet::new();
-    for line in specimen::lines_of(&specimen::recording()) {
+    for line in [specimen::recording(), specimen::tuned()].iter().flat_map(specimen::lines_of) {
         keys(&serde_json::from_str(&line).unwrap(), &mut names);
     }
     let missing: Vec<&String> = names.iter().filter(|name| !document.contains(&format!("`{name}`"))).collect();

@@ -1,10 +1,13 @@
 //! Reading: old files, cut-off files, and files of a later rrul.
 
+use std::time::Duration;
+
 use rrul_model::environment::HostState;
 use rrul_model::flow::FlowId;
 use rrul_model::observation::{ObservationPoint, Tables, TransactionStampedTable};
 use rrul_model::phase::Phase;
 use rrul_model::recording::{FORMER_FORMAT, Recording, RecordingError};
+use rrul_model::time::{TestTime, Window};
 
 use crate::specimen;
 
@@ -164,4 +167,46 @@ fn frames_are_distinguished_by_who_observed() {
     assert_eq!(read.frames_of(ObservationPoint::Client).count(), 1);
     assert_eq!(read.tables_of(ObservationPoint::Server).map(|tables| tables.octets_received.len()).sum::<usize>(), 2);
     assert!(read.events().all(|(point, _)| point == ObservationPoint::Client));
+}
+
+#[test]
+fn a_load_that_ended_early_ends_its_flows_and_what_follows_it_comes_earlier() {
+    let mut specimen = specimen::recording();
+    let planned = |phase| specimen.phase(phase).unwrap();
+    let (idle, load, after) = (planned(Phase::Idle), planned(Phase::Load), planned(Phase::After));
+    let early = load.from + Duration::from_secs(7);
+    specimen.end.as_mut().unwrap().load_ended = Some(early);
+    let read = Recording::from_lines(&specimen::lines_of(&specimen).concat()).unwrap();
+    let cut = load.to.since(early).0;
+    assert_eq!(read.end, specimen.end);
+    assert_eq!(read.phase(Phase::Idle), Some(idle));
+    assert_eq!(read.loaded(), Some(Window { from: load.from, to: early }));
+    assert_eq!(read.phase(Phase::After), Some(Window { from: early, to: TestTime(after.to.0 - cut) }));
+    for (planned, took_place) in specimen.header.flows.iter().zip(&read.header.flows) {
+        assert_eq!(took_place.window.from, planned.window.from, "{}", planned.name);
+        let expected = if planned.window.to > load.to { TestTime(planned.window.to.0 - cut) } else { early };
+        assert_eq!(took_place.window.to, expected, "{}", planned.name);
+    }
+    assert!(read.header.flows.iter().any(|flow| flow.window.to == early), "no flow of the load was there to end");
+}
+
+#[test]
+fn the_steps_of_a_tuning_session_are_read_back_and_cut_off_loses_the_last_alone() {
+    let tuned = specimen::tuned();
+    let lines = specimen::lines_of(&tuned);
+    let text = lines.concat();
+    assert_eq!(Recording::from_lines(&text).unwrap(), tuned);
+    let is_step = |line: &String| line.starts_with("{\"step\"");
+    assert_eq!(lines.iter().filter(|line| is_step(line)).count(), 2);
+    let before: String = lines.iter().take_while(|line| !is_step(line)).map(String::as_str).collect();
+    let (first, second) =
+        (lines.iter().find(|line| is_step(line)).unwrap(), lines.iter().rfind(|line| is_step(line)).unwrap());
+    for cut in 0..second.len() - 1 {
+        let read = Recording::from_lines(&format!("{before}{first}{}", &second[..cut])).unwrap();
+        assert_eq!((read.steps.as_slice(), &read.frames), (&tuned.steps[..1], &tuned.frames), "cut at {cut}");
+    }
+    // A recording without them is written as before.
+    let plain: Vec<String> = lines.into_iter().filter(|line| !is_step(line)).collect();
+    let untuned = Recording { steps: Vec::new(), ..tuned };
+    assert_eq!(specimen::lines_of(&untuned), plain);
 }

@@ -16,8 +16,11 @@ use rrul_model::observation::{
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::plan::{FlowEntry, PhaseLength, TestPlan};
 use rrul_model::recording::{AbsentFamily, Clocks, End, FORMAT, Frame, Header, Recording};
+use rrul_model::shaping::{
+    CounterPair, DirectionCounters, ShaperCounters, ShaperDescription, ShaperRates, StepPurpose, TuningPlan, TuningStep,
+};
 use rrul_model::time::{TestTime, Window};
-use rrul_model::units::{ByteCount, Delay};
+use rrul_model::units::{BitRate, ByteCount, Delay};
 
 use crate::specimen_host::environment;
 use crate::specimen_web;
@@ -29,14 +32,53 @@ pub(crate) fn recording() -> Recording {
     Recording {
         header: header(),
         frames: vec![client_frame(), server_frame()],
+        steps: Vec::new(),
         end: Some(End {
             at: TestTime(70 * SECOND),
             partial: Some("stopped by the user".into()),
             phases_ended: None,
+            load_ended: None,
             client: Some(Box::new(HostState { load_average: vec![97, 45, 10], ..HostState::default() })),
             server: Some(Box::new(HostState { interfaces_left_out: 7, ..HostState::default() })),
         }),
     }
+}
+
+/// The recording of a session in which a shaper was set in steps.
+pub(crate) fn tuned() -> Recording {
+    let counters = |packets| DirectionCounters {
+        sent: ByteCount(1_000_000 * packets),
+        packets,
+        dropped: 3,
+        marked: 4,
+        backlog: ByteCount(1514),
+    };
+    let of = |packets| ShaperCounters { down: None, up: Some(counters(packets)) };
+    let step = |number: u32, purpose, up| TuningStep {
+        number,
+        purpose,
+        direction: Some(Direction::Up),
+        rates: ShaperRates { down: None, up },
+        set_at: TestTime(i64::from(number) * 10 * SECOND + 7),
+        settled_at: TestTime(i64::from(number) * 10 * SECOND + 2 * SECOND),
+        ended_at: TestTime(i64::from(number + 1) * 10 * SECOND),
+        counters: (number > 0).then(|| CounterPair { before: of(5), after: of(900) }),
+    };
+    let shaper = ShaperDescription {
+        driver: "tc".into(),
+        target: "eth0 and ifb4eth0".into(),
+        up_discipline: Some("cake diffserv4".into()),
+        up_link_layer: Some("docsis".into()),
+        found: ShaperRates { down: None, up: Some(BitRate(9_000_000)) },
+        ..ShaperDescription::default()
+    };
+    let unshaped = ShaperRates::UNSHAPED;
+    let plan = TuningPlan { delay_limit: Some(Delay(5_000_000)), fixed: vec![unshaped], ..TuningPlan::new(shaper) };
+    let mut recording = recording();
+    recording.header.tuning = Some(plan);
+    recording.steps =
+        vec![step(0, StepPurpose::Reference, None), step(1, StepPurpose::Search, Some(BitRate(7_600_000)))];
+    recording
 }
 
 /// The flow that loads.
@@ -95,6 +137,7 @@ fn header() -> Header {
         client: environment("client"),
         server: environment("server"),
         imported: None,
+        tuning: None,
     }
 }
 
@@ -405,7 +448,8 @@ pub(crate) fn lines_of(recording: &Recording) -> Vec<String> {
     use rrul_model::recording::Line;
     let header = Line::Header(Box::new(recording.header.clone()));
     let frames = recording.frames.iter().map(|frame| Line::Frame(Box::new(frame.clone())));
+    let steps = recording.steps.iter().map(|step| Line::Step(Box::new(step.clone())));
     let end = recording.end.clone().map(Line::End);
-    let lines = std::iter::once(header).chain(frames).chain(end);
+    let lines = std::iter::once(header).chain(frames).chain(steps).chain(end);
     lines.map(|line| serde_json::to_string(&line).unwrap() + "\n").collect()
 }

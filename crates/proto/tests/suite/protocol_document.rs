@@ -53,7 +53,7 @@ fn names<M: Serialize>(messages: &[M]) -> BTreeSet<String> {
 #[test]
 fn every_message_has_an_example_that_reads_and_writes_back() {
     let from_client = examples::<ClientMessage>("## 3.1 Messages from the client");
-    assert_eq!(names(&from_client), ["open", "time", "begin", "stop", "bye"].map(str::to_owned).into());
+    assert_eq!(names(&from_client), ["open", "time", "begin", "end_load", "stop", "bye"].map(str::to_owned).into());
     let from_server = examples::<ServerMessage>("## 3.2 Messages from the server");
     let expected = ["welcome", "opened", "refused", "time", "observed", "finished"];
     assert_eq!(names(&from_server), expected.map(str::to_owned).into());

@@ -11,6 +11,7 @@ use rrul_model::marking::{Dscp, ServiceClass};
 use rrul_model::observation::{
     FlowEvent, FlowEventKind, ObservationPoint, OctetsReceived, ProbeReceived, ProcessTime, Tables,
 };
+use rrul_model::phase::LoadEnd;
 use rrul_model::recording::Frame;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{ByteCount, Delay};
@@ -127,6 +128,9 @@ pub(crate) fn client_message() -> impl Strategy<Value = ClientMessage> {
         any::<u32>().prop_map(|id| ClientMessage::Time { id }),
         any::<i64>().prop_map(|origin| ClientMessage::Begin { origin }),
         Just(ClientMessage::Stop),
+        any::<[i64; 2]>().prop_map(|[at, planned]| {
+            ClientMessage::EndLoad(LoadEnd { at: TestTime(at), planned: TestTime(planned) })
+        }),
         Just(ClientMessage::Bye),
     ]
 }
@@ -227,7 +231,11 @@ pub(crate) fn server_message() -> impl Strategy<Value = ServerMessage> {
             environment: Box::new(environment),
             limits,
         }),
-        (vec(refused, 0..4), state()).prop_map(|(refused, state)| ServerMessage::Opened { refused, state }),
+        (vec(refused, 0..4), state(), any::<bool>()).prop_map(|(refused, state, ends_load)| ServerMessage::Opened {
+            refused,
+            state,
+            ends_load
+        }),
         any::<String>().prop_map(|reason| ServerMessage::Refused { reason }),
         any::<(u32, i64, i64)>().prop_map(|(id, received, sent)| ServerMessage::Time { id, received, sent }),
         frame().prop_map(|frame| ServerMessage::Observed(Box::new(frame))),

@@ -88,6 +88,7 @@ fn header(families: &[AddressFamily]) -> Header {
         client: Environment::default(),
         server: Environment::default(),
         imported: None,
+        tuning: None,
     }
 }
 

@@ -159,7 +159,7 @@ fn control_c_while_flows_are_being_set_up_leaves_nothing() {
         let _: ClientMessage = control_link::read(&mut stream, PATIENCE, Compression::Never).unwrap();
         control_link::write(
             &mut stream,
-            &ServerMessage::Opened { refused: Vec::new(), state: None },
+            &ServerMessage::Opened { refused: Vec::new(), state: None, ends_load: true },
             Compression::Never,
         )
         .unwrap();

@@ -55,11 +55,14 @@ impl Notes {
             client: Environment::default(),
             server: Environment::default(),
             imported: None,
+            tuning: None,
         };
         let frame = |point, number| Frame { point, number, dropped: 0, tables: Tables::default(), events: Vec::new() };
         let points = [ObservationPoint::Client, ObservationPoint::Server];
         let frames = (0..frames()).flat_map(|number| points.map(|point| frame(point, number as u32))).collect();
-        Self { recording: Recording { header, frames, end: Some(End { at: ALL.to, ..End::default() }) } }
+        Self {
+            recording: Recording { header, frames, steps: Vec::new(), end: Some(End { at: ALL.to, ..End::default() }) },
+        }
     }
 
     /// A flow that runs all the time.

@@ -37,8 +37,9 @@ pub(crate) fn recording(run: &Analysis) -> Recording {
         client: Environment { host: run.test.title.clone(), cores: 4, ..Environment::default() },
         server: Environment::default(),
         imported: None,
+        tuning: None,
     };
-    Recording { header, frames: Vec::new(), end: None }
+    Recording { header, frames: Vec::new(), steps: Vec::new(), end: None }
 }
 
 /// The report of these runs.
