@@ -47,6 +47,11 @@ impl LowerHull {
         y - slope * x
     }
 
+    /// The slopes of its edges from left to right, rising.
+    pub fn edges(&self) -> impl Iterator<Item = f64> {
+        self.slopes().all()
+    }
+
     fn slopes(&self) -> Slopes<'_> {
         Slopes(&self.corners)
     }
@@ -55,8 +60,8 @@ impl LowerHull {
 /// The slopes of the edges between corners, rising.
 struct Slopes<'a>(&'a [(f64, f64)]);
 
-impl Slopes<'_> {
-    fn all(&self) -> impl Iterator<Item = f64> {
+impl<'a> Slopes<'a> {
+    fn all(&self) -> impl Iterator<Item = f64> + use<'a> {
         self.0.windows(2).map(slope)
     }
 

@@ -6,3 +6,4 @@
 pub mod result;
 pub mod search;
 pub mod trial;
+pub mod trials;

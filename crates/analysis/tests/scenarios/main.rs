@@ -38,6 +38,7 @@ mod swarms_and_floods;
 mod tcp_loss;
 mod tcp_round_trip;
 mod time_series;
+mod trials;
 mod two_clocks;
 mod validity;
 mod video;

@@ -181,6 +181,16 @@ pub(crate) fn saturations(
     found
 }
 
+/// Whether the network alone limited the load's senders of one direction within `window`; `None` when that was not recorded.
+pub(crate) fn network_limited(
+    recording: &Recording,
+    tcp: &TcpReadings,
+    direction: Direction,
+    window: Window,
+) -> Option<bool> {
+    Kernel::gather(recording, tcp, direction).network_limited(window)
+}
+
 /// The shortest wait that shows a bottleneck at this rate.
 pub(crate) fn least_queueing(rate: f64) -> Delay {
     Delay((PACKETS * PACKET_BITS / rate.max(1.0) * 1e9) as i64).max(LEAST_QUEUEING)
