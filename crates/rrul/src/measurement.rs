@@ -89,7 +89,7 @@ impl RunObserver for Recorder {
 }
 
 /// A thread that writes lines at low priority, so that compressing and writing never take a core from measuring.
-fn write_in_background(mut writer: Writer) -> Result<(Sender<Line>, JoinHandle<Writer>), Failure> {
+pub(crate) fn write_in_background(mut writer: Writer) -> Result<(Sender<Line>, JoinHandle<Writer>), Failure> {
     let (lines, to_write) = channel::<Line>();
     let work = move || {
         scheduling::run_in_background();
