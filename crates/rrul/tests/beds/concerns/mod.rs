@@ -7,6 +7,7 @@ mod marking;
 mod octets;
 mod path;
 mod streams;
+mod tuning;
 mod validity;
 mod voice;
 mod web;
@@ -21,6 +22,7 @@ pub(crate) const BEDS: &[&[&Bed]] = &[
     marking::BEDS,
     octets::BEDS,
     streams::BEDS,
+    tuning::BEDS,
     web::BEDS,
     path::BEDS,
     validity::BEDS,

@@ -1,0 +1,8 @@
+//! Tuning: what a shaper's steps carry and delay.
+
+mod steps;
+
+use crate::Bed;
+
+/// The beds of this concern.
+pub(crate) const BEDS: &[&Bed] = &[&steps::STEPS, &steps::SLOW_STEPS];
