@@ -11,6 +11,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Run(#[from] rrul_engine::client::RunError),
     #[error(transparent)]
+    Shaper(#[from] crate::tuning::shaper::ShaperError),
+    #[error(transparent)]
     Server(#[from] rrul_engine::server::ServerError),
     #[cfg(feature = "lab")]
     #[error(transparent)]
