@@ -1,13 +1,18 @@
 //! A load that the caller ends before its planned end: both ends stop, phase `after` follows, the recording says so.
 
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rrul_engine::client::{MemoryRecorder, RunObserver, run_until};
+use rrul_engine::client::{Families, MemoryRecorder, RunObserver, RunOptions, run_until};
+use rrul_model::flow::AddressFamily;
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_model::phase::Phase;
 use rrul_model::recording::{End, Frame, Header, Recording};
 use rrul_model::time::TestTime;
+use rrul_proto::control::{FRAME_HEADER_OCTETS, FrameHeader};
+use rrul_proto::opening::{CLIENT_OCTETS, SERVER_OCTETS};
 
 use crate::common::{options, plan, server};
 
@@ -134,4 +139,78 @@ fn a_load_that_is_not_ended_takes_its_time() {
     let recording = crate::common::record(&options(&server, plan(&short))).unwrap();
     assert_eq!(recording.end.as_ref().unwrap().load_ended, None);
     assert_eq!(recording.loaded().unwrap().length(), Duration::from_secs(1));
+}
+
+/// A server as it was before it could end a load: what it announces is taken out of its messages on their way.
+fn older(server: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // It ends with the test program: nobody connects any more, and each connection ends with its peers.
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let (mut client, mut server) = (client.unwrap(), TcpStream::connect(server).unwrap());
+            let mut opening = [0; CLIENT_OCTETS];
+            if client.read_exact(&mut opening).is_err() || server.write_all(&opening).is_err() {
+                continue;
+            }
+            // PROTOCOL.md section 2.
+            let is_control = opening[6] == 1;
+            let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from, &mut to);
+                let _ = to.shutdown(std::net::Shutdown::Write);
+            });
+            std::thread::spawn(move || {
+                let _ = if is_control {
+                    without_announcement(&mut server, &mut client)
+                } else {
+                    std::io::copy(&mut server, &mut client).map(drop)
+                };
+                let _ = client.shutdown(std::net::Shutdown::Both);
+            });
+        }
+    });
+    address
+}
+
+/// Hands on what a server says, frame by frame.
+fn without_announcement(from: &mut TcpStream, to: &mut TcpStream) -> std::io::Result<()> {
+    let mut answer = [0; SERVER_OCTETS];
+    from.read_exact(&mut answer)?;
+    to.write_all(&answer)?;
+    loop {
+        let mut header = [0; FRAME_HEADER_OCTETS];
+        from.read_exact(&mut header)?;
+        let FrameHeader { length, compressed } = FrameHeader::decode(header).unwrap();
+        let mut payload = vec![0; length];
+        from.read_exact(&mut payload)?;
+        let plain = if compressed { zstd::bulk::decompress(&payload, 8 << 20)? } else { payload.clone() };
+        let text = String::from_utf8(plain).unwrap();
+        if text.contains("\"ends_load\":true") {
+            payload = text.replace(",\"ends_load\":true", "").into_bytes();
+            header = FrameHeader { length: payload.len(), compressed: false }.encode().unwrap();
+        }
+        to.write_all(&header)?;
+        to.write_all(&payload)?;
+    }
+}
+
+#[test]
+fn an_older_server_is_stopped_and_the_recording_says_why() {
+    let server = server();
+    let plan = plan(
+        "title = \"streams alone\"\noverhead = \"none\"\nphases = { load = \"120s\", after = \"1s\" }\n[flow.bulk]\n\
+         type = \"bulk_tcp\"\ncomponent = \"load\"\nduring = [\"load\"]\npacing_rate = \"20Mbit/s\"\n\
+         each.direction = [\"up\", \"down\"]\n",
+    );
+    let families = Families::Only(AddressFamily::Ipv4);
+    let options = RunOptions { server: older(server.addresses()[0]).to_string(), families, ..options(&server, plan) };
+    let (stop, end_load) = (AtomicBool::new(false), AtomicBool::new(false));
+    let mut observer = Impatient { recorder: MemoryRecorder::default(), end_load: &end_load };
+    run_until(&options, &mut observer, &stop, &end_load).unwrap();
+    let end = observer.recorder.recording().unwrap().end.unwrap();
+    let partial = end.partial.unwrap();
+    assert!(partial.contains("the server is too old"), "{partial}");
+    assert_eq!(end.load_ended, None);
+    assert!(end.at < TestTime::ZERO + Duration::from_secs(6), "{end:?}", end = end.at);
 }
