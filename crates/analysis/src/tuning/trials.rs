@@ -78,10 +78,10 @@ pub fn trials(recording: &Recording) -> Vec<Trial> {
 
 /// The figures of one step.
 pub fn trial(recording: &Recording, step: &TuningStep) -> Trial {
-    let read = excerpt(recording, step);
+    let read = excerpt(recording, step.set_at - BEFORE, step.ended_at);
     let tcp = TcpReadings::of(&read);
     let traffic = gathering::gather(&read, &tcp);
-    let transits = Transits::gather(&read, step);
+    let transits = Transits::gather(&read, step.ended_at);
     let limits = stream_limits::stream_limits(&read, &tcp, |_| step.window());
     let of = |direction| {
         let measured = Measured { read: &read, step, direction, traffic: &traffic };
@@ -96,10 +96,24 @@ pub fn trial(recording: &Recording, step: &TuningStep) -> Trial {
     Trial { step: step.clone(), directions: ByDirection::each(of), host_limit: host_limit(&read, step, &limits) }
 }
 
-/// The rows of a recording that the figures of a step are made of.
-fn excerpt(recording: &Recording, step: &TuningStep) -> Recording {
-    let until = known_until(step);
-    let counted = Window { from: step.set_at - BEFORE, to: until };
+/// The latest second that is known of a test that is under way: how long packets waited in it, in the middle.
+///
+/// `None` while that second does not lie behind `since`.
+pub fn latest_queueing(recording: &Recording, since: TestTime) -> Option<ByDirection<Option<Delay>>> {
+    let to = observed_until(&recording.frames) - BEYOND;
+    let window = Window { from: to - SECOND, to };
+    if window.from < since {
+        return None;
+    }
+    let transits = Transits::gather(&excerpt(recording, to, to), to);
+    Some(ByDirection::each(|direction| transits.queueing_delay(direction, window).map(|delay| delay.p50)))
+}
+
+/// The rows of a recording that the figures of a step are made of: counters between two times, packets until the latter, and a
+/// little longer.
+fn excerpt(recording: &Recording, counted_from: TestTime, ended_at: TestTime) -> Recording {
+    let until = ended_at + BEYOND;
+    let counted = Window { from: counted_from, to: until };
     let frames = [ObservationPoint::Client, ObservationPoint::Server].map(|point| {
         let mut tables = Tables::default();
         for rows in recording.tables_of(point) {
@@ -236,9 +250,9 @@ struct Transits {
 }
 
 impl Transits {
-    fn gather(read: &Recording, step: &TuningStep) -> Self {
+    fn gather(read: &Recording, ended_at: TestTime) -> Self {
         let idle = read.phase(Phase::Idle).map_or(TestTime::ZERO, |idle| idle.from);
-        let known = Window { from: idle, to: step.ended_at };
+        let known = Window { from: idle, to: ended_at };
         let found = one_way_flows(read).flows;
         let probes =
             |flow: &&OneWayFlow<'_>| flow.flow.kind() == FlowKind::UdpProbe && flow.flow.class == ServiceClass::BE;

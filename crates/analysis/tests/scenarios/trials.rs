@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rrul_analysis::tuning::trial::{HostLimit, Trial};
-use rrul_analysis::tuning::trials::{known_until, trial, trials};
+use rrul_analysis::tuning::trials::{known_until, latest_queueing, trial, trials};
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{ClockSample, PacketReceived, TcpInfo};
@@ -147,6 +147,29 @@ fn queueing_is_measured_in_each_direction_however_the_clocks_drift() {
             assert!((0.03..0.07).contains(&loss), "{direction}: {loss}");
         }
     }
+}
+
+#[test]
+fn a_queue_that_has_drained_shows_in_the_latest_second_that_is_known() {
+    let mut scenario = loaded();
+    let probe = scenario.udp_probe(AddressFamily::Ipv4);
+    let waits = |at: i64| if (6 * SECOND..12 * SECOND).contains(&at) { 100 * MS } else { 0 };
+    scenario.probes(probe, |at| Some(20 * MS + waits(at)));
+    for second in 0..20 {
+        for point in [Client, Server] {
+            let at = TestTime(second * SECOND + 950 * MS);
+            scenario.observe(point, at.0, ClockSample { at, realtime: at.0 });
+        }
+    }
+    let known_of = |frames: u32, since: i64| {
+        let mut live = scenario.recording.clone();
+        live.frames.retain(|frame| frame.number <= frames);
+        let latest = latest_queueing(&live, TestTime(since))?;
+        Some(latest.up.unwrap().milliseconds().round())
+    };
+    assert_eq!(known_of(11, 6 * SECOND), Some(50.0), "half of the round trip in each direction");
+    assert_eq!(known_of(13, 6 * SECOND), Some(0.0));
+    assert_eq!(known_of(13, 13 * SECOND), None, "what is known began before");
 }
 
 #[test]

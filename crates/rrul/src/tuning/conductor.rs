@@ -10,18 +10,18 @@ use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rrul_analysis::tuning::search::{self, Action, NextStep};
+use rrul_analysis::tuning::search::{self, Action, Flush, NextStep};
 use rrul_analysis::tuning::trial::Trial;
-use rrul_analysis::tuning::trials::{known_until, observed_until, trial};
+use rrul_analysis::tuning::trials::{known_until, latest_queueing, observed_until, trial};
 use rrul_engine::client::{RunError, RunObserver, RunOptions, run_until};
 use rrul_engine::clock::RawTime;
 use rrul_engine::clock::test_clock::TestClock;
-use rrul_model::flow::FlowId;
+use rrul_model::flow::{Direction, FlowId};
 use rrul_model::phase::Phase;
 use rrul_model::recording::{End, Frame, Header, Line, Recording};
-use rrul_model::shaping::{CounterPair, ShaperCounters, TuningPlan, TuningStep};
+use rrul_model::shaping::{CounterPair, ShaperCounters, ShaperRates, TuningPlan, TuningStep};
 use rrul_model::time::{TestTime, Window};
-use rrul_model::units::ByteCount;
+use rrul_model::units::{ByteCount, Delay};
 
 use super::progress::trial_line;
 use super::shaper::{Shaper, ShaperError};
@@ -38,6 +38,14 @@ const ARRIVING: Duration = Duration::from_millis(150);
 
 /// How long the last readings of a step are waited for: they come about once a second, through the queue of the line.
 const READING_TIME: Duration = Duration::from_secs(10);
+
+/// How much longer than it asks for a setting that drains queues is held while they have not drained.
+const DRAINING: Duration = Duration::from_secs(15);
+const LOOKING: Duration = Duration::from_millis(200);
+
+/// Queues have drained when a packet waits no longer than this in the middle, or than these bytes take.
+const DRAINED: Delay = Delay(5_000_000);
+const DRAINED_PACKETS: ByteCount = ByteCount(3 * 1514);
 
 /// How long a load that was asked to end is waited for before the shaper is restored: without it the line's queue would fill.
 const ENDING: Duration = Duration::from_millis(1500);
@@ -289,7 +297,7 @@ impl Course<'_> {
             if self.is_out_of_data(&next, trials) {
                 return Ok(SessionEnd::OutOfData);
             }
-            let step = self.step(clock, &next, trials.len(), shaper)?;
+            let step = self.step(clock, load, &next, trials.len(), shaper)?;
             let trial = self.measured(&step)?;
             terminal::say(&trial_line(&trial, trials.len() + 1, self.conduct.tuning));
             trials.push(trial);
@@ -300,13 +308,16 @@ impl Course<'_> {
     fn step(
         &self,
         clock: TestClock,
+        load: Window,
         next: &NextStep,
         number: usize,
         shaper: &mut dyn Shaper,
     ) -> Result<TuningStep, SessionEnd> {
         if let Some(flush) = next.flush {
-            shaper.set(flush.rates)?;
-            self.pause(Instant::now() + flush.hold)?;
+            self.flush(clock, flush, shaper)?;
+            if clock.now() + next.settle + next.measure > load.to {
+                return Err(SessionEnd::OutOfTime);
+            }
         }
         shaper.set(next.rates)?;
         let set_at = clock.now();
@@ -328,6 +339,30 @@ impl Course<'_> {
         let _ = self.lines.send(Line::Step(Box::new(step.clone())));
         self.live.change(|state| state.recording.iter_mut().for_each(|kept| kept.steps.push(step.clone())));
         Ok(step)
+    }
+
+    /// Holds a setting that drains the queues, for as long as it says and until they are seen to have drained: senders take
+    /// note of a new rate only when what waits in a long queue has arrived.
+    fn flush(&self, clock: TestClock, flush: Flush, shaper: &mut dyn Shaper) -> Result<(), SessionEnd> {
+        shaper.set(flush.rates)?;
+        let set_at = clock.now();
+        self.pause(Instant::now() + flush.hold)?;
+        let given_up = set_at + flush.hold + DRAINING;
+        while clock.now() < given_up && !self.is_drained(set_at, flush.rates) {
+            self.pause(Instant::now() + LOOKING)?;
+        }
+        Ok(())
+    }
+
+    /// Whether packets hardly wait any more, in the latest second that is known.
+    fn is_drained(&self, since: TestTime, rates: ShaperRates) -> bool {
+        let latest = self.live.state().recording.as_ref().and_then(|kept| latest_queueing(kept, since));
+        latest.is_some_and(|queueing| {
+            Direction::ALL.into_iter().all(|direction| {
+                let packets = rates.of(direction).and_then(|rate| rate.time_for(DRAINED_PACKETS)).unwrap_or_default();
+                queueing.of(direction).is_none_or(|delay| delay <= Delay::from(packets).max(DRAINED))
+            })
+        })
     }
 
     /// The figures of a step, as soon as both ends have reported it to its end.
