@@ -51,6 +51,7 @@ const DRAINED_PACKETS: ByteCount = ByteCount(3 * 1514);
 const ENDING: Duration = Duration::from_millis(1500);
 
 /// What to conduct.
+#[derive(Clone, Copy)]
 pub(crate) struct Conduct<'a> {
     /// Whom to test with what load.
     pub(crate) options: &'a RunOptions,

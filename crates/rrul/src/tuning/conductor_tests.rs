@@ -120,6 +120,7 @@ fn each_setting_is_measured_and_recorded_and_then_the_load_ends_and_the_shaper_i
     let made: Vec<&Call> = calls.iter().map(|(_, call)| call).collect();
     assert_eq!(made, [&Call::Set(rates[0]), &Call::Set(rates[1]), &Call::Restore]);
     let recording = &session.recording;
+    assert_eq!(rrul_analysis::analyze(recording).measured.test.partial, None);
     assert_eq!(recording.header.tuning.as_ref().unwrap().fixed, rates);
     let load = recording.loaded().unwrap();
     assert_eq!(
