@@ -100,7 +100,7 @@ fn retransmissions_and_what_limits_the_senders_are_of_the_measured_window() {
     let found = trial(&scenario.recording, &step(6 * SECOND, 14 * SECOND));
     assert!((found.directions.up.retransmitted.unwrap() - 5.0 / 105.0).abs() < 1e-3);
     assert_eq!((found.directions.down.retransmitted, found.host_limit), (Some(0.0), None));
-    // From 9 s on the receiver's window holds the download back for half of the time.
+    // From 9 s on the receiver's window limits the download for half of the time.
     for reading in 0..=100 {
         let at = 5 * SECOND + reading * 100 * MS;
         let busy = (at - 5 * SECOND).cast_unsigned() / 1000;
@@ -112,7 +112,7 @@ fn retransmissions_and_what_limits_the_senders_are_of_the_measured_window() {
     assert_eq!((found.host_limit, found.directions.down.saturated), (Some(HostLimit::ReceiveWindow), Some(false)));
 }
 
-/// A line with a standing queue of 150 ms up until 40 s, which drained for a second at 40 s and stands at 3 ms since.
+/// A line with a standing upload queue of 150 ms until 40 s, none for a second, and one of 3 ms from then on.
 fn drained(skew_ppm: f64) -> Recording {
     let clocks = TwoClocks {
         server: Clock { offset: 3_210_987, skew_ppm, ..Clock::default() },

@@ -17,7 +17,7 @@ pub const PATIENCE: Duration = Duration::from_millis(100);
 pub struct TestCourse {
     /// Nanoseconds of test time.
     length: AtomicI64,
-    /// When the load ended early, nanoseconds of test time; the latest time there is while it has not.
+    /// When the load ended early, nanoseconds of test time; `i64::MAX` while it has not.
     load_ended: AtomicI64,
     /// When it was to end.
     load_end_planned: AtomicI64,

@@ -145,7 +145,7 @@ fn a_load_that_is_not_ended_takes_its_time() {
 fn older(server: SocketAddr) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // It ends with the test program: nobody connects any more, and each connection ends with its peers.
+    // It ends with the test program: no client connects any more, and each connection ends with its peers.
     std::thread::spawn(move || {
         for client in listener.incoming() {
             let (mut client, mut server) = (client.unwrap(), TcpStream::connect(server).unwrap());

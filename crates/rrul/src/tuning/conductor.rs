@@ -167,7 +167,7 @@ impl Live {
     }
 }
 
-/// Tells that the test has ended, however that came about.
+/// Notes that the test has ended, however that came about.
 struct Over<'a>(&'a Live);
 
 impl Drop for Over<'_> {
@@ -342,7 +342,7 @@ impl Course<'_> {
         Ok(step)
     }
 
-    /// Holds a setting that drains the queues, for as long as it says and until they are seen to have drained: senders take
+    /// Keeps a setting that drains the queues, for as long as it says and until they are seen to have drained: senders take
     /// note of a new rate only when what waits in a long queue has arrived.
     fn flush(&self, clock: TestClock, flush: Flush, shaper: &mut dyn Shaper) -> Result<(), SessionEnd> {
         shaper.set(flush.rates)?;
@@ -355,7 +355,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Whether packets hardly wait any more, in the latest second that is known.
+    /// Whether the queues are short in the latest second that is known.
     fn is_drained(&self, since: TestTime, rates: ShaperRates) -> bool {
         let latest = self.live.state().recording.as_ref().and_then(|kept| latest_queueing(kept, since));
         latest.is_some_and(|queueing| {
