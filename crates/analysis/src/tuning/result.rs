@@ -1,4 +1,4 @@
-//! What a tuning session amounts to: the rates to recommend, with what they cost and gain, or why there are none.
+//! What a tuning session amounts to: the rates to recommend, with what they cost and gain, or the reason why no rates are recommended.
 
 use rrul_model::flow::Direction;
 use rrul_model::shaping::{Preference, ShaperDescription, ShaperRates, TuningPlan};
@@ -79,7 +79,7 @@ pub enum Unfinished {
     Interrupted,
 }
 
-/// Why there is no recommendation.
+/// The reason why no rates are recommended.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "cause")]
 pub enum Refusal {
@@ -137,7 +137,7 @@ pub enum Refusal {
         /// Where the queue is. Null when unknown.
         hop: Option<QueueHop>,
     },
-    /// Packets are lost at random, whatever the rate, so that the load never fills the line.
+    /// Packets are lost at random, whatever the rate, so that the load never saturates the line.
     LossLimited {
         /// The direction.
         direction: Direction,

@@ -24,7 +24,7 @@ pub(crate) trait Shaper: Send {
     /// Reads its counters; `None` if this driver has none.
     fn counters(&mut self) -> Result<Option<ShaperCounters>, ShaperError>;
 
-    /// Restores what was there before the first change. Without a change it does nothing.
+    /// Restores the state before the first change. Without a change it does nothing.
     fn restore(&mut self) -> Result<(), ShaperError>;
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum ShaperError {
     ZeroRate(Direction),
     #[error("{place} has no shaper for direction {direction}", direction = .direction.name())]
     NoDirection { place: String, direction: Direction },
-    /// What is there is not understood, or must not be changed now.
+    /// The present state is not understood, or must not be changed now.
     #[error("{place}: {reason}")]
     Refused { place: String, reason: String },
     #[error("{place}: `{command}` failed: {message}")]
