@@ -10,6 +10,7 @@ pub(crate) enum Failure {
     Plan(#[from] rrul_model::plan::PlanError),
     #[error(transparent)]
     Run(#[from] rrul_engine::client::RunError),
+    #[cfg(all(feature = "charts", feature = "lab"))]
     #[error(transparent)]
     Shaper(#[from] crate::tuning::shaper::ShaperError),
     #[error(transparent)]

@@ -41,7 +41,7 @@ mod progress;
 mod progress_line;
 mod store;
 mod together;
-// Its command is not there yet.
+// A program without charts or lab tunes nothing.
 #[cfg(all(feature = "charts", feature = "lab"))]
 #[allow(dead_code, reason = "the command that uses it follows")]
 mod tuning;
