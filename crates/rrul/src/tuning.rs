@@ -5,10 +5,23 @@
 //! - [`confirmation`]: two whole tests, as found and as recommended
 //! - [`shaper`]: what a shaper is and can do
 //! - [`shaper_address`]: which shaper, as people write it after `--shaper`
+//! - [`driver`]: opens a shaper; [`drivers`] has one file a kind, [`changeable`] what each can do
+//! - [`guarded`]: restores a shaper whatever happens, by the [`journal`], the [`guard`] and a [`restoration`]
+//! - [`dry_run`]: a shaper that is only read
+//! - [`shell`]: programs that end within a time limit
 
+pub(crate) mod changeable;
 pub(crate) mod class_runs;
 pub(crate) mod conductor;
 pub(crate) mod confirmation;
+pub(crate) mod driver;
+pub(crate) mod drivers;
+pub(crate) mod dry_run;
+pub(crate) mod guard;
+pub(crate) mod guarded;
+pub(crate) mod journal;
 mod progress;
+pub(crate) mod restoration;
 pub(crate) mod shaper;
 pub(crate) mod shaper_address;
+pub(crate) mod shell;

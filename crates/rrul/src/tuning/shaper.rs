@@ -26,6 +26,20 @@ pub(crate) trait Shaper: Send {
 
     /// Restores the state before the first change. Without a change it does nothing.
     fn restore(&mut self) -> Result<(), ShaperError>;
+
+    /// Returns commands that keep these rates, for people to paste. Empty where none are known.
+    fn commands(&self, rates: ShaperRates) -> Vec<String> {
+        let _ = rates;
+        Vec::new()
+    }
+
+    /// Writes these rates into the configuration of the shaper's host and puts them in force. Only after the user has agreed.
+    fn apply(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
+        let _ = rates;
+        let place = self.describe().target.clone();
+        let reason = "this kind of shaper has no configuration that rrul writes; set the rates yourself".to_owned();
+        Err(ShaperError::Refused { place, reason })
+    }
 }
 
 /// The rates that a shaper has.

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use rrul_lab::{Lab, Link};
 use rrul_model::flow::Direction;
+use serde_json::json;
 
 use super::counters::counters_json;
 use super::error::LabError;
@@ -21,7 +22,7 @@ pub(super) const READY: &str = "ready";
 pub(super) const SOCKET: &str = "socket";
 
 /// What separates changes of shapers in one line.
-pub(super) const CHANGE_END: &str = "\t";
+pub(crate) const CHANGE_END: &str = "\t";
 
 /// Keeps a link until the command `down` or a signal.
 pub(super) fn hold(link: &str, folder: &Path) -> Result<Outcome, Failure> {
@@ -61,6 +62,7 @@ fn serve(mut stream: &UnixStream, lab: &Lab, link: &mut Link) -> Next {
         ("where", "server") => (Ok(lab.server().namespace_path().display().to_string()), Next::Stay),
         ("set", name) => (set(name, lab, link).map(|()| String::new()), Next::Stay),
         ("change", changes) => (change(changes, lab, link).map(|()| String::new()), Next::Stay),
+        ("shapers", _) => (Ok(shapers(link)), Next::Stay),
         ("stats", _) => (stats(lab), Next::Stay),
         ("truth", path) => (truth_to(Path::new(path), lab).map(|()| String::new()), Next::Stay),
         ("down", _) => (Ok(String::new()), Next::Down),
@@ -92,6 +94,20 @@ fn change(changes: &str, lab: &Lab, link: &mut Link) -> Result<(), Failure> {
     }
     *link = changed;
     Ok(())
+}
+
+/// The shapers as JSON; null for a direction without one.
+fn shapers(link: &Link) -> String {
+    let described = |direction: Direction| {
+        link.direction(direction).shaper.as_ref().map(|shaper| {
+            json!({
+                "rate_bps": shaper.rate.0,
+                "link_layer": shaper.link_layer.to_string(),
+                "queue": shaper.queue.discipline().name,
+            })
+        })
+    };
+    json!({ "up": described(Direction::Up), "down": described(Direction::Down) }).to_string()
 }
 
 fn stats(lab: &Lab) -> Result<String, Failure> {

@@ -3,7 +3,7 @@
 mod counters;
 pub(crate) mod error;
 mod holder;
-mod standing;
+pub(crate) mod standing;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::error::LabError;
-use super::holder::{CHANGE_END, READY, SOCKET};
+pub(crate) use super::holder::CHANGE_END;
+use super::holder::{READY, SOCKET};
 use super::{command_of, finish, link_named};
 use crate::arguments::LabEnd;
 use crate::failure::Failure;
@@ -67,7 +68,7 @@ pub(super) fn up(link: &str, name: &str) -> Result<Outcome, Failure> {
 }
 
 /// Asks the holder of a lab; its answer is one line, `ok ...` or a complaint.
-fn ask(name: &str, question: &str) -> Result<String, Failure> {
+pub(crate) fn ask(name: &str, question: &str) -> Result<String, Failure> {
     let mut stream = UnixStream::connect(folder(name)?.join(SOCKET)).map_err(|_| LabError::NoLab(name.to_owned()))?;
     let mut exchange = || {
         stream.write_all(format!("{question}\n").as_bytes())?;

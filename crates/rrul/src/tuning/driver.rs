@@ -1,0 +1,70 @@
+//! Opens the shaper that an address names.
+
+use std::path::PathBuf;
+
+use super::changeable::Changeable;
+use super::drivers::lab::LabShaper;
+use super::dry_run::DryRun;
+use super::guarded::Guarded;
+use super::journal::{self, Journal};
+use super::shaper::{Shaper, ShaperError};
+use super::shaper_address::ShaperAddress;
+use crate::live_screen::terminal;
+
+/// How shapers are opened.
+#[derive(Debug, Clone)]
+pub(crate) struct DriverOptions {
+    /// Restores what the script of `command` has changed.
+    pub(crate) restore_command: Option<String>,
+    /// Where journals are.
+    pub(crate) journal_folder: PathBuf,
+    /// Sets nothing, and prints what would be set.
+    pub(crate) dry_run: bool,
+    /// The ssh program.
+    pub(crate) ssh: String,
+}
+
+impl Default for DriverOptions {
+    fn default() -> Self {
+        Self { restore_command: None, journal_folder: journal::default_folder(), dry_run: false, ssh: "ssh".to_owned() }
+    }
+}
+
+/// Opens a shaper and reads it. What an earlier session has left changed is restored first.
+pub(crate) fn open(address: &ShaperAddress, options: &DriverOptions) -> Result<Box<dyn Shaper>, ShaperError> {
+    if options.dry_run {
+        return Ok(Box::new(DryRun(find(address, options)?)));
+    }
+    let journal = Journal::lock(&options.journal_folder, &key(address))?;
+    if let Some(left) = journal.stale()? {
+        terminal::say(&format!("restoring {}, which an earlier session left changed", left.title));
+        left.run(&options.ssh)?;
+        journal.clear()?;
+    }
+    Ok(Box::new(Guarded::new(find(address, options)?, journal, &options.ssh)))
+}
+
+/// Restores every shaper that sessions have left changed; returns their titles.
+pub(crate) fn restore_all(options: &DriverOptions) -> Result<Vec<String>, ShaperError> {
+    journal::restore_all(&options.journal_folder, &options.ssh)
+}
+
+/// One session at a time may have what has this key: a host, or a lab.
+fn key(address: &ShaperAddress) -> String {
+    match address {
+        ShaperAddress::Tc { host: None, .. } => "this host".to_owned(),
+        ShaperAddress::Tc { host: Some(host), .. } | ShaperAddress::Openwrt { host, .. } => host.to_string(),
+        ShaperAddress::Command { script } => format!("command {script}"),
+        ShaperAddress::Lab { name } => format!("lab {name}"),
+    }
+}
+
+fn find(address: &ShaperAddress, _options: &DriverOptions) -> Result<Box<dyn Changeable>, ShaperError> {
+    Ok(match address {
+        ShaperAddress::Lab { name } => Box::new(LabShaper::find(name)?),
+        other => {
+            let reason = "this build has no driver for it yet".to_owned();
+            return Err(ShaperError::Refused { place: other.kind().name().to_owned(), reason });
+        }
+    })
+}

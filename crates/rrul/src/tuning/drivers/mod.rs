@@ -1,0 +1,3 @@
+//! The drivers of shapers, one file a kind.
+
+pub(crate) mod lab;
