@@ -8,6 +8,7 @@
 //! - [`driver`]: opens a shaper; [`drivers`] has one file a kind, [`changeable`] what each can do
 //! - [`guarded`]: restores a shaper whatever happens, by the [`journal`], the [`guard`] and a [`restoration`]
 //! - [`dry_run`]: a shaper that is only read
+//! - [`host`]: where a shaper is: here, or reached by ssh
 //! - [`shell`]: programs that end within a time limit
 
 pub(crate) mod changeable;
@@ -19,9 +20,12 @@ pub(crate) mod drivers;
 pub(crate) mod dry_run;
 pub(crate) mod guard;
 pub(crate) mod guarded;
+pub(crate) mod host;
 pub(crate) mod journal;
 mod progress;
 pub(crate) mod restoration;
 pub(crate) mod shaper;
 pub(crate) mod shaper_address;
 pub(crate) mod shell;
+#[cfg(test)]
+mod test_router;

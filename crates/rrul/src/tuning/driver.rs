@@ -3,9 +3,13 @@
 use std::path::PathBuf;
 
 use super::changeable::Changeable;
+use super::drivers::command::CommandShaper;
 use super::drivers::lab::LabShaper;
+use super::drivers::openwrt::OpenwrtShaper;
+use super::drivers::tc::TcShaper;
 use super::dry_run::DryRun;
 use super::guarded::Guarded;
+use super::host::Host;
 use super::journal::{self, Journal};
 use super::shaper::{Shaper, ShaperError};
 use super::shaper_address::ShaperAddress;
@@ -59,12 +63,20 @@ fn key(address: &ShaperAddress) -> String {
     }
 }
 
-fn find(address: &ShaperAddress, _options: &DriverOptions) -> Result<Box<dyn Changeable>, ShaperError> {
+fn find(address: &ShaperAddress, options: &DriverOptions) -> Result<Box<dyn Changeable>, ShaperError> {
     Ok(match address {
-        ShaperAddress::Lab { name } => Box::new(LabShaper::find(name)?),
-        other => {
-            let reason = "this build has no driver for it yet".to_owned();
-            return Err(ShaperError::Refused { place: other.kind().name().to_owned(), reason });
+        ShaperAddress::Tc { host, down, up } => {
+            let host = host.as_ref().map_or_else(|| Ok(Host::here()), |host| Host::connect(host, &options.ssh))?;
+            Box::new(TcShaper::find(host, down.as_deref(), up.as_deref())?)
         }
+        ShaperAddress::Openwrt { host, interface } => {
+            Box::new(OpenwrtShaper::find(Host::connect(host, &options.ssh)?, interface.as_deref())?)
+        }
+        ShaperAddress::Command { script } => Box::new(CommandShaper::new(script, options.restore_command.as_deref())?),
+        ShaperAddress::Lab { name } => Box::new(LabShaper::find(name)?),
     })
 }
+
+#[cfg(test)]
+#[path = "driver_tests.rs"]
+mod tests;

@@ -20,6 +20,8 @@ const UNFINISHED: &str = "new";
 
 /// How long a session waits for the guard of one that has died.
 const GUARD_TIME: Duration = Duration::from_secs(10);
+/// The same for a session of this process.
+const OWN_GUARD_TIME: Duration = Duration::from_secs(1);
 const LOOKING: Duration = Duration::from_millis(50);
 
 /// Returns the folder of journals: `$XDG_STATE_HOME/rrul/tune`; without it `/var/lib/rrul/tune` for root and
@@ -53,14 +55,20 @@ impl Journal {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let mut lock = options.open(&path).map_err(failed)?;
-        let end = Instant::now() + GUARD_TIME;
+        let began = Instant::now();
         loop {
             match lock.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::Error(source)) => return Err(failed(source)),
                 Err(TryLockError::WouldBlock) => {
                     let process = holder(&mut lock);
-                    if Path::new(&format!("/proc/{process}")).exists() || Instant::now() >= end {
+                    let lives = Path::new(&format!("/proc/{process}")).exists();
+                    let patience = match process {
+                        own if own == std::process::id() => OWN_GUARD_TIME,
+                        _ if lives => Duration::ZERO,
+                        _ => GUARD_TIME,
+                    };
+                    if began.elapsed() >= patience {
                         return Err(ShaperError::Busy { place: place.to_owned(), process });
                     }
                     thread::sleep(LOOKING);

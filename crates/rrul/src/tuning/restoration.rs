@@ -9,7 +9,8 @@ use super::shaper_address::SshDestination;
 use super::shell;
 
 /// Options of every connection: no question is asked, and a host that does not answer is given up.
-const SSH_OPTIONS: &str = "-o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3";
+pub(crate) const SSH_OPTIONS: [&str; 4] =
+    ["BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=5", "ServerAliveCountMax=3"];
 
 /// How long restoring may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -32,7 +33,8 @@ impl Restoration {
             None => self.script.clone(),
             Some(host) => {
                 let there = format!("sh -c {}", shell::quote(&self.script));
-                format!("{} {SSH_OPTIONS} {host} {}", shell::quote(ssh), shell::quote(&there))
+                let options = SSH_OPTIONS.map(|option| format!("-o {option}")).join(" ");
+                format!("{} {options} {host} {}", shell::quote(ssh), shell::quote(&there))
             }
         }
     }

@@ -19,13 +19,13 @@ use crate::outcome::Outcome;
 pub(super) const READY: &str = "ready";
 
 /// The socket's name in the lab's folder.
-pub(super) const SOCKET: &str = "socket";
+pub(crate) const SOCKET: &str = "socket";
 
 /// What separates changes of shapers in one line.
 pub(crate) const CHANGE_END: &str = "\t";
 
 /// Keeps a link until the command `down` or a signal.
-pub(super) fn hold(link: &str, folder: &Path) -> Result<Outcome, Failure> {
+pub(crate) fn hold(link: &str, folder: &Path) -> Result<Outcome, Failure> {
     make_possible()?;
     let mut link = link_named(link)?;
     let lab = Lab::up(&link, 1)?;

@@ -2,7 +2,7 @@
 
 mod counters;
 pub(crate) mod error;
-mod holder;
+pub(crate) mod holder;
 pub(crate) mod standing;
 
 use std::ffi::{OsStr, OsString};

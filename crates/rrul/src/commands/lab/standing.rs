@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 
 /// The folder of the lab with this name; only its owner can look into it.
-fn folder(name: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn folder(name: &str) -> Result<PathBuf, Failure> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || !name.chars().all(plain) {
         return Err(LabError::Name(name.to_owned()).into());

@@ -172,3 +172,7 @@ impl Changeable for LabShaper {
         vec![format!("rrul lab set --name {} {}", self.name, self.changes(rates).join(" "))]
     }
 }
+
+#[cfg(test)]
+#[path = "lab_tests.rs"]
+mod tests;

@@ -1,0 +1,325 @@
+//! Real queue disciplines of this kernel, in a namespace of their own. Tests are skipped where that cannot be made.
+
+use std::net::UdpSocket;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rrul_lab::{Lab, Link};
+use rrul_model::units::ByteCount;
+
+use super::super::super::driver::{self, DriverOptions};
+use super::super::super::shaper::Shaper;
+use super::super::super::test_router::{Folder, entries, wait_until};
+use super::*;
+
+/// Two devices of which each is the other's end. The first has htb as simple.qos sets it up, the other one tbf.
+const SET_UP: &str = "
+ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up && ip addr add 10.77.9.1/24 dev v0 &&
+ip neigh add 10.77.9.2 lladdr 02:00:00:00:00:09 dev v0 &&
+tc qdisc add dev v0 root handle 1: htb default 12 &&
+tc class add dev v0 parent 1: classid 1:1 htb rate 7200kbit overhead 22 mpu 64 &&
+tc class add dev v0 parent 1:1 classid 1:11 htb rate 2400kbit ceil 7200kbit prio 1 burst 2000 &&
+tc class add dev v0 parent 1:1 classid 1:12 htb rate 4800kbit ceil 7200kbit prio 2 quantum 1514 &&
+tc qdisc add dev v0 parent 1:12 handle 120: pfifo limit 100 &&
+tc qdisc add dev v1 root tbf rate 18123456bit burst 5000 latency 50ms overhead 22 mpu 64";
+
+/// Everything that tc knows of them, without counters.
+const SHOW: &str =
+    "tc -d class show dev v0; tc -r qdisc show dev v0; tc -r -d qdisc show dev v1; tc -j qdisc show dev v1";
+
+const ADDRESS: &str = "tc:down=v1,up=v0";
+
+/// The journal of a session that is to be killed: this variable makes this program that session.
+const VICTIM: &str = "RRUL_TUNING_VICTIM";
+
+/// The test that is such a session.
+const SESSION: &str = "tuning::drivers::tc::tests::victim";
+
+/// With this variable 50 sessions are killed in place of 3, and tests that take a minute run.
+const THOROUGH: &str = "RRUL_TUNING_THOROUGH";
+
+fn shell(script: &str) -> String {
+    let output = Command::new("sh").arg("-c").arg(script).output().unwrap();
+    assert!(output.status.success(), "{script}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn rates(down: u64, up: u64) -> ShaperRates {
+    ShaperRates { down: Some(BitRate(down)), up: Some(BitRate(up)) }
+}
+
+/// Runs this in a namespace with both shapers; not at all where there can be none, and then says so.
+fn with_shapers(test: &str, work: impl FnOnce(&Folder) + Send + 'static) {
+    if !rrul_lab::lab_available_for(test) {
+        return;
+    }
+    let lab = Lab::up(&Link::builtin("cable_20_8_pfifo").unwrap(), 1).unwrap();
+    let inside = move || {
+        shell(SET_UP);
+        work(&Folder::new());
+    };
+    lab.client().run(inside).unwrap();
+}
+
+fn options(folder: &Path) -> DriverOptions {
+    DriverOptions { journal_folder: folder.join("journal"), ..DriverOptions::default() }
+}
+
+fn open(folder: &Folder) -> Box<dyn Shaper> {
+    driver::open(&ADDRESS.parse().unwrap(), &options(&folder.0)).unwrap()
+}
+
+#[test]
+fn htb_and_tbf_are_set_live_and_restored_to_the_last_byte() {
+    with_shapers("htb_and_tbf_are_set_live_and_restored_to_the_last_byte", |folder| {
+        let before = shell(SHOW);
+        let mut shaper = open(folder);
+        let description = shaper.describe().clone();
+        assert_eq!(description.found, rates(18_123_456, 7_200_000));
+        assert_eq!(description.target, "this host: down v1, up v0");
+        assert_eq!(description.up_discipline.as_deref(), Some("htb with pfifo"));
+        assert_eq!(description.up_link_layer.as_deref(), Some("ip+36"));
+        for wanted in [rates(5_000_000, 3_600_000), ShaperRates::UNSHAPED, rates(20_000_000, 14_400_000)] {
+            shaper.set(wanted).unwrap();
+            assert_eq!(shaper.read().unwrap().rates, Some(wanted));
+        }
+        let shown = shell("tc -d class show dev v0");
+        assert!(shown.contains("rate 4800Kbit ceil 14400Kbit"), "1:11 is scaled as well: {shown}");
+        assert_ne!(shell(SHOW), before);
+        shaper.restore().unwrap();
+        assert_eq!(shell(SHOW), before);
+    });
+}
+
+#[test]
+fn counters_are_in_the_bytes_that_the_shaper_counts() {
+    with_shapers("counters_are_in_the_bytes_that_the_shaper_counts", |folder| {
+        let mut shaper = open(folder);
+        let mut up = || shaper.counters().unwrap().unwrap().up.unwrap();
+        let socket = UdpSocket::bind("10.77.9.1:0").unwrap();
+        let before = up();
+        for _ in 0..50 {
+            socket.send_to(&[0; 500], "10.77.9.2:9").unwrap();
+        }
+        let sent = wait_until("sent", Duration::from_secs(10), || {
+            up().backlog == ByteCount(0) && up().packets >= before.packets + 50
+        });
+        eprintln!("sent within {sent:?}");
+        let after = up();
+        // IPv6 may send its own beside it.
+        let packets = after.packets - before.packets;
+        assert!((50..60).contains(&packets), "{packets} packets");
+        // UDP, IP, Ethernet and the 22 bytes that were set.
+        let bytes = after.sent.0 - before.sent.0;
+        let own = 50 * (500 + 8 + 20 + 14 + 22);
+        assert!((own..own + 10 * 200).contains(&bytes), "{bytes} of {own} bytes");
+        assert_eq!((after.dropped, after.backlog), (0, ByteCount(0)));
+    });
+}
+
+#[test]
+fn a_shaper_that_someone_else_has_set_up_anew_is_left_alone() {
+    with_shapers("a_shaper_that_someone_else_has_set_up_anew_is_left_alone", |folder| {
+        let mut shaper = open(folder);
+        shaper.set(rates(5_000_000, 3_600_000)).unwrap();
+        shell("tc qdisc del dev v1 root; tc qdisc add dev v1 root handle 77: tbf rate 1mbit burst 5000 latency 50ms");
+        let said = shaper.set(rates(6_000_000, 3_600_000)).unwrap_err().to_string();
+        assert!(said.contains("failed"), "{said}");
+        shaper.restore().unwrap();
+        assert!(shell("tc qdisc show dev v1").contains("tbf 77: root refcnt 3 rate 1Mbit"));
+        assert!(shell("tc class show dev v0").contains("1:1 root rate 7200Kbit"), "the other one is restored");
+    });
+}
+
+#[test]
+fn a_dry_run_sets_no_queue_discipline() {
+    with_shapers("a_dry_run_sets_no_queue_discipline", |folder| {
+        let before = shell(SHOW);
+        let options = DriverOptions { dry_run: true, ..options(&folder.0) };
+        let mut shaper = driver::open(&ADDRESS.parse().unwrap(), &options).unwrap();
+        shaper.set(rates(5_000_000, 3_600_000)).unwrap();
+        shaper.restore().unwrap();
+        drop(shaper);
+        assert_eq!((shell(SHOW), folder.0.join("journal").exists()), (before, false));
+    });
+}
+
+#[test]
+fn without_room_for_the_journal_nothing_is_changed() {
+    with_shapers("without_room_for_the_journal_nothing_is_changed", |folder| {
+        let before = shell(SHOW);
+        let mut shaper = open(folder);
+        // A folder at the place of the new entry is refused as a full disk is.
+        let journal = folder.0.join("journal");
+        let name = std::fs::read_dir(&journal).unwrap().flatten().next().unwrap().path().with_extension("new");
+        std::fs::create_dir(&name).unwrap();
+        let error = shaper.set(rates(5_000_000, 3_600_000)).unwrap_err();
+        assert!(matches!(error, ShaperError::Journal { .. }), "{error}");
+        assert_eq!((shell(SHOW), entries(&journal)), (before, 0));
+    });
+}
+
+#[test]
+fn on_a_full_disk_nothing_is_changed() {
+    with_shapers("on_a_full_disk_nothing_is_changed", |folder| {
+        let before = shell(SHOW);
+        let program = std::env::current_exe().unwrap();
+        let script = "mkdir \"$0/journal\" && mount -t tmpfs -o size=4k tmpfs \"$0/journal\" &&
+            { cat /dev/zero >\"$0/journal/full\" 2>/dev/null; exec \"$1\" --exact \"$2\"; }";
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", script]).arg(&folder.0).arg(program).arg(SESSION).env(VICTIM, &folder.0);
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("No space left on device"), "{output:?}");
+        assert_eq!(shell(SHOW), before);
+    });
+}
+
+/// A session in a process of its own, which sets one rate after another until it is killed.
+#[test]
+fn victim() {
+    let Some(folder) = std::env::var_os(VICTIM) else { return };
+    let options = options(Path::new(&folder));
+    let mut shaper = driver::open(&ADDRESS.parse().unwrap(), &options).unwrap();
+    for step in 0_u64.. {
+        shaper.set(rates(1_000_000 * (1 + step % 9), 1_000_000 * (1 + step % 7))).unwrap();
+    }
+}
+
+#[test]
+fn a_session_that_is_killed_at_any_time_leaves_the_shaper_as_it_found_it() {
+    with_shapers("a_session_that_is_killed_at_any_time_leaves_the_shaper_as_it_found_it", |folder| {
+        let before = shell(SHOW);
+        let kills: u64 = if std::env::var_os(THOROUGH).is_some() { 50 } else { 3 };
+        let mut changed = 0;
+        for kill in 0..kills {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--exact", SESSION]).env(VICTIM, &folder.0).stdin(Stdio::null()).stdout(Stdio::null());
+            let mut victim = command.stderr(Stdio::null()).spawn().unwrap();
+            // Before, while and after the first change; a fixed stride that hits every phase of it.
+            std::thread::sleep(Duration::from_millis(20 + (kill * 137) % 600));
+            victim.kill().unwrap();
+            assert_eq!(victim.wait().unwrap().signal(), Some(9), "it ended before it was killed");
+            changed += u64::from(shell(SHOW) != before);
+            let journal = folder.0.join("journal");
+            let restored = || shell(SHOW) == before && entries(&journal) == 0;
+            wait_until("restored", Duration::from_mins(1), restored);
+        }
+        eprintln!("{changed} of {kills} sessions were killed while the shaper was changed");
+    });
+}
+
+/// A user and a server of ssh with keys of their own, on the loopback interface of this namespace.
+const SERVE: &str = "
+ip link set lo up && mkdir -p /run/sshd && ssh-keygen -q -t ed25519 -N '' -f host && ssh-keygen -q -t ed25519 -N '' -f user &&
+cp user.pub authorized && cat >server.conf <<END
+ListenAddress 127.0.0.1:2222
+HostKey $PWD/host
+AuthorizedKeysFile $PWD/authorized
+PidFile $PWD/server.pid
+StrictModes no
+UsePAM no
+PermitRootLogin yes
+SetEnv XDG_RUNTIME_DIR=$PWD
+END
+cat >client.conf <<END
+Host router
+HostName 127.0.0.1
+Port 2222
+User $(id -un)
+IdentityFile $PWD/user
+StrictHostKeyChecking no
+UserKnownHostsFile $PWD/known
+LogLevel ERROR
+END
+printf '#!/bin/sh\nexec ssh -F %s/client.conf \"$@\"\n' $PWD >ssh && chmod +x ssh &&
+$(command -v sshd || echo /usr/sbin/sshd) -f server.conf -E server.log && ./ssh -o BatchMode=yes router true";
+
+/// The processes of the server that serve a connection.
+const END_SESSIONS: &str = "for p in $(pgrep -P $(cat server.pid)); do kill -9 $p; done";
+
+/// Runs this beside a server of ssh.
+fn with_ssh(test: &'static str, work: impl FnOnce(&Folder, &mut dyn Shaper) + Send + 'static) {
+    with_shapers(test, move |folder| {
+        let served = Command::new("sh").arg("-c").arg(SERVE).current_dir(&folder.0).output().unwrap();
+        if !served.status.success() {
+            skipped(
+                test,
+                &format!("no server of ssh can be started: {}", String::from_utf8_lossy(&served.stderr).trim()),
+            );
+            return;
+        }
+        let ssh = folder.0.join("ssh").to_string_lossy().into_owned();
+        let options = DriverOptions { ssh, ..options(&folder.0) };
+        let mut shaper = driver::open(&"tc:down=v1,up=v0,host=router".parse().unwrap(), &options).unwrap();
+        work(folder, shaper.as_mut());
+        drop(shaper);
+        inside(folder, "kill $(cat server.pid)");
+    });
+}
+
+/// Notes, as CONTRIBUTING.md asks, that a test cannot run on this machine.
+fn skipped(test: &str, reason: &str) {
+    let line = format!("SKIPPED {test}: {reason}\n");
+    eprint!("{line}");
+    if let Some(path) = std::env::var_os("RRUL_SKIPPED") {
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+        std::io::Write::write_all(&mut file, line.as_bytes()).unwrap();
+    }
+}
+
+fn inside(folder: &Folder, script: &str) -> String {
+    shell(&format!("cd {} && {script}", folder.0.display()))
+}
+
+#[test]
+fn a_shaper_is_set_and_restored_over_ssh() {
+    with_ssh("a_shaper_is_set_and_restored_over_ssh", |folder, shaper| {
+        let before = shell(SHOW);
+        assert_eq!(shaper.describe().target, "router: down v1, up v0");
+        for wanted in [rates(5_000_000, 3_600_000), ShaperRates::UNSHAPED, rates(20_000_000, 14_400_000)] {
+            shaper.set(wanted).unwrap();
+            assert_eq!(shaper.read().unwrap().rates, Some(wanted));
+        }
+        assert!(shaper.counters().unwrap().is_some_and(|counters| counters.up.is_some()));
+        shaper.restore().unwrap();
+        assert_eq!((shell(SHOW), entries(&folder.0.join("journal"))), (before, 0));
+    });
+}
+
+#[test]
+fn a_shaper_is_restored_when_its_host_ends_the_connection() {
+    with_ssh("a_shaper_is_restored_when_its_host_ends_the_connection", |folder, shaper| {
+        let before = shell(SHOW);
+        shaper.set(rates(5_000_000, 3_600_000)).unwrap();
+        inside(folder, END_SESSIONS);
+        wait_until("restored", Duration::from_secs(10), || shell(SHOW) == before);
+        let lost = shaper.set(rates(6_000_000, 3_600_000)).unwrap_err();
+        assert!(matches!(lost, ShaperError::Lost { .. }), "{lost}");
+        assert_eq!(shell(SHOW), before);
+        shaper.restore().unwrap();
+        assert_eq!((shell(SHOW), entries(&folder.0.join("journal"))), (before, 0));
+    });
+}
+
+#[test]
+fn a_shaper_is_restored_when_its_host_hears_nothing_any_more() {
+    if std::env::var_os(THOROUGH).is_none() {
+        return;
+    }
+    with_ssh("a_shaper_is_restored_when_its_host_hears_nothing_any_more", |folder, shaper| {
+        let before = shell(SHOW);
+        shaper.set(rates(5_000_000, 3_600_000)).unwrap();
+        shell(
+            "nft add table inet t && nft add chain inet t c '{ type filter hook input priority 0; }' && \
+               nft add rule inet t c tcp dport 2222 drop && nft add rule inet t c tcp sport 2222 drop",
+        );
+        let took = wait_until("restored", Duration::from_mins(1), || shell(SHOW) == before);
+        eprintln!("restored {took:?} after the last packet");
+        assert!(shaper.restore().is_err());
+        assert_eq!(entries(&folder.0.join("journal")), 1);
+        shell("nft delete table inet t");
+    });
+}
