@@ -45,9 +45,11 @@ case "$*" in
     [ "$rate" = unlimited ] && rate='"unlimited"' || rate=$((rate / 8))
     echo "[{\"kind\":\"cake\",\"handle\":\"8001:\",\"root\":true,\"options\":{\"bandwidth\":$rate,\"diffserv\":\"diffserv4\",\"overhead\":0}}]";;
   *"qdisc show dev "*) echo "qdisc cake 8001: root refcnt 2 bandwidth";;
-  "qdisc change dev "*"handle 8001: cake bandwidth "*) rate=${10}; echo "${rate%bit}" >"$here/rate.$4"; echo "$*" >>"$here/tc.log";;
+  "qdisc change dev "*" root handle 8001: cake bandwidth "[0-9]*bit) rate=${10%bit};;
+  "qdisc change dev "*" root handle 8001: cake unlimited") rate=unlimited;;
   *) echo "unknown: $*" >&2; exit 1;;
 esac
+[ -z "$rate" ] || [ "$2" != change ] || { echo "$rate" >"$here/rate.$4"; echo "$*" >>"$here/tc.log"; }
 "#;
 
 const UCI: &str = r#"#!/bin/bash

@@ -197,8 +197,8 @@ impl QueueDiscipline {
         let root = format!("tc qdisc change dev {dev} root handle {}", self.handle);
         match &self.shaping {
             Shaping::Cake { .. } => {
-                let rate = rate.map_or_else(|| "unlimited".to_owned(), |rate| format!("{}bit", rate.0));
-                vec![format!("{root} cake bandwidth {rate}")]
+                let rate = rate.map_or_else(|| "unlimited".to_owned(), |rate| format!("bandwidth {}bit", rate.0));
+                vec![format!("{root} cake {rate}")]
             }
             Shaping::Htb { classes, .. } => {
                 let rate = rate.unwrap_or(UNLIMITED);
@@ -228,6 +228,9 @@ impl Shaping {
 }
 
 fn cake(options: &Value, header: u32) -> Result<Shaping, Unsettable> {
+    if !options["autorate"].is_null() {
+        return Err(Unsettable::Autorate);
+    }
     let rate = match &options["bandwidth"] {
         Value::String(word) if word == "unlimited" => None,
         // In bytes.

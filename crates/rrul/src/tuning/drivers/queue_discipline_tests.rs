@@ -47,7 +47,7 @@ fn cake_is_read_with_its_counters_in_the_bytes_that_it_counts() {
         cake.commands("wan0", Some(BitRate(9_123_456))),
         ["tc qdisc change dev wan0 root handle 8002: cake bandwidth 9123456bit"]
     );
-    assert_eq!(cake.commands("wan0", None), ["tc qdisc change dev wan0 root handle 8002: cake bandwidth unlimited"]);
+    assert_eq!(cake.commands("wan0", None), ["tc qdisc change dev wan0 root handle 8002: cake unlimited"]);
     assert_eq!(cake.restoring_commands("wan0"), cake.commands("wan0", cake.rate()));
 }
 
@@ -74,10 +74,7 @@ fn each_overhead_of_cake_is_a_link_layer() {
 fn cake_without_a_limit_has_no_rate_and_gets_none_back() {
     let cake = read(&CAKE.replace("\"bandwidth\":900000,", "\"bandwidth\":\"unlimited\","), "", "");
     assert_eq!(cake.rate(), None);
-    assert_eq!(
-        cake.restoring_commands("wan0"),
-        ["tc qdisc change dev wan0 root handle 8002: cake bandwidth unlimited"]
-    );
+    assert_eq!(cake.restoring_commands("wan0"), ["tc qdisc change dev wan0 root handle 8002: cake unlimited"]);
 }
 
 #[test]
@@ -111,7 +108,9 @@ fn tbf_keeps_its_queue_and_its_overhead() {
 fn what_does_not_shape_is_refused_with_the_reason() {
     let two_roots = format!("{HTB_CLASS}{}", HTB_CLASS.replace("1:1", "1:2"));
     let peak = TBF.replace("\"lat\"", "\"peakrate\":1000000,\"lat\"");
+    let autorate = CAKE.replace("\"diffserv\"", "\"autorate\":\"ingress\",\"diffserv\"");
     for (disciplines, raw, classes, reason) in [
+        (autorate.as_str(), "", "", "autorate-ingress"),
         ("[]", "", "", "no root queue discipline"),
         (r#"[{"kind":"fq_codel","handle":"0:","root":true,"options":{}}]"#, "", "", "fq_codel, which does not shape"),
         ("Cannot find device", "", "", "not understood"),

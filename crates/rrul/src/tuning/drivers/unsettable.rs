@@ -11,6 +11,8 @@ pub(super) enum Unsettable {
     Kind(String),
     #[error("tc shows no {0}")]
     Missing(&'static str),
+    #[error("its cake finds its rate by itself (autorate-ingress); set a bandwidth first")]
+    Autorate,
     #[error("its htb has no class; set up a class with a rate first")]
     NoClass,
     #[error("its htb has several classes at the root; only one limit for all traffic can be tuned")]
