@@ -42,7 +42,13 @@ pub(crate) fn open(address: &ShaperAddress, options: &DriverOptions) -> Result<B
     let journal = Journal::lock(&options.journal_folder, &key(address))?;
     if let Some(left) = journal.stale()? {
         terminal::say(&format!("restoring {}, which an earlier session left changed", left.title));
-        left.run(&options.ssh)?;
+        left.run(&options.ssh).map_err(|error| ShaperError::Refused {
+            place: left.title.clone(),
+            reason: format!(
+                "an earlier session left it changed, and restoring it fails: {error}; restore it by hand and remove {}",
+                journal.path().display()
+            ),
+        })?;
         journal.clear()?;
     }
     Ok(Box::new(Guarded::new(find(address, options)?, journal, &options.ssh)))

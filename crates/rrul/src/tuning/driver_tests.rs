@@ -79,7 +79,10 @@ fn what_stands_against_a_search_is_refused_with_the_reason() {
     assert!(refused(&router, OPENWRT).contains("not enabled"));
     router.folder.write("unreachable", "");
     let said = refused(&router, OPENWRT);
-    assert_eq!(said, "root@router: cannot connect: ssh: connect to host router port 22: No route to host");
+    assert_eq!(
+        said,
+        "root@router: cannot connect: ssh: connect to host router port 22: No route to host; try it by hand: ssh root@router"
+    );
 }
 
 #[test]

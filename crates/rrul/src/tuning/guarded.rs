@@ -1,6 +1,6 @@
 //! A shaper that is restored whatever becomes of this process.
 //!
-//! Before the first change how to restore it is written to the journal; then the shaper's host, if it is another one, and
+//! Before the first change restoring is tried, and how to do it is written to the journal; then the shaper's host, if it is another one, and
 //! a process on this host are made to restore it if this process does not.
 
 use rrul_model::shaping::{ShaperCounters, ShaperDescription, ShaperRates};
@@ -34,6 +34,8 @@ impl Guarded {
             let reason = "the process that would restore it has been ended".to_owned();
             return Err(ShaperError::Refused { place: self.shaper.describe().target.clone(), reason });
         }
+        // Without the right to do so, or with a command that does not work, it fails here, where nothing is changed yet.
+        self.shaper.restore()?;
         let restoration = self.shaper.restoration();
         self.journal.write(&restoration)?;
         let guard = Guard::start(&restoration, &self.journal, &self.ssh);

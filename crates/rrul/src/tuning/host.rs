@@ -178,7 +178,7 @@ impl Connection {
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     let said = complaints.and_then(|said| said.recv_timeout(ENDING).ok()).unwrap_or_default();
-                    return Err(unreachable(said));
+                    return Err(unreachable(format!("{said}; try it by hand: ssh {destination}")));
                 }
             }
         }

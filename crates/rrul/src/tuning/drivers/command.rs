@@ -1,7 +1,8 @@
 //! A shaper that a command of the user sets: any script, any router.
 //!
 //! `{down}` and `{up}` in the script become rates in bit/s. A direction without a limit gets 10000000000 (10 Gbit/s): more
-//! than the line, so that no script needs a special case.
+//! than the line, so that no script needs a special case. The command that restores runs before the first change as well, so
+//! that one that does not work is noticed.
 
 use std::time::Duration;
 

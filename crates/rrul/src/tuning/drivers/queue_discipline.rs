@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::super::shell::quote;
 use super::htb_class::{HtbClass, classes};
+use super::size_table::SizeTable;
 use super::token_bucket::{TokenBucket, parse_size};
 use super::unsettable::Unsettable;
 
@@ -53,10 +54,10 @@ impl Overhead {
         }
     }
 
-    /// Estimates the bytes that the shaper counted, from those of the kernel's counters, in which every packet has `header`
-    /// bytes before IP. The least size is left out, and a cell is half empty on average.
-    fn counted(self, sent: u64, packets: u64, header: u32) -> ByteCount {
-        let each = self.bytes - i64::from(header);
+    /// Estimates the bytes that the shaper counted, from those of the kernel's counters, in which every packet has `already`
+    /// bytes beyond IP. The least size is left out, and a cell is half empty on average.
+    fn counted(self, sent: u64, packets: u64, already: i64) -> ByteCount {
+        let each = self.bytes - already;
         let bytes = sent.saturating_add_signed(each.saturating_mul(packets.cast_signed()));
         ByteCount(match self.framing {
             Framing::Plain => bytes,
@@ -80,6 +81,7 @@ pub(super) struct QueueDiscipline {
     /// Its handle. A discipline that somebody else sets up has another one.
     pub(super) handle: String,
     pub(super) shaping: Shaping,
+    size_table: Option<SizeTable>,
     pub(super) counters: DirectionCounters,
 }
 
@@ -138,22 +140,25 @@ impl QueueDiscipline {
         let Some(root) = entries.iter().find(|entry| entry.root) else {
             return Err(Unsettable::NoRoot);
         };
+        let size_table = SizeTable::read(shown.raw);
+        // What the kernel's counters have of each packet beyond IP.
+        let already = i64::from(shown.header) + size_table.as_ref().map_or(0, |table| table.overhead);
         let shaping = match root.kind.as_str() {
-            "cake" => cake(&root.options, shown.header),
-            "htb" => htb(shown, &entries),
-            "tbf" => tbf(&root.options, shown),
+            "cake" => cake(&root.options, already),
+            "htb" => htb(shown.classes, already, &entries),
+            "tbf" => tbf(&root.options, already, shown.raw),
             other => Err(Unsettable::Kind(other.to_owned())),
         }?;
         let marked =
             entries.iter().map(|entry| entry.ecn_mark + entry.tins.iter().map(|tin| tin.ecn_mark).sum::<u64>());
         let counters = DirectionCounters {
-            sent: shaping.overhead().counted(root.bytes, root.packets, shown.header),
+            sent: shaping.overhead().counted(root.bytes, root.packets, already),
             packets: root.packets,
             dropped: root.drops,
             marked: marked.sum(),
             backlog: ByteCount(root.backlog),
         };
-        Ok(Self { handle: root.handle.clone(), shaping, counters })
+        Ok(Self { handle: root.handle.clone(), shaping, size_table, counters })
     }
 
     /// Its rate; `None` limits nothing.
@@ -187,14 +192,19 @@ impl QueueDiscipline {
 
     /// The link layer in whose bytes it counts.
     pub(super) fn link_layer(&self) -> Option<String> {
-        self.shaping.overhead().link_layer()
+        let overhead = self.shaping.overhead();
+        let table = self.size_table.as_ref();
+        let least = table.map_or(0, |table| table.mpu).max(overhead.least);
+        let framing = if table.is_some_and(|table| table.atm) { Framing::Atm } else { overhead.framing };
+        Overhead { least, framing, ..overhead }.link_layer()
     }
 
     /// The commands that make this discipline shape at a rate, everything else as it is here. They fail where it has been
     /// replaced.
     pub(super) fn commands(&self, interface: &str, rate: Option<BitRate>) -> Vec<String> {
         let dev = quote(interface);
-        let root = format!("tc qdisc change dev {dev} root handle {}", self.handle);
+        let table = self.size_table.as_ref().map(|table| format!(" {}", table.words())).unwrap_or_default();
+        let root = format!("tc qdisc change dev {dev} root handle {}{table}", self.handle);
         match &self.shaping {
             Shaping::Cake { .. } => {
                 let rate = rate.map_or_else(|| "unlimited".to_owned(), |rate| format!("bandwidth {}bit", rate.0));
@@ -227,7 +237,7 @@ impl Shaping {
     }
 }
 
-fn cake(options: &Value, header: u32) -> Result<Shaping, Unsettable> {
+fn cake(options: &Value, already: i64) -> Result<Shaping, Unsettable> {
     if !options["autorate"].is_null() {
         return Err(Unsettable::Autorate);
     }
@@ -244,13 +254,13 @@ fn cake(options: &Value, header: u32) -> Result<Shaping, Unsettable> {
     };
     // Raw, it counts packets as the kernel has them.
     let raw = options["raw"].as_bool() == Some(true);
-    let bytes = if raw { i64::from(header) } else { options["overhead"].as_i64().unwrap_or(0) };
+    let bytes = if raw { already } else { options["overhead"].as_i64().unwrap_or(0) };
     let tins = options["diffserv"].as_str().unwrap_or_default().to_owned();
     Ok(Shaping::Cake { rate, tins, overhead: Overhead { bytes, least, framing } })
 }
 
-fn htb(shown: Shown<'_>, entries: &[Entry]) -> Result<Shaping, Unsettable> {
-    let classes = classes(shown.classes)?;
+fn htb(shown: &str, already: i64, entries: &[Entry]) -> Result<Shaping, Unsettable> {
+    let classes = classes(shown)?;
     let [main, others @ ..] = classes.as_slice() else {
         return Err(Unsettable::NoClass);
     };
@@ -258,20 +268,20 @@ fn htb(shown: Shown<'_>, entries: &[Entry]) -> Result<Shaping, Unsettable> {
         return Err(Unsettable::SeveralClasses);
     }
     let framing = if main.atm { Framing::Atm } else { Framing::Plain };
-    let bytes = i64::from(shown.header) + i64::from(main.overhead);
+    let bytes = already + i64::from(main.overhead);
     let overhead = Overhead { bytes, least: main.mpu, framing };
     let mut leaves = entries.iter().filter(|entry| !entry.root && entry.kind != "ingress" && entry.kind != "clsact");
     let leaf = leaves.next().map(|entry| entry.kind.clone());
     Ok(Shaping::Htb { classes, leaf, overhead })
 }
 
-fn tbf(options: &Value, shown: Shown<'_>) -> Result<Shaping, Unsettable> {
+fn tbf(options: &Value, already: i64, shown: &str) -> Result<Shaping, Unsettable> {
     if !options["peakrate"].is_null() {
         return Err(Unsettable::PeakRate);
     }
     // In bytes.
     let rate = BitRate(options["rate"].as_u64().ok_or(Unsettable::Missing("rate of tbf"))?.saturating_mul(8));
-    let line = shown.raw.lines().find(|line| line.starts_with("qdisc tbf")).unwrap_or_default();
+    let line = shown.lines().find(|line| line.starts_with("qdisc tbf")).unwrap_or_default();
     let words: Vec<&str> = line.split_whitespace().collect();
     let after =
         |word: &str| words.iter().position(|other| *other == word).and_then(|index| words.get(index + 1)).copied();
@@ -283,7 +293,7 @@ fn tbf(options: &Value, shown: Shown<'_>) -> Result<Shaping, Unsettable> {
     let extra = after("overhead").and_then(|text| text.parse().ok()).unwrap_or(0);
     let atm = after("linklayer") == Some("atm");
     let framing = if atm { Framing::Atm } else { Framing::Plain };
-    let overhead = Overhead { bytes: i64::from(shown.header) + i64::from(extra), least: mpu, framing };
+    let overhead = Overhead { bytes: already + i64::from(extra), least: mpu, framing };
     let bucket = TokenBucket::of_tbf(rate, ticks, extra, atm);
     Ok(Shaping::Tbf { bucket, limit, mpu, extra, atm, overhead })
 }

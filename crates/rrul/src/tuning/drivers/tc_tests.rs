@@ -23,7 +23,7 @@ tc class add dev v0 parent 1: classid 1:1 htb rate 7200kbit overhead 22 mpu 64 &
 tc class add dev v0 parent 1:1 classid 1:11 htb rate 2400kbit ceil 7200kbit prio 1 burst 2000 &&
 tc class add dev v0 parent 1:1 classid 1:12 htb rate 4800kbit ceil 7200kbit prio 2 quantum 1514 &&
 tc qdisc add dev v0 parent 1:12 handle 120: pfifo limit 100 &&
-tc qdisc add dev v1 root tbf rate 18123456bit burst 5000 latency 50ms overhead 22 mpu 64";
+tc qdisc add dev v1 root stab overhead 4 linklayer ethernet tbf rate 18123456bit burst 5000 latency 50ms overhead 22 mpu 64";
 
 /// Everything that tc knows of them, without counters.
 const SHOW: &str =
@@ -81,6 +81,7 @@ fn htb_and_tbf_are_set_live_and_restored_to_the_last_byte() {
         assert_eq!(description.target, "this host: down v1, up v0");
         assert_eq!(description.up_discipline.as_deref(), Some("htb with pfifo"));
         assert_eq!(description.up_link_layer.as_deref(), Some("ip+36"));
+        assert_eq!(description.down_link_layer.as_deref(), Some("ip+40"), "with 4 bytes of its size table");
         for wanted in [rates(5_000_000, 3_600_000), ShaperRates::UNSHAPED, rates(20_000_000, 14_400_000)] {
             shaper.set(wanted).unwrap();
             assert_eq!(shaper.read().unwrap().rates, Some(wanted));
