@@ -95,7 +95,20 @@ fn applying_writes_whole_kilobits_commits_and_reloads_and_nothing_else() {
     let done = "uci set sqm.eth9.download=17123\nuci set sqm.eth9.upload=7000\nuci commit sqm\nsqm reload\n";
     assert_eq!(router.folder.read("uci.log"), done);
     assert_eq!(shaper.commands(wanted).len(), 4);
-    assert_eq!((router.rates(), entries(&router.options().journal_folder)), (found(), 0), "reload sets the rates");
+    assert_eq!((router.rates(), entries(&router.options().journal_folder)), (text("17123000", "7000000"), 0));
+    drop(shaper);
+    assert_eq!(router.rates(), text("17123000", "7000000"), "what was applied stays");
+}
+
+#[test]
+fn what_cannot_be_committed_is_reverted() {
+    let router = Router::new();
+    let mut shaper = open(&router, OPENWRT).unwrap();
+    router.folder.write("full", "");
+    let said = shaper.apply(rates(17_000_000, 7_000_000)).unwrap_err().to_string();
+    assert!(said.contains("`uci commit sqm` failed: uci: I/O error"), "{said}");
+    assert!(router.folder.read("uci.log").ends_with("uci revert sqm\n"), "{}", router.folder.read("uci.log"));
+    assert_eq!(router.rates(), found());
 }
 
 #[test]

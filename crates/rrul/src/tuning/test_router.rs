@@ -58,11 +58,18 @@ case "$*" in
   "-q changes") cat "$here/changes" 2>/dev/null;;
   "-q show sqm") cat "$here/sqm.conf";;
   "-q show firewall") echo "firewall.@defaults[0].flow_offloading='$(cat "$here/offloading" 2>/dev/null)'";;
+  "commit "*) [ ! -e "$here/full" ] || { echo "uci: I/O error" >&2; exit 1; }; echo "uci $*" >>"$here/uci.log";;
   *) echo "uci $*" >>"$here/uci.log";;
 esac
 "#;
 
-const SQM: &str = "#!/bin/bash\necho \"sqm $*\" >>\"$(dirname \"$0\")/uci.log\"\n";
+const SQM: &str = r#"#!/bin/bash
+here=$(dirname "$0")
+rate() { sed -n "s/.*\.$1=\(.*\)/\1000/p" "$here/uci.log" | tail -n 1; }
+[ -z "$(rate download)" ] || rate download >"$here/rate.ifb4eth9"
+[ -z "$(rate upload)" ] || rate upload >"$here/rate.eth9"
+echo "sqm $*" >>"$here/uci.log"
+"#;
 
 const SQM_CONF: &str = "\
 sqm.eth9=queue

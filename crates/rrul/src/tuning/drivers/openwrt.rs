@@ -5,6 +5,7 @@
 
 use rrul_model::flow::Direction;
 use rrul_model::shaping::{ShaperCounters, ShaperDescription, ShaperRates};
+use rrul_model::units::BitRate;
 
 use super::super::changeable::Changeable;
 use super::super::host::Host;
@@ -15,6 +16,9 @@ use super::tc::TcShaper;
 
 /// Separates the outputs of several commands.
 const MARK: &str = "--rrul--";
+
+const COMMIT: &str = "uci commit sqm";
+const RELOAD: &str = "/etc/init.d/sqm reload";
 
 /// Most characters of the name of an interface.
 const NAME: usize = 15;
@@ -108,7 +112,7 @@ impl Changeable for OpenwrtShaper {
 
     fn lasting_commands(&self, rates: ShaperRates) -> Vec<String> {
         let mut commands = self.settings(rates);
-        commands.extend(["uci commit sqm".to_owned(), "/etc/init.d/sqm reload".to_owned()]);
+        commands.extend([COMMIT.to_owned(), RELOAD.to_owned()]);
         commands
     }
 
@@ -118,9 +122,13 @@ impl Changeable for OpenwrtShaper {
         let shown = ask(host)?;
         refuse_others(&shown)
             .map_err(|unfit| ShaperError::Refused { place: place.clone(), reason: unfit.to_string() })?;
-        let script = self.lasting_commands(rates).join(" && ");
-        self.shaper.host().run("uci commit sqm", &script)?.success(&place, "uci commit sqm")?;
-        Ok(())
+        // What cannot be committed must not stay for the next one who commits.
+        let settings = self.settings(rates).join(" && ");
+        let script = format!("{settings} && {COMMIT} || {{ uci revert sqm; exit 1; }}");
+        self.shaper.host().run(COMMIT, &script)?.success(&place, COMMIT)?;
+        self.shaper.host().run(RELOAD, RELOAD)?.success(&place, RELOAD)?;
+        let kept = |rate: Option<BitRate>| rate.map(|rate| BitRate(rate.0 / 1000 * 1000));
+        self.shaper.find_again(ShaperRates { down: kept(rates.down), up: kept(rates.up) })
     }
 }
 

@@ -3,6 +3,9 @@
 //! A change sets the rate and nothing else: what waits in the queues stays there. The handle of the discipline is part of
 //! each command, so one that somebody else has set up in between is left alone.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use rrul_model::flow::Direction;
 use rrul_model::shaping::{ShaperCounters, ShaperDescription, ShaperRates};
 use rrul_model::units::BitRate;
@@ -26,6 +29,10 @@ const ETHERNET: &str = "link/ether";
 
 /// The rate that an interface reads after a change may differ by this: tc shows the rates of classes in kbit/s.
 const ROUNDING: u64 = 1000;
+
+/// How long a shaper that is set up anew is waited for.
+const STARTING: Duration = Duration::from_secs(15);
+const LOOKING: Duration = Duration::from_millis(500);
 
 /// One direction and its interface.
 struct Side {
@@ -93,6 +100,36 @@ impl TcShaper {
         Ok(look(&mut self.host, before, &names)?.1)
     }
 
+    /// Finds the shapers anew, which have been set up with these rates. A direction without one is what it was.
+    pub(super) fn find_again(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
+        let end = Instant::now() + STARTING;
+        let found = loop {
+            match self.look("").and_then(|found| self.in_force(rates, &found, true).map(|()| found)) {
+                Ok(found) => break found,
+                Err(error) if Instant::now() >= end => return Err(error),
+                Err(_) => thread::sleep(LOOKING),
+            }
+        };
+        self.description.found = self.rates(&found);
+        for (side, found) in self.sides.iter_mut().zip(found) {
+            side.found = found;
+        }
+        Ok(())
+    }
+
+    /// Checks that these are the rates that were set; of those that are `None` only if they were set as well.
+    fn in_force(&self, rates: ShaperRates, read: &[QueueDiscipline], only_given: bool) -> Result<(), ShaperError> {
+        let limit = |rate: Option<BitRate>| rate.unwrap_or(UNLIMITED);
+        for (side, read) in self.sides.iter().zip(read) {
+            let (set, read) = (limit(rates.of(side.direction)), limit(read.rate()));
+            if set.0.abs_diff(read.0) > ROUNDING && !(only_given && rates.of(side.direction).is_none()) {
+                let place = self.description.target.clone();
+                return Err(ShaperError::NotInForce { place, direction: side.direction, set, read });
+            }
+        }
+        Ok(())
+    }
+
     fn rates(&self, read: &[QueueDiscipline]) -> ShaperRates {
         let sides = self.sides.iter().zip(read);
         sides.fold(ShaperRates::UNSHAPED, |rates, (side, read)| rates.with(side.direction, read.rate()))
@@ -118,14 +155,7 @@ impl Changeable for TcShaper {
         }
         let script = self.commands(rates).join(" && ");
         let read = self.look(&script)?;
-        for (side, read) in self.sides.iter().zip(&read) {
-            let limit = |rate: Option<BitRate>| rate.unwrap_or(UNLIMITED);
-            let (set, read) = (limit(rates.of(side.direction)), limit(read.rate()));
-            if set.0.abs_diff(read.0) > ROUNDING {
-                return Err(ShaperError::NotInForce { place, direction: side.direction, set, read });
-            }
-        }
-        Ok(())
+        self.in_force(rates, &read, false)
     }
 
     fn counters(&mut self) -> Result<Option<ShaperCounters>, ShaperError> {
