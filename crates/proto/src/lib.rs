@@ -1,5 +1,6 @@
 #![doc = include_str!("../PROTOCOL.md")]
 
+pub mod admission;
 pub mod arrival_log;
 pub mod control;
 pub mod exchange_stamps;

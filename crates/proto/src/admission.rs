@@ -1,0 +1,13 @@
+//! Who may use a server, how much and how long: rules without sockets, with the time passed in.
+//!
+//! - [`prefix`]: the networks that an address belongs to
+//! - [`fair_shares`]: how many sessions each network has
+//! - [`load_queue`]: whose load is next, so that tests do not disturb each other
+//! - [`consent`]: whether the client still wants the packets that it is sent
+//! - [`session_lease`]: how long a session lasts
+
+pub mod consent;
+pub mod fair_shares;
+pub mod load_queue;
+pub mod prefix;
+pub mod session_lease;

@@ -1,0 +1,264 @@
+//! Whose load is next: tests that fill a path run one after another, or together within what the operator allows.
+//!
+//! Networks take turns: each test that waits is as far behind as its network has asked for before (start-time fair queueing,
+//! Goyal, Vin and Cheng 1996, with the length of a test as its cost). So a network that asks for much waits behind its own tests.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::prefix::Prefix;
+
+/// How much load a server takes at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LoadPolicy {
+    /// One test that loads.
+    #[default]
+    Exclusive,
+    /// As many as ask for no more than so many bits per second together. What names no rate has it to itself.
+    Within(u64),
+    /// Any number.
+    Unlimited,
+}
+
+/// The load that a test asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Demand {
+    /// Bits per second of its load at most; `None` for as much as the path takes.
+    pub rate: Option<u64>,
+    /// How long it may hold its place, with what it takes to begin and to end.
+    pub length: Duration,
+}
+
+/// Where in the queue a test waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// 1 is the next.
+    pub position: u32,
+    /// How long it waits at most when every test takes its whole length.
+    pub wait: Duration,
+}
+
+#[derive(Debug)]
+struct Running {
+    test: u64,
+    rate: Option<u64>,
+    ends: i64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    test: u64,
+    demand: Demand,
+    /// Its turn: the lowest is next. Nanoseconds of load that its network was ahead.
+    turn: u128,
+}
+
+/// The tests that load, and those that wait for it. Times are nanoseconds of any monotonic clock.
+#[derive(Debug, Default)]
+pub struct LoadQueue {
+    policy: LoadPolicy,
+    running: Vec<Running>,
+    /// In the order of their turns.
+    waiting: Vec<Waiting>,
+    /// Turn of the test that was granted last.
+    now_serving: u128,
+    /// Up to which turn each network has asked.
+    asked: HashMap<Prefix, u128>,
+}
+
+impl LoadQueue {
+    /// An empty queue.
+    pub fn new(policy: LoadPolicy) -> Self {
+        Self { policy, ..Self::default() }
+    }
+
+    /// This test asks for its turn; the number is the caller's. A test that has asked already keeps its place.
+    pub fn ask(&mut self, test: u64, address: IpAddr, demand: Demand) {
+        if self.runs(test) || self.waiting.iter().any(|waiting| waiting.test == test) {
+            return;
+        }
+        let asked = self.asked.entry(Prefix::party_of(address)).or_insert(0);
+        let turn = self.now_serving.max(*asked);
+        *asked = turn.saturating_add(demand.length.as_nanos());
+        // Behind all that have the same turn: they came before.
+        let place = self.waiting.partition_point(|waiting| waiting.turn <= turn);
+        self.waiting.insert(place, Waiting { test, demand, turn });
+    }
+
+    /// Grants every test whose turn has come, and returns them in order.
+    pub fn grant(&mut self, now: i64) -> Vec<u64> {
+        let mut granted = Vec::new();
+        while self.waiting.first().is_some_and(|next| self.has_room(next.demand)) {
+            let Waiting { test, demand, turn } = self.waiting.remove(0);
+            let length = i64::try_from(demand.length.as_nanos()).unwrap_or(i64::MAX);
+            self.running.push(Running { test, rate: demand.rate, ends: now.saturating_add(length) });
+            self.now_serving = self.now_serving.max(turn);
+            granted.push(test);
+        }
+        let serving = self.now_serving;
+        self.asked.retain(|_, turn| *turn > serving);
+        granted
+    }
+
+    /// A test has ended, or waits no longer.
+    pub fn leave(&mut self, test: u64) {
+        self.running.retain(|running| running.test != test);
+        self.waiting.retain(|waiting| waiting.test != test);
+        if self.waiting.is_empty() && self.running.is_empty() {
+            self.asked.clear();
+        }
+    }
+
+    /// Whether this test has been granted its load and has not left.
+    pub fn runs(&self, test: u64) -> bool {
+        self.running.iter().any(|running| running.test == test)
+    }
+
+    /// Where this test waits; `None` when it does not.
+    pub fn place(&self, test: u64, now: i64) -> Option<Place> {
+        let ahead = self.waiting.iter().position(|waiting| waiting.test == test)?;
+        let last = self.running.iter().map(|running| running.ends).max().unwrap_or(now);
+        let rest = Duration::from_nanos(last.saturating_sub(now).max(0).cast_unsigned());
+        let before = self.waiting.iter().take(ahead).map(|waiting| waiting.demand.length);
+        let wait = before.fold(rest, Duration::saturating_add);
+        Some(Place { position: u32::try_from(ahead + 1).unwrap_or(u32::MAX), wait })
+    }
+
+    /// Whether any test waits.
+    pub fn is_wanted(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    fn has_room(&self, demand: Demand) -> bool {
+        match self.policy {
+            LoadPolicy::Unlimited => true,
+            _ if self.running.is_empty() => true,
+            LoadPolicy::Exclusive => false,
+            LoadPolicy::Within(egress) => {
+                let rates = self.running.iter().map(|running| running.rate).chain([demand.rate]);
+                let sum = rates.into_iter().try_fold(0_u64, |sum, rate| sum.checked_add(rate?));
+                sum.is_some_and(|sum| sum <= egress)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    fn host(network: u8, host: u8) -> IpAddr {
+        IpAddr::from([192, 0, network, host])
+    }
+
+    fn of_seconds(seconds: u64) -> Demand {
+        Demand { rate: None, length: Duration::from_secs(seconds) }
+    }
+
+    #[test]
+    fn ten_tests_at_once_run_in_order_and_never_two_at_a_time() {
+        let mut queue = LoadQueue::new(LoadPolicy::Exclusive);
+        (0..10).for_each(|test| queue.ask(test, host(2, 1), of_seconds(16)));
+        let mut order: Vec<u64> = Vec::new();
+        for round in 0..10_i64 {
+            let granted = queue.grant(round * 16 * SECOND);
+            assert_eq!(granted.len(), 1, "round {round}");
+            assert!(queue.grant(round * 16 * SECOND).is_empty(), "no second one beside it");
+            order.extend(&granted);
+            queue.leave(granted[0]);
+        }
+        assert_eq!(order, (0..10).collect::<Vec<_>>());
+        assert!(!queue.is_wanted() && queue.asked.is_empty());
+    }
+
+    #[test]
+    fn a_place_has_its_number_and_the_longest_wait() {
+        let mut queue = LoadQueue::new(LoadPolicy::Exclusive);
+        (0..3).for_each(|test| queue.ask(test, host(2, 1), of_seconds(30)));
+        queue.grant(0);
+        assert_eq!(queue.place(0, 0), None, "it runs");
+        assert_eq!(queue.place(1, 10 * SECOND), Some(Place { position: 1, wait: Duration::from_secs(20) }));
+        assert_eq!(queue.place(2, 10 * SECOND), Some(Place { position: 2, wait: Duration::from_secs(50) }));
+        queue.leave(1);
+        assert_eq!(queue.place(2, 10 * SECOND), Some(Place { position: 1, wait: Duration::from_secs(20) }));
+    }
+
+    #[test]
+    fn a_network_that_asks_for_much_waits_behind_its_own_tests() {
+        let mut queue = LoadQueue::new(LoadPolicy::Exclusive);
+        (0..8).for_each(|test| queue.ask(test, host(1, test as u8), of_seconds(60)));
+        (8..16).for_each(|test| queue.ask(test, host(2, test as u8), of_seconds(60)));
+        assert_eq!(queue.grant(0), vec![0_u64]);
+        queue.ask(99, host(3, 1), of_seconds(16));
+        // The first test of the second network came before it, with the same turn; then it is its own.
+        assert_eq!(queue.place(99, 0).unwrap().position, 2);
+        queue.leave(0);
+        assert_eq!(queue.grant(0), vec![8_u64]);
+        queue.leave(8);
+        assert_eq!(queue.grant(0), vec![99_u64]);
+    }
+
+    #[test]
+    fn a_network_that_has_been_away_gains_nothing_by_it() {
+        let mut queue = LoadQueue::new(LoadPolicy::Exclusive);
+        for test in 0..20 {
+            queue.ask(test, host(1, 1), of_seconds(60));
+        }
+        for _ in 0..10 {
+            let granted = queue.grant(0)[0];
+            queue.leave(granted);
+        }
+        (100..103).for_each(|test| queue.ask(test, host(2, 1), of_seconds(60)));
+        let order: Vec<u64> = (0..6)
+            .map(|_| {
+                let granted = queue.grant(0)[0];
+                queue.leave(granted);
+                granted
+            })
+            .collect();
+        assert_eq!(order.iter().filter(|test| **test >= 100).count(), 3, "{order:?}");
+        assert!(order[..3].iter().any(|test| *test < 100), "the other network has its turns, too: {order:?}");
+    }
+
+    #[test]
+    fn loads_that_fit_the_egress_run_together() {
+        let mut queue = LoadQueue::new(LoadPolicy::Within(100));
+        let paced = |rate| Demand { rate: Some(rate), length: Duration::from_secs(10) };
+        queue.ask(1, host(1, 1), paced(60));
+        queue.ask(2, host(2, 1), paced(40));
+        queue.ask(3, host(3, 1), paced(1));
+        assert_eq!(queue.grant(0), vec![1_u64, 2_u64]);
+        queue.leave(2);
+        assert_eq!(queue.grant(0), vec![3_u64]);
+        queue.ask(4, host(4, 1), of_seconds(10));
+        assert!(queue.grant(0).is_empty(), "a load without a rate has the egress to itself");
+        queue.leave(1);
+        queue.leave(3);
+        assert_eq!(queue.grant(0), vec![4_u64]);
+        queue.ask(5, host(5, 1), paced(200));
+        queue.leave(4);
+        assert_eq!(queue.grant(0), vec![5_u64], "more than the egress runs alone");
+    }
+
+    #[test]
+    fn without_a_limit_no_test_waits() {
+        let mut queue = LoadQueue::new(LoadPolicy::Unlimited);
+        (0..5).for_each(|test| queue.ask(test, host(1, 1), of_seconds(10)));
+        assert_eq!(queue.grant(0).len(), 5);
+    }
+
+    #[test]
+    fn who_asks_twice_keeps_the_first_place() {
+        let mut queue = LoadQueue::new(LoadPolicy::Exclusive);
+        (0..3).for_each(|test| queue.ask(test, host(1, 1), of_seconds(10)));
+        queue.ask(0, host(1, 1), of_seconds(10));
+        assert_eq!(queue.grant(0), vec![0_u64]);
+        queue.ask(0, host(1, 1), of_seconds(10));
+        queue.leave(0);
+        assert_eq!(queue.grant(0), vec![1_u64]);
+        assert_eq!(queue.place(0, 0), None);
+    }
+}
