@@ -101,7 +101,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
     });
 
     let OneWayFlows { flows: one_way_flows, sweeps } = one_way_flow::one_way_flows(recording);
-    let offset = ClockOffset::estimate(recording, &one_way_flows, ByDirection::each(|way| link_octets.rates(way)));
+    let offset =
+        ClockOffset::estimate(recording, &one_way_flows, ByDirection::each(|direction| link_octets.rates(direction)));
 
     let tallies = if imported {
         Vec::new()
@@ -117,7 +118,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let sharing = stream_sharing::sharing(recording, &tcp, goodput, scored_of);
     let global_synchronization = global_synchronization::global_synchronization(recording, &tcp, goodput, scored_of);
     let stream_limits = stream_limits::stream_limits(recording, &tcp, scored_of);
-    let stream_delay = stream_delay::stream_delay(recording, offset.as_ref(), |way| scored.of(way), end);
+    let stream_delay = stream_delay::stream_delay(recording, offset.as_ref(), |direction| scored.of(direction), end);
     let phases = scored.phases(&header.phases);
     let voip = voip::voip(recording, &one_way_flows, offset.as_ref(), &phases, waiting_time);
     let scored_load = scored.common.unwrap_or(load);
@@ -144,7 +145,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
             &one_way_flows,
             offset.as_ref(),
             &judgement,
-            attribution::told_until(recording),
+            attribution::complete_until(recording),
         ),
         round_trip_variation: delay_variation::of_round_trips(probes, &judgement),
         tcp_round_trip: tcp_round_trip::tcp_round_trip(recording, &tcp, offset.as_ref()),
@@ -331,8 +332,8 @@ mod tests {
             overhead: None,
             entries: vec![entry],
         };
-        let told: Vec<(String, String)> = settings(&plan).into_iter().collect();
+        let settings: Vec<(String, String)> = settings(&plan).into_iter().collect();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(told, [pair("bulk.congestion_control", "cubic, bbr"), pair("bulk.streams", "4")]);
+        assert_eq!(settings, [pair("bulk.congestion_control", "cubic, bbr"), pair("bulk.streams", "4")]);
     }
 }

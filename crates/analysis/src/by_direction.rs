@@ -1,4 +1,4 @@
-//! Two of a kind: one of the way up, one of the way down.
+//! A pair of values: one of the direction up, one of the direction down.
 
 use rrul_model::flow::Direction;
 use schemars::JsonSchema;

@@ -101,7 +101,7 @@ pub enum Change {
 
 /// A segment as it is reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SegmentTold {
+pub struct OffsetSegment {
     /// Its first instant, on the client's clock; `None` of the first segment.
     pub from: Option<TestTime>,
     /// Why it begins there; empty of the first segment.
@@ -171,19 +171,19 @@ impl ClockOffset {
     }
 
     /// The segments in order; at least one.
-    pub fn segments(&self) -> Vec<SegmentTold> {
-        let told = |segment: &Segment| {
+    pub fn segments(&self) -> Vec<OffsetSegment> {
+        let segment_of = |segment: &Segment| {
             let from = segment.begin.as_ref().map(|begin| begin.place);
             let server = from.map_or(0, |_| self.begins_at_server(segment));
             let offset = self.ahead(segment, server);
-            SegmentTold {
+            OffsetSegment {
                 from: from.map(|_| TestTime(server.saturating_sub(offset))),
                 changes: segment.begin.as_ref().map_or_else(Vec::new, |begin| begin.changes.clone()),
                 offset: Delay(offset),
                 bound: nanoseconds(segment.bound),
             }
         };
-        self.segments.iter().map(told).collect()
+        self.segments.iter().map(segment_of).collect()
     }
 
     /// The client's time when the server's clock showed this.

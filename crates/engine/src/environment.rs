@@ -20,7 +20,7 @@ use crate::privacy::Privacy;
 use crate::socket::icmp;
 use crate::{processor_time, scheduling, tcp_info};
 pub use host_state::{Extent, read_state};
-pub use routes::Way;
+pub use routes::AddressPair;
 
 /// Kernel settings that shape what is measured.
 const SETTINGS: &[&str] = &[

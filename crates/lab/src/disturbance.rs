@@ -73,7 +73,7 @@ impl fmt::Display for Disturbance {
 
 /// Sleeps, and sees how late it wakes.
 struct Witness {
-    over: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
     thread: JoinHandle<Vec<u64>>,
     /// Ticks of all processors and of those taken away, before.
     before: Option<(u64, u64)>,
@@ -81,30 +81,30 @@ struct Witness {
 
 impl Witness {
     fn start() -> Self {
-        let over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&over);
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             clock::be_realtime(clock::LAB_PRIORITY);
             let mut late = Vec::new();
-            while !told.load(Ordering::Relaxed) {
+            while !stopped.load(Ordering::Relaxed) {
                 let begun = clock::now();
                 std::thread::sleep(NAP);
                 late.push(clock::now().since(begun).saturating_sub(NAP.as_nanos() as u64));
             }
             late
         });
-        Self { over, thread, before: processor_ticks() }
+        Self { stop, thread, before: processor_ticks() }
     }
 
     fn finish(self) -> Option<Disturbance> {
-        self.over.store(true, Ordering::Relaxed);
+        self.stop.store(true, Ordering::Relaxed);
         let mut late = self.thread.join().unwrap_or_default();
         late.sort_unstable();
         disturbance(&late, self.before.zip(processor_ticks()))
     }
 }
 
-/// What these wakes, nanoseconds ascending, and these readings of the processors' time tell of a machine.
+/// Judges a machine by these wakes, nanoseconds ascending, and by these readings of its processors' time.
 fn disturbance(late: &[u64], ticks: Option<((u64, u64), (u64, u64))>) -> Option<Disturbance> {
     let late = CALM.iter().find_map(|(percent, calm)| {
         let late = Duration::from_nanos(percentile(late, *percent)?);
@@ -146,11 +146,11 @@ mod tests {
     fn late_wakes_and_stolen_time_are_reported() {
         let mut late = CALM_WAKES;
         late[90..].fill(400_000);
-        let told = disturbance(&late, None).unwrap();
-        assert_eq!(told, Disturbance::Late { percent: 95.0, late: Duration::from_micros(400) });
-        assert_eq!(told.to_string(), "P95 of its threads' lateness was 400.00µs");
-        let told = disturbance(&CALM_WAKES, Some(((1000, 3), (3000, 43)))).unwrap();
-        assert_eq!(told.to_string(), "2.0 % of its processors' time was taken away");
+        let found = disturbance(&late, None).unwrap();
+        assert_eq!(found, Disturbance::Late { percent: 95.0, late: Duration::from_micros(400) });
+        assert_eq!(found.to_string(), "P95 of its threads' lateness was 400.00µs");
+        let found = disturbance(&CALM_WAKES, Some(((1000, 3), (3000, 43)))).unwrap();
+        assert_eq!(found.to_string(), "2.0 % of its processors' time was taken away");
     }
 
     #[test]

@@ -118,8 +118,8 @@ fn keep(ipv4: Ipv4Addr, ipv6: Ipv6Addr, report: &Sender<Result<(Tun, u32), Error
         Tun::open(ipv4, ipv6)
     });
     let failed = prepared.is_err();
-    let told = report.send(prepared.map(|tun| (tun, namespace::thread_number())));
-    if failed || told.is_err() {
+    let sent = report.send(prepared.map(|tun| (tun, namespace::thread_number())));
+    if failed || sent.is_err() {
         return;
     }
     for job in todo {

@@ -1,5 +1,6 @@
 //! A link: what lies between the client and the server, in each direction.
 
+pub(crate) mod directed_path;
 pub(crate) mod filter;
 pub(crate) mod link_file;
 pub(crate) mod links;
@@ -12,7 +13,6 @@ pub(crate) mod shaper;
 pub(crate) mod shaper_change;
 pub(crate) mod token_bucket;
 pub(crate) mod toml_section;
-pub(crate) mod way;
 
 use std::net::IpAddr;
 use std::time::Duration;

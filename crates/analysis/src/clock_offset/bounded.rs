@@ -56,13 +56,13 @@ pub(super) fn drift(
     for later in later {
         let tolerance = later.faster + spread;
         for kind in 0..tracks.kinds.len() {
-            for way in Direction::ALL {
-                let Some(hull) = LowerHull::of(tracks.points(kind, way, &later.windows)) else { continue };
+            for direction in Direction::ALL {
+                let Some(hull) = LowerHull::of(tracks.points(kind, direction, &later.windows)) else { continue };
                 let possible = |slope: f64| {
-                    let level = *base.levels(kind, slope).of(way);
+                    let level = *base.levels(kind, slope).of(direction);
                     level.is_none_or(|level| hull.level(slope) >= level - tolerance)
                 };
-                match way {
+                match direction {
                     Direction::Up => high = high.min(edge(possible, -fastest, fastest)),
                     Direction::Down => low = low.max(edge(possible, fastest, -fastest)),
                 }

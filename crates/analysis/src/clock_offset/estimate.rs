@@ -239,7 +239,7 @@ fn step(
     let mut moved = Vec::new();
     for kind in 0..tracks.kinds.len() {
         let [earlier, later] = [before, after].map(|part| part.levels(kind, slope));
-        let rise = ByDirection::each(|way| Some((*later.of(way))? - (*earlier.of(way))?));
+        let rise = ByDirection::each(|direction| Some((*later.of(direction))? - (*earlier.of(direction))?));
         let ByDirection { up: Some(up), down: Some(down) } = rise else { continue };
         let path = up + down;
         if path.abs() < LEAST_STEP {
@@ -278,8 +278,9 @@ fn step(
     let clock = percentile(&clocks, 0, 500).filter(|clock| clock.abs() >= least).unwrap_or(0.0);
     for (kind, rise) in moved {
         let route = ByDirection { up: rise.up - clock, down: rise.down + clock };
-        routes[kind] =
-            ByDirection::each(|way| Some(*route.of(way)).filter(|by: &f64| by.abs() >= LEAST_STEP).unwrap_or(0.0));
+        routes[kind] = ByDirection::each(|direction| {
+            Some(*route.of(direction)).filter(|by: &f64| by.abs() >= LEAST_STEP).unwrap_or(0.0)
+        });
     }
     let route = |route: &ByDirection<f64>| route.up != 0.0 || route.down != 0.0;
     let gap = Window { from: before.span().to, to: after.span().from };
@@ -300,22 +301,22 @@ fn segments(tracks: &Tracks, parts: &[Part], steps: Vec<Step>, slope: f64) -> Ve
     // A kind without a packet between two steps lies where the kinds beside it and the steps put it.
     for (index, step) in steps.iter().enumerate() {
         for kind in 0..tracks.kinds.len() {
-            for way in Direction::ALL {
-                let rise = step.rise(kind, way);
-                let [before, after] = [index, index + 1].map(|at| *segments[at].levels[kind].of(way));
+            for direction in Direction::ALL {
+                let rise = step.rise(kind, direction);
+                let [before, after] = [index, index + 1].map(|at| *segments[at].levels[kind].of(direction));
                 if let (Some(before), None) = (before, after) {
-                    *segments[index + 1].levels[kind].of_mut(way) = Some(before + rise);
+                    *segments[index + 1].levels[kind].of_mut(direction) = Some(before + rise);
                 }
             }
         }
     }
     for (index, step) in steps.iter().enumerate().rev() {
         for kind in 0..tracks.kinds.len() {
-            for way in Direction::ALL {
-                let rise = step.rise(kind, way);
-                let [before, after] = [index, index + 1].map(|at| *segments[at].levels[kind].of(way));
+            for direction in Direction::ALL {
+                let rise = step.rise(kind, direction);
+                let [before, after] = [index, index + 1].map(|at| *segments[at].levels[kind].of(direction));
                 if let (None, Some(after)) = (before, after) {
-                    *segments[index].levels[kind].of_mut(way) = Some(after - rise);
+                    *segments[index].levels[kind].of_mut(direction) = Some(after - rise);
                 }
             }
         }
@@ -326,7 +327,7 @@ fn segments(tracks: &Tracks, parts: &[Part], steps: Vec<Step>, slope: f64) -> Ve
             let offset = tracks.reference as f64 + segments[at].offset;
             move |server: i64| offset + slope * server as f64
         });
-        let place = locate::locate(tracks, step.gap, &ahead, |kind, way| step.rise(kind, way), step.clock);
+        let place = locate::locate(tracks, step.gap, &ahead, |kind, direction| step.rise(kind, direction), step.clock);
         segments[index + 1].begin = Some(Begin { place, changes: changes(tracks, &step, place.stepped) });
     }
     segments
@@ -362,7 +363,7 @@ fn changes(tracks: &Tracks, step: &Step, stepped: ObservationPoint) -> Vec<Chang
     for (kind, route) in tracks.kinds.iter().zip(&step.routes) {
         for direction in Direction::ALL {
             let by = *route.of(direction);
-            let of_family = |change: &Change| matches!(change, Change::RouteChange { family, direction: way, .. } if *family == kind.family() && *way == direction);
+            let of_family = |change: &Change| matches!(change, Change::RouteChange { family, direction: changed, .. } if *family == kind.family() && *changed == direction);
             if by != 0.0 && !changes.iter().any(of_family) {
                 changes.push(Change::RouteChange { family: kind.family(), direction, by: nanoseconds(by) });
             }
@@ -376,9 +377,9 @@ fn floor_spread(tracks: &Tracks, parts: &[Part], slope: f64) -> Option<f64> {
     let mut above: Vec<f64> = Vec::new();
     for part in parts {
         for kind in 0..tracks.kinds.len() {
-            for way in Direction::ALL {
-                let Some(level) = *part.levels(kind, slope).of(way) else { continue };
-                above.extend(tracks.points(kind, way, &part.stretches).map(|(x, y)| y - slope * x - level));
+            for direction in Direction::ALL {
+                let Some(level) = *part.levels(kind, slope).of(direction) else { continue };
+                above.extend(tracks.points(kind, direction, &part.stretches).map(|(x, y)| y - slope * x - level));
             }
         }
     }

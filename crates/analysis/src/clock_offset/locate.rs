@@ -32,7 +32,7 @@ pub(super) fn locate(
     rise: impl Fn(usize, Direction) -> f64,
     clock: f64,
 ) -> Place {
-    if let Some(place) = told_by_wall_clock(tracks, ahead, clock) {
+    if let Some(place) = locate_by_wall_clock(tracks, ahead, clock) {
         return place;
     }
     let mut found: [Vec<(f64, f64, f64)>; 2] = Default::default();
@@ -60,7 +60,7 @@ pub(super) fn locate(
 }
 
 /// Where a wall clock says that a clock stepped: forward against it by `clock`, if it was the server's.
-fn told_by_wall_clock(tracks: &Tracks, ahead: &[impl Fn(i64) -> f64; 2], clock: f64) -> Option<Place> {
+fn locate_by_wall_clock(tracks: &Tracks, ahead: &[impl Fn(i64) -> f64; 2], clock: f64) -> Option<Place> {
     let [at_client, at_server] = &tracks.wall_clocks;
     match (at_client.of_size(clock), at_server.of_size(-clock)) {
         (None, Some(jump)) => {

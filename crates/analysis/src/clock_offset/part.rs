@@ -49,7 +49,7 @@ impl Part {
             }
             LowerHull::of(points)
         };
-        let hulls = (0..tracks.kinds.len()).map(|kind| ByDirection::each(|way| hull(kind, way))).collect();
+        let hulls = (0..tracks.kinds.len()).map(|kind| ByDirection::each(|direction| hull(kind, direction))).collect();
         Self { stretches, hulls, samples }
     }
 
@@ -71,7 +71,7 @@ impl Part {
 
     /// The smallest delay of one kind in each direction, less drift.
     pub(super) fn levels(&self, kind: usize, slope: f64) -> ByDirection<Option<f64>> {
-        ByDirection::each(|way| Some(self.hulls.get(kind)?.of(way).as_ref()?.level(slope)))
+        ByDirection::each(|direction| Some(self.hulls.get(kind)?.of(direction).as_ref()?.level(slope)))
     }
 
     /// How far the delays of the last second reach, but for the slowest tenth; the worse of the two directions.

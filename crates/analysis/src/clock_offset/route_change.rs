@@ -69,7 +69,7 @@ impl<'a> RouteObservation<'a> {
         }
         let moved = tracks.kinds.get(kind).is_some_and(|kind| self.moved.contains(&kind.family()));
         let quiet = spread <= before.spread_at_end(tracks, kind, slope) * QUIET + QUIET_NOISE;
-        moved || quiet && !Direction::ALL.into_iter().any(|way| self.is_busy(way, after.span()))
+        moved || quiet && !Direction::ALL.into_iter().any(|direction| self.is_busy(direction, after.span()))
     }
 
     /// Whether the link carried nearly as much in this window as under load.

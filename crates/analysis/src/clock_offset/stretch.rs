@@ -76,7 +76,7 @@ fn steps_within(tracks: &Tracks, block: Window, routes: bool) -> Vec<(TestTime, 
     let bin = Duration::from_nanos(BIN.cast_unsigned());
     let mut candidates: Vec<(f64, usize, Duration)> = Vec::new();
     for kind in 0..tracks.kinds.len() {
-        let ByDirection { up, down } = ByDirection::each(|way| smallest(tracks, kind, way, block));
+        let ByDirection { up, down } = ByDirection::each(|direction| smallest(tracks, kind, direction, block));
         // Packets that were on their way during a step show it a round trip apart in the two directions.
         let mut round_trips: Vec<f64> = up.iter().zip(&down).filter_map(|(up, down)| Some((*up)? + (*down)?)).collect();
         round_trips.sort_unstable_by(f64::total_cmp);

@@ -71,7 +71,7 @@ pub(super) struct Tracks {
     pub(super) kinds: Vec<Kind>,
     /// The kind of each flow's packets, as an index.
     pub(super) kind_of: HashMap<FlowId, usize>,
-    ways: Vec<ByDirection<Vec<Track>>>,
+    by_kind: Vec<ByDirection<Vec<Track>>>,
     /// What the wall clocks of client and server did against those that the ends stamp with.
     pub(super) wall_clocks: [Steps; 2],
 }
@@ -111,7 +111,7 @@ impl Tracks {
             reference,
             kinds: Vec::new(),
             kind_of: HashMap::new(),
-            ways: Vec::new(),
+            by_kind: Vec::new(),
             wall_clocks: wall_clocks.clone(),
         };
         for (one_way, stamps) in &stamps {
@@ -127,22 +127,22 @@ impl Tracks {
             }
             let kind = *found.entry(Kind::of(one_way.flow)).or_insert_with_key(|kind| {
                 tracks.kinds.push(kind.clone());
-                tracks.ways.push(ByDirection::default());
+                tracks.by_kind.push(ByDirection::default());
                 tracks.kinds.len() - 1
             });
             tracks.kind_of.insert(one_way.flow.id, kind);
-            tracks.ways[kind].of_mut(one_way.direction).push(Track { kind, direction: one_way.direction, packets });
+            tracks.by_kind[kind].of_mut(one_way.direction).push(Track { kind, direction: one_way.direction, packets });
         }
         Some(tracks)
     }
 
     /// The flows of one kind in one direction.
     pub(super) fn of_kind(&self, kind: usize, direction: Direction) -> &[Track] {
-        self.ways.get(kind).map_or(&[], |ways| ways.of(direction))
+        self.by_kind.get(kind).map_or(&[], |by_kind| by_kind.of(direction))
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Track> {
-        self.ways.iter().flat_map(|ways| ways.up.iter().chain(&ways.down))
+        self.by_kind.iter().flat_map(|by_kind| by_kind.up.iter().chain(&by_kind.down))
     }
 
     /// Packets of one kind and direction that the client sent or received within these windows: x and apparent delay.

@@ -87,8 +87,8 @@ impl DelayCell {
     }
 
     pub(super) fn answered(&mut self, second: usize, delay: Delay, idle: bool) {
-        if let Some(told) = self.seconds.get_mut(second) {
-            told.open = told.open.saturating_sub(1);
+        if let Some(entry) = self.seconds.get_mut(second) {
+            entry.open = entry.open.saturating_sub(1);
             self.answered.entry(second).or_default().push(delay);
             self.idle_losses.sent += u64::from(idle);
             if idle && self.idle.len() < BASELINE {
@@ -98,29 +98,29 @@ impl DelayCell {
     }
 
     pub(super) fn lost(&mut self, second: usize, idle: bool) {
-        if let Some(told) = self.seconds.get_mut(second) {
-            told.open = told.open.saturating_sub(1);
-            told.lost += 1;
+        if let Some(entry) = self.seconds.get_mut(second) {
+            entry.open = entry.open.saturating_sub(1);
+            entry.lost += 1;
             self.idle_losses = self.idle_losses.and(Losses { sent: u64::from(idle), gone: u64::from(idle) });
         }
     }
 
     /// What became of a probe will never be known.
     pub(super) fn forgotten(&mut self, second: usize) {
-        if let Some(told) = self.seconds.get_mut(second) {
-            told.open = told.open.saturating_sub(1);
-            told.sent = told.sent.saturating_sub(1);
+        if let Some(entry) = self.seconds.get_mut(second) {
+            entry.open = entry.open.saturating_sub(1);
+            entry.sent = entry.sent.saturating_sub(1);
         }
     }
 
     /// Computes the latest seconds anew, and lets go of what no later one needs.
     pub(super) fn settle(&mut self) {
-        for (second, told) in self.seconds.iter_mut().enumerate().rev().take(SETTLED) {
+        for (second, entry) in self.seconds.iter_mut().enumerate().rev().take(SETTLED) {
             let delays = self.answered.entry(second).or_default();
             delays.sort_unstable();
-            told.median = percentile(delays, told.lost + told.open, 500);
-            told.longest = delays.last().copied();
-            told.conditions = conditions(delays, Losses { sent: told.sent, gone: told.lost });
+            entry.median = percentile(delays, entry.lost + entry.open, 500);
+            entry.longest = delays.last().copied();
+            entry.conditions = conditions(delays, Losses { sent: entry.sent, gone: entry.lost });
         }
         let oldest = self.seconds.len().saturating_sub(SETTLED);
         self.answered.retain(|second, _| *second >= oldest);

@@ -1,5 +1,5 @@
-//! What became of every test packet on either way: what arrived at the reflector and was answered in vain was lost on
-//! the way back, what did not arrive was lost on the way there.
+//! The fate of every test packet in either direction. A packet that arrived at the reflector and whose reply did not come
+//! was lost on the way down; one that did not arrive was lost on the way up.
 //!
 //! The server reports every packet that arrived. Where that was lost with the control connection or the server, the
 //! windows of 64 packets in the replies take its place; what neither reports stays open.
@@ -19,9 +19,9 @@ use crate::clock_offset::ClockOffset;
 use crate::metrics::delay::round_trip_delay::Judgement;
 use crate::metrics::loss::reordering::Displacement;
 use crate::packets::join::ProbeFlow;
-pub(crate) use gathering::told_until;
+pub(crate) use gathering::complete_until;
 
-/// What became of a packet on one way.
+/// What became of a packet in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It arrived within the waiting time.
@@ -45,10 +45,11 @@ pub enum LossAttribution {
     Exact,
 }
 
-/// The packets of one flow on one way. The time of each is that at which its test packet left the client, on the way back
-/// too: it determines the phase.
+/// The fates of one flow's packets in one direction.
+///
+/// The time of each is that at which its test packet left the client, also of replies: it determines the phase.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Way {
+pub(crate) struct DirectionFates {
     /// Every packet, in the order of sending.
     pub(crate) packets: Vec<(TestTime, Fate)>,
     /// Copies that arrived beside the first; `None` where they are unknown.
@@ -57,12 +58,12 @@ pub(crate) struct Way {
     pub(crate) order: Option<Vec<(TestTime, Option<Displacement>)>>,
 }
 
-/// The packets of one flow on both ways.
+/// The fates of one flow's packets in both directions.
 #[derive(Debug, Clone)]
 pub(crate) struct Attributed<'a> {
     pub(crate) flow: &'a FlowSpec,
     pub(crate) evidence: LossAttribution,
-    pub(crate) ways: ByDirection<Way>,
+    pub(crate) fates: ByDirection<DirectionFates>,
 }
 
 /// The flows of UDP probes and of UDP exchanges, in the order of the plan; a flow that sent nothing is left out.
@@ -85,5 +86,5 @@ pub(crate) fn attribute<'a>(
             _ => None,
         }
     });
-    attributed.filter(|entry| !entry.ways.up.packets.is_empty()).collect()
+    attributed.filter(|entry| !entry.fates.up.packets.is_empty()).collect()
 }

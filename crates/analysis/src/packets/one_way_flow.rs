@@ -172,8 +172,8 @@ impl Rows {
         let came_back = self.replies.iter().map(|reply| (reply.sequence, (reply.received, reply.octet))).collect();
         // What was answered had arrived, also where the server's rows did not come through.
         let noted = ByNumber::first(seen.iter().map(|(sequence, _)| (*sequence, ())).collect());
-        let told = self.replies.iter().filter(|reply| noted.get(reply.sequence).is_none());
-        seen.extend(told.map(|reply| (reply.sequence, (reply.reflector_received, reply.reflector_octet))));
+        let unreported = self.replies.iter().filter(|reply| noted.get(reply.sequence).is_none());
+        seen.extend(unreported.map(|reply| (reply.sequence, (reply.reflector_received, reply.reflector_octet))));
         let departures = self.departures(ObservationPoint::Client);
         vec![
             one_way(flow, Direction::Up, &departures, seen, attributed),

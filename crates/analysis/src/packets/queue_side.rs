@@ -90,8 +90,8 @@ fn shows_the_wait(telling: &[&Reading], missed: f64, wait: f64) -> bool {
     if mean(telling, |one| one.forward.width()) > wait {
         return false;
     }
-    let ways = [|_: &Reading| 0.0, |one: &Reading| one.back.middle()];
-    let least = |of: &dyn Fn(fn(&Reading) -> f64) -> f64| ways.map(of).into_iter().fold(f64::INFINITY, f64::min);
+    let backward = [|_: &Reading| 0.0, |one: &Reading| one.back.middle()];
+    let least = |of: &dyn Fn(fn(&Reading) -> f64) -> f64| backward.map(of).into_iter().fold(f64::INFINITY, f64::min);
     let following = least(&|back| mean(telling, |one| (one.excess - one.forward.middle() - back(one)).abs()));
     let constant = least(&|back| {
         let lateness = median(telling.iter().map(|one| one.excess - back(one))).unwrap_or(0.0);
@@ -123,11 +123,11 @@ pub(crate) fn between(sides: &[(u8, Side)], last: u8) -> (u8, u8) {
     (after, before)
 }
 
-/// Of the hosts whose answers tell, the share that agrees with the queue being there; the destination does not count.
+/// The share of the hosts with a known side that agrees with this place of the queue; the destination does not count.
 pub(crate) fn agreeing(sides: &[(u8, Side)], (after, before): (u8, u8), last: u8) -> Option<f64> {
-    let told = || sides.iter().filter(|(hop, side)| *hop < last && *side != Side::Unclear);
+    let located = || sides.iter().filter(|(hop, side)| *hop < last && *side != Side::Unclear);
     let agrees = |(hop, side): &&(u8, Side)| if *side == Side::Before { *hop <= after } else { *hop >= before };
-    let (agreeing, all) = (told().filter(agrees).count(), told().count());
+    let (agreeing, all) = (located().filter(agrees).count(), located().count());
     (all > 0).then(|| agreeing as f64 / all as f64)
 }
 

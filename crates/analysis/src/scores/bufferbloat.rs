@@ -145,7 +145,7 @@ pub struct DirectionLetter {
 }
 
 impl Bufferbloat {
-    /// From what is added each way.
+    /// From the latency added in each direction.
     pub fn by_direction(added: ByDirection<Added>) -> Option<Self> {
         let worse = |pick: fn(&Added) -> f64| Letter::of(pick(&added.up).max(pick(&added.down)));
         Some(Self {
@@ -154,12 +154,12 @@ impl Bufferbloat {
             letter_p95: worse(|added| added.p95)?,
             dslreports_compatible: Letter::of(f64::midpoint(added.up.mean, added.down.mean)),
             of_round_trips: false,
-            down: told(&added.down),
-            up: told(&added.up),
+            down: direction_letter(&added.down),
+            up: direction_letter(&added.up),
         })
     }
 
-    /// From what is added to the round trip, of which neither way has more than all.
+    /// From the latency added to the round trip, the most that either direction can have.
     pub fn of_round_trips(added: Added) -> Option<Self> {
         Some(Self {
             letter: Letter::of(added.mean)?,
@@ -173,7 +173,7 @@ impl Bufferbloat {
     }
 }
 
-fn told(added: &Added) -> Option<DirectionLetter> {
+fn direction_letter(added: &Added) -> Option<DirectionLetter> {
     let finite = |value: f64| Some(value).filter(|value| value.is_finite());
     Some(DirectionLetter {
         letter: Letter::of(added.mean)?,
@@ -194,12 +194,12 @@ pub(crate) fn of(analysis: &Measured) -> Option<Bufferbloat> {
         points.map(|point| point.delay.map(Delay::milliseconds)).collect()
     };
     let added = |series: &[&[DelayPoint]]| Added::between(&within(series, idle), &within(series, load));
-    let way = |direction: Direction| {
+    let added_in = |direction: Direction| {
         let legs = analysis.one_way_delay.legs.iter();
         let legs = legs.filter(|leg| leg.direction == direction && ours(leg.flow.class));
         added(&legs.map(|leg| &*leg.queueing_series).collect::<Vec<_>>())
     };
-    let letters = if let (Some(up), Some(down)) = (way(Direction::Up), way(Direction::Down)) {
+    let letters = if let (Some(up), Some(down)) = (added_in(Direction::Up), added_in(Direction::Down)) {
         Bufferbloat::by_direction(ByDirection { up, down })
     } else {
         let round_trips: Vec<&[DelayPoint]> =

@@ -98,9 +98,9 @@ impl Equaliser {
     /// From the baseline to the end in windows of this length, or longer ones where there would be thousands; `None` without a baseline, or of a window of no length.
     pub fn of(analysis: &Measured, cells: &[ScoreCell], window: Duration) -> Option<Self> {
         let idle = windows(analysis).0?;
-        let told =
+        let windows =
             || analysis.test.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
-        let span = Window { from: told().map(|w| w.from).min()?, to: told().map(|w| w.to).max()? };
+        let span = Window { from: windows().map(|w| w.from).min()?, to: windows().map(|w| w.to).max()? };
         if window.is_zero() {
             return None;
         }

@@ -115,11 +115,11 @@ impl PenaltyItem {
     /// An item with its points; `None` is a value that could not be measured.
     pub fn new(what: Misbehaviour, direction: Option<Direction>, value: Option<f64>) -> Self {
         // JSON has no infinity.
-        let told = value.filter(|value| value.is_finite());
+        let finite = value.filter(|value| value.is_finite());
         Self {
             what,
             direction,
-            value: told,
+            value: finite,
             points: value.and_then(|value| what.points(value)),
             maximum: what.maximum(),
         }
@@ -167,7 +167,7 @@ pub(crate) fn of(analysis: &Measured) -> Option<Penalty> {
             (Misbehaviour::CodePointsAltered, code_points(analysis, direction)),
             (Misbehaviour::EcnAltered, ecn(analysis, direction)),
         ] {
-            if let Told::Value(value) = verdict {
+            if let Verdict::Value(value) = verdict {
                 item(what, value);
             }
         }
@@ -219,15 +219,15 @@ pub(crate) fn queue_p95_ms(analysis: &Measured, direction: Direction) -> Option<
     Some(load.p95.map_or(f64::INFINITY, rrul_model::units::Delay::milliseconds))
 }
 
-/// What verdicts amount to.
-enum Told {
+/// The verdicts of several paths taken together.
+enum Verdict {
     NotInPlan,
     /// 1 for bad and 0 for good; `None` when that is not known.
     Value(Option<f64>),
 }
 
 /// Whether code points of a direction are altered.
-fn code_points(analysis: &Measured, direction: Direction) -> Told {
+fn code_points(analysis: &Measured, direction: Direction) -> Verdict {
     let verdicts: Vec<PathVerdict> =
         analysis.markings.paths.iter().filter(|path| path.direction == direction).map(|path| path.verdict).collect();
     let altered = |verdict: &PathVerdict| {
@@ -236,23 +236,23 @@ fn code_points(analysis: &Measured, direction: Direction) -> Told {
             PathVerdict::Bleached | PathVerdict::PrecedenceBleached | PathVerdict::Remarked | PathVerdict::Dropped
         )
     };
-    told(&verdicts, altered, |verdict| *verdict == PathVerdict::Unknown)
+    judge(&verdicts, altered, |verdict| *verdict == PathVerdict::Unknown)
 }
 
-fn ecn(analysis: &Measured, direction: Direction) -> Told {
+fn ecn(analysis: &Measured, direction: Direction) -> Verdict {
     let verdicts: Vec<EcnVerdict> =
         analysis.ecn.paths.iter().filter(|path| path.direction == direction).map(|path| path.verdict).collect();
     let unknown = |verdict: &EcnVerdict| *verdict == EcnVerdict::Unknown;
-    told(&verdicts, |verdict| *verdict != EcnVerdict::Pass && !unknown(verdict), unknown)
+    judge(&verdicts, |verdict| *verdict != EcnVerdict::Pass && !unknown(verdict), unknown)
 }
 
 /// 1 when any is bad, 0 when all are known and none is.
-fn told<T>(verdicts: &[T], bad: impl Fn(&T) -> bool, unknown: impl Fn(&T) -> bool) -> Told {
+fn judge<T>(verdicts: &[T], bad: impl Fn(&T) -> bool, unknown: impl Fn(&T) -> bool) -> Verdict {
     if verdicts.is_empty() {
-        return Told::NotInPlan;
+        return Verdict::NotInPlan;
     }
     if verdicts.iter().any(bad) {
-        return Told::Value(Some(1.0));
+        return Verdict::Value(Some(1.0));
     }
-    Told::Value((!verdicts.iter().any(unknown)).then_some(0.0))
+    Verdict::Value((!verdicts.iter().any(unknown)).then_some(0.0))
 }

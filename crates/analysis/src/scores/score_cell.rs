@@ -26,9 +26,9 @@ pub struct ScoreCell {
     pub direction: Direction,
     /// Round-trip delay of each UDP probe.
     delays: Vec<DelayPoint>,
-    /// Delay of each probe one way, or its round trip where the directions cannot be separated.
-    ways: Vec<DelayPoint>,
-    /// Whether `ways` are round trips.
+    /// One-way delay of each probe, or its round trip where the directions cannot be separated.
+    direction_delays: Vec<DelayPoint>,
+    /// Whether `direction_delays` are round trips.
     of_round_trips: bool,
     /// Connect time of each new connection.
     connects: Vec<(TestTime, Option<rrul_model::units::Delay>)>,
@@ -112,30 +112,31 @@ impl ScoreCell {
         let delays: Vec<DelayPoint> = probes().flat_map(|entry| entry.series.iter().copied()).collect();
         let both = || analysis.one_way_delay.legs.iter().filter(|leg| ours(&leg.flow));
         let legs = || both().filter(|leg| leg.direction == direction);
-        // Of a packet whose way of loss is not known, both ways are to blame: neither is taken for good.
-        let told = legs().next().is_some() && both().all(|leg| leg.unattributed == 0);
+        // A packet whose direction of loss is unknown counts against both: neither is taken for good.
+        let attributed = legs().next().is_some() && both().all(|leg| leg.unattributed == 0);
         let drifting = analysis.one_way_delay.clocks.as_ref().is_none_or(Clocks::is_drift_uncertain);
-        let ways: Vec<DelayPoint> =
-            if told { legs().flat_map(|leg| leg.series.iter().copied()).collect() } else { delays.clone() };
-        let mut packets: Vec<(TestTime, bool)> = ways.iter().map(|point| (point.at, point.delay.is_none())).collect();
+        let direction_delays: Vec<DelayPoint> =
+            if attributed { legs().flat_map(|leg| leg.series.iter().copied()).collect() } else { delays.clone() };
+        let mut packets: Vec<(TestTime, bool)> =
+            direction_delays.iter().map(|point| (point.at, point.delay.is_none())).collect();
         let voices = analysis.voip.iter().flat_map(|voip| &voip.flows);
         for voice in voices.filter(|entry| ours(&entry.flow) && entry.flow.direction == Some(direction)) {
             packets.extend(voice.series.iter().map(|point| (point.at, point.delay.is_none() || point.late)));
         }
-        let of_round_trips = !told || drifting;
+        let of_round_trips = !attributed || drifting;
         let connects = analysis.connections.flows.iter().filter(|entry| ours(&entry.flow));
         let mut cell = Self {
             class,
             family,
             direction,
-            ways: if of_round_trips { delays.clone() } else { ways },
+            direction_delays: if of_round_trips { delays.clone() } else { direction_delays },
             of_round_trips,
             delays,
             connects: connects.flat_map(|entry| entry.series.iter().copied()).collect(),
             packets,
         };
         cell.delays.sort_by_key(|point| point.at);
-        cell.ways.sort_by_key(|point| point.at);
+        cell.direction_delays.sort_by_key(|point| point.at);
         cell.connects.sort_by_key(|(at, _)| *at);
         cell.packets.sort_by_key(|(at, _)| *at);
         cell
@@ -147,10 +148,11 @@ impl ScoreCell {
             let within = part(points, window, |point| point.at);
             within.iter().map(|point| point.delay.map(|delay| delay.0)).collect()
         };
-        let (delays, ways) = (times(&self.delays), times(&self.ways));
-        let heard = 2 * ways.len() >= delays.len();
-        let least = ways.iter().flatten().min().copied();
-        let above_least: Vec<Option<i64>> = ways.iter().map(|way| Some(way.as_ref()?.saturating_sub(least?))).collect();
+        let (delays, direction_delays) = (times(&self.delays), times(&self.direction_delays));
+        let heard = 2 * direction_delays.len() >= delays.len();
+        let least = direction_delays.iter().flatten().min().copied();
+        let above_least: Vec<Option<i64>> =
+            direction_delays.iter().map(|delay| Some(delay.as_ref()?.saturating_sub(least?))).collect();
         let connects = part(&self.connects, window, |(at, _)| *at).iter();
         let packets = part(&self.packets, window, |(at, _)| *at);
         let gone = packets.iter().filter(|(_, gone)| *gone).count();

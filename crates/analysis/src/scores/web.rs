@@ -166,7 +166,7 @@ impl<'a> Scored<'a> {
         kept(percentile(&quiet, 0, 500)?, self.busy.p50_ns? as f64 / 1e9)
     }
 
-    fn told(&self) -> Option<PageScore> {
+    fn page_score(&self) -> Option<PageScore> {
         Some(PageScore {
             page: self.page.page.clone(),
             class: self.page.class,
@@ -227,7 +227,7 @@ pub(crate) fn of(analysis: &Measured) -> Option<WebScore> {
         failures: pages.iter().map(|page| failures(page.idle) + failures(page.busy)).sum(),
         cut_short: pages.iter().map(|page| page.busy.cut_short).sum(),
         at_most: false,
-        pages: pages.iter().filter_map(Scored::told).collect(),
+        pages: pages.iter().filter_map(Scored::page_score).collect(),
         kept: kept_of_all,
     })
 }

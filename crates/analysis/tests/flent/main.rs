@@ -147,11 +147,11 @@ fn losses_of_irtt_keep_their_direction() {
         let analysis = analyze(&recording);
         for (series, flow) in series(&recording) {
             let Some(rows) = file["raw_values"][&series].as_array() else { continue };
-            let lost = |way: &str| rows.iter().filter(|row| row["lost_dir"] == way).count() as u64;
+            let lost = |direction: &str| rows.iter().filter(|row| row["lost_dir"] == direction).count() as u64;
             let fates = analysis.loss.fates.flows.iter().find(|entry| entry.flow.name == flow);
             let Some(fates) = fates else { continue };
-            let told = [&fates.up, &fates.down].map(|way| way.all.map_or(0, |fate| fate.lost));
-            assert_eq!(told, [lost("up"), lost("down")], "{name}: {series}");
+            let counted = [&fates.up, &fates.down].map(|fates| fates.all.map_or(0, |fate| fate.lost));
+            assert_eq!(counted, [lost("up"), lost("down")], "{name}: {series}");
         }
     }
 }
@@ -173,10 +173,13 @@ fn every_file_of_2012_is_read_as_far_as_it_goes() {
             // An exchange that took longer than 2 s stalled; a packet that comes after 3 s is lost.
             let limit = if entry.flow.flow_type == "exchange_mean" { 2000.0 } else { 3000.0 };
             let expected: Vec<f64> = values.iter().filter_map(Value::as_f64).filter(|value| *value <= limit).collect();
-            let told: Vec<f64> =
+            let delays: Vec<f64> =
                 entry.series.iter().filter_map(|point| point.delay).map(|delay| delay.0 as f64 / 1e6).collect();
-            assert_eq!(told.len(), expected.len(), "{name}: {series}");
-            assert!(told.iter().zip(&expected).all(|(ours, theirs)| (ours - theirs).abs() < 1e-3), "{name}: {series}");
+            assert_eq!(delays.len(), expected.len(), "{name}: {series}");
+            assert!(
+                delays.iter().zip(&expected).all(|(ours, theirs)| (ours - theirs).abs() < 1e-3),
+                "{name}: {series}"
+            );
         }
         let text = honest(&analysis);
         for said in ["at the sender, socket buffers included", "loss is unknown", "means of netperf UDP exchanges"] {

@@ -189,11 +189,11 @@ impl Scenario {
 
     /// The reply to a packet sent at `sent` after a round-trip delay, the time in the reflector not counted.
     pub(crate) fn received(&mut self, flow: FlowId, sequence: u32, sent: i64, delay: i64) {
-        self.received_by_way(flow, sequence, sent, (delay / 2, delay - delay / 2));
+        self.received_with_delays(flow, sequence, sent, (delay / 2, delay - delay / 2));
     }
 
-    /// The same with the delay of each way.
-    pub(crate) fn received_by_way(&mut self, flow: FlowId, sequence: u32, sent: i64, (up, down): (i64, i64)) {
+    /// The same with the delay of each direction.
+    pub(crate) fn received_with_delays(&mut self, flow: FlowId, sequence: u32, sent: i64, (up, down): (i64, i64)) {
         let received = sent + up + down + HELD;
         let reflector_received = TestTime(sent + up + CLOCK_OFFSET);
         let row = ProbeReceived {

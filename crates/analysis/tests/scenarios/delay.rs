@@ -41,9 +41,9 @@ fn each_family_that_was_tested_has_its_own_delays() {
     scenario.probes(four, |_| Some(20 * MS));
     scenario.probes(six, |_| Some(30 * MS));
     let analysis = scenario.analyze();
-    let told: Vec<_> =
+    let families: Vec<_> =
         analysis.round_trip_delay.families.iter().map(|entry| (entry.family, entry.delays.idle.unwrap())).collect();
-    let [(AddressFamily::Ipv4, four), (AddressFamily::Ipv6, six)] = told[..] else { panic!("{told:?}") };
+    let [(AddressFamily::Ipv4, four), (AddressFamily::Ipv6, six)] = families[..] else { panic!("{families:?}") };
     assert_eq!([four.min, four.p50, six.min, six.p50], [ms(20), ms(20), ms(30), ms(30)]);
     assert_eq!((four.n, analysis.round_trip_delay.pooled.idle.unwrap().n), (250, 500));
 }

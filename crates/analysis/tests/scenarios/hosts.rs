@@ -365,13 +365,13 @@ fn a_line_has_a_speed_and_a_virtual_interface_has_none() {
         mtu: None,
         translated: None,
     };
-    let mut told = |kind: &str| {
+    let mut link_of = |kind: &str| {
         let eth0 = Interface { kind: kind.into(), speed: Some(10_000), duplex: "half".into(), ..interface() };
         let state = HostState { routes: vec![route.clone()], interfaces: vec![eth0], ..HostState::default() };
         scenario.recording.header.client.state = state;
         let route = of(&scenario, Client).routes.remove(0);
         (route.speed_bps, route.half_duplex)
     };
-    assert_eq!(told("ethernet"), (Some(10_000_000_000), Some(true)));
-    assert_eq!(told("veth"), (None, None));
+    assert_eq!(link_of("ethernet"), (Some(10_000_000_000), Some(true)));
+    assert_eq!(link_of("veth"), (None, None));
 }

@@ -11,19 +11,19 @@ use crate::builder::{Client, SECOND, Scenario};
 fn messages_are_summed_by_flow_kind_and_sender_and_named() {
     let mut scenario = Scenario::new();
     let (v4, v6) = (scenario.udp_probe(AddressFamily::Ipv4), scenario.udp_probe(AddressFamily::Ipv6));
-    let mut told = |flow, second: i64, kind, code, from_server, mtu, count| {
+    let mut observe = |flow, second: i64, kind, code, from_server, mtu, count| {
         let at = TestTime(second * SECOND);
         scenario.observe(Client, at.0, IcmpMessage { flow, at, kind, code, from_server, mtu, count });
     };
-    told(v4, 6, 3, 3, 1, 0, 1);
-    told(v4, 7, 3, 3, 1, 0, 90);
-    told(v4, 7, 3, 3, 0, 0, 2);
-    told(v4, 8, 3, 4, 0, 1480, 1);
-    told(v4, 9, 3, 4, 0, 1280, 1);
-    told(v6, 6, 1, 4, 1, 0, 5);
-    told(v6, 6, 3, 3, 0, 0, 6);
+    observe(v4, 6, 3, 3, 1, 0, 1);
+    observe(v4, 7, 3, 3, 1, 0, 90);
+    observe(v4, 7, 3, 3, 0, 0, 2);
+    observe(v4, 8, 3, 4, 0, 1480, 1);
+    observe(v4, 9, 3, 4, 0, 1280, 1);
+    observe(v6, 6, 1, 4, 1, 0, 5);
+    observe(v6, 6, 3, 3, 0, 0, 6);
     let messages = scenario.analyze().measured.icmp_messages;
-    let told: Vec<_> = messages.iter().map(|m| (m.flow.id, &*m.message, m.sender, m.mtu_octets, m.count)).collect();
+    let found: Vec<_> = messages.iter().map(|m| (m.flow.id, &*m.message, m.sender, m.mtu_octets, m.count)).collect();
     let expected = [
         (v4, "port unreachable", Sender::Server, None, 91),
         (v4, "port unreachable", Sender::Path, None, 2),
@@ -31,7 +31,7 @@ fn messages_are_summed_by_flow_kind_and_sender_and_named() {
         (v6, "port unreachable", Sender::Server, None, 5),
         (v6, "ICMP type 3, code 3", Sender::Path, None, 6),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
     let packet_too_big = &messages[2];
     assert_eq!((packet_too_big.kind, packet_too_big.code), (3, 4));
 }

@@ -12,9 +12,9 @@ use rrul_model::time::TestTime;
 use crate::builder::{CLOCK_OFFSET, Client, HELD, MS, SECOND, Scenario, Server, tcp_info};
 
 /// What becomes of a byte on the way: another, or nothing; given the packet's number among those of its byte.
-type Way = fn(octet: u8, number: u32) -> Option<u8>;
+type Rewrite = fn(octet: u8, number: u32) -> Option<u8>;
 
-const KEEP: Way = |octet, _| Some(octet);
+const KEEP: Rewrite = |octet, _| Some(octet);
 
 /// The bytes of one sweep: 64 code points five times, the ECN values 200 times, one after another.
 fn octets() -> Vec<u8> {
@@ -24,7 +24,7 @@ fn octets() -> Vec<u8> {
 }
 
 /// Sweeps from `from` on, a packet each 3 ms, in one family.
-fn sweep(scenario: &mut Scenario, family: AddressFamily, from: i64, up: Way, down: Way) -> FlowId {
+fn sweep(scenario: &mut Scenario, family: AddressFamily, from: i64, up: Rewrite, down: Rewrite) -> FlowId {
     let flow = scenario.flow("marking_sweep", Component::Analysis, None, family, Scenario::ALL);
     let mut numbers = [0; 256];
     for (sequence, octet) in (0..).zip(octets()) {
@@ -53,7 +53,7 @@ fn sweep(scenario: &mut Scenario, family: AddressFamily, from: i64, up: Way, dow
     flow
 }
 
-fn swept(up: Way, down: Way) -> Analysis {
+fn swept(up: Rewrite, down: Rewrite) -> Analysis {
     let mut scenario = Scenario::healthy();
     sweep(&mut scenario, AddressFamily::Ipv4, 100 * MS, up, down);
     scenario.analyze()
@@ -85,20 +85,20 @@ fn a_path_that_changes_nothing_preserves_all_64_code_points() {
 
 #[test]
 fn each_way_of_altering_has_its_name_and_only_in_its_direction() {
-    let ways: [(Way, PathVerdict, Option<u8>); 4] = [
+    let rewrites: [(Rewrite, PathVerdict, Option<u8>); 4] = [
         (|octet, _| Some(octet & 3), PathVerdict::Bleached, None),
         (|octet, _| Some(octet & 0x1f), PathVerdict::PrecedenceBleached, None),
         (|octet, _| Some(if octet >> 2 == 0 { octet } else { 10 << 2 }), PathVerdict::Remarked, Some(10)),
         (|octet, _| (octet >> 2 == 0).then_some(octet), PathVerdict::Dropped, None),
     ];
-    for (way, verdict, to) in ways {
-        let analysis = swept(way, KEEP);
+    for (rewrite, verdict, to) in rewrites {
+        let analysis = swept(rewrite, KEEP);
         let up = path(&analysis, Direction::Up);
         assert_eq!((up.verdict, up.remarked_to), (verdict, to));
         // What is lost on the way out is never answered: nothing is known of its way back.
         let back = if verdict == PathVerdict::Dropped { PathVerdict::Unknown } else { PathVerdict::Preserved };
         assert_eq!(path(&analysis, Direction::Down).verdict, back, "{verdict:?} on the way there");
-        let analysis = swept(KEEP, way);
+        let analysis = swept(KEEP, rewrite);
         let down = path(&analysis, Direction::Down);
         assert_eq!((down.verdict, down.remarked_to), (verdict, to));
         assert_eq!(path(&analysis, Direction::Up).verdict, PathVerdict::Preserved, "{verdict:?} on the way back");
@@ -107,7 +107,7 @@ fn each_way_of_altering_has_its_name_and_only_in_its_direction() {
 
 #[test]
 fn single_code_points_are_named_with_what_becomes_of_them() {
-    let way: Way = |octet, number| match octet >> 2 {
+    let rewrite: Rewrite = |octet, number| match octet >> 2 {
         46 => Some(8 << 2),
         8 => Some(0),
         48 => None,
@@ -115,7 +115,7 @@ fn single_code_points_are_named_with_what_becomes_of_them() {
         63 => (number == 0).then_some(octet),
         _ => Some(octet),
     };
-    let analysis = swept(KEEP, way);
+    let analysis = swept(KEEP, rewrite);
     let down = path(&analysis, Direction::Down);
     assert_eq!(down.verdict, PathVerdict::Altered);
     let idle = down.idle.as_ref().unwrap();
@@ -143,7 +143,7 @@ fn single_code_points_are_named_with_what_becomes_of_them() {
 #[test]
 fn loss_that_hits_all_markings_alike_is_no_markings_doing() {
     // A third of everything is lost, both ways.
-    let lossy: Way = |octet, number| (number % 3 != 1).then_some(octet);
+    let lossy: Rewrite = |octet, number| (number % 3 != 1).then_some(octet);
     let analysis = swept(lossy, KEEP);
     assert_eq!(path(&analysis, Direction::Up).verdict, PathVerdict::Preserved);
     assert_eq!(path(&analysis, Direction::Up).idle.as_ref().unwrap().dropped, 0);
@@ -188,7 +188,7 @@ fn what_marks_every_packet_marks_those_that_know_no_ecn_too() {
 
 #[test]
 fn ecn_is_judged_by_value_and_direction() {
-    let ways: [(Way, EcnVerdict, EcnVerdict); 5] = [
+    let rewrites: [(Rewrite, EcnVerdict, EcnVerdict); 5] = [
         (|octet, _| Some(octet & 0xfc), EcnVerdict::Cleared, EcnVerdict::Cleared),
         (|octet, _| Some(if octet & 3 == 1 { octet ^ 3 } else { octet }), EcnVerdict::Pass, EcnVerdict::ToEct0),
         (
@@ -199,9 +199,9 @@ fn ecn_is_judged_by_value_and_direction() {
         (|octet, _| (octet & 3 != 1).then_some(octet), EcnVerdict::Pass, EcnVerdict::Dropped),
         (|octet, _| Some(if octet & 3 == 2 { octet | 3 } else { octet }), EcnVerdict::ToCe, EcnVerdict::Pass),
     ];
-    for (way, ect0, ect1) in ways {
+    for (rewrite, ect0, ect1) in rewrites {
         for direction in Direction::ALL {
-            let analysis = if direction == Direction::Up { swept(way, KEEP) } else { swept(KEEP, way) };
+            let analysis = if direction == Direction::Up { swept(rewrite, KEEP) } else { swept(KEEP, rewrite) };
             let found = ecn(&analysis, direction);
             let idle = found.idle.unwrap();
             assert_eq!((idle.ect0.verdict, idle.ect1.verdict), (ect0, ect1), "{direction}");
@@ -218,7 +218,7 @@ fn ecn_is_judged_by_value_and_direction() {
 #[test]
 fn marks_under_load_are_congestion_and_counted_with_their_interval() {
     let mut scenario = Scenario::healthy();
-    let marking: Way = |octet, n| Some(if matches!(octet & 3, 1 | 2) && n % 10 == 0 { octet | 3 } else { octet });
+    let marking: Rewrite = |octet, n| Some(if matches!(octet & 3, 1 | 2) && n % 10 == 0 { octet | 3 } else { octet });
     sweep(&mut scenario, AddressFamily::Ipv4, 6 * SECOND, marking, KEEP);
     let analysis = scenario.analyze();
     let up = ecn(&analysis, Direction::Up);

@@ -107,12 +107,12 @@ fn resolvers_and_names_are_kept_apart() {
     }
     let found = scenario.analyze().measured.name_lookups;
     let of_a = found.groups.iter().filter(|group| group.kind.record == RecordType::A);
-    let told: Vec<_> = of_a
+    let found: Vec<_> = of_a
         .map(|group| {
             (&*group.kind.resolver, &*group.kind.names, group.times.unloaded.unwrap().time.p50.unwrap().0 / MS)
         })
         .collect();
-    assert_eq!(told, kinds);
+    assert_eq!(found, kinds);
 }
 
 #[test]
@@ -171,10 +171,10 @@ fn a_host_without_a_resolver_is_reported_once_and_casts_no_doubt() {
     let analysis = scenario.analyze();
     assert_eq!((analysis.absent_flows.len(), analysis.failed_flows.len()), (2, 0));
     assert_eq!(analysis.validity.verdict, verdict);
-    let told: Vec<&str> =
+    let texts: Vec<&str> =
         analysis.validity.reasons.iter().filter(|one| one.code == "flow_absent").map(|one| &*one.text).collect();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0], format!("dns_lookup (2 flows) did not run: {reason}."));
+    assert_eq!(texts.len(), 1, "{texts:?}");
+    assert_eq!(texts[0], format!("dns_lookup (2 flows) did not run: {reason}."));
     let flow = lookup_flow(&mut scenario, IDLE, "server", "random");
     scenario.event(Client, flow, -SECOND, FlowEventKind::Failed, "no socket");
     assert_eq!(scenario.analyze().failed_flows.len(), 1, "the server's own answers cannot be done without");

@@ -181,8 +181,8 @@ fn what_was_lost_is_offered_and_not_carried() {
     assert_eq!((acknowledgements.sent, acknowledgements.received), (5000, 3500));
     share(acknowledgements.thinning, 0.3);
     share(acknowledgements.per_data_segment, 50.0 / 101.0);
-    let told = missing_acknowledgements(&scenario).unwrap();
-    assert!(told.starts_with("Download misses ACKs (30 %, limit 10 %)"), "{told}");
+    let reason = missing_acknowledgements(&scenario).unwrap();
+    assert!(reason.starts_with("Download misses ACKs (30 %, limit 10 %)"), "{reason}");
 }
 
 /// What the verdict says of them.

@@ -255,15 +255,15 @@ fn a_route_that_changes_on_the_idle_line_is_found_there() {
 #[track_caller]
 fn bounds_the_queue_up(run: &Run) -> Analysis {
     let analysis = run.analyze();
-    let told = &analysis.one_way_delay;
-    let clocks = told.clocks.as_ref().expect("clocks");
+    let delays = &analysis.one_way_delay;
+    let clocks = delays.clocks.as_ref().expect("clocks");
     assert_eq!(clocks.skew_uncertain, None);
     assert_eq!(clocks.segments.len(), 1, "no change: {:?}", clocks.segments);
     let error = clocks.queueing_error_ns.expect("an error");
     assert!(error < 15 * MS, "{error} ns");
-    let up = told.up.queueing_delay.load.expect("load").p50.expect("no loss at the median");
+    let up = delays.up.queueing_delay.load.expect("load").p50.expect("no loss at the median");
     assert!((up - Delay(150 * MS)).0.abs() <= error + MS, "{up}, off by more than {error} ns");
-    match (&clocks.queueing_unknown.down, told.down.queueing_delay.load) {
+    match (&clocks.queueing_unknown.down, delays.down.queueing_delay.load) {
         (Some(why), None) => assert!(error > 2 * MS, "{why} at an error of {error} ns"),
         (None, Some(down)) => {
             assert!(error <= 2 * MS, "down is reported at an error of {error} ns");
@@ -293,13 +293,13 @@ fn a_queue_that_is_small_beside_the_error_of_drift_is_not_reported() {
     };
     let run = TwoClocks { phases: [1, 60, 0], server: server(50.0, &[]), queue, noise: 2e6, ..TwoClocks::default() };
     let analysis = run.run().analyze();
-    let told = &analysis.one_way_delay;
-    let clocks = told.clocks.as_ref().unwrap();
+    let delays = &analysis.one_way_delay;
+    let clocks = delays.clocks.as_ref().unwrap();
     assert!(clocks.queueing_error_ns.is_none_or(|error| error > 2 * MS), "{:?}", clocks.queueing_error_ns);
     assert!(clocks.queueing_unknown.up.is_some() && clocks.queueing_unknown.down.is_some());
     assert!(clocks.skew_uncertain.as_ref().unwrap().contains("after the load"), "{:?}", clocks.skew_uncertain);
-    assert_eq!((told.up.queueing_delay.load, told.check), (None, None));
-    let leg = &told.legs[0];
+    assert_eq!((delays.up.queueing_delay.load, delays.check), (None, None));
+    let leg = &delays.legs[0];
     assert!(leg.queueing_series.is_empty());
     let variation = leg.delay_variation.load.unwrap();
     assert_eq!(variation.pdv_p50_ns, None, "drift would be in it");
@@ -522,11 +522,11 @@ fn stamps_from_around_a_step_of_the_wall_clock_are_not_believed() {
     assert!(moved >= 2, "{moved}");
     let analysis = run.analyze();
     certain(&analysis);
-    let told = &analysis.one_way_delay;
-    assert_eq!(told.clocks.as_ref().unwrap().wall_clock_steps, 1);
-    let most = told.up.queueing_delay.load.unwrap().max.unwrap();
+    let delays = &analysis.one_way_delay;
+    assert_eq!(delays.clocks.as_ref().unwrap().wall_clock_steps, 1);
+    let most = delays.up.queueing_delay.load.unwrap().max.unwrap();
     assert!(most < Delay(2 * MS), "{most}");
-    let misstamped: u64 = told.legs.iter().map(|leg| leg.misstamped).sum();
+    let misstamped: u64 = delays.legs.iter().map(|leg| leg.misstamped).sum();
     assert!((moved..100).contains(&misstamped), "{misstamped}");
 }
 

@@ -97,8 +97,8 @@ fn every_integer_of_both_directions_is_exact() {
 #[test]
 fn the_truth_of_these_scenarios_is_not_empty() {
     let (_, [up, down]) = run(&rough(1), &rough(10));
-    for way in [up, down] {
-        let counts = way.counts(0, 20 * SECOND);
+    for truth in [up, down] {
+        let counts = truth.counts(0, 20 * SECOND);
         assert!(counts.lost > 60 && counts.duplicated > 10 && counts.reordered > 40, "{counts:?}");
         assert!(counts.extent_max >= Some(3) && counts.three_reordered > 10, "{counts:?}");
     }

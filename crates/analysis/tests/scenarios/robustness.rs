@@ -203,7 +203,7 @@ proptest! {
         prop_assert!(analysis.loss.round_trips.lost <= analysis.loss.round_trips.sent);
         prop_assert!(analysis.round_trip_delay.flows.iter().all(|flow| flow.skipped.packets <= flow.skipped.due));
         let fates = analysis.loss.fates.flows.iter().flat_map(|flow| [flow.up, flow.down]);
-        for fate in fates.flat_map(|way| [way.idle, way.load, way.after, way.all]).flatten() {
+        for fate in fates.flat_map(|fates| [fates.idle, fates.load, fates.after, fates.all]).flatten() {
             prop_assert_eq!(fate.sent, fate.arrived + fate.lost + fate.unattributed);
             prop_assert!(fate.late <= fate.lost && fate.share_least <= fate.share_most && fate.share_most <= 1.0);
         }

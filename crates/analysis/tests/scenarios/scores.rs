@@ -120,8 +120,8 @@ fn a_line_that_the_load_does_not_change_has_everything() {
     assert_eq!(scores.fault, Some(Fault::None));
     // Only background, which has a quarter as every other stream, does not behave.
     let penalty = scores.penalty.unwrap();
-    let told: Vec<_> = penalty.items.iter().filter(|item| item.points.unwrap() > 0.0).collect();
-    assert!(told.iter().all(|item| item.what == Misbehaviour::Background) && told.len() == 2, "{told:?}");
+    let items: Vec<_> = penalty.items.iter().filter(|item| item.points.unwrap() > 0.0).collect();
+    assert!(items.iter().all(|item| item.what == Misbehaviour::Background) && items.len() == 2, "{items:?}");
     assert!((penalty.total - 20.0).abs() < 0.1);
 }
 
@@ -263,9 +263,9 @@ fn a_line_that_loses_every_probe_under_load_has_nothing_of_delay() {
 fn a_way_that_nothing_reached_is_not_taken_for_good() {
     // All is lost on the way up, by the server's own word: of the way down nothing is known.
     let composite = scenario(Line { one_lost_in: 1, ..QUIET }).analyze().scores.composite.unwrap();
-    let way = |direction| *composite.cells.iter().find(|cell| cell.direction == direction).unwrap();
-    assert!(way(Direction::Up).loss.unwrap() < 1e-9);
-    assert_eq!((way(Direction::Down).loss, way(Direction::Down).delay_variation), (None, None));
+    let cell = |direction| *composite.cells.iter().find(|cell| cell.direction == direction).unwrap();
+    assert!(cell(Direction::Up).loss.unwrap() < 1e-9);
+    assert_eq!((cell(Direction::Down).loss, cell(Direction::Down).delay_variation), (None, None));
     assert!(composite.parts.loss.unwrap() < 1e-9);
 }
 

@@ -334,14 +334,14 @@ fn a_threshold_that_the_kernel_had_cached_is_reported_and_takes_nothing_from_the
         scenario.analyze()
     };
     let of = |analysis: &Analysis| analysis.stream_limits.up.streams[0].initial_slow_start_threshold;
-    let told = |analysis: &Analysis| {
+    let severities = |analysis: &Analysis| {
         let reasons = analysis.validity.reasons.iter();
         reasons.filter(|reason| reason.code == "cached_tcp_metrics").map(|reason| reason.severity).collect::<Vec<_>>()
     };
     let without = run(0x7fff_ffff, 28);
-    assert_eq!((of(&without), told(&without)), (None, vec![]));
+    assert_eq!((of(&without), severities(&without)), (None, vec![]));
     let cached = run(29, 28);
-    assert_eq!((of(&cached), told(&cached)), (Some(29), vec![Severity::Info]));
+    assert_eq!((of(&cached), severities(&cached)), (Some(29), vec![Severity::Info]));
     assert_eq!(cached.validity.verdict, without.validity.verdict);
     let text = &cached.validity.reasons.iter().find(|reason| reason.code == "cached_tcp_metrics").unwrap().text;
     assert!(

@@ -223,7 +223,7 @@ fn swinging(upload_queue: i64, window_limited: u64, least: u64) -> Analysis {
         let at = i64::from(sequence) * 20 * MS;
         let loaded = (5 * SECOND..35 * SECOND).contains(&at);
         scenario.sent(probe, sequence, at);
-        scenario.received_by_way(probe, sequence, at, (10 * MS + if loaded { upload_queue } else { 0 }, 10 * MS));
+        scenario.received_with_delays(probe, sequence, at, (10 * MS + if loaded { upload_queue } else { 0 }, 10 * MS));
     }
     scenario.analyze()
 }

@@ -190,8 +190,8 @@ fn the_summary_has_the_truth_in_base_units() {
     assert_eq!(summary["round_trip_delay"]["flows"][0]["sent"], 1000);
     assert_eq!(summary["round_trip_delay"]["flows"][0]["skipped"], 3);
     let loss = &summary["loss"];
-    let both_ways = json!([loss["sent"], loss["lost"], loss["skipped"], loss["waiting_time_ns"]]);
-    assert_eq!(both_ways, json!([1000, 0, 3, 3_000_000_000_i64]));
+    let round_trips = json!([loss["sent"], loss["lost"], loss["skipped"], loss["waiting_time_ns"]]);
+    assert_eq!(round_trips, json!([1000, 0, 3, 3_000_000_000_i64]));
     assert_eq!(
         (&loss["up"]["load"]["sent"], &loss["up"]["all"]["sent"]),
         (&json!(400), &json!(1000)),

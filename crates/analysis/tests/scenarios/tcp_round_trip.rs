@@ -24,17 +24,17 @@ fn the_senders_kernel_shows_the_round_trip_of_its_stream_by_phase() {
     // Before the first sample, and when the stream is over.
     scenario.observe(Client, 5 * SECOND, TcpInfo { rtt: 0, min_rtt: u32::MAX, ..tcp_info(up, 5 * SECOND - 1) });
     scenario.observe(Client, 16 * SECOND, TcpInfo { rtt: 22_000, min_rtt: 20_500, ..tcp_info(up, 16 * SECOND) });
-    let told = scenario.analyze().measured.tcp_round_trip;
-    assert_eq!(told.len(), 2);
-    let load = told[0].smoothed.load.unwrap();
+    let streams = scenario.analyze().measured.tcp_round_trip;
+    assert_eq!(streams.len(), 2);
+    let load = streams[0].smoothed.load.unwrap();
     let most = Some(Delay(170_500_000));
     assert_eq!((load.n, load.p50, load.p90, load.p95, load.max), (100, most, most, ms(400), ms(400)));
-    assert_eq!(told[0].smoothed.after.unwrap().p50, ms(22));
-    assert_eq!((told[0].smoothed.idle, told[0].min_rtt_ns), (None, Some(20_500_000)));
-    let load = told[1].smoothed.load.unwrap();
+    assert_eq!(streams[0].smoothed.after.unwrap().p50, ms(22));
+    assert_eq!((streams[0].smoothed.idle, streams[0].min_rtt_ns), (None, Some(20_500_000)));
+    let load = streams[1].smoothed.load.unwrap();
     assert_eq!((load.n, load.p50), (100, ms(30)), "read on the server's clock");
     // Carried over to the client's clock.
-    let first = told[1].series[0].at.0;
+    let first = streams[1].series[0].at.0;
     assert!((first - 5 * SECOND).abs() < MS, "{first}");
 }
 

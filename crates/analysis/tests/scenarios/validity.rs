@@ -172,7 +172,7 @@ fn late_sending_is_a_doubt_and_never_worse_because_delay_is_measured_from_the_ac
 
 #[test]
 fn streams_that_were_sent_with_another_congestion_control_are_one_doubt() {
-    let told = |details: &[(Direction, &str)], asked: Option<&str>| {
+    let analyze = |details: &[(Direction, &str)], asked: Option<&str>| {
         let mut scenario = Scenario::healthy();
         for (direction, detail) in details {
             let flow = scenario.bulk(*direction);
@@ -188,11 +188,11 @@ fn streams_that_were_sent_with_another_congestion_control_are_one_doubt() {
         scenario.analyze()
     };
     let refused = "bbr (cubic: Operation not permitted (os error 1))";
-    let text = says(&told(&[(Direction::Up, refused); 4], None), Verdict::Doubtful, "congestion_control");
+    let text = says(&analyze(&[(Direction::Up, refused); 4], None), Verdict::Doubtful, "congestion_control");
     assert!(text.contains("4 upload streams used bbr instead of cubic"), "{text}");
     assert!(text.contains("allow cubic on the client (sysctl net.ipv4.tcp_allowed_congestion_control)"), "{text}");
     let both = [(Direction::Up, "cubic"), (Direction::Up, refused), (Direction::Down, "unknown: no such option")];
-    let analysis = told(&both, None);
+    let analysis = analyze(&both, None);
     let text = says(&analysis, Verdict::Doubtful, "congestion_control");
     assert!(text.contains("1 upload stream used bbr instead of cubic, 1 download stream used"), "{text}");
     assert!(
@@ -201,9 +201,9 @@ fn streams_that_were_sent_with_another_congestion_control_are_one_doubt() {
     );
     assert_eq!(analysis.validity.reasons.len(), 1, "{:?}", analysis.validity.reasons);
 
-    assert_eq!(told(&[(Direction::Up, "cubic"), (Direction::Down, "cubic")], None).validity.reasons, []);
-    assert_eq!(told(&[(Direction::Up, "bbr")], Some("bbr")).validity.reasons, []);
-    let text = says(&told(&[(Direction::Up, "cubic")], Some("bbr")), Verdict::Doubtful, "congestion_control");
+    assert_eq!(analyze(&[(Direction::Up, "cubic"), (Direction::Down, "cubic")], None).validity.reasons, []);
+    assert_eq!(analyze(&[(Direction::Up, "bbr")], Some("bbr")).validity.reasons, []);
+    let text = says(&analyze(&[(Direction::Up, "cubic")], Some("bbr")), Verdict::Doubtful, "congestion_control");
     assert!(text.contains("cubic instead of bbr") && text.contains("allow bbr"), "{text}");
 }
 

@@ -242,11 +242,11 @@ fn streams_that_took_turns_are_reported_with_what_the_line_was_taken_for() {
     }
     let analysis = scenario.analyze();
     let schedules = &analysis.voip.as_ref().unwrap().schedules;
-    let told: Vec<_> =
+    let found: Vec<_> =
         schedules.iter().map(|one| (one.direction, one.schedule, one.reduced_cir, one.line_rate_bps)).collect();
     // 19 packets of 1228 bytes in 23.332 ms.
     assert_eq!(
-        told,
+        found,
         [
             (Direction::Down, LineSharing::Full, false, None),
             (Direction::Up, LineSharing::Classes, true, Some(8_000_000)),

@@ -56,10 +56,11 @@ fn a_page_is_complete_with_its_load_event_and_timed_from_the_command() {
     let VisitRows { page, objects, timing } = rows(&visit);
     assert_eq!((page.load, page.outcome, page.started), (7, PageLoad::COMPLETE, TestTime(SECOND)));
     assert_eq!(page.took, Delay(1_500_000_000));
-    let told: Vec<_> = objects.iter().map(|(row, url)| (row.object, row.outcome, row.wanted.0, url.as_str())).collect();
+    let found: Vec<_> =
+        objects.iter().map(|(row, url)| (row.object, row.outcome, row.wanted.0, url.as_str())).collect();
     let truth =
         [(0, WebObject::COMPLETE, 1_250_000_000, "http://a/"), (1, WebObject::INCOMPLETE, 1_500_000_000, "http://a/b")];
-    assert_eq!(told, truth);
+    assert_eq!(found, truth);
     let timing = timing.unwrap();
     assert_eq!((timing.first_byte, timing.load_event), (Delay(100_500_000), Delay(1_250_000_000)));
     assert_eq!((timing.first_contentful_paint, timing.commit), (WebObject::NONE, Delay(250_000_000)));
@@ -86,8 +87,8 @@ fn every_redirect_is_an_object_and_the_last_is_the_document() {
     visit.finish(RawTime(2 * SECOND));
     assert_eq!(visit.end(), VisitEnd::Failed("HTTP status 503".into()));
     let rows = rows(&visit);
-    let told: Vec<_> = rows.objects.iter().map(|(row, _)| (row.status, row.outcome)).collect();
-    assert_eq!(told, [(302, WebObject::COMPLETE), (503, WebObject::INCOMPLETE)]);
+    let found: Vec<_> = rows.objects.iter().map(|(row, _)| (row.status, row.outcome)).collect();
+    assert_eq!(found, [(302, WebObject::COMPLETE), (503, WebObject::INCOMPLETE)]);
     assert_eq!((rows.page.outcome, rows.page.took), (PageLoad::FAILED, Delay(SECOND)));
 }
 

@@ -90,16 +90,16 @@ impl Site {
 
     /// The host's addresses; none when they are unavailable, which the browser will find, too.
     fn addresses(&self, end: &Endpoint) -> Vec<IpAddr> {
-        let (tell, told) = channel();
+        let (sender, results) = channel();
         let (host, port) = (self.host.clone(), self.port);
         // The system's resolver cannot be interrupted.
         let looking_up = std::thread::Builder::new().name("site lookup".to_owned()).spawn(move || {
             let found = (host.as_str(), port).to_socket_addrs();
-            let _ = tell.send(found.map(|found| found.map(|address| address.ip()).collect()).unwrap_or_default());
+            let _ = sender.send(found.map(|found| found.map(|address| address.ip()).collect()).unwrap_or_default());
         });
         let until = RawTime::now().plus(i64::try_from(LOOKING_UP.as_nanos()).unwrap_or(0));
         while looking_up.is_ok() && RawTime::now() < until && !end.is_stopped() {
-            if let Ok(found) = told.recv_timeout(PATIENCE) {
+            if let Ok(found) = results.recv_timeout(PATIENCE) {
                 return found;
             }
         }

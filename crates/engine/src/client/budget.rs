@@ -67,66 +67,78 @@ pub(super) fn settle(
     phases: &[PhaseWindow],
     share: Option<Share>,
 ) -> Option<MeasurementBudget> {
-    let share = share.filter(|_| line.is_some_and(|line| Direction::ALL.iter().any(|way| line.of(*way).is_some())));
+    let share =
+        share.filter(|_| line.is_some_and(|line| Direction::ALL.iter().any(|direction| line.of(*direction).is_some())));
     let (Some(line), Some(share)) = (line, share) else {
         voice::settle(flows, phases, |_| f64::INFINITY);
         return None;
     };
     let planned = flows.clone();
     let scored = scored_flows(&planned, phases);
-    let rate = |way| line.of(way).map(|rate| rate.0 as f64);
-    let sum = |flows: &[FlowSpec], way| -> f64 {
-        control(flows, way)
-            + flows.iter().filter(|flow| scored.contains(&flow.id)).map(|flow| footprint(flow).of(way)).sum::<f64>()
+    let rate = |direction| line.of(direction).map(|rate| rate.0 as f64);
+    let sum = |flows: &[FlowSpec], direction| -> f64 {
+        control(flows, direction)
+            + flows
+                .iter()
+                .filter(|flow| scored.contains(&flow.id))
+                .map(|flow| footprint(flow).of(direction))
+                .sum::<f64>()
     };
-    let allowed = |way| line.of(way).map_or(f64::INFINITY, |rate| AIM * ceiling(share, rate).0 * rate.0 as f64);
+    let allowed =
+        |direction| line.of(direction).map_or(f64::INFINITY, |rate| AIM * ceiling(share, rate).0 * rate.0 as f64);
 
     let mut changes = streams::settle(flows, line);
     leave_out_large_transfers(flows, line, &mut changes);
-    let of_voice = |flows: &[FlowSpec], way| -> f64 {
-        flows.iter().filter(|flow| pacing(flow) == Pacing::Turns).map(|flow| footprint(flow).of(way)).sum()
+    let of_voice = |flows: &[FlowSpec], direction| -> f64 {
+        flows.iter().filter(|flow| pacing(flow) == Pacing::Turns).map(|flow| footprint(flow).of(direction)).sum()
     };
-    let reports = |voice_up: f64, way| if way == Direction::Down { FRAMES_OF_VOICE * voice_up } else { 0.0 };
-    let whole = |flows: &[FlowSpec], way| sum(flows, way) + reports(of_voice(flows, Direction::Up), way);
+    let reports =
+        |voice_up: f64, direction| if direction == Direction::Down { FRAMES_OF_VOICE * voice_up } else { 0.0 };
+    let whole =
+        |flows: &[FlowSpec], direction| sum(flows, direction) + reports(of_voice(flows, Direction::Up), direction);
     let fixed = flows.iter().filter(|flow| pacing(flow) == Pacing::Fixed && scored.contains(&flow.id));
     let fixed = fixed.map(footprint).fold(Footprint::default(), Footprint::and);
     // Of a direction that these fill already the others still get a little.
-    let left = Direction::ALL.map(|way| (way, allowed(way) - reports_of_streams(flows, way) - fixed.of(way)));
-    let free = |way| left.iter().find(|(other, _)| *other == way).map_or(0.0, |(_, left)| left.max(0.1 * allowed(way)));
-    if Direction::ALL.into_iter().any(|way| whole(flows, way) > allowed(way)) {
-        slow_exchanges(flows, &scored, |way| EXCHANGES * free(way));
+    let left = Direction::ALL
+        .map(|direction| (direction, allowed(direction) - reports_of_streams(flows, direction) - fixed.of(direction)));
+    let free = |direction| {
+        left.iter().find(|(other, _)| *other == direction).map_or(0.0, |(_, left)| left.max(0.1 * allowed(direction)))
+    };
+    if Direction::ALL.into_iter().any(|direction| whole(flows, direction) > allowed(direction)) {
+        slow_exchanges(flows, &scored, |direction| EXCHANGES * free(direction));
     }
-    let for_voice = |way| {
-        let voice = of_voice(flows, way);
-        let others = whole(flows, way) - voice;
-        (allowed(way) - others).max(VOICE * free(way)).min(voice)
+    let for_voice = |direction| {
+        let voice = of_voice(flows, direction);
+        let others = whole(flows, direction) - voice;
+        (allowed(direction) - others).max(VOICE * free(direction)).min(voice)
     };
     let (voice_up, voice_down) = (for_voice(Direction::Up), for_voice(Direction::Down));
-    let for_voice = |way| if way == Direction::Up { voice_up } else { voice_down };
-    let with_voice =
-        |flows: &[FlowSpec], way| sum(flows, way) - of_voice(flows, way) + for_voice(way) + reports(voice_up, way);
+    let for_voice = |direction| if direction == Direction::Up { voice_up } else { voice_down };
+    let with_voice = |flows: &[FlowSpec], direction| {
+        sum(flows, direction) - of_voice(flows, direction) + for_voice(direction) + reports(voice_up, direction)
+    };
     stretch(flows, &scored, with_voice, allowed);
     voice::settle(flows, phases, for_voice);
     let surveyed = |flow: &FlowSpec| {
         phases.iter().any(|entry| entry.phase == Phase::Survey && entry.window.overlaps(&flow.window))
     };
-    let most = |share| move |way| share * rate(way).unwrap_or(f64::INFINITY);
+    let most = |share| move |direction| share * rate(direction).unwrap_or(f64::INFINITY);
     // Idle and loaded alike: what is compared follows one schedule.
     bound(flows, |flow| flow.kind() == FlowKind::ShortFlow, most(BESIDE_PAGES));
     bound(flows, |flow| flow.kind() == FlowKind::MarkingSweep && surveyed(flow), most(SURVEY));
     bound(flows, |flow| flow.kind() == FlowKind::MarkingSweep && !surveyed(flow), most(BESIDE_PAGES));
     changes.extend(changed(&planned, flows));
 
-    let direction = |way| {
-        let line = line.of(way)?;
+    let budget_of = |direction| {
+        let line = line.of(direction)?;
         Some(DirectionBudget {
             line,
             ceiling: ceiling(share, line),
-            planned: BitRate(whole(&planned, way) as u64),
-            expected: BitRate(with_voice(flows, way) as u64),
+            planned: BitRate(whole(&planned, direction) as u64),
+            expected: BitRate(with_voice(flows, direction) as u64),
         })
     };
-    Some(MeasurementBudget { up: direction(Direction::Up), down: direction(Direction::Down), changes })
+    Some(MeasurementBudget { up: budget_of(Direction::Up), down: budget_of(Direction::Down), changes })
 }
 
 /// The flows that are neither load nor pages and run beside the load, or on the idle line where nothing loads.
@@ -139,24 +151,24 @@ fn scored_flows(flows: &[FlowSpec], phases: &[PhaseWindow]) -> BTreeSet<FlowId> 
 
 /// What the control connection carries of the counters of streams: the server's frames come down, and little more than
 /// acknowledgments goes up.
-fn reports_of_streams(flows: &[FlowSpec], way: Direction) -> f64 {
+fn reports_of_streams(flows: &[FlowSpec], direction: Direction) -> f64 {
     let streams = flows.iter().filter(|flow| flow.component == Component::Load).count() as f64;
-    carried(FRAMES + FRAMES_PER_STREAM * streams, way)
+    carried(FRAMES + FRAMES_PER_STREAM * streams, direction)
 }
 
 /// All that the control connection carries, but for reports of voice.
-fn control(flows: &[FlowSpec], way: Direction) -> f64 {
+fn control(flows: &[FlowSpec], direction: Direction) -> f64 {
     let packets = |flow: &FlowSpec| match pacing(flow) {
         Pacing::Interval { .. } => flow_types::named(&flow.flow_type).map_or(0.0, |kind| kind.packets_per_second(flow)),
         _ => 0.0,
     };
     let reported = flows.iter().filter(|flow| flow.direction != Some(Direction::Down));
     let packets: f64 = reported.filter(|flow| flow.component != Component::Analysis).map(packets).sum();
-    reports_of_streams(flows, way) + carried(FRAMES_PER_PACKET * packets, way)
+    reports_of_streams(flows, direction) + carried(FRAMES_PER_PACKET * packets, direction)
 }
 
-fn carried(down: f64, way: Direction) -> f64 {
-    match way {
+fn carried(down: f64, direction: Direction) -> f64 {
+    match direction {
         Direction::Down => down,
         Direction::Up => down / 20.0,
     }
@@ -194,7 +206,7 @@ fn slow_exchanges(flows: &mut [FlowSpec], scored: &BTreeSet<FlowId>, allowed: im
         let present = flow.parameters.duration(parameter, default);
         // Longer intervals may cost more for each exchange, once acknowledgments travel alone.
         for _ in 0..2 {
-            let over = Direction::ALL.map(|way| footprint(flow).of(way) * count / allowed(way));
+            let over = Direction::ALL.map(|direction| footprint(flow).of(direction) * count / allowed(direction));
             let over = over.into_iter().fold(0.0, f64::max);
             if over > 1.0 {
                 let interval = flow.parameters.duration(parameter, default).mul_f64(over.min(1e6));
@@ -230,7 +242,8 @@ fn stretch(
         };
         flows.iter().map(of).collect()
     };
-    let fits = |flows: &[FlowSpec]| Direction::ALL.into_iter().all(|way| sum(flows, way) <= allowed(way));
+    let fits =
+        |flows: &[FlowSpec]| Direction::ALL.into_iter().all(|direction| sum(flows, direction) <= allowed(direction));
     if fits(flows) {
         return;
     }
@@ -255,7 +268,7 @@ fn bound(flows: &mut [FlowSpec], ours: impl Fn(&FlowSpec) -> bool, most: impl Fn
     let over = windows.into_iter().flat_map(|window| {
         let together = flows.iter().filter(|flow| ours(flow) && (flow.window.from, flow.window.to) == window);
         let sum = together.map(footprint).fold(Footprint::default(), Footprint::and);
-        Direction::ALL.map(|way| sum.of(way) / most(way))
+        Direction::ALL.map(|direction| sum.of(direction) / most(direction))
     });
     let over = over.fold(0.0, f64::max);
     if over <= 1.0 {

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use rrul_model::environment::{Environment, HostState, Route};
 
 use crate::environment;
-use crate::environment::{Extent, Way};
+use crate::environment::{AddressPair, Extent};
 use crate::privacy::Privacy;
 
 /// The client's host and its server's, and what may be said of them.
 pub(super) struct HostDescriptions {
     privacy: Privacy,
-    ways: Vec<Way>,
+    pairs: Vec<AddressPair>,
     /// The server host before the test.
     pub(super) server: Environment,
 }
@@ -19,12 +19,12 @@ pub(super) struct HostDescriptions {
 impl HostDescriptions {
     /// Towards these addresses of a server that describes itself so.
     pub(super) fn new(privacy: Privacy, servers: &[SocketAddr], server: Environment) -> Self {
-        let ways = servers.iter().map(|&to| Way { from: None, to }).collect();
-        Self { privacy, ways, server }
+        let pairs = servers.iter().map(|&to| AddressPair { from: None, to }).collect();
+        Self { privacy, pairs, server }
     }
 
     pub(super) fn client_state(&self) -> HostState {
-        environment::read_state(&self.ways, Extent::Whole)
+        environment::read_state(&self.pairs, Extent::Whole)
     }
 
     /// Both hosts before the test, as they may be recorded; `state` is this one's.

@@ -32,7 +32,7 @@ const TRAINS: u16 = 3;
 /// A train that takes this long each way is believed by itself: a line so slow dwarfs what a host adds.
 const LONG_ENOUGH: Duration = Duration::from_millis(150);
 
-/// What trains tell of the line to this server; `None` when none came back.
+/// Estimates the rate of the line to this server from packet trains; `None` when none came back.
 pub(super) fn estimate(server: SocketAddr, token: Token, stop: &AtomicBool) -> Option<LineRate> {
     let family = AddressFamily::of(server.ip());
     let socket = connected(server, family).ok()?;
@@ -47,10 +47,11 @@ pub(super) fn estimate(server: SocketAddr, token: Token, stop: &AtomicBool) -> O
         if back.is_empty() {
             break;
         }
-        let told = |stamps: Vec<i64>| dispersion(&stamps).map(|(packets, took)| Dispersion { packets, octets, took });
-        up.extend(told(back.iter().map(|(there, _)| *there).collect()));
-        down.extend(told(back.iter().map(|(_, here)| *here).collect()));
-        if [&up, &down].iter().all(|told| told.iter().any(|one| one.took > LONG_ENOUGH)) {
+        let measure =
+            |stamps: Vec<i64>| dispersion(&stamps).map(|(packets, took)| Dispersion { packets, octets, took });
+        up.extend(measure(back.iter().map(|(there, _)| *there).collect()));
+        down.extend(measure(back.iter().map(|(_, here)| *here).collect()));
+        if [&up, &down].iter().all(|found| found.iter().any(|one| one.took > LONG_ENOUGH)) {
             break;
         }
     }
@@ -58,9 +59,9 @@ pub(super) fn estimate(server: SocketAddr, token: Token, stop: &AtomicBool) -> O
 }
 
 /// The one with as many slower as faster ones; of two the faster, as what a host adds only makes slower.
-fn middle(mut told: Vec<Dispersion>) -> Option<Dispersion> {
-    told.sort_by_key(|one| one.took / u32::from(one.packets));
-    told.get((told.len().max(1) - 1) / 2).copied()
+fn middle(mut dispersions: Vec<Dispersion>) -> Option<Dispersion> {
+    dispersions.sort_by_key(|one| one.took / u32::from(one.packets));
+    dispersions.get((dispersions.len().max(1) - 1) / 2).copied()
 }
 
 fn connected(server: SocketAddr, family: AddressFamily) -> io::Result<Socket> {

@@ -86,7 +86,7 @@ pub(super) fn measure(
     watch: Option<DrainWatch>,
     open_load: OpenLoad<'_>,
 ) -> Ending {
-    let (tell, told) = channel();
+    let (sender, received) = channel();
     let listening = control.try_clone();
     end.watch_control(&control);
     std::thread::scope(|scope| {
@@ -94,8 +94,8 @@ pub(super) fn measure(
         scope.spawn(|| end.sample(end.length() + ENDING + ANSWER_TIME));
         scope.spawn(|| end.start_streams());
         match listening {
-            Ok(stream) => drop(scope.spawn(move || listen_to_server(stream, end, clock, &tell))),
-            Err(error) => drop(tell.send(FromServer::Gone(error.into()))),
+            Ok(stream) => drop(scope.spawn(move || listen_to_server(stream, end, clock, &sender))),
+            Err(error) => drop(sender.send(FromServer::Gone(error.into()))),
         }
         let mut leader = Leader {
             control: &mut control,
@@ -103,7 +103,7 @@ pub(super) fn measure(
             clock,
             audience,
             stop,
-            told: &told,
+            received: &received,
             flows,
             watch,
             open_load,
@@ -158,7 +158,7 @@ struct Leader<'a> {
     clock: TestClock,
     audience: &'a mut dyn RunObserver,
     stop: &'a AtomicBool,
-    told: &'a Receiver<FromServer>,
+    received: &'a Receiver<FromServer>,
     flows: &'a [JoinHandle<()>],
     /// Sees when the line is idle again, until it is.
     watch: Option<DrainWatch>,
@@ -179,7 +179,7 @@ impl Leader<'_> {
         let mut finished = false;
         let mut deadline: Option<Instant> = None;
         loop {
-            match self.told.recv_timeout(PATIENCE) {
+            match self.received.recv_timeout(PATIENCE) {
                 Ok(FromServer::Frame(frame)) => self.audience.frame(*frame),
                 Ok(FromServer::Finished(state)) => {
                     finished = true;

@@ -11,7 +11,7 @@ use crate::path_tracing::RATE;
 const PART: u64 = 100;
 
 /// The assumed rate of a direction whose rate is unknown, bit/s: the measurement must not load a line that slow.
-const UNTOLD: BitRate = BitRate(1_000_000);
+const ASSUMED_RATE: BitRate = BitRate(1_000_000);
 
 /// What a direction is taken for that a train has passed in no time, bit/s.
 const BOUNDLESS: BitRate = BitRate(100_000_000_000);
@@ -28,12 +28,12 @@ fn is_open(flow: &FlowSpec) -> bool {
 
 /// Gives every trace its share. Each loads one direction with its packets and the other with the answers to them.
 pub(super) fn settle(flows: &mut [FlowSpec], line: Option<&LineRate>) {
-    let told = |direction| match direction {
+    let measured = |direction| match direction {
         Direction::Up => line?.up,
         Direction::Down => line?.down,
     };
-    let rate = |direction| told(direction).map_or(UNTOLD, |train| train.rate().unwrap_or(BOUNDLESS));
-    let BitRate(slower) = Direction::ALL.into_iter().map(rate).min().unwrap_or(UNTOLD);
+    let rate = |direction| measured(direction).map_or(ASSUMED_RATE, |train| train.rate().unwrap_or(BOUNDLESS));
+    let BitRate(slower) = Direction::ALL.into_iter().map(rate).min().unwrap_or(ASSUMED_RATE);
     let traces = flows.iter().filter(|flow| flow.kind() == FlowKind::PathTrace).count() as u64;
     let share = (slower / PART / traces.max(1)).max(1);
     for flow in flows.iter_mut().filter(|flow| is_open(flow)) {
@@ -69,13 +69,13 @@ mod tests {
 
     /// What each of two traces may take of a line of so many kbit/s.
     fn share(up: Option<u64>, down: Option<u64>) -> Option<BitRate> {
-        let told = |kilobits: u64| Dispersion {
+        let dispersion = |kilobits: u64| Dispersion {
             packets: 1,
             octets: ByteCount(125),
             took: Duration::from_nanos(1_000_000_000 / kilobits),
         };
         let mut flows = Direction::ALL.map(trace);
-        settle(&mut flows, Some(&LineRate { up: up.map(told), down: down.map(told) }));
+        settle(&mut flows, Some(&LineRate { up: up.map(dispersion), down: down.map(dispersion) }));
         assert_eq!(flows[0].parameters.rate(RATE), flows[1].parameters.rate(RATE));
         flows[0].parameters.rate(RATE)
     }

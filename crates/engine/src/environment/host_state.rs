@@ -2,7 +2,7 @@
 
 use rrul_model::environment::{HostState, Interface};
 
-use super::routes::{self, Way};
+use super::routes::{self, AddressPair};
 use super::{byte_queue_limits, ethtool, interfaces, kernel_counters, machine, queue_disciplines, wireless};
 use crate::netlink::{self, Netlink};
 
@@ -20,7 +20,7 @@ const MOST_IN_USE: usize = 8;
 const MOST_OTHERS: usize = 64;
 
 /// Reads the state. Takes some milliseconds; what the system does not report is left out.
-pub fn read_state(ways: &[Way], extent: Extent) -> HostState {
+pub fn read_state(pairs: &[AddressPair], extent: Extent) -> HostState {
     let mut state = HostState {
         load_average: machine::load_average(),
         core_frequencies: machine::core_frequencies(),
@@ -28,17 +28,17 @@ pub fn read_state(ways: &[Way], extent: Extent) -> HostState {
         ..HostState::default()
     };
     if let Ok(mut netlink) = Netlink::open(netlink::ROUTE) {
-        state.routes = ways.iter().filter_map(|way| routes::look_up(&mut netlink, way).ok()).collect();
+        state.routes = pairs.iter().filter_map(|pair| routes::look_up(&mut netlink, pair).ok()).collect();
         let all = interfaces::all(&mut netlink).unwrap_or_default();
         let (used, others) = sorted_out(all, &state.routed_interfaces());
-        let told_others = if extent == Extent::Whole { MOST_OTHERS } else { 0 };
+        let described_others = if extent == Extent::Whole { MOST_OTHERS } else { 0 };
         if extent == Extent::Whole {
             state.interfaces_left_out = others.len().saturating_sub(MOST_OTHERS) as u32;
         }
         state.interfaces_left_out += used.len().saturating_sub(MOST_IN_USE) as u32;
         state.interfaces = used.into_iter().take(MOST_IN_USE).collect();
         describe(&mut netlink, &mut state.interfaces);
-        state.interfaces.extend(others.into_iter().take(told_others).map(interfaces::briefly));
+        state.interfaces.extend(others.into_iter().take(described_others).map(interfaces::briefly));
     }
     state
 }
@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn a_stranger_sees_only_the_interfaces_that_his_packets_pass() {
-        let ways = [Way { from: None, to: "127.0.0.1:7785".parse().unwrap() }];
-        let whole = read_state(&ways, Extent::Whole);
-        let in_use = read_state(&ways, Extent::InUse);
+        let pairs = [AddressPair { from: None, to: "127.0.0.1:7785".parse().unwrap() }];
+        let whole = read_state(&pairs, Extent::Whole);
+        let in_use = read_state(&pairs, Extent::InUse);
         let kinds: Vec<&str> = in_use.interfaces.iter().map(|interface| interface.kind.as_str()).collect();
         assert_eq!(kinds, ["loopback"]);
         assert_eq!(in_use.routes, whole.routes);

@@ -43,11 +43,11 @@ fn hypervisor(firmware: &[String]) -> String {
 
 /// The kind of container, by the traces that the common ones leave.
 fn container() -> Option<&'static str> {
-    let told = line("/run/systemd/container");
+    let declared = line("/run/systemd/container");
     let traces =
         [("/.dockerenv", "docker"), ("/run/.containerenv", "podman"), ("/run/host/container-manager", "nspawn")];
     let trace = traces.into_iter().find(|(path, _)| Path::new(path).exists()).map(|(_, name)| name);
-    trace.or_else(|| (!told.is_empty()).then_some("container")).or_else(|| {
+    trace.or_else(|| (!declared.is_empty()).then_some("container")).or_else(|| {
         let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         ["docker", "kubepods", "lxc", "libpod"].into_iter().find(|word| group.contains(word))
     })

@@ -18,17 +18,17 @@ const RTA_VIA: u16 = 18;
 
 /// Two hosts' addresses of one family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
+pub struct AddressPair {
     /// This host's, where it is settled; else the kernel chooses.
     pub from: Option<IpAddr>,
     pub to: SocketAddr,
 }
 
-pub(super) fn look_up(netlink: &mut Netlink, way: &Way) -> io::Result<Route> {
+pub(super) fn look_up(netlink: &mut Netlink, pair: &AddressPair) -> io::Result<Route> {
     let mut found = None;
-    let destination = way.to.ip().to_canonical();
-    let from = way.from.map(|from| from.to_canonical());
-    let scope = match way.to {
+    let destination = pair.to.ip().to_canonical();
+    let from = pair.from.map(|from| from.to_canonical());
+    let scope = match pair.to {
         SocketAddr::V6(address) => address.scope_id(),
         SocketAddr::V4(_) => 0,
     };
@@ -109,7 +109,7 @@ mod tests {
         let mut netlink = Netlink::open(netlink::ROUTE).unwrap();
         for to in ["127.0.0.1:7785", "[::1]:7785"] {
             let to: SocketAddr = to.parse().unwrap();
-            let route = look_up(&mut netlink, &Way { from: None, to }).unwrap();
+            let route = look_up(&mut netlink, &AddressPair { from: None, to }).unwrap();
             assert_eq!((route.family, route.gateway), (AddressFamily::of(to.ip()), false));
             assert_eq!(route.source, Some(to.ip()), "{route:?}");
             assert!(route.interface >= 1);

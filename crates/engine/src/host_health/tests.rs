@@ -7,7 +7,7 @@ use rrul_model::observation::{ObservationPoint, Tables};
 use super::*;
 use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
-use crate::environment::{Extent, Way, read_state};
+use crate::environment::{AddressPair, Extent, read_state};
 use crate::observer::Observer;
 
 const CLOCK: TestClock = TestClock { origin: RawTime(0), host: HostClock::TRUE };
@@ -20,8 +20,8 @@ fn tables(observer: &Observer) -> Tables {
 
 #[test]
 fn a_reading_has_every_core_the_sockets_and_the_interface_to_the_other_host() {
-    let ways = [Way { from: None, to: "127.0.0.1:9".parse().unwrap() }];
-    let state = read_state(&ways, Extent::InUse);
+    let pairs = [AddressPair { from: None, to: "127.0.0.1:9".parse().unwrap() }];
+    let state = read_state(&pairs, Extent::InUse);
     let health = HostHealth::default();
     health.watch_interfaces(&state);
     let [one, other, third, gone] = [(); 4].map(|()| Arc::new(Socket::from(UdpSocket::bind("127.0.0.1:0").unwrap())));

@@ -311,11 +311,11 @@ impl Trace {
             }
             self.sources.push(address);
             let number = self.sources.len();
-            let told = match self.privacy {
+            let text = match self.privacy {
                 Privacy::Open => format!("{number} {address}"),
                 Privacy::Strict => number.to_string(),
             };
-            end.event(self.flow, FlowEventKind::HopAddress, told);
+            end.event(self.flow, FlowEventKind::HopAddress, text);
             Some(number - 1)
         });
         place.and_then(|place| u16::try_from(place + 1).ok()).unwrap_or(0)

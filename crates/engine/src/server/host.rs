@@ -7,7 +7,7 @@ use rrul_model::flow::FlowId;
 use socket2::Socket;
 
 use super::listening::Port;
-use crate::environment::Way;
+use crate::environment::AddressPair;
 use crate::host_health::HostHealth;
 use crate::socket::drops;
 
@@ -55,11 +55,11 @@ impl OwnSockets {
 
 /// The ways to one client, as its connections prove them.
 #[derive(Debug, Default)]
-pub(super) struct Ways(Mutex<Vec<Way>>);
+pub(super) struct Ways(Mutex<Vec<AddressPair>>);
 
 impl Ways {
     /// Those that are proven by now.
-    pub(super) fn proven(&self) -> Vec<Way> {
+    pub(super) fn proven(&self) -> Vec<AddressPair> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -68,7 +68,7 @@ impl Ways {
         let (Ok(local), Ok(to)) = (stream.local_addr(), stream.peer_addr()) else { return };
         let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if ways.len() < MOST_WAYS && !ways.iter().any(|way| way.to.ip() == to.ip()) {
-            ways.push(Way { from: Some(local.ip()), to });
+            ways.push(AddressPair { from: Some(local.ip()), to });
         }
     }
 }

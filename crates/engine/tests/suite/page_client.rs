@@ -35,14 +35,14 @@ octets = 5
 parent = 0
 "#;
 
-/// The ways of a server on 127.0.0.1: what it answers to a request for this path.
-type Ways = fn(path: &str) -> &'static str;
+/// The responses of a server on 127.0.0.1: returns what it answers to a request for this path.
+type Responses = fn(path: &str) -> &'static str;
 
 const DOCUMENT: &str = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
 const IMAGE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde";
 
-/// Serves names and pages in these ways, until the test ends.
-fn serve(ways: Ways) -> SocketAddr {
+/// Serves names, and pages with these responses, until the test ends.
+fn serve(responses: Responses) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let names = UdpSocket::bind(address).unwrap();
@@ -55,20 +55,20 @@ fn serve(ways: Ways) -> SocketAddr {
     });
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            std::thread::spawn(move || answer(stream.unwrap(), ways));
+            std::thread::spawn(move || answer(stream.unwrap(), responses));
         }
     });
     address
 }
 
-fn answer(mut stream: TcpStream, ways: Ways) {
+fn answer(mut stream: TcpStream, responses: Responses) {
     let mut request = Vec::new();
     let mut octet = [0];
     while let Ok(1) = stream.read(&mut octet) {
         request.push(octet[0]);
         if request.ends_with(b"\r\n\r\n") {
             let text = String::from_utf8(std::mem::take(&mut request)).unwrap();
-            let answer = ways(text.split(' ').nth(1).unwrap());
+            let answer = responses(text.split(' ').nth(1).unwrap());
             if answer.is_empty() || stream.write_all(answer.as_bytes()).is_err() {
                 return;
             }
@@ -77,8 +77,8 @@ fn answer(mut stream: TcpStream, ways: Ways) {
 }
 
 /// One load: its row, and those of its objects by number.
-fn loaded(ways: Ways) -> (PageLoad, Vec<WebObject>) {
-    let server = serve(ways);
+fn loaded(responses: Responses) -> (PageLoad, Vec<WebObject>) {
+    let server = serve(responses);
     let clock = TestClock::since(RawTime::now());
     let window = Window { from: TestTime::ZERO, to: TestTime(60_000_000_000) };
     let spec = FlowSpec {
@@ -122,8 +122,8 @@ fn loaded(ways: Ways) -> (PageLoad, Vec<WebObject>) {
     (page.unwrap(), objects)
 }
 
-fn outcomes(ways: Ways) -> (u8, Vec<(u16, u8)>) {
-    let (page, objects) = loaded(ways);
+fn outcomes(responses: Responses) -> (u8, Vec<(u16, u8)>) {
+    let (page, objects) = loaded(responses);
     (page.outcome, objects.iter().map(|object| (object.status, object.outcome)).collect())
 }
 

@@ -16,11 +16,11 @@ use crate::line::bottleneck::Bottleneck;
 use crate::line::counters::DirectionCounters;
 use crate::line::pool::Pool;
 use crate::line::wire::Wire;
+use crate::link::directed_path::{Course, DirectedPath, Remarking};
 use crate::link::remark::Remarker;
 use crate::link::selection::Selector;
 use crate::link::shaper::Shaper;
 use crate::link::token_bucket::TokenBucket;
-use crate::link::way::{Course, Remarking, Way};
 use crate::link::{Link, LinkDirection};
 use crate::packet::{Header, lower_ttl, set_tos, ttl};
 use crate::queue::{DropCause, DroppedPacket, QueuedPacket};
@@ -83,17 +83,17 @@ pub struct Pipe {
     in_between: Option<(LabTime, QueuedPacket)>,
     policer: Option<TokenBucket>,
     wire: Wire,
-    way: Way,
+    path: DirectedPath,
     routers: Routers,
     pool: Pool,
     lost: Vec<Record>,
     /// How many of those that wait in the queues do not travel the whole way.
-    part_way: usize,
+    partial_transits: usize,
     /// Answers for the other direction's pipe.
     answers: Vec<RouterAnswer>,
     /// What is on its way to the queue, by when it gets there and by the order in which it was added.
     coming: BTreeMap<(LabTime, u64), Coming>,
-    told: u64,
+    added: u64,
     /// When the host's last packet gets there: none that left later is there earlier, whatever the link has become since.
     latest: LabTime,
     /// Until when everything is decided.
@@ -104,16 +104,30 @@ impl Pipe {
     /// An empty pipe upward between adjacent hosts, whose rate schedule begins at `now`. Equal seeds and equal offers give equal
     /// outcomes.
     pub fn new(direction: &LinkDirection, seed: u64, now: LabTime) -> Self {
-        Self::over(direction, Direction::Up, Way::of_neighbours(direction), Routers::new(None, seed), seed, now)
+        Self::over(
+            direction,
+            Direction::Up,
+            DirectedPath::of_adjacent_hosts(direction),
+            Routers::new(None, seed),
+            seed,
+            now,
+        )
     }
 
     /// As [`Pipe::new`], with the routers of the link.
     pub fn of_link(link: &Link, direction: Direction, seed: u64, now: LabTime) -> Self {
         let routers = Routers::new(link.path.as_ref(), seed);
-        Self::over(link.direction(direction), direction, Way::new(link, direction), routers, seed, now)
+        Self::over(link.direction(direction), direction, DirectedPath::new(link, direction), routers, seed, now)
     }
 
-    fn over(direction: &LinkDirection, which: Direction, way: Way, routers: Routers, seed: u64, now: LabTime) -> Self {
+    fn over(
+        direction: &LinkDirection,
+        which: Direction,
+        path: DirectedPath,
+        routers: Routers,
+        seed: u64,
+        now: LabTime,
+    ) -> Self {
         Self {
             direction: which,
             seed,
@@ -125,15 +139,15 @@ impl Pipe {
             shaper: direction.shaper.as_ref().map(|shaper| Bottleneck::shaper(shaper, shaper_seed(seed), now)),
             in_between: None,
             policer: policer(direction, now),
-            wire: Wire::new(direction, way.behind(Course::Through), seed),
-            way,
+            wire: Wire::new(direction, path.behind(Course::Through), seed),
+            path,
             routers,
             pool: Pool::default(),
             lost: Vec::new(),
-            part_way: 0,
+            partial_transits: 0,
             answers: Vec::new(),
             coming: BTreeMap::new(),
-            told: 0,
+            added: 0,
             latest: now,
             decided: now,
         }
@@ -147,7 +161,7 @@ impl Pipe {
     /// remember whom they answered.
     pub fn set(&mut self, link: &Link, direction: Direction, now: LabTime) {
         self.advance(now);
-        self.way = Way::new(link, direction);
+        self.path = DirectedPath::new(link, direction);
         self.routers.set(link.path.as_ref());
         let direction = link.direction(direction);
         self.only = direction.only.clone();
@@ -155,7 +169,7 @@ impl Pipe {
         self.duplicate = Selector::new(direction.duplicate.clone(), Random::new(self.seed, "duplicate"));
         self.remarker = Remarker::new(direction.dscp.clone(), direction.ecn.clone(), Random::new(self.seed, "ecn"));
         self.policer = policer(direction, now);
-        self.wire.set(direction, self.way.behind(Course::Through), self.seed);
+        self.wire.set(direction, self.path.behind(Course::Through), self.seed);
         self.line.set_line(direction, now);
         self.settle_drops(Place::Line);
         self.change_shaper(direction.shaper.as_ref(), now);
@@ -200,7 +214,7 @@ impl Pipe {
         let Some(header) = Header::parse(octets).filter(|header| !header.link_local) else { return };
         self.advance(now);
         let mut record = Record::arrived(&header, octets.len(), now);
-        let course = self.way.course(ttl(octets), octets.len());
+        let course = self.path.course(ttl(octets), octets.len());
         let impaired = self.only.matches(&header, octets.len());
         if impaired && self.loss.hits() {
             record.fate = if self.loss.is_exact() { Fate::ExactLoss } else { Fate::RandomLoss };
@@ -208,7 +222,7 @@ impl Pipe {
             return;
         }
         if impaired {
-            if self.way.remarking(course) == Remarking::BeforeQueue {
+            if self.path.remarking(course) == Remarking::BeforeQueue {
                 remark(&mut record, &mut self.remarker);
             }
             if self.policer.as_mut().is_some_and(|bucket| !bucket.take(octets.len() as u64, now)) {
@@ -218,30 +232,30 @@ impl Pipe {
             }
         }
         let slot = self.pool.take_in(octets, record, impaired, course);
-        lower_ttl(&mut self.pool[slot].octets, self.way.forwarded(course));
-        match self.way.ahead(course) {
-            _ if !self.way.meets_queue(course) => self.leave(slot, now),
+        lower_ttl(&mut self.pool[slot].octets, self.path.forwarded(course));
+        match self.path.ahead(course) {
+            _ if !self.path.meets_queue(course) => self.leave(slot, now),
             0 if self.latest <= now => {
                 self.enqueue(slot, Hashes::new(&header), now);
                 self.advance(now);
             }
             ahead => {
                 self.latest = self.latest.max(LabTime(now.0.saturating_add(ahead)));
-                self.comes(self.latest, Coming::Packet(slot, Hashes::new(&header)));
+                self.schedule(self.latest, Coming::Packet(slot, Hashes::new(&header)));
             }
         }
     }
 
     /// Takes a router's answer out of the other direction's pipe. It comes when it is due, or at once if that is past.
     pub fn take_in(&mut self, answer: RouterAnswer) {
-        let ahead = self.way.ahead(Course::AnswerOf { hop: answer.hop });
-        self.comes(LabTime(answer.due.0.saturating_add(ahead)), Coming::Answer(answer));
+        let ahead = self.path.ahead(Course::AnswerOf { hop: answer.hop });
+        self.schedule(LabTime(answer.due.0.saturating_add(ahead)), Coming::Answer(answer));
     }
 
-    /// Something is on its way that enters the queue then.
-    fn comes(&mut self, at: LabTime, what: Coming) {
-        self.told += 1;
-        self.coming.insert((at, self.told), what);
+    /// Schedules what enters the queue at this time.
+    fn schedule(&mut self, at: LabTime, what: Coming) {
+        self.added += 1;
+        self.coming.insert((at, self.added), what);
     }
 
     /// What routers have answered, for [`Pipe::take_in`] of the other direction's pipe. To be asked for after each call
@@ -266,7 +280,7 @@ impl Pipe {
             ecn_capable: slot.record.tos_out & 3 != 0,
             marked: false,
         };
-        self.part_way += usize::from(slot.course != Course::Through);
+        self.partial_transits += usize::from(slot.course != Course::Through);
         let shaped = self.direction == Direction::Up && self.shaper.is_some();
         self.enqueue_at(if shaped { Place::Shaper } else { Place::Line }, packet, now);
     }
@@ -284,10 +298,10 @@ impl Pipe {
     ///
     /// Never later than the next delivery. Waking at departures is not needed: they are caught up with.
     pub fn next_event(&self) -> Option<LabTime> {
-        let travel = if self.part_way > 0 { self.way.least_travel() } else { self.wire.least_delay() };
+        let travel = if self.partial_transits > 0 { self.path.least_travel() } else { self.wire.least_delay() };
         let earliest = self.next_step().map(|(at, _)| LabTime(at.0.saturating_add(travel)));
         let lost = (!self.lost.is_empty()).then_some(LabTime(0));
-        let coming = self.coming.keys().next().map(|(due, _)| LabTime(due.0.saturating_add(self.way.least_travel())));
+        let coming = self.coming.keys().next().map(|(due, _)| LabTime(due.0.saturating_add(self.path.least_travel())));
         self.wire.next_arrival().into_iter().chain(earliest).chain(lost).chain(coming).min()
     }
 
@@ -355,9 +369,9 @@ impl Pipe {
         };
         let header = Header::parse(&octets).expect("a router writes whole IP headers");
         let course = Course::AnswerOf { hop };
-        let queues = self.way.meets_queue(course);
+        let queues = self.path.meets_queue(course);
         // What meets no queue changes nothing for others, and so is not late when it is added late.
-        let arrival = if queues { LabTime(now.0.saturating_sub(self.way.ahead(course))).max(due) } else { due };
+        let arrival = if queues { LabTime(now.0.saturating_sub(self.path.ahead(course))).max(due) } else { due };
         let slot = self.pool.take_in(&octets, Record::arrived(&header, octets.len(), arrival), false, course);
         if queues {
             self.enqueue(slot, Hashes::new(&header), now);
@@ -418,7 +432,7 @@ impl Pipe {
 
     /// Sends a packet on that has left the last queue.
     fn finish(&mut self, packet: QueuedPacket, departure: LabTime) {
-        self.part_way -= usize::from(self.pool[packet.slot].course != Course::Through);
+        self.partial_transits -= usize::from(self.pool[packet.slot].course != Course::Through);
         self.leave(packet.slot, departure);
     }
 
@@ -427,14 +441,14 @@ impl Pipe {
         let slot = &mut self.pool[index];
         let (course, impaired) = (slot.course, slot.impaired);
         slot.record.departed(departure);
-        if impaired && self.way.remarking(course) == Remarking::BehindQueue {
+        if impaired && self.path.remarking(course) == Remarking::BehindQueue {
             remark(&mut slot.record, &mut self.remarker);
         }
         if slot.record.tos_out != slot.record.tos_in {
             set_tos(&mut slot.octets, slot.record.tos_out);
         }
         let copy = (impaired && self.duplicate.hits()).then(|| self.pool.duplicate_of(index));
-        let at = LabTime(departure.0.saturating_add(self.way.behind(course)));
+        let at = LabTime(departure.0.saturating_add(self.path.behind(course)));
         match course {
             Course::Through => {
                 self.pool[index].record.reordered = self.wire.send(index, copy, departure, impaired);
@@ -457,10 +471,10 @@ impl Pipe {
         slot.record.fate = fate;
         self.lost.push(slot.record);
         let notice = match fate {
-            Fate::TooBig => Notice::TooBig { octets: self.way.narrow_octets() },
+            Fate::TooBig => Notice::TooBig { octets: self.path.narrow_octets() },
             _ => Notice::TimeExceeded,
         };
-        let forwarded = self.way.forwarded(slot.course);
+        let forwarded = self.path.forwarded(slot.course);
         self.answers.extend(self.routers.answer(hop, forwarded, notice, &slot.octets, at));
         self.pool.give_back(index);
     }
@@ -485,7 +499,7 @@ impl Pipe {
                 (Place::Shaper, DropCause::Aqm) => Fate::ShaperAqmDrop,
             };
             self.lost.push(record);
-            self.part_way -= usize::from(self.pool[packet.slot].course != Course::Through);
+            self.partial_transits -= usize::from(self.pool[packet.slot].course != Course::Through);
             self.pool.give_back(packet.slot);
         }
     }

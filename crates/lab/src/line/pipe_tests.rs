@@ -94,21 +94,21 @@ fn packets_that_come_together_queue_behind_each_other() {
 fn waking_late_changes_nothing_but_the_hour_of_the_news() {
     let codel = |direction: &mut LinkDirection| direction.queue = queue("codel", QueueOptions::default());
     let (mut punctual, mut late) = (pipe(codel), pipe(codel));
-    let (mut told, mut told_late) = (Vec::new(), Vec::new());
+    let (mut polled_often, mut polled_once) = (Vec::new(), Vec::new());
     for step in 0..20_000u64 {
         // 30 Mbit/s into 20 Mbit/s.
         let now = LabTime(step * 400_000);
         punctual.offer(&udp4(1500, 1, 0), now);
         late.offer(&udp4(1500, 1, 0), now);
-        punctual.poll(now, |outcome| told.push(record_of(&outcome)));
+        punctual.poll(now, |outcome| polled_often.push(record_of(&outcome)));
     }
-    told.extend(records(&mut punctual));
-    told_late.extend(records(&mut late));
+    polled_often.extend(records(&mut punctual));
+    polled_once.extend(records(&mut late));
     let key = |record: &Record| (record.arrival, record.departure());
-    told.sort_by_key(key);
-    told_late.sort_by_key(key);
-    assert!(told == told_late, "polling every 400 us and polling once must give the same records");
-    assert!(count(&told, Fate::AqmDrop) > 100);
+    polled_often.sort_by_key(key);
+    polled_once.sort_by_key(key);
+    assert!(polled_often == polled_once, "polling every 400 us and polling once must give the same records");
+    assert!(count(&polled_often, Fate::AqmDrop) > 100);
 }
 
 fn record_of(outcome: &Outcome<'_>) -> Record {
@@ -267,8 +267,8 @@ fn a_packet_that_came_with_ce_is_not_counted_as_marked_by_us() {
     for tos in 0..4 {
         pipe.offer(&udp4(100, 1, tos), LabTime(0));
     }
-    let told: Vec<_> = records(&mut pipe).iter().map(|record| (record.tos_out, record.marked)).collect();
-    assert_eq!(told, [(0, false), (3, true), (3, true), (3, false)]);
+    let found: Vec<_> = records(&mut pipe).iter().map(|record| (record.tos_out, record.marked)).collect();
+    assert_eq!(found, [(0, false), (3, true), (3, true), (3, false)]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::link::way::Course;
+use crate::link::directed_path::Course;
 use crate::truth::record::Record;
 
 /// A packet.

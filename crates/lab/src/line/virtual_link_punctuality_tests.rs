@@ -29,17 +29,17 @@ fn how_often_one_looks_changes_nothing() {
     let codel = "queue = \"codel\"\nduplicate = \"2%\"\nreorder = { probability = \"2%\", extra_delay = \"3ms\" }";
     let description = link_with(codel, codel, path);
     let (mut often, mut once) = ([0, 1]).map(|_| VirtualLink::new(&description, 7, LabTime(0))).into();
-    let mut told = Vec::new();
-    busy_hour(&mut often, |link, now| told.extend(settled(link, now)));
+    let mut polled_often = Vec::new();
+    busy_hour(&mut often, |link, now| polled_often.extend(settled(link, now)));
     busy_hour(&mut once, |_, _| {});
-    told.extend(everything(&mut often));
-    let mut told_once = everything(&mut once);
+    polled_often.extend(everything(&mut often));
+    let mut polled_once = everything(&mut once);
     let key = |seen: &Seen| (seen.direction, seen.record.arrival, seen.record.departure(), seen.record.duplicate);
-    told.sort_by_key(key);
-    told_once.sort_by_key(key);
-    assert_eq!(told.len(), told_once.len());
-    assert!(told == told_once, "polling each time and polling once must give the same");
-    assert!(told.iter().filter(|seen| seen.is_answer()).count() > 1000);
+    polled_often.sort_by_key(key);
+    polled_once.sort_by_key(key);
+    assert_eq!(polled_often.len(), polled_once.len());
+    assert!(polled_often == polled_once, "polling each time and polling once must give the same");
+    assert!(polled_often.iter().filter(|seen| seen.is_answer()).count() > 1000);
 }
 
 #[test]
@@ -131,12 +131,12 @@ fn a_lane_that_sleeps_until_its_next_event_hands_every_answer_over_before_it_is_
 
 #[test]
 fn an_answer_added_late_comes_at_once_and_one_that_meets_no_queue_is_not_late() {
-    let came = |hop: u8, told_at: u64| {
+    let came = |hop: u8, polled_at: u64| {
         let description = link("hops = 4\nup_queue_after = 4\ndown_queue_after = 3");
         let mut up = Pipe::of_link(&description, Direction::Up, 1, LabTime(0));
         let mut down = Pipe::of_link(&description, Direction::Down, 1, LabTime(0));
         up.offer(&packet(AddressFamily::Ipv4, Direction::Up, PROBE, hop), LabTime(0));
-        down.poll(LabTime(told_at), |_| {});
+        down.poll(LabTime(polled_at), |_| {});
         up.answers().into_iter().for_each(|answer| down.take_in(answer));
         let mut came = (0, 0);
         down.poll(LabTime(u64::MAX / 2), |outcome| {

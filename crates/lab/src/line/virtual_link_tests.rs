@@ -196,10 +196,14 @@ fn probes_and_answers_keep_to_no_order_and_leave_that_of_others_as_it_is() {
     for answer in answered {
         let hop =
             (1..=3).find(|hop| Some(answer.source()) == description.hop_address(AddressFamily::Ipv6, *hop)).unwrap();
-        let way_there = UP_DELAY * u64::from(hop) / 4;
-        assert_eq!((answer.record.arrival.0 - way_there) % MS, 0, "hop {hop} was reached after its share of the delay");
-        let way_back = answer.delivery() - answer.record.arrival.0;
-        assert_eq!(way_back, DOWN_DELAY * u64::from(hop) / 4, "{layout:?}, hop {hop}");
+        let travel_there = UP_DELAY * u64::from(hop) / 4;
+        assert_eq!(
+            (answer.record.arrival.0 - travel_there) % MS,
+            0,
+            "hop {hop} was reached after its share of the delay"
+        );
+        let travel_back = answer.delivery() - answer.record.arrival.0;
+        assert_eq!(travel_back, DOWN_DELAY * u64::from(hop) / 4, "{layout:?}, hop {hop}");
     }
 }
 

@@ -166,7 +166,7 @@ mod tests {
     }
 
     /// Sends `count` packets a millisecond apart and gives the slots and times in ms of their arrival.
-    fn journey(mut wire: Wire, count: u32) -> Vec<(u32, u64)> {
+    fn arrivals(mut wire: Wire, count: u32) -> Vec<(u32, u64)> {
         for slot in 0..count {
             wire.send(slot, None, LabTime(u64::from(slot) * 1_000_000), true);
         }
@@ -180,7 +180,7 @@ mod tests {
             displacement: Some(2),
             extra_delay: Duration::from_secs(1),
         };
-        let arrivals = journey(wire(|direction| direction.reorder = reorder), 5);
+        let arrivals = arrivals(wire(|direction| direction.reorder = reorder), 5);
         assert_eq!(arrivals, [(0, 10), (2, 12), (3, 13), (1, 13), (4, 14)]);
     }
 
@@ -191,7 +191,7 @@ mod tests {
             displacement: Some(20),
             extra_delay: Duration::from_micros(2500),
         };
-        let arrivals = journey(wire(|direction| direction.reorder = reorder), 5);
+        let arrivals = arrivals(wire(|direction| direction.reorder = reorder), 5);
         assert_eq!(arrivals, [(0, 10), (2, 12), (3, 13), (1, 13), (4, 14)], "1 + 10 + 2.5 ms");
     }
 
@@ -212,7 +212,7 @@ mod tests {
         assert!(extra.iter().all(|extra| *extra <= 5_000_000));
         // Uniform 0..5 ms: mean 2.5 ms, standard error 1.443 ms / 100; five of them.
         assert!((mean - 2_500_000.0).abs() < 72_200.0, "mean {mean} ns");
-        let close = journey(wire(|direction| direction.delay_variation = Duration::from_millis(50)), 1000);
+        let close = arrivals(wire(|direction| direction.delay_variation = Duration::from_millis(50)), 1000);
         assert!(close.windows(2).all(|pair| pair[0].0 < pair[1].0), "sent 1 ms apart, varied by 50 ms, still in order");
     }
 

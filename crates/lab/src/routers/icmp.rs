@@ -70,7 +70,7 @@ pub(crate) struct Answer {
 /// The address that `packet` comes from when an error about it may be sent there: not for another error, nor for what
 /// was sent to many or from no address, nor for any fragment but the first (RFC 1812 section 4.3.2.7, RFC 4443 section
 /// 2.4 (e)).
-pub(crate) fn may_be_told(packet: &[u8]) -> Option<IpAddr> {
+pub(crate) fn answerable_source(packet: &[u8]) -> Option<IpAddr> {
     let header = Header::parse(packet)?;
     let upper = upper_layer(packet);
     let kind = upper.first().copied();
@@ -91,7 +91,7 @@ pub(crate) fn may_be_told(packet: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// Whether a router has to tell of this packet's size instead of cutting it: IPv6, or IPv4 with "don't fragment".
+/// Whether a router has to report this packet's size instead of fragmenting it: IPv6, or IPv4 with "don't fragment".
 pub(crate) fn must_not_be_cut(packet: &[u8]) -> bool {
     packet[0] >> 4 == 6 || packet[6] & 0x40 != 0
 }

@@ -24,7 +24,7 @@ fn checksums_are_right(octets: &[u8]) -> bool {
 }
 
 fn about(packet: &[u8], notice: Notice, damage: Option<Damage>) -> Vec<u8> {
-    let to = may_be_told(packet).unwrap();
+    let to = answerable_source(packet).unwrap();
     let router: IpAddr = if to.is_ipv4() { [10, 78, 100, 3].into() } else { "fd78:0:0:64::3".parse().unwrap() };
     let answer = Answer { notice, router, ttl: 61, number: 0x1234, short_quote: false, damage };
     write(&answer, packet, to, &mut Random::new(1, "test"))
@@ -102,29 +102,29 @@ fn every_damage_is_what_its_name_says() {
 
 #[test]
 fn nothing_is_sent_about_errors_or_to_many_or_to_no_address_or_of_later_fragments() {
-    let told = |change: &dyn Fn(&mut Vec<u8>), family| {
+    let is_answered = |change: &dyn Fn(&mut Vec<u8>), family| {
         let mut octets = packet(family, Direction::Up, 100, 1);
         change(&mut octets);
-        may_be_told(&octets).is_some()
+        answerable_source(&octets).is_some()
     };
     let (v4, v6) = (AddressFamily::Ipv4, AddressFamily::Ipv6);
-    assert!(told(&|_| {}, v4) && told(&|_| {}, v6));
-    assert!(may_be_told(&tcp4(100, 1, 0)).is_some());
+    assert!(is_answered(&|_| {}, v4) && is_answered(&|_| {}, v6));
+    assert!(answerable_source(&tcp4(100, 1, 0)).is_some());
     for kind in 0..=255 {
         let icmp = |octets: &mut Vec<u8>| (octets[9], octets[20]) = (1, kind);
-        assert_eq!(told(&icmp, v4), ![3, 4, 5, 11, 12].contains(&kind), "ICMP type {kind}");
+        assert_eq!(is_answered(&icmp, v4), ![3, 4, 5, 11, 12].contains(&kind), "ICMP type {kind}");
         let icmp = |octets: &mut Vec<u8>| (octets[6], octets[40]) = (58, kind);
-        assert_eq!(told(&icmp, v6), kind >= 128 && kind != 137, "ICMPv6 type {kind}");
+        assert_eq!(is_answered(&icmp, v6), kind >= 128 && kind != 137, "ICMPv6 type {kind}");
     }
     let behind_options = |octets: &mut Vec<u8>| {
         octets[6] = 60;
         octets[40..48].copy_from_slice(&[58, 0, 1, 4, 0, 0, 0, 0]);
         octets[48] = 3;
     };
-    assert!(!told(&behind_options, v6), "an error behind extension headers is one");
-    assert!(!told(&|octets| octets[16] = 239, v4) && !told(&|octets| octets[16..20].fill(255), v4));
-    assert!(!told(&|octets| octets[12..16].fill(0), v4) && !told(&|octets| octets[12] = 224, v4));
-    assert!(!told(&|octets| octets[24] = 0xff, v6) && !told(&|octets| octets[8] = 0xff, v6));
-    assert!(!told(&|octets| octets[8..24].fill(0), v6));
-    assert!(!told(&|octets| octets[7] = 1, v4), "a fragment that is not the first");
+    assert!(!is_answered(&behind_options, v6), "an error behind extension headers is one");
+    assert!(!is_answered(&|octets| octets[16] = 239, v4) && !is_answered(&|octets| octets[16..20].fill(255), v4));
+    assert!(!is_answered(&|octets| octets[12..16].fill(0), v4) && !is_answered(&|octets| octets[12] = 224, v4));
+    assert!(!is_answered(&|octets| octets[24] = 0xff, v6) && !is_answered(&|octets| octets[8] = 0xff, v6));
+    assert!(!is_answered(&|octets| octets[8..24].fill(0), v6));
+    assert!(!is_answered(&|octets| octets[7] = 1, v4), "a fragment that is not the first");
 }

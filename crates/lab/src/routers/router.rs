@@ -61,7 +61,7 @@ impl Routers {
         now: LabTime,
     ) -> Option<RouterAnswer> {
         let path = self.path.as_ref().filter(|path| hop <= path.hops && !path.silent.contains(&hop))?;
-        let to = icmp::may_be_told(packet)?;
+        let to = icmp::answerable_source(packet)?;
         if notice == Notice::TimeExceeded {
             if let Some(every) = path.rate_limited.get(&hop) {
                 let last = self.answered.get(&(hop, to));

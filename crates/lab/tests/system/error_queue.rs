@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 
 /// An ICMP message about a packet sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct IcmpError {
     pub(crate) kind: u8,
     pub(crate) code: u8,
     /// The MTU, where it is about that.
@@ -30,7 +30,7 @@ pub(crate) fn ask(socket: &UdpSocket) {
 }
 
 /// Takes the next message from the error queue; `None` without one.
-pub(crate) fn take(socket: &UdpSocket) -> Option<Told> {
+pub(crate) fn take(socket: &UdpSocket) -> Option<IcmpError> {
     #[repr(C, align(8))]
     struct Control([u8; 512]);
     let (mut octets, mut control) = ([0u8; 1500], Control([0; 512]));
@@ -62,5 +62,5 @@ pub(crate) fn take(socket: &UdpSocket) -> Option<Told> {
         libc::SO_EE_ORIGIN_ICMP6 => Ipv6Addr::from(address.sin6_addr.s6_addr).into(),
         origin => panic!("an error that no router reported: origin {origin}, errno {}", error.ee_errno),
     };
-    Some(Told { kind: error.ee_type, code: error.ee_code, information: error.ee_info, router })
+    Some(IcmpError { kind: error.ee_type, code: error.ee_code, information: error.ee_info, router })
 }

@@ -31,7 +31,7 @@ fn a_program_is_killed_when_its_lab_goes() {
 
 #[test]
 fn what_cannot_be_started_is_reported_with_host_and_name() {
-    let Some(lab) = super::lab("what_cannot_be_started_is_told_with_host_and_name", LINK) else { return };
+    let Some(lab) = super::lab("what_cannot_be_started_is_reported_with_host_and_name", LINK) else { return };
     let said = lab.client().command(Command::new("/no/such/program")).unwrap_err().to_string();
     assert!(said.starts_with("lab: client host: cannot start /no/such/program: No such file"), "{said}");
 }

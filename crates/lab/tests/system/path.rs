@@ -7,7 +7,7 @@ use rrul_lab::{Fate, Host, Link};
 use rrul_model::flow::{AddressFamily, Direction};
 use socket2::SockRef;
 
-use super::error_queue::{self, Told};
+use super::error_queue::{self, IcmpError};
 
 const HOPS: u8 = 4;
 const PORT: u16 = 7786;
@@ -43,7 +43,7 @@ fn reflect(host: &Host, family: AddressFamily) -> SocketAddr {
 /// What came of one packet: a router's answer, or the other host's, and after how long.
 #[derive(Debug)]
 struct Heard {
-    told: Option<Told>,
+    error: Option<IcmpError>,
     after: Duration,
 }
 
@@ -68,9 +68,9 @@ fn probe(host: &Host, to: SocketAddr, ttls: impl Iterator<Item = u8>, octets: us
             // An error that waits in the queue is also what reading says, once.
             let said = socket.recv(&mut [0; 1500]);
             let after = sent.elapsed();
-            let told = error_queue::take(&socket);
-            assert_eq!(told.is_some(), said.is_err(), "TTL {ttl}: {said:?}, {told:?}");
-            Heard { told, after }
+            let error = error_queue::take(&socket);
+            assert_eq!(error.is_some(), said.is_err(), "TTL {ttl}: {said:?}, {error:?}");
+            Heard { error, after }
         };
         let heard = ttls.into_iter().map(once).collect();
         set_ttl(64);
@@ -92,11 +92,11 @@ fn a_trace_from_either_host_finds_every_router_and_then_the_other_host() {
             };
             let heard = probe(near, reflect(far, family), 1..=HOPS + 1, 60);
             let kind = if family == AddressFamily::Ipv4 { 11 } else { 3 };
-            for (ttl, Heard { told, after }) in (1u8..).zip(&heard[..usize::from(HOPS)]) {
+            for (ttl, Heard { error, after }) in (1u8..).zip(&heard[..usize::from(HOPS)]) {
                 let hop = if direction == Direction::Up { ttl } else { HOPS + 1 - ttl };
                 let router = description.hop_address(family, hop).unwrap();
                 let what = format!("{direction}, {family}, TTL {ttl}");
-                assert_eq!(*told, Some(Told { kind, code: 0, information: 0, router }), "{what}");
+                assert_eq!(*error, Some(IcmpError { kind, code: 0, information: 0, router }), "{what}");
                 let least = description.hop_round_trip(direction, hop).unwrap();
                 let excess =
                     after.checked_sub(least).unwrap_or_else(|| panic!("{what}: {after:?} is less than {least:?}"));
@@ -104,7 +104,7 @@ fn a_trace_from_either_host_finds_every_router_and_then_the_other_host() {
                 assert!(excess < SEGMENT, "{what}: {after:?}, expected {least:?}");
             }
             let last = &heard[usize::from(HOPS)];
-            assert!(last.told.is_none() && last.after >= Duration::from_millis(10), "{direction}, {family}: {last:?}");
+            assert!(last.error.is_none() && last.after >= Duration::from_millis(10), "{direction}, {family}: {last:?}");
         }
         let truth = lab.truth().unwrap();
         for direction in Direction::ALL {
@@ -124,7 +124,7 @@ fn a_route_that_is_changed_while_the_link_runs_answers_from_other_addresses() {
     lab.set(&other).unwrap();
     for family in AddressFamily::ALL {
         let heard = probe(lab.client(), reflect(lab.server(), family), 2..=2, 60);
-        assert_eq!(heard[0].told.map(|told| told.router), other.hop_address(family, 2));
+        assert_eq!(heard[0].error.map(|error| error.router), other.hop_address(family, 2));
     }
 }
 
@@ -136,7 +136,7 @@ fn a_host_learns_what_a_narrow_link_carries() {
     for (family, kind, code) in [(AddressFamily::Ipv4, 3, 4), (AddressFamily::Ipv6, 2, 0)] {
         let heard = probe(lab.client(), reflect(lab.server(), family), [64].into_iter(), 1440);
         let router = description.hop_address(family, 3).unwrap();
-        assert_eq!(heard[0].told, Some(Told { kind, code, information: 1400, router }), "{family}");
+        assert_eq!(heard[0].error, Some(IcmpError { kind, code, information: 1400, router }), "{family}");
     }
     assert_eq!(lab.truth().unwrap().up.count(Fate::TooBig), 2);
 }

@@ -179,7 +179,7 @@ fn observe(
     });
     let offset = probe_rows::clock_offset(all_packets.flatten()).unwrap_or_default();
     let mut unnumbered = BTreeSet::new();
-    let (mut untold, mut untold_streams, mut contradicted, mut stalled, mut means) = (0.0, 0_u32, 0_u32, 0, 0_u32);
+    let (mut uncovered, mut gapped_streams, mut contradicted, mut stalled, mut means) = (0.0, 0_u32, 0_u32, 0, 0_u32);
     for ((source, flow), content) in sources.iter().zip(flows).zip(content) {
         let begin = flow.window.from;
         let event = |event, detail| FlowEvent { flow: flow.id, at: begin, event, detail };
@@ -197,8 +197,8 @@ fn observe(
                         tables.push(OctetsReceived { flow: flow.id, at, octets: ByteCount(*octets) }.into());
                     }
                 }
-                untold += octets.untold;
-                untold_streams += u32::from(octets.untold > 0.0);
+                uncovered += octets.uncovered;
+                gapped_streams += u32::from(octets.uncovered > 0.0);
                 contradicted += u32::from(octets.contradicted);
                 // Flent reads sockets at the client alone: those of downloads tell of acknowledgments.
                 let states = source.rows.iter().filter(|_| up);
@@ -238,9 +238,9 @@ fn observe(
         let others = if unnumbered.len() > 1 { " and others" } else { "" };
         notes.push(format!("{first}{others}: no sequence numbers, so loss is unknown and not counted"));
     }
-    if untold > 0.0 {
+    if uncovered > 0.0 {
         notes.push(format!(
-            "{untold_streams} streams have {untold:.1} s of gaps between readings; bytes carried in gaps are not counted"
+            "{gapped_streams} streams have {uncovered:.1} s of gaps between readings; bytes carried in gaps are not counted"
         ));
     }
     if contradicted > 0 {

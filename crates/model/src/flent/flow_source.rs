@@ -54,10 +54,10 @@ impl FlowSource {
         };
         let mut sources: Vec<Self> = Vec::new();
         for (name, rows) in std::mem::take(&mut document.raw_values) {
-            let told = rows.iter().any(|row| row.val.is_some() || row.lost.is_some());
+            let has_raw_values = rows.iter().any(|row| row.val.is_some() || row.lost.is_some());
             let grid = document.results.iter().position(|(other, _)| *other == name);
             let values = grid.map(|place| document.results.swap_remove(place).1).unwrap_or_default();
-            let values = if told { Vec::new() } else { values };
+            let values = if has_raw_values { Vec::new() } else { values };
             sources.extend(Self::new(name, rows, values, document, usual));
         }
         for (name, values) in std::mem::take(&mut document.results) {
@@ -152,8 +152,9 @@ impl FlowSource {
     }
 
     fn parameters(&self) -> Parameters {
-        let told = self.congestion_control().map(|name| ("congestion_control".to_owned(), Parameter::Text(name)));
-        Parameters(told.into_iter().collect())
+        let congestion_control =
+            self.congestion_control().map(|name| ("congestion_control".to_owned(), Parameter::Text(name)));
+        Parameters(congestion_control.into_iter().collect())
     }
 }
 

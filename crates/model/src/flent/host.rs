@@ -27,12 +27,12 @@ pub(super) fn client(metadata: &Metadata, tool: &str) -> Environment {
 
 fn queue_disciplines(egress: &EgressInfo) -> Vec<(String, String)> {
     let interface = egress.iface.text().unwrap_or_else(|| "egress".to_owned());
-    let mut told: Vec<(String, String)> =
+    let mut entries: Vec<(String, String)> =
         egress.driver.text().map(|driver| (format!("interface.{interface}.driver"), driver)).into_iter().collect();
     for (number, discipline) in egress.qdiscs.0.iter().enumerate() {
-        told.push((format!("interface.{interface}.qdisc{number}"), words(discipline)));
+        entries.push((format!("interface.{interface}.qdisc{number}"), words(discipline)));
     }
-    told
+    entries
 }
 
 /// As tc(8) writes it: `fq_codel 8001: root limit 10240p`.

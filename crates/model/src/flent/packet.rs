@@ -132,14 +132,14 @@ pub(super) struct SeenThere {
 
 /// The replies that show in which direction the packets before them were lost.
 ///
-/// None where the way of one of the 64 is not known: a window cannot leave out one packet.
+/// None where the direction of one of the 64 is unknown: a window cannot leave out one packet.
 pub(super) fn seen_there(packets: &[Packet]) -> Vec<SeenThere> {
-    let mut told: Vec<SeenThere> = Vec::new();
+    let mut seen: Vec<SeenThere> = Vec::new();
     let known = |packet: &&Packet| matches!(packet.fate, Fate::Lost(LostWhere::Up | LostWhere::Down));
     for (place, _) in packets.iter().enumerate().filter(|(_, packet)| known(packet)) {
         let answered = |(_, packet): &(usize, &Packet)| matches!(packet.fate, Fate::Answered { .. });
         let Some((next, reply)) = packets.iter().enumerate().skip(place).find(answered) else { break };
-        if told.last().is_some_and(|last| last.sequence == reply.sequence) {
+        if seen.last().is_some_and(|last| last.sequence == reply.sequence) {
             continue;
         }
         let mut window = 0_u64;
@@ -156,10 +156,10 @@ pub(super) fn seen_there(packets: &[Packet]) -> Vec<SeenThere> {
             }
         }
         if !open {
-            told.push(SeenThere { sequence: reply.sequence, window });
+            seen.push(SeenThere { sequence: reply.sequence, window });
         }
     }
-    told
+    seen
 }
 
 #[cfg(test)]

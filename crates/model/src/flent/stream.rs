@@ -27,7 +27,7 @@ pub(super) struct Octets {
     /// Unix seconds and bytes so far, the first of them 0.
     pub(super) readings: Vec<(f64, u64)>,
     /// Seconds that no reading covers and whose bytes are unknown.
-    pub(super) untold: f64,
+    pub(super) uncovered: f64,
     /// The recorded bytes are not those of the readings, and were left aside.
     pub(super) contradicted: bool,
 }
@@ -43,11 +43,11 @@ pub(super) struct Recorded {
 impl Octets {
     /// From raw values: each is the mean rate of the `dur` seconds before it, and without it, since the one before.
     pub(super) fn of_raw(rows: &[RawValue], recorded: Recorded) -> Self {
-        let told = |row: &RawValue| {
+        let reading = |row: &RawValue| {
             let dur = row.dur.filter(|dur| *dur > 0.0 && *dur <= LONGEST_READING);
             row.val.filter(|rate| (0.0..=FASTEST).contains(rate)).map(|rate| (row.t, dur, rate))
         };
-        let mut readings: Vec<_> = rows.iter().filter_map(told).collect();
+        let mut readings: Vec<_> = rows.iter().filter_map(reading).collect();
         readings.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut stretches: Vec<Stretch> = Vec::with_capacity(readings.len());
         for (to, dur, rate) in readings {
@@ -77,11 +77,11 @@ impl Octets {
         let (Some(first), Some(last)) = (stretches.first().copied(), stretches.last().copied()) else {
             return Self::default();
         };
-        let told: f64 = stretches.iter().map(|stretch| stretch.octets).sum();
+        let covered: f64 = stretches.iter().map(|stretch| stretch.octets).sum();
         let gaps: f64 = stretches.iter().filter(|stretch| stretch.gap).map(|gap| gap.to - gap.from).sum();
         let whole = recorded.octets.filter(|octets| *octets > 0.0);
-        let same = whole.filter(|whole| (whole - told).abs() <= SAME * told);
-        let missing = same.map_or(0.0, |whole| (whole - told).max(0.0));
+        let same = whole.filter(|whole| (whole - covered).abs() <= SAME * covered);
+        let missing = same.map_or(0.0, |whole| (whole - covered).max(0.0));
         let filled = gaps > 0.0 && missing > 0.0;
         if filled {
             for gap in stretches.iter_mut().filter(|stretch| stretch.gap) {
@@ -100,7 +100,7 @@ impl Octets {
             let ended = elapsed.map_or(last.to, |elapsed| (first.from + elapsed).max(last.to));
             readings.push((ended, whole.round() as u64));
         }
-        Self { readings, untold: if filled { 0.0 } else { gaps }, contradicted: whole.is_some() && same.is_none() }
+        Self { readings, uncovered: if filled { 0.0 } else { gaps }, contradicted: whole.is_some() && same.is_none() }
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
         // 8 Mbit/s over 0.5 s are 500 000 bytes, 16 Mbit/s over 0.25 s as many.
         let octets = Octets::of_raw(&[row(10.5, 0.5, 8.0), row(10.75, 0.25, 16.0)], Recorded::default());
         assert_eq!(octets.readings, [(10.0, 0), (10.5, 500_000), (10.75, 1_000_000)]);
-        assert!(octets.untold.abs() < 1e-9);
+        assert!(octets.uncovered.abs() < 1e-9);
     }
 
     #[test]
@@ -136,10 +136,10 @@ mod tests {
         let rows = [row(1.0, 1.0, 8.0), row(3.0, 1.0, 8.0)];
         let octets = Octets::of_raw(&rows, Recorded::default());
         assert_eq!(octets.readings, [(0.0, 0), (1.0, 1_000_000), (2.0, 1_000_000), (3.0, 2_000_000)]);
-        assert!((octets.untold - 1.0).abs() < 1e-9);
+        assert!((octets.uncovered - 1.0).abs() < 1e-9);
         let octets = Octets::of_raw(&rows, Recorded { octets: Some(2_150_000.0), elapsed: None });
         assert_eq!(octets.readings, [(0.0, 0), (1.0, 1_000_000), (2.0, 1_150_000), (3.0, 2_150_000)]);
-        assert!(octets.untold.abs() < 1e-9 && !octets.contradicted);
+        assert!(octets.uncovered.abs() < 1e-9 && !octets.contradicted);
         assert!(Octets::of_raw(&rows, Recorded { octets: Some(5e9), elapsed: None }).contradicted);
     }
 

@@ -36,15 +36,15 @@ impl Timeline {
         let time_of = |scalar: &super::scalar::Scalar| scalar.text().and_then(|text| unix_time(&text));
         let (time, t0) = (time_of(&metadata.time), time_of(&metadata.t0));
         let mut starts: Vec<f64> = raw_values.iter().flat_map(|(name, rows)| starts(name, rows)).collect();
-        let told = t0.filter(|(_, utc)| *utc).map(|(unix, _)| unix);
-        if let Some(told) = told {
-            let near = |start: &f64| (-BEFORE_T0..LONGEST).contains(&(start - told));
+        let recorded_t0 = t0.filter(|(_, utc)| *utc).map(|(unix, _)| unix);
+        if let Some(recorded_t0) = recorded_t0 {
+            let near = |start: &f64| (-BEFORE_T0..LONGEST).contains(&(start - recorded_t0));
             if starts.iter().any(near) {
                 starts.retain(near);
             }
         }
         let first = starts.into_iter().min_by(f64::total_cmp);
-        let grid = told.or(first).unwrap_or(0.0);
+        let grid = recorded_t0.or(first).unwrap_or(0.0);
         let origin =
             first.map_or(grid, |first| if (first - grid).abs() <= BEFORE_T0 { first.min(grid) } else { first });
         let (created, note) = match (time, t0, first) {
@@ -98,17 +98,17 @@ pub(super) struct Phases {
 impl Phases {
     /// `first_load` is when the first stream began, `last` the last thing observed.
     pub(super) fn new(metadata: &Metadata, first_load: Option<TestTime>, last: TestTime) -> Self {
-        let told = |scalar: &super::scalar::Scalar| {
+        let positive = |scalar: &super::scalar::Scalar| {
             scalar.number().filter(|seconds| (0.0..=LONGEST).contains(seconds)).filter(|seconds| *seconds > 0.0)
         };
         let at = |seconds: f64| TestTime((seconds * 1e9).round() as i64);
-        let total = told(&metadata.total_length);
+        let total = positive(&metadata.total_length);
         let Some(first) = first_load else {
             let end = total.map_or(last, at).max(TestTime(1));
             let window = Window { from: TestTime::ZERO, to: end };
             return Self { windows: vec![PhaseWindow { phase: Phase::Idle, window }], load: None, end };
         };
-        let length = told(&metadata.length);
+        let length = positive(&metadata.length);
         let delay = match (total, length) {
             (Some(total), Some(length)) if length <= total => (total - length) / 2.0,
             _ => USUAL_DELAY,

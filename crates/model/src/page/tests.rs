@@ -78,7 +78,7 @@ fn comments_do_not_change_a_page_and_everything_else_does() {
 
 #[test]
 fn mistakes_are_reported() {
-    for (from, to, told) in [
+    for (from, to, message) in [
         ("parent = 0", "parent = 1", "object 1: needs a parent that stands before it"),
         ("parent = 0", "", "object 1: needs a parent that stands before it"),
         ("kind = \"image\"", "kind = \"imag\"", "object 1: unknown kind \"imag\""),
@@ -91,6 +91,6 @@ fn mistakes_are_reported() {
     ] {
         let text = SMALL.replacen(from, to, 1);
         let error = Page::read("small", &text).expect_err(to).to_string();
-        assert!(error.starts_with(&format!("page small: {told}")), "{error}");
+        assert!(error.starts_with(&format!("page small: {message}")), "{error}");
     }
 }

@@ -19,9 +19,9 @@ fn notes(recording: &Recording) -> String {
 #[test]
 fn flows_have_type_class_direction_and_family() {
     let recording = read(&version_4());
-    let told: Vec<_> = recording.header.flows.iter().map(|flow| flow.name.as_str()).collect();
+    let names: Vec<_> = recording.header.flows.iter().map(|flow| flow.name.as_str()).collect();
     assert_eq!(
-        told,
+        names,
         ["bulk_tcp/BE/up/ipv4", "bulk_tcp/EF/down/ipv4", "udp_probe/EF/ipv6", "icmp_echo/BE/ipv4"],
         "computed series and children are no flows"
     );

@@ -48,7 +48,7 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
         }
     };
     let names = if std::ptr::eq(first, one) { names } else { names.into_iter().rev().collect() };
-    let (common, names) = told_apart(&names);
+    let (common, names) = split_common(&names);
     let title = format!("{} and {}", names[0], names[1]);
     let title = if common.is_empty() { title } else { format!("{common}: {title}") };
     let ends = [(first, 0), (second, met.offset.0)].map(|(run, shift)| span(run, shift));
@@ -79,8 +79,8 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     page.finish()
 }
 
-/// What both names begin with, up to a comma, and what is left of each.
-fn told_apart(names: &[String]) -> (String, Vec<String>) {
+/// Splits off the parts, separated by commas, with which all names begin; returns these and the rest of each name.
+fn split_common(names: &[String]) -> (String, Vec<String>) {
     let parts: Vec<Vec<&str>> = names.iter().map(|name| name.split(", ").collect()).collect();
     let shortest = parts.iter().map(Vec::len).min().unwrap_or(0);
     let same = |place: &usize| parts.iter().all(|part| part[*place] == parts[0][*place]);

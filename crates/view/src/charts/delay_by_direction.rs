@@ -35,8 +35,8 @@ const ROUND_TRIP: &str = "Round-trip delay";
 pub(crate) const CHART: Chart =
     Chart::over_time("delay_by_direction", "queueing and one-way delay over time, by direction", show);
 
-/// Both ways without the round trip above them, for surfaces that have it already.
-pub(super) fn show_ways(run: &Analysis, scene: &Scene<'_>) -> Shown {
+/// Both directions without the panel of the round trip, for surfaces that have one already.
+pub(super) fn show_directions(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut shown = show(run, scene);
     shown.panels.retain(|panel| panel.title != ROUND_TRIP);
     shown
@@ -70,8 +70,8 @@ pub(super) fn show_round_trip(run: &Analysis, scene: &Scene<'_>) -> Shown {
 }
 
 fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
-    let told = &run.one_way_delay;
-    let Some(clocks) = told.clocks.as_ref().filter(|_| told.legs.iter().any(|leg| !leg.series.is_empty())) else {
+    let delays = &run.one_way_delay;
+    let Some(clocks) = delays.clocks.as_ref().filter(|_| delays.legs.iter().any(|leg| !leg.series.is_empty())) else {
         let missing =
             "Delay by direction is unknown: no packets with timestamps of both hosts in both directions.".to_owned();
         return Shown { missing: vec![missing], ..Shown::default() };
@@ -85,14 +85,14 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let pooled_classes: Vec<ServiceClass> =
         pooled(&run.round_trip_delay.flows).iter().map(|flow| flow.flow.class).collect();
     for direction in Direction::ALL.into_iter().rev() {
-        let legs: Vec<&LegDelay> = told.legs.iter().filter(|leg| leg.direction == direction).collect();
+        let legs: Vec<&LegDelay> = delays.legs.iter().filter(|leg| leg.direction == direction).collect();
         let flows: Vec<Flow<'_>> =
             legs.iter().map(|leg| (&leg.flow, leg.series.as_slice(), &leg.delays.one_way_delay)).collect();
         let pooled = legs.iter().filter(|leg| pooled_classes.contains(&leg.flow.class)).flat_map(|leg| &leg.series);
         let title = direction.select("One-way delay up", "One-way delay down");
         let mut panel = panel(title, &flows, scene, &bins, pooled);
         panel.how = format!("clocks synchronized; error of the whole panel up to ±{bound}");
-        let queueing = &told.direction(direction).queueing_delay;
+        let queueing = &delays.direction(direction).queueing_delay;
         let added = match (clocks.unknown_reason(direction), &queueing.load) {
             (Some(_), _) => "not known".to_owned(),
             (None, Some(load)) => load.p50.map_or_else(|| "lost".to_owned(), |delay| delay.to_string()),

@@ -29,17 +29,20 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     if let Some(withheld) = &run.scores.withheld {
         return missing(format!("No equaliser: {withheld}."));
     }
-    let Some(told) = fitting(run, WIDEST) else {
+    let Some(equaliser) = fitting(run, WIDEST) else {
         return missing("No equaliser: no idle baseline.".to_owned());
     };
-    let panels: Vec<TimePanel> =
-        parts(&told).iter().map(|part| panel(run, part, &told, scene)).filter(|panel| !panel.rows.is_empty()).collect();
+    let panels: Vec<TimePanel> = parts(&equaliser)
+        .iter()
+        .map(|part| panel(run, part, &equaliser, scene))
+        .filter(|panel| !panel.rows.is_empty())
+        .collect();
     let seconds = |ns: i64| ns as f64 / 1e9;
     let notes = vec![format!(
         "A bar is {} s, of slew and pages {} s; full is {PART:.0} points: as on the idle line. A hairline is 0; without a bar, \
          nothing of it was sent. Delay and slew are of round trips.",
-        seconds(told.window_ns),
-        seconds(told.slow_window_ns)
+        seconds(equaliser.window_ns),
+        seconds(equaliser.slow_window_ns)
     )];
     Shown { panels, notes, missing: Vec::new() }
 }
@@ -53,13 +56,13 @@ struct Part<'a> {
     whole: fn(&CellScore) -> Option<f64>,
 }
 
-fn parts(told: &Equaliser) -> Vec<Part<'_>> {
+fn parts(equaliser: &Equaliser) -> Vec<Part<'_>> {
     type Whole = fn(&CellScore) -> Option<f64>;
     let of = |title, slow, direction: Direction, pick: fn(&Column) -> &Bars, whole: Whole| Part {
         title,
         slow,
         whole,
-        rows: told.columns.iter().filter(|c| c.direction == direction).map(|c| (Some(c), pick(c))).collect(),
+        rows: equaliser.columns.iter().filter(|c| c.direction == direction).map(|c| (Some(c), pick(c))).collect(),
     };
     vec![
         of("Delay", false, Direction::Down, |column| &column.delay, |cell| cell.delay),
@@ -74,18 +77,21 @@ fn parts(told: &Equaliser) -> Vec<Part<'_>> {
         of("Loss, down", false, Direction::Down, |column| &column.loss, |cell| cell.loss),
         of("Loss, up", false, Direction::Up, |column| &column.loss, |cell| cell.loss),
         of("Start slew", true, Direction::Down, |column| &column.slew, |cell| cell.slew),
-        Part { title: "Pages", slow: true, rows: vec![(None, &told.web)], whole: |_| None },
+        Part { title: "Pages", slow: true, rows: vec![(None, &equaliser.web)], whole: |_| None },
     ]
 }
 
-fn panel(run: &Analysis, part: &Part<'_>, told: &Equaliser, scene: &Scene<'_>) -> TimePanel {
+fn panel(run: &Analysis, part: &Part<'_>, equaliser: &Equaliser, scene: &Scene<'_>) -> TimePanel {
     let rows: Vec<_> = part.rows.iter().filter(|(_, bars)| bars.0.iter().any(Option::is_some)).collect();
     let both_families =
-        AddressFamily::ALL.iter().all(|family| told.columns.iter().any(|column| column.family == *family));
+        AddressFamily::ALL.iter().all(|family| equaliser.columns.iter().any(|column| column.family == *family));
     let mut panel = TimePanel::new(part.title, Quantity::Index, "row", ROW * rows.len() as f64);
     panel.how = format!("0 to {PART:.0} points a row");
-    let (from, width) =
-        if part.slow { (told.slow_from_ns, told.slow_window_ns) } else { (told.from_ns, told.window_ns) };
+    let (from, width) = if part.slow {
+        (equaliser.slow_from_ns, equaliser.slow_window_ns)
+    } else {
+        (equaliser.from_ns, equaliser.window_ns)
+    };
     let (from, width) = (from.seconds(), width as f64 / 1e9);
     for (index, (column, bars)) in rows.iter().enumerate() {
         let base = (rows.len() - 1 - index) as f64;

@@ -154,25 +154,25 @@ struct Cell {
 
 fn cell(path: &MarkingPath, dscp: u8) -> Cell {
     let phases = [(path.idle.as_ref(), false), (path.load.as_ref(), true)];
-    let mut told: Vec<(Outcome, String)> = Vec::new();
+    let mut outcomes: Vec<(Outcome, String)> = Vec::new();
     for (phase, loaded) in phases {
         let Some(phase) = phase else { continue };
         let found = outcome(path, phase, loaded, dscp);
         // What is unknown under load is no news.
-        if found.0 == Outcome::Unknown && !told.is_empty() || told.contains(&found) {
+        if found.0 == Outcome::Unknown && !outcomes.is_empty() || outcomes.contains(&found) {
             continue;
         }
-        if let [(Outcome::Unknown, _)] = told.as_slice() {
-            told.clear();
+        if let [(Outcome::Unknown, _)] = outcomes.as_slice() {
+            outcomes.clear();
         }
-        told.push(found);
+        outcomes.push(found);
     }
-    let words = match told.as_slice() {
+    let words = match outcomes.as_slice() {
         [(_, idle), (_, load)] => format!("{idle}; loaded: {load}"),
         [(_, only)] => only.clone(),
         _ => "not sent".to_owned(),
     };
-    let worst = told.iter().map(|(outcome, _)| *outcome).max_by_key(|outcome| match outcome {
+    let worst = outcomes.iter().map(|(outcome, _)| *outcome).max_by_key(|outcome| match outcome {
         Outcome::Unknown => 0,
         Outcome::AsSent => 1,
         Outcome::Changed => 2,
@@ -220,17 +220,17 @@ fn outcome(path: &MarkingPath, phase: &MarkingPhase, loaded: bool, dscp: u8) -> 
 
 /// What is to be said of the code points without a row: what becomes of how many.
 fn others(path: &MarkingPath, rows: &BTreeSet<u8>) -> String {
-    let mut told: Vec<(String, usize)> = Vec::new();
+    let mut counts: Vec<(String, usize)> = Vec::new();
     for dscp in (0..64).filter(|dscp| !rows.contains(dscp)) {
         let words = cell(path, dscp).words;
-        match told.iter_mut().find(|(known, _)| *known == words) {
+        match counts.iter_mut().find(|(known, _)| *known == words) {
             Some((_, count)) => *count += 1,
-            None => told.push((words, 1)),
+            None => counts.push((words, 1)),
         }
     }
-    told.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let said: Vec<String> = told.iter().take(2).map(|(words, count)| format!("{count} {words}")).collect();
-    let more = if told.len() > said.len() { ", …" } else { "" };
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let said: Vec<String> = counts.iter().take(2).map(|(words, count)| format!("{count} {words}")).collect();
+    let more = if counts.len() > said.len() { ", …" } else { "" };
     said.join(", ") + more
 }
 

@@ -70,7 +70,7 @@ pub(crate) const OVER_TIME: &[OverTime] = &[
         folded: false,
         show: |run, scene| direction_rate::show(run, scene, Direction::Up, false),
     },
-    OverTime { group: "Delay by direction", folded: false, show: delay_by_direction::show_ways },
+    OverTime { group: "Delay by direction", folded: false, show: delay_by_direction::show_directions },
     OverTime { group: "Lost packets", folded: false, show: loss::show },
     OverTime { group: "How streams share", folded: true, show: share::show },
     OverTime { group: "How streams share", folded: true, show: fairness::show },

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::by_direction::ByDirection;
 use crate::by_phase::ByPhase;
-use crate::clock_offset::{ALLOWED_ERROR, Change, ClockOffset, SegmentTold};
+use crate::clock_offset::{ALLOWED_ERROR, Change, ClockOffset, OffsetSegment};
 use crate::flow_label::FlowLabel;
 use crate::metrics::delay::delay_variation::{DelayVariation, Singleton};
 use crate::metrics::delay::round_trip_delay::Judgement;
@@ -219,23 +219,24 @@ pub struct LegDelay {
 
 /// Delay by direction of these flows.
 ///
-/// The server reports every packet that reached it until `told_until`, on its clock; `None` when it does to the end.
+/// The server reports every packet that reached it until `complete_until`, on its clock; `None` when it does to the end.
 pub(crate) fn one_way_delay(
     one_way_flows: &[OneWayFlow<'_>],
     clock: Option<&ClockOffset>,
     judgement: &Judgement<'_>,
-    told_until: Option<TestTime>,
+    complete_until: Option<TestTime>,
 ) -> OneWayDelay {
     let Some(clock) = clock else { return OneWayDelay::default() };
     let probes: Vec<&OneWayFlow<'_>> =
         one_way_flows.iter().filter(|one_way| one_way.flow.kind() == FlowKind::UdpProbe).collect();
-    let told: Vec<LegDelay> = probes.iter().map(|one_way| leg_delay(one_way, clock, judgement, told_until)).collect();
+    let legs: Vec<LegDelay> =
+        probes.iter().map(|one_way| leg_delay(one_way, clock, judgement, complete_until)).collect();
     let classes = HeadlineClasses::among(
-        told.iter().filter(|one_way| !one_way.series.is_empty()).map(|one_way| one_way.flow.class),
+        legs.iter().filter(|one_way| !one_way.series.is_empty()).map(|one_way| one_way.flow.class),
     );
     let pooled = ByDirection::each(|direction| {
         let ours =
-            || told.iter().filter(|one_way| one_way.direction == direction && classes.contains(one_way.flow.class));
+            || legs.iter().filter(|one_way| one_way.direction == direction && classes.contains(one_way.flow.class));
         DirectionDelay {
             queueing_delay: judgement.phase_delays(ours().flat_map(|one_way| &one_way.queueing_series)),
             one_way_delay: judgement.phase_delays(ours().flat_map(|one_way| &one_way.series)),
@@ -246,7 +247,7 @@ pub(crate) fn one_way_delay(
         check: check(&probes, clock),
         up: pooled.up,
         down: pooled.down,
-        legs: told,
+        legs: legs,
     }
 }
 
@@ -254,9 +255,9 @@ fn leg_delay(
     one_way: &OneWayFlow<'_>,
     clock: &ClockOffset,
     judgement: &Judgement<'_>,
-    told_until: Option<TestTime>,
+    complete_until: Option<TestTime>,
 ) -> LegDelay {
-    let told_until = told_until.map(|until| clock.client_time(until) - judgement.waiting_time);
+    let complete_until = complete_until.map(|until| clock.client_time(until) - judgement.waiting_time);
     let (mut unattributed, mut misstamped) = (0, 0);
     let mut singletons: Vec<Singleton> = Vec::new();
     let mut queueing = Vec::new();
@@ -266,7 +267,7 @@ fn leg_delay(
             continue;
         }
         let (at, delay) = crossing(one_way.direction, &one, clock);
-        if one.received.is_none() && !(one_way.attributed && told_until.is_none_or(|until| at <= until)) {
+        if one.received.is_none() && !(one_way.attributed && complete_until.is_none_or(|until| at <= until)) {
             unattributed += 1;
             continue;
         }
@@ -332,7 +333,7 @@ fn decided(
 }
 
 fn clocks(clock: &ClockOffset) -> Clocks {
-    let segment = |segment: SegmentTold| ClockSegment {
+    let segment = |segment: OffsetSegment| ClockSegment {
         from_ns: segment.from.map(|from| from.0),
         changes: segment.changes.iter().map(change).collect(),
         offset_ns: segment.offset.0,

@@ -88,7 +88,7 @@ pub(crate) fn stream_delay(
     let mut rows = gather(recording);
     let mut flows = Vec::new();
     for flow in recording.header.flows.iter().filter(|flow| flow.kind() == FlowKind::TcpRecords) {
-        let Some(direction) = flow.direction.filter(|way| clocks.unknown(*way).is_none()) else { continue };
+        let Some(direction) = flow.direction.filter(|direction| clocks.unknown(*direction).is_none()) else { continue };
         let rows = rows.remove(&flow.id).unwrap_or_default();
         let skipped = rows.skipped;
         let series = rows.delays(direction, clocks, end);

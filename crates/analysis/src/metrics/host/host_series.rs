@@ -62,8 +62,8 @@ pub(crate) fn host_series(recording: &Recording, clock: Option<&ClockOffset>) ->
             send_lateness: send_lateness(recording, host, at),
             drops: drops(recording, host, at),
         };
-        let told = !(series.cores.is_empty() && series.send_lateness.is_empty() && series.drops.is_empty());
-        told.then_some(series)
+        let has_data = !(series.cores.is_empty() && series.send_lateness.is_empty() && series.drops.is_empty());
+        has_data.then_some(series)
     };
     [ObservationPoint::Client, ObservationPoint::Server].into_iter().filter_map(of).collect()
 }

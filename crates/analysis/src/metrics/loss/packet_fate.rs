@@ -14,7 +14,7 @@ use crate::by_direction::ByDirection;
 use crate::flow_label::FlowLabel;
 use crate::metrics::delay::round_trip_delay::Judgement;
 use crate::metrics::loss::reordering::{Displacement, Reordering};
-use crate::packets::attribution::{Attributed, Fate, LossAttribution, Way};
+use crate::packets::attribution::{Attributed, DirectionFates, Fate, LossAttribution};
 use crate::packets::probe_pool::HeadlineClasses;
 use crate::statistics::autocorrelation::memory;
 use crate::statistics::block_bootstrap::{BlockBootstrap, ConfidenceInterval, block_length};
@@ -159,7 +159,7 @@ pub struct PacketFate {
     pub reordering: Option<Reordering>,
 }
 
-/// The packets of one or several flows on one way, within one stretch of time.
+/// The packets of one or several flows in one direction, within one window of time.
 struct Sample {
     packets: Vec<(TestTime, Fate)>,
     runs: LossRuns,
@@ -168,15 +168,15 @@ struct Sample {
 }
 
 impl Sample {
-    fn of(way: &Way, window: Window) -> Self {
-        let packets: Vec<_> = way.packets.iter().copied().filter(|(at, _)| window.contains(*at)).collect();
+    fn of(fates: &DirectionFates, window: Window) -> Self {
+        let packets: Vec<_> = fates.packets.iter().copied().filter(|(at, _)| window.contains(*at)).collect();
         let within = |at: &&TestTime| window.contains(**at);
-        let order = way.order.as_ref().map(|order| {
+        let order = fates.order.as_ref().map(|order| {
             order.iter().filter(|(at, _)| window.contains(*at)).map(|(_, displacement)| *displacement).collect()
         });
         Self {
             runs: LossRuns::of(packets.iter().map(|(_, fate)| is_lost(*fate))),
-            copies: way.copies.as_ref().map(|copies| copies.iter().filter(within).count() as u64),
+            copies: fates.copies.as_ref().map(|copies| copies.iter().filter(within).count() as u64),
             order,
             packets,
         }
@@ -256,7 +256,8 @@ fn is_lost(fate: Fate) -> bool {
 /// Returns the flows of UDP probes that are pooled: those of the classes of headlines.
 pub(crate) fn pooled_probes<'f, 'a>(attributed: &'f [Attributed<'a>]) -> Vec<&'f Attributed<'a>> {
     let probes = || attributed.iter().filter(|entry| entry.flow.kind() == FlowKind::UdpProbe);
-    let sent = probes().filter(|entry| Direction::ALL.iter().any(|way| !entry.ways.of(*way).packets.is_empty()));
+    let sent =
+        probes().filter(|entry| Direction::ALL.iter().any(|direction| !entry.fates.of(*direction).packets.is_empty()));
     let classes = HeadlineClasses::among(sent.map(|entry| entry.flow.class));
     probes().filter(|entry| classes.contains(entry.flow.class)).collect()
 }
@@ -284,13 +285,13 @@ fn direction_fate(
 ) -> Option<DirectionFate> {
     let evidence = flows.iter().map(|entry| entry.evidence).min()?;
     let within = |window: Window| {
-        let samples = flows.iter().map(|entry| Sample::of(entry.ways.of(direction), window));
+        let samples = flows.iter().map(|entry| Sample::of(entry.fates.of(direction), window));
         samples.reduce(Sample::and)?.fate(window, round_trip)
     };
     let phase = |phase: Phase| within(judgement.window(phase)?);
     // The survey before the baseline disturbs itself.
-    let told = || judgement.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
-    let (from, to) = (told().map(|window| window.from).min(), told().map(|window| window.to).max());
+    let windows = || judgement.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
+    let (from, to) = (windows().map(|window| window.from).min(), windows().map(|window| window.to).max());
     let all = from.zip(to).and_then(|(from, to)| within(Window { from, to }));
     Some(DirectionFate {
         evidence,

@@ -1,4 +1,4 @@
-//! When the packets were sent that were lost, late, doubled or reordered on either way, for charts.
+//! When the packets were sent that were lost, late, duplicated or reordered in either direction, for charts.
 
 use rrul_model::flow::Direction;
 use rrul_model::phase::Phase;
@@ -30,23 +30,23 @@ pub struct FateTimes {
 
 /// The instants of the pooled UDP probes of each direction, the survey before the baseline left out.
 pub(crate) fn packet_fate_series(attributed: &[Attributed<'_>], judgement: &Judgement<'_>) -> PacketFateSeries {
-    let told = || judgement.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
-    let (from, to) = (told().map(|window| window.from).min(), told().map(|window| window.to).max());
+    let windows = || judgement.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
+    let (from, to) = (windows().map(|window| window.from).min(), windows().map(|window| window.to).max());
     let window = from.zip(to).map(|(from, to)| Window { from, to });
     ByDirection::each(|direction| of_direction(attributed, direction, window?))
 }
 
 fn of_direction(attributed: &[Attributed<'_>], direction: Direction, window: Window) -> Option<FateTimes> {
-    let ways: Vec<_> = pooled_probes(attributed).into_iter().map(|entry| entry.ways.of(direction)).collect();
-    if ways.is_empty() {
+    let fates: Vec<_> = pooled_probes(attributed).into_iter().map(|entry| entry.fates.of(direction)).collect();
+    if fates.is_empty() {
         return None;
     }
     let fate = |wanted: Fate| {
-        let packets = ways.iter().flat_map(|way| &way.packets);
+        let packets = fates.iter().flat_map(|fates| &fates.packets);
         sorted(packets.filter(|(_, fate)| *fate == wanted).map(|(at, _)| *at), window)
     };
-    let copies: Option<Vec<_>> = ways.iter().map(|way| way.copies.as_ref()).collect();
-    let orders: Option<Vec<_>> = ways.iter().map(|way| way.order.as_ref()).collect();
+    let copies: Option<Vec<_>> = fates.iter().map(|fates| fates.copies.as_ref()).collect();
+    let orders: Option<Vec<_>> = fates.iter().map(|fates| fates.order.as_ref()).collect();
     let displaced = |orders: Vec<&Vec<(TestTime, Option<_>)>>| {
         let packets = orders.into_iter().flatten();
         sorted(packets.filter(|(_, displacement)| displacement.is_some()).map(|(at, _)| *at), window)

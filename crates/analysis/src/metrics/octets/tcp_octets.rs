@@ -137,8 +137,8 @@ impl Segments<'_> {
 
     /// Payload of a data segment, the mean over all that were sent.
     fn mean_payload(&self, here: &[TcpInfo]) -> f64 {
-        let told = self.peer.iter().rev().find(|row| row.data_segs_out > 0 && row.bytes_sent > 0);
-        if let Some(row) = told {
+        let last_sent = self.peer.iter().rev().find(|row| row.data_segs_out > 0 && row.bytes_sent > 0);
+        if let Some(row) = last_sent {
             return row.bytes_sent as f64 / f64::from(row.data_segs_out);
         }
         // From this end alone: duplicates would count as shorter segments, so the largest share seen is nearest.

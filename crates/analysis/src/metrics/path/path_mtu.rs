@@ -55,15 +55,15 @@ pub(crate) fn path_mtu(traced: &Traced, family: AddressFamily) -> Option<PathMtu
     let failed = failed.map(|packet| packet.length).min();
     passed.or(failed)?;
     // Who refused longer ones, and passed this one on, is not whom it failed at.
-    let told = longer().filter(|packet| Some(packet.length) == failed).filter_map(too_big).next_back();
+    let refusal = longer().filter(|packet| Some(packet.length) == failed).filter_map(too_big).next_back();
     Some(PathMtu {
         passed_octets: passed,
         failed_octets: failed,
-        told_by: told.and_then(|answer| {
+        told_by: refusal.and_then(|answer| {
             let address = || traced.addresses.get(&answer.source).cloned();
             if answer.is_own_links() { Some(SENDER.to_owned()) } else { address() }
         }),
-        told_octets: told.map(|answer| answer.mtu).filter(|mtu| *mtu > 0),
+        told_octets: refusal.map(|answer| answer.mtu).filter(|mtu| *mtu > 0),
         hint: passed.filter(|_| failed.is_some()).and_then(hint),
     })
 }
@@ -106,37 +106,37 @@ mod tests {
     #[test]
     fn a_router_that_reports_it_is_named() {
         let refused = packet(1500, Some((3, 4, 1420)));
-        let told = found(vec![packet(108, Some((0, 0, 0))), refused, packet(1420, Some((0, 0, 0)))]).unwrap();
-        assert_eq!((told.passed_octets, told.failed_octets), (Some(1420), Some(1500)));
-        assert_eq!((told.told_by.as_deref(), told.told_octets), (Some("192.0.2.3"), Some(1420)));
-        assert_eq!(told.hint, Some("a WireGuard tunnel"));
+        let mtu = found(vec![packet(108, Some((0, 0, 0))), refused, packet(1420, Some((0, 0, 0)))]).unwrap();
+        assert_eq!((mtu.passed_octets, mtu.failed_octets), (Some(1420), Some(1500)));
+        assert_eq!((mtu.told_by.as_deref(), mtu.told_octets), (Some("192.0.2.3"), Some(1420)));
+        assert_eq!(mtu.hint, Some("a WireGuard tunnel"));
     }
 
     #[test]
     fn the_senders_own_link_is_distinguished_from_a_router() {
         let refused = packet(1500, Some((OWN_LINK, 0, 1420)));
-        let told = found(vec![refused, packet(1420, Some((0, 0, 0)))]).unwrap();
-        assert_eq!((told.passed_octets, told.failed_octets), (Some(1420), Some(1500)));
-        assert_eq!((told.told_by.as_deref(), told.told_octets), (Some("sender"), Some(1420)));
+        let mtu = found(vec![refused, packet(1420, Some((0, 0, 0)))]).unwrap();
+        assert_eq!((mtu.passed_octets, mtu.failed_octets), (Some(1420), Some(1500)));
+        assert_eq!((mtu.told_by.as_deref(), mtu.told_octets), (Some("sender"), Some(1420)));
     }
 
     #[test]
-    fn who_refused_a_longer_packet_is_not_whom_a_shorter_one_failed_at() {
+    fn a_refusal_of_a_longer_packet_is_not_that_of_a_shorter_one() {
         let refused = packet(1500, Some((OWN_LINK, 0, 1492)));
         let [lost, passed] = [packet(1468, None), packet(1460, Some((0, 0, 0)))];
-        let told = found(vec![refused, packet(1492, None), packet(1492, None), lost, lost, passed]).unwrap();
-        assert_eq!((told.passed_octets, told.failed_octets), (Some(1460), Some(1468)));
-        assert_eq!((told.told_by, told.told_octets), (None, None));
+        let mtu = found(vec![refused, packet(1492, None), packet(1492, None), lost, lost, passed]).unwrap();
+        assert_eq!((mtu.passed_octets, mtu.failed_octets), (Some(1460), Some(1468)));
+        assert_eq!((mtu.told_by, mtu.told_octets), (None, None));
     }
 
     #[test]
     fn a_whole_path_of_ethernet_has_no_limit_and_a_lost_packet_makes_none() {
         let lost_once = vec![packet(1500, None), packet(1500, Some((0, 0, 0)))];
-        let told = found(lost_once).unwrap();
-        assert_eq!((told.passed_octets, told.failed_octets, told.hint), (Some(1500), None, None));
+        let mtu = found(lost_once).unwrap();
+        assert_eq!((mtu.passed_octets, mtu.failed_octets, mtu.hint), (Some(1500), None, None));
         assert_eq!(found(vec![packet(108, Some((0, 0, 0)))]), None, "no long packet was sent");
         assert_eq!(found(vec![packet(1500, None)]), None, "one that was lost says nothing");
-        let told = found(vec![packet(1500, None), packet(1500, None)]).unwrap();
-        assert_eq!((told.passed_octets, told.failed_octets), (None, Some(1500)));
+        let mtu = found(vec![packet(1500, None), packet(1500, None)]).unwrap();
+        assert_eq!((mtu.passed_octets, mtu.failed_octets), (None, Some(1500)));
     }
 }

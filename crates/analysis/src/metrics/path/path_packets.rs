@@ -141,12 +141,12 @@ impl Traces {
             _ => time,
         };
         let mut traced = Traced::default();
-        let told = rows.answers.len();
+        let answer_count = rows.answers.len();
         let known = rows.answers.into_iter().filter(|(sequence, _)| *sequence != u32::MAX).collect();
         // A second answer to the same packet says nothing that the first has not.
         let (stamps, answers) = (ByNumber::first(rows.stamps), ByNumber::first(known));
         let quotes = ByNumber::first(rows.quotes);
-        traced.strays = (told - answers.iter().count()) as u64;
+        traced.strays = (answer_count - answers.iter().count()) as u64;
         for (sequence, row) in ByNumber::first(rows.probes).iter() {
             // No packet leaves before it was sent: such a stamp is of another one.
             let sent = stamps.get(sequence).copied().filter(|stamp| *stamp >= row.sent).unwrap_or(row.sent);

@@ -129,9 +129,10 @@ pub(crate) fn path_traces(
         let sender = sender(direction);
         let host = hosts.iter().find(|host| host.host == sender);
         let own = host.and_then(|host| host.transmit_queueing).and_then(|queueing| queueing.p50);
-        let mut waits = |way: Direction| {
-            let found = || Rc::new(clock.map(|clock| queue_waits(one_way_flows, clock, flow, way)).unwrap_or_default());
-            Rc::clone(known.entry((flow.family, flow.class.octet(), way)).or_insert_with(found))
+        let mut waits = |direction: Direction| {
+            let found =
+                || Rc::new(clock.map(|clock| queue_waits(one_way_flows, clock, flow, direction)).unwrap_or_default());
+            Rc::clone(known.entry((flow.family, flow.class.octet(), direction)).or_insert_with(found))
         };
         let (forward, back) = (waits(direction), waits(direction.opposite()));
         let uncertain = clock.and_then(|clock| clock.unknown(direction));
@@ -231,16 +232,16 @@ fn path_trace(flow: &FlowSpec, direction: Direction, traced: &Traced, around: &S
 
 /// Routers on the way, under load if the plan has one; and when their number changed.
 fn route(traced: &Traced, phase: impl Fn(TestTime) -> Option<Phase>) -> (Option<u8>, Vec<RouteChange>) {
-    let told: Vec<(TestTime, u8)> =
+    let router_counts: Vec<(TestTime, u8)> =
         traced.packets.iter().filter_map(|packet| Some((packet.at, packet.routers()?))).collect();
     let most = |phase_only: bool| {
         let mut counts: BTreeMap<u8, usize> = BTreeMap::new();
-        for (_, routers) in told.iter().filter(|(at, _)| !phase_only || phase(*at) == Some(Phase::Load)) {
+        for (_, routers) in router_counts.iter().filter(|(at, _)| !phase_only || phase(*at) == Some(Phase::Load)) {
             *counts.entry(*routers).or_default() += 1;
         }
         counts.into_iter().max_by_key(|(_, count)| *count).map(|(routers, _)| routers)
     };
-    let changes = told.windows(2).filter(|pair| pair[0].1 != pair[1].1);
+    let changes = router_counts.windows(2).filter(|pair| pair[0].1 != pair[1].1);
     let changes = changes.map(|pair| RouteChange { at_ns: pair[1].0.0, routers: pair[1].1 });
     (most(true).or_else(|| most(false)), changes.collect())
 }

@@ -114,9 +114,10 @@ pub(crate) fn rate_history(series: &RateSeries) -> RateHistory {
     let split = burst(series, settled);
     let rest = split.map_or(ramp, |split| ramp + split.at);
     let shifts = level_shifts(&rates[rest..], series.steps(SHORTEST_LEVEL));
-    let told_apart = |shift: &LevelShift| shift.before.max(shift.after) >= LEAST_FACTOR * shift.before.min(shift.after);
+    let is_distinct =
+        |shift: &LevelShift| shift.before.max(shift.after) >= LEAST_FACTOR * shift.before.min(shift.after);
     let mut changes: Vec<RateChange> =
-        shifts.into_iter().filter(told_apart).map(|shift| change(series, rest, shift)).collect();
+        shifts.into_iter().filter(is_distinct).map(|shift| change(series, rest, shift)).collect();
     if let Some(split) = split {
         if changes.iter().any(|change| change.after_bps > change.before_bps) {
             // It came back: no bucket that was empty.

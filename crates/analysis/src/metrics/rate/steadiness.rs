@@ -278,7 +278,7 @@ impl Steps {
     /// Those that are judged, whether they are the ones with a queue, and whether that is conclusive: where the half
     /// with the lower rate had no queue and the other had one, senders gave less, and the line is unknown.
     fn judged(&self, scored: Window) -> Judgeable {
-        let all = |told| Judgeable { rates: self.rates.clone(), full: false, told };
+        let all = |conclusive| Judgeable { rates: self.rates.clone(), full: false, conclusive };
         let middle = scored.from + scored.length() / 2;
         let half = |queued: &[bool], second: bool| {
             let ours = self.rates.iter().zip(queued).filter(|((at, _), _)| (*at >= middle) == second);
@@ -287,7 +287,7 @@ impl Steps {
         };
         let full = |queued: &[bool]| {
             let full = self.rates.iter().zip(queued).filter(|(_, queued)| **queued).map(|(step, _)| *step);
-            Judgeable { rates: full.collect(), full: true, told: true }
+            Judgeable { rates: full.collect(), full: true, conclusive: true }
         };
         if let Some(queued) = &self.queued {
             let [(first, before), (second, after)] = [false, true].map(|part| half(queued, part));
@@ -311,7 +311,7 @@ impl Steps {
 struct Judgeable {
     rates: Vec<(TestTime, f64)>,
     full: bool,
-    told: bool,
+    conclusive: bool,
 }
 
 impl RateStationarity {
@@ -324,7 +324,7 @@ impl RateStationarity {
         queueing: &Waits,
     ) -> Self {
         let steps = Steps::of(scored, series, queueing);
-        let Judgeable { rates, full, told } = steps.judged(scored);
+        let Judgeable { rates, full, conclusive } = steps.judged(scored);
         let judged = judge(scored, || rates.iter().copied(), round_trip, 0.0);
         let size = |change: &RateChange| change.before_bps.abs_diff(change.after_bps);
         let change = if full {
@@ -336,7 +336,7 @@ impl RateStationarity {
         let whole = |value: f64| value.round() as i64;
         let count = |queued: &Vec<bool>| queued.iter().filter(|queued| **queued).count() as f64 / queued.len() as f64;
         Self {
-            stationary: judged.stationary.map(|stationary| stationary && change.is_none()).filter(|_| told),
+            stationary: judged.stationary.map(|stationary| stationary && change.is_none()).filter(|_| conclusive),
             first_half_bps: judged.halves.map(|(first, _)| whole(first)),
             second_half_bps: judged.halves.map(|(_, second)| whole(second)),
             drift_bps: judged.trend.map(|(_, drift)| whole(drift)),

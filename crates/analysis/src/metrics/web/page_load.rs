@@ -195,7 +195,7 @@ impl LoadParts {
             first_byte: arrival(first_byte, ended_badly),
             critical: last(|entry| entry.critical),
             hero: last(|entry| entry.hero),
-            network: under_way(&awaited),
+            network: time_in_network(&awaited),
             lookup: Sums::of(objects, |object| object.lookup),
             connect: Sums::of(objects, |object| object.connect),
             secure: Sums::of(objects, |object| object.secure),
@@ -204,7 +204,7 @@ impl LoadParts {
 }
 
 /// How long at least one of these objects was being looked up, asked for or received; `None` without objects.
-fn under_way(objects: &[WebObject]) -> Option<Delay> {
+fn time_in_network(objects: &[WebObject]) -> Option<Delay> {
     let mut spans: Vec<Window> =
         objects.iter().map(|object| Window { from: object.wanted, to: ended(object) }).collect();
     spans.sort_by_key(|span| span.from);

@@ -250,17 +250,17 @@ impl LoadStatistics {
         let part =
             |part: fn(&LoadParts) -> Option<Delay>| Spread::of(loads.iter().filter_map(|load| part(&load.parts)), 0);
         let arrival = |part: fn(&LoadParts) -> Option<Arrival>| {
-            let told: Vec<Arrival> = loads.iter().filter_map(|load| part(&load.parts)).collect();
-            let came = told.iter().filter_map(|arrival| match arrival {
+            let arrivals: Vec<Arrival> = loads.iter().filter_map(|load| part(&load.parts)).collect();
+            let came = arrivals.iter().filter_map(|arrival| match arrival {
                 Arrival::After(delay) => Some(*delay),
                 Arrival::Never => None,
             });
-            Spread::of(came, told.iter().filter(|arrival| **arrival == Arrival::Never).count() as u64)
+            Spread::of(came, arrivals.iter().filter(|arrival| **arrival == Arrival::Never).count() as u64)
         };
         let failed = |object: &&WebObject| object.outcome == WebObject::FAILED;
         let timing = |pick: fn(&BrowserTiming) -> Delay| {
-            let told = loads.iter().filter_map(|load| load.timing.as_ref()).map(pick);
-            Spread::of(told.filter(|time| *time != WebObject::NONE), 0)
+            let times = loads.iter().filter_map(|load| load.timing.as_ref()).map(pick);
+            Spread::of(times.filter(|time| *time != WebObject::NONE), 0)
         };
         Some(Self {
             n: facts.len() as u64 - count(LoadOutcome::Broken),

@@ -1,4 +1,4 @@
-//! From the rows of one flow to the fate of its packets on either way.
+//! The fate of one flow's packets in either direction, from its rows.
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use rrul_model::flow::FlowSpec;
@@ -9,15 +9,15 @@ use crate::by_direction::ByDirection;
 use crate::metrics::delay::round_trip_delay::Judgement;
 use crate::metrics::loss::reordering::{Arrival, Displacement, displacements};
 use crate::packets::attribution::gathering::{Coverage, Rows};
-use crate::packets::attribution::{Attributed, Fate, LossAttribution, Way};
+use crate::packets::attribution::{Attributed, DirectionFates, Fate, LossAttribution};
 use crate::packets::join::ProbeFlow;
 
 /// What is known of the copies of one packet.
 #[derive(Debug, Default)]
 struct Known {
     /// Arrivals that the server reported.
-    told: u32,
-    /// The first of them, or of those that replies tell of, on the server's clock.
+    reported: u32,
+    /// The first of them, or of those that replies show, on the server's clock.
     arrived: Option<TestTime>,
     /// Distinct replies that came back: one for each copy that had arrived.
     answered: u32,
@@ -29,19 +29,19 @@ struct Known {
 
 impl Known {
     fn has_arrived(&self) -> bool {
-        self.told > 0 || self.answered > 0 || self.in_window
+        self.reported > 0 || self.answered > 0 || self.in_window
     }
 
     /// Copies that are known to have arrived at the reflector.
     fn arrivals(&self) -> u32 {
-        self.told.max(self.answered).max(u32::from(self.in_window))
+        self.reported.max(self.answered).max(u32::from(self.in_window))
     }
 
     fn arrived_at(&mut self, at: TestTime) {
         self.arrived = Some(self.arrived.map_or(at, |before| before.min(at)));
     }
 
-    fn fate_there(&self, sent: TestTime, coverage: &Coverage<'_>, told_of_replies: bool) -> Fate {
+    fn fate_there(&self, sent: TestTime, coverage: &Coverage<'_>, covers_replies: bool) -> Fate {
         let late = |at: TestTime| {
             coverage.clock.is_some_and(|clock| clock.client_time(at).since(sent) > coverage.waiting_time)
         };
@@ -49,7 +49,7 @@ impl Known {
             Fate::Late
         } else if self.has_arrived() {
             Fate::Arrived
-        } else if self.covered || told_of_replies && coverage.reaches(sent) {
+        } else if self.covered || covers_replies && coverage.reaches(sent) {
             Fate::Lost
         } else {
             Fate::Open
@@ -67,15 +67,15 @@ pub(super) fn of_probes<'a>(
 ) -> Attributed<'a> {
     let sent: HashMap<u32, TestTime> = judgement.known(probes).map(|probe| (probe.sequence, probe.sent)).collect();
     let replies = first_copies(&rows.replies);
-    let told: HashSet<u32> = rows.arrivals.iter().map(|row| row.sequence).collect();
+    let reported: HashSet<u32> = rows.arrivals.iter().map(|row| row.sequence).collect();
     // A reply to a packet that the server should have reported and has not: its rows are not whole, or were never sent.
     let has_row =
-        |reply: &ProbeReceived| told.contains(&reply.sequence) || !coverage.includes(reply.reflector_received);
+        |reply: &ProbeReceived| reported.contains(&reply.sequence) || !coverage.includes(reply.reflector_received);
     let whole = replies.iter().all(has_row);
     let mut known: HashMap<u32, Known> = HashMap::new();
     for row in &rows.arrivals {
         let packet = known.entry(row.sequence).or_default();
-        packet.told += 1;
+        packet.reported += 1;
         packet.arrived_at(row.received);
     }
     for reply in &replies {
@@ -84,8 +84,8 @@ pub(super) fn of_probes<'a>(
         packet.arrived_at(reply.reflector_received);
     }
     // Whether the server's rows decide wherever the answer is missing; then windows tell nothing more.
-    let is_told = |sequence: &u32, at: TestTime| known.contains_key(sequence) || coverage.reaches(at);
-    let exact = whole && sent.iter().all(|(sequence, at)| is_told(sequence, *at));
+    let is_decided = |sequence: &u32, at: TestTime| known.contains_key(sequence) || coverage.reaches(at);
+    let exact = whole && sent.iter().all(|(sequence, at)| is_decided(sequence, *at));
     for window in rows.windows.iter().filter(|_| !exact) {
         for behind in 0..64 {
             let Some(sequence) = window.highest.checked_sub(behind) else { break };
@@ -104,7 +104,7 @@ pub(super) fn of_probes<'a>(
         let extra = packet.arrivals().saturating_sub(1) as usize;
         sent.get(sequence).into_iter().flat_map(move |at| std::iter::repeat_n(*at, extra))
     });
-    let there = arrivals_there(rows, &replies, &told);
+    let there = arrivals_there(rows, &replies, &reported);
     Attributed {
         flow,
         evidence: match (exact, replies.is_empty()) {
@@ -112,14 +112,14 @@ pub(super) fn of_probes<'a>(
             (false, false) => LossAttribution::Window,
             (false, true) => LossAttribution::None,
         },
-        ways: ByDirection {
-            down: Way {
-                packets: way_back(rows, &replies, &there, &sent, &known, coverage, &up),
+        fates: ByDirection {
+            down: DirectionFates {
+                packets: fates_down(rows, &replies, &there, &sent, &known, coverage, &up),
                 copies: Some(copies_of_replies(&rows.replies, &sent)),
                 // Replies left in the order of their count, whatever order their test packets came in.
                 order: Some(order(replies.iter().map(|row| (row.sequence, row.reflector_count, row.received)), &sent)),
             },
-            up: Way {
+            up: DirectionFates {
                 packets: up,
                 copies: Some(copies_up.collect()),
                 order: Some(order(there.iter().map(|(sequence, at)| (*sequence, *sequence, *at)), &sent)),
@@ -143,11 +143,12 @@ fn copies_of_replies(replies: &[ProbeReceived], sent: &HashMap<u32, TestTime>) -
 
 /// Arrivals at the reflector in their order: those that the server reported, and after them those known only from
 /// replies.
-fn arrivals_there(rows: &Rows, replies: &[ProbeReceived], told: &HashSet<u32>) -> Vec<(u32, TestTime)> {
-    let mut untold: Vec<&ProbeReceived> = replies.iter().filter(|reply| !told.contains(&reply.sequence)).collect();
-    untold.sort_by_key(|reply| reply.reflector_count);
-    let untold = untold.into_iter().map(|reply| (reply.sequence, reply.reflector_received));
-    rows.arrivals.iter().map(|row| (row.sequence, row.received)).chain(untold).collect()
+fn arrivals_there(rows: &Rows, replies: &[ProbeReceived], reported: &HashSet<u32>) -> Vec<(u32, TestTime)> {
+    let mut unreported: Vec<&ProbeReceived> =
+        replies.iter().filter(|reply| !reported.contains(&reply.sequence)).collect();
+    unreported.sort_by_key(|reply| reply.reflector_count);
+    let unreported = unreported.into_iter().map(|reply| (reply.sequence, reply.reflector_received));
+    rows.arrivals.iter().map(|row| (row.sequence, row.received)).chain(unreported).collect()
 }
 
 /// First copies in the order of arrival, with how each is displaced. Each comes as the number of its test packet, its
@@ -164,7 +165,7 @@ fn order(
 }
 
 /// The fate of each reply, in the order in which the reflector sent them. A packet that arrived twice has two.
-fn way_back(
+fn fates_down(
     rows: &Rows,
     replies: &[ProbeReceived],
     there: &[(u32, TestTime)],
@@ -199,7 +200,7 @@ fn way_back(
         packets.extend(sent.get(sequence).map(|at| (*at, fate(reply))));
     }
     // Arrivals known only from a window were answered, and the answer did not arrive.
-    let in_window = known.iter().filter(|(_, packet)| packet.in_window && packet.told == 0 && packet.answered == 0);
+    let in_window = known.iter().filter(|(_, packet)| packet.in_window && packet.reported == 0 && packet.answered == 0);
     packets.extend(in_window.filter_map(|(sequence, _)| Some((*sent.get(sequence)?, Fate::Lost))));
     packets.extend(up.iter().filter(|(_, fate)| *fate == Fate::Open));
     if packets.len() > there.len() {
@@ -210,18 +211,18 @@ fn way_back(
 
 /// A flow of exchanges, one at a time: a request without a response in time was lost, or the response was.
 pub(super) fn of_exchanges<'a>(flow: &'a FlowSpec, rows: &Rows, coverage: &Coverage<'_>) -> Attributed<'a> {
-    let mut told: HashMap<u32, usize> = HashMap::new();
+    let mut arrivals: HashMap<u32, usize> = HashMap::new();
     for row in &rows.arrivals {
-        *told.entry(row.sequence).or_default() += 1;
+        *arrivals.entry(row.sequence).or_default() += 1;
     }
-    let whole = rows.exchanges.iter().all(|row| row.answered == 0 || told.contains_key(&row.sequence));
-    let is_told =
-        |row: &Transaction| row.answered != 0 || told.contains_key(&row.sequence) || coverage.reaches(row.started);
-    let exact = whole && rows.exchanges.iter().all(is_told);
+    let whole = rows.exchanges.iter().all(|row| row.answered == 0 || arrivals.contains_key(&row.sequence));
+    let is_decided =
+        |row: &Transaction| row.answered != 0 || arrivals.contains_key(&row.sequence) || coverage.reaches(row.started);
+    let exact = whole && rows.exchanges.iter().all(is_decided);
     let (mut up, mut down, mut copies) = (Vec::new(), Vec::new(), Vec::new());
     for exchange in &rows.exchanges {
         let at = exchange.started;
-        let arrived = told.get(&exchange.sequence).copied().unwrap_or(0);
+        let arrived = arrivals.get(&exchange.sequence).copied().unwrap_or(0);
         let answered = exchange.answered != 0;
         copies.extend(std::iter::repeat_n(at, arrived.saturating_sub(1)));
         if answered || arrived > 0 {
@@ -237,9 +238,9 @@ pub(super) fn of_exchanges<'a>(flow: &'a FlowSpec, rows: &Rows, coverage: &Cover
     Attributed {
         flow,
         evidence: if exact { LossAttribution::Exact } else { LossAttribution::None },
-        ways: ByDirection {
-            up: Way { packets: up, copies: Some(copies), order: None },
-            down: Way { packets: down, copies: None, order: None },
+        fates: ByDirection {
+            up: DirectionFates { packets: up, copies: Some(copies), order: None },
+            down: DirectionFates { packets: down, copies: None, order: None },
         },
     }
 }

@@ -26,13 +26,13 @@ pub(super) struct Rows {
 /// The rows of every flow.
 pub(super) struct Gathered {
     pub(super) flows: HashMap<FlowId, Rows>,
-    /// Until when, on its clock, all that the server observed is there; `None` until the end.
-    told_until: Option<TestTime>,
+    /// Until when, on its clock, the server's rows are complete; `None` if they are to the end.
+    complete_until: Option<TestTime>,
 }
 
 /// How far the server's rows reach.
 pub(super) struct Coverage<'a> {
-    told_until: Option<TestTime>,
+    complete_until: Option<TestTime>,
     pub(super) clock: Option<&'a ClockOffset>,
     pub(super) waiting_time: Delay,
 }
@@ -40,20 +40,20 @@ pub(super) struct Coverage<'a> {
 impl Coverage<'_> {
     /// Whether the server would have reported a packet that was sent then, had it arrived in time.
     pub(super) fn reaches(&self, sent: TestTime) -> bool {
-        let Some(told_until) = self.told_until else { return true };
-        let told_until = self.clock.map_or(told_until, |clock| clock.client_time(told_until));
-        sent.0.saturating_add(self.waiting_time.0) <= told_until.0
+        let Some(complete_until) = self.complete_until else { return true };
+        let complete_until = self.clock.map_or(complete_until, |clock| clock.client_time(complete_until));
+        sent.0.saturating_add(self.waiting_time.0) <= complete_until.0
     }
 
     /// Whether the server would have reported a packet that arrived then, on its clock.
     pub(super) fn includes(&self, arrived: TestTime) -> bool {
-        self.told_until.is_none_or(|told_until| arrived <= told_until)
+        self.complete_until.is_none_or(|complete_until| arrived <= complete_until)
     }
 }
 
 impl Gathered {
     pub(super) fn coverage<'a>(&self, clock: Option<&'a ClockOffset>, waiting_time: Duration) -> Coverage<'a> {
-        Coverage { told_until: self.told_until, clock, waiting_time: Delay::from(waiting_time) }
+        Coverage { complete_until: self.complete_until, clock, waiting_time: Delay::from(waiting_time) }
     }
 }
 
@@ -78,12 +78,13 @@ pub(super) fn gather(recording: &Recording) -> Gathered {
             flows.entry(row.flow).or_default();
         }
     }
-    Gathered { flows, told_until: told_until(recording) }
+    Gathered { flows, complete_until: complete_until(recording) }
 }
 
-/// The server's frames are numbered, so a missing one shows. Up to the first that is missing, or that says that rows were
-/// dropped, they tell everything; in a complete recording without such a frame they do so until the end.
-pub(crate) fn told_until(recording: &Recording) -> Option<TestTime> {
+/// Returns the time on the server's clock until which its rows are complete; `None` if they are to the end.
+///
+/// The server numbers its frames. Its rows are complete up to the first frame that is missing or that dropped rows.
+pub(crate) fn complete_until(recording: &Recording) -> Option<TestTime> {
     let mut frames: Vec<_> = recording.frames_of(ObservationPoint::Server).collect();
     frames.sort_by_key(|frame| frame.number);
     let whole = (0..).zip(&frames).take_while(|(number, frame)| frame.number == *number && frame.dropped == 0);

@@ -44,12 +44,12 @@ fn budgeted(plan: &TestPlan, families: &[AddressFamily], line: LineRate) -> (Vec
 }
 
 /// What flows beside the load send at most on average over phase `load`, bit/s: counted packet by packet, not as the budget does.
-fn sent(flows: &[FlowSpec], plan: &TestPlan, way: Direction) -> f64 {
+fn sent(flows: &[FlowSpec], plan: &TestPlan, direction: Direction) -> f64 {
     let windows = plan.phase_windows();
     let load = windows.iter().find(|entry| entry.phase == Phase::Load).unwrap().window;
     let scored = scored_flows(flows, &windows);
-    let mean = |flow: &FlowSpec, way| {
-        let rate = footprint(flow).of(way);
+    let mean = |flow: &FlowSpec, direction| {
+        let rate = footprint(flow).of(direction);
         match turns_of(flow) {
             None => rate,
             Some(turns) => {
@@ -59,12 +59,12 @@ fn sent(flows: &[FlowSpec], plan: &TestPlan, way: Direction) -> f64 {
             }
         }
     };
-    let of = |flow: &FlowSpec| mean(flow, way);
+    let of = |flow: &FlowSpec| mean(flow, direction);
     let of_up = |flow: &FlowSpec| mean(flow, Direction::Up);
     let voice = |flow: &&FlowSpec| flow.kind() == FlowKind::Voip && flow.direction == Some(Direction::Up);
     let reports = flows.iter().filter(voice).map(|flow| of_up(flow) * FRAMES_OF_VOICE).sum::<f64>();
-    let reports = if way == Direction::Down { reports } else { 0.0 };
-    control(flows, way) + reports + flows.iter().filter(|flow| scored.contains(&flow.id)).map(of).sum::<f64>()
+    let reports = if direction == Direction::Down { reports } else { 0.0 };
+    control(flows, direction) + reports + flows.iter().filter(|flow| scored.contains(&flow.id)).map(of).sum::<f64>()
 }
 
 #[test]
@@ -76,13 +76,16 @@ fn everything_but_the_load_stays_within_its_share_of_every_line() {
             for families in [ONE_FAMILY, BOTH] {
                 let plan = shipped(name, &[]);
                 let (flows, budget) = budgeted(&plan, families, line(down, up));
-                for way in Direction::ALL {
-                    let of = budget.of(way).unwrap();
-                    let (sent, allowed) = (sent(&flows, &plan, way), of.ceiling.0 * of.line.0 as f64);
+                for direction in Direction::ALL {
+                    let of = budget.of(direction).unwrap();
+                    let (sent, allowed) = (sent(&flows, &plan, direction), of.ceiling.0 * of.line.0 as f64);
                     let families = families.len();
-                    assert!(sent <= allowed, "{name} {down}/{up} {families} {way}: {sent:.0} of {allowed:.0} bit/s");
+                    assert!(
+                        sent <= allowed,
+                        "{name} {down}/{up} {families} {direction}: {sent:.0} of {allowed:.0} bit/s"
+                    );
                     // Nor is it thrown away: where the plan asks for more, most of the tighter direction is used.
-                    assert!((of.expected.0 as f64) <= allowed, "{name} {down}/{up} {way}");
+                    assert!((of.expected.0 as f64) <= allowed, "{name} {down}/{up} {direction}");
                 }
             }
         }
@@ -113,8 +116,8 @@ fn a_fast_line_changes_nothing_but_closed_loops() {
 #[test]
 fn a_slow_direction_over_both_families_has_each_class_once_and_both_families() {
     let (flows, budget) = budgeted(&shipped("rrul", &[]), BOTH, line(20.0, 2.0));
-    let streams = |way| -> Vec<_> {
-        let ours = flows.iter().filter(|flow| flow.component == Component::Load && flow.direction == Some(way));
+    let streams = |direction| -> Vec<_> {
+        let ours = flows.iter().filter(|flow| flow.component == Component::Load && flow.direction == Some(direction));
         ours.map(|flow| (flow.class, flow.family)).collect()
     };
     let up = streams(Direction::Up);
@@ -130,10 +133,10 @@ fn a_slow_direction_over_both_families_has_each_class_once_and_both_families() {
 #[test]
 fn short_flows_that_take_the_idle_line_longer_than_three_seconds_are_left_out_idle_and_loaded() {
     let (flows, budget) = budgeted(&shipped("rrul", &[]), ONE_FAMILY, line(20.0, 2.0));
-    let sizes = |way| -> BTreeSet<u64> {
+    let sizes = |direction| -> BTreeSet<u64> {
         flows
             .iter()
-            .filter(|flow| flow.direction == Some(way))
+            .filter(|flow| flow.direction == Some(direction))
             .filter_map(short_flow::size)
             .map(|size| size.0)
             .collect()

@@ -155,7 +155,7 @@ impl Loader {
             Err(error) => return self.not_started(scheduled, began, &error, end, clock, sink),
         };
         self.failures = 0;
-        self.told_product(browser.product(), end);
+        self.record_product(browser.product(), end);
         let spent = self.spent;
         let flow = self.spec.id;
         let row = |time: ProcessorTime| BrowserTime {
@@ -186,7 +186,7 @@ impl Loader {
         self.note(&visit, scheduled, end, clock, sink);
     }
 
-    fn told_product(&mut self, product: &str, end: &Endpoint) {
+    fn record_product(&mut self, product: &str, end: &Endpoint) {
         if self.product.as_deref() == Some(product) {
             return;
         }

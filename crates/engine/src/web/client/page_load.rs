@@ -54,7 +54,7 @@ pub async fn load(
         hosts: (0..visitor.page.hosts.len()).map(|host| Host::new(visitor, host)).collect(),
         rows: RefCell::default(),
         counts: RefCell::default(),
-        on_their_way: RefCell::default(),
+        in_flight: RefCell::default(),
         left: Cell::new(visitor.page.awaited().count()),
         missing: Cell::new(false),
         changed: Notify::new(),
@@ -71,7 +71,7 @@ struct Load {
     hosts: Vec<Host>,
     rows: RefCell<Vec<WebObject>>,
     counts: RefCell<Vec<ConnectionTotals>>,
-    on_their_way: RefCell<BTreeMap<u16, Rc<RefCell<Asked>>>>,
+    in_flight: RefCell<BTreeMap<u16, Rc<RefCell<Asked>>>>,
     /// Objects that the load event still waits for.
     left: Cell<usize>,
     /// An object that the load event waits for could not be had.
@@ -112,7 +112,7 @@ async fn run(
     let parted = clock.now();
     let visitor = &load.visitor;
     let mut observed: Vec<Observation> = load.rows.borrow().iter().map(|row| Observation::from(*row)).collect();
-    for (object, asked) in load.on_their_way.borrow().iter() {
+    for (object, asked) in load.in_flight.borrow().iter() {
         observed.push(asked.borrow().row(visitor, load.number, *object, WebObject::INCOMPLETE, now).into());
     }
     let fallbacks = load.hosts.iter().map(|host| host.fallbacks.get()).fold(0, u16::saturating_add);
@@ -182,11 +182,11 @@ impl Load {
     async fn fetch(&self, object: u16, host: usize, path: &str, octets: ByteCount) -> bool {
         let clock = self.visitor.clock;
         let asked = Rc::new(RefCell::new(Asked::at(clock.now())));
-        self.on_their_way.borrow_mut().insert(object, Rc::clone(&asked));
+        self.in_flight.borrow_mut().insert(object, Rc::clone(&asked));
         let Some(host) = self.hosts.get(host) else { return false };
         // Why it failed is in how far it came.
         let _ = host.ask(&self.visitor, path, &asked).await;
-        self.on_their_way.borrow_mut().remove(&object);
+        self.in_flight.borrow_mut().remove(&object);
         let complete = asked.borrow().complete(octets);
         let outcome = if complete { WebObject::COMPLETE } else { WebObject::FAILED };
         let row = asked.borrow().row(&self.visitor, self.number, object, outcome, clock.now());

@@ -35,7 +35,7 @@ pub(crate) enum Remarking {
 ///
 /// A *place* is a router's number in the order in which this direction's packets meet them, from 1.
 #[derive(Debug, Clone)]
-pub(crate) struct Way {
+pub(crate) struct DirectedPath {
     direction: Direction,
     routers: u8,
     /// The place of the router out of which the queue sends.
@@ -48,9 +48,9 @@ pub(crate) struct Way {
     delay: u64,
 }
 
-impl Way {
+impl DirectedPath {
     /// Of adjacent hosts.
-    pub(crate) fn of_neighbours(direction: &LinkDirection) -> Self {
+    pub(crate) fn of_adjacent_hosts(direction: &LinkDirection) -> Self {
         Self {
             direction: Direction::Up,
             routers: 0,
@@ -63,20 +63,20 @@ impl Way {
     }
 
     pub(crate) fn new(link: &Link, direction: Direction) -> Self {
-        let neighbours = Self { direction, ..Self::of_neighbours(link.direction(direction)) };
-        let Some(path) = &link.path else { return neighbours };
-        let way = Self { routers: path.hops.min(MOST_HOPS), reply_path: path.reply_path, ..neighbours };
+        let direct = Self { direction, ..Self::of_adjacent_hosts(link.direction(direction)) };
+        let Some(path) = &link.path else { return direct };
+        let directed = Self { routers: path.hops.min(MOST_HOPS), reply_path: path.reply_path, ..direct };
         let up = direction == Direction::Up;
         let narrow = path.mtu.map(|link| {
             // Downwards the next router forwards over it; behind the last one only the server follows.
             let hop = if up { link.hop } else { link.hop.saturating_add(1).min(path.hops) };
-            (way.place(hop), link.octets)
+            (directed.place(hop), link.octets)
         });
         Self {
-            queue: way.place(if up { path.up_queue_after } else { path.down_queue_after }),
-            remark: way.place(if up { path.remark_up_at } else { path.remark_down_at }),
+            queue: directed.place(if up { path.up_queue_after } else { path.down_queue_after }),
+            remark: directed.place(if up { path.remark_up_at } else { path.remark_down_at }),
             narrow,
-            ..way
+            ..directed
         }
     }
 
@@ -175,7 +175,7 @@ impl Link {
     /// [`Direction::Up`] means from the client. `None` without a router of this number.
     pub fn hop_round_trip(&self, trace: Direction, hop: u8) -> Option<Duration> {
         self.hop_address(AddressFamily::Ipv4, hop)?;
-        let (there, back) = (Way::new(self, trace), Way::new(self, trace.opposite()));
+        let (there, back) = (DirectedPath::new(self, trace), DirectedPath::new(self, trace.opposite()));
         let there = there.propagation(Course::EndsAt { hop, fate: Fate::Expired });
         Some(Duration::from_nanos(there + back.propagation(Course::AnswerOf { hop })))
     }
