@@ -178,7 +178,7 @@ fn loss_of_background_alone_is_no_headline() {
     let text = summary(&managed());
     let upload = text.lines().find(|line| line.trim_start().starts_with("Upload")).unwrap();
     assert!(upload.ends_with(" 0 %"), "{upload}");
-    assert!(text.contains("Background yields, as it should (upload loses 10 % of its probes)."), "{text}");
+    assert!(text.contains("Background traffic is held back (upload loses 10 % of its probes)."), "{text}");
     assert!(text.contains("\nNothing to fix: latency stays low under load.\n"), "{text}");
     let text = summary(&bloated());
     let upload = text.lines().find(|line| line.trim_start().starts_with("Upload")).unwrap();

@@ -67,9 +67,10 @@ fn findings(run: &Analysis, figures: &Figures) -> Vec<String> {
     findings
 }
 
-/// Background starves or loses packets, and the other classes do not.
+/// Background starves or loses packets, and the other classes lose none. The sentence names no cause: a collision of hash
+/// buckets in a fair queue looks the same as a queue that serves background last.
 fn background(run: &Analysis, figures: &Figures) -> Option<String> {
-    let yields = |direction: Direction| {
+    let held_back = |direction: Direction| {
         let DirectionFigures { lost, background_lost, .. } = *figures.direction(direction);
         if lost.is_some_and(|lost| lost.least >= LOSSY) {
             return None;
@@ -82,6 +83,6 @@ fn background(run: &Analysis, figures: &Figures) -> Option<String> {
         let starved = treatment.background.filter(|background| background.starved)?;
         Some(format!("{word} starved {} of the time", words::percent(starved.starved_share)))
     };
-    let told: Vec<String> = [Direction::Down, Direction::Up].into_iter().filter_map(yields).collect();
-    (!told.is_empty()).then(|| format!("Background yields, as it should ({}).", told.join(", ")))
+    let facts: Vec<String> = [Direction::Down, Direction::Up].into_iter().filter_map(held_back).collect();
+    (!facts.is_empty()).then(|| format!("Background traffic is held back ({}).", facts.join(", ")))
 }
