@@ -50,7 +50,7 @@ use crate::metrics::web::short_flows::ShortFlows;
 use crate::metrics::web::video_playback::VideoPlayback;
 use crate::statistics::percentile::DelayStatistics;
 
-/// What a recording says of the test: which, when, and between whom.
+/// What a recording says of the test: which one, when, and between which hosts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct TestDescription {
     /// Name of the plan.

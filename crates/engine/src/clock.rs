@@ -36,7 +36,7 @@ pub fn wall_now() -> i64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// `CLOCK_MONOTONIC` less `CLOCK_MONOTONIC_RAW`, nanoseconds, now: other programs tell their times on the former, which time
+/// `CLOCK_MONOTONIC` less `CLOCK_MONOTONIC_RAW`, nanoseconds, now: other programs report their times on the former, which time
 /// services slew.
 pub fn monotonic_distance() -> i64 {
     distance(libc::CLOCK_MONOTONIC).0

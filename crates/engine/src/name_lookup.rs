@@ -180,7 +180,7 @@ impl Lookup {
 
 /// Two ids that cannot be guessed, and that differ.
 fn random_ids() -> [u16; 2] {
-    // Without a random source port and socket tell the answer well enough.
+    // Without a random source, port and socket identify the answer well enough.
     let random = getrandom::u32().unwrap_or(0x1234_5678);
     let [first, second] = [(random >> 16) as u16, random as u16];
     [first, if first == second { !second } else { second }]

@@ -60,7 +60,7 @@ impl Observer {
         ObservationSink { ring: self.ring(capacity), observer: self }
     }
 
-    /// The same for who cannot borrow this observer; what does not fit is not counted.
+    /// The same for a caller that cannot borrow this observer; what does not fit is not counted.
     pub fn ring(&self, capacity: usize) -> Producer<Observation> {
         let (ring, consumer) = RingBuffer::new(capacity);
         self.rings.lock().unwrap_or_else(PoisonError::into_inner).push(consumer);

@@ -1,4 +1,4 @@
-//! Path traces: packets that expire on the way, and who says so. The loop that both ends run.
+//! Path traces: packets that expire on the way, and the hosts that report it. The loop that both ends run.
 //!
 //! What hosts on the way answer is read from the socket's error queue, which takes no privilege; with CAP_NET_RAW from a raw
 //! socket instead, which sees the header that is quoted, and packets of which a router quotes no more than the ports.

@@ -52,9 +52,7 @@ pub enum DropCause {
 /// A packet that a queue has dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DroppedPacket {
-    /// The packet.
     pub packet: QueuedPacket,
-    /// Why.
     pub cause: DropCause,
     /// When: at its own arrival, at another's, or at what would have been its departure.
     pub at: LabTime,

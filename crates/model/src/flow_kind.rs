@@ -30,7 +30,7 @@ pub enum FlowKind {
     WebPage,
     /// Pages, loaded by a browser.
     BrowserPage,
-    /// Voice.
+    /// Voice-like streams of small packets.
     Voip,
     /// Path traces.
     PathTrace,

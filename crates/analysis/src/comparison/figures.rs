@@ -14,7 +14,7 @@ use rrul_model::units::Delay;
 use super::metric::ComparedMetric;
 use crate::analysis::Analysis;
 use crate::packets::probe_pool::pooled;
-use crate::scores::web::{kept, scored_pages};
+use crate::scores::web::{relative_speed, scored_pages};
 use crate::statistics::autocorrelation::{memory, memory_of_delays};
 use crate::statistics::block_bootstrap::{BlockBootstrap, block_length, widening};
 use crate::statistics::bootstrap::{mean, replicates};
@@ -42,7 +42,7 @@ pub(crate) struct Figure {
 pub(crate) struct Resamples {
     /// Of each resample; not a number where it is undefined.
     pub(crate) values: Vec<f64>,
-    /// Pieces that tell nothing of each other: blocks of time, or loads of a page.
+    /// Pieces that are independent of each other: blocks of time, or loads of a page.
     pub(crate) pieces: usize,
     /// How many times as wide as they are spread an interval must be: blocks lose what lies across their ends.
     pub(crate) widening: f64,
@@ -57,7 +57,7 @@ pub(crate) fn figures(analysis: &Analysis, seed: u64) -> Figures {
     let mut found = Found { figures: Figures::new(), analysis, seed };
     found.delays();
     found.loss();
-    found.pages(scores.web.as_ref().map(|score| score.kept));
+    found.pages(scores.web.as_ref().map(|score| score.relative_speed));
     found.connects();
     for (direction, rate, evenness) in [
         (Direction::Down, ComparedMetric::Download, ComparedMetric::EvennessDown),
@@ -264,8 +264,8 @@ impl Found<'_> {
             pages.iter().filter_map(|page| Some([&*page.unloaded.as_ref()?.counted, &*page.loaded.as_ref()?.counted]));
         let both: Vec<&[f64]> = both.filter(|pair| pair.iter().all(|sample| !sample.is_empty())).flatten().collect();
         let resamples = replicates(&both, self.seed.wrapping_add(6), |drawn| {
-            let shares = drawn.chunks_exact(2).filter_map(|pair| kept(mean(&pair[0])?, mean(&pair[1])?));
-            mean(&shares.collect::<Vec<_>>()).map_or(f64::NAN, |kept| 100.0 * kept)
+            let shares = drawn.chunks_exact(2).filter_map(|pair| relative_speed(mean(&pair[0])?, mean(&pair[1])?));
+            mean(&shares.collect::<Vec<_>>()).map_or(f64::NAN, |relative_speed| 100.0 * relative_speed)
         });
         let pieces = pieces(&both);
         let resamples = resamples.map(|values| Resamples { values, pieces, widening: 1.0 });

@@ -10,7 +10,7 @@ use crate::analysis::Analysis;
 use crate::packets::probe_pool::of_one_kind;
 use crate::validity::{Reason, Severity, Verdict};
 
-/// One run: who it is, whether it can be trusted, and its figures. Its packets are gone.
+/// One run: its name, whether it can be trusted, and its figures, without its packets.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ComparedRun {
     /// The recording's file.

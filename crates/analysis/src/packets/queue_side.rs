@@ -36,7 +36,7 @@ pub(crate) enum Side {
     Unclear,
 }
 
-/// Fewer answers than this tell nothing.
+/// Fewer answers than this show nothing.
 const FEWEST: usize = 4;
 
 /// How much of what the worse explanation misses the better one may miss, on average.
@@ -57,7 +57,7 @@ const MORE_LIKELY: f64 = 6.0;
 /// What is missed by less than this is missed by chance, milliseconds: stamps are no better.
 const NOISE: f64 = 0.5;
 
-/// The side that these answers of one host tell. The destination is `prompt`: the time that it took to answer is known
+/// The side that these answers of one host show. The destination is `prompt`: the time that it took to answer is known
 /// and left out.
 pub(crate) fn side(readings: &[Reading], prompt: bool) -> Side {
     let Some(typical) = median(readings.iter().map(|one| one.forward.middle())).filter(|typical| *typical > 0.0) else {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_waited_lie_behind_whatever_the_other_way_added() {
+    fn answers_that_waited_lie_behind_whatever_the_other_direction_added() {
         for back in [false, true] {
             assert_eq!(side(&readings(true, back, |_| 0.0)), Side::Behind, "back {back}");
             assert_eq!(side(&readings(false, back, |_| 0.0)), Side::Before, "back {back}");
@@ -207,14 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_known_of_the_way_back_no_host_lies_behind() {
+    fn without_known_waits_of_the_return_path_no_host_lies_behind() {
         let reading = |excess: f64| Reading { back: Span::UNKNOWN, ..reading_of(excess, 100.0, 0.0) };
         assert_eq!(side(&[reading(2.0); 20]), Side::Before);
         assert_eq!(side(&[reading(110.0); 20]), Side::Unclear);
     }
 
     #[test]
-    fn who_agrees_is_counted_without_the_destination() {
+    fn agreement_is_counted_without_the_destination() {
         use Side::{Before, Behind, Unclear};
         let sides = [(1, Behind), (2, Before), (3, Behind), (4, Unclear), (5, Behind)];
         assert_eq!(agreeing(&sides, between(&sides, 5), 5), Some(1.0 / 3.0));

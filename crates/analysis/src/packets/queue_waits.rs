@@ -1,4 +1,4 @@
-//! What the queues of one direction held at any moment, as test packets tell that went through them: not interpolated, but
+//! What the queues of one direction held at any moment, as test packets show that passed them: not interpolated, but
 //! bounded by the order that a first-in first-out queue keeps.
 
 use std::ops::Range;

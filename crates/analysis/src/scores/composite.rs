@@ -114,12 +114,12 @@ pub struct CompositeParts {
 
 impl CompositeParts {
     /// From the share of its speed that a page keeps, and the ratios of each cell that counts.
-    pub fn of(kept: Option<f64>, cells: &[Ratios]) -> Self {
+    pub fn of(relative_speed: Option<f64>, cells: &[Ratios]) -> Self {
         let part = |pick: fn(&Ratios) -> Option<f64>| {
             mean(&cells.iter().filter_map(pick).collect::<Vec<_>>()).map(|ratio| PART * ratio)
         };
         Self {
-            web: kept.map(|kept| PART * kept),
+            web: relative_speed.map(|relative_speed| PART * relative_speed),
             delay: part(|ratios| ratios.delay),
             delay_variation: part(|ratios| ratios.delay_variation),
             slew: part(|ratios| ratios.slew),
@@ -220,7 +220,7 @@ pub(crate) fn of(analysis: &Measured, web: Option<&WebScore>, cells: &[ScoreCell
     let each: Vec<Ratios> = cells.iter().map(ratios).collect();
     let counted: Vec<Ratios> =
         cells.iter().zip(&each).filter(|(cell, _)| cell.counts()).map(|(_, ratios)| *ratios).collect();
-    let parts = CompositeParts::of(web.map(|web| web.kept), &counted);
+    let parts = CompositeParts::of(web.map(|web| web.relative_speed), &counted);
     let points = |ratio: Option<f64>| ratio.map(|ratio| PART * ratio);
     let cell_score = |(cell, ratios): (&ScoreCell, &Ratios)| CellScore {
         class: cell.class,

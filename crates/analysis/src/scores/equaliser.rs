@@ -18,7 +18,7 @@ use crate::measured::Measured;
 use crate::metrics::web::page_load_statistics::counted;
 use crate::scores::composite::{PART, Ratios, windows};
 use crate::scores::score_cell::ScoreCell;
-use crate::scores::web::{kept, scored_pages};
+use crate::scores::web::{relative_speed, scored_pages};
 use crate::statistics::bootstrap::mean;
 
 /// A window of delay, its variation and loss.
@@ -168,7 +168,7 @@ fn web(analysis: &Measured, window: Window) -> Option<f64> {
         let unloaded = mean(page.unloaded.as_ref()?.baseline()?)?;
         let begun = page.begun_within(window);
         let facts: Vec<_> = begun.iter().map(|load| (load.outcome, load.took, load.cap)).collect();
-        kept(unloaded, mean(&counted(&facts))?)
+        relative_speed(unloaded, mean(&counted(&facts))?)
     };
     let shares: Vec<f64> = scored_pages(analysis).iter().filter_map(page).collect();
     mean(&shares).map(|share| PART * share)

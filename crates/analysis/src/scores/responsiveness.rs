@@ -66,8 +66,8 @@ impl TrimmedMean {
     pub fn of(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
-        let kept = (sorted.len() * KEPT).div_ceil(100);
-        let mean = mean(&sorted[..kept]).filter(|mean| !mean.is_nan() && *mean > 0.0)?;
+        let count = (sorted.len() * KEPT).div_ceil(100);
+        let mean = mean(&sorted[..count]).filter(|mean| !mean.is_nan() && *mean > 0.0)?;
         Some(Self { trimmed_mean_ms: mean, n: samples.len() as u64 })
     }
 }

@@ -39,7 +39,7 @@ pub struct ScoreCell {
 /// Packets, and those of them that did not serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Losses {
-    /// Packets.
+    /// Packets sent.
     pub sent: u64,
     /// Of those, lost, or of a voice stream and too late.
     pub gone: u64,
@@ -70,7 +70,7 @@ pub struct Conditions {
     pub connect_ms: Option<f64>,
     /// Probes and voice packets, those that did not serve among them.
     pub losses: Losses,
-    /// Whether at least half of the probes came as far as this way: of the others it cannot tell what it would have done.
+    /// Whether at least half of the probes came as far as this way: what it would have done to the others is unknown.
     pub heard: bool,
 }
 

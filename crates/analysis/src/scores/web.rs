@@ -71,7 +71,7 @@ pub struct WebScore {
     pub pages: Vec<PageScore>,
     /// The share of its speed that a page keeps, not rounded, 0 to 1.
     #[serde(skip)]
-    pub kept: f64,
+    pub relative_speed: f64,
 }
 
 /// The score of one page.
@@ -96,14 +96,14 @@ pub struct PageScore {
 /// The share of its speed that a page keeps: unloaded over loaded time, at most 1. Any unit, the same for both.
 ///
 /// `None` when either is no positive number; an infinite loaded time keeps nothing.
-pub fn kept(unloaded: f64, loaded: f64) -> Option<f64> {
+pub fn relative_speed(unloaded: f64, loaded: f64) -> Option<f64> {
     let known = unloaded > 0.0 && unloaded.is_finite() && loaded > 0.0;
     known.then(|| (unloaded / loaded).min(1.0))
 }
 
 /// The share as a score.
-pub fn score(kept: f64) -> u8 {
-    (100.0 * kept.clamp(0.0, 1.0)).round() as u8
+pub fn score(relative_speed: f64) -> u8 {
+    (100.0 * relative_speed.clamp(0.0, 1.0)).round() as u8
 }
 
 /// The pages that are scored: synthetic ones, or without them those of a browser.
@@ -151,19 +151,19 @@ impl<'a> Scored<'a> {
     }
 
     /// The share of its speed that it keeps; `None` where that is only bounded.
-    fn kept(&self) -> Option<f64> {
-        kept(mean(self.quiet)?, mean(&self.busy.counted)?)
+    fn relative_speed(&self) -> Option<f64> {
+        relative_speed(mean(self.quiet)?, mean(&self.busy.counted)?)
     }
 
     /// The share that it keeps at most.
-    fn kept_at_most(&self) -> Option<f64> {
-        self.kept().or_else(|| kept(1.0, self.page.slowdown_at_least?))
+    fn most_relative_speed(&self) -> Option<f64> {
+        self.relative_speed().or_else(|| relative_speed(1.0, self.page.slowdown_at_least?))
     }
 
-    fn kept_of_medians(&self) -> Option<f64> {
+    fn relative_speed_of_medians(&self) -> Option<f64> {
         let mut quiet = self.quiet.to_vec();
         quiet.sort_unstable_by(f64::total_cmp);
-        kept(percentile(&quiet, 0, 500)?, self.busy.p50_ns? as f64 / 1e9)
+        relative_speed(percentile(&quiet, 0, 500)?, self.busy.p50_ns? as f64 / 1e9)
     }
 
     fn page_score(&self) -> Option<PageScore> {
@@ -171,7 +171,7 @@ impl<'a> Scored<'a> {
             page: self.page.page.clone(),
             class: self.page.class,
             family: self.page.family,
-            score: score(self.kept()?),
+            score: score(self.relative_speed()?),
             unloaded_mean_ns: self.idle.whole_mean_ns()?,
             loaded_mean_ns: self.busy.mean_ns?,
         })
@@ -202,25 +202,25 @@ pub(crate) fn missing(analysis: &Measured) -> Vec<String> {
 /// The highest score that the loads allow, if no score is given; `None` where they allow any.
 pub(crate) fn at_most(analysis: &Measured) -> Option<u8> {
     let pages = Scored::all(analysis);
-    let shares: Vec<f64> = pages.iter().filter_map(Scored::kept_at_most).collect();
+    let shares: Vec<f64> = pages.iter().filter_map(Scored::most_relative_speed).collect();
     let highest = mean(&shares).filter(|_| !are_scored(&pages))?;
     Some((100.0 * highest).ceil().min(100.0) as u8).filter(|highest| *highest < 100)
 }
 
 pub(crate) fn of(analysis: &Measured) -> Option<WebScore> {
     let pages = Scored::all(analysis);
-    let kept_of_all =
-        mean(&pages.iter().filter_map(Scored::kept).collect::<Vec<_>>()).filter(|_| are_scored(&pages))?;
+    let mean_speed =
+        mean(&pages.iter().filter_map(Scored::relative_speed).collect::<Vec<_>>()).filter(|_| are_scored(&pages))?;
     let samples: Vec<&[f64]> = pages.iter().flat_map(|page| [page.quiet, &*page.busy.counted]).collect();
     let confidence = interval(&samples, |drawn| {
         let shares: Vec<f64> =
-            drawn.chunks_exact(2).filter_map(|pair| kept(mean(&pair[0])?, mean(&pair[1])?)).collect();
+            drawn.chunks_exact(2).filter_map(|pair| relative_speed(mean(&pair[0])?, mean(&pair[1])?)).collect();
         mean(&shares).unwrap_or(f64::NAN)
     });
-    let medians: Option<Vec<f64>> = pages.iter().map(Scored::kept_of_medians).collect();
+    let medians: Option<Vec<f64>> = pages.iter().map(Scored::relative_speed_of_medians).collect();
     let failures = |loads: &LoadStatistics| loads.failed + loads.capped;
     Some(WebScore {
-        score: score(kept_of_all),
+        score: score(mean_speed),
         ci95_low: confidence.map(|interval| 100.0 * interval.low),
         ci95_high: confidence.map(|interval| 100.0 * interval.high),
         of_medians: medians.and_then(|medians| mean(&medians)).map(score),
@@ -228,6 +228,6 @@ pub(crate) fn of(analysis: &Measured) -> Option<WebScore> {
         cut_short: pages.iter().map(|page| page.busy.cut_short).sum(),
         at_most: false,
         pages: pages.iter().filter_map(Scored::page_score).collect(),
-        kept: kept_of_all,
+        relative_speed: mean_speed,
     })
 }

@@ -1,6 +1,6 @@
 //! How long a series remembers: its integrated autocorrelation time.
 //!
-//! n samples of a series that remembers for τ of them tell as much as n/τ independent ones.
+//! n samples of a series that remembers for τ of them are worth n/τ independent ones.
 
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 //! Lehmann 1963).
 //!
 //! Of a run that is repeated nothing is known of how its figures are spread, so nothing is taken for granted but that
-//! repetitions tell nothing of each other. Values may be infinite: a percentile that falls on a loss is the highest rank.
+//! repetitions are independent. Values may be infinite: a percentile that falls on a loss is the highest rank.
 
 use super::block_bootstrap::ConfidenceInterval;
 

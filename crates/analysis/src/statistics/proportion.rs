@@ -1,6 +1,6 @@
 //! Shares of counted packets: intervals, and whether two shares differ by more than chance.
 //!
-//! For packets that tell nothing of each other, such as those of one marking among all others. Packets of one stream
+//! For packets that are independent of each other, such as those of one marking among all others. Packets of one stream
 //! are lost in bursts: for them use the [block bootstrap](super::block_bootstrap).
 
 use super::block_bootstrap::ConfidenceInterval;

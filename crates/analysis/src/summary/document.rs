@@ -54,8 +54,8 @@ pub fn metrics_document() -> String {
 
 /// The anchor that Markdown gives a heading.
 fn anchor(title: &str) -> String {
-    let kept = title.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
-    kept.map(|letter| if letter == ' ' { '-' } else { letter.to_ascii_lowercase() }).collect()
+    let letters = title.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+    letters.map(|letter| if letter == ' ' { '-' } else { letter.to_ascii_lowercase() }).collect()
 }
 
 fn row(cells: &[&str]) -> String {

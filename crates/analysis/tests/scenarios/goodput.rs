@@ -119,7 +119,7 @@ fn the_sum_and_the_mean_are_those_of_the_flows() {
 }
 
 #[test]
-fn a_flow_is_averaged_over_its_own_window_and_the_sum_series_follows_who_sends() {
+fn a_flow_is_averaged_over_its_own_window_and_the_sum_series_follows_the_senders() {
     let mut scenario = Scenario::new();
     let whole = scenario.bulk(Direction::Down);
     scenario.stream(whole, 4_000_000);

@@ -106,7 +106,7 @@ fn each_way_of_altering_has_its_name_and_only_in_its_direction() {
 }
 
 #[test]
-fn single_code_points_are_named_with_what_becomes_of_them() {
+fn single_code_points_are_named_with_their_verdicts() {
     let rewrite: Rewrite = |octet, number| match octet >> 2 {
         46 => Some(8 << 2),
         8 => Some(0),

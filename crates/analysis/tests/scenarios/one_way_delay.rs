@@ -145,9 +145,9 @@ fn exchanges_without_stamps_or_idle_exchanges_have_no_queueing_delay() {
         let flows = run.analyze().measured.transaction_flows;
         flows.into_iter().find(|entry| entry.flow.id == flow).unwrap().delays
     };
-    let keep = |run: &mut Run, kept: fn(&TransactionStamped) -> bool| {
+    let keep = |run: &mut Run, wanted: fn(&TransactionStamped) -> bool| {
         for frame in &mut run.scenario.recording.frames {
-            let rows: Vec<_> = frame.tables.transaction_stamped.rows().filter(kept).collect();
+            let rows: Vec<_> = frame.tables.transaction_stamped.rows().filter(wanted).collect();
             frame.tables.transaction_stamped = TransactionStampedTable::default();
             for row in rows {
                 frame.tables.push(row.into());
@@ -163,7 +163,7 @@ fn exchanges_without_stamps_or_idle_exchanges_have_no_queueing_delay() {
 }
 
 #[test]
-fn absolute_delay_is_off_by_half_of_what_the_two_ways_differ_and_within_the_bound_reported() {
+fn absolute_delay_is_off_by_half_the_difference_of_the_directions_and_within_the_bound_reported() {
     for skew in SKEWS {
         let run = TwoClocks { server: server(skew, &[]), ..TwoClocks::default() }.run();
         let analysis = run.analyze();
@@ -447,10 +447,10 @@ fn lost_packets_are_infinitely_late_in_their_own_direction_only() {
     // Replies to 2 % of the probes of one flow are lost on the way down.
     let flow = run.truth[0].flow;
     for frame in &mut run.scenario.recording.frames {
-        let kept: Vec<_> =
+        let rows: Vec<_> =
             frame.tables.probe_received.rows().filter(|row| row.flow != flow || row.sequence % 50 != 0).collect();
         frame.tables.probe_received = ProbeReceivedTable::default();
-        for row in kept {
+        for row in rows {
             frame.tables.push(row.into());
         }
     }

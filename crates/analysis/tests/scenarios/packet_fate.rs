@@ -105,7 +105,7 @@ fn the_truth_of_these_scenarios_is_not_empty() {
 }
 
 #[test]
-fn losses_of_the_way_up_do_not_show_on_the_way_down_nor_the_other_way_round() {
+fn losses_up_do_not_show_down_and_losses_down_do_not_show_up() {
     let harm = || Harm { loses: some(3, 10), ..Harm::default() };
     let lost = some(3, 10).len() as u64;
     let of = |up: &Harm, down: &Harm| {
@@ -117,7 +117,7 @@ fn losses_of_the_way_up_do_not_show_on_the_way_down_nor_the_other_way_round() {
 }
 
 #[test]
-fn losses_of_both_ways_are_the_losses_of_the_round_trip() {
+fn losses_of_both_directions_are_the_losses_of_the_round_trip() {
     let (scenario, _) =
         run(&Harm { loses: some(5, 12), ..Harm::default() }, &Harm { loses: some(6, 9), ..Harm::default() });
     let analysis = scenario.analyze();
@@ -243,7 +243,7 @@ fn a_server_that_reports_nothing_is_no_proof_of_loss() {
 }
 
 #[test]
-fn what_arrives_after_the_waiting_time_is_late_and_lost_on_the_way_that_took_this_long() {
+fn a_packet_after_the_waiting_time_is_late_and_lost_in_the_direction_that_took_this_long() {
     let slow = || Harm { delays: vec![(600, 3 * SECOND + 100 * MS), (700, 2 * SECOND)], ..Harm::default() };
     for (up, down, late) in [(slow(), Harm::default(), [1, 0]), (Harm::default(), slow(), [0, 1])] {
         let fates = run(&up, &down).0.analyze().measured.loss.fates;

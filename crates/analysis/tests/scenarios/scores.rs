@@ -260,7 +260,7 @@ fn a_line_that_loses_every_probe_under_load_has_nothing_of_delay() {
 }
 
 #[test]
-fn a_way_that_nothing_reached_is_not_taken_for_good() {
+fn a_direction_that_nothing_reached_is_not_taken_for_good() {
     // All is lost on the way up, by the server's own word: of the way down nothing is known.
     let composite = scenario(Line { one_lost_in: 1, ..QUIET }).analyze().scores.composite.unwrap();
     let cell = |direction| *composite.cells.iter().find(|cell| cell.direction == direction).unwrap();

@@ -64,8 +64,8 @@ fn the_document_of_metrics_is_made_from_the_types() {
 
 /// The anchor that Markdown gives a heading.
 fn anchor(title: &str) -> String {
-    let kept = title.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
-    kept.map(|letter| if letter == ' ' { '-' } else { letter.to_ascii_lowercase() }).collect()
+    let letters = title.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+    letters.map(|letter| if letter == ' ' { '-' } else { letter.to_ascii_lowercase() }).collect()
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn lost_and_late_are_never_the_same_packet() {
 }
 
 #[test]
-fn a_standing_queue_is_delay_to_who_adapts_and_loss_to_who_does_not() {
+fn a_standing_queue_is_delay_to_an_adaptive_receiver_and_loss_to_a_fixed_one() {
     let flow = only(&scenario(Direction::Down, |at, _| Some(if loaded(at) { 220 * MS } else { 20 * MS })));
     let load = flow.load.unwrap();
     // For five seconds the smallest delay of before still stands; the load's first packet is at 3 ms of it.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rrul_analysis::scores::composite::{CompositeParts, Ratios, loss_ratio, ratio};
 use rrul_analysis::scores::score_cell::{Conditions, Losses};
-use rrul_analysis::scores::web::kept;
+use rrul_analysis::scores::web::relative_speed;
 
 /// What one cell met: delay, delay variation and connect time in milliseconds, packets lost in a million.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,7 +29,7 @@ fn ratios(idle: Met, load: Met) -> Ratios {
 
 fn total(web: (f64, f64), cells: &[(Met, Met)]) -> f64 {
     let cells: Vec<Ratios> = cells.iter().map(|(idle, load)| ratios(*idle, *load)).collect();
-    CompositeParts::of(kept(web.0, web.1), &cells).total()
+    CompositeParts::of(relative_speed(web.0, web.1), &cells).total()
 }
 
 fn met() -> impl Strategy<Value = Met> {
@@ -75,7 +75,7 @@ fn what_is_no_number_is_not_measured_and_what_never_arrives_leaves_nothing() {
     for (idle, load) in [(f64::NAN, 0.0), (0.0, f64::NAN), (-0.1, 0.0), (0.0, 1.1)] {
         assert_eq!(loss_ratio(idle, load), None);
     }
-    assert_eq!(kept(f64::NAN, f64::NAN), None);
+    assert_eq!(relative_speed(f64::NAN, f64::NAN), None);
 }
 
 #[test]

@@ -5,12 +5,12 @@ use rrul_analysis::by_direction::ByDirection;
 use rrul_analysis::metrics::web::page_load::LoadOutcome;
 use rrul_analysis::metrics::web::page_load_statistics::counted;
 use rrul_analysis::scores::bufferbloat::{Added, Bufferbloat, Letter};
-use rrul_analysis::scores::web::{kept, score};
+use rrul_analysis::scores::web::{relative_speed, score};
 use rrul_model::units::Delay;
 
 #[test]
 fn the_example_of_the_specification() {
-    assert_eq!(score(kept(20.0, 139.0).unwrap()), 14);
+    assert_eq!(score(relative_speed(20.0, 139.0).unwrap()), 14);
 }
 
 #[test]
@@ -18,9 +18,9 @@ fn what_is_no_time_is_no_score() {
     for (unloaded, loaded) in
         [(f64::NAN, 1.0), (1.0, f64::NAN), (0.0, 1.0), (-1.0, 1.0), (1.0, 0.0), (f64::INFINITY, 1.0)]
     {
-        assert_eq!(kept(unloaded, loaded), None, "{unloaded} {loaded}");
+        assert_eq!(relative_speed(unloaded, loaded), None, "{unloaded} {loaded}");
     }
-    assert_eq!(score(kept(1.0, f64::INFINITY).unwrap()), 0, "pages that never load");
+    assert_eq!(score(relative_speed(1.0, f64::INFINITY).unwrap()), 0, "pages that never load");
 }
 
 #[test]
@@ -73,19 +73,19 @@ proptest! {
     fn it_lies_within_its_bounds_and_a_slower_page_never_scores_higher(
         unloaded in 1e-3..1e2_f64, loaded in 1e-3..1e3_f64, slower in 1.0..10.0_f64
     ) {
-        let (before, after) = (kept(unloaded, loaded).unwrap(), kept(unloaded, loaded * slower).unwrap());
+        let (before, after) = (relative_speed(unloaded, loaded).unwrap(), relative_speed(unloaded, loaded * slower).unwrap());
         prop_assert!((0.0..=1.0).contains(&before) && after <= before);
         prop_assert!(score(after) <= score(before) && score(before) <= 100);
     }
 
     #[test]
     fn as_fast_as_ever_or_faster_is_a_hundred(unloaded in 1e-3..1e2_f64, faster in 0.01..=1.0_f64) {
-        prop_assert_eq!(score(kept(unloaded, unloaded * faster).unwrap()), 100);
+        prop_assert_eq!(score(relative_speed(unloaded, unloaded * faster).unwrap()), 100);
     }
 
     #[test]
     fn the_unit_does_not_matter(unloaded in 1e-3..1e2_f64, loaded in 1e-3..1e3_f64) {
-        let (seconds, milliseconds) = (kept(unloaded, loaded).unwrap(), kept(1e3 * unloaded, 1e3 * loaded).unwrap());
+        let (seconds, milliseconds) = (relative_speed(unloaded, loaded).unwrap(), relative_speed(1e3 * unloaded, 1e3 * loaded).unwrap());
         prop_assert!((seconds - milliseconds).abs() < 1e-12);
     }
 

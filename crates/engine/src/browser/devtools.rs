@@ -50,7 +50,7 @@ pub(super) struct DevTools {
     from: ChildStdout,
     waiting: WaitSet,
     /// What was read, and how much of it has been searched for the end of a message.
-    kept: Vec<u8>,
+    buffer: Vec<u8>,
     searched: usize,
     last: u64,
 }
@@ -58,7 +58,7 @@ pub(super) struct DevTools {
 impl DevTools {
     pub(super) fn new(to: ChildStdin, from: ChildStdout) -> Self {
         let waiting = WaitSet::new([&from]);
-        Self { to, from, waiting, kept: Vec::new(), searched: 0, last: 0 }
+        Self { to, from, waiting, buffer: Vec::new(), searched: 0, last: 0 }
     }
 
     /// Sends a command; its number.
@@ -95,13 +95,15 @@ impl DevTools {
         if !self.waiting.ready(0) {
             return Ok(None);
         }
-        let before = self.kept.len();
-        self.kept.resize(before + CHUNK, 0);
-        let count = self.from.read(&mut self.kept[before..]);
-        self.kept.truncate(before + count.as_ref().copied().unwrap_or(0));
+        let before = self.buffer.len();
+        self.buffer.resize(before + CHUNK, 0);
+        let count = self.from.read(&mut self.buffer[before..]);
+        self.buffer.truncate(before + count.as_ref().copied().unwrap_or(0));
         match count {
             Ok(0) => Err(gone(&io::ErrorKind::UnexpectedEof.into())),
-            Ok(_) if self.kept.len() > MOST_OCTETS => Err(BrowserError::Unreadable("a message without end".to_owned())),
+            Ok(_) if self.buffer.len() > MOST_OCTETS => {
+                Err(BrowserError::Unreadable("a message without end".to_owned()))
+            }
             Ok(_) => self.message(),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
             Err(error) => Err(gone(&error)),
@@ -110,13 +112,13 @@ impl DevTools {
 
     /// Takes one message out of what was read.
     fn message(&mut self) -> Result<Option<Message>, BrowserError> {
-        let Some(length) = self.kept[self.searched..].iter().position(|octet| *octet == 0) else {
-            self.searched = self.kept.len();
+        let Some(length) = self.buffer[self.searched..].iter().position(|octet| *octet == 0) else {
+            self.searched = self.buffer.len();
             return Ok(None);
         };
         let length = self.searched + length;
-        let message = serde_json::from_slice(&self.kept[..length]);
-        self.kept.drain(..=length);
+        let message = serde_json::from_slice(&self.buffer[..length]);
+        self.buffer.drain(..=length);
         self.searched = 0;
         message.map(Some).map_err(|error| BrowserError::Unreadable(error.to_string()))
     }

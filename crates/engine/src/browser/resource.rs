@@ -90,7 +90,7 @@ impl Resource {
 
     /// Bytes of the body that arrived.
     ///
-    /// The parts tell them for most objects. The total includes the header, except where it is just the body, as it is
+    /// The parts give them for most objects. The total includes the header, except where it is just the body, as it is
     /// for images that the browser decodes in another process.
     fn octets(&self) -> u64 {
         let header = self.response.as_ref().map_or(0.0, |response| response.encoded_data_length);

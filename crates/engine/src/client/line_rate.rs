@@ -101,8 +101,10 @@ fn send(socket: &Socket, train: u16, token: Token, stop: &AtomicBool) -> io::Res
             break;
         }
         while let Ok(Some(datagram)) = datagram::receive(socket, &mut octets) {
-            let kept = &octets[..datagram.length.min(octets.len())];
-            let (Ok(packet), Some(stamp)) = (packet_train::TrainPacket::read(kept), datagram.stamp) else { continue };
+            let packet_octets = &octets[..datagram.length.min(octets.len())];
+            let (Ok(packet), Some(stamp)) = (packet_train::TrainPacket::read(packet_octets), datagram.stamp) else {
+                continue;
+            };
             let ours = (packet.kind, packet.train, packet.token) == (TrainKind::Back, train, token);
             let new = back.iter().all(|(sequence, ..)| *sequence != packet.sequence);
             if ours && new && datagram.length == PACKET_OCTETS && back.len() < usize::from(PACKETS) {

@@ -1,4 +1,4 @@
-//! What to run against whom, and who listens.
+//! What to run against which server, and what observes it.
 
 use std::net::SocketAddr;
 
@@ -18,7 +18,7 @@ pub enum Families {
     Only(AddressFamily),
 }
 
-/// What to run against whom.
+/// What to run against which server.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
     /// HOST, HOST:PORT, \[ADDRESS\]:PORT, or several addresses of one host joined by commas.

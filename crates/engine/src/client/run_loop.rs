@@ -121,7 +121,7 @@ pub(super) fn measure(
     })
 }
 
-fn listen_to_server(mut stream: TcpStream, end: &Endpoint, clock: TestClock, tell: &Sender<FromServer>) {
+fn listen_to_server(mut stream: TcpStream, end: &Endpoint, clock: TestClock, sender: &Sender<FromServer>) {
     let length = u64::try_from(end.length().0).unwrap_or(0) / 1_000_000_000;
     let mut left = OCTETS_BESIDE + length * OCTETS_PER_SECOND;
     loop {
@@ -142,7 +142,7 @@ fn listen_to_server(mut stream: TcpStream, end: &Endpoint, clock: TestClock, tel
             Ok(_) => (FromServer::Gone(unbelievable("a message out of order")), true),
             Err(error) => (FromServer::Gone(error), true),
         };
-        if tell.send(news).is_err() || last {
+        if sender.send(news).is_err() || last {
             return;
         }
     }

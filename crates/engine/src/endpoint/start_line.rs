@@ -36,7 +36,7 @@ pub struct StartLine {
 #[derive(Debug, Default)]
 struct Line {
     runners: Vec<Runner>,
-    /// The groups are made up; who comes now starts alone.
+    /// The groups are formed; a later stream starts alone.
     closed: bool,
 }
 

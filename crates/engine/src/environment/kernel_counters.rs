@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Those that tell of packets that this host lost or marked, as `GROUP.COUNTER`.
+/// Counters of packets that this host lost or marked, as `GROUP.COUNTER`.
 const TOLD: &[&str] = &[
     "Ip.InDiscards",
     "Ip.OutDiscards",

@@ -38,7 +38,7 @@ pub(super) fn options(kind: &str, octets: &[u8]) -> BTreeMap<String, i64> {
     }
 }
 
-/// What some kinds count and tell among their options.
+/// Counters that some kinds report among their options.
 pub(super) fn counted_among_options(kind: &str, octets: &[u8]) -> Option<(String, u64)> {
     let init = Attributes::behind(octets, 0).get(2).filter(|_| kind == "htb")?;
     Some(("direct_packets".to_owned(), u64::from(number(init, 16)?)))

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_knows_the_way_to_this_very_host() {
+    fn the_kernel_knows_the_route_to_this_host() {
         let mut netlink = Netlink::open(netlink::ROUTE).unwrap();
         for to in ["127.0.0.1:7785", "[::1]:7785"] {
             let to: SocketAddr = to.parse().unwrap();

@@ -112,8 +112,8 @@ impl OwnSocket {
         let mut octets = [0; 2048];
         let mut arrived = 0;
         while let Ok(Some(reply)) = datagram::receive(&self.socket, &mut octets) {
-            let kept = &octets[..reply.length.min(octets.len())];
-            if let Ok(packet) = TestPacket::read(kept)
+            let packet_octets = &octets[..reply.length.min(octets.len())];
+            if let Ok(packet) = TestPacket::read(packet_octets)
                 && (packet.kind, packet.flow, packet.token) == (Kind::GreetingReply, spec.id.0, token)
             {
                 arrived = arrived.max(packet.reflector_count);

@@ -195,8 +195,8 @@ impl ProbeFlow {
             let read = clock.now();
             let received = datagram.stamp.map_or(read, |stamp| clock.at(wall.raw(stamp)));
             let arrival = Arrival { received, read, octet: datagram.octet.unwrap_or(0) };
-            let kept = &octets[..datagram.length.min(octets.len())];
-            if let Some(Reply { sequence, observations }) = self.prober.receive(kept, arrival) {
+            let packet_octets = &octets[..datagram.length.min(octets.len())];
+            if let Some(Reply { sequence, observations }) = self.prober.receive(packet_octets, arrival) {
                 self.unanswered.answered(sequence);
                 observations.into_iter().flatten().for_each(|observation| sink.note(observation));
             }

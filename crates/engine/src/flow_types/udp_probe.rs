@@ -174,8 +174,8 @@ fn greet(spec: &FlowSpec, initiation: &Initiation, socket: &Socket) -> bool {
         while let Ok(Some(_)) = datagram::receive_transmit_stamp(socket) {}
         match datagram::receive(socket, &mut octets) {
             Ok(Some(reply)) => {
-                let kept = &octets[..reply.length.min(octets.len())];
-                if TestPacket::read(kept).is_ok_and(|packet| packet.kind == Kind::GreetingReply) {
+                let packet_octets = &octets[..reply.length.min(octets.len())];
+                if TestPacket::read(packet_octets).is_ok_and(|packet| packet.kind == Kind::GreetingReply) {
                     return true;
                 }
             }

@@ -210,11 +210,11 @@ impl Exchanger<'_> {
             match datagram::receive(self.socket, octets) {
                 Ok(Some(reply)) => {
                     let read = self.clock.now();
-                    let kept = &octets[..reply.length.min(octets.len())];
+                    let packet_octets = &octets[..reply.length.min(octets.len())];
                     let identity = |packet: &TestPacket| (packet.flow, packet.token, packet.sequence);
                     let ours =
                         |packet: &TestPacket| packet.kind == Kind::Reply && identity(packet) == identity(request);
-                    if let Some(packet) = TestPacket::read(kept).ok().filter(ours) {
+                    if let Some(packet) = TestPacket::read(packet_octets).ok().filter(ours) {
                         // A request leaves before its response comes, but perhaps not before it was looked for.
                         self.read_aftermath(sink);
                         let received = reply.stamp.map_or(read, |stamp| self.clock.at(self.wall.raw(stamp)));

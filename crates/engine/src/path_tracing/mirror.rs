@@ -31,8 +31,8 @@ impl Mirror {
         for _ in 0..BATCH {
             let Ok(Some(datagram)) = datagram::receive(&self.socket, &mut octets) else { break };
             let received = datagram.stamp.map_or_else(|| clock.now(), |stamp| clock.at(wall.raw(stamp)));
-            let kept = &octets[..datagram.length.min(octets.len())];
-            let Ok(packet) = TestPacket::read(kept) else { continue };
+            let packet_octets = &octets[..datagram.length.min(octets.len())];
+            let Ok(packet) = TestPacket::read(packet_octets) else { continue };
             if (packet.kind, packet.flow, packet.token) != (Kind::Trace, self.flow.0, self.token) {
                 continue;
             }

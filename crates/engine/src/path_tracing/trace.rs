@@ -52,7 +52,7 @@ pub(crate) struct Trace {
     /// Whether a raw socket hears what hosts on the way say.
     pub(super) heard: bool,
     octets: Vec<u8>,
-    /// What was longer than this host's own link carries; the kernel has yet to tell how much that is.
+    /// What was longer than this host's own link carries; the kernel has yet to report how much that is.
     refused: Option<SweepPacket>,
     grants: Box<dyn Fn() -> bool + Send>,
     privacy: Privacy,
@@ -230,8 +230,8 @@ impl Trace {
         for _ in 0..BATCH {
             let Ok(Some(datagram)) = datagram::receive(&self.socket, &mut octets) else { break };
             let received = datagram.stamp.map_or_else(|| clock.now(), |stamp| clock.at(wall.raw(stamp)));
-            let kept = &octets[..datagram.length.min(octets.len())];
-            if let Ok(reply) = TestPacket::read(kept)
+            let packet_octets = &octets[..datagram.length.min(octets.len())];
+            if let Ok(reply) = TestPacket::read(packet_octets)
                 && (reply.kind, reply.flow, reply.token) == (Kind::TraceReply, self.flow.0, self.token)
             {
                 self.far_end_answered(&reply, received, end, sink);
@@ -276,7 +276,7 @@ impl Trace {
         let number = TestPacket::quoted_sequence(answer.payload, self.flow.0, &self.token);
         let packet = match (number, answer.header) {
             (Some(number), _) => self.sweep.answered(number, received),
-            // Too little is quoted to hold the number: the length has to tell.
+            // Too little is quoted to hold the number: the length has to identify it.
             (None, Some((length, ..))) if answer.payload.len() < NUMBERED_OCTETS => {
                 self.sweep.answered_by_length(length, received)
             }

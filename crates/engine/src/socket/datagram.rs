@@ -20,7 +20,7 @@ pub struct Datagram {
     pub source: Option<SocketAddr>,
     /// Kernel's receive stamp, wall clock, nanoseconds; `None` when the kernel gave none.
     pub stamp: Option<i64>,
-    /// Traffic-class byte; `None` when the kernel did not tell.
+    /// Traffic-class byte; `None` when the kernel did not report it.
     pub octet: Option<u8>,
     /// The TTL or hop limit that it had left, where asked for.
     pub hop_limit: Option<u8>,

@@ -42,13 +42,13 @@ mod tests {
         for _ in 0..200 {
             sender.send_to(&[0; 500], address).unwrap();
         }
-        let mut kept = 0;
+        let mut queued = 0;
         receiver.set_nonblocking(true).unwrap();
         while std::io::Read::read(&mut &receiver, &mut [0; 500]).is_ok() {
-            kept += 1;
+            queued += 1;
         }
-        assert!(kept < 200, "the buffer was not full");
-        assert_eq!(read(&receiver), Some(200 - kept));
+        assert!(queued < 200, "the buffer was not full");
+        assert_eq!(read(&receiver), Some(200 - queued));
     }
 
     #[test]

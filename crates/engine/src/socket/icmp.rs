@@ -52,8 +52,8 @@ impl IcmpSocket {
         options::stamp_received(&socket)?;
         match family {
             AddressFamily::Ipv4 => {
-                let kept: u32 = 1 << 3 | 1 << 11 | 1 << 12;
-                options::set(&socket, libc::SOL_RAW, ICMP_FILTER, !kept)?;
+                let passed: u32 = 1 << 3 | 1 << 11 | 1 << 12;
+                options::set(&socket, libc::SOL_RAW, ICMP_FILTER, !passed)?;
             }
             AddressFamily::Ipv6 => {
                 let mut kept_out = [u32::MAX; 8];

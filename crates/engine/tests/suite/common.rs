@@ -39,7 +39,7 @@ pub(crate) fn options(server: &Server, plan: TestPlan) -> RunOptions {
 
 /// Runs it.
 pub(crate) fn record(options: &RunOptions) -> Result<Recording, RunError> {
-    let mut kept = MemoryRecorder::default();
-    run(options, &mut kept, &AtomicBool::new(false))?;
-    Ok(kept.recording().expect("a header"))
+    let mut recorder = MemoryRecorder::default();
+    run(options, &mut recorder, &AtomicBool::new(false))?;
+    Ok(recorder.recording().expect("a header"))
 }

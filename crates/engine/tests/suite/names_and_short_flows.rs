@@ -1,4 +1,4 @@
-//! Lookups of names and short flows over the loopback interface, and who is not served.
+//! Lookups of names and short flows over the loopback interface, and the clients that are not served.
 
 use std::collections::BTreeSet;
 use std::net::UdpSocket;

@@ -1,4 +1,4 @@
-//! Voice streams over the loopback interface: every packet is reported by both ends, and nothing goes to who has not greeted.
+//! Voice streams over the loopback interface: every packet is reported by both ends, and nothing is sent to a client that has not greeted.
 
 use std::collections::BTreeMap;
 

@@ -158,7 +158,7 @@ impl Pipe {
     /// The packet in transmission leaves at the old rate, and what flies arrives as it would have. What waits stays
     /// where it is when the queue's settings are the same; else it is put into the new queue in order of arrival. Which
     /// router a packet ends at is settled as it comes, and what that answers when the packet has left the queue. Routers
-    /// remember whom they answered.
+    /// remember which hosts they answered.
     pub fn set(&mut self, link: &Link, direction: Direction, now: LabTime) {
         self.advance(now);
         self.path = DirectedPath::new(link, direction);

@@ -275,7 +275,7 @@ fn a_route_that_changes_while_the_link_runs_applies_to_what_comes_after() {
 }
 
 #[test]
-fn a_way_to_the_queue_that_becomes_shorter_lets_none_overtake() {
+fn a_path_to_the_queue_that_becomes_shorter_lets_none_overtake() {
     let description = |milliseconds: u64| {
         let mut link = link("hops = 4\nup_queue_after = 4");
         link.up.delay = std::time::Duration::from_millis(milliseconds);

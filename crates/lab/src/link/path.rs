@@ -27,7 +27,7 @@ pub struct NarrowLink {
 /// The path of the routers' answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReplyPath {
-    /// The way of everything else: they wait in the queue that lies between their router and whom they are for.
+    /// The way of everything else: they wait in the queue that lies between their router and their receiver.
     #[default]
     Same,
     /// Another one, as fast, on which nothing waits.

@@ -7,7 +7,7 @@ use rrul_model::random::Random;
 /// Packets are numbered from 1, per impairment and direction.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Selection {
-    /// None.
+    /// Hits no packet.
     #[default]
     Never,
     /// Each with this probability, 0 to 1, independently, from the seed.

@@ -26,7 +26,7 @@ pub struct RouterAnswer {
 
 /// The routers, as one direction meets them.
 ///
-/// Those whom an answer goes to are never the same in both directions, so that what one router remembers of each is its
+/// The receivers of answers are never the same in both directions, so that what one router remembers of each is its
 /// own.
 #[derive(Debug)]
 pub(crate) struct Routers {

@@ -256,7 +256,7 @@ fn what_may_be_cut_is_dropped_at_a_narrow_link_without_a_word() {
 }
 
 #[test]
-fn answers_on_another_way_meet_no_queue_there_and_leave_none() {
+fn answers_on_another_path_meet_no_queue_there_and_leave_none() {
     for trace in Direction::ALL {
         let (full, packets) = if trace == Direction::Up { (Direction::Down, 100) } else { (Direction::Up, 40) };
         let path = "hops = 4\nup_queue_after = 4\ndown_queue_after = 1\nreply_path = \"other\"";

@@ -60,8 +60,8 @@ mod tests {
             log.push(Record::arrived(&header, 100, LabTime(number as u64)));
         }
         let (chunks, forgotten) = log.snapshot();
-        let kept: usize = chunks.iter().map(|chunk| chunk.len()).sum();
-        assert_eq!((forgotten, kept), (CHUNK as u64, pushed - CHUNK));
+        let remaining: usize = chunks.iter().map(|chunk| chunk.len()).sum();
+        assert_eq!((forgotten, remaining), (CHUNK as u64, pushed - CHUNK));
         assert_eq!(chunks[0][0].arrival, LabTime(CHUNK as u64));
         assert_eq!(chunks.last().unwrap().len(), 3);
     }

@@ -164,7 +164,7 @@ fn flows(sources: &[FlowSource], content: &[Content], phases: &Phases, timeline:
     (0..).zip(sources.iter().zip(content)).map(flow).collect()
 }
 
-/// Puts what the series tell into the tables of who saw it.
+/// Puts what the series report into the tables of the host that observed it.
 fn observe(
     observed: &mut Observed,
     sources: &[FlowSource],
@@ -200,7 +200,7 @@ fn observe(
                 uncovered += octets.uncovered;
                 gapped_streams += u32::from(octets.uncovered > 0.0);
                 contradicted += u32::from(octets.contradicted);
-                // Flent reads sockets at the client alone: those of downloads tell of acknowledgments.
+                // Flent reads sockets at the client alone: those of downloads count acknowledgments.
                 let states = source.rows.iter().filter(|_| up);
                 let states = states.filter_map(|row| Some((timeline.at(row.t)?, row.tcp?)));
                 states.for_each(|(at, state)| observed.client.push(tcp_info(flow.id, at, state).into()));

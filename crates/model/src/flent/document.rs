@@ -76,11 +76,11 @@ pub(super) enum LostWhere {
 /// The kernel's state of a stream; 0 where it is not given.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TcpValue {
-    /// Segments.
+    /// Congestion window, segments.
     pub(super) window: f32,
-    /// Milliseconds.
+    /// Round-trip time, milliseconds.
     pub(super) rtt: f32,
-    /// Milliseconds.
+    /// Variation of the round-trip time, milliseconds.
     pub(super) rtt_var: f32,
     /// Mbit/s.
     pub(super) pacing_rate: f32,
@@ -321,7 +321,7 @@ impl<'de> Visitor<'de> for Rows<'_> {
     }
 }
 
-/// Lists by the name of their series; those that no flow comes of are passed over.
+/// Lists by the name of their series; those that are no flow are skipped.
 struct SeriesOf<F>(F);
 
 impl<'de, S: DeserializeSeed<'de>, F: Fn() -> S> DeserializeSeed<'de> for SeriesOf<F> {

@@ -46,7 +46,7 @@ pub(super) struct FlowSource {
 }
 
 impl FlowSource {
-    /// Every series of a document that a flow comes of, in an order that depends on their names alone.
+    /// Every series of a document that becomes a flow, in an order that depends on their names alone.
     pub(super) fn all(document: &mut Document) -> Vec<Self> {
         let usual = match document.metadata.ip_version.number() {
             Some(6.0) => AddressFamily::Ipv6,

@@ -35,7 +35,7 @@ pub(super) struct Packet {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Packets {
     pub(super) packets: Vec<Packet>,
-    /// Whether the numbers tell what was lost.
+    /// Whether the numbers show what was lost.
     pub(super) numbered: bool,
 }
 

@@ -15,7 +15,7 @@ pub(super) enum Kind {
     Voice,
 }
 
-/// A series that a flow comes of.
+/// A series that becomes a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Series {
     pub(super) kind: Kind,
@@ -29,7 +29,7 @@ pub(super) struct Series {
 const COMPUTED: [&str; 5] = ["avg", "sum", "totals", "fairness", "total"];
 
 impl Series {
-    /// What this name says; `None` for series that are computed from others, or that no flow comes of.
+    /// What this name says; `None` for series that are computed from others, or that become no flow.
     pub(super) fn of(name: &str) -> Option<Self> {
         let parts: Vec<&str> = name.split("::").collect();
         // `TCP upload BE::tcp_cwnd` is among the raw values of its parent, `TCP upload::1` is a series.

@@ -1,4 +1,4 @@
-//! The kernel's state of a stream, of which the socket statistics of Flent tell a little.
+//! The kernel's state of a stream, of which the socket statistics of Flent contain a little.
 
 use super::document::TcpValue;
 use crate::flow::FlowId;

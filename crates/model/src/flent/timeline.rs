@@ -74,7 +74,7 @@ impl Timeline {
     }
 }
 
-/// When what these values tell of began: the earliest is T0.
+/// When what these values describe began: the earliest is T0.
 fn starts(name: &str, rows: &[RawValue]) -> Vec<f64> {
     let stream = matches!(Series::of(name), Some(Series { kind: Kind::Stream(_), .. }));
     let before = |row: &RawValue| match (stream, row.dur, row.val) {

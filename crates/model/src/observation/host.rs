@@ -16,7 +16,7 @@ table! {
         user: u64,
         /// User code at low priority.
         nice: u64,
-        /// Kernel.
+        /// Kernel code.
         system: u64,
         idle: u64,
         /// Idle while waiting for a disk.
@@ -89,7 +89,7 @@ table! {
         flow: FlowId,
         /// When it was read.
         at: TestTime,
-        /// Packets.
+        /// Packets dropped so far.
         dropped: u32,
     }
 }

@@ -188,7 +188,7 @@ observations! {
     probes_skipped: ProbesSkipped in ProbesSkippedTable,
     /// Their kernel transmit stamps.
     probe_stamped: ProbeStamped in ProbeStampedTable,
-    /// Replies.
+    /// Replies to test packets.
     probe_received: ProbeReceived in ProbeReceivedTable,
     /// The reflector's kernel transmit stamps.
     reply_stamped: ReplyStamped in ReplyStampedTable,
@@ -205,7 +205,7 @@ observations! {
     path_probe: PathProbe in PathProbeTable,
     /// What was answered to them.
     path_answer: PathAnswer in PathAnswerTable,
-    /// How they looked to who answered.
+    /// How they looked to the host that answered.
     path_quote: PathQuote in PathQuoteTable,
     /// Request-response transactions.
     transaction: Transaction in TransactionTable,

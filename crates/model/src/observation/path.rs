@@ -1,4 +1,4 @@
-//! What is observed of path traces: packets that expire on the way, and who says so (spec: the equivalent of mtr).
+//! What is observed of path traces: packets that expire on the way, and the hosts that report it (spec: the equivalent of mtr).
 
 use super::columns::table;
 use crate::flow::FlowId;

@@ -78,7 +78,7 @@ fn socket_statistics_become_tcp_info_at_the_sender() {
 }
 
 #[test]
-fn packets_of_irtt_have_both_ways_and_their_losses_a_direction() {
+fn packets_of_irtt_have_both_directions_and_their_losses_one() {
     let recording = read(&version_4());
     let tables = tables(&recording, Client);
     let flow = recording.header.flows[2].id;

@@ -146,7 +146,7 @@ fn rrul_is_a_survey_five_idle_sixty_of_load_then_pages_and_up_to_twenty_after() 
 }
 
 #[test]
-fn voice_runs_in_three_classes_both_ways_in_each_family() {
+fn voice_runs_in_three_classes_in_both_directions_in_each_family() {
     for (name, classes) in
         [("rrul", ["EF", "BE", "BK"]), ("rrul2013", ["EF", "BK", "BE"]), ("voip", ["EF", "BE", "BK"])]
     {

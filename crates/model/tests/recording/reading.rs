@@ -162,7 +162,7 @@ fn a_damaged_line_in_the_middle_is_named_by_its_number() {
 }
 
 #[test]
-fn frames_are_distinguished_by_who_observed() {
+fn frames_are_distinguished_by_observation_point() {
     let read = Recording::from_lines(V2).unwrap();
     assert_eq!(read.frames_of(ObservationPoint::Client).count(), 1);
     assert_eq!(read.tables_of(ObservationPoint::Server).map(|tables| tables.octets_received.len()).sum::<usize>(), 2);

@@ -20,11 +20,11 @@ use crate::text::lookup_lines::{lookup_name, transfer_name};
 use crate::text::words;
 use crate::theme::Theme;
 
-/// Pixels.
+/// Left edge of the plot, pixels.
 const LEFT: f64 = 270.0;
-/// Pixels.
+/// Width of the plot, pixels.
 const WIDTH: f64 = 480.0;
-/// Pixels.
+/// Height of a row, pixels.
 const PITCH: f64 = 26.0;
 /// Room for words beside a panel, pixels.
 const WORDS: f64 = 340.0;

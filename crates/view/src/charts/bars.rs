@@ -21,11 +21,11 @@ use crate::theme::Theme;
 
 /// Left edges of the two panels side by side.
 const LEFTS: [f64; 2] = [200.0, 676.0];
-/// Pixels.
+/// Width of the plot, pixels.
 const WIDTH: f64 = 290.0;
-/// Pixels.
+/// Height of a row, pixels.
 const PITCH: f64 = 26.0;
-/// Pixels.
+/// Thickness of a bar, pixels.
 const BAR: f64 = 15.0;
 /// Room for words beside a panel, pixels.
 const WORDS: f64 = 160.0;

@@ -21,9 +21,9 @@ use crate::theme::Theme;
 
 /// Most runs: one color each.
 pub(super) const MOST: usize = 4;
-/// Pixels.
+/// Height of the panel of delay, pixels.
 const DELAY_HEIGHT: f64 = 300.0;
-/// Pixels.
+/// Height of the panel of rates, pixels.
 const RATE_HEIGHT: f64 = 140.0;
 /// Delays further apart than this are drawn on a logarithmic scale, or the lower one would lie on the floor.
 const FAR_APART: f64 = 5.0;
@@ -216,7 +216,7 @@ pub(super) fn fitted(name: &str) -> String {
     if style.width(name) <= room {
         return name.to_owned();
     }
-    let mut kept = name.to_owned();
-    while style.width(&kept) + style.width("…") > room && kept.pop().is_some() {}
-    kept + "…"
+    let mut shortened = name.to_owned();
+    while style.width(&shortened) + style.width("…") > room && shortened.pop().is_some() {}
+    shortened + "…"
 }

@@ -20,7 +20,7 @@ use crate::text::words;
 use crate::text::words::direction_word;
 use crate::theme::Theme;
 
-/// Pixels.
+/// Height of a panel, pixels.
 const HEIGHT: f64 = 210.0;
 /// Ticks of the time axis.
 const TICKS: u32 = 10;

@@ -11,7 +11,7 @@ use crate::panels::time_chart::{introduce, title};
 use crate::text::words;
 use crate::theme::Theme;
 
-/// Pixels.
+/// Height of a panel, pixels.
 const HEIGHT: f64 = 460.0;
 
 /// Round-trip delay over time.

@@ -23,7 +23,7 @@ use crate::text::label::Naming;
 use crate::text::pooled_probes::pooled_name;
 use crate::text::sections::unknown_queueing;
 
-/// Pixels.
+/// Height of a panel, pixels.
 const HEIGHT: f64 = 180.0;
 /// Bins with fewer than a handful of packets have no median worth drawing.
 const FINEST: f64 = 0.2;

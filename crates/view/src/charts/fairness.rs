@@ -12,7 +12,7 @@ use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
 use crate::text::words;
 use crate::text::words::direction_word;
 
-/// Pixels.
+/// Height of a panel, pixels.
 const HEIGHT: f64 = 190.0;
 
 /// Jain's index over time.

@@ -12,13 +12,13 @@ use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Area, Quantity, TimeLine, TimePanel};
 use crate::text::words;
 
-/// Pixels.
+/// Height of a panel, pixels.
 const HEIGHT: f64 = 150.0;
 /// Cores that have a name and a look of their own; of more, all look the same.
 const NAMED_CORES: usize = 8;
 /// Readings of processors and drops are a second apart.
 const SECOND: f64 = 1.0;
-/// Seconds.
+/// Length of a bin of send lateness, seconds.
 const LATENESS: f64 = 0.2;
 
 /// The two hosts over time.

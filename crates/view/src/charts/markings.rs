@@ -135,7 +135,7 @@ enum Outcome {
 }
 
 impl Outcome {
-    /// The color behind its words: a little of a hue on the background. Words alone tell; the color finds them.
+    /// The color behind its words: a little of a hue on the background. The words suffice; the color helps to find them.
     fn tint(self, theme: &Theme) -> String {
         match self {
             Self::AsSent => mixed(theme.background_class, theme.background, 0.28),

@@ -29,7 +29,7 @@ const PITCHES: [f64; 2] = [6.0, 18.0];
 const NAME_PITCH: f64 = 13.0;
 /// Left edges of the two panels, pixels.
 const LEFTS: [f64; 2] = [130.0, 648.0];
-/// Pixels.
+/// Width of the plot, pixels.
 const WIDTH: f64 = 480.0;
 /// The stretches of an object, in the order in which they follow each other.
 const STRETCHES: [&str; 6] = ["blocked", "DNS", "connect", "TLS", "send and wait", "receive"];

@@ -19,11 +19,11 @@ use crate::text::path_lines;
 use crate::text::words;
 use crate::theme::Theme;
 
-/// Pixels.
+/// Left edge of the plot, pixels.
 const LEFT: f64 = 270.0;
-/// Pixels.
+/// Width of the plot, pixels.
 const WIDTH: f64 = 560.0;
-/// Pixels.
+/// Height of a row, pixels.
 const PITCH: f64 = 24.0;
 /// Room for words beside a panel, pixels.
 const WORDS: f64 = 270.0;

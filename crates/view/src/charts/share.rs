@@ -14,7 +14,7 @@ use crate::text::label::Naming;
 use crate::text::words;
 use crate::text::words::direction_word;
 
-/// Pixels.
+/// Height of a panel, pixels.
 const HEIGHT: f64 = 230.0;
 /// How much a stream hides of what is behind it: one of the first family of its class, one of the second.
 const OPACITY: [f64; 2] = [0.75, 0.45];
@@ -65,7 +65,7 @@ fn panel(goodput: &DirectionGoodput, scene: &Scene<'_>, direction: Direction) ->
         if floor.is_empty() {
             floor = rates.iter().map(|(at, _)| (*at, None)).collect();
         }
-        // A stream that was not measured in a bin takes no room there; who stands on it does not fall.
+        // A stream that was not measured in a bin takes no room there; the one above it does not fall.
         let range: Vec<_> = floor
             .iter()
             .zip(&rates)

@@ -17,7 +17,7 @@ use crate::text::label::Naming;
 use crate::text::words::direction_word;
 use crate::theme::Theme;
 
-/// Pixels.
+/// Height of a panel, pixels.
 const HEIGHT: f64 = 240.0;
 /// Least and most seconds of the load that are shown.
 const SHOWN: (f64, f64) = (2.0, 20.0);

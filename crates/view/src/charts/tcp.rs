@@ -1,4 +1,4 @@
-//! TCP of the load as the kernels of both ends tell it: windows, round-trip time, rates, retransmitted segments.
+//! TCP of the load as the kernels of both ends report it: windows, round-trip time, rates, retransmitted segments.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::metrics::tcp::tcp_series::{TcpReading, TcpSeries};
@@ -12,7 +12,7 @@ use crate::text::label::Naming;
 use crate::text::words;
 use crate::text::words::direction_word;
 
-/// Pixels.
+/// Height of a panel, pixels.
 const HEIGHT: f64 = 108.0;
 /// Readings are taken each tenth of a second.
 const FINEST: f64 = 0.1;

@@ -19,7 +19,7 @@ use crate::theme::Theme;
 
 use crate::text::words;
 
-/// Pixels.
+/// Left edge of the plot, pixels.
 const NAME_LEFT: f64 = 200.0;
 /// Width of each of the two panels, pixels.
 const WIDTH: f64 = 300.0;

@@ -116,7 +116,7 @@ pub(crate) struct LoadStream<'a> {
     pub(crate) family: AddressFamily,
     /// Bytes delivered to the receiver in order.
     pub(crate) goodput: Counter,
-    /// Payload that arrived, as often as it did; `None` unless both ends' kernels tell.
+    /// Payload that arrived, as often as it did; `None` unless both ends' kernels report it.
     pub(crate) payload: Option<Counter>,
     /// Payload sent, and the retransmitted part of it; `None` unless the sender's kernel reports it.
     pub(crate) sent: Option<(Counter, Counter)>,

@@ -1,4 +1,4 @@
-//! The hops of a path: who answers from each, how often and after what time, idle and under load.
+//! The hops of a path: which hosts answer from each, how often and after what time, idle and under load.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

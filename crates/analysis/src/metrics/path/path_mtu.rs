@@ -1,4 +1,4 @@
-//! The largest packet that a path carries whole, and who would not take more (RFC 8899, RFC 1191, RFC 8201).
+//! The largest packet that a path carries whole, and which router refused more (RFC 8899, RFC 1191, RFC 8201).
 
 use rrul_model::flow::AddressFamily;
 use schemars::JsonSchema;
@@ -54,7 +54,7 @@ pub(crate) fn path_mtu(traced: &Traced, family: AddressFamily) -> Option<PathMtu
     let failed = longer().filter(|packet| too_big(packet).is_some() || times(packet.length) >= TRIES);
     let failed = failed.map(|packet| packet.length).min();
     passed.or(failed)?;
-    // Who refused longer ones, and passed this one on, is not whom it failed at.
+    // A router that refused longer ones and forwarded this one is not the one at which it failed.
     let refusal = longer().filter(|packet| Some(packet.length) == failed).filter_map(too_big).next_back();
     Some(PathMtu {
         passed_octets: passed,

@@ -83,9 +83,9 @@ impl Line {
                 // Some streams lose; in slow start all do, and much at once, which takes its time to mend.
                 let loses = full && (stream.slow_start || random.share() < 0.5);
                 if loses && now - stream.reduced > round_trip {
-                    let kept = if stream.slow_start { random.between(0.2, 0.7) } else { 0.7 };
+                    let factor = if stream.slow_start { random.between(0.2, 0.7) } else { 0.7 };
                     stream.maximum = stream.window;
-                    stream.window = (stream.window * kept).max(2.0);
+                    stream.window = (stream.window * factor).max(2.0);
                     (stream.reduced, stream.slow_start) = (now, false);
                 }
             }

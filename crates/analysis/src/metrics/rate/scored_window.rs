@@ -95,13 +95,13 @@ impl ScoredWindow {
         let over = burst.map_or(ramp.1, |(_, ended)| ended);
         let mut from = load.from;
         for (reason, to) in [Some(ramp), burst, Some((Exclusion::Guard, over + GUARD))].into_iter().flatten() {
-            let kept = to.min(middle);
+            let end = to.min(middle);
             if to > middle && !self.cut_short.contains(&direction) {
                 self.cut_short.push(direction);
             }
-            if from < kept {
-                self.excluded.push(Excluded { direction, reason, from_ns: from, to_ns: kept });
-                from = kept;
+            if from < end {
+                self.excluded.push(Excluded { direction, reason, from_ns: from, to_ns: end });
+                from = end;
             }
         }
         Window { from, to: load.to }

@@ -46,7 +46,7 @@ const ERRORS: f64 = 3.0;
 const WAITING: u16 = 100;
 /// A reading of a stream is valid for this long where no later one was taken.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(1);
-/// Fewest steps with a queue that tell a half's rate.
+/// Fewest steps with a queue from which a half's rate is known.
 const FEWEST_QUEUED: usize = 6;
 /// Shortest stretch on either side of a change of rate, of steps with a queue.
 const SHORTEST_LEVEL: Duration = Duration::from_secs(2);
@@ -178,7 +178,7 @@ pub(crate) fn stationarity(
         let (scored, rate) = (windows.of(direction)?, rates.of(direction).as_ref()?);
         let probes = queueing.waits(direction, rates.of(direction.opposite()).is_none());
         // Acknowledgments that wait in the other direction's queue make round trips longer, too: only where this
-        // direction is known to have been full do its streams' round trips tell of its queue.
+        // direction is known to have been full do its streams' round trips show its queue.
         let full = saturation.of(direction).is_some_and(|saturation| saturation.saturated == Some(true));
         let streams = if full { own_waits(tcp, direction) } else { Vec::new() };
         let queueing = &Waits { probes, streams };

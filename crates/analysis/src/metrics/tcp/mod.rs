@@ -1,4 +1,4 @@
-//! What the kernels tell of their streams.
+//! What the kernels report of their streams.
 
 pub(crate) mod ack_thinning;
 pub mod stream_limits;

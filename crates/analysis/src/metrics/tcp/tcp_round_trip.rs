@@ -2,7 +2,7 @@
 //!
 //! A stream's segments wait in the queue that the stream itself has filled, so this is the delay that it inflicts upon
 //! itself, smoothed by the kernel (RFC 6298: an eighth of each new sample), and includes acknowledgments that a
-//! receiver delays. It is no delay of the path: the probes tell that.
+//! receiver delays. It is no delay of the path: the probes measure that.
 
 use rrul_model::flow::FlowSpec;
 use rrul_model::observation::{ObservationPoint, TcpInfo, sender};

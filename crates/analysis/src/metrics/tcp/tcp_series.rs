@@ -1,4 +1,4 @@
-//! TCP of each stream of the load over time, as the kernels of both ends tell it, for charts.
+//! TCP of each stream of the load over time, as the kernels of both ends report it, for charts.
 
 use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::observation::{ObservationPoint, TcpInfo, receiver, sender};

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_standing_queue_is_loss_for_five_seconds_to_who_adapts_and_for_ever_to_who_does_not() {
+    fn a_standing_queue_is_loss_for_five_seconds_to_an_adaptive_receiver_and_for_ever_to_a_fixed_one() {
         // 5 s at 20 ms, then 15 s at 220 ms.
         let packets = stream((0..2000).map(|n| Some(if n < 500 { 20 } else { 220 })));
         // The last fast packet was sent 10 ms before the queue stood: until 4.98 s into it the window contains it.

@@ -78,7 +78,7 @@ impl RecordType {
 /// Lookups of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LookupGroup {
-    /// Which.
+    /// What its lookups have in common.
     #[serde(flatten)]
     pub kind: LookupKind,
     /// By what the load did.

@@ -205,7 +205,7 @@ pub(crate) fn page_loads(recording: &Recording, scored: Option<Window>) -> Vec<P
         |at: TestTime| [Phase::Survey, Phase::Idle].into_iter().any(|name| phase(name).is_some_and(|w| w.contains(at)));
     for page in &mut pages {
         page.series.sort_by_key(|load| load.started);
-        page.tell(idle, &recording.header.phases, scored);
+        page.compute_statistics(idle, &recording.header.phases, scored);
     }
     pages
 }
@@ -296,7 +296,7 @@ fn answers<'a>(requests: &(impl Iterator<Item = &'a WebObject> + Clone)) -> Opti
 }
 
 impl PageLoads {
-    fn tell(&mut self, idle: impl Fn(TestTime) -> bool, phases: &[PhaseWindow], scored: Option<Window>) {
+    fn compute_statistics(&mut self, idle: impl Fn(TestTime) -> bool, phases: &[PhaseWindow], scored: Option<Window>) {
         let under_load = loaded_phases(phases);
         let unloaded: Vec<&Load> = self.series.iter().filter(|load| idle(load.started)).collect();
         let (loaded, whole_load) = self.under_load(phases, scored);

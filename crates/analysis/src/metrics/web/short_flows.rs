@@ -54,7 +54,7 @@ pub struct TransferKind {
 /// Transfers of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TransferGroup {
-    /// Which.
+    /// What its transfers have in common.
     #[serde(flatten)]
     pub kind: TransferKind,
     /// By what the load did.

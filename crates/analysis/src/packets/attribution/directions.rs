@@ -83,7 +83,7 @@ pub(super) fn of_probes<'a>(
         packet.answered += 1;
         packet.arrived_at(reply.reflector_received);
     }
-    // Whether the server's rows decide wherever the answer is missing; then windows tell nothing more.
+    // Whether the server's rows decide wherever the answer is missing; then windows add nothing.
     let is_decided = |sequence: &u32, at: TestTime| known.contains_key(sequence) || coverage.reaches(at);
     let exact = whole && sent.iter().all(|(sequence, at)| is_decided(sequence, *at));
     for window in rows.windows.iter().filter(|_| !exact) {

@@ -1,4 +1,4 @@
-//! The rows that tell the fate of test packets, and how far those of the server reach.
+//! The rows that show the fate of test packets, and how far those of the server reach.
 
 use std::time::Duration;
 

@@ -28,21 +28,21 @@ pub(super) fn settle(flows: &mut Vec<FlowSpec>, line: &LineRate) -> Vec<BudgetCh
         }
         // Streams that differ in nothing but their family stand at the same place within it.
         let mut places: BTreeMap<AddressFamily, usize> = BTreeMap::new();
-        let mut kept: Vec<FlowId> = Vec::new();
+        let mut remaining: Vec<FlowId> = Vec::new();
         for flow in flows.iter().filter(loads) {
             let place = places.entry(flow.family).or_default();
             let first = (*place + usize::from(direction == Direction::Up)).is_multiple_of(2);
             if first == (flow.family == AddressFamily::Ipv4) {
-                kept.push(flow.id);
+                remaining.push(flow.id);
             }
             *place += 1;
         }
-        flows.retain(|flow| !loads(&flow) || kept.contains(&flow.id));
+        flows.retain(|flow| !loads(&flow) || remaining.contains(&flow.id));
         changes.push(BudgetChange {
             flow_type: "bulk_tcp".to_owned(),
             parameter: "streams".to_owned(),
             planned: format!("{count} {direction}"),
-            used: format!("{} {direction}", kept.len()),
+            used: format!("{} {direction}", remaining.len()),
         });
     }
     changes

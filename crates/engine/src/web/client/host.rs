@@ -80,7 +80,7 @@ pub(super) struct Host {
     authority: String,
     version: HttpVersion,
     address: OnceCell<()>,
-    /// HTTP/1.1: connections without a request, their number, and who waits for one.
+    /// HTTP/1.1: connections without a request, their number, and the requests that wait for one.
     idle: RefCell<Vec<Rc<Dialled>>>,
     open: Cell<usize>,
     waiting: RefCell<VecDeque<oneshot::Sender<Rc<Dialled>>>>,
@@ -154,9 +154,9 @@ impl Host {
         let secure = visitor.page.secure || dialled.version != HttpVersion::Http1;
         let scheme = if secure { "https" } else { "http" };
         let address = Address { scheme, authority: &self.authority, path };
-        let tell = |progress: Progress| asked.borrow_mut().progress = Some(progress);
+        let report = |progress: Progress| asked.borrow_mut().progress = Some(progress);
         let channel = dialled.channel().ok_or(io::ErrorKind::NotConnected)?;
-        exchange(&channel, address, visitor.clock, &tell).await
+        exchange(&channel, address, visitor.clock, &report).await
     }
 
     /// A connection that no other request uses: an idle one, a new one, or the next that becomes free.
@@ -181,7 +181,7 @@ impl Host {
         }
     }
 
-    /// Gives a connection to who waits longest, or keeps it.
+    /// Gives a connection to the request that waits longest, or keeps it.
     fn hand_on(&self, mut dialled: Rc<Dialled>) {
         loop {
             let Some(promise) = self.waiting.borrow_mut().pop_front() else { break };
@@ -193,7 +193,7 @@ impl Host {
         self.idle.borrow_mut().push(dialled);
     }
 
-    /// A connection has broken, or never was: who waits longest may make another.
+    /// A connection has broken, or could not be made: the request that waits longest may make another.
     fn lose_one(&self) {
         self.open.set(self.open.get().saturating_sub(1));
         drop(self.waiting.borrow_mut().pop_front());

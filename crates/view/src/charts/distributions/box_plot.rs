@@ -21,11 +21,11 @@ use crate::theme::Theme;
 
 /// Most flows or runs drawn, idle and loaded each.
 const MOST: usize = 60;
-/// Pixels.
+/// Left edge of the plot, pixels.
 const LEFT: f64 = 270.0;
-/// Pixels.
+/// Width of the plot, pixels.
 const WIDTH: f64 = 510.0;
-/// Pixels.
+/// Height of a row, pixels.
 const PITCH: f64 = 22.0;
 /// Height of a box, pixels.
 const BOX: f64 = 11.0;

@@ -25,7 +25,7 @@ const FINEST: f64 = 1.0;
 const FEWEST: usize = 3;
 /// Points of an ellipse.
 const POINTS: usize = 72;
-/// Pixels.
+/// Height of a panel, pixels.
 const HEIGHT: f64 = 300.0;
 /// Right edges of the columns of figures, from the left of the table.
 const COLUMNS: [f64; 3] = [255.0, 325.0, SIDE_RIGHT - BESIDE_LEFT];

@@ -19,7 +19,7 @@ use crate::panels::run_heading::headed;
 use crate::text::words;
 use crate::theme::Theme;
 
-/// Pixels.
+/// Height of a panel, pixels.
 const HEIGHT: f64 = 380.0;
 /// Most pages named beside the panel.
 const NAMED: usize = 30;
