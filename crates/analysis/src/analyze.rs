@@ -85,7 +85,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let scored =
         ScoredWindow::new(|direction| rates.of(direction).as_ref().map(|rate| rate.window).zip(bursts.of(direction)));
 
-    let trips = RoundTrips::of(recording, scored.common, end);
+    let trips = RoundTrips::new(recording, scored.common, end);
     let (probes, judgement, waiting_time) = (&trips.probes, trips.judgement, trips.judgement.waiting_time);
     let round_trip_delay = trips.pooled_delays();
     let of_family = |family: &AddressFamily| {
@@ -246,7 +246,7 @@ struct RoundTrips<'a> {
 
 impl<'a> RoundTrips<'a> {
     /// Of a recording of which this is scored, and which was listened to until `end`.
-    fn of(recording: &'a Recording, scored: Option<Window>, end: TestTime) -> Self {
+    fn new(recording: &'a Recording, scored: Option<Window>, end: TestTime) -> Self {
         let probes = join::probe_flows(recording);
         let nothing = Window { from: TestTime::ZERO, to: TestTime::ZERO };
         let idle = recording.phase(Phase::Idle).unwrap_or(nothing);

@@ -124,8 +124,8 @@ impl ClockOffset {
         carried: ByDirection<&[RatePoint]>,
     ) -> Option<Self> {
         let points = [ObservationPoint::Client, ObservationPoint::Server];
-        let wall_clocks = points.map(|point| Steps::of(recording, point));
-        let tracks = Tracks::of(one_way_flows, &wall_clocks)?;
+        let wall_clocks = points.map(|point| Steps::from_recording(recording, point));
+        let tracks = Tracks::new(one_way_flows, &wall_clocks)?;
         Some(estimate::estimate(recording, &tracks, carried))
     }
 

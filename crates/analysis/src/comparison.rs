@@ -95,8 +95,8 @@ impl Comparison {
     pub fn new(runs: Vec<ComparedRun>, by: Option<GroupKey>) -> Self {
         let groups = Group::all(&runs, by);
         let (conflicts, notes) = said_together(&runs);
-        let reference = groups.first().map(|group| group.of(&runs)).unwrap_or_default();
-        let pair = |(index, group): (usize, &Group)| Pair::of(index, &reference, &group.of(&runs));
+        let reference = groups.first().map(|group| group.members(&runs)).unwrap_or_default();
+        let pair = |(index, group): (usize, &Group)| Pair::new(index, &reference, &group.members(&runs));
         let pairs = groups.iter().enumerate().skip(1).map(pair).collect();
         let unequal = |(run, other): (usize, &ComparedRun)| {
             let streams = runs.first()?.workload.stream_totals(&other.workload)?;
@@ -113,15 +113,15 @@ impl Comparison {
 }
 
 impl Pair {
-    fn of(group: usize, reference: &[&ComparedRun], other: &[&ComparedRun]) -> Self {
+    fn new(group: usize, reference: &[&ComparedRun], other: &[&ComparedRun]) -> Self {
         let mut metrics: Vec<Difference> =
-            ComparedMetric::ALL.into_iter().map(|metric| Difference::of(metric, reference, other)).collect();
+            ComparedMetric::ALL.into_iter().map(|metric| Difference::new(metric, reference, other)).collect();
         let tested: Vec<f64> = metrics.iter().filter_map(|metric| metric.p).collect();
         let with_p = metrics.iter_mut().filter(|metric| metric.p.is_some());
         for (metric, p) in with_p.zip(holm::adjusted(&tested)) {
             metric.p_holm = Some(p);
         }
-        Self { group, interleaved: interleaved(reference, other), overall: Overall::of(&metrics), metrics }
+        Self { group, interleaved: interleaved(reference, other), overall: Overall::new(&metrics), metrics }
     }
 
     /// How they differ in one figure.
@@ -131,7 +131,7 @@ impl Pair {
 }
 
 impl Overall {
-    fn of(metrics: &[Difference]) -> Self {
+    fn new(metrics: &[Difference]) -> Self {
         let of = |wanted: &[ComparedMetric]| {
             let found = metrics.iter().filter(|found| wanted.contains(&found.metric)).map(|found| found.verdict);
             Finding::together(&found.collect::<Vec<_>>())

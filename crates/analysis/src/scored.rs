@@ -84,23 +84,23 @@ impl Scores {
             return Self { withheld: Some(withheld), ..Self::default() };
         }
         let cells = ScoreCell::all(analysis);
-        let web = web::of(analysis);
+        let web = web::web_score(analysis);
         let scored = Self {
             withheld: None,
             in_words: None,
             fault: None,
-            composite: composite::of(analysis, web.as_ref(), &cells),
+            composite: composite::composite(analysis, web.as_ref(), &cells),
             web,
             web_missing: web::missing(analysis),
             web_at_most: web::at_most(analysis),
-            penalty: penalty::of(analysis),
-            optimum: optimum::of(analysis, &cells),
-            bufferbloat: bufferbloat::of(analysis),
-            responsiveness: responsiveness::of(analysis),
-            qoo: qoo::of(analysis),
-            aim: aim::of(analysis),
-            voip_mos: voip_mos::of(analysis),
-            equaliser: Equaliser::of(analysis, &cells, equaliser::WINDOW),
+            penalty: penalty::penalty(analysis),
+            optimum: optimum::optimum(analysis, &cells),
+            bufferbloat: bufferbloat::bufferbloat(analysis),
+            responsiveness: responsiveness::responsiveness(analysis),
+            qoo: qoo::qualities_of_outcome(analysis),
+            aim: aim::aim(analysis),
+            voip_mos: voip_mos::voip_mos(analysis),
+            equaliser: Equaliser::new(analysis, &cells, equaliser::WINDOW),
         };
         let verdict = VerdictText::from_measured(analysis, scored.web.is_some(), scored.voip_mos.as_ref());
         Self { in_words: verdict.sentence(), fault: verdict.fault(), ..scored }

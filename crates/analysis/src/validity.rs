@@ -117,7 +117,7 @@ impl Validity {
     /// The verdict that follows from these reasons, and the confidence that the load gives.
     ///
     /// Figures of an invalid recording deserve none.
-    pub fn of(mut reasons: Vec<Reason>, confidence: Option<Confidence>) -> Self {
+    pub fn new(mut reasons: Vec<Reason>, confidence: Option<Confidence>) -> Self {
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.severity));
         let verdict = match reasons.first().map(|reason| reason.severity) {
             None | Some(Severity::Info) => Verdict::Valid,

@@ -36,7 +36,7 @@ pub(super) fn estimate(recording: &Recording, tracks: &Tracks, carried: ByDirect
     let load = loaded(phases);
     let mut parts: Vec<Part> = stretch::stretches(tracks, &blocks, load.map(|load| load.from))
         .into_iter()
-        .map(|stretch| Part::of(tracks, vec![stretch]))
+        .map(|stretch| Part::new(tracks, vec![stretch]))
         .filter(Part::is_anchor)
         .collect();
     let mut doubts = Vec::new();
@@ -219,7 +219,7 @@ fn join(
     if groups.len() == parts.len() {
         return (parts, steps);
     }
-    (groups.into_iter().map(|stretches| Part::of(tracks, stretches)).collect(), steps)
+    (groups.into_iter().map(|stretches| Part::new(tracks, stretches)).collect(), steps)
 }
 
 /// What stepped between two stretches of the idle line; `None` when nothing did.

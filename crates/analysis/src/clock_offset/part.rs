@@ -28,7 +28,7 @@ pub(super) struct Part {
 
 impl Part {
     /// Of the packets in these stretches.
-    pub(super) fn of(tracks: &Tracks, stretches: Vec<Window>) -> Self {
+    pub(super) fn new(tracks: &Tracks, stretches: Vec<Window>) -> Self {
         Self::of_at_least(FEWEST, tracks, stretches)
     }
 

@@ -23,7 +23,7 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    fn of(flow: &FlowSpec) -> Self {
+    fn from_flow(flow: &FlowSpec) -> Self {
         let length = flow.parameters.size("length", ByteCount(0));
         Self { flow_type: flow.flow_type.clone(), family: flow.family, length }
     }
@@ -80,7 +80,7 @@ impl Tracks {
     /// Of packets that the ends stamp when they pass the kernel. `None` without any in either direction.
     ///
     /// Stamps around steps of `wall_clocks`, the client's and the server's, are not used.
-    pub(super) fn of(one_way_flows: &[OneWayFlow<'_>], wall_clocks: &[Steps; 2]) -> Option<Self> {
+    pub(super) fn new(one_way_flows: &[OneWayFlow<'_>], wall_clocks: &[Steps; 2]) -> Option<Self> {
         let [at_client, at_server] = wall_clocks;
         let unusable =
             |server, client| at_server.are_around(TestTime(server)) || at_client.are_around(TestTime(client));
@@ -125,7 +125,7 @@ impl Tracks {
             if packets.is_empty() {
                 continue;
             }
-            let kind = *found.entry(Kind::of(one_way.flow)).or_insert_with_key(|kind| {
+            let kind = *found.entry(Kind::from_flow(one_way.flow)).or_insert_with_key(|kind| {
                 tracks.kinds.push(kind.clone());
                 tracks.by_kind.push(ByDirection::default());
                 tracks.kinds.len() - 1

@@ -42,7 +42,7 @@ pub(crate) struct Jump {
 
 impl Steps {
     /// Those that this host's samples of its wall clock show.
-    pub(crate) fn of(recording: &Recording, point: ObservationPoint) -> Self {
+    pub(crate) fn from_recording(recording: &Recording, point: ObservationPoint) -> Self {
         let samples = recording.tables_of(point).flat_map(|tables| tables.clock_sample.rows());
         Self::of_samples(samples.map(|row| (row.at, row.realtime.saturating_sub(row.at.0))).collect())
     }

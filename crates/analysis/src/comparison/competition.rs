@@ -97,7 +97,7 @@ impl Competition {
     ///
     /// # Errors
     /// When they did not meet, or that cannot be known.
-    pub fn of(runs: [&Analysis; 2]) -> Result<(Self, [&Analysis; 2]), NoCompetition> {
+    pub fn measure(runs: [&Analysis; 2]) -> Result<(Self, [&Analysis; 2]), NoCompetition> {
         let load = |run: &Analysis| {
             let phase = run.test.phases.iter().find(|entry| entry.phase == Phase::Load);
             phase.map(|entry| entry.window).ok_or(NoCompetition::NoOverlap)
@@ -117,7 +117,7 @@ impl Competition {
         let of = |direction| {
             let rates = [0, 1].map(|place| runs[place].goodput(direction).sum_series.as_slice());
             let both = rates.iter().all(|series| !series.is_empty());
-            both.then(|| DirectionCompetition::of(direction, rates, offset, [before, together, after])).flatten()
+            both.then(|| DirectionCompetition::measure(direction, rates, offset, [before, together, after])).flatten()
         };
         let directions: Vec<_> = Direction::ALL.into_iter().filter_map(of).collect();
         if directions.is_empty() {
@@ -163,14 +163,14 @@ fn delays(run: &Analysis, window: Window) -> Option<DelayStatistics> {
     let probes = run.round_trip_delay.flows.iter().filter(|flow| flow.flow.kind() == FlowKind::UdpProbe);
     let points = || probes.clone().flat_map(|flow| &flow.series).filter(|point| window.contains(point.at));
     let lost = points().filter(|point| point.delay.is_none()).count() as u64;
-    DelayStatistics::of(points().filter_map(|point| point.delay).collect(), lost)
+    DelayStatistics::from_delays(points().filter_map(|point| point.delay).collect(), lost)
 }
 
 impl DirectionCompetition {
-    fn of(direction: Direction, rates: [&[RatePoint]; 2], offset: i64, windows: [Window; 3]) -> Option<Self> {
+    fn measure(direction: Direction, rates: [&[RatePoint]; 2], offset: i64, windows: [Window; 3]) -> Option<Self> {
         let [before, together, after] = windows;
         let [first, second] = [seconds(rates[0], 0, together), seconds(rates[1], offset, together)];
-        let jain = JainStatistics::of(&[first.clone(), second.clone()])?;
+        let jain = JainStatistics::from_rates(&[first.clone(), second.clone()])?;
         let mean = |rates: &[f64]| BitRate((rates.iter().sum::<f64>() / rates.len() as f64).round() as u64);
         let mut own: Vec<u64> = seconds(rates[0], 0, before).into_iter().map(|rate| rate.round() as u64).collect();
         own.sort_unstable();

@@ -50,7 +50,7 @@ fn met() -> (Analysis, Analysis) {
 fn shares_convergence_and_recovery_are_those_that_were_made() {
     let (first, second) = met();
     for runs in [[&first, &second], [&second, &first]] {
-        let (found, [earlier, _]) = Competition::of(runs).unwrap();
+        let (found, [earlier, _]) = Competition::measure(runs).unwrap();
         assert_eq!(earlier.test.phases, first.test.phases, "which began first");
         assert_eq!((found.offset, found.together), (Delay(30 * BIN), window(30, 90)));
         let [down] = found.directions.as_slice() else { panic!("{:?}", found.directions) };
@@ -68,7 +68,7 @@ fn shares_convergence_and_recovery_are_those_that_were_made() {
 fn what_never_shares_never_converges() {
     let (first, _) = met();
     let second = run(130, "2026-03-01T00:00:30Z", window(0, 60), |_| 1e6);
-    let down = Competition::of([&first, &second]).unwrap().0.directions.remove(0);
+    let down = Competition::measure([&first, &second]).unwrap().0.directions.remove(0);
     assert_eq!(down.convergence, None);
 }
 
@@ -76,16 +76,16 @@ fn what_never_shares_never_converges() {
 fn runs_that_did_not_meet_or_whose_clocks_do_not_fit_are_reported() {
     let (first, second) = met();
     let later = run(300, "2026-03-01T00:03:20Z", window(0, 60), |_| 1e7);
-    assert_eq!(Competition::of([&first, &later]).unwrap_err(), NoCompetition::NoOverlap);
+    assert_eq!(Competition::measure([&first, &later]).unwrap_err(), NoCompetition::NoOverlap);
     let mut rebooted = second.clone();
     rebooted.test.client_clock.as_mut().unwrap().origin = 5 * BIN;
-    assert_eq!(Competition::of([&first, &rebooted]).unwrap_err(), NoCompetition::Clocks);
+    assert_eq!(Competition::measure([&first, &rebooted]).unwrap_err(), NoCompetition::Clocks);
     let mut elsewhere = second.clone();
     elsewhere.test.client_clock.as_mut().unwrap().host = "two".to_owned();
-    assert_eq!(Competition::of([&first, &elsewhere]).unwrap_err(), NoCompetition::Clocks);
+    assert_eq!(Competition::measure([&first, &elsewhere]).unwrap_err(), NoCompetition::Clocks);
     let mut idle = second.clone();
     idle.goodput.down.sum_series.clear();
-    assert_eq!(Competition::of([&first, &idle]).unwrap_err(), NoCompetition::NoDirection);
+    assert_eq!(Competition::measure([&first, &idle]).unwrap_err(), NoCompetition::NoDirection);
 }
 
 #[test]

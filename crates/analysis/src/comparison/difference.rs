@@ -110,7 +110,7 @@ pub enum Bound {
 
 impl Difference {
     /// Of the runs of two groups.
-    pub(crate) fn of(metric: ComparedMetric, reference: &[&ComparedRun], other: &[&ComparedRun]) -> Self {
+    pub(crate) fn new(metric: ComparedMetric, reference: &[&ComparedRun], other: &[&ComparedRun]) -> Self {
         let (first, second) = (measured(metric, reference), measured(metric, other));
         let quantity = metric.quantity();
         let mut found = Self {
@@ -132,7 +132,7 @@ impl Difference {
             verdict: Finding::NotMeasured,
             why: None,
         };
-        let (own, others) = (Side::of(&first), Side::of(&second));
+        let (own, others) = (Side::new(&first), Side::new(&second));
         (found.reference, found.other) = (own.median(), others.median());
         let (Some(reference_median), Some(other_median)) = (found.reference, found.other) else {
             found.why = Some(if first.is_empty() && second.is_empty() { Why::Nowhere } else { Why::OneSide });
@@ -145,7 +145,7 @@ impl Difference {
         found.verdict = Finding::Inconclusive;
         let margin = metric.margin().between(reference_median, other_median);
         found.margin = Some(margin);
-        found.basis = Basis::of(first.len(), second.len());
+        found.basis = Basis::new(first.len(), second.len());
         let Some((basis, span)) = found.basis.and_then(|basis| Some((basis, Span::between(&own, &others, basis)?)))
         else {
             found.why = Some(Why::BothLost);
@@ -169,7 +169,7 @@ impl Difference {
             return found;
         };
         (found.ci95_low, found.ci95_high) = (Some(interval.low), Some(interval.high));
-        found.verdict = Finding::of(span.estimate, interval, margin, found.better);
+        found.verdict = Finding::judge(span.estimate, interval, margin, found.better);
         // With ties the interval and the test may part; what is claimed has both behind it.
         if found.p.is_some_and(|p| p > LEVEL) && matches!(found.verdict, Finding::Better | Finding::Worse) {
             found.verdict = Finding::Inconclusive;

@@ -187,7 +187,7 @@ impl Found<'_> {
         let resamples = self.cut(self.load(), |window| self.memory(window), 2).map(|cut| {
             let lost = cut.blocks.sums(self.packets().map(|(at, delay)| (at, f64::from(u8::from(delay.is_none())))));
             let sent = cut.blocks.sums(self.packets().map(|(at, _)| (at, 1.0)));
-            let [values] = cut.blocks.replicates(|resample| [lost.of(resample) / sent.of(resample)]);
+            let [values] = cut.blocks.replicates(|resample| [lost.sum(resample) / sent.sum(resample)]);
             cut.resamples(values)
         });
         let unseen = if load.lost == 0 { (3.0 / n).min(1.0) } else { 0.0 };
@@ -215,7 +215,7 @@ impl Found<'_> {
             let time = cut.blocks.sums(points().map(|point| (point.at, point.over.as_secs_f64())));
             // The figure is the sum of flows, each over its own time: a flow that failed makes it another mean.
             let scale = if average > 0.0 { value / average } else { 1.0 };
-            let [values] = cut.blocks.replicates(|resample| [scale * octets.of(resample) / time.of(resample)]);
+            let [values] = cut.blocks.replicates(|resample| [scale * octets.sum(resample) / time.sum(resample)]);
             Some(cut.resamples(values))
         });
         self.put(metric, Some(value), resamples);
@@ -230,7 +230,7 @@ impl Found<'_> {
         let resamples = self.cut(Some(window), |_| lasting(interval, &indices), 4).map(|cut| {
             let sum = cut.blocks.sums(series.iter().copied());
             let count = cut.blocks.sums(series.iter().map(|(at, _)| (*at, 1.0)));
-            let [values] = cut.blocks.replicates(|resample| [sum.of(resample) / count.of(resample)]);
+            let [values] = cut.blocks.replicates(|resample| [sum.sum(resample) / count.sum(resample)]);
             cut.resamples(values)
         });
         self.put(metric, sharing.jain_streams.as_ref().map(|index| index.mean), resamples);

@@ -27,7 +27,7 @@ impl Finding {
     ///
     /// - `Same`: the whole interval is within the margin either side of zero.
     /// - `Better`, `Worse`: the whole interval is on one side of zero, and the difference is beyond the margin.
-    pub fn of(difference: f64, interval: ConfidenceInterval, margin: f64, better: Better) -> Self {
+    pub fn judge(difference: f64, interval: ConfidenceInterval, margin: f64, better: Better) -> Self {
         let (gain, low, high) = match better {
             Better::Higher => (difference, interval.low, interval.high),
             Better::Lower => (-difference, -interval.high, -interval.low),
@@ -61,22 +61,22 @@ impl Finding {
 mod tests {
     use super::*;
 
-    fn of(difference: f64, low: f64, high: f64, better: Better) -> Finding {
-        Finding::of(difference, ConfidenceInterval { low, high }, 5.0, better)
+    fn finding(difference: f64, low: f64, high: f64, better: Better) -> Finding {
+        Finding::judge(difference, ConfidenceInterval { low, high }, 5.0, better)
     }
 
     #[test]
     fn the_rule_is_exact_at_its_edges() {
         use Better::{Higher, Lower};
-        assert_eq!(of(0.0, -5.0, 5.0, Higher), Finding::Same);
-        assert_eq!(of(0.0, -5.1, 5.0, Higher), Finding::Inconclusive);
-        assert_eq!(of(4.0, 3.0, 5.0, Higher), Finding::Same, "sure, and of no use");
-        assert_eq!(of(4.0, 3.0, 9.0, Higher), Finding::Inconclusive, "sure, and perhaps of use");
-        assert_eq!(of(6.0, 0.1, 12.0, Higher), Finding::Better);
-        assert_eq!(of(6.0, 0.0, 12.0, Higher), Finding::Inconclusive);
-        assert_eq!(of(6.0, 0.1, 12.0, Lower), Finding::Worse);
-        assert_eq!(of(-6.0, -12.0, -0.1, Lower), Finding::Better);
-        assert_eq!(of(f64::INFINITY, 20.0, f64::INFINITY, Lower), Finding::Worse);
+        assert_eq!(finding(0.0, -5.0, 5.0, Higher), Finding::Same);
+        assert_eq!(finding(0.0, -5.1, 5.0, Higher), Finding::Inconclusive);
+        assert_eq!(finding(4.0, 3.0, 5.0, Higher), Finding::Same, "sure, and of no use");
+        assert_eq!(finding(4.0, 3.0, 9.0, Higher), Finding::Inconclusive, "sure, and perhaps of use");
+        assert_eq!(finding(6.0, 0.1, 12.0, Higher), Finding::Better);
+        assert_eq!(finding(6.0, 0.0, 12.0, Higher), Finding::Inconclusive);
+        assert_eq!(finding(6.0, 0.1, 12.0, Lower), Finding::Worse);
+        assert_eq!(finding(-6.0, -12.0, -0.1, Lower), Finding::Better);
+        assert_eq!(finding(f64::INFINITY, 20.0, f64::INFINITY, Lower), Finding::Worse);
     }
 
     #[test]

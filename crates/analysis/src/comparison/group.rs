@@ -30,7 +30,7 @@ impl GroupKey {
         }
     }
 
-    fn of(self, run: &ComparedRun) -> String {
+    fn value(self, run: &ComparedRun) -> String {
         match self {
             Self::Title => run.title.clone(),
             Self::Plan => run.workload.plan.clone(),
@@ -59,7 +59,7 @@ impl Group {
         let mut groups: Vec<Self> = Vec::new();
         for (index, run) in runs.iter().enumerate() {
             let name = match by {
-                Some(key) => key.of(run),
+                Some(key) => key.value(run),
                 None => name_of(run, runs),
             };
             let known = groups.iter_mut().find(|group| by.is_some() && group.name == name);
@@ -76,7 +76,7 @@ impl Group {
         groups
     }
 
-    pub(crate) fn of<'r>(&self, runs: &'r [ComparedRun]) -> Vec<&'r ComparedRun> {
+    pub(crate) fn members<'r>(&self, runs: &'r [ComparedRun]) -> Vec<&'r ComparedRun> {
         self.runs.iter().filter_map(|index| runs.get(*index)).collect()
     }
 }

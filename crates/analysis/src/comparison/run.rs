@@ -42,7 +42,7 @@ impl ComparedRun {
     /// Of a recording, its analysis and the name of its file.
     pub fn of(file: &str, recording: &Recording, analysis: &Analysis) -> Self {
         let client = recording.header.client.host.clone();
-        Self { client, ..Self::new(file, Workload::of(recording), analysis) }
+        Self { client, ..Self::new(file, Workload::from_recording(recording), analysis) }
     }
 
     /// Of an analysis of a file in which this was done, by an unknown client.

@@ -34,7 +34,7 @@ pub struct RunConfidence {
 }
 
 impl RunConfidence {
-    pub fn of(run: &Analysis) -> Self {
+    pub fn from_analysis(run: &Analysis) -> Self {
         let [delay_p50, delay_p95] = delays(run);
         Self { down: rate(run, Direction::Down), up: rate(run, Direction::Up), delay_p50, delay_p95 }
     }
@@ -63,7 +63,7 @@ fn rate(run: &Analysis, direction: Direction) -> Option<ConfidenceInterval> {
     let bootstrap = BlockBootstrap::new(window, block_length(window, round_trip(run), remembered(step, &rates)))?;
     let bits = bootstrap.sums(inside.iter().map(|point| (point.at, point.rate.0 as f64 * point.over.as_secs_f64())));
     let seconds = bootstrap.sums(inside.iter().map(|point| (point.at, point.over.as_secs_f64())));
-    bootstrap.interval(|resample| bits.of(resample) / seconds.of(resample))
+    bootstrap.interval(|resample| bits.sum(resample) / seconds.sum(resample))
 }
 
 fn delays(run: &Analysis) -> [Option<ConfidenceInterval>; 2] {
@@ -133,11 +133,11 @@ mod tests {
 
     #[test]
     fn a_steady_rate_is_sure_and_what_is_absent_has_no_interval() {
-        let confidence = RunConfidence::of(&run());
+        let confidence = RunConfidence::from_analysis(&run());
         let down = confidence.goodput(Direction::Down).unwrap();
         assert!(down.contains(10e6) && down.high - down.low < 0.4e6, "{down:?}");
         assert_eq!((confidence.up, confidence.delay_p50), (None, None));
-        assert_eq!(RunConfidence::of(&Analysis::default()), RunConfidence::default());
+        assert_eq!(RunConfidence::from_analysis(&Analysis::default()), RunConfidence::default());
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         for point in run.goodput.down.sum_series.iter_mut().skip(300) {
             point.rate = BitRate(point.rate.0 / 2);
         }
-        let down = RunConfidence::of(&run).down.unwrap();
+        let down = RunConfidence::from_analysis(&run).down.unwrap();
         assert!(down.contains(7.5e6) && down.high - down.low > 1e6, "{down:?}");
     }
 }

@@ -22,7 +22,7 @@ pub enum Basis {
 
 impl Basis {
     /// What so many runs on each side allow; `None` without any on one side.
-    pub(crate) fn of(first: usize, second: usize) -> Option<Self> {
+    pub(crate) fn new(first: usize, second: usize) -> Option<Self> {
         match (first, second) {
             (0, _) | (_, 0) => None,
             (1, 1) => Some(Self::OneRun),
@@ -41,7 +41,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    pub(crate) fn of(figures: &[&Figure]) -> Self {
+    pub(crate) fn new(figures: &[&Figure]) -> Self {
         let resamples = figures.iter().map(|figure| figure.resamples.as_ref()).collect::<Option<Vec<_>>>();
         let resamples = resamples.and_then(|runs| {
             let pieces = runs.iter().map(|run| run.pieces).min()?;
@@ -122,11 +122,11 @@ mod tests {
             parts: String::new(),
         };
         let figures: Vec<Figure> = values.iter().map(figure).collect();
-        Side::of(&figures.iter().collect::<Vec<_>>())
+        Side::new(&figures.iter().collect::<Vec<_>>())
     }
 
     fn basis(first: &Side, second: &Side) -> Basis {
-        Basis::of(first.values.len(), second.values.len()).unwrap()
+        Basis::new(first.values.len(), second.values.len()).unwrap()
     }
 
     #[test]
@@ -134,9 +134,9 @@ mod tests {
         let cases =
             [((1, 1), Basis::OneRun), ((1, 2), Basis::FewRuns), ((3, 3), Basis::FewRuns), ((4, 4), Basis::Ranks)];
         for ((first, second), basis) in cases {
-            assert_eq!(Basis::of(first, second), Some(basis));
+            assert_eq!(Basis::new(first, second), Some(basis));
         }
-        assert_eq!(Basis::of(0, 9), None);
+        assert_eq!(Basis::new(0, 9), None);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub struct StreamTotals {
 }
 
 impl Workload {
-    pub fn of(recording: &Recording) -> Self {
+    pub fn from_recording(recording: &Recording) -> Self {
         let header = &recording.header;
         let uses = recording.events().filter(|(_, event)| event.event == FlowEventKind::Uses);
         let pages = uses.filter_map(|(_, event)| {

@@ -72,7 +72,7 @@ impl DelayCell {
         let idle = conditions(&self.idle, self.idle_losses);
         let seconds = &self.seconds[self.seconds.len().saturating_sub(last)..];
         let ratios = |second: &DelaySecond| match second {
-            DelaySecond { open: 0, sent: 1.., conditions, .. } => Ratios::of(&idle, conditions),
+            DelaySecond { open: 0, sent: 1.., conditions, .. } => Ratios::new(&idle, conditions),
             _ => Ratios::default(),
         };
         seconds.iter().map(ratios).collect()

@@ -15,7 +15,7 @@ impl Span {
     pub(crate) const UNKNOWN: Self = Self { low: 0.0, high: f64::INFINITY };
 
     /// `None` where they are the wrong way round: that queue did not keep the order.
-    fn of(low: i64, high: i64) -> Option<Self> {
+    fn new(low: i64, high: i64) -> Option<Self> {
         let [low, high] = [low, high].map(|wait| wait.max(0) as f64 / 1e6);
         (low <= high + DISORDER).then_some(Self { low: low.min(high), high: high.max(low) })
     }
@@ -74,7 +74,7 @@ impl QueueWaits {
     pub(crate) fn of_sent(&self, at: i64) -> Option<Span> {
         let (before, after) = neighbours(&self.by_sending, at, |one| one.sent)?;
         let (since, until) = (at.saturating_sub(before.sent), after.sent.saturating_sub(at));
-        Span::of(before.wait.saturating_sub(since), after.wait.saturating_add(until))
+        Span::new(before.wait.saturating_sub(since), after.wait.saturating_add(until))
     }
 
     /// The wait of what arrives at `at`, wherever on the way it joined: it came to the queue behind the last test packet that
@@ -82,7 +82,7 @@ impl QueueWaits {
     pub(crate) fn of_arrived(&self, at: i64) -> Option<Span> {
         let (before, after) = neighbours(&self.by_arrival, at, |one| one.arrived)?;
         let (since, until) = (at.saturating_sub(before.arrived), after.arrived.saturating_sub(at));
-        Span::of(after.wait.saturating_sub(until), before.wait.saturating_add(since))
+        Span::new(after.wait.saturating_sub(until), before.wait.saturating_add(since))
     }
 }
 

@@ -45,7 +45,7 @@ struct Steps<const N: usize, const M: usize> {
 
 impl<const N: usize, const M: usize> Steps<N, M> {
     /// The points of a value; `None` of what is no number.
-    fn of(&self, value: f64) -> Option<i32> {
+    fn points_for(&self, value: f64) -> Option<i32> {
         let passed = self.steps.iter().filter(|step| value >= **step).count();
         self.points.get(passed).copied().filter(|_| !value.is_nan())
     }
@@ -103,12 +103,12 @@ pub struct Aim {
 }
 
 impl Aim {
-    pub fn of(line: &Line) -> Self {
-        let latency = line.latency_ms.and_then(|value| LATENCY.of(value));
-        let rise = line.rise_ms.and_then(|value| LATENCY.of(value));
-        let variation = line.variation_ms.and_then(|value| VARIATION.of(value));
-        let download = line.download_bps.and_then(|value| DOWNLOAD.of(value));
-        let loss = Some(line.loss.and_then(|value| LOSS.of(value)).unwrap_or(0));
+    pub fn new(line: &Line) -> Self {
+        let latency = line.latency_ms.and_then(|value| LATENCY.points_for(value));
+        let rise = line.rise_ms.and_then(|value| LATENCY.points_for(value));
+        let variation = line.variation_ms.and_then(|value| VARIATION.points_for(value));
+        let download = line.download_bps.and_then(|value| DOWNLOAD.points_for(value));
+        let loss = Some(line.loss.and_then(|value| LOSS.points_for(value)).unwrap_or(0));
         Self {
             streaming: experience(&[latency, loss, download, rise], &STREAMING),
             gaming: experience(&[latency, loss, rise], &GAMING),
@@ -119,11 +119,11 @@ impl Aim {
 
 fn experience(values: &[Option<i32>], classes: &Steps<4, 5>) -> Option<Experience> {
     let points = values.iter().copied().sum::<Option<i32>>()?.max(0);
-    let class = classes.of(f64::from(points))?;
+    let class = classes.points_for(f64::from(points))?;
     Some(Experience { points, word: WORDS.get(usize::try_from(class).ok()?)? })
 }
 
-pub(crate) fn of(analysis: &Measured) -> Option<Aim> {
+pub(crate) fn aim(analysis: &Measured) -> Option<Aim> {
     let (Some(idle), Some(load)) = windows(analysis) else { return None };
     let flows = analysis.round_trip_delay.flows.iter();
     let probes: Vec<_> =
@@ -149,7 +149,7 @@ pub(crate) fn of(analysis: &Measured) -> Option<Aim> {
     let lost = busy.iter().filter(|delay| delay.is_none()).count();
     let download = Some(analysis.goodput.down.sum.0 as f64).filter(|_| !analysis.goodput.down.flows.is_empty());
     (!quiet.is_empty()).then(|| {
-        Aim::of(&Line {
+        Aim::new(&Line {
             latency_ms,
             rise_ms: latency_ms.zip(median(&busy)).map(|(idle, load)| load - idle),
             variation_ms: mean(&variations),

@@ -50,7 +50,7 @@ pub enum Letter {
 
 impl Letter {
     /// The letter of an added delay in milliseconds; `None` of what is no number.
-    pub fn of(added_ms: f64) -> Option<Self> {
+    pub fn from_added_ms(added_ms: f64) -> Option<Self> {
         const CUTS: [(f64, Letter); 5] =
             [(5.0, Letter::APlus), (30.0, Letter::A), (60.0, Letter::B), (200.0, Letter::C), (400.0, Letter::D)];
         (!added_ms.is_nan())
@@ -147,12 +147,12 @@ pub struct DirectionLetter {
 impl Bufferbloat {
     /// From the latency added in each direction.
     pub fn by_direction(added: ByDirection<Added>) -> Option<Self> {
-        let worse = |pick: fn(&Added) -> f64| Letter::of(pick(&added.up).max(pick(&added.down)));
+        let worse = |pick: fn(&Added) -> f64| Letter::from_added_ms(pick(&added.up).max(pick(&added.down)));
         Some(Self {
             letter: worse(|added| added.mean)?,
             letter_median: worse(|added| added.median)?,
             letter_p95: worse(|added| added.p95)?,
-            dslreports_compatible: Letter::of(f64::midpoint(added.up.mean, added.down.mean)),
+            dslreports_compatible: Letter::from_added_ms(f64::midpoint(added.up.mean, added.down.mean)),
             of_round_trips: false,
             down: direction_letter(&added.down),
             up: direction_letter(&added.up),
@@ -162,10 +162,10 @@ impl Bufferbloat {
     /// From the latency added to the round trip, the most that either direction can have.
     pub fn of_round_trips(added: Added) -> Option<Self> {
         Some(Self {
-            letter: Letter::of(added.mean)?,
-            letter_median: Letter::of(added.median)?,
-            letter_p95: Letter::of(added.p95)?,
-            dslreports_compatible: Letter::of(added.mean / 2.0),
+            letter: Letter::from_added_ms(added.mean)?,
+            letter_median: Letter::from_added_ms(added.median)?,
+            letter_p95: Letter::from_added_ms(added.p95)?,
+            dslreports_compatible: Letter::from_added_ms(added.mean / 2.0),
             of_round_trips: true,
             down: None,
             up: None,
@@ -176,14 +176,14 @@ impl Bufferbloat {
 fn direction_letter(added: &Added) -> Option<DirectionLetter> {
     let finite = |value: f64| Some(value).filter(|value| value.is_finite());
     Some(DirectionLetter {
-        letter: Letter::of(added.mean)?,
+        letter: Letter::from_added_ms(added.mean)?,
         mean_added_ms: finite(added.mean),
         median_added_ms: finite(added.median),
         p95_added_ms: finite(added.p95),
     })
 }
 
-pub(crate) fn of(analysis: &Measured) -> Option<Bufferbloat> {
+pub(crate) fn bufferbloat(analysis: &Measured) -> Option<Bufferbloat> {
     let (Some(idle), Some(load)) = windows(analysis) else { return None };
     let probes = analysis.round_trip_delay.flows.iter().filter(|entry| entry.flow.kind() == FlowKind::UdpProbe);
     let best_effort = probes.clone().any(|entry| entry.flow.class == ServiceClass::BE);

@@ -54,7 +54,7 @@ pub struct Ratios {
 
 impl Ratios {
     /// Of what was met on the idle line and under load.
-    pub fn of(idle: &Conditions, load: &Conditions) -> Self {
+    pub fn new(idle: &Conditions, load: &Conditions) -> Self {
         let both = |pick: fn(&Conditions) -> Option<f64>, floor| ratio(pick(idle)?, pick(load)?, floor);
         Self {
             delay: both(|c| c.delay_ms, DELAY_FLOOR),
@@ -114,7 +114,7 @@ pub struct CompositeParts {
 
 impl CompositeParts {
     /// From the share of its speed that a page keeps, and the ratios of each cell that counts.
-    pub fn of(relative_speed: Option<f64>, cells: &[Ratios]) -> Self {
+    pub fn new(relative_speed: Option<f64>, cells: &[Ratios]) -> Self {
         let part = |pick: fn(&Ratios) -> Option<f64>| {
             mean(&cells.iter().filter_map(pick).collect::<Vec<_>>()).map(|ratio| PART * ratio)
         };
@@ -211,16 +211,16 @@ pub(crate) fn windows(analysis: &Measured) -> (Option<Window>, Option<Window>) {
     (phase(Phase::Idle), analysis.scored.common.or_else(|| phase(Phase::Load)))
 }
 
-pub(crate) fn of(analysis: &Measured, web: Option<&WebScore>, cells: &[ScoreCell]) -> Option<Composite> {
+pub(crate) fn composite(analysis: &Measured, web: Option<&WebScore>, cells: &[ScoreCell]) -> Option<Composite> {
     let (idle, load) = windows(analysis);
     let ratios = |cell: &ScoreCell| match (idle, load) {
-        (Some(idle), Some(load)) => Ratios::of(&cell.within(idle), &cell.within(load)),
+        (Some(idle), Some(load)) => Ratios::new(&cell.within(idle), &cell.within(load)),
         _ => Ratios::default(),
     };
     let each: Vec<Ratios> = cells.iter().map(ratios).collect();
     let counted: Vec<Ratios> =
         cells.iter().zip(&each).filter(|(cell, _)| cell.counts()).map(|(_, ratios)| *ratios).collect();
-    let parts = CompositeParts::of(web.map(|web| web.relative_speed), &counted);
+    let parts = CompositeParts::new(web.map(|web| web.relative_speed), &counted);
     let points = |ratio: Option<f64>| ratio.map(|ratio| PART * ratio);
     let cell_score = |(cell, ratios): (&ScoreCell, &Ratios)| CellScore {
         class: cell.class,

@@ -96,7 +96,7 @@ impl Serialize for Bars {
 
 impl Equaliser {
     /// From the baseline to the end in windows of this length, or longer ones where there would be thousands; `None` without a baseline, or of a window of no length.
-    pub fn of(analysis: &Measured, cells: &[ScoreCell], window: Duration) -> Option<Self> {
+    pub fn new(analysis: &Measured, cells: &[ScoreCell], window: Duration) -> Option<Self> {
         let idle = windows(analysis).0?;
         let windows =
             || analysis.test.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
@@ -112,7 +112,7 @@ impl Equaliser {
         let column = |cell: &ScoreCell| {
             let baseline = cell.within(idle);
             let ratios = |windows: &[Window]| -> Vec<Ratios> {
-                windows.iter().map(|window| Ratios::of(&baseline, &cell.within(*window))).collect()
+                windows.iter().map(|window| Ratios::new(&baseline, &cell.within(*window))).collect()
             };
             let (fast, slow) = (ratios(&fast_grid.windows), ratios(&slow_grid.windows));
             Column {

@@ -151,7 +151,7 @@ impl Optimum {
 }
 
 /// From an analysis; `None` when nothing was loaded.
-pub(crate) fn of(analysis: &Measured, cells: &[ScoreCell]) -> Option<Optimum> {
+pub(crate) fn optimum(analysis: &Measured, cells: &[ScoreCell]) -> Option<Optimum> {
     if analysis.goodput.up.flows.is_empty() && analysis.goodput.down.flows.is_empty() {
         return None;
     }

@@ -148,7 +148,7 @@ impl Penalty {
 }
 
 /// From an analysis; `None` when nothing was loaded.
-pub(crate) fn of(analysis: &Measured) -> Option<Penalty> {
+pub(crate) fn penalty(analysis: &Measured) -> Option<Penalty> {
     if analysis.goodput.up.flows.is_empty() && analysis.goodput.down.flows.is_empty() {
         return None;
     }

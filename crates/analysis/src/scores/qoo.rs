@@ -134,7 +134,7 @@ impl QualityOfOutcome {
     }
 
     /// Of a line, for a profile.
-    pub fn of(profile: &Profile, measured: &Inputs) -> Self {
+    pub fn score(profile: &Profile, measured: &Inputs) -> Self {
         let sent = measured.sent();
         let met = |(per_mille, requirement): &(u16, Requirement)| {
             let delay = percentile(&measured.delays, measured.lost, *per_mille).unwrap_or(f64::INFINITY);
@@ -149,9 +149,9 @@ impl QualityOfOutcome {
 }
 
 /// From an analysis: one for each profile, none without best-effort probes under load.
-pub(crate) fn of(analysis: &Measured) -> Vec<QualityOfOutcome> {
+pub(crate) fn qualities_of_outcome(analysis: &Measured) -> Vec<QualityOfOutcome> {
     let Some(measured) = measured(analysis) else { return Vec::new() };
-    PROFILES.iter().map(|profile| QualityOfOutcome::of(profile, &measured)).collect()
+    PROFILES.iter().map(|profile| QualityOfOutcome::score(profile, &measured)).collect()
 }
 
 fn measured(analysis: &Measured) -> Option<Inputs> {

@@ -63,7 +63,7 @@ pub struct TrimmedMean {
 
 impl TrimmedMean {
     /// Of these samples; `None` of nothing, and of what is no number.
-    pub fn of(samples: &[f64]) -> Option<Self> {
+    pub fn from_samples(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let count = (sorted.len() * KEPT).div_ceil(100);
@@ -105,8 +105,9 @@ pub struct Responsiveness {
 impl Responsiveness {
     /// From samples in milliseconds; `None` where one but TLS is missing.
     pub fn new(tcp_f: &[f64], tls_f: &[f64], http_f: &[f64], http_l: &[f64]) -> Option<Self> {
-        let (tcp_f, http_f, http_l) = (TrimmedMean::of(tcp_f)?, TrimmedMean::of(http_f)?, TrimmedMean::of(http_l)?);
-        let tls_f = TrimmedMean::of(tls_f);
+        let (tcp_f, http_f, http_l) =
+            (TrimmedMean::from_samples(tcp_f)?, TrimmedMean::from_samples(http_f)?, TrimmedMean::from_samples(http_l)?);
+        let tls_f = TrimmedMean::from_samples(tls_f);
         let parts: Vec<f64> =
             [Some(tcp_f), tls_f, Some(http_f)].into_iter().flatten().map(|part| part.trimmed_mean_ms).collect();
         let foreign_rpm = MINUTE / mean(&parts)?;
@@ -116,7 +117,7 @@ impl Responsiveness {
     }
 }
 
-pub(crate) fn of(analysis: &Measured) -> Option<Responsiveness> {
+pub(crate) fn responsiveness(analysis: &Measured) -> Option<Responsiveness> {
     let load = windows(analysis).1?;
     let ours = || analysis.connections.flows.iter().filter(|entry| counts(entry.flow.class));
     let tcp_f: Vec<f64> = ours().flat_map(|entry| waited(&entry.series, load)).collect();

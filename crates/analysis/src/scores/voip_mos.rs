@@ -73,7 +73,7 @@ impl VoipMos {
     }
 }
 
-pub(crate) fn of(analysis: &Measured) -> Option<VoipMos> {
+pub(crate) fn voip_mos(analysis: &Measured) -> Option<VoipMos> {
     let flows = &analysis.voip.as_ref()?.flows;
     let scored = flows.iter().filter_map(|entry| Some((entry.flow.class, entry.flow.direction?, entry.load?.mos_plc?)));
     VoipMos::new(&scored.collect::<Vec<_>>())

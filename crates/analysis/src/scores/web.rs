@@ -126,7 +126,7 @@ struct Scored<'a> {
 
 impl<'a> Scored<'a> {
     /// Of a page, or why nothing of it can be scored.
-    fn of(page: &'a PageLoads) -> Result<Self, String> {
+    fn new(page: &'a PageLoads) -> Result<Self, String> {
         let begun = |statistics: &'a Option<LoadStatistics>| statistics.as_ref().filter(|loads| loads.n > 0);
         let idle = begun(&page.unloaded).ok_or("no page load on the idle line")?;
         let busy = begun(&page.loaded).ok_or("no page load under load")?;
@@ -142,7 +142,7 @@ impl<'a> Scored<'a> {
 
     /// Every page of which anything is known.
     fn all(analysis: &'a Measured) -> Vec<Self> {
-        scored_pages(analysis).into_iter().filter_map(|page| Self::of(page).ok()).collect()
+        scored_pages(analysis).into_iter().filter_map(|page| Self::new(page).ok()).collect()
     }
 
     /// Whether all that is known of it is a bound.
@@ -187,7 +187,7 @@ fn are_scored(pages: &[Scored<'_>]) -> bool {
 pub(crate) fn missing(analysis: &Measured) -> Vec<String> {
     let withheld = !are_scored(&Scored::all(analysis));
     let reason = |page: &PageLoads| {
-        let reason = match Scored::of(page) {
+        let reason = match Scored::new(page) {
             Err(reason) => reason,
             Ok(scored) if withheld && scored.busy.complete == 0 => {
                 format!("none of {} loads under load was complete", scored.busy.n)
@@ -207,7 +207,7 @@ pub(crate) fn at_most(analysis: &Measured) -> Option<u8> {
     Some((100.0 * highest).ceil().min(100.0) as u8).filter(|highest| *highest < 100)
 }
 
-pub(crate) fn of(analysis: &Measured) -> Option<WebScore> {
+pub(crate) fn web_score(analysis: &Measured) -> Option<WebScore> {
     let pages = Scored::all(analysis);
     let mean_speed =
         mean(&pages.iter().filter_map(Scored::relative_speed).collect::<Vec<_>>()).filter(|_| are_scored(&pages))?;

@@ -340,7 +340,7 @@ pub(crate) struct SumSeries {
 }
 
 impl SumSeries {
-    pub(crate) fn of(&self, resample: &Resample) -> f64 {
+    pub(crate) fn sum(&self, resample: &Resample) -> f64 {
         resample.blocks.iter().map(|block| self.cumulative[block.end] - self.cumulative[block.start]).sum()
     }
 }

@@ -59,7 +59,7 @@ fn the_interval_of_a_mean_of_an_autoregressive_series_covers_it() {
             let series = autoregressive(noise, coefficient);
             let bootstrap = bootstrap_for(&series);
             let (sum, count) = (bootstrap.sums(timed(&series)), bootstrap.sums(timed(&vec![1.0; SAMPLES])));
-            (bootstrap.interval(|resample| sum.of(resample) / count.of(resample)).unwrap(), 0.0)
+            (bootstrap.interval(|resample| sum.sum(resample) / count.sum(resample)).unwrap(), 0.0)
         });
         eprintln!("mean, coefficient {coefficient}: covered in {found}");
         assert!((0.90..=0.995).contains(&found), "coefficient {coefficient}: covered in {found}");
@@ -101,7 +101,7 @@ fn independent_samples_would_claim_far_too_much() {
         let series = autoregressive(noise, 0.98);
         let bootstrap = BlockBootstrap::new(MINUTE, SPACING * 4).unwrap();
         let (sum, count) = (bootstrap.sums(timed(&series)), bootstrap.sums(timed(&vec![1.0; SAMPLES])));
-        (bootstrap.interval(|resample| sum.of(resample) / count.of(resample)).unwrap(), 0.0)
+        (bootstrap.interval(|resample| sum.sum(resample) / count.sum(resample)).unwrap(), 0.0)
     });
     assert!(found < 0.6, "covered in {found}");
 }
@@ -157,7 +157,7 @@ fn what_is_too_short_or_empty_has_no_interval() {
     let empty = bootstrap.percentiles(std::iter::empty());
     assert_eq!(bootstrap.interval(|resample| empty.percentiles(resample, [500])[0]), None);
     let outside = bootstrap.sums([(TestTime(-1), 5.0), (MINUTE.to, 5.0)].into_iter());
-    assert_eq!(bootstrap.interval(|resample| outside.of(resample)), Some(ConfidenceInterval { low: 0.0, high: 0.0 }));
+    assert_eq!(bootstrap.interval(|resample| outside.sum(resample)), Some(ConfidenceInterval { low: 0.0, high: 0.0 }));
 }
 
 #[test]

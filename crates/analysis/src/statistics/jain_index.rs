@@ -46,7 +46,7 @@ impl JainStatistics {
     /// The index in each interval, and over all; `rates[i]` are those of one sharer, interval by interval.
     ///
     /// `None` for fewer than two sharers, and when all shares are zero throughout.
-    pub fn of(rates: &[Vec<f64>]) -> Option<Self> {
+    pub fn from_rates(rates: &[Vec<f64>]) -> Option<Self> {
         let intervals = rates.iter().map(Vec::len).min()?;
         let mut each: Vec<f64> =
             (0..intervals).filter_map(|at| jain_index(&rates.iter().map(|one| one[at]).collect::<Vec<_>>())).collect();
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn taking_turns_is_uneven_at_each_moment_and_even_over_all() {
         let turns = [vec![1.0, 0.0, 1.0, 0.0], vec![0.0, 1.0, 0.0, 1.0]];
-        let statistics = JainStatistics::of(&turns).unwrap();
+        let statistics = JainStatistics::from_rates(&turns).unwrap();
         near(Some(statistics.mean), 0.5);
         near(Some(statistics.p5), 0.5);
         near(Some(statistics.overall), 1.0);
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn an_interval_without_anything_to_share_does_not_count() {
-        let statistics = JainStatistics::of(&[vec![3.0, 0.0], vec![1.0, 0.0]]).unwrap();
+        let statistics = JainStatistics::from_rates(&[vec![3.0, 0.0], vec![1.0, 0.0]]).unwrap();
         assert_eq!(statistics.intervals, 1);
         near(Some(statistics.mean), 0.8);
     }

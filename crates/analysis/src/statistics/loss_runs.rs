@@ -17,7 +17,7 @@ pub struct LossRuns {
 
 impl LossRuns {
     /// The runs of one stream, from the fate of each packet in the order of sending.
-    pub fn of(lost: impl IntoIterator<Item = bool>) -> Self {
+    pub fn from_fates(lost: impl IntoIterator<Item = bool>) -> Self {
         let mut runs = Self::default();
         let (mut burst, mut gap) = (0_u64, 0_u64);
         for lost in lost {
@@ -133,7 +133,7 @@ mod tests {
 
     /// `x` is lost, `.` is not.
     fn runs(packets: &str) -> LossRuns {
-        LossRuns::of(packets.bytes().map(|packet| packet == b'x'))
+        LossRuns::from_fates(packets.bytes().map(|packet| packet == b'x'))
     }
 
     #[test]
@@ -153,9 +153,9 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             state >> 33 < (1 << 31) / 10
         });
-        let ratio = LossRuns::of(random.take(200_000)).burst_ratio().unwrap();
+        let ratio = LossRuns::from_fates(random.take(200_000)).burst_ratio().unwrap();
         assert!((0.99..1.01).contains(&ratio), "{ratio}");
-        let even = LossRuns::of((0..1000).map(|n| n % 10 == 0)).burst_ratio().unwrap();
+        let even = LossRuns::from_fates((0..1000).map(|n| n % 10 == 0)).burst_ratio().unwrap();
         assert!((even - 0.9).abs() < 1e-12, "{even}");
     }
 

@@ -82,7 +82,7 @@ pub struct DelayStatistics {
 
 impl DelayStatistics {
     /// The statistics of these answered packets and this many lost ones; `None` without either.
-    pub fn of(mut answered: Vec<Delay>, lost: u64) -> Option<Self> {
+    pub fn from_delays(mut answered: Vec<Delay>, lost: u64) -> Option<Self> {
         let n = u64::try_from(answered.len()).unwrap_or(u64::MAX).saturating_add(lost);
         let (min, max) = (answered.iter().min().copied(), answered.iter().max().copied());
         let [p50, p90, p95, p99] = percentiles(&mut answered, lost, [500, 900, 950, 990]);
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_percentile_that_falls_on_a_loss_is_none() {
-        let statistics = DelayStatistics::of((1..=98).map(Delay).collect(), 2).unwrap();
+        let statistics = DelayStatistics::from_delays((1..=98).map(Delay).collect(), 2).unwrap();
         assert_eq!((statistics.n, statistics.lost), (100, 2));
         assert_eq!(statistics.p50, Some(Delay(50)));
         assert_eq!(statistics.p95, Some(Delay(95)));
@@ -125,10 +125,10 @@ mod tests {
 
     #[test]
     fn when_all_is_lost_only_the_counts_are_known() {
-        let statistics = DelayStatistics::of(Vec::new(), 7).unwrap();
+        let statistics = DelayStatistics::from_delays(Vec::new(), 7).unwrap();
         assert_eq!((statistics.n, statistics.lost), (7, 7));
         assert_eq!((statistics.min, statistics.p50, statistics.max), (None, None, None));
-        assert_eq!(DelayStatistics::of(Vec::new(), 0), None);
+        assert_eq!(DelayStatistics::from_delays(Vec::new(), 0), None);
     }
 
     proptest! {
@@ -155,7 +155,7 @@ mod tests {
 
         #[test]
         fn percentiles_never_fall_as_they_rise(values in prop::collection::vec(any::<i64>(), 1..200), lost in 0_u64..50) {
-            let statistics = DelayStatistics::of(values.into_iter().map(Delay).collect(), lost).unwrap();
+            let statistics = DelayStatistics::from_delays(values.into_iter().map(Delay).collect(), lost).unwrap();
             // None is a loss, later than anything.
             let late = |delay: Option<Delay>| delay.map_or(i128::MAX, |delay| i128::from(delay.0));
             let rising = [statistics.min, statistics.p50, statistics.p90, statistics.p95, statistics.p99].map(late);

@@ -104,7 +104,7 @@ impl DelayStatistics {
     /// `n` counts all; percentiles are of the product-limit estimate and `None` where it ends below them.
     pub fn with_cut_off(answered: Vec<Delay>, lost: u64, cut_off: &[Delay]) -> Option<Self> {
         if cut_off.is_empty() {
-            return Self::of(answered, lost);
+            return Self::from_delays(answered, lost);
         }
         let took = answered.iter().map(|delay| Observed::Took(delay.0 as f64));
         let longer = cut_off.iter().map(|delay| Observed::Longer(delay.0 as f64));

@@ -68,13 +68,13 @@ impl LogFactorials {
         Self(std::iter::once(0.0).chain(logarithms).collect())
     }
 
-    fn of(&self, n: u64) -> f64 {
+    fn get(&self, n: u64) -> f64 {
         self.0[(n as usize).min(self.0.len() - 1)]
     }
 
     /// Logarithm of "n over k"; minus infinity if impossible.
     fn choose(&self, n: u64, k: u64) -> f64 {
-        if k > n { f64::NEG_INFINITY } else { self.of(n) - self.of(k) - self.of(n - k) }
+        if k > n { f64::NEG_INFINITY } else { self.get(n) - self.get(k) - self.get(n - k) }
     }
 }
 
@@ -82,7 +82,7 @@ impl LogFactorials {
 mod tests {
     use super::*;
 
-    fn of(hits: u64, of: u64) -> Proportion {
+    fn proportion(hits: u64, of: u64) -> Proportion {
         Proportion { hits, of }
     }
 
@@ -95,28 +95,31 @@ mod tests {
     #[test]
     fn intervals_are_those_of_newcombes_papers() {
         // Newcombe (1998), "Two-sided confidence intervals for the single proportion", table I, method 3.
-        is(of(81, 263).interval(), 0.2553, 0.3662);
-        is(of(15, 148).interval(), 0.0624, 0.1605);
-        is(of(0, 20).interval(), 0.0, 0.1611);
-        is(of(1, 29).interval(), 0.0061, 0.1718);
+        is(proportion(81, 263).interval(), 0.2553, 0.3662);
+        is(proportion(15, 148).interval(), 0.0624, 0.1605);
+        is(proportion(0, 20).interval(), 0.0, 0.1611);
+        is(proportion(1, 29).interval(), 0.0061, 0.1718);
         // Newcombe (1998), "Interval estimation for the difference between independent proportions", table II, method 10.
-        is(of(56, 70).less(of(48, 80)), 0.0524, 0.3339);
-        is(of(9, 10).less(of(3, 10)), 0.1705, 0.8090);
-        is(of(5, 56).less(of(0, 29)), -0.0381, 0.1926);
+        is(proportion(56, 70).less(proportion(48, 80)), 0.0524, 0.3339);
+        is(proportion(9, 10).less(proportion(3, 10)), 0.1705, 0.8090);
+        is(proportion(5, 56).less(proportion(0, 29)), -0.0381, 0.1926);
     }
 
     #[test]
     fn fishers_tea_is_tasted_by_chance_once_in_seventy() {
-        assert!((of(4, 4).chance_of_exceeding(of(0, 4)) - 1.0 / 70.0).abs() < 1e-9);
-        assert!((of(3, 4).chance_of_exceeding(of(1, 4)) - 17.0 / 70.0).abs() < 1e-9);
+        assert!((proportion(4, 4).chance_of_exceeding(proportion(0, 4)) - 1.0 / 70.0).abs() < 1e-9);
+        assert!((proportion(3, 4).chance_of_exceeding(proportion(1, 4)) - 17.0 / 70.0).abs() < 1e-9);
         // All of five lost where of 205 others none was: one of C(210, 5) ways.
-        assert!(of(5, 5).chance_of_exceeding(of(0, 205)) < 1e-8);
-        assert!((of(0, 5).chance_of_exceeding(of(3, 200)) - 1.0).abs() < 1e-9);
+        assert!(proportion(5, 5).chance_of_exceeding(proportion(0, 205)) < 1e-8);
+        assert!((proportion(0, 5).chance_of_exceeding(proportion(3, 200)) - 1.0).abs() < 1e-9);
     }
 
     #[test]
     fn of_nothing_nothing_is_known() {
-        assert_eq!((of(0, 0).share(), of(0, 0).interval(), of(1, 2).less(of(0, 0))), (None, None, None));
-        assert!((of(0, 0).chance_of_exceeding(of(3, 9)) - 1.0).abs() < 1e-9);
+        assert_eq!(
+            (proportion(0, 0).share(), proportion(0, 0).interval(), proportion(1, 2).less(proportion(0, 0))),
+            (None, None, None)
+        );
+        assert!((proportion(0, 0).chance_of_exceeding(proportion(3, 9)) - 1.0).abs() < 1e-9);
     }
 }

@@ -55,7 +55,7 @@ pub fn reason_words() -> impl Iterator<Item = &'static ReasonWord> {
 /// The verdict of all rules.
 pub(crate) fn judge(evidence: &JudgedRun<'_>) -> Validity {
     let reasons = RULES.iter().flat_map(|rule| (rule.judge)(evidence)).collect();
-    Validity::of(reasons, confidence(evidence.analysis))
+    Validity::new(reasons, confidence(evidence.analysis))
 }
 
 /// What saturation and stationarity are worth; `None` when nothing was to load.

@@ -35,10 +35,10 @@ const HOST_LIMITED: ReasonWord = ReasonWord {
 };
 
 fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
-    Direction::ALL.into_iter().flat_map(|direction| of(evidence, direction)).collect()
+    Direction::ALL.into_iter().flat_map(|direction| reasons(evidence, direction)).collect()
 }
 
-fn of(evidence: &JudgedRun<'_>, direction: Direction) -> Vec<Reason> {
+fn reasons(evidence: &JudgedRun<'_>, direction: Direction) -> Vec<Reason> {
     let analysis = evidence.analysis;
     let known_not_to_be = analysis.saturation.of(direction).is_some_and(|found| found.saturated == Some(false));
     // A direction that received nothing has a reason of its own.

@@ -62,7 +62,7 @@ fn each_second(scenario: &mut Scenario, mut row: impl FnMut(&mut Scenario, TestT
     }
 }
 
-fn of(scenario: &Scenario, point: ObservationPoint) -> HostHealth {
+fn host_health(scenario: &Scenario, point: ObservationPoint) -> HostHealth {
     let hosts = scenario.analyze().measured.hosts;
     hosts.into_iter().find(|host| host.host == point).unwrap_or_else(|| panic!("{point:?} reported nothing"))
 }
@@ -89,7 +89,7 @@ fn drops_at_backlogs_are_those_of_the_load_over_all_cores() {
             scenario.observe(Client, at.0, row);
         }
     });
-    let client = of(&scenario, Client);
+    let client = host_health(&scenario, Client);
     assert_eq!((client.softnet_dropped, client.softnet_squeezed), (Some(210), Some(20)));
     assert_eq!(client.host, Client);
     assert_eq!(scenario.analyze().hosts.len(), 1, "the server reported nothing");
@@ -114,7 +114,7 @@ fn a_control_group_is_throttled_for_its_share_of_periods() {
         let row = CgroupThrottle { at, periods: 500 + 10 * second, throttled_periods: 30 + 8 * loaded, throttled };
         scenario.observe(Server, at.0, row);
     });
-    let server = of(&scenario, Server);
+    let server = host_health(&scenario, Server);
     close(server.throttled_share, 0.8);
     // Readings are 2 ms late, so that part of the last second falls behind the load.
     assert_eq!(server.throttled_ns, Some(6400 * MS - 640 * MS * 2 / 1000));
@@ -138,9 +138,9 @@ fn drops_at_sockets_are_reported_by_flow_with_their_share() {
     }
     let name = scenario.recording.header.flows[0].name.clone();
     let expected = HostSocket { flow: Some(name), dropped: 4, dropped_share: Some(4.0 / 504.0) };
-    assert_eq!(of(&scenario, Client).sockets, [expected]);
+    assert_eq!(host_health(&scenario, Client).sockets, [expected]);
     let expected = HostSocket { flow: None, dropped: 8, dropped_share: Some(8.0 / 200.0) };
-    assert_eq!(of(&scenario, Server).sockets, [expected]);
+    assert_eq!(host_health(&scenario, Server).sockets, [expected]);
 }
 
 #[test]
@@ -164,9 +164,9 @@ fn the_time_in_the_own_queue_is_between_the_programs_stamp_and_the_kernels() {
         let left = at + 10 * MS + crate::builder::CLOCK_OFFSET + HELD + 2 * MS;
         scenario.observe(Client, at, ReplyStamped { flow, sequence, reflector_sent: TestTime(left) });
     }
-    let client = of(&scenario, Client).transmit_queueing.unwrap();
+    let client = host_health(&scenario, Client).transmit_queueing.unwrap();
     assert_eq!((client.n, client.p50, client.p95, client.max), (500, Some(Delay(10_000)), ms(3), ms(3)));
-    let server = of(&scenario, Server).transmit_queueing.unwrap();
+    let server = host_health(&scenario, Server).transmit_queueing.unwrap();
     assert_eq!((server.n, server.min, server.max), (500, ms(2), ms(2)));
 }
 
@@ -242,7 +242,7 @@ fn interfaces_tell_what_passed_in_each_phase_and_what_waited_before_them() {
         };
         scenario.observe(Client, at.0, row);
     }
-    let client = of(&scenario, Client);
+    let client = host_health(&scenario, Client);
     let [HostInterface { interface: 2, name, idle, load, received_dropped, sent_dropped, queue_disciplines, .. }] =
         client.interfaces.as_slice()
     else {
@@ -280,7 +280,7 @@ fn a_discipline_that_was_made_anew_or_a_cut_off_recording_leaves_its_counts_unkn
     eth0.queue_disciplines = vec![old];
     eth0.queue_disciplines[0].counters.dropped = 100;
     let before = HostState { interfaces: vec![eth0], ..HostState::default() };
-    let dropped = |scenario: &Scenario| of(scenario, Client).interfaces[0].queue_disciplines[0].dropped;
+    let dropped = |scenario: &Scenario| host_health(scenario, Client).interfaces[0].queue_disciplines[0].dropped;
     states(&mut scenario, before.clone(), |after| after.interfaces[0].queue_disciplines[0].counters.dropped = 3);
     assert_eq!(dropped(&scenario), None, "it counts from 0 again");
     states(&mut scenario, before, |after| after.interfaces[0].queue_disciplines[0].handle = "8002:".into());
@@ -301,11 +301,11 @@ fn counters_that_rose_are_reported_and_the_servers_own_listeners_apart() {
     };
     scenario.recording.header.server.state = with([10, 5, 2]);
     scenario.recording.end.as_mut().unwrap().server = Some(Box::new(with([17, 5, 6])));
-    let server = of(&scenario, Server);
+    let server = host_health(&scenario, Server);
     assert_eq!(server.listen_drops, Some(4));
     assert_eq!(server.kernel_counters, [CounterIncrease { name: names[0].to_owned(), increase: 7 }]);
     scenario.recording.end.as_mut().unwrap().server = None;
-    let server = of(&scenario, Server);
+    let server = host_health(&scenario, Server);
     assert_eq!((server.listen_drops, server.kernel_counters.len()), (None, 0), "the server was lost");
 }
 
@@ -337,7 +337,7 @@ fn an_mtu_hints_at_what_is_wrapped_around_packets() {
         let radio = after.interfaces[0].wireless.as_mut().unwrap();
         (radio.sent_packets, radio.sent_retries, radio.sent_failed) = (Some(3000), Some(600), Some(2));
     });
-    let [ipv4, ipv6] = <[_; 2]>::try_from(of(&scenario, Client).routes).unwrap();
+    let [ipv4, ipv6] = <[_; 2]>::try_from(host_health(&scenario, Client).routes).unwrap();
     assert_eq!((ipv4.mtu_octets, ipv4.encapsulation_hint, ipv4.translated), (Some(1500), None, Some(true)));
     assert_eq!((ipv6.mtu_octets, ipv6.gateway), (Some(1480), true));
     assert!(ipv6.encapsulation_hint.unwrap().contains("6in4"), "{ipv6:?}");
@@ -349,7 +349,7 @@ fn an_mtu_hints_at_what_is_wrapped_around_packets() {
     let mut row = tcp_info(bulk, 7 * SECOND);
     row.pmtu = 1492;
     scenario.observe(Client, 7 * SECOND, row);
-    let ipv4 = &of(&scenario, Client).routes[0];
+    let ipv4 = &host_health(&scenario, Client).routes[0];
     assert_eq!((ipv4.mtu_octets, ipv4.encapsulation_hint), (Some(1492), Some("PPPoE")));
 }
 
@@ -369,7 +369,7 @@ fn a_line_has_a_speed_and_a_virtual_interface_has_none() {
         let eth0 = Interface { kind: kind.into(), speed: Some(10_000), duplex: "half".into(), ..interface() };
         let state = HostState { routes: vec![route.clone()], interfaces: vec![eth0], ..HostState::default() };
         scenario.recording.header.client.state = state;
-        let route = of(&scenario, Client).routes.remove(0);
+        let route = host_health(&scenario, Client).routes.remove(0);
         (route.speed_bps, route.half_duplex)
     };
     assert_eq!(link_of("ethernet"), (Some(10_000_000_000), Some(true)));

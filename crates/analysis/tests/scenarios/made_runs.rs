@@ -81,7 +81,7 @@ impl Made {
             let packets: Vec<_> = series.iter().filter(|point| window.contains(point.at)).collect();
             let known: Vec<Delay> = packets.iter().filter_map(|point| point.delay).collect();
             let lost = (packets.len() - known.len()) as u64;
-            DelayStatistics::of(known, lost)
+            DelayStatistics::from_delays(known, lost)
         };
         let delays = PhaseDelays { idle: within(IDLE), load: within(LOAD), ..PhaseDelays::default() }.with_induced();
         let rates: Vec<RatePoint> = (0..600)

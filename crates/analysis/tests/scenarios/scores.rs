@@ -312,7 +312,7 @@ fn a_window_of_the_whole_scored_load_has_the_bars_of_the_final_score() {
     analysis.scored.common = Some(Scenario::LOAD);
     let scores = Scores::of(&analysis, Distance::AsSpecified);
     let cells = ScoreCell::all(&analysis);
-    let equaliser = Equaliser::of(&analysis, &cells, Duration::from_secs(10)).unwrap();
+    let equaliser = Equaliser::new(&analysis, &cells, Duration::from_secs(10)).unwrap();
     let composite = scores.composite.unwrap();
     for (column, cell) in equaliser.columns.iter().zip(&composite.cells) {
         assert_eq!((column.class, column.direction), (cell.class, cell.direction));
@@ -321,7 +321,7 @@ fn a_window_of_the_whole_scored_load_has_the_bars_of_the_final_score() {
         assert_eq!(column.delay.0[0], Some(20.0), "the idle line against itself");
     }
     // Slew and pages are in windows five times as long.
-    let equaliser = Equaliser::of(&analysis, &cells, Duration::from_secs(2)).unwrap();
+    let equaliser = Equaliser::new(&analysis, &cells, Duration::from_secs(2)).unwrap();
     assert_eq!(equaliser.columns[0].slew.0[1], composite.cells[0].slew);
     near(equaliser.web.0[1], composite.parts.web.unwrap());
 }

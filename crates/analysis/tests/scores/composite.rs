@@ -24,12 +24,12 @@ impl Met {
 }
 
 fn ratios(idle: Met, load: Met) -> Ratios {
-    Ratios::of(&idle.conditions(), &load.conditions())
+    Ratios::new(&idle.conditions(), &load.conditions())
 }
 
 fn total(web: (f64, f64), cells: &[(Met, Met)]) -> f64 {
     let cells: Vec<Ratios> = cells.iter().map(|(idle, load)| ratios(*idle, *load)).collect();
-    CompositeParts::of(relative_speed(web.0, web.1), &cells).total()
+    CompositeParts::new(relative_speed(web.0, web.1), &cells).total()
 }
 
 fn met() -> impl Strategy<Value = Met> {
@@ -54,13 +54,13 @@ fn what_lacks_is_neither_good_nor_stretched() {
     let idle = Met([20.0, 1.0, 20.0], 0);
     let mut some = ratios(idle, idle);
     some.slew = None;
-    let parts = CompositeParts::of(None, &[some]);
+    let parts = CompositeParts::new(None, &[some]);
     assert_eq!((parts.web, parts.slew), (None, None));
     assert!((parts.total() - 60.0).abs() < 1e-9 && (parts.maximum_available() - 60.0).abs() < 1e-9);
-    let nothing = CompositeParts::of(None, &[]);
+    let nothing = CompositeParts::new(None, &[]);
     assert_eq!((nothing.total(), nothing.maximum_available()), (0.0, 0.0));
     // Nothing sent, nothing lost: that is no perfect part.
-    assert_eq!(Ratios::of(&Conditions::default(), &Conditions::default()), Ratios::default());
+    assert_eq!(Ratios::new(&Conditions::default(), &Conditions::default()), Ratios::default());
 }
 
 #[test]
@@ -157,8 +157,8 @@ proptest! {
     #[test]
     fn twice_as_many_packets_with_twice_the_losses_are_the_same(idle in 0_u64..1000, load in 0_u64..1000) {
         let losses = |gone, times| Conditions { losses: Losses { sent: 1000 * times, gone: gone * times }, heard: true, ..Conditions::default() };
-        let once = Ratios::of(&losses(idle, 1), &losses(load, 1)).loss.unwrap();
-        prop_assert!((once - Ratios::of(&losses(idle, 2), &losses(load, 2)).loss.unwrap()).abs() < 1e-12);
+        let once = Ratios::new(&losses(idle, 1), &losses(load, 1)).loss.unwrap();
+        prop_assert!((once - Ratios::new(&losses(idle, 2), &losses(load, 2)).loss.unwrap()).abs() < 1e-12);
     }
 
     #[test]

@@ -25,7 +25,7 @@ fn the_example_of_the_qoo_draft_gives_fifty() {
     let mut delays = vec![100.0; 989];
     delays.extend([350.0; 9]);
     delays.extend([375.0; 2]);
-    let of_delays = QualityOfOutcome::of(&EXAMPLE, &Inputs { delays, lost: 0, rate: Some(28e6) });
+    let of_delays = QualityOfOutcome::score(&EXAMPLE, &Inputs { delays, lost: 0, rate: Some(28e6) });
     assert!((of_delays.delay.unwrap() - 50.0).abs() < 1e-9, "{of_delays:?}");
     let loss = 100.0 * EXAMPLE.loss.met(0.02).unwrap();
     assert!((loss - 75.0).abs() < 1e-9);
@@ -39,13 +39,13 @@ fn a_part_of_qoo_that_lacks_makes_it_unknown_unless_another_is_nothing_already()
     assert_eq!(score(Some(100.0), None, Some(100.0)), None);
     assert_eq!(score(None, None, None), None);
     assert_eq!(score(Some(0.0), None, None), Some(0.0));
-    assert_eq!(QualityOfOutcome::of(&EXAMPLE, &Inputs::default()).score, None, "nothing measured is not perfect");
+    assert_eq!(QualityOfOutcome::score(&EXAMPLE, &Inputs::default()).score, None, "nothing measured is not perfect");
     assert_eq!(EXAMPLE.loss.met(f64::NAN), None);
 }
 
 #[test]
 fn a_percentile_that_falls_on_a_loss_is_of_no_use() {
-    let found = QualityOfOutcome::of(&EXAMPLE, &Inputs { delays: vec![10.0; 98], lost: 2, rate: Some(1e9) });
+    let found = QualityOfOutcome::score(&EXAMPLE, &Inputs { delays: vec![10.0; 98], lost: 2, rate: Some(1e9) });
     assert_eq!((found.delay, found.score), (Some(0.0), Some(0.0)));
 }
 
@@ -70,7 +70,7 @@ fn aim_is_past_a_step_at_its_edge() {
     };
     // 20 + 10 + 30 + 20; 20 + 10 + 20; 20 + 10 + 10 + 20.
     let of = |line: Line| {
-        let found = Aim::of(&line);
+        let found = Aim::new(&line);
         [found.streaming, found.gaming, found.rtc].map(|use_| use_.map(|Experience { points, word }| (points, word)))
     };
     assert_eq!(of(great), [Some((80, "great")), Some((50, "great")), Some((60, "great"))]);
@@ -105,10 +105,10 @@ const GREAT: Line = Line {
 
 #[test]
 fn aim_without_a_value_has_no_use_and_without_loss_no_points_for_it() {
-    let found = Aim::of(&Line { variation_ms: None, download_bps: Some(f64::NAN), loss: None, ..GREAT });
+    let found = Aim::new(&Line { variation_ms: None, download_bps: Some(f64::NAN), loss: None, ..GREAT });
     assert_eq!((found.streaming, found.rtc), (None, None));
     assert_eq!(found.gaming.map(|gaming| gaming.points), Some(40));
-    assert_eq!(Aim::of(&Line::default()), Aim { streaming: None, gaming: None, rtc: None });
+    assert_eq!(Aim::new(&Line::default()), Aim { streaming: None, gaming: None, rtc: None });
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn responsiveness_worked_by_hand() {
     // Without TLS it is the mean of two, and not of three with a zero.
     let plain = Responsiveness::new(&tcp, &[], &http, &loaded).unwrap();
     assert!((plain.foreign_rpm - 2000.0).abs() < 1e-9 && !plain.with_tls);
-    assert_eq!(TrimmedMean::of(&[1.0, 3.0]).unwrap().trimmed_mean_ms, 2.0, "a twentieth of two is none");
+    assert_eq!(TrimmedMean::from_samples(&[1.0, 3.0]).unwrap().trimmed_mean_ms, 2.0, "a twentieth of two is none");
 }
 
 #[test]
@@ -176,7 +176,7 @@ proptest! {
         let later: Vec<f64> = delays.iter().map(|delay| delay + by).collect();
         for profile in &PROFILES {
             let of = |delays: &[f64], lost| {
-                QualityOfOutcome::of(profile, &Inputs { delays: delays.to_vec(), lost, rate: Some(1e9) }).score.unwrap()
+                QualityOfOutcome::score(profile, &Inputs { delays: delays.to_vec(), lost, rate: Some(1e9) }).score.unwrap()
             };
             let before = of(&delays, lost);
             prop_assert!((0.0..=100.0).contains(&before));
@@ -191,7 +191,7 @@ proptest! {
         let line = Line {
             latency_ms: Some(latency), rise_ms: Some(rise), variation_ms: Some(variation), loss: Some(loss), download_bps: Some(2e7),
         };
-        let points = |line: Line| { let aim = Aim::of(&line); [aim.streaming, aim.gaming, aim.rtc].map(|use_| use_.unwrap().points) };
+        let points = |line: Line| { let aim = Aim::new(&line); [aim.streaming, aim.gaming, aim.rtc].map(|use_| use_.unwrap().points) };
         let before = points(line);
         for worse in [
             Line { latency_ms: Some(latency + more), ..line },

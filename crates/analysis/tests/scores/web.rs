@@ -40,9 +40,9 @@ fn letters_begin_where_dslreports_has_them() {
         (f64::INFINITY, "F"),
     ];
     for (added, letter) in cuts {
-        assert_eq!(Letter::of(added).unwrap().name(), letter, "{added} ms");
+        assert_eq!(Letter::from_added_ms(added).unwrap().name(), letter, "{added} ms");
     }
-    assert_eq!(Letter::of(f64::NAN), None);
+    assert_eq!(Letter::from_added_ms(f64::NAN), None);
 }
 
 #[test]

@@ -343,7 +343,7 @@ impl<'de, S: DeserializeSeed<'de>, F: Fn() -> S> Visitor<'de> for SeriesOf<F> {
         let mut series = Vec::new();
         let mut doubled = Vec::new();
         while let Some(name) = map.next_key::<String>()? {
-            if Series::of(&name).is_none() {
+            if Series::parse(&name).is_none() {
                 map.next_value::<IgnoredAny>()?;
             } else if names.contains(&name) {
                 map.next_value::<IgnoredAny>()?;

@@ -78,7 +78,7 @@ impl FlowSource {
         if rows.is_empty() && values.iter().all(Option::is_none) {
             return None;
         }
-        let series = Series::of(&name)?;
+        let series = Series::parse(&name)?;
         let metas = &document.metadata.series_meta.0;
         let meta = metas.iter().find(|(other, _)| *other == name).and_then(|(_, meta)| meta.0.clone());
         let meta = meta.unwrap_or_default();

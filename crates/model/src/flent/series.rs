@@ -30,7 +30,7 @@ const COMPUTED: [&str; 5] = ["avg", "sum", "totals", "fairness", "total"];
 
 impl Series {
     /// What this name says; `None` for series that are computed from others, or that become no flow.
-    pub(super) fn of(name: &str) -> Option<Self> {
+    pub(super) fn parse(name: &str) -> Option<Self> {
         let parts: Vec<&str> = name.split("::").collect();
         // `TCP upload BE::tcp_cwnd` is among the raw values of its parent, `TCP upload::1` is a series.
         if parts.iter().skip(1).any(|part| part.starts_with(|first: char| first.is_ascii_lowercase())) {
@@ -70,9 +70,9 @@ fn class_in(word: &str) -> Option<ServiceClass> {
 mod tests {
     use super::*;
 
-    fn of(name: &str) -> Option<(Kind, Option<&'static str>, bool)> {
+    fn parsed(name: &str) -> Option<(Kind, Option<&'static str>, bool)> {
         let classes = ["BE", "BK", "CS5", "EF", "CS7"];
-        Series::of(name).map(|series| {
+        Series::parse(name).map(|series| {
             let class = series.class.and_then(|class| classes.into_iter().find(|name| *name == class.to_string()));
             (series.kind, class, series.family == Some(AddressFamily::Ipv6))
         })
@@ -98,7 +98,7 @@ mod tests {
             ("Ping (ms)::UDP 1 (EF)", (Kind::UdpPing, Some("EF"), false)),
             ("VoIP", (Kind::Voice, None, false)),
         ] {
-            assert_eq!(of(name), Some(expected), "{name}");
+            assert_eq!(parsed(name), Some(expected), "{name}");
         }
     }
 
@@ -117,7 +117,7 @@ mod tests {
             "qdisc_stats_router",
             "",
         ] {
-            assert_eq!(of(name), None, "{name}");
+            assert_eq!(parsed(name), None, "{name}");
         }
     }
 }

@@ -76,7 +76,7 @@ impl Timeline {
 
 /// When what these values describe began: the earliest is T0.
 fn starts(name: &str, rows: &[RawValue]) -> Vec<f64> {
-    let stream = matches!(Series::of(name), Some(Series { kind: Kind::Stream(_), .. }));
+    let stream = matches!(Series::parse(name), Some(Series { kind: Kind::Stream(_), .. }));
     let before = |row: &RawValue| match (stream, row.dur, row.val) {
         (true, ..) | (_, Some(_), _) => row.dur.unwrap_or(0.0),
         (_, None, Some(milliseconds)) => milliseconds / 1e3,

@@ -70,7 +70,7 @@ impl Measure {
     }
 
     /// In bit/s or nanoseconds; `None` where the run has nothing of the kind.
-    fn of(self, run: &Analysis) -> Option<f64> {
+    fn value(self, run: &Analysis) -> Option<f64> {
         let delay = |delay: Option<_>| delay.map_or(f64::INFINITY, nanoseconds);
         match self {
             Self::Sum(direction) => {
@@ -101,13 +101,15 @@ fn draw(runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Drawing {
     let colours = run_colours(theme, groups.len());
     let confidences: Vec<Option<RunConfidence>> = groups
         .iter()
-        .map(|(_, places)| if let [place] = places[..] { Some(RunConfidence::of(runs[place])) } else { None })
+        .map(
+            |(_, places)| if let [place] = places[..] { Some(RunConfidence::from_analysis(runs[place])) } else { None },
+        )
         .collect();
     let mut without = false;
     for pair in Measure::ALL {
         let bars = pair.map(|measure| {
             let bar = |((name, places), confidence): (&(String, Vec<usize>), &Option<RunConfidence>)| {
-                let values: Vec<f64> = places.iter().filter_map(|place| measure.of(runs[*place])).collect();
+                let values: Vec<f64> = places.iter().filter_map(|place| measure.value(runs[*place])).collect();
                 let name = group_name(name, places.len(), grouping);
                 match confidence {
                     Some(confidence) => Bar {

@@ -39,7 +39,7 @@ pub(crate) const CHART: Chart = Chart {
 fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     let (one, two) = (runs[0], runs[1]);
     let names = words::run_names(runs);
-    let (met, [first, second]) = match Met::of([one, two]) {
+    let (met, [first, second]) = match Met::measure([one, two]) {
         Ok(met) => met,
         Err(why) => {
             let mut page = Page::new(theme, names.join(" and "), Axis::between(0.0, 1.0, TICKS), Vec::new());

@@ -65,7 +65,7 @@ pub(crate) fn fitting(run: &Analysis, widest: u128) -> Option<Equaliser> {
     let windows = run.test.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
     let length: u128 = windows.map(|window| window.length().as_nanos()).sum();
     let times = length.div_ceil(WINDOW.as_nanos() * widest).max(1);
-    Equaliser::of(run, &ScoreCell::all(run), WINDOW.saturating_mul(u32::try_from(times).ok()?))
+    Equaliser::new(run, &ScoreCell::all(run), WINDOW.saturating_mul(u32::try_from(times).ok()?))
 }
 
 fn by_direction<'a>(name: &str, column: &'a Column) -> [(String, &'a Bars, bool); 2] {

@@ -92,7 +92,7 @@ mod tests {
             share_most: share,
             share_ci95_low: None,
             share_ci95_high: None,
-            loss_runs: Some(LossRuns::of((0..sent).map(|number| number < lost)).summary()),
+            loss_runs: Some(LossRuns::from_fates((0..sent).map(|number| number < lost)).summary()),
             reordering: Some(Reordering::default()),
         }
     }

@@ -167,7 +167,7 @@ mod tests {
             throttled_share: Some(0.0),
             throttled_ns: Some(0),
             listen_drops: Some(0),
-            transmit_queueing: DelayStatistics::of(vec![Delay(90_000)], 0),
+            transmit_queueing: DelayStatistics::from_delays(vec![Delay(90_000)], 0),
             sockets: vec![HostSocket { flow: None, dropped: 0, dropped_share: Some(0.0) }],
             routes: vec![route],
             interfaces: vec![interface],
@@ -201,7 +201,7 @@ mod tests {
         client.routes[0].encapsulation_hint = Some("6in4");
         client.interfaces[0].queue_disciplines[0].marked = Some(21);
         client.interfaces[0].sent_dropped = Some(1);
-        client.transmit_queueing = DelayStatistics::of(vec![Delay(3_200_000)], 0);
+        client.transmit_queueing = DelayStatistics::from_delays(vec![Delay(3_200_000)], 0);
         let mut server = quiet(ObservationPoint::Server);
         server.throttled_share = Some(0.8);
         server.softnet_dropped = Some(12_345);

@@ -96,12 +96,14 @@ mod tests {
     use super::*;
 
     fn delays(idle_us: i64, load_us: Option<i64>) -> PhaseDelays {
-        let of = |delay: Option<i64>| DelayStatistics::of(delay.map(|us| Delay(us * 1_000)).into_iter().collect(), 1);
+        let of = |delay: Option<i64>| {
+            DelayStatistics::from_delays(delay.map(|us| Delay(us * 1_000)).into_iter().collect(), 1)
+        };
         let loaded = match load_us {
-            Some(us) => DelayStatistics::of(vec![Delay(us * 1_000)], 0),
+            Some(us) => DelayStatistics::from_delays(vec![Delay(us * 1_000)], 0),
             None => of(None),
         };
-        let idle = DelayStatistics::of(vec![Delay(idle_us * 1_000)], 0);
+        let idle = DelayStatistics::from_delays(vec![Delay(idle_us * 1_000)], 0);
         PhaseDelays { idle, load: loaded, ..PhaseDelays::default() }.with_induced()
     }
 

@@ -142,7 +142,7 @@ mod tests {
     use rrul_model::units::{BitRate, ByteCount};
 
     fn delays(answered: &[i64], lost: u64) -> DelayStatistics {
-        DelayStatistics::of(answered.iter().map(|ms| Delay(ms * 1_000_000)).collect(), lost).unwrap()
+        DelayStatistics::from_delays(answered.iter().map(|ms| Delay(ms * 1_000_000)).collect(), lost).unwrap()
     }
 
     #[test]

@@ -221,7 +221,7 @@ fn what_a_run_does_not_have_is_named() {
 fn doubts_stand_on_the_chart_in_red() {
     let mut run = Made::fq_codel().analysis();
     let reason = |code, severity, text: &str| Reason { code, severity, text: text.to_owned() };
-    run.validity = Validity::of(
+    run.validity = Validity::new(
         vec![
             reason("server_far", Severity::Doubt, "the server is 120 ms away"),
             reason("no_load", Severity::Invalid, "no upload"),

@@ -69,7 +69,7 @@ fn every_operation_has_a_bar_from_its_median_to_its_95th_percentile_idle_and_und
     page.loaded.as_mut().unwrap().n = 4;
     let attempts = |milliseconds: [i64; 2], lost| {
         let taken = milliseconds.map(|ms| Delay(ms * MILLISECOND)).to_vec();
-        let connect = DelayStatistics::of(taken, lost).unwrap();
+        let connect = DelayStatistics::from_delays(taken, lost).unwrap();
         let (retried, syn_retransmits, over_1s) = (0, 0, 0.0);
         let answer = connect;
         ConnectionStatistics {

@@ -19,7 +19,7 @@ const EDGES: (f64, f64) = (270.0, 830.0);
 
 fn answers(milliseconds: &[i64], sent: u64) -> HopAnswers {
     let trips: Vec<Delay> = milliseconds.iter().map(|ms| Delay(ms * 1_000_000)).collect();
-    HopAnswers { sent, answered: trips.len() as u64, round_trip: DelayStatistics::of(trips, 0) }
+    HopAnswers { sent, answered: trips.len() as u64, round_trip: DelayStatistics::from_delays(trips, 0) }
 }
 
 fn hop(number: u8, far_end: bool, idle: &[i64], load: &[i64]) -> Hop {

@@ -137,7 +137,7 @@ fn words_of_others_are_only_words() {
     run.test.partial = Some(hostile.to_owned());
     run.round_trip_delay.flows[0].flow.flow_type = hostile.to_owned();
     run.validity =
-        Validity::of(vec![Reason { code: "partial", severity: Severity::Doubt, text: hostile.to_owned() }], None);
+        Validity::new(vec![Reason { code: "partial", severity: Severity::Doubt, text: hostile.to_owned() }], None);
     let flow = label(9, hostile, Component::Realtime, None, AddressFamily::Ipv4, ServiceClass::BE);
     run.failed_flows = vec![FailedFlow { flow, reason: hostile.to_owned() }];
     let mut beside = run.clone();

@@ -133,7 +133,7 @@ fn invalid() -> Analysis {
         )
     }));
     reasons.push(reason("family_absent", Severity::Info, "IPv6 was not tested: the server has no IPv6 address."));
-    run.validity = Validity::of(reasons, None);
+    run.validity = Validity::new(reasons, None);
     run
 }
 
@@ -317,7 +317,7 @@ fn names_cannot_steer_the_terminal() {
     let mut run = bloated();
     (run.test.title, run.test.server) = (hostile.clone(), hostile.clone());
     run.path_traces[0].bottleneck.words.clone_from(&hostile);
-    run.validity = Validity::of(vec![reason("partial", Severity::Doubt, &hostile)], None);
+    run.validity = Validity::new(vec![reason("partial", Severity::Doubt, &hostile)], None);
     let text = short_summary(&run, &hostile, Style::Plain);
     assert_fits(&text);
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");

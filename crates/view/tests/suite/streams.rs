@@ -73,7 +73,8 @@ fn sharing_is_reported_by_stream_and_class_with_who_starves() {
 }
 
 fn attempts(connect: &[i64], lost: u64, over_1s: f64) -> ConnectionStatistics {
-    let connect = DelayStatistics::of(connect.iter().map(|ms| Delay(ms * 1_000_000)).collect(), lost).expect("some");
+    let connect =
+        DelayStatistics::from_delays(connect.iter().map(|ms| Delay(ms * 1_000_000)).collect(), lost).expect("some");
     ConnectionStatistics {
         connect,
         answer: connect,
@@ -116,7 +117,7 @@ fn new_connections_are_reported_idle_and_loaded_and_by_class() {
 #[test]
 fn in_stream_delay_is_reported_by_direction() {
     let mut run = Made::pfifo().analysis();
-    let of = |ms: i64| DelayStatistics::of(vec![Delay(ms * 1_000_000)], 0);
+    let of = |ms: i64| DelayStatistics::from_delays(vec![Delay(ms * 1_000_000)], 0);
     run.stream_delay.up = Some(PhaseDelays { idle: of(10), load: of(250), ..PhaseDelays::default() }.with_induced());
     let text = text_summary(&run, Style::Plain);
     let expected = [

@@ -35,7 +35,7 @@ fn troubled() -> Analysis {
     run.loss.skipped = Skipped { packets: 42, due: 12_042 };
     // As the rules of the analysis word them.
     let reason = |code, severity, text: &str| Reason { code, severity, text: text.to_owned() };
-    run.validity = Validity::of(
+    run.validity = Validity::new(
         vec![
             reason(
                 "packets_skipped",
@@ -131,7 +131,8 @@ fn a_comparison_begins_with_the_doubts_of_its_runs_and_colors_only_verdicts() {
 fn a_percentile_that_falls_on_a_loss_reads_lost() {
     let mut run = Made::fq_codel().analysis();
     // 3 of 100 lost: P95 is the 95th of 97 answered, P99 falls on a loss.
-    run.round_trip_delay.pooled.load = DelayStatistics::of((1..=97).map(|ms| Delay(ms * 1_000_000)).collect(), 3);
+    run.round_trip_delay.pooled.load =
+        DelayStatistics::from_delays((1..=97).map(|ms| Delay(ms * 1_000_000)).collect(), 3);
     let text = text_summary(&run, Style::Plain);
     let line = text.lines().find(|line| line.trim_start().starts_with("loaded")).unwrap();
     let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();

@@ -120,7 +120,7 @@ impl Made {
                 sharing: Sharing::default(),
                 global_synchronization: GlobalSynchronization::default(),
                 stream_limits: StreamLimits::default(),
-                send_lateness: DelayStatistics::of((1..100).map(|step| Delay(step * 900)).collect(), 0),
+                send_lateness: DelayStatistics::from_delays((1..100).map(|step| Delay(step * 900)).collect(), 0),
                 processor: [ObservationPoint::Client, ObservationPoint::Server]
                     .map(|point| ProcessorLoad {
                         point,
@@ -365,7 +365,7 @@ pub(crate) fn by_phase(packets: &[DelayPoint], phases: &[PhaseWindow]) -> PhaseD
         let inside: Vec<_> = packets.iter().filter(|packet| window.contains(packet.at)).collect();
         let answered: Vec<Delay> = inside.iter().filter_map(|packet| packet.delay).collect();
         let lost = (inside.len() - answered.len()) as u64;
-        DelayStatistics::of(answered, lost)
+        DelayStatistics::from_delays(answered, lost)
     };
     let (idle, load, after) = (of(Phase::Idle), of(Phase::Load), of(Phase::After));
     PhaseDelays { idle, load, after, ..PhaseDelays::default() }.with_induced()

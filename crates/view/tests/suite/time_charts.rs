@@ -287,7 +287,7 @@ fn every_cell_of_the_matrix_says_what_arrived() {
 fn bars_of_the_equaliser_are_as_high_as_their_points() {
     let run = steady();
     let picture = drawn("equaliser", &[&run]);
-    let told = rrul_analysis::scores::equaliser::Equaliser::of(
+    let told = rrul_analysis::scores::equaliser::Equaliser::new(
         &run,
         &rrul_analysis::scores::score_cell::ScoreCell::all(&run),
         rrul_analysis::scores::equaliser::WINDOW,

@@ -39,7 +39,7 @@ fn bars_of_single_runs_bear_their_bootstrap_intervals() {
     let delays: Vec<Option<f64>> = (0..3_000).map(|step| Some(20.0 + f64::from(step % 50))).collect();
     let made = loaded(|step| if step / 40 % 2 == 0 { 18.0 } else { 14.0 }, 6.0, &[Some(10.0)], &delays);
     let picture = drawn("bars", &[&made]);
-    let confidence = RunConfidence::of(&made);
+    let confidence = RunConfidence::from_analysis(&made);
     let colours = [THEME.run(0)];
     near(&bars(&picture, (200.0, 490.0), &colours, 15.0)[..1], &[made.goodput.down.sum.megabits()], 0.03);
     let down = confidence.down.unwrap();

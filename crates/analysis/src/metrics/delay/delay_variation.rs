@@ -107,7 +107,7 @@ pub(crate) fn of_round_trips(probes: &[ProbeFlow<'_>], judgement: &Judgement<'_>
             .collect();
         let phases = ByPhase::each(|phase| {
             let within = singletons.iter().filter(|one| judgement.phase(one.sent) == Some(phase));
-            DelayVariation::of(&within.copied().collect::<Vec<_>>())
+            DelayVariation::from_sample(&within.copied().collect::<Vec<_>>())
         });
         RoundTripVariation { flow: flow.flow.into(), phases }
     };
@@ -123,7 +123,7 @@ impl DelayVariation {
     }
 
     /// The variation within this sample of one stream, in the order of its numbers; `None` of no packet.
-    pub fn of(sample: &[Singleton]) -> Option<Self> {
+    pub fn from_sample(sample: &[Singleton]) -> Option<Self> {
         if sample.is_empty() {
             return None;
         }
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn pdv_is_above_the_smallest_and_a_loss_is_infinitely_late() {
         let delays: Vec<_> = (1..=19).map(|ms| Some(9 + ms)).chain([None]).collect();
-        let variation = DelayVariation::of(&sample(&delays)).unwrap();
+        let variation = DelayVariation::from_sample(&sample(&delays)).unwrap();
         assert_eq!((variation.n, variation.lost), (20, 1));
         // Ranks 10 and 19 of 20, and 20, which is the loss.
         assert_eq!(variation.pdv_p50_ns, Some(9 * MS));
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn ipdv_is_signed_and_only_between_adjacent_packets_that_both_arrived() {
-        let variation = DelayVariation::of(&sample(&[Some(10), Some(13), None, Some(50), Some(49)])).unwrap();
+        let variation = DelayVariation::from_sample(&sample(&[Some(10), Some(13), None, Some(50), Some(49)])).unwrap();
         assert_eq!(variation.ipdv_n, 2, "13-10 and 49-50; the loss breaks the row on both sides");
         assert_eq!((variation.ipdv_min_ns, variation.ipdv_max_ns), (Some(-MS), Some(3 * MS)));
         assert_eq!((variation.ipdv_abs_mean_ns, variation.ipdv_abs_median_ns), (Some(2 * MS), Some(MS)));
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_standing_queue_is_seen_by_pdv_and_not_by_ipdv() {
         let delays: Vec<_> = (0..1000).map(|index| Some(if index < 100 { 20 } else { 170 })).collect();
-        let variation = DelayVariation::of(&sample(&delays)).unwrap();
+        let variation = DelayVariation::from_sample(&sample(&delays)).unwrap();
         assert_eq!(variation.pdv_p50_ns, Some(150 * MS));
         assert_eq!(variation.ipdv_abs_median_ns, Some(0));
         assert_eq!(variation.rtp_jitter_ns, Some(0), "it has decayed");
@@ -236,10 +236,10 @@ mod tests {
     #[test]
     fn rtp_jitter_follows_the_worked_recursion_in_the_order_of_arrival() {
         // Transit 10, 26, 10: J = 16/16 = 1, then 1 + (16 - 1) / 16 = 1.9375 ms.
-        let variation = DelayVariation::of(&sample(&[Some(10), Some(26), Some(10)])).unwrap();
+        let variation = DelayVariation::from_sample(&sample(&[Some(10), Some(26), Some(10)])).unwrap();
         assert_eq!(variation.rtp_jitter_ns, Some(1_937_500));
         // The second overtaken by the third: 10, 20, 100 as they arrive: 10/16, then 0.625 + (80 - 0.625) / 16.
-        let variation = DelayVariation::of(&sample(&[Some(10), Some(100), Some(20)])).unwrap();
+        let variation = DelayVariation::from_sample(&sample(&[Some(10), Some(100), Some(20)])).unwrap();
         assert_eq!(variation.rtp_jitter_ns, Some(5_585_938));
     }
 
@@ -248,11 +248,12 @@ mod tests {
         let plain = sample(&[Some(10), Some(30), Some(11), None, Some(12)]);
         let moved: Vec<_> =
             plain.iter().map(|one| Singleton { delay: one.delay.map(|d| d - Delay(7_654_321)), ..*one }).collect();
-        assert_eq!(DelayVariation::of(&plain), DelayVariation::of(&moved));
+        assert_eq!(DelayVariation::from_sample(&plain), DelayVariation::from_sample(&moved));
         let extreme = |sequence, delay| Singleton { sequence, sent: TestTime(delay), delay: Some(Delay(delay)) };
-        let variation = DelayVariation::of(&[extreme(0, i64::MIN), extreme(1, i64::MAX), extreme(u32::MAX, 0)]);
+        let variation =
+            DelayVariation::from_sample(&[extreme(0, i64::MIN), extreme(1, i64::MAX), extreme(u32::MAX, 0)]);
         assert_eq!(variation.unwrap().ipdv_max_ns, Some(i64::MAX));
-        assert_eq!(DelayVariation::of(&[]), None);
-        assert_eq!(DelayVariation::of(&[extreme(0, 1)]).unwrap().rtp_jitter_ns, None);
+        assert_eq!(DelayVariation::from_sample(&[]), None);
+        assert_eq!(DelayVariation::from_sample(&[extreme(0, 1)]).unwrap().rtp_jitter_ns, None);
     }
 }

@@ -68,7 +68,7 @@ impl<'a> ExchangeDelays<'a> {
             let singletons: Vec<Singleton> = crossings.iter().map(singleton).collect();
             let variation = ByPhase::each(|phase| {
                 let ours = singletons.iter().filter(|one| self.judgement.phase(one.sent) == Some(phase));
-                let variation = DelayVariation::of(&ours.copied().collect::<Vec<_>>());
+                let variation = DelayVariation::from_sample(&ours.copied().collect::<Vec<_>>());
                 // Drift adds up over a phase, but not between adjacent packets.
                 if clock.is_drift_uncertain() { variation.map(DelayVariation::without_pdv) } else { variation }
             });

@@ -286,7 +286,7 @@ fn leg_delay(
     let variation = ByPhase::each(|phase| {
         let sample: Vec<Singleton> =
             singletons.iter().filter(|one| judgement.phase(one.sent) == Some(phase)).copied().collect();
-        let variation = DelayVariation::of(&sample);
+        let variation = DelayVariation::from_sample(&sample);
         // Drift adds up over a phase, but not between adjacent packets.
         if clock.is_drift_uncertain() { variation.map(DelayVariation::without_pdv) } else { variation }
     });

@@ -243,7 +243,7 @@ pub(crate) fn phase_delays<'p>(
             None => *lost += 1,
         }
     }
-    let of = |(answered, lost)| DelayStatistics::of(answered, lost);
+    let of = |(answered, lost)| DelayStatistics::from_delays(answered, lost);
     let phases = PhaseDelays {
         idle: of(idle),
         load: of(load),

@@ -21,5 +21,5 @@ pub(crate) struct SendLateness {
 pub(crate) fn send_lateness(flows: &[ProbeFlow<'_>]) -> Option<SendLateness> {
     let mut lateness: Vec<Delay> = flows.iter().flat_map(|entry| &entry.probes).map(|probe| probe.lateness).collect();
     let [p99_9] = percentiles(&mut lateness, 0, [999]);
-    Some(SendLateness { statistics: DelayStatistics::of(lateness, 0)?, p99_9: p99_9? })
+    Some(SendLateness { statistics: DelayStatistics::from_delays(lateness, 0)?, p99_9: p99_9? })
 }

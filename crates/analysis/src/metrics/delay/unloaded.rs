@@ -27,7 +27,7 @@ pub(crate) fn loaded_phases(phases: &[PhaseWindow]) -> Option<Window> {
 
 impl<T> ByLoad<T> {
     /// All three, each made of the things that began in these phases, as `began` says of them.
-    pub(crate) fn of<R: Copy>(
+    pub(crate) fn group<R: Copy>(
         phases: &[PhaseWindow],
         things: &[R],
         began: impl Fn(R) -> TestTime,

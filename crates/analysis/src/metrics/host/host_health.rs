@@ -152,7 +152,7 @@ fn host(recording: &Recording, tcp: &TcpReadings, point: ObservationPoint, load:
         throttled_share,
         throttled_ns,
         listen_drops: counters.as_ref().and_then(listen_drops),
-        transmit_queueing: DelayStatistics::of(transmit_queueing(recording, point, load), 0),
+        transmit_queueing: DelayStatistics::from_delays(transmit_queueing(recording, point, load), 0),
         sockets: sockets(recording, point, load),
         routes: host_route::routes(recording, tcp, point),
         interfaces: host_interface::interfaces(recording, point),

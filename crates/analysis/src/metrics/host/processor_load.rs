@@ -105,7 +105,9 @@ pub(crate) fn busy_share(before: &CpuTime, after: &CpuTime) -> Option<f64> {
 pub(crate) fn processor_load(recording: &Recording, load: Window) -> Vec<ProcessorLoad> {
     [ObservationPoint::Client, ObservationPoint::Server]
         .into_iter()
-        .filter_map(|point| host(point, &readings(recording, point, load), &Program::of(recording, point), load))
+        .filter_map(|point| {
+            host(point, &readings(recording, point, load), &Program::from_recording(recording, point), load)
+        })
         .collect()
 }
 
@@ -203,7 +205,7 @@ struct Program {
 }
 
 impl Program {
-    fn of(recording: &Recording, point: ObservationPoint) -> Self {
+    fn from_recording(recording: &Recording, point: ObservationPoint) -> Self {
         let rows = recording.tables_of(point).flat_map(|tables| tables.process_time.rows());
         let time = rows.map(|row| (row.at, u64::try_from((row.user + row.system).0).unwrap_or(0))).collect();
         Self { time: Counter::new(time), cores: recording.host(point).cores }

@@ -168,14 +168,14 @@ struct Sample {
 }
 
 impl Sample {
-    fn of(fates: &DirectionFates, window: Window) -> Self {
+    fn new(fates: &DirectionFates, window: Window) -> Self {
         let packets: Vec<_> = fates.packets.iter().copied().filter(|(at, _)| window.contains(*at)).collect();
         let within = |at: &&TestTime| window.contains(**at);
         let order = fates.order.as_ref().map(|order| {
             order.iter().filter(|(at, _)| window.contains(*at)).map(|(_, displacement)| *displacement).collect()
         });
         Self {
-            runs: LossRuns::of(packets.iter().map(|(_, fate)| is_lost(*fate))),
+            runs: LossRuns::from_fates(packets.iter().map(|(_, fate)| is_lost(*fate))),
             copies: fates.copies.as_ref().map(|copies| copies.iter().filter(within).count() as u64),
             order,
             packets,
@@ -218,7 +218,7 @@ impl Sample {
             share_ci95_low: interval.map(|interval| interval.low),
             share_ci95_high: interval.map(|interval| interval.high),
             loss_runs: (unattributed == 0).then(|| self.runs.summary()),
-            reordering: self.order.map(Reordering::of),
+            reordering: self.order.map(Reordering::from_displacements),
         })
     }
 
@@ -232,7 +232,7 @@ impl Sample {
         let bootstrap = BlockBootstrap::new(window, block_length(window, round_trip, self.remembered(window)))?;
         let losses = bootstrap.sums(self.packets.iter().map(|(at, fate)| (*at, indicator(*fate))));
         let packets = bootstrap.sums(self.packets.iter().map(|(at, _)| (*at, 1.0)));
-        bootstrap.interval(|resample| losses.of(resample) / packets.of(resample))
+        bootstrap.interval(|resample| losses.sum(resample) / packets.sum(resample))
     }
 
     /// For how long a loss makes another likelier.
@@ -285,7 +285,7 @@ fn direction_fate(
 ) -> Option<DirectionFate> {
     let evidence = flows.iter().map(|entry| entry.evidence).min()?;
     let within = |window: Window| {
-        let samples = flows.iter().map(|entry| Sample::of(entry.fates.of(direction), window));
+        let samples = flows.iter().map(|entry| Sample::new(entry.fates.of(direction), window));
         samples.reduce(Sample::and)?.fate(window, round_trip)
     };
     let phase = |phase: Phase| within(judgement.window(phase)?);

@@ -83,7 +83,7 @@ pub struct Reordering {
 
 impl Reordering {
     /// Of packets that arrived, in one stream or several.
-    pub(crate) fn of(packets: impl IntoIterator<Item = Option<Displacement>>) -> Self {
+    pub(crate) fn from_displacements(packets: impl IntoIterator<Item = Option<Displacement>>) -> Self {
         let mut arrived = 0_u64;
         let displaced: Vec<Displacement> = packets.into_iter().inspect(|_| arrived += 1).flatten().collect();
         let reordered = displaced.len() as u64;
@@ -108,7 +108,7 @@ mod tests {
         let arrival =
             |(index, number): (usize, &u32)| Arrival { number: *number, at: TestTime(index as i64 * 1_000_000) };
         let arrivals: Vec<Arrival> = numbers.iter().enumerate().map(arrival).collect();
-        Reordering::of(displacements(&arrivals))
+        Reordering::from_displacements(displacements(&arrivals))
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub(crate) fn octet(dscp: Dscp) -> u8 {
 pub(crate) fn code_point(tally: &Tally, dscp: Dscp) -> CodePoint {
     let own = octet(dscp);
     let mut arrivals: BTreeMap<u8, u64> = BTreeMap::new();
-    for (received, packets) in tally.of(own) {
+    for (received, packets) in tally.arrived_as(own) {
         *arrivals.entry(Marking::from_octet(received).dscp.value()).or_default() += packets;
     }
     let arrived: u64 = arrivals.values().sum();

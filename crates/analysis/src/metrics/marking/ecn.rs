@@ -252,7 +252,7 @@ fn marked_interval<'a>(
         let arrived = packets.filter_map(|packet| Some((packet.at, packet.arrived?)));
         let all = bootstrap.sums(arrived.clone().map(|(at, _)| (at, 1.0)));
         let with_ce = bootstrap.sums(arrived.map(|(at, ecn)| (at, f64::from(u8::from(ecn == Ecn::Ce)))));
-        bootstrap.interval(|resample| with_ce.of(resample) / all.of(resample))
+        bootstrap.interval(|resample| with_ce.sum(resample) / all.sum(resample))
     });
     let widest = |other: ConfidenceInterval| ConfidenceInterval {
         low: independent.low.min(other.low),

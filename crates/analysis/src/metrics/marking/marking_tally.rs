@@ -116,7 +116,7 @@ fn octets(recording: &Recording) -> HashMap<(FlowId, u32), u8> {
 
 impl Tally {
     /// What arrived of this byte: with which byte, how many.
-    pub(crate) fn of(&self, sent: u8) -> impl Iterator<Item = (u8, u64)> + '_ {
+    pub(crate) fn arrived_as(&self, sent: u8) -> impl Iterator<Item = (u8, u64)> + '_ {
         let arrived = self.arrived.range((sent, 0)..=(sent, u8::MAX));
         arrived.map(|((_, received), packets)| (*received, *packets))
     }
@@ -124,7 +124,7 @@ impl Tally {
     /// Packets of this byte that did not arrive, of those sent; `None` where that is not known, or none was sent.
     pub(crate) fn lost(&self, sent: u8) -> Option<Proportion> {
         let of = self.sent[usize::from(sent)];
-        let arrived: u64 = self.of(sent).map(|(_, packets)| packets).sum();
+        let arrived: u64 = self.arrived_as(sent).map(|(_, packets)| packets).sum();
         (self.exact && of > 0).then(|| Proportion { hits: of.saturating_sub(arrived), of })
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn count(flow: &FlowSpec, attempts: &[Connection], share: &CarriedSha
             let segments = |row: &Connection| segments(flow.family, row, direction, arrived(row.started));
             let counts: Vec<(TestTime, Segments)> = attempts.iter().map(|row| (row.started, segments(row))).collect();
             Packets {
-                part: Part::of(flow),
+                part: Part::from_flow(flow),
                 family: flow.family,
                 direction,
                 basis: Basis::Estimated,

@@ -13,9 +13,9 @@ pub(crate) fn gather<'a>(recording: &Recording, tcp: &'a TcpReadings) -> Traffic
     let mut traffic = Traffic::default();
     let mut packets = packet_octets::Rows::gather(recording);
     for flow in &recording.header.flows {
-        let found = Readings::of(tcp, flow.id);
+        let found = Readings::new(tcp, flow.id);
         let connection = Connection {
-            part: Part::of(flow),
+            part: Part::from_flow(flow),
             family: flow.family,
             load: flow.direction.filter(|_| flow.is_load_stream()),
             from: flow.window.from,
@@ -27,7 +27,7 @@ pub(crate) fn gather<'a>(recording: &Recording, tcp: &'a TcpReadings) -> Traffic
         }
     }
     if let Some(family) = recording.header.families.first() {
-        let found = Readings::of(tcp, FlowId::CONTROL);
+        let found = Readings::new(tcp, FlowId::CONTROL);
         let from = TestTime(i64::MAX);
         let connection = Connection { part: Part::Control, family: *family, load: None, from, is_many: false };
         tcp_octets::count(connection, found, None, &mut traffic);

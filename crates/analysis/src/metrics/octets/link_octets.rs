@@ -182,7 +182,7 @@ pub(crate) fn link_octets(recording: &Recording, traffic: &Traffic<'_>, end: Tes
         from: recording.header.phases.iter().map(|entry| entry.window.from).min().unwrap_or_default(),
         to: recording.header.phases.iter().map(|entry| entry.window.to).max().unwrap_or_default().min(end),
     };
-    account.up_rates = LinkRates::of(traffic, Direction::Up, whole, RATE_INTERVAL);
-    account.down_rates = LinkRates::of(traffic, Direction::Down, whole, RATE_INTERVAL);
+    account.up_rates = LinkRates::measure(traffic, Direction::Up, whole, RATE_INTERVAL);
+    account.down_rates = LinkRates::measure(traffic, Direction::Down, whole, RATE_INTERVAL);
     account
 }

@@ -28,7 +28,7 @@ impl LinkRates {
     ///
     /// Bytes whose time is known only between two readings are placed where the rest leaves most room
     /// (`loose_octets.rs`): no interval shows more than the link's rate for want of readings.
-    pub(crate) fn of(traffic: &Traffic<'_>, direction: Direction, window: Window, interval: Duration) -> Self {
+    pub(crate) fn measure(traffic: &Traffic<'_>, direction: Direction, window: Window, interval: Duration) -> Self {
         let bins = TimeBins::covering(window, interval);
         let mut spread: BTreeMap<Part, Vec<f64>> = BTreeMap::new();
         let mut packets = vec![0.0; bins.len()];
@@ -57,7 +57,7 @@ impl LinkRates {
         let mut parts = OctetParts::default();
         for (part, octets) in &placed {
             all.iter_mut().zip(octets).for_each(|(sum, octets)| *sum += octets);
-            *parts.of(*part) = rates(octets);
+            *parts.part_mut(*part) = rates(octets);
         }
         Self { all: rates(&all), parts, packets }
     }

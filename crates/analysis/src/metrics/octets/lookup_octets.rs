@@ -30,7 +30,7 @@ pub(crate) fn count(flow: &FlowSpec, lookups: &[NameLookup], share: &CarriedShar
             let octets = |octets: u16| (u64::from(octets) + ip_header_octets(flow.family) + HEADER) as f64;
             let whole = |(at, length, arrived): &(TestTime, u16, f64)| (*at, part_of(*arrived) * octets(*length));
             Packets {
-                part: Part::of(flow),
+                part: Part::from_flow(flow),
                 family: flow.family,
                 direction,
                 basis: Basis::Counted,

@@ -120,7 +120,7 @@ pub struct OctetParts<T = u64> {
 
 impl<T> OctetParts<T> {
     /// Returns the value of one traffic type.
-    pub(crate) fn of(&mut self, part: Part) -> &mut T {
+    pub(crate) fn part_mut(&mut self, part: Part) -> &mut T {
         match part {
             Part::LoadData => &mut self.load_data,
             Part::LoadAcknowledgements => &mut self.load_acknowledgements,

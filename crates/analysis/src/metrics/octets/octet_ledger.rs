@@ -51,7 +51,7 @@ impl<'a> Ledger<'a> {
             }
         }
         for (part, octets) in parts {
-            *account.parts_octets.of(part) = whole(octets);
+            *account.parts_octets.part_mut(part) = whole(octets);
         }
         let offered: f64 = self.packets(&self.traffic.offered).map(|packets| packets.octets_in(window)).sum();
         let goodput: f64 = self.streams(self.direction).map(|stream| growth(&stream.goodput, window)).sum();

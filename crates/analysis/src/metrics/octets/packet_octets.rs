@@ -163,7 +163,7 @@ impl Rows {
             return true;
         }
         let Some(length) = packet_octets(flow) else { return false };
-        let part = Part::of(flow);
+        let part = Part::from_flow(flow);
         // Segments that no kernel counted follow from what was said in them.
         let basis = if is_over_tcp(flow) { Basis::Estimated } else { Basis::Counted };
         let packets = |direction, count: Counter| Packets {

@@ -31,7 +31,7 @@ pub(crate) fn count(flow: &FlowSpec, probes: &[PathProbe], answers: &[PathAnswer
     let sent = |row: &PathProbe| (row.sent, u64::from(row.length));
     let carried = |row: &&PathProbe| answered.contains_key(&row.sequence);
     let packets = |direction: Direction, basis: Basis, octets: Vec<(TestTime, u64)>| Packets {
-        part: Part::of(flow),
+        part: Part::from_flow(flow),
         family: flow.family,
         direction,
         basis,

@@ -29,14 +29,14 @@ pub(crate) enum Part {
 impl Part {
     /// Returns the part of what a flow sends in one direction: against a load travel its acknowledgments.
     pub(crate) fn in_direction(flow: &FlowSpec, direction: Direction) -> Self {
-        match (Self::of(flow), flow.direction) {
+        match (Self::from_flow(flow), flow.direction) {
             (Self::LoadData, Some(load)) if load != direction => Self::LoadAcknowledgements,
             (part, _) => part,
         }
     }
 
     /// The part of a flow, of a load that of its data.
-    pub(crate) fn of(flow: &FlowSpec) -> Self {
+    pub(crate) fn from_flow(flow: &FlowSpec) -> Self {
         match (flow.component, flow.kind()) {
             (Component::Load, _) => Self::LoadData,
             (Component::Voip, _) => Self::Voip,
@@ -148,7 +148,7 @@ pub(crate) struct Readings<'a> {
 }
 
 impl<'a> Readings<'a> {
-    pub(crate) fn of(tcp: &'a TcpReadings, flow: FlowId) -> Self {
+    pub(crate) fn new(tcp: &'a TcpReadings, flow: FlowId) -> Self {
         // A kernel that counts no segments reports nothing here.
         let counts = |rows: &&[TcpInfo]| rows.last().is_some_and(|row| row.segs_in > 0 || row.segs_out > 0);
         let at = |point| Some(tcp.at(point, flow)).filter(counts).unwrap_or_default();

@@ -78,7 +78,7 @@ pub(crate) struct ByHop<'a> {
 
 impl<'a> ByHop<'a> {
     /// `routers` lie between both ends.
-    pub(crate) fn of(traced: &'a Traced, routers: Option<u8>, plain: u8) -> Self {
+    pub(crate) fn new(traced: &'a Traced, routers: Option<u8>, plain: u8) -> Self {
         // Where the destination has not reported it, the furthest host that answered is the last known.
         let furthest = || {
             let answered = traced.packets.iter().filter(|packet| packet.answer.is_some_and(|one| !one.is_far_ends()));
@@ -163,7 +163,7 @@ pub(crate) fn hop(
         let ours = || packets.iter().filter(|packet| phase(packet.at) == Some(wanted));
         let trips: Vec<Delay> = ours().filter_map(|packet| Some(packet.answer?.round_trip)).collect();
         let (sent, answered) = (ours().count() as u64, trips.len() as u64);
-        HopAnswers { sent, answered, round_trip: DelayStatistics::of(trips, 0) }
+        HopAnswers { sent, answered, round_trip: DelayStatistics::from_delays(trips, 0) }
     });
     let mut seen: BTreeMap<u16, usize> = BTreeMap::new();
     for answer in packets.iter().filter_map(|packet| packet.answer) {

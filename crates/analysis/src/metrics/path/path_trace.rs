@@ -192,7 +192,7 @@ struct Surroundings<'a> {
 fn path_trace(flow: &FlowSpec, direction: Direction, traced: &Traced, around: &Surroundings<'_>) -> PathTrace {
     let phase = |at: TestTime| around.judgement.phase(at);
     let (routers, route_changes) = route(traced, phase);
-    let by_hop = ByHop::of(traced, routers, flow.class.octet());
+    let by_hop = ByHop::new(traced, routers, flow.class.octet());
     let side = |(hop, packets): (&u8, &Vec<&Packet>)| (*hop, around.side(packets, *hop == by_hop.last, flow.family));
     let sides: Vec<(u8, Side)> = by_hop.hops.iter().map(side).collect();
     let side_of = |hop: u8| sides.iter().find(|(number, _)| *number == hop).map_or(Side::Unclear, |(_, side)| *side);

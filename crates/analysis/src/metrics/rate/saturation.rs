@@ -112,7 +112,7 @@ const HOST_LIMITED: f64 = 0.05;
 
 impl AckStarvation {
     /// Of a direction that is known not to be full although its senders were held by the network alone.
-    fn of(recording: &Recording, known: &Known<'_>, found: &Saturations, direction: Direction) -> Option<Self> {
+    fn detect(recording: &Recording, known: &Known<'_>, found: &Saturations, direction: Direction) -> Option<Self> {
         found.of(direction).filter(|this| this.saturated == Some(false))?;
         let limits = &known.stream_limits.of(direction).pooled;
         let held = [limits.rwnd_limited, limits.sndbuf_limited, limits.idle, limits.app_limited];
@@ -169,10 +169,10 @@ pub(crate) fn saturations(
         let rate = rates.of(direction).as_ref()?;
         let queueing = known.queueing.waits(direction, rates.of(direction.opposite()).is_none());
         let kernel = Kernel::gather(recording, tcp, direction);
-        Some(Saturation::of(&kernel, rate, queueing.as_deref(), slowest_interface(recording)))
+        Some(Saturation::judge(&kernel, rate, queueing.as_deref(), slowest_interface(recording)))
     };
     let mut found = Saturations { down: of(Direction::Down), up: of(Direction::Up) };
-    let starved = ByDirection::each(|direction| AckStarvation::of(recording, known, &found, direction));
+    let starved = ByDirection::each(|direction| AckStarvation::detect(recording, known, &found, direction));
     for (saturation, starved) in [(&mut found.down, starved.down), (&mut found.up, starved.up)] {
         if let Some(saturation) = saturation {
             saturation.ack_starvation = starved;
@@ -204,7 +204,7 @@ fn slowest_interface(recording: &Recording) -> Option<f64> {
 }
 
 impl Saturation {
-    fn of(kernel: &Kernel, rate: &LoadRate, queueing: Option<&[(TestTime, Delay)]>, interface: Option<f64>) -> Self {
+    fn judge(kernel: &Kernel, rate: &LoadRate, queueing: Option<&[(TestTime, Delay)]>, interface: Option<f64>) -> Self {
         let seconds = rate.in_steps_of(SECOND);
         let mut saturation = Self::default();
         let (mut unknown, mut refuted, mut covered) = (false, false, vec![false; seconds.rates.len()]);

@@ -183,11 +183,11 @@ pub(crate) fn stationarity(
         let streams = if full { own_waits(tcp, direction) } else { Vec::new() };
         let queueing = &Waits { probes, streams };
         let history = bursts.of(direction)?;
-        let bare = RateStationarity::of(scored, &rate.steps(), history, round_trip, queueing);
+        let bare = RateStationarity::judge(scored, &rate.steps(), history, round_trip, queueing);
         let constant = |framing: &u32| {
             let steps = rate.framed_steps(*framing);
             let history = rate_history(&steps);
-            RateStationarity::of(scored, &steps, &history, round_trip, queueing).stationary == Some(true)
+            RateStationarity::judge(scored, &steps, &history, round_trip, queueing).stationary == Some(true)
         };
         let stationary = bare.stationary.map(|stationary| stationary || FRAMINGS.iter().any(constant));
         Some(RateStationarity { stationary, change: bare.change.filter(|_| stationary != Some(true)), ..bare })
@@ -197,7 +197,7 @@ pub(crate) fn stationarity(
     Stationarity {
         down: rate(Direction::Down),
         up: rate(Direction::Up),
-        round_trip_delay: delay.map(|scored| DelayStationarity::of(scored, &delays, round_trip)),
+        round_trip_delay: delay.map(|scored| DelayStationarity::judge(scored, &delays, round_trip)),
     }
 }
 
@@ -243,7 +243,7 @@ struct Steps {
 }
 
 impl Steps {
-    fn of(scored: Window, series: &RateSeries, waits: &Waits) -> Self {
+    fn new(scored: Window, series: &RateSeries, waits: &Waits) -> Self {
         let middle = |index| series.at(index) + series.step / 2;
         let inside = series.rates.iter().enumerate().map(|(index, rate)| (middle(index), *rate));
         let rates: Vec<(TestTime, f64)> = inside.filter(|(at, _)| scored.contains(*at)).collect();
@@ -316,14 +316,14 @@ struct Judgeable {
 
 impl RateStationarity {
     /// Of a direction's rate in `scored`; a change of its history within that is none of a stationary line.
-    fn of(
+    fn judge(
         scored: Window,
         series: &RateSeries,
         history: &RateHistory,
         round_trip: Option<Delay>,
         queueing: &Waits,
     ) -> Self {
-        let steps = Steps::of(scored, series, queueing);
+        let steps = Steps::new(scored, series, queueing);
         let Judgeable { rates, full, conclusive } = steps.judged(scored);
         let judged = judge(scored, || rates.iter().copied(), round_trip, 0.0);
         let size = |change: &RateChange| change.before_bps.abs_diff(change.after_bps);
@@ -373,7 +373,7 @@ fn changes_while_full(rates: &[(TestTime, f64)], least: usize) -> Vec<RateChange
 
 impl DelayStationarity {
     /// Of these delays, in the order of time, in `scored`.
-    fn of(scored: Window, delays: &[(TestTime, Delay)], round_trip: Option<Delay>) -> Self {
+    fn judge(scored: Window, delays: &[(TestTime, Delay)], round_trip: Option<Delay>) -> Self {
         let values = || delays.iter().map(|(at, delay)| (*at, delay.0 as f64));
         let judged = judge(scored, values, round_trip, DELAY_MARGIN);
         let whole = |value: f64| value.round() as i64;

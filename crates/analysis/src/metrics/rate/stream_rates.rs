@@ -45,7 +45,7 @@ impl<'a> StreamRates<'a> {
         window: Window,
         least: Duration,
     ) -> Self {
-        let segments = Segments::of(tcp, goodput, direction);
+        let segments = Segments::from_readings(tcp, goodput, direction);
         let flows: Vec<_> = goodput.flows.iter().filter(|flow| !flow.series.is_empty()).collect();
         let due = |flow: &&&GoodputFlow| recording.flow(flow.flow.id).map(|spec| spec.window);
         let window = flows
@@ -83,7 +83,7 @@ impl<'a> StreamRates<'a> {
     }
 
     /// The bytes of these streams, interval by interval.
-    pub(crate) fn of(&self, wanted: impl Fn(&FlowLabel) -> bool) -> Vec<Vec<f64>> {
+    pub(crate) fn select(&self, wanted: impl Fn(&FlowLabel) -> bool) -> Vec<Vec<f64>> {
         self.streams.iter().filter(|(flow, _)| wanted(flow)).map(|(_, octets)| octets.clone()).collect()
     }
 
@@ -126,7 +126,7 @@ struct Segments(HashMap<FlowId, TcpInfo>);
 
 impl Segments {
     /// As their senders' kernels say, at the last reading.
-    fn of(tcp: &TcpReadings, goodput: &DirectionGoodput, direction: Direction) -> Self {
+    fn from_readings(tcp: &TcpReadings, goodput: &DirectionGoodput, direction: Direction) -> Self {
         let last = |entry: &GoodputFlow| {
             let rows = tcp.at(sender(direction), entry.flow.id);
             rows.iter().rev().find(|row| row.snd_mss > 0).map(|row| (row.flow, *row))

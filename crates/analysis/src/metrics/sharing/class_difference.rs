@@ -153,7 +153,7 @@ impl<'r, 'a> Comparison<'r, 'a> {
             let (octets, count) = (bootstrap.sums(octets()), streams().count() as f64);
             bootstrap.replicates(|resample| {
                 let [p50, p95] = delays.percentiles(resample, [500, 950]);
-                [p50, p95, lost.of(resample) / sent.of(resample), octets.of(resample) / count]
+                [p50, p95, lost.sum(resample) / sent.sum(resample), octets.sum(resample) / count]
             })
         });
         Sample {
@@ -211,7 +211,7 @@ impl<'r, 'a> Comparison<'r, 'a> {
             return [None; 4];
         };
         let total = bootstrap.sums(class_share::octets(self.goodput.flows.iter()));
-        let [total] = bootstrap.replicates(|resample| [total.of(resample)]);
+        let [total] = bootstrap.replicates(|resample| [total.sum(resample)]);
         let differences = |place: usize| own[place].iter().zip(&other[place]).map(|(own, other)| own - other);
         let interval = |values: Vec<f64>| interval_of(values, bootstrap.blocks());
         [

@@ -124,10 +124,10 @@ fn of_direction(
     direction: Direction,
     window: Window,
 ) -> DirectionSynchronization {
-    let senders = Senders::of(tcp, goodput, direction, window);
+    let senders = Senders::new(tcp, goodput, direction, window);
     let round_trip = senders.round_trip();
     let rates = StreamRates::within(recording, tcp, goodput, direction, window, PERIOD.max(round_trip));
-    let octets = rates.of(|_| true);
+    let octets = rates.select(|_| true);
     let mut found = DirectionSynchronization {
         streams: octets.len() as u64,
         interval_ns: Delay::from(rates.interval).0,
@@ -208,7 +208,7 @@ fn co_loss_index(reductions: &[(TestTime, FlowId)], flows: &[FlowId], time: Dura
 struct Senders<'a>(HashMap<FlowId, &'a [TcpInfo]>);
 
 impl<'a> Senders<'a> {
-    fn of(tcp: &'a TcpReadings, goodput: &DirectionGoodput, direction: Direction, window: Window) -> Self {
+    fn new(tcp: &'a TcpReadings, goodput: &DirectionGoodput, direction: Direction, window: Window) -> Self {
         let flows = goodput.flows.iter().map(|entry| entry.flow.id);
         let of = |flow| (flow, within(tcp.at(sender(direction), flow), window));
         Self(flows.map(of).filter(|(_, rows)| !rows.is_empty()).collect())

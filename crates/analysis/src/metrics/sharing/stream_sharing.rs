@@ -165,28 +165,28 @@ fn of_direction(rates: &StreamRates<'_>) -> Option<DirectionSharing> {
     if rates.streams.len() < 2 || rates.intervals() == 0 {
         return None;
     }
-    let all = rates.of(|_| true);
+    let all = rates.select(|_| true);
     let (classes, families) = (rates.sums_by(|flow| flow.class), rates.sums_by(|flow| flow.family));
-    let whole = Whole::of(&all, rates.interval);
+    let whole = Whole::new(&all, rates.interval);
     let class_shares = classes.iter().map(|(class, octets)| {
-        let own = rates.of(|flow| flow.class == *class);
+        let own = rates.select(|flow| flow.class == *class);
         ClassShare {
             class: *class,
             streams: own.len() as u64,
             share: whole.share(octets),
             starved: whole.starved(octets, classes.len()),
-            jain: JainStatistics::of(&own),
+            jain: JainStatistics::from_rates(&own),
             ipv6_to_ipv4: ipv6_to_ipv4(rates, |flow| flow.class == *class),
         }
     });
     let family_shares = families.iter().map(|(family, octets)| {
-        let own = rates.of(|flow| flow.family == *family);
+        let own = rates.select(|flow| flow.family == *family);
         FamilyShare {
             family: *family,
             streams: own.len() as u64,
             share: whole.share(octets),
             starved: whole.starved(octets, families.len()),
-            jain: JainStatistics::of(&own),
+            jain: JainStatistics::from_rates(&own),
         }
     });
     let stream_shares = rates.streams.iter().map(|(flow, octets)| StreamShare {
@@ -203,9 +203,9 @@ fn of_direction(rates: &StreamRates<'_>) -> Option<DirectionSharing> {
         to_ns: (rates.from + rates.interval.saturating_mul(rates.intervals() as u32)).0,
         interval_ns: Delay::from(rates.interval).0,
         intervals: rates.intervals() as u64,
-        jain_streams: JainStatistics::of(&all),
-        jain_classes: JainStatistics::of(&values(&classes)),
-        jain_families: JainStatistics::of(&values(&families)),
+        jain_streams: JainStatistics::from_rates(&all),
+        jain_classes: JainStatistics::from_rates(&values(&classes)),
+        jain_families: JainStatistics::from_rates(&values(&families)),
         ipv6_to_ipv4: ipv6_to_ipv4(rates, |_| true),
         classes: class_shares.collect(),
         families: family_shares.collect(),
@@ -226,7 +226,7 @@ struct Whole {
 }
 
 impl Whole {
-    fn of(all: &[Vec<f64>], interval: Duration) -> Self {
+    fn new(all: &[Vec<f64>], interval: Duration) -> Self {
         let intervals = all.iter().map(Vec::len).min().unwrap_or(0);
         let each: Vec<f64> = (0..intervals).map(|at| all.iter().map(|octets| octets[at]).sum()).collect();
         Self { total: each.iter().sum(), each, interval }
@@ -251,7 +251,7 @@ impl Whole {
 /// more streams has no advantage.
 fn ipv6_to_ipv4(rates: &StreamRates<'_>, among: impl Fn(&FlowLabel) -> bool) -> Option<f64> {
     let mean = |family: AddressFamily| {
-        let own = rates.of(|flow| flow.family == family && among(flow));
+        let own = rates.select(|flow| flow.family == family && among(flow));
         let sum: f64 = own.iter().flatten().sum();
         (!own.is_empty()).then(|| sum / own.len() as f64)
     };

@@ -115,7 +115,7 @@ struct Times {
 
 impl Times {
     /// Of one stream, from the first reading in the window to the last.
-    fn of(rows: &[TcpInfo]) -> Option<Self> {
+    fn from_rows(rows: &[TcpInfo]) -> Option<Self> {
         let (first, last) = (rows.first()?, rows.last()?);
         let elapsed = u64::try_from(last.at.since(first.at).0).ok()? / 1000;
         let grown = |field: fn(&TcpInfo) -> u64| field(last).saturating_sub(field(first));
@@ -174,7 +174,7 @@ fn of_direction(recording: &Recording, tcp: &TcpReadings, direction: Direction, 
         let rows = tcp.at(sender(direction), flow.id);
         let inside = within(rows, window.intersection(&flow.window));
         // Other programs' recordings hold windows and round trips, and no times.
-        let times = Times::of(inside).filter(|_| recording.header.imported.is_none());
+        let times = Times::from_rows(inside).filter(|_| recording.header.imported.is_none());
         if let Some(times) = &times {
             sums.add(times);
         }

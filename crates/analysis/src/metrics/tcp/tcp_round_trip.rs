@@ -63,7 +63,7 @@ pub(crate) fn tcp_round_trip(
         let within = |phase: Phase| {
             let window = recording.phase(phase)?;
             let delays = series.iter().filter(|point| window.contains(point.at)).filter_map(|point| point.delay);
-            DelayStatistics::of(delays.collect(), 0)
+            DelayStatistics::from_delays(delays.collect(), 0)
         };
         // A kernel that has no minimum says the largest number.
         let least = readings().rev().map(|row| row.min_rtt).find(|least| (1..u32::MAX).contains(least));

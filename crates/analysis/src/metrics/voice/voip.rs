@@ -184,7 +184,7 @@ impl Phases<'_> {
     fn quality<'s>(&self, streams: impl Iterator<Item = &'s Stream>, phase: Phase) -> Option<VoipQuality> {
         let window = self.windows.iter().find(|entry| entry.phase == phase)?.window;
         let packets: Vec<&[Packet]> = streams.map(|stream| stream.within(window)).collect();
-        VoipQuality::of(&packets, self.offset)
+        VoipQuality::measure(&packets, self.offset)
     }
 
     fn class(&self, streams: &[Stream], direction: Direction, class: ServiceClass) -> VoipClass {

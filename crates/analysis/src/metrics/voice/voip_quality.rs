@@ -109,7 +109,7 @@ pub struct VoipQuality {
 
 impl VoipQuality {
     /// Of these packets, a slice for each stream; `None` without one.
-    pub(crate) fn of(streams: &[&[Packet]], offset: Option<&ClockOffset>) -> Option<Self> {
+    pub(crate) fn measure(streams: &[&[Packet]], offset: Option<&ClockOffset>) -> Option<Self> {
         let packets = || streams.iter().copied().flatten();
         let sent = packets().count() as u64;
         if sent == 0 {
@@ -117,7 +117,7 @@ impl VoipQuality {
         }
         let count = |of: fn(&Packet) -> bool| packets().filter(|packet| of(packet)).count() as u64;
         let runs = |missing: fn(&Packet) -> bool| {
-            let of_stream = |stream: &&[Packet]| LossRuns::of(stream.iter().map(missing));
+            let of_stream = |stream: &&[Packet]| LossRuns::from_fates(stream.iter().map(missing));
             streams.iter().map(of_stream).fold(LossRuns::default(), LossRuns::and)
         };
         let lost = runs(|packet| packet.delay.is_none());
@@ -144,11 +144,11 @@ impl VoipQuality {
             effective_burst_ratio: effective.burst_ratio(),
             duplicates: packets().map(|packet| u64::from(packet.copies)).sum(),
             reordered: count(|packet| packet.reordered),
-            one_way_delay: delays.and_then(|delays| DelayStatistics::of(delays, lost.lost())),
+            one_way_delay: delays.and_then(|delays| DelayStatistics::from_delays(delays, lost.lost())),
             one_way_delay_mean_ns: mean.map(|mean| mean.0),
             one_way_delay_bound_ns: offset.map(|offset| offset.bound().0),
             delay_variation: match streams {
-                [stream] => DelayVariation::of(&stream.iter().map(singleton).collect::<Vec<_>>()),
+                [stream] => DelayVariation::from_sample(&stream.iter().map(singleton).collect::<Vec<_>>()),
                 _ => None,
             },
             rating_plc: rating(Concealment::Plc),

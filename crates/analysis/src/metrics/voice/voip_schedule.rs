@@ -67,7 +67,7 @@ pub(crate) fn schedules(recording: &Recording) -> Vec<VoipSchedule> {
         let rows = rows.filter(|_| recording.header.imported.is_none());
         let lateness = rows.filter(|row| ids.contains(&row.flow)).map(|row| row.sent.since(row.scheduled)).collect();
         Some(VoipSchedule {
-            send_lateness: DelayStatistics::of(lateness, 0),
+            send_lateness: DelayStatistics::from_delays(lateness, 0),
             direction,
             schedule: sharing,
             reduced_cir: sharing != LineSharing::Full,

@@ -135,12 +135,12 @@ pub struct ConnectionStatistics {
 }
 
 impl ConnectionStatistics {
-    fn of<'a>(rows: &(impl Iterator<Item = &'a Connection> + Clone)) -> Option<Self> {
+    fn from_rows<'a>(rows: &(impl Iterator<Item = &'a Connection> + Clone)) -> Option<Self> {
         let n = rows.clone().count() as u64;
         let times = |reached: fn(&Connection) -> Option<Delay>| {
             let known: Vec<Delay> = rows.clone().filter_map(reached).collect();
             let missing = n - known.len() as u64;
-            DelayStatistics::of(known, missing)
+            DelayStatistics::from_delays(known, missing)
         };
         let count = |wanted: &dyn Fn(&Connection) -> bool| rows.clone().filter(|row| wanted(row)).count() as u64;
         let slow = count(&|row| connect_time(row).is_none_or(|time| time > SLOW));
@@ -218,7 +218,7 @@ pub(crate) fn connections(recording: &Recording, phases: &[PhaseWindow], end: Te
 fn by_phase<'a>(phases: &[PhaseWindow], rows: &(impl Iterator<Item = &'a Connection> + Clone)) -> ConnectionPhases {
     let of = |phase: Phase| {
         let window = phases.iter().find(|entry| entry.phase == phase)?.window;
-        ConnectionStatistics::of(&rows.clone().filter(|row| window.contains(row.started)))
+        ConnectionStatistics::from_rows(&rows.clone().filter(|row| window.contains(row.started)))
     };
     ConnectionPhases { idle: of(Phase::Idle), load: of(Phase::Load), after: of(Phase::After) }
 }

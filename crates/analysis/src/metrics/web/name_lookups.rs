@@ -140,7 +140,7 @@ pub struct LookupStatistics {
 }
 
 impl LookupStatistics {
-    fn of(rows: &[&NameLookup]) -> Option<Self> {
+    fn from_rows(rows: &[&NameLookup]) -> Option<Self> {
         let count = |reached: u8| rows.iter().filter(|row| row.reached == reached).count() as u64;
         let answered: Vec<_> =
             rows.iter().filter(|row| row.reached == NameLookup::ANSWERED).map(|row| row.took).collect();
@@ -193,7 +193,7 @@ pub(crate) fn name_lookups(recording: &Recording, phases: &[PhaseWindow]) -> Nam
             Own { spec, rows: own }
         })
         .collect();
-    let times = |rows: &[&NameLookup]| ByLoad::of(phases, rows, |row| row.started, LookupStatistics::of);
+    let times = |rows: &[&NameLookup]| ByLoad::group(phases, rows, |row| row.started, LookupStatistics::from_rows);
     let mut found = NameLookups::default();
     let mut kinds: Vec<(LookupKind, Vec<&NameLookup>)> = Vec::new();
     for own in &flows {

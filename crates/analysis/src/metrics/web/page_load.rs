@@ -95,7 +95,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    fn of(objects: &[WebObject], stretch: fn(&WebObject) -> Delay) -> Self {
+    fn new(objects: &[WebObject], stretch: fn(&WebObject) -> Delay) -> Self {
         let known = || objects.iter().map(stretch).filter(|delay| *delay != WebObject::NONE);
         let most = known().max();
         Self { sum: most.map(|_| known().fold(Delay(0), |sum, one| sum + one)), most }
@@ -123,7 +123,7 @@ impl Load {
             objects.into_iter().partition(|object| page.is_some() && object.object >= Page::REFRESH);
         objects.sort_unstable_by_key(|object| (object.wanted, object.object));
         refreshes.sort_by_key(|object| object.wanted);
-        let parts = LoadParts::of((row.started, outcome), &objects, timing.as_ref(), page);
+        let parts = LoadParts::new((row.started, outcome), &objects, timing.as_ref(), page);
         Self {
             flow,
             number: row.load,
@@ -159,7 +159,7 @@ fn ended(object: &WebObject) -> TestTime {
 }
 
 impl LoadParts {
-    fn of(
+    fn new(
         (started, outcome): (TestTime, LoadOutcome),
         objects: &[WebObject],
         timing: Option<&BrowserTiming>,
@@ -196,9 +196,9 @@ impl LoadParts {
             critical: last(|entry| entry.critical),
             hero: last(|entry| entry.hero),
             network: time_in_network(&awaited),
-            lookup: Sums::of(objects, |object| object.lookup),
-            connect: Sums::of(objects, |object| object.connect),
-            secure: Sums::of(objects, |object| object.secure),
+            lookup: Sums::new(objects, |object| object.lookup),
+            connect: Sums::new(objects, |object| object.connect),
+            secure: Sums::new(objects, |object| object.secure),
         }
     }
 }

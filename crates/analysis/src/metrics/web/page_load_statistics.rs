@@ -166,7 +166,7 @@ pub struct Spread {
 
 impl Spread {
     /// Of the times in which it came, and of how often it never did; `None` of nothing.
-    pub(crate) fn of(times: impl Iterator<Item = Delay>, never: u64) -> Option<Self> {
+    pub(crate) fn from_times(times: impl Iterator<Item = Delay>, never: u64) -> Option<Self> {
         let mut sorted: Vec<i64> = times.map(|time| time.0).collect();
         sorted.sort_unstable();
         let sum: i128 = sorted.iter().map(|time| i128::from(*time)).sum();
@@ -228,7 +228,7 @@ impl LoadStatistics {
     }
 
     /// Of these loads, in a condition that lasts `until`; `None` of none.
-    pub(crate) fn of(loads: &[&Load], until: Option<TestTime>) -> Option<Self> {
+    pub(crate) fn from_loads(loads: &[&Load], until: Option<TestTime>) -> Option<Self> {
         if loads.is_empty() {
             return None;
         }
@@ -247,20 +247,21 @@ impl LoadStatistics {
         });
         let curve = product_limit(&observed.collect::<Vec<_>>());
         let interval = interval_of_mean(&times);
-        let part =
-            |part: fn(&LoadParts) -> Option<Delay>| Spread::of(loads.iter().filter_map(|load| part(&load.parts)), 0);
+        let part = |part: fn(&LoadParts) -> Option<Delay>| {
+            Spread::from_times(loads.iter().filter_map(|load| part(&load.parts)), 0)
+        };
         let arrival = |part: fn(&LoadParts) -> Option<Arrival>| {
             let arrivals: Vec<Arrival> = loads.iter().filter_map(|load| part(&load.parts)).collect();
             let came = arrivals.iter().filter_map(|arrival| match arrival {
                 Arrival::After(delay) => Some(*delay),
                 Arrival::Never => None,
             });
-            Spread::of(came, arrivals.iter().filter(|arrival| **arrival == Arrival::Never).count() as u64)
+            Spread::from_times(came, arrivals.iter().filter(|arrival| **arrival == Arrival::Never).count() as u64)
         };
         let failed = |object: &&WebObject| object.outcome == WebObject::FAILED;
         let timing = |pick: fn(&BrowserTiming) -> Delay| {
             let times = loads.iter().filter_map(|load| load.timing.as_ref()).map(pick);
-            Spread::of(times.filter(|time| *time != WebObject::NONE), 0)
+            Spread::from_times(times.filter(|time| *time != WebObject::NONE), 0)
         };
         Some(Self {
             n: facts.len() as u64 - count(LoadOutcome::Broken),

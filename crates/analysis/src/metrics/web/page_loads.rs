@@ -290,9 +290,9 @@ impl Rows {
 fn answers<'a>(requests: &(impl Iterator<Item = &'a WebObject> + Clone)) -> Option<Spread> {
     let with = |outcome: u8| requests.clone().filter(move |object| object.outcome == outcome).map(object_took);
     let failed = with(WebObject::FAILED).count() as u64;
-    let mean = Spread::of(with(WebObject::COMPLETE), 0).and_then(|answered| answered.mean_ns);
+    let mean = Spread::from_times(with(WebObject::COMPLETE), 0).and_then(|answered| answered.mean_ns);
     let waited = with(WebObject::INCOMPLETE).filter(|took| mean.is_none_or(|mean| took.0 > mean)).count() as u64;
-    Spread::of(with(WebObject::COMPLETE), failed + waited)
+    Spread::from_times(with(WebObject::COMPLETE), failed + waited)
 }
 
 impl PageLoads {
@@ -300,8 +300,8 @@ impl PageLoads {
         let under_load = loaded_phases(phases);
         let unloaded: Vec<&Load> = self.series.iter().filter(|load| idle(load.started)).collect();
         let (loaded, whole_load) = self.under_load(phases, scored);
-        let unloaded = LoadStatistics::of(&unloaded, under_load.map(|window| window.from));
-        let loaded = LoadStatistics::of(&loaded, under_load.map(|window| window.to));
+        let unloaded = LoadStatistics::from_loads(&unloaded, under_load.map(|window| window.from));
+        let loaded = LoadStatistics::from_loads(&loaded, under_load.map(|window| window.to));
         let quiet = unloaded.as_ref().and_then(LoadStatistics::baseline).unwrap_or_default();
         let busy = loaded.as_ref().map_or(&[][..], |loaded| &loaded.counted);
         let factor = |busy: &[f64], quiet: &[f64]| Some(mean(busy)? / mean(quiet).filter(|mean| *mean > 0.0)?);

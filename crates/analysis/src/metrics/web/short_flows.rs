@@ -125,7 +125,7 @@ pub struct TransferStatistics {
 }
 
 impl TransferStatistics {
-    fn of(all: &[&Followed]) -> Option<Self> {
+    fn from_transfers(all: &[&Followed]) -> Option<Self> {
         let whole = || all.iter().filter(|one| one.cut_off.is_none()).map(|one| &one.row);
         let reached = |how: u8| whole().filter(|row| row.reached == how).count() as u64;
         let completed = || whole().filter(|row| row.reached == Transfer::COMPLETE);
@@ -217,7 +217,8 @@ pub(crate) fn short_flows(recording: &Recording, phases: &[PhaseWindow], end: Te
     };
     let specs = || header.flows.iter().filter(|flow| flow.kind() == FlowKind::ShortFlow);
     let flows: Vec<(&FlowSpec, Vec<Followed>)> = specs().map(|spec| (spec, own(spec))).collect();
-    let by_load = |rows: &[&Followed]| ByLoad::of(phases, rows, |one| one.row.started, TransferStatistics::of);
+    let by_load =
+        |rows: &[&Followed]| ByLoad::group(phases, rows, |one| one.row.started, TransferStatistics::from_transfers);
     let ratio = |transfers: &ByLoad<TransferStatistics>| transfers.ratio(|statistics| statistics.completion.p50);
     let mut found = ShortFlows::default();
     let mut kinds: Vec<(TransferKind, Vec<&Followed>)> = Vec::new();

@@ -52,7 +52,7 @@ struct Covariance {
 
 impl Covariance {
     /// `None` of fewer than three points.
-    fn of(points: &[(f64, f64)]) -> Option<Self> {
+    fn from_points(points: &[(f64, f64)]) -> Option<Self> {
         if points.len() < FEWEST {
             return None;
         }
@@ -151,7 +151,7 @@ fn cloud(run: &Analysis, direction: Direction, name: &str, colour: &'static str)
         }
     }
     cloud.width = bins.width;
-    cloud.covariance = Covariance::of(&cloud.points);
+    cloud.covariance = Covariance::from_points(&cloud.points);
     cloud
 }
 
@@ -252,7 +252,7 @@ mod tests {
     fn the_covariance_of_four_points_agrees_with_one_worked_by_hand() {
         // Deviations (-3, -1), (-1, -3), (1, 3), (3, 1): sums of squares 20 and 20, of products 12; over 3.
         let points = [(1.0, 10.0), (3.0, 8.0), (5.0, 14.0), (7.0, 12.0)];
-        let covariance = Covariance::of(&points).unwrap();
+        let covariance = Covariance::from_points(&points).unwrap();
         assert_eq!(covariance.mean, (4.0, 11.0));
         for (value, expected) in [(covariance.xx, 20.0 / 3.0), (covariance.xy, 4.0), (covariance.yy, 20.0 / 3.0)] {
             assert!((value - expected).abs() < 1e-12);
@@ -269,10 +269,10 @@ mod tests {
 
     #[test]
     fn without_variance_it_is_a_stroke_or_a_point_and_of_two_points_nothing() {
-        assert_eq!(Covariance::of(&[(1.0, 2.0), (2.0, 3.0)]), None);
-        let stroke = Covariance::of(&[(1.0, 2.0), (1.0, 4.0), (1.0, 6.0)]).unwrap().ellipse();
+        assert_eq!(Covariance::from_points(&[(1.0, 2.0), (2.0, 3.0)]), None);
+        let stroke = Covariance::from_points(&[(1.0, 2.0), (1.0, 4.0), (1.0, 6.0)]).unwrap().ellipse();
         assert!(stroke.iter().all(|point| (point.0 - 1.0).abs() < 1e-12 && (2.0..=6.0).contains(&point.1)));
-        let point = Covariance::of(&[(1.0, 2.0); 3]).unwrap().ellipse();
+        let point = Covariance::from_points(&[(1.0, 2.0); 3]).unwrap().ellipse();
         assert!(point.iter().all(|at| *at == (1.0, 2.0)));
     }
 }

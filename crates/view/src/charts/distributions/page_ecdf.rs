@@ -59,7 +59,7 @@ struct Times {
 }
 
 impl Times {
-    fn of(loads: &[&Load]) -> Self {
+    fn new(loads: &[&Load]) -> Self {
         let observed: Vec<Observed> = loads
             .iter()
             .filter_map(|load| match load.outcome {
@@ -144,8 +144,8 @@ fn entries<'r>(runs: &[&'r Analysis], theme: &Theme) -> Vec<Entry> {
                 name: fitted(&name, style, NAME_ROOM),
                 colour: if single { of_page[index] } else { of_run[place] },
                 width: if single { 2.2 } else { 2.6 / (1.0 + 0.7 * number as f64) },
-                idle: Times::of(&idle_loads(run, page)),
-                busy: Times::of(&busy_loads(run, page)),
+                idle: Times::new(&idle_loads(run, page)),
+                busy: Times::new(&busy_loads(run, page)),
             }
         })
         .collect()

@@ -52,7 +52,7 @@ fn is_bloated(figures: &Figures, direction: Direction) -> bool {
 
 fn is_long(added: Added) -> bool {
     let milliseconds = added.p50.map_or(f64::INFINITY, Delay::milliseconds);
-    Letter::of(milliseconds).is_some_and(|letter| letter > GOOD)
+    Letter::from_added_ms(milliseconds).is_some_and(|letter| letter > GOOD)
 }
 
 fn knows_directions(figures: &Figures) -> bool {
