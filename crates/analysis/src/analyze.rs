@@ -63,7 +63,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let load = recording.phase(Phase::Load).unwrap_or(nothing);
     let end = recorded_time::end(recording);
 
-    let tcp = TcpReadings::of(recording);
+    let tcp = TcpReadings::from_recording(recording);
     let gather = |direction| goodput::Load::gather(recording, &tcp, direction, load, partial.is_some());
     let (up, down) = (gather(Direction::Up), gather(Direction::Down));
     // Another program's recording has neither the kernels' counters nor markings nor schedules: rows hold 0 there.
@@ -80,10 +80,11 @@ pub fn analyze(recording: &Recording) -> Analysis {
             LoadRate::new(window, carried, &load.series)
         })
     });
-    let history = |direction| rates.of(direction).as_ref().map(|rate: &LoadRate| burst::rate_history(&rate.steps()));
+    let history = |direction| rates.get(direction).as_ref().map(|rate: &LoadRate| burst::rate_history(&rate.steps()));
     let bursts = Bursts { down: history(Direction::Down), up: history(Direction::Up) };
-    let scored =
-        ScoredWindow::new(|direction| rates.of(direction).as_ref().map(|rate| rate.window).zip(bursts.of(direction)));
+    let scored = ScoredWindow::new(|direction| {
+        rates.get(direction).as_ref().map(|rate| rate.window).zip(bursts.direction(direction))
+    });
 
     let trips = RoundTrips::new(recording, scored.common, end);
     let (probes, judgement, waiting_time) = (&trips.probes, trips.judgement, trips.judgement.waiting_time);
@@ -110,7 +111,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
         marking_tally::tallies(recording, &sweeps, &one_way_flows, end, waiting_time)
     };
     let (up, down) = (up.goodput(scored.up), down.goodput(scored.down));
-    let scored_of = |direction| scored.of(direction).unwrap_or(load);
+    let scored_of = |direction| scored.direction(direction).unwrap_or(load);
     let goodput = |direction: Direction| direction.select(&up, &down);
     let start_slew = start_slew::start_slew(recording, goodput, offset.as_ref(), load);
     let attributed = attribution::attribute(recording, probes, &judgement, offset.as_ref());
@@ -118,7 +119,8 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let sharing = stream_sharing::sharing(recording, &tcp, goodput, scored_of);
     let global_synchronization = global_synchronization::global_synchronization(recording, &tcp, goodput, scored_of);
     let stream_limits = stream_limits::stream_limits(recording, &tcp, scored_of);
-    let stream_delay = stream_delay::stream_delay(recording, offset.as_ref(), |direction| scored.of(direction), end);
+    let stream_delay =
+        stream_delay::stream_delay(recording, offset.as_ref(), |direction| scored.direction(direction), end);
     let phases = scored.phases(&header.phases);
     let voip = voip::voip(recording, &one_way_flows, offset.as_ref(), &phases, waiting_time);
     let scored_load = scored.common.unwrap_or(load);
@@ -214,7 +216,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let measured = Measured { saturation, stationarity, recovery, ..measured };
     let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
     let validity = validity_rules::judge(&JudgedRun { recording, analysis: &measured, lateness_p99_9 });
-    let scores = Scores::of(&measured, Distance::AsSpecified);
+    let scores = Scores::compute(&measured, Distance::AsSpecified);
     Analysis { measured, validity, scores }
 }
 

@@ -19,12 +19,12 @@ impl<T> ByDirection<T> {
         Self { up: of(Direction::Up), down: of(Direction::Down) }
     }
 
-    pub fn of(&self, direction: Direction) -> &T {
+    pub fn get(&self, direction: Direction) -> &T {
         direction.select(&self.up, &self.down)
     }
 
     /// That of one direction, to change it.
-    pub fn of_mut(&mut self, direction: Direction) -> &mut T {
+    pub fn get_mut(&mut self, direction: Direction) -> &mut T {
         direction.select(&mut self.up, &mut self.down)
     }
 }

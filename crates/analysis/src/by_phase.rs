@@ -21,7 +21,7 @@ impl<T> ByPhase<T> {
         Self { idle: of(Phase::Idle), load: of(Phase::Load), after: of(Phase::After) }
     }
 
-    pub fn of(&self, phase: Phase) -> Option<&T> {
+    pub fn get(&self, phase: Phase) -> Option<&T> {
         match phase {
             Phase::Survey | Phase::Web => None,
             Phase::Idle => Some(&self.idle),

@@ -136,7 +136,7 @@ impl ClockOffset {
 
     /// Returns why the queueing delay of this direction is unknown; `None` when it is known.
     pub fn unknown(&self, direction: Direction) -> Option<&str> {
-        self.uncertain().or(self.unknown.of(direction).as_deref())
+        self.uncertain().or(self.unknown.get(direction).as_deref())
     }
 
     /// By how much drift may shift queueing delays by the end of the load; `None` when nothing bounds it.
@@ -279,7 +279,7 @@ impl ClockOffset {
     /// How far a packet lies above the smallest delay of its kind, nanoseconds.
     fn above_level(&self, kind: usize, direction: Direction, server: i64, client: i64) -> Option<f64> {
         let segment = self.segment(direction, server, client);
-        let level = (*segment.levels.get(kind)?.of(direction))?;
+        let level = (*segment.levels.get(kind)?.get(direction))?;
         let ahead = i128::from(server) - i128::from(client) - i128::from(self.reference);
         let (apparent, x) = match direction {
             Direction::Up => (ahead as f64, server as f64),

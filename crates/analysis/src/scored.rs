@@ -79,7 +79,7 @@ pub struct Scores {
 
 impl Scores {
     /// Scores everything that an analysis has measured.
-    pub fn of(analysis: &Measured, distance: Distance) -> Self {
+    pub fn compute(analysis: &Measured, distance: Distance) -> Self {
         if let Some(withheld) = too_far(analysis).filter(|_| distance == Distance::AsSpecified) {
             return Self { withheld: Some(withheld), ..Self::default() };
         }

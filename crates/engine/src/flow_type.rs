@@ -50,7 +50,8 @@ impl Initiation {
 
     /// Returns the server's address in the family of this flow.
     pub(crate) fn server_for(&self, spec: &FlowSpec) -> Result<SocketAddr, SetupError> {
-        let of_family = |address: &&SocketAddr| rrul_model::flow::AddressFamily::of(address.ip()) == spec.family;
+        let of_family =
+            |address: &&SocketAddr| rrul_model::flow::AddressFamily::from_address(address.ip()) == spec.family;
         self.servers.iter().find(of_family).copied().ok_or(SetupError::NoAddress(spec.family))
     }
 
@@ -95,7 +96,7 @@ impl Footprint {
         Self { up: self.up + other.up, down: self.down + other.down }
     }
 
-    pub(crate) fn of(self, direction: Direction) -> f64 {
+    pub(crate) fn direction(self, direction: Direction) -> f64 {
         direction.select(self.up, self.down)
     }
 }

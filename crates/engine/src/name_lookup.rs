@@ -40,7 +40,7 @@ impl Resolver {
     /// # Errors
     /// When the kernel gives none, or will not mark it.
     pub fn socket(&self) -> io::Result<Socket> {
-        let family = AddressFamily::of(self.address.ip());
+        let family = AddressFamily::from_address(self.address.ip());
         let socket = Socket::new(options::domain(family), Type::DGRAM, Some(Protocol::UDP))?;
         options::mark(&socket, family, self.class)?;
         // Connected, so that the kernel keeps away what others send, and reports when no program listens there.

@@ -32,7 +32,7 @@ fn first_of(text: &str, family: AddressFamily) -> Option<SocketAddr> {
         ["nameserver", address, ..] => read(address),
         _ => None,
     });
-    addresses.into_iter().find(|address| AddressFamily::of(address.ip()) == family)
+    addresses.into_iter().find(|address| AddressFamily::from_address(address.ip()) == family)
 }
 
 /// An address, of an interface where one is named behind it: `fe80::1%eth0`.

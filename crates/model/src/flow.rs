@@ -87,7 +87,7 @@ impl AddressFamily {
     }
 
     /// The family of this address; an IPv4 address in IPv6 clothing counts as IPv4.
-    pub fn of(address: std::net::IpAddr) -> Self {
+    pub fn from_address(address: std::net::IpAddr) -> Self {
         match address.to_canonical() {
             std::net::IpAddr::V4(_) => Self::Ipv4,
             std::net::IpAddr::V6(_) => Self::Ipv6,
@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn a_mapped_address_counts_as_ipv4() {
-        assert_eq!(AddressFamily::of("::ffff:192.0.2.1".parse().unwrap()), AddressFamily::Ipv4);
-        assert_eq!(AddressFamily::of("2001:db8::1".parse().unwrap()), AddressFamily::Ipv6);
+        assert_eq!(AddressFamily::from_address("::ffff:192.0.2.1".parse().unwrap()), AddressFamily::Ipv4);
+        assert_eq!(AddressFamily::from_address("2001:db8::1".parse().unwrap()), AddressFamily::Ipv6);
     }
 
     #[test]

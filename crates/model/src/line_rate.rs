@@ -20,7 +20,7 @@ pub struct LineRate {
 
 impl LineRate {
     /// The rate of one direction; `None` where no train showed it.
-    pub fn of(&self, direction: Direction) -> Option<BitRate> {
+    pub fn direction(&self, direction: Direction) -> Option<BitRate> {
         match direction {
             Direction::Up => self.up?.rate(),
             Direction::Down => self.down?.rate(),
@@ -58,6 +58,6 @@ mod tests {
         assert_eq!(dispersion.rate(), Some(BitRate(9_999_785)));
         assert_eq!(Dispersion { took: Duration::ZERO, ..dispersion }.rate(), None);
         let line = LineRate { up: Some(dispersion), down: None };
-        assert_eq!((line.of(Direction::Up), line.of(Direction::Down)), (dispersion.rate(), None));
+        assert_eq!((line.direction(Direction::Up), line.direction(Direction::Down)), (dispersion.rate(), None));
     }
 }

@@ -133,7 +133,7 @@ impl ServiceClass {
     pub const EF: Self = Self(Dscp(46));
 
     /// The class of this code point.
-    pub fn of(dscp: Dscp) -> Self {
+    pub fn from_dscp(dscp: Dscp) -> Self {
         Self(dscp)
     }
 
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn every_code_point_prints_and_reads_back() {
         for value in 0..64 {
-            let class = ServiceClass::of(Dscp::new(value).unwrap());
+            let class = ServiceClass::from_dscp(Dscp::new(value).unwrap());
             assert_eq!(class.to_string().parse::<ServiceClass>().unwrap(), class);
         }
         assert_eq!(ServiceClass::BK.to_string(), "BK");

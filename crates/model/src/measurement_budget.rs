@@ -22,7 +22,7 @@ pub struct MeasurementBudget {
 }
 
 impl MeasurementBudget {
-    pub fn of(&self, direction: Direction) -> Option<&DirectionBudget> {
+    pub fn direction(&self, direction: Direction) -> Option<&DirectionBudget> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }

@@ -227,7 +227,7 @@ mod tests {
             b.atan2(a).to_degrees()
         };
         for dscp in [0, 8, 40, 46, 34] {
-            let class = ServiceClass::of(rrul_model::marking::Dscp::new(dscp).unwrap());
+            let class = ServiceClass::from_dscp(rrul_model::marking::Dscp::new(dscp).unwrap());
             let [light, dark] = [Theme::LIGHT, Theme::DARK].map(|theme| hue(theme.class(class)));
             let apart = (light - dark).abs();
             assert!(apart.min(360.0 - apart) < 30.0, "{class}: {light:.0} and {dark:.0} degrees");

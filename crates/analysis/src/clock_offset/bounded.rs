@@ -57,9 +57,11 @@ pub(super) fn drift(
         let tolerance = later.faster + spread;
         for kind in 0..tracks.kinds.len() {
             for direction in Direction::ALL {
-                let Some(hull) = LowerHull::of(tracks.points(kind, direction, &later.windows)) else { continue };
+                let Some(hull) = LowerHull::from_points(tracks.points(kind, direction, &later.windows)) else {
+                    continue;
+                };
                 let possible = |slope: f64| {
-                    let level = *base.levels(kind, slope).of(direction);
+                    let level = *base.levels(kind, slope).get(direction);
                     level.is_none_or(|level| hull.level(slope) >= level - tolerance)
                 };
                 match direction {

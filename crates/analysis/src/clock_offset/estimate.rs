@@ -186,7 +186,7 @@ struct Step {
 impl Step {
     /// By how much the apparent delay of this kind rises.
     fn rise(&self, kind: usize, direction: Direction) -> f64 {
-        let route = self.routes.get(kind).map_or(0.0, |route| *route.of(direction));
+        let route = self.routes.get(kind).map_or(0.0, |route| *route.get(direction));
         route + if direction == Direction::Up { self.clock } else { -self.clock }
     }
 }
@@ -239,7 +239,7 @@ fn step(
     let mut moved = Vec::new();
     for kind in 0..tracks.kinds.len() {
         let [earlier, later] = [before, after].map(|part| part.levels(kind, slope));
-        let rise = ByDirection::each(|direction| Some((*later.of(direction))? - (*earlier.of(direction))?));
+        let rise = ByDirection::each(|direction| Some((*later.get(direction))? - (*earlier.get(direction))?));
         let ByDirection { up: Some(up), down: Some(down) } = rise else { continue };
         let path = up + down;
         if path.abs() < LEAST_STEP {
@@ -279,7 +279,7 @@ fn step(
     for (kind, rise) in moved {
         let route = ByDirection { up: rise.up - clock, down: rise.down + clock };
         routes[kind] = ByDirection::each(|direction| {
-            Some(*route.of(direction)).filter(|by: &f64| by.abs() >= LEAST_STEP).unwrap_or(0.0)
+            Some(*route.get(direction)).filter(|by: &f64| by.abs() >= LEAST_STEP).unwrap_or(0.0)
         });
     }
     let route = |route: &ByDirection<f64>| route.up != 0.0 || route.down != 0.0;
@@ -303,9 +303,9 @@ fn segments(tracks: &Tracks, parts: &[Part], steps: Vec<Step>, slope: f64) -> Ve
         for kind in 0..tracks.kinds.len() {
             for direction in Direction::ALL {
                 let rise = step.rise(kind, direction);
-                let [before, after] = [index, index + 1].map(|at| *segments[at].levels[kind].of(direction));
+                let [before, after] = [index, index + 1].map(|at| *segments[at].levels[kind].get(direction));
                 if let (Some(before), None) = (before, after) {
-                    *segments[index + 1].levels[kind].of_mut(direction) = Some(before + rise);
+                    *segments[index + 1].levels[kind].get_mut(direction) = Some(before + rise);
                 }
             }
         }
@@ -314,9 +314,9 @@ fn segments(tracks: &Tracks, parts: &[Part], steps: Vec<Step>, slope: f64) -> Ve
         for kind in 0..tracks.kinds.len() {
             for direction in Direction::ALL {
                 let rise = step.rise(kind, direction);
-                let [before, after] = [index, index + 1].map(|at| *segments[at].levels[kind].of(direction));
+                let [before, after] = [index, index + 1].map(|at| *segments[at].levels[kind].get(direction));
                 if let (None, Some(after)) = (before, after) {
-                    *segments[index].levels[kind].of_mut(direction) = Some(after - rise);
+                    *segments[index].levels[kind].get_mut(direction) = Some(after - rise);
                 }
             }
         }
@@ -362,7 +362,7 @@ fn changes(tracks: &Tracks, step: &Step, stepped: ObservationPoint) -> Vec<Chang
     }
     for (kind, route) in tracks.kinds.iter().zip(&step.routes) {
         for direction in Direction::ALL {
-            let by = *route.of(direction);
+            let by = *route.get(direction);
             let of_family = |change: &Change| matches!(change, Change::RouteChange { family, direction: changed, .. } if *family == kind.family() && *changed == direction);
             if by != 0.0 && !changes.iter().any(of_family) {
                 changes.push(Change::RouteChange { family: kind.family(), direction, by: nanoseconds(by) });
@@ -378,7 +378,7 @@ fn floor_spread(tracks: &Tracks, parts: &[Part], slope: f64) -> Option<f64> {
     for part in parts {
         for kind in 0..tracks.kinds.len() {
             for direction in Direction::ALL {
-                let Some(level) = *part.levels(kind, slope).of(direction) else { continue };
+                let Some(level) = *part.levels(kind, slope).get(direction) else { continue };
                 above.extend(tracks.points(kind, direction, &part.stretches).map(|(x, y)| y - slope * x - level));
             }
         }
@@ -391,7 +391,7 @@ fn floor_spread(tracks: &Tracks, parts: &[Part], slope: f64) -> Option<f64> {
 fn is_contradicted(offset: &ClockOffset, tracks: &Tracks, tolerance: f64) -> bool {
     let mut counts = vec![ByDirection::<(usize, usize)>::default(); tracks.kinds.len()];
     for track in tracks.all() {
-        let (all, faster) = counts[track.kind].of_mut(track.direction);
+        let (all, faster) = counts[track.kind].get_mut(track.direction);
         *all += track.packets.len();
         let above = |packet| {
             let Packet { server, client, .. } = packet;

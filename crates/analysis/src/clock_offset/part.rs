@@ -45,9 +45,9 @@ impl Part {
                 return None;
             }
             for (first, sample) in samples.iter_mut().enumerate() {
-                sample.extend(LowerHull::of(points.iter().skip(first).step_by(SAMPLES).copied()));
+                sample.extend(LowerHull::from_points(points.iter().skip(first).step_by(SAMPLES).copied()));
             }
-            LowerHull::of(points)
+            LowerHull::from_points(points)
         };
         let hulls = (0..tracks.kinds.len()).map(|kind| ByDirection::each(|direction| hull(kind, direction))).collect();
         Self { stretches, hulls, samples }
@@ -71,7 +71,7 @@ impl Part {
 
     /// The smallest delay of one kind in each direction, less drift.
     pub(super) fn levels(&self, kind: usize, slope: f64) -> ByDirection<Option<f64>> {
-        ByDirection::each(|direction| Some(self.hulls.get(kind)?.of(direction).as_ref()?.level(slope)))
+        ByDirection::each(|direction| Some(self.hulls.get(kind)?.get(direction).as_ref()?.level(slope)))
     }
 
     /// How far the delays of the last second reach, but for the slowest tenth; the worse of the two directions.

@@ -75,7 +75,7 @@ impl<'a> RouteObservation<'a> {
     /// Whether the link carried nearly as much in this window as under load.
     fn is_busy(&self, direction: Direction, window: Window) -> bool {
         let mean = |window: Window| {
-            let rates = self.carried.of(direction).iter().filter(|point| window.contains(point.at));
+            let rates = self.carried.get(direction).iter().filter(|point| window.contains(point.at));
             let (count, sum) = rates.fold((0_u32, 0.0), |(count, sum), point| (count + 1, sum + point.rate.0 as f64));
             (count > 0).then(|| sum / f64::from(count))
         };

@@ -131,14 +131,14 @@ impl Tracks {
                 tracks.kinds.len() - 1
             });
             tracks.kind_of.insert(one_way.flow.id, kind);
-            tracks.by_kind[kind].of_mut(one_way.direction).push(Track { kind, direction: one_way.direction, packets });
+            tracks.by_kind[kind].get_mut(one_way.direction).push(Track { kind, direction: one_way.direction, packets });
         }
         Some(tracks)
     }
 
     /// The flows of one kind in one direction.
     pub(super) fn of_kind(&self, kind: usize, direction: Direction) -> &[Track] {
-        self.by_kind.get(kind).map_or(&[], |by_kind| by_kind.of(direction))
+        self.by_kind.get(kind).map_or(&[], |by_kind| by_kind.get(direction))
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Track> {

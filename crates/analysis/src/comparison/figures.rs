@@ -201,7 +201,7 @@ impl Found<'_> {
             return;
         }
         let value = goodput.sum.0 as f64;
-        let window = self.analysis.scored.of(direction).or_else(|| self.load());
+        let window = self.analysis.scored.direction(direction).or_else(|| self.load());
         let points = || goodput.sum_series.iter();
         let within: Vec<f64> = points()
             .filter(|point| window.is_some_and(|window| window.contains(point.at)))
@@ -222,7 +222,7 @@ impl Found<'_> {
     }
 
     fn evenness(&mut self, direction: Direction, metric: ComparedMetric) {
-        let Some(sharing) = self.analysis.sharing.of(direction) else { return };
+        let Some(sharing) = self.analysis.sharing.direction(direction) else { return };
         let series = &sharing.jain_series;
         let window = Window { from: TestTime(sharing.from_ns), to: TestTime(sharing.to_ns) };
         let indices: Vec<f64> = series.iter().map(|(_, index)| *index).collect();

@@ -39,13 +39,13 @@ pub struct ComparedRun {
 }
 
 impl ComparedRun {
-    /// Of a recording, its analysis and the name of its file.
-    pub fn of(file: &str, recording: &Recording, analysis: &Analysis) -> Self {
+    /// Creates the run of a recording, from its analysis and the name of its file.
+    pub fn from_recording(file: &str, recording: &Recording, analysis: &Analysis) -> Self {
         let client = recording.header.client.host.clone();
         Self { client, ..Self::new(file, Workload::from_recording(recording), analysis) }
     }
 
-    /// Of an analysis of a file in which this was done, by an unknown client.
+    /// Creates the run of an analysis, of a file with this workload, by an unknown client.
     pub fn new(file: &str, workload: Workload, analysis: &Analysis) -> Self {
         let fingerprint = fingerprint(analysis);
         let weighs = |reason: &&Reason| reason.severity != Severity::Info;

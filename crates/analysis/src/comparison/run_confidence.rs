@@ -56,7 +56,7 @@ fn round_trip(run: &Analysis) -> Delay {
 }
 
 fn rate(run: &Analysis, direction: Direction) -> Option<ConfidenceInterval> {
-    let window = loaded(run, run.scored.of(direction))?;
+    let window = loaded(run, run.scored.direction(direction))?;
     let inside: Vec<_> = run.goodput(direction).sum_series.iter().filter(|point| window.contains(point.at)).collect();
     let rates: Vec<f64> = inside.iter().map(|point| point.rate.0 as f64).collect();
     let step = inside.first()?.over;

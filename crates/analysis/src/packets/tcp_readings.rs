@@ -11,7 +11,7 @@ use rrul_model::time::Window;
 pub(crate) struct TcpReadings([HashMap<FlowId, Vec<TcpInfo>>; 2]);
 
 impl TcpReadings {
-    pub(crate) fn of(recording: &Recording) -> Self {
+    pub(crate) fn from_recording(recording: &Recording) -> Self {
         let gather = |point| {
             let mut readings: HashMap<FlowId, Vec<TcpInfo>> = HashMap::new();
             for row in recording.tables_of(point).flat_map(|tables| tables.tcp_info.rows()) {

@@ -161,7 +161,7 @@ pub(crate) fn optimum(analysis: &Measured, cells: &[ScoreCell]) -> Option<Optimu
         for (what, value) in realtime(analysis, direction).into_iter().chain(voice(analysis, direction)) {
             item(what, value);
         }
-        if let Some(sharing) = analysis.sharing.of(direction) {
+        if let Some(sharing) = analysis.sharing.direction(direction) {
             for (what, value) in shares(sharing) {
                 item(what, Some(value));
             }
@@ -222,7 +222,7 @@ fn families(analysis: &Measured, cells: &[ScoreCell]) -> Vec<OptimumItem> {
     }
     let mut items = Vec::new();
     for direction in Direction::ALL {
-        if let Some(sharing) = analysis.sharing.of(direction) {
+        if let Some(sharing) = analysis.sharing.direction(direction) {
             let ratios = sharing.classes.iter().filter_map(|entry| entry.ipv6_to_ipv4);
             let worst = ratios.map(|ratio| family_factor(ratio, 1.0, 0.0)).max_by(f64::total_cmp);
             items.push(OptimumItem::new(Goal::FamiliesRate, Some(direction), worst));

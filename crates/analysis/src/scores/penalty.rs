@@ -155,7 +155,7 @@ pub(crate) fn penalty(analysis: &Measured) -> Option<Penalty> {
     let mut items = Vec::new();
     for direction in Direction::ALL {
         let mut item = |what, value| items.push(PenaltyItem::new(what, Some(direction), value));
-        if let Some(sharing) = analysis.sharing.of(direction) {
+        if let Some(sharing) = analysis.sharing.direction(direction) {
             for (what, value) in shares(sharing) {
                 item(what, Some(value));
             }

@@ -151,7 +151,7 @@ impl VerdictText {
     }
 
     fn losses(&self) -> Option<String> {
-        let lossy = |direction| (*self.loss.of(direction)).filter(|loss| *loss >= LOSSY);
+        let lossy = |direction| (*self.loss.get(direction)).filter(|loss| *loss >= LOSSY);
         let percent = |loss: f64| format!("{:.0} %", 100.0 * loss);
         match (lossy(Direction::Up), lossy(Direction::Down)) {
             (Some(up), Some(down)) => Some(format!("upload loss {}, download loss {}", percent(up), percent(down))),

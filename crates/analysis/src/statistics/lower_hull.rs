@@ -16,7 +16,7 @@ pub struct LowerHull {
 
 impl LowerHull {
     /// Of points in any order; `None` of none. Points that are not finite are passed over.
-    pub fn of(points: impl IntoIterator<Item = (f64, f64)>) -> Option<Self> {
+    pub fn from_points(points: impl IntoIterator<Item = (f64, f64)>) -> Option<Self> {
         let mut points: Vec<_> = points.into_iter().filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
         points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         let n = points.len() as f64;
@@ -115,7 +115,8 @@ mod tests {
 
     #[test]
     fn the_hull_is_beneath_every_point_and_touches() {
-        let hull = LowerHull::of([(0.0, 1.0), (1.0, 5.0), (2.0, 1.5), (3.0, 9.0), (4.0, 4.0), (2.0, 7.0)]).unwrap();
+        let hull =
+            LowerHull::from_points([(0.0, 1.0), (1.0, 5.0), (2.0, 1.5), (3.0, 9.0), (4.0, 4.0), (2.0, 7.0)]).unwrap();
         assert_eq!(hull.corners, [(0.0, 1.0), (2.0, 1.5), (4.0, 4.0)]);
         for (slope, level) in [(0.25, 1.0), (0.0, 1.0), (2.0, -4.0)] {
             assert!((hull.level(slope) - level).abs() < 1e-12, "{slope}: {}", hull.level(slope));
@@ -125,14 +126,16 @@ mod tests {
     #[test]
     fn the_edge_over_the_mean_is_the_slope_of_one_set() {
         // Moon et al.: the edge of the hull that spans the mean x, here 2.2, of (0,0) (2,1) (4,4) and two above.
-        let hull = LowerHull::of([(0.0, 0.0), (2.0, 1.0), (4.0, 4.0), (2.0, 8.0), (3.0, 8.0)]).unwrap();
+        let hull = LowerHull::from_points([(0.0, 0.0), (2.0, 1.0), (4.0, 4.0), (2.0, 8.0), (3.0, 8.0)]).unwrap();
         assert_eq!(common_slope(&[hull]), Some(1.5));
     }
 
     #[test]
     fn sets_at_different_levels_share_their_slope() {
         let line = |level: f64, from: i32| {
-            LowerHull::of((from..from + 50).map(|x| (f64::from(x), level + 0.5 * f64::from(x) + f64::from(x % 7))))
+            LowerHull::from_points(
+                (from..from + 50).map(|x| (f64::from(x), level + 0.5 * f64::from(x) + f64::from(x % 7))),
+            )
         };
         let hulls = [line(100.0, 0).unwrap(), line(-3.0, 500).unwrap()];
         assert!((common_slope(&hulls).unwrap() - 0.5).abs() < 1e-9);
@@ -140,9 +143,9 @@ mod tests {
 
     #[test]
     fn without_two_points_the_slope_is_unknown() {
-        assert_eq!(LowerHull::of([]), None);
-        assert_eq!(LowerHull::of([(f64::NAN, 1.0)]), None);
-        let single = LowerHull::of([(1.0, 2.0), (1.0, 3.0)]).unwrap();
+        assert_eq!(LowerHull::from_points([]), None);
+        assert_eq!(LowerHull::from_points([(f64::NAN, 1.0)]), None);
+        let single = LowerHull::from_points([(1.0, 2.0), (1.0, 3.0)]).unwrap();
         assert_eq!(common_slope(&[single]), None);
         assert_eq!(common_slope(&[]), None);
     }
@@ -155,7 +158,7 @@ mod tests {
         ) {
             let sets: Vec<Vec<(f64, f64)>> =
                 sets.iter().map(|set| set.iter().map(|(x, y)| (f64::from(*x), f64::from(*y))).collect()).collect();
-            let hulls: Vec<_> = sets.iter().filter_map(|set| LowerHull::of(set.clone())).collect();
+            let hulls: Vec<_> = sets.iter().filter_map(|set| LowerHull::from_points(set.clone())).collect();
             let residuals = |slope: f64| -> f64 {
                 let of = |set: &Vec<(f64, f64)>| {
                     let above: Vec<f64> = set.iter().map(|(x, y)| y - slope * x).collect();

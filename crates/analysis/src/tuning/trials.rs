@@ -79,7 +79,7 @@ pub fn trials(recording: &Recording) -> Vec<Trial> {
 /// The figures of one step.
 pub fn trial(recording: &Recording, step: &TuningStep) -> Trial {
     let read = excerpt(recording, step.set_at - BEFORE, step.ended_at);
-    let tcp = TcpReadings::of(&read);
+    let tcp = TcpReadings::from_recording(&read);
     let traffic = gathering::gather(&read, &tcp);
     let transits = Transits::gather(&read, step.ended_at);
     let limits = stream_limits::stream_limits(&read, &tcp, |_| step.window());
@@ -351,7 +351,7 @@ impl Probes {
             }
         }
         let points: Vec<(f64, f64)> = seconds.values().map(|one| (one.received.0 as f64, one.delay as f64)).collect();
-        let hull = LowerHull::of(points.iter().copied())?;
+        let hull = LowerHull::from_points(points.iter().copied())?;
         // Without a reason for another, clocks do not drift: of lines that are touched as often the first is taken.
         let slopes = std::iter::once(0.0).chain(hull.edges().filter(|slope| slope.abs() <= MOST_DRIFT));
         let mut best: Option<(f64, usize)> = None;
@@ -399,7 +399,7 @@ fn host_limit(read: &Recording, step: &TuningStep, limits: &StreamLimits) -> Opt
     let held = |share: Option<f64>| share.is_some_and(|share| share > HELD);
     // A direction whose queue is full anyway is limited by the network first, whatever its buffers do.
     let judged = Direction::ALL.into_iter().filter(|direction| step.direction.is_none_or(|only| only == *direction));
-    judged.map(|direction| &limits.of(direction).pooled).find_map(|limits| {
+    judged.map(|direction| &limits.direction(direction).pooled).find_map(|limits| {
         if held(limits.rwnd_limited) {
             Some(HostLimit::ReceiveWindow)
         } else {

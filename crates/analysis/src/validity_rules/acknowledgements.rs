@@ -22,7 +22,7 @@ const ACKS_MISSING: ReasonWord = ReasonWord {
 fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let Some(load) = &evidence.analysis.link_octets.load else { return Vec::new() };
     let of = |direction: Direction| {
-        let acknowledgements = load.of(direction).all.acknowledgements.filter(|all| all.sent >= LEAST)?;
+        let acknowledgements = load.direction(direction).all.acknowledgements.filter(|all| all.sent >= LEAST)?;
         let missing = acknowledgements.thinning.filter(|missing| *missing > FEW)?;
         let text = format!(
             "{} misses ACKs ({}): they were lost on the {} path, or a device thins them. Load this direction alone to \

@@ -75,13 +75,13 @@ fn others(evidence: &JudgedRun<'_>, direction: Direction) -> Option<String> {
         passed += network as f64 * 8e9 / over.0 as f64;
     }
     // What left for the line, though it may have been lost there.
-    let account = &analysis.link_octets.idle.as_ref()?.of(direction).all;
+    let account = &analysis.link_octets.idle.as_ref()?.direction(direction).all;
     let own = match direction {
         Direction::Down => account.carried_octets,
         Direction::Up => account.offered_octets.max(account.carried_octets),
     };
     let own = own as f64 * 8.0 / idle.length().as_secs_f64();
-    let line = analysis.link_octets.load.as_ref()?.of(direction).all.carried_bps as f64;
+    let line = analysis.link_octets.load.as_ref()?.direction(direction).all.carried_bps as f64;
     let beside = passed - own;
     let limit = (line * OTHERS).max(LEAST_OTHERS);
     (line > 0.0 && beside > limit).then(|| {

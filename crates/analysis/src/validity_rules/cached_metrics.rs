@@ -16,7 +16,7 @@ const CACHED_TCP_METRICS: ReasonWord = ReasonWord {
 
 fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let reason = |direction: Direction| {
-        let streams = &evidence.analysis.stream_limits.of(direction).streams;
+        let streams = &evidence.analysis.stream_limits.direction(direction).streams;
         let cached = || streams.iter().filter_map(|stream| stream.initial_slow_start_threshold);
         let least = cached().min()?;
         let text = format!(

@@ -28,7 +28,7 @@ fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
         let limits: Vec<String> = Direction::ALL
             .into_iter()
             .filter_map(|direction| {
-                let of = overhead.of(direction);
+                let of = overhead.direction(direction);
                 let (ceiling, line) = (Share(of.ceiling?), BitRate(of.line_bps?));
                 Some(format!("{ceiling} of {line} {}", direction_name(direction)))
             })
@@ -39,7 +39,7 @@ fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
         reasons.push(MEASUREMENT_FITTED.reason(Severity::Info, text));
     }
     for direction in Direction::ALL {
-        let of = overhead.of(direction);
+        let of = overhead.direction(direction);
         let Some((share, ceiling)) = of.share.zip(of.ceiling).filter(|(share, ceiling)| share > ceiling) else {
             continue;
         };

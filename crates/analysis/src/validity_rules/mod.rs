@@ -60,7 +60,7 @@ pub(crate) fn judge(evidence: &JudgedRun<'_>) -> Validity {
 
 /// What saturation and stationarity are worth; `None` when nothing was to load.
 fn confidence(analysis: &Measured) -> Option<Confidence> {
-    let loaded = || Direction::ALL.into_iter().filter_map(|direction| analysis.saturation.of(direction));
+    let loaded = || Direction::ALL.into_iter().filter_map(|direction| analysis.saturation.direction(direction));
     loaded().next()?;
     // A direction whose acknowledgments are late is as loaded as this line can be in both at once.
     let saturated = loaded().all(|found| found.saturated == Some(true) || found.ack_starvation.is_some());

@@ -40,15 +40,15 @@ fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
 
 fn reasons(evidence: &JudgedRun<'_>, direction: Direction) -> Vec<Reason> {
     let analysis = evidence.analysis;
-    let known_not_to_be = analysis.saturation.of(direction).is_some_and(|found| found.saturated == Some(false));
+    let known_not_to_be = analysis.saturation.direction(direction).is_some_and(|found| found.saturated == Some(false));
     // A direction that received nothing has a reason of its own.
     if !known_not_to_be || analysis.goodput(direction).octets.0 == 0 {
         return Vec::new();
     }
-    if let Some(starved) = analysis.saturation.of(direction).and_then(|found| found.ack_starvation) {
+    if let Some(starved) = analysis.saturation.direction(direction).and_then(|found| found.ack_starvation) {
         return vec![ACK_STARVATION.reason(Severity::Info, ack_starvation(&starved, direction))];
     }
-    let limits = &analysis.stream_limits.of(direction).pooled;
+    let limits = &analysis.stream_limits.direction(direction).pooled;
     let mut reasons: Vec<Reason> = limited(limits, direction).into_iter().collect();
     let text = format!(
         "{} was never saturated ({}, no queue, loss or mark). Figures under load are not those of a loaded line: use more \

@@ -44,7 +44,7 @@ fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
 }
 
 fn rate(analysis: &Measured, direction: Direction) -> Option<Reason> {
-    let rate = analysis.stationarity.of(direction).filter(|rate| rate.stationary == Some(false))?;
+    let rate = analysis.stationarity.direction(direction).filter(|rate| rate.stationary == Some(false))?;
     let rate_of = |bits: i64| BitRate(bits.max(0).cast_unsigned());
     let (first, second) = (rate.first_half_bps?, rate.second_half_bps?);
     let what = match rate.change {
@@ -72,7 +72,7 @@ fn delay(analysis: &Measured) -> Option<Reason> {
 }
 
 fn burst(analysis: &Measured, direction: Direction) -> Option<Reason> {
-    let burst = analysis.bursts.of(direction)?.burst?;
+    let burst = analysis.bursts.direction(direction)?.burst?;
     let text = format!(
         "{} began with a burst: {} for {:.1} s ({:.1} MB), then {}. The burst, as providers allow it, is not in the scored \
          window.",

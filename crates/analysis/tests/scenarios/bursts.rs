@@ -56,13 +56,13 @@ fn a_burst_is_left_out_of_the_scored_window_and_reported() {
         scenario.received(probe, sequence, at, delay * MS);
     }
     let analysis = scenario.analyze();
-    let burst = analysis.bursts.of(Direction::Down).unwrap().burst.unwrap();
+    let burst = analysis.bursts.direction(Direction::Down).unwrap().burst.unwrap();
     assert!((burst.duration_ns - 8 * SECOND).abs() <= SECOND / 2, "{burst:?}");
     // What the link carries is looked at: with headers, and the acknowledgments of what goes up.
     let carried = |megabits: f64, bits: u64| (1.03..1.05).contains(&(bits as f64 / 1e6 / megabits));
     assert!(carried(40.0, burst.peak_bps) && carried(20.0, burst.sustained_bps), "{burst:?}");
     assert!(carried(160.0, burst.octets * 8), "20 Mbit/s for 8 s: {burst:?}");
-    assert_eq!(analysis.bursts.of(Direction::Up).unwrap().burst, None);
+    assert_eq!(analysis.bursts.direction(Direction::Up).unwrap().burst, None);
 
     let from = burst.ended_ns + std::time::Duration::from_secs(2);
     assert_eq!(analysis.scored.down, Some(Window { from, to: TestTime(65 * SECOND) }));
@@ -95,7 +95,7 @@ fn at_least_half_of_a_short_load_is_scored_and_it_is_reported() {
         let analysis = scenario.analyze();
         assert_eq!(analysis.scored.up, Some(window(from, (5 + seconds) * SECOND)), "{seconds} s of load");
         assert_eq!(analysis.scored.cut_short.is_empty(), seconds >= 4, "{seconds} s of load");
-        assert!(!analysis.bursts.of(Direction::Up).unwrap().searched);
+        assert!(!analysis.bursts.direction(Direction::Up).unwrap().searched);
         assert_eq!((analysis.scored.down, analysis.scored.common), (None, analysis.scored.up));
         assert_eq!(analysis.goodput.up.sum, BitRate(20_000_000));
     }
@@ -126,7 +126,7 @@ fn without_load_nothing_is_scored_and_a_silent_load_is_scored_whole() {
     assert_eq!(analysis.round_trip_delay.pooled.load.unwrap().n, 500, "a load phase without load is all the same");
     scenario.bulk(Direction::Up);
     let analysis = scenario.analyze();
-    assert_eq!(analysis.bursts.of(Direction::Up).unwrap().ramp_ns, None);
+    assert_eq!(analysis.bursts.direction(Direction::Up).unwrap().ramp_ns, None);
     assert_eq!(analysis.scored.up, Some(window(7 * SECOND, 15 * SECOND)));
 }
 
@@ -140,5 +140,5 @@ fn loads_that_follow_each_other_are_scored_together() {
     }
     let scored = scenario.analyze().measured.scored;
     assert_eq!(scored.common, Some(window(7 * SECOND, 65 * SECOND)));
-    assert_eq!(scored.of(Direction::Up), Some(window(37 * SECOND, 65 * SECOND)));
+    assert_eq!(scored.direction(Direction::Up), Some(window(37 * SECOND, 65 * SECOND)));
 }

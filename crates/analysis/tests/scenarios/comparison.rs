@@ -49,7 +49,7 @@ fn a_run_against_itself_is_the_same_in_everything_and_its_factors_are_one() {
 #[test]
 fn a_whole_recording_against_itself_is_the_same_in_everything() {
     let recording = Scenario::healthy().recording;
-    let run = || ComparedRun::of("x.rrul", &recording, &rrul_analysis::analyze(&recording));
+    let run = || ComparedRun::from_recording("x.rrul", &recording, &rrul_analysis::analyze(&recording));
     let comparison = Comparison::new(vec![run(), run()], None);
     let verdicts = verdicts(&comparison);
     assert!(verdicts.iter().all(|verdict| matches!(verdict, Finding::Same | Finding::NotMeasured)), "{verdicts:?}");
@@ -258,9 +258,10 @@ fn other_workloads_conflict_and_name_their_files() {
     let of = |change: fn(&mut Recording)| {
         let mut recording = Scenario::healthy().recording;
         change(&mut recording);
-        ComparedRun::of("b.rrul", &recording, &rrul_analysis::analyze(&recording))
+        ComparedRun::from_recording("b.rrul", &recording, &rrul_analysis::analyze(&recording))
     };
-    let first = || ComparedRun::of("a.rrul", &Scenario::healthy().recording, &Scenario::healthy().analyze());
+    let first =
+        || ComparedRun::from_recording("a.rrul", &Scenario::healthy().recording, &Scenario::healthy().analyze());
     let compared = |other| Comparison::new(vec![first(), other], None);
     let plan = compared(of(|recording| "quick".clone_into(&mut recording.header.plan.name)));
     assert_eq!(plan.conflicts, ["a.rrul and b.rrul: plan rrul against quick"]);
@@ -279,7 +280,7 @@ fn a_comparison_as_json_keeps_to_its_schema_and_every_figure_is_explained() {
     let mut runs =
         vec![MADE.run("a.rrul"), MADE.run("b.rrul"), Made { seed: 3, ..lossy }.run("c.rrul"), lossy.run("d.rrul")];
     let whole = Scenario::healthy().recording;
-    runs.push(ComparedRun::of("e.rrul", &whole, &rrul_analysis::analyze(&whole)));
+    runs.push(ComparedRun::from_recording("e.rrul", &whole, &rrul_analysis::analyze(&whole)));
     for by in [None, Some(GroupKey::Plan), Some(GroupKey::Day)] {
         let json = serde_json::to_value(Comparison::new(runs.clone(), by)).unwrap();
         check(&schema, &schema, &json, "comparison").unwrap();

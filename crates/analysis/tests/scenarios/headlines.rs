@@ -70,7 +70,7 @@ fn everywhere(recording: &Recording) -> [i64; 4] {
     let analysis = rrul_analysis::analyze(recording);
     let of_analysis = analysis.round_trip_delay.pooled.load.unwrap().p50.unwrap().0;
     let interval = RunConfidence::from_analysis(&analysis).delay_p50.unwrap();
-    let compared = |name: &str| ComparedRun::of(name, recording, &analysis);
+    let compared = |name: &str| ComparedRun::from_recording(name, recording, &analysis);
     let comparison = Comparison::new(vec![compared("a"), compared("b")], None);
     let figure = comparison.pairs[0].metric(ComparedMetric::LoadedDelayP50).unwrap().reference.unwrap();
     let mut live = Live::new(&recording.header);

@@ -97,7 +97,7 @@ fn no_second_shows_more_than_the_link_carries_for_want_of_readings() {
         let sum = of(&parts.short_flows) + of(&parts.load_data);
         assert!(sum.abs_diff(all.rate.0) < 100, "{sum} of {} bit/s at {:?}", all.rate.0, all.at);
     }
-    let account = octets.load.as_ref().unwrap().of(Direction::Up).all.parts_octets;
+    let account = octets.load.as_ref().unwrap().direction(Direction::Up).all.parts_octets;
     for (part, truth) in [(&parts.short_flows, account.short_flows), (&parts.load_data, account.load_data)] {
         let within = part.iter().filter(|point| Scenario::LOAD.contains(point.at));
         let octets: f64 = within.map(|point| point.rate.0 as f64 / 8.0 * point.over.as_secs_f64()).sum();

@@ -94,7 +94,7 @@ pub(crate) fn octets(scenario: &Scenario) -> LinkOctets {
 }
 
 pub(crate) fn loaded(octets: &LinkOctets, direction: Direction) -> &DirectionOctets {
-    octets.load.as_ref().expect("the load phase").of(direction)
+    octets.load.as_ref().expect("the load phase").direction(direction)
 }
 
 /// Within half a packet, which the edges of a phase may add or take.

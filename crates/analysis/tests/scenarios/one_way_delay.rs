@@ -118,7 +118,7 @@ fn exchanges_have_their_delay_in_each_direction_and_feed_no_headline() {
         for flow in flows {
             let entry = analysis.transaction_flows.iter().find(|entry| entry.flow.id == flow).unwrap();
             let median = |way, phase: fn(&PhaseDelays) -> Option<DelayStatistics>| {
-                phase(&entry.delays.of(way).as_ref().expect("stamped").delays.queueing_delay)
+                phase(&entry.delays.get(way).as_ref().expect("stamped").delays.queueing_delay)
                     .expect("exchanges")
                     .p50
                     .unwrap()

@@ -279,7 +279,7 @@ fn a_server_beyond_eighty_milliseconds_is_not_scored_unless_asked_for() {
     assert!(withheld.contains("81.0 ms") && withheld.contains("IPv4"), "{withheld}");
     assert_eq!((&scores.composite, &scores.web, &scores.penalty), (&None, &None, &None));
     assert!(analysis.round_trip_delay.pooled.load.is_some(), "it is measured all the same");
-    let asked = Scores::of(&analysis, Distance::Any);
+    let asked = Scores::compute(&analysis, Distance::Any);
     assert!((asked.composite.unwrap().total - 100.0).abs() < 1e-9 && asked.withheld.is_none());
 }
 
@@ -310,7 +310,7 @@ fn a_window_of_the_whole_scored_load_has_the_bars_of_the_final_score() {
     }
     let mut analysis = scenario.analyze();
     analysis.scored.common = Some(Scenario::LOAD);
-    let scores = Scores::of(&analysis, Distance::AsSpecified);
+    let scores = Scores::compute(&analysis, Distance::AsSpecified);
     let cells = ScoreCell::all(&analysis);
     let equaliser = Equaliser::new(&analysis, &cells, Duration::from_secs(10)).unwrap();
     let composite = scores.composite.unwrap();

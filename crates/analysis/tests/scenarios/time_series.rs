@@ -72,7 +72,7 @@ fn the_instants_are_as_many_as_the_packets_counted() {
     let analysis = scenario.analyze();
     for direction in Direction::ALL {
         let counted = analysis.loss.fates.pooled(direction).unwrap().all.unwrap();
-        let times = analysis.packet_fate_series.of(direction).as_ref().unwrap();
+        let times = analysis.packet_fate_series.get(direction).as_ref().unwrap();
         assert!(counted.lost > 10, "{counted:?}");
         assert_eq!((times.lost.len() + times.late.len()) as u64, counted.lost);
         assert_eq!(times.late.len() as u64, counted.late);

@@ -39,7 +39,7 @@ fn near(found: f64, truth: f64, what: &str) {
 }
 
 fn delivered(trial: &Trial, direction: Direction) -> f64 {
-    trial.directions.of(direction).delivered.unwrap().0 as f64
+    trial.directions.get(direction).delivered.unwrap().0 as f64
 }
 
 /// A stream each way at 12 Mbit/s of IP packets, each acknowledged at 50 packets of 52 bytes in 100 ms.
@@ -59,7 +59,7 @@ fn everything_that_arrived_is_delivered_wherever_the_window_lies() {
         let trial = trial(&scenario.recording, &step(set, set + 9_001 * MS - 100 * MS));
         for direction in Direction::ALL {
             near(delivered(&trial, direction), 12e6 + ACKNOWLEDGEMENTS, "delivered");
-            let figures = trial.directions.of(direction);
+            let figures = trial.directions.get(direction);
             near(figures.goodput.unwrap().0 as f64, 1448.0 * 8.0 * 1000.0, "goodput");
             assert_eq!(figures.course.len(), 8, "whole seconds of 8.9");
             for rate in &figures.course {
@@ -135,15 +135,15 @@ fn queueing_is_measured_in_each_direction_however_the_clocks_drift() {
         let recording = drained(skew);
         let found = trial(&recording, &step(80 * SECOND, 90 * SECOND));
         for (direction, truth) in [(Direction::Up, 3.0), (Direction::Down, 80.0)] {
-            let delay = found.directions.of(direction).queueing_delay.unwrap();
+            let delay = found.directions.get(direction).queueing_delay.unwrap();
             let off = delay.p50.0 as f64 / 1e6 - truth;
             assert!(off.abs() < 0.4, "drift {skew} ppm, {direction}: p50 off by {off} ms");
             assert!(delay.p50 <= delay.p95 && delay.p95_low <= delay.p95 && delay.p95 <= delay.p95_high);
             // 5 % of what passes is lost, and the probes of three flows that come 20 ms apart.
             assert!((1100..=1250).contains(&delay.n), "{delay:?}");
-            let noise = found.directions.of(direction).idle_p95.unwrap();
+            let noise = found.directions.get(direction).idle_p95.unwrap();
             assert!(noise.0 > 0 && noise.0 < 500_000, "noise of 30 us, and what clocks drift in 5 s: {noise:?}");
-            let loss = found.directions.of(direction).probe_loss.unwrap();
+            let loss = found.directions.get(direction).probe_loss.unwrap();
             assert!((0.03..0.07).contains(&loss), "{direction}: {loss}");
         }
     }

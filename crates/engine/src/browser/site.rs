@@ -82,7 +82,7 @@ impl Site {
     /// When the host has no address in this family.
     pub(crate) fn resolver_rules(&self, family: AddressFamily, end: &Endpoint) -> Result<Option<String>, SiteError> {
         if let Ok(address) = self.host.parse::<IpAddr>() {
-            let of_family = AddressFamily::of(address) == family;
+            let of_family = AddressFamily::from_address(address) == family;
             return if of_family { Ok(None) } else { Err(SiteError::OtherFamily(family)) };
         }
         rules(&self.host, family, &self.addresses(end))
@@ -108,7 +108,7 @@ impl Site {
 }
 
 fn rules(host: &str, family: AddressFamily, addresses: &[IpAddr]) -> Result<Option<String>, SiteError> {
-    let of = |family| addresses.iter().find(|address| AddressFamily::of(**address) == family);
+    let of = |family| addresses.iter().find(|address| AddressFamily::from_address(**address) == family);
     let other = AddressFamily::ALL.into_iter().find(|other| *other != family).and_then(of);
     match (of(family), other) {
         (None, Some(_)) => Err(SiteError::NoAddress(family)),

@@ -67,30 +67,32 @@ pub(super) fn settle(
     phases: &[PhaseWindow],
     share: Option<Share>,
 ) -> Option<MeasurementBudget> {
-    let share =
-        share.filter(|_| line.is_some_and(|line| Direction::ALL.iter().any(|direction| line.of(*direction).is_some())));
+    let share = share.filter(|_| {
+        line.is_some_and(|line| Direction::ALL.iter().any(|direction| line.direction(*direction).is_some()))
+    });
     let (Some(line), Some(share)) = (line, share) else {
         voice::settle(flows, phases, |_| f64::INFINITY);
         return None;
     };
     let planned = flows.clone();
     let scored = scored_flows(&planned, phases);
-    let rate = |direction| line.of(direction).map(|rate| rate.0 as f64);
+    let rate = |direction| line.direction(direction).map(|rate| rate.0 as f64);
     let sum = |flows: &[FlowSpec], direction| -> f64 {
         control(flows, direction)
             + flows
                 .iter()
                 .filter(|flow| scored.contains(&flow.id))
-                .map(|flow| footprint(flow).of(direction))
+                .map(|flow| footprint(flow).direction(direction))
                 .sum::<f64>()
     };
-    let allowed =
-        |direction| line.of(direction).map_or(f64::INFINITY, |rate| AIM * ceiling(share, rate).0 * rate.0 as f64);
+    let allowed = |direction| {
+        line.direction(direction).map_or(f64::INFINITY, |rate| AIM * ceiling(share, rate).0 * rate.0 as f64)
+    };
 
     let mut changes = streams::settle(flows, line);
     leave_out_large_transfers(flows, line, &mut changes);
     let of_voice = |flows: &[FlowSpec], direction| -> f64 {
-        flows.iter().filter(|flow| pacing(flow) == Pacing::Turns).map(|flow| footprint(flow).of(direction)).sum()
+        flows.iter().filter(|flow| pacing(flow) == Pacing::Turns).map(|flow| footprint(flow).direction(direction)).sum()
     };
     let reports =
         |voice_up: f64, direction| if direction == Direction::Down { FRAMES_OF_VOICE * voice_up } else { 0.0 };
@@ -99,8 +101,9 @@ pub(super) fn settle(
     let fixed = flows.iter().filter(|flow| pacing(flow) == Pacing::Fixed && scored.contains(&flow.id));
     let fixed = fixed.map(footprint).fold(Footprint::default(), Footprint::and);
     // Of a direction that these fill already the others still get a little.
-    let left = Direction::ALL
-        .map(|direction| (direction, allowed(direction) - reports_of_streams(flows, direction) - fixed.of(direction)));
+    let left = Direction::ALL.map(|direction| {
+        (direction, allowed(direction) - reports_of_streams(flows, direction) - fixed.direction(direction))
+    });
     let free = |direction| {
         left.iter().find(|(other, _)| *other == direction).map_or(0.0, |(_, left)| left.max(0.1 * allowed(direction)))
     };
@@ -130,7 +133,7 @@ pub(super) fn settle(
     changes.extend(changed(&planned, flows));
 
     let budget_of = |direction| {
-        let line = line.of(direction)?;
+        let line = line.direction(direction)?;
         Some(DirectionBudget {
             line,
             ceiling: ceiling(share, line),
@@ -178,7 +181,7 @@ fn carried(down: f64, direction: Direction) -> f64 {
 fn leave_out_large_transfers(flows: &mut Vec<FlowSpec>, line: &LineRate, changes: &mut Vec<BudgetChange>) {
     let too_large = |flow: &FlowSpec| {
         let size = short_flow::size(flow)?;
-        let rate = line.of(flow.direction?)?;
+        let rate = line.direction(flow.direction?)?;
         (rate.time_for(size)? > SHORT).then_some(size)
     };
     for flow in flows.iter() {
@@ -206,7 +209,8 @@ fn slow_exchanges(flows: &mut [FlowSpec], scored: &BTreeSet<FlowId>, allowed: im
         let present = flow.parameters.duration(parameter, default);
         // Longer intervals may cost more for each exchange, once acknowledgments travel alone.
         for _ in 0..2 {
-            let over = Direction::ALL.map(|direction| footprint(flow).of(direction) * count / allowed(direction));
+            let over =
+                Direction::ALL.map(|direction| footprint(flow).direction(direction) * count / allowed(direction));
             let over = over.into_iter().fold(0.0, f64::max);
             if over > 1.0 {
                 let interval = flow.parameters.duration(parameter, default).mul_f64(over.min(1e6));
@@ -268,7 +272,7 @@ fn bound(flows: &mut [FlowSpec], ours: impl Fn(&FlowSpec) -> bool, most: impl Fn
     let over = windows.into_iter().flat_map(|window| {
         let together = flows.iter().filter(|flow| ours(flow) && (flow.window.from, flow.window.to) == window);
         let sum = together.map(footprint).fold(Footprint::default(), Footprint::and);
-        Direction::ALL.map(|direction| sum.of(direction) / most(direction))
+        Direction::ALL.map(|direction| sum.direction(direction) / most(direction))
     });
     let over = over.fold(0.0, f64::max);
     if over <= 1.0 {

@@ -181,5 +181,5 @@ pub(super) fn absent(family: AddressFamily, reason: impl Into<String>) -> Absent
 
 /// The families of these addresses.
 pub(super) fn of_family(addresses: &[SocketAddr], family: AddressFamily) -> impl Iterator<Item = &SocketAddr> {
-    addresses.iter().filter(move |address| AddressFamily::of(address.ip()) == family)
+    addresses.iter().filter(move |address| AddressFamily::from_address(address.ip()) == family)
 }

@@ -34,7 +34,7 @@ const LONG_ENOUGH: Duration = Duration::from_millis(150);
 
 /// Estimates the rate of the line to this server from packet trains; `None` when none came back.
 pub(super) fn estimate(server: SocketAddr, token: Token, stop: &AtomicBool) -> Option<LineRate> {
-    let family = AddressFamily::of(server.ip());
+    let family = AddressFamily::from_address(server.ip());
     let socket = connected(server, family).ok()?;
     let header = match family {
         AddressFamily::Ipv4 => 20 + 8,

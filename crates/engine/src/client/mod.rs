@@ -84,7 +84,7 @@ fn run_for(
     let names = server_names::resolve(&options.server, options.port)?;
     let Connected { mut control, token, limits, server, proven, absent } = connecting::connect(options, &names, stop)?;
     let mut hosts = HostDescriptions::new(options.privacy, &proven, *server);
-    let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::of(address.ip())).collect();
+    let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::from_address(address.ip())).collect();
     let mut flows = flow_types::with_effective_parameters(options.plan.flows(&families));
     let line_rate = match proven.first() {
         Some(server)

@@ -74,7 +74,7 @@ fn read(content: &[u8], destination: IpAddr, from: Option<IpAddr>) -> Option<Rou
     let attributes = Attributes::behind(content, FIXED);
     let mtu = attributes.nested(libc::RTA_METRICS).number(RTAX_MTU);
     Some(Route {
-        family: AddressFamily::of(destination),
+        family: AddressFamily::from_address(destination),
         interface: attributes.number(libc::RTA_OIF)? as u32,
         source: attributes.get(libc::RTA_PREFSRC).and_then(address).or(from),
         destination: Some(destination),
@@ -110,7 +110,7 @@ mod tests {
         for to in ["127.0.0.1:7785", "[::1]:7785"] {
             let to: SocketAddr = to.parse().unwrap();
             let route = look_up(&mut netlink, &AddressPair { from: None, to }).unwrap();
-            assert_eq!((route.family, route.gateway), (AddressFamily::of(to.ip()), false));
+            assert_eq!((route.family, route.gateway), (AddressFamily::from_address(to.ip()), false));
             assert_eq!(route.source, Some(to.ip()), "{route:?}");
             assert!(route.interface >= 1);
         }

@@ -225,7 +225,7 @@ fn address_of(spec: &FlowSpec, initiation: &Initiation) -> Result<SocketAddr, Se
             SocketAddr::new(address, system_resolver::PORT)
         }
     };
-    if AddressFamily::of(address.ip()) != spec.family {
+    if AddressFamily::from_address(address.ip()) != spec.family {
         let advice = format!("its resolver has no address of {}; give the flow a family", spec.family);
         return Err(SetupError::Parameters(advice));
     }

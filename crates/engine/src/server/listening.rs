@@ -63,7 +63,7 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 fn open_one(address: SocketAddr) -> io::Result<Port> {
-    let family = AddressFamily::of(address.ip());
+    let family = AddressFamily::from_address(address.ip());
     let stream = socket(family, Type::STREAM, Protocol::TCP)?;
     stream.set_reuse_address(true)?;
     stream.bind(&address.into())?;

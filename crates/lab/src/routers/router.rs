@@ -82,7 +82,7 @@ impl Routers {
         self.number = self.number.wrapping_add(1);
         let answer = icmp::Answer {
             notice,
-            router: path.address(AddressFamily::of(to), hop),
+            router: path.address(AddressFamily::from_address(to), hop),
             ttl: TTL.saturating_sub(forwarded),
             number: self.number,
             short_quote: path.short_quotes.contains(&hop),

@@ -50,7 +50,7 @@ struct Heard {
 /// Sends a datagram of so many bytes with each of these TTLs to `to`, each when the one before was answered; then the one that
 /// ends the reflector.
 fn probe(host: &Host, to: SocketAddr, ttls: impl Iterator<Item = u8>, octets: usize) -> Vec<Heard> {
-    let own = SocketAddr::new(host.address(AddressFamily::of(to.ip())), 0);
+    let own = SocketAddr::new(host.address(AddressFamily::from_address(to.ip())), 0);
     let ttls: Vec<u8> = ttls.collect();
     let work = move || {
         let socket = UdpSocket::bind(own).unwrap();

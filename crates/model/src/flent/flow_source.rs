@@ -94,7 +94,7 @@ impl FlowSource {
         };
         let octet = meta.data_tos.number().filter(|octet| (0.0..=255.0).contains(octet)).map(|octet| octet as u8);
         let marked = octet.or_else(|| octet_in(&command)).map(|octet| Marking::from_octet(octet).dscp);
-        let class = marked.map(ServiceClass::of).or(series.class).unwrap_or(ServiceClass::BE);
+        let class = marked.map(ServiceClass::from_dscp).or(series.class).unwrap_or(ServiceClass::BE);
         let forced = |option: &str| command.split_whitespace().any(|word| word == option);
         let family = match (forced("-4"), forced("-6")) {
             (true, false) => AddressFamily::Ipv4,
@@ -169,5 +169,5 @@ fn octet_in(command: &str) -> Option<u8> {
 }
 
 fn family_of_host(document: &Document) -> Option<AddressFamily> {
-    document.metadata.host.text()?.parse().ok().map(AddressFamily::of)
+    document.metadata.host.text()?.parse().ok().map(AddressFamily::from_address)
 }

@@ -102,7 +102,7 @@ fn flow_spec() -> impl Strategy<Value = FlowSpec> {
     ]);
     let family = prop::sample::select(AddressFamily::ALL.to_vec());
     let direction = prop::option::of(prop::sample::select(Direction::ALL.to_vec()));
-    let class = (0..64_u8).prop_map(|value| ServiceClass::of(Dscp::new(value).expect("below 64")));
+    let class = (0..64_u8).prop_map(|value| ServiceClass::from_dscp(Dscp::new(value).expect("below 64")));
     let words = (any::<u16>(), any::<String>(), any::<String>());
     let parameters = btree_map(any::<String>(), parameter(), 0..4).prop_map(Parameters);
     (words, component, direction, family, class, any::<(i64, i64)>(), parameters).prop_map(
@@ -160,7 +160,7 @@ fn state() -> impl Strategy<Value = Option<Box<HostState>>> {
     });
     let route =
         (any::<u32>(), any::<std::net::IpAddr>(), any::<bool>()).prop_map(|(interface, source, gateway)| Route {
-            family: AddressFamily::of(source),
+            family: AddressFamily::from_address(source),
             interface,
             source: Some(source),
             destination: None,

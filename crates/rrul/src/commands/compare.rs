@@ -42,5 +42,5 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Vec<ComparedRun>, Failure> {
 fn read_one(file: &Path) -> Result<ComparedRun, Failure> {
     let name = file.display().to_string();
     let recording = store::read(file)?;
-    Ok(ComparedRun::of(&name, &recording, &analyze(&recording)))
+    Ok(ComparedRun::from_recording(&name, &recording, &analyze(&recording)))
 }

@@ -49,7 +49,7 @@ pub(crate) fn execute(arguments: &DemoArguments) -> Result<Outcome, Failure> {
         let Measurement { recording, analysis, path } = measurement;
         print_summary(&analysis, path.as_deref().unwrap_or(Path::new(UNNAMED)));
         let written = path?;
-        compared.push(ComparedRun::of(&written.to_string_lossy(), &recording, &analysis));
+        compared.push(ComparedRun::from_recording(&written.to_string_lossy(), &recording, &analysis));
         results.push(Measured { recording, analysis, path: written });
         if stop.load(Ordering::Relaxed) {
             break;

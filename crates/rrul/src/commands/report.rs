@@ -20,7 +20,7 @@ pub(crate) fn execute(arguments: &ReportArguments) -> Result<Outcome, Failure> {
     let mut read = read_all(&arguments.files)?;
     if arguments.score_anyway {
         for (_, analysis) in &mut read {
-            analysis.scores = Scores::of(analysis, Distance::Any);
+            analysis.scores = Scores::compute(analysis, Distance::Any);
         }
     }
     let page = page_of(&read)?;

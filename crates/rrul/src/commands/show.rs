@@ -24,7 +24,7 @@ pub(crate) fn execute(arguments: &ShowArguments) -> Result<Outcome, Failure> {
     }
     let mut analysis = analyze(&recording);
     if arguments.score_anyway {
-        analysis.scores = Scores::of(&analysis, Distance::Any);
+        analysis.scores = Scores::compute(&analysis, Distance::Any);
     }
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&Summary::from(&analysis))?);

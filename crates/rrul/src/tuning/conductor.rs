@@ -361,7 +361,7 @@ impl Course<'_> {
         latest.is_some_and(|queueing| {
             Direction::ALL.into_iter().all(|direction| {
                 let packets = rates.of(direction).and_then(|rate| rate.time_for(DRAINED_PACKETS)).unwrap_or_default();
-                queueing.of(direction).is_none_or(|delay| delay <= Delay::from(packets).max(DRAINED))
+                queueing.get(direction).is_none_or(|delay| delay <= Delay::from(packets).max(DRAINED))
             })
         })
     }

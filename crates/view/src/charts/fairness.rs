@@ -23,7 +23,7 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     let mut widths = Vec::new();
     for direction in Direction::ALL {
-        match run.sharing.of(direction).filter(|sharing| !sharing.jain_series.is_empty()) {
+        match run.sharing.direction(direction).filter(|sharing| !sharing.jain_series.is_empty()) {
             Some(sharing) => {
                 let (panel, width) = panel(sharing, scene, direction);
                 shown.panels.push(panel);

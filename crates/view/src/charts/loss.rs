@@ -25,7 +25,7 @@ pub(crate) const CHART: Chart =
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     for direction in Direction::ALL.into_iter().rev() {
-        match run.packet_fate_series.of(direction) {
+        match run.packet_fate_series.get(direction) {
             Some(times) => shown.panels.push(panel(run, times, scene, direction)),
             None => shown.missing.push(format!("No UDP probes on the way {direction} in this run.")),
         }

@@ -84,7 +84,7 @@ fn table(page: &mut Page<'_>, run: &Analysis) {
     }
     for dscp in &rows {
         let top = page.room(ROW);
-        let class = Dscp::new(*dscp).map_or_else(String::new, |dscp| ServiceClass::of(dscp).to_string());
+        let class = Dscp::new(*dscp).map_or_else(String::new, |dscp| ServiceClass::from_dscp(dscp).to_string());
         page.figure.text(MARGIN, top + 6.0, &class, bold);
         page.figure.text(
             MARGIN + CLASSES - 14.0,
@@ -120,7 +120,7 @@ fn rows(run: &Analysis) -> BTreeSet<u8> {
     // For a path that changes nearly all, the classes with a name are listed.
     let many = altered.len() > MOST_ALTERED;
     let has_name =
-        |dscp: &u8| Dscp::new(*dscp).is_some_and(|dscp| !ServiceClass::of(dscp).to_string().starts_with("DSCP"));
+        |dscp: &u8| Dscp::new(*dscp).is_some_and(|dscp| !ServiceClass::from_dscp(dscp).to_string().starts_with("DSCP"));
     rows.extend(altered.into_iter().filter(|dscp| !many || has_name(dscp)));
     rows
 }
@@ -203,7 +203,8 @@ fn packets(path: &MarkingPath, dscp: u8, loaded: Option<bool>) -> (u64, u64) {
 }
 
 fn outcome(path: &MarkingPath, phase: &MarkingPhase, loaded: bool, dscp: u8) -> (Outcome, String) {
-    let class = |dscp: u8| Dscp::new(dscp).map_or_else(|| dscp.to_string(), |dscp| ServiceClass::of(dscp).to_string());
+    let class =
+        |dscp: u8| Dscp::new(dscp).map_or_else(|| dscp.to_string(), |dscp| ServiceClass::from_dscp(dscp).to_string());
     if let Some(point) = phase.altered.iter().find(|point| point.dscp == dscp) {
         return match (point.verdict, point.arrives_as) {
             (CodePointVerdict::Dropped, _) => (Outcome::Dropped, "dropped".to_owned()),

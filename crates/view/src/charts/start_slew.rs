@@ -38,7 +38,7 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
 
 fn streams<'a>(runs: &'a [&Analysis]) -> impl Iterator<Item = &'a StreamSlew> {
     runs.iter()
-        .flat_map(|run| Direction::ALL.map(|direction| run.start_slew.of(direction)))
+        .flat_map(|run| Direction::ALL.map(|direction| run.start_slew.direction(direction)))
         .flatten()
         .flat_map(|slew| &slew.streams)
 }
@@ -63,7 +63,7 @@ fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     let mut widths = Vec::new();
     for direction in Direction::ALL {
-        let Some(slew) = run.start_slew.of(direction).filter(|slew| !slew.streams.is_empty()) else {
+        let Some(slew) = run.start_slew.direction(direction).filter(|slew| !slew.streams.is_empty()) else {
             shown.missing.push(format!("No {} streams in this run.", direction_word(direction).to_lowercase()));
             continue;
         };

@@ -127,7 +127,7 @@ fn stream(file: &mut FlentFile, span: &Span, run: &Analysis, name: &str, directi
     }
     let states: Vec<&TcpPoint> = run
         .stream_limits
-        .of(direction)
+        .direction(direction)
         .streams
         .iter()
         .filter(|entry| entry.flow.id == flow.flow.id)

@@ -40,7 +40,7 @@ pub(crate) fn panel(run: &Analysis, direction: Direction, scene: &Scene<'_>) -> 
         return None;
     }
     let bins = scene.bins(FINEST);
-    let account = run.link_octets.web.as_ref().map(|web| &web.of(direction).all);
+    let account = run.link_octets.web.as_ref().map(|web| &web.direction(direction).all);
     let mut panel =
         TimePanel::new(format!("{} by traffic type", direction_word(direction)), Quantity::Rate, "link", HEIGHT);
     panel.how = "IP packets on the link, stacked".into();

@@ -129,6 +129,6 @@ pub(crate) fn draw(page: &mut Page<'_>, direction: Direction, run: &Analysis, la
 
 /// What of this direction's bytes under load only acknowledges the other direction; `None` where it is unknown.
 fn acknowledgement_words(run: &Analysis, direction: Direction) -> Option<String> {
-    let share = run.link_octets.load.as_ref()?.of(direction).all.acknowledgement_share?;
+    let share = run.link_octets.load.as_ref()?.direction(direction).all.acknowledgement_share?;
     Some(format!("acknowledgments: {} of its bytes", words::percent(share)))
 }

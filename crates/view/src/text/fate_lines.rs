@@ -19,7 +19,7 @@ pub(crate) fn told(run: &Analysis) -> SectionBody {
     let mut remarks = Vec::new();
     let ways = Direction::ALL.map(|direction| (direction, run.loss.fates.pooled(direction)));
     for (direction, fate) in ways.into_iter().filter_map(|(direction, fate)| Some((direction, fate?))) {
-        let phases = [Phase::Idle, Phase::Load, Phase::After].map(|phase| share(fate.of(phase)));
+        let phases = [Phase::Idle, Phase::Load, Phase::After].map(|phase| share(fate.phase(phase)));
         table.named_row(direction.name(), phases.into_iter().chain([share(fate.all.as_ref())]));
         remarks.extend(remark(fate).map(|text| format!("  {direction}: {text}")));
     }

@@ -103,7 +103,7 @@ fn code_point(point: &CodePoint) -> String {
 }
 
 fn class_name(dscp: u8) -> String {
-    Dscp::new(dscp).map_or_else(String::new, |dscp| ServiceClass::of(dscp).to_string())
+    Dscp::new(dscp).map_or_else(String::new, |dscp| ServiceClass::from_dscp(dscp).to_string())
 }
 
 fn ecn(path: &EcnPath) -> String {
@@ -204,7 +204,7 @@ mod tests {
     fn point(dscp: u8, verdict: CodePointVerdict, arrives_as: Option<u8>) -> CodePoint {
         CodePoint {
             dscp,
-            class: ServiceClass::of(Dscp::new(dscp).unwrap()),
+            class: ServiceClass::from_dscp(Dscp::new(dscp).unwrap()),
             verdict,
             arrives_as,
             sent: Some(5),

@@ -18,7 +18,7 @@ pub(crate) fn told(run: &Analysis) -> SectionBody {
     if load.both.goodput_octets == 0 {
         return SectionBody::default();
     }
-    let accounts = Direction::ALL.map(|direction| (direction, &load.of(direction).all));
+    let accounts = Direction::ALL.map(|direction| (direction, &load.direction(direction).all));
     let told = |share: fn(&Account) -> Option<f64>| {
         accounts.iter().any(|(_, account)| share(account).is_some_and(|share| share >= WORTH_TELLING))
     };

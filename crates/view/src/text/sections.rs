@@ -184,9 +184,9 @@ fn delays(run: &Analysis) -> SectionBody {
     table.row(DELAY_COLUMNS);
     let delays = &run.round_trip_delay.pooled;
     let bursts =
-        Direction::ALL.into_iter().any(|way| run.bursts.of(way).is_some_and(|history| history.burst.is_some()));
+        Direction::ALL.into_iter().any(|way| run.bursts.direction(way).is_some_and(|history| history.burst.is_some()));
     for (name, phase) in PHASES {
-        if let Some(statistics) = delays.of(phase) {
+        if let Some(statistics) = delays.phase(phase) {
             table.named_row(name, delay_cells(statistics));
         }
         if let Some(unscored) = delays.unscored.as_ref().filter(|_| phase == Phase::Load && bursts) {
@@ -274,7 +274,7 @@ fn transactions(run: &Analysis) -> SectionBody {
 }
 
 fn per_second(flow: &TransactionFlow, phase: Phase) -> String {
-    match flow.phases.of(phase).and_then(Option::as_ref) {
+    match flow.phases.get(phase).and_then(Option::as_ref) {
         Some(entry) if entry.per_second < 99.95 => format!("{:.1}", entry.per_second),
         Some(entry) => format!("{:.0}", entry.per_second),
         None => unknown(),

@@ -25,7 +25,7 @@ pub(crate) fn sharing(run: &Analysis) -> SectionBody {
     table.row(["", "mean", "P5", "shares"]);
     let mut found = false;
     for direction in Direction::ALL {
-        let Some(sharing) = run.sharing.of(direction) else { continue };
+        let Some(sharing) = run.sharing.direction(direction) else { continue };
         found = true;
         let streams = words::counted(sharing.streams.len(), "stream");
         jain_row(&mut table, &format!("{}, {streams}", direction_word(direction)), sharing.jain_streams, String::new());
@@ -57,17 +57,17 @@ fn jain_row(table: &mut Table, name: &str, jain: Option<JainStatistics>, shares:
 fn remarks(run: &Analysis, direction: Direction) -> Vec<String> {
     let word = direction_word(direction);
     let mut lines = Vec::new();
-    if let Some(sharing) = run.sharing.of(direction) {
+    if let Some(sharing) = run.sharing.direction(direction) {
         lines.extend(starved(sharing).map(|starved| format!("{word}: {starved}")));
     }
-    let synchronization = run.global_synchronization.of(direction);
+    let synchronization = run.global_synchronization.direction(direction);
     if synchronization.synchronized == Synchronized::Yes {
         lines.push(format!(
             "{word}: global synchronization, streams back off together ({} times) and the link runs idle",
             synchronization.dips
         ));
     }
-    let limits = run.stream_limits.of(direction).pooled;
+    let limits = run.stream_limits.direction(direction).pooled;
     let limited = [(limits.rwnd_limited, "the receiver's window"), (limits.sndbuf_limited, "the sender's buffer")];
     for (part, what) in limited {
         if let Some(part) = part.filter(|part| *part >= LIMITED) {
@@ -129,7 +129,7 @@ pub(crate) fn stream_delay(run: &Analysis) -> SectionBody {
     table.row(["", "idle P50", "loaded P50", "loaded P95", "added P50", "added P95"]);
     let mut found = false;
     for direction in Direction::ALL {
-        let Some(delays) = run.stream_delay.of(direction) else { continue };
+        let Some(delays) = run.stream_delay.direction(direction) else { continue };
         found = true;
         let of = |phase: &Option<DelayStatistics>, pick: fn(&DelayStatistics) -> Option<Delay>| {
             phase.as_ref().map_or_else(unknown, |statistics| quantile(pick(statistics)))

@@ -45,7 +45,7 @@ fn rates() -> impl Strategy<Value = Vec<RatePoint>> {
 }
 
 fn class() -> impl Strategy<Value = ServiceClass> {
-    (0_u8..64).prop_map(|value| ServiceClass::of(Dscp::new(value).expect("the range ends at 63")))
+    (0_u8..64).prop_map(|value| ServiceClass::from_dscp(Dscp::new(value).expect("the range ends at 63")))
 }
 
 fn family() -> impl Strategy<Value = AddressFamily> {

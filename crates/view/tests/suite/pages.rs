@@ -19,7 +19,7 @@ use crate::synthetic::{MILLISECOND, SECOND, label};
 /// The run with a page that takes so many milliseconds idle and under load, and with its scores.
 pub(crate) fn scored(mut run: Analysis, idle: &[i64], loaded: &[i64]) -> Analysis {
     run.page_loads = vec![page(idle, loaded)];
-    run.scores = Scores::of(&run, Distance::AsSpecified);
+    run.scores = Scores::compute(&run, Distance::AsSpecified);
     run
 }
 

@@ -48,7 +48,7 @@ fn a_score_that_is_withheld_says_why_and_how_to_have_it() {
 fn without_pages_that_is_reported_and_the_rest_is_scored() {
     let mut run = managed();
     run.page_loads.clear();
-    run.scores = rrul_analysis::scored::Scores::of(&run, rrul_analysis::scored::Distance::AsSpecified);
+    run.scores = rrul_analysis::scored::Scores::compute(&run, rrul_analysis::scored::Distance::AsSpecified);
     let text = text_summary(&run, Style::Plain);
     assert_eq!(text.lines().nth(2), Some("RRUL score: none, no page loaded both idle and under load."));
     assert!(text.contains(" of 60, not measured: web, slew"), "{text}");
@@ -108,7 +108,7 @@ fn a_page_that_has_no_score_says_why_and_names_cannot_steer_the_terminal() {
     let idle = run.page_loads[0].unloaded.as_mut().unwrap();
     (idle.complete, idle.failed, idle.whole) = (0, 3, Vec::new());
     "\u{1b}[2J".clone_into(&mut run.page_loads[0].page);
-    run.scores = rrul_analysis::scored::Scores::of(&run, rrul_analysis::scored::Distance::AsSpecified);
+    run.scores = rrul_analysis::scored::Scores::compute(&run, rrul_analysis::scored::Distance::AsSpecified);
     let text = text_summary(&run, Style::Plain);
     let expected = "RRUL score: none.  [2J, BE, ipv4: 3 of 3 loads on the idle line failed or timed out.";
     assert_eq!(text.lines().nth(2), Some(expected));

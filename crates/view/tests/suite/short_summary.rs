@@ -149,7 +149,7 @@ fn probes_only() -> Analysis {
     run.round_trip_delay.flows = flows.collect();
     (run.goodput.up, run.goodput.down) = (DirectionGoodput::default(), DirectionGoodput::default());
     run.transaction_flows.clear();
-    run.scores = Scores::of(&run, Distance::AsSpecified);
+    run.scores = Scores::compute(&run, Distance::AsSpecified);
     run
 }
 

@@ -108,7 +108,7 @@ pub struct Clocks {
 impl Clocks {
     /// Returns why the queueing delay of a direction is unknown; `None` when it is known.
     pub fn unknown_reason(&self, direction: Direction) -> Option<&str> {
-        self.queueing_unknown.of(direction).as_ref().or(self.skew_uncertain.as_ref()).map(String::as_str)
+        self.queueing_unknown.get(direction).as_ref().or(self.skew_uncertain.as_ref()).map(String::as_str)
     }
 
     /// Whether drift may add more than 2 ms to delays by direction.
@@ -242,13 +242,7 @@ pub(crate) fn one_way_delay(
             one_way_delay: judgement.phase_delays(ours().flat_map(|one_way| &one_way.series)),
         }
     });
-    OneWayDelay {
-        clocks: Some(clocks(clock)),
-        check: check(&probes, clock),
-        up: pooled.up,
-        down: pooled.down,
-        legs: legs,
-    }
+    OneWayDelay { clocks: Some(clocks(clock)), check: check(&probes, clock), up: pooled.up, down: pooled.down, legs }
 }
 
 fn leg_delay(

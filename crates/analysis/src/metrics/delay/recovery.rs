@@ -69,7 +69,7 @@ pub(crate) fn recovery<'a>(
     let ended = recording.loaded().map(|loaded| loaded.to);
     let drain = |direction| {
         let last = goodput(direction).last_arrival?;
-        scored.of(direction)?;
+        scored.direction(direction)?;
         drain(ended?, last, end)
     };
     Recovery { recovery_ns: back, drain: Drain { down_ns: drain(Direction::Down), up_ns: drain(Direction::Up) } }

@@ -62,7 +62,7 @@ impl PhaseDelays {
     }
 
     /// The statistics of one phase; none of the survey before the baseline.
-    pub fn of(&self, phase: Phase) -> Option<&DelayStatistics> {
+    pub fn phase(&self, phase: Phase) -> Option<&DelayStatistics> {
         match phase {
             Phase::Survey => None,
             Phase::Idle => self.idle.as_ref(),

@@ -43,7 +43,7 @@ pub struct StreamDelay {
 }
 
 impl StreamDelay {
-    pub fn of(&self, direction: Direction) -> Option<&PhaseDelays> {
+    pub fn direction(&self, direction: Direction) -> Option<&PhaseDelays> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }

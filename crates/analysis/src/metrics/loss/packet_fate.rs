@@ -77,7 +77,7 @@ pub struct DirectionFate {
 
 impl DirectionFate {
     /// The fate of the packets sent in one phase; none of the survey and of phase `web`.
-    pub fn of(&self, phase: Phase) -> Option<&PacketFate> {
+    pub fn phase(&self, phase: Phase) -> Option<&PacketFate> {
         match phase {
             Phase::Survey | Phase::Web => None,
             Phase::Idle => self.idle.as_ref(),
@@ -257,7 +257,7 @@ fn is_lost(fate: Fate) -> bool {
 pub(crate) fn pooled_probes<'f, 'a>(attributed: &'f [Attributed<'a>]) -> Vec<&'f Attributed<'a>> {
     let probes = || attributed.iter().filter(|entry| entry.flow.kind() == FlowKind::UdpProbe);
     let sent =
-        probes().filter(|entry| Direction::ALL.iter().any(|direction| !entry.fates.of(*direction).packets.is_empty()));
+        probes().filter(|entry| Direction::ALL.iter().any(|direction| !entry.fates.get(*direction).packets.is_empty()));
     let classes = HeadlineClasses::among(sent.map(|entry| entry.flow.class));
     probes().filter(|entry| classes.contains(entry.flow.class)).collect()
 }
@@ -285,7 +285,7 @@ fn direction_fate(
 ) -> Option<DirectionFate> {
     let evidence = flows.iter().map(|entry| entry.evidence).min()?;
     let within = |window: Window| {
-        let samples = flows.iter().map(|entry| Sample::new(entry.fates.of(direction), window));
+        let samples = flows.iter().map(|entry| Sample::new(entry.fates.get(direction), window));
         samples.reduce(Sample::and)?.fate(window, round_trip)
     };
     let phase = |phase: Phase| within(judgement.window(phase)?);

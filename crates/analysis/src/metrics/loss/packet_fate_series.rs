@@ -37,7 +37,7 @@ pub(crate) fn packet_fate_series(attributed: &[Attributed<'_>], judgement: &Judg
 }
 
 fn of_direction(attributed: &[Attributed<'_>], direction: Direction, window: Window) -> Option<FateTimes> {
-    let fates: Vec<_> = pooled_probes(attributed).into_iter().map(|entry| entry.fates.of(direction)).collect();
+    let fates: Vec<_> = pooled_probes(attributed).into_iter().map(|entry| entry.fates.get(direction)).collect();
     if fates.is_empty() {
         return None;
     }

@@ -99,7 +99,7 @@ pub(crate) fn code_point(tally: &Tally, dscp: Dscp) -> CodePoint {
     };
     CodePoint {
         dscp: dscp.value(),
-        class: ServiceClass::of(dscp),
+        class: ServiceClass::from_dscp(dscp),
         verdict,
         arrives_as: most.map(|(to, _)| to),
         sent: lost.map(|lost| lost.of),

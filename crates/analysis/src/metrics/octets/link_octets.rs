@@ -85,7 +85,7 @@ impl LinkOctets {
     }
 
     /// The account of one phase.
-    pub fn of(&self, phase: Phase) -> Option<&PhaseOctets> {
+    pub fn phase(&self, phase: Phase) -> Option<&PhaseOctets> {
         match phase {
             Phase::Survey => self.survey.as_ref(),
             Phase::Idle => self.idle.as_ref(),
@@ -109,7 +109,7 @@ pub struct PhaseOctets {
 
 impl PhaseOctets {
     /// The account of one direction.
-    pub fn of(&self, direction: Direction) -> &DirectionOctets {
+    pub fn direction(&self, direction: Direction) -> &DirectionOctets {
         direction.select(&self.up, &self.down)
     }
 }

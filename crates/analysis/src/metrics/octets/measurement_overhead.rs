@@ -26,7 +26,7 @@ pub struct MeasurementOverhead {
 }
 
 impl MeasurementOverhead {
-    pub fn of(&self, direction: Direction) -> &DirectionOverhead {
+    pub fn direction(&self, direction: Direction) -> &DirectionOverhead {
         direction.select(&self.up, &self.down)
     }
 }
@@ -56,9 +56,9 @@ pub struct DirectionOverhead {
 pub(crate) fn measurement_overhead(recording: &Recording, octets: &LinkOctets) -> MeasurementOverhead {
     let budget = recording.header.budget.clone().unwrap_or_default();
     let direction = |direction| {
-        let granted = budget.of(direction);
+        let granted = budget.direction(direction);
         DirectionOverhead {
-            share: octets.load.as_ref().and_then(|load| share(&load.of(direction).all)),
+            share: octets.load.as_ref().and_then(|load| share(&load.direction(direction).all)),
             ceiling: granted.map(|granted| granted.ceiling.0),
             line_bps: granted.map(|granted| granted.line.0),
             planned_bps: granted.map(|granted| granted.planned.0),

@@ -70,7 +70,7 @@ const CE: u8 = 3;
 const SEVERAL: usize = 3;
 
 fn dscp(code_point: u8) -> String {
-    Dscp::new(code_point).map_or_else(String::new, |dscp| ServiceClass::of(dscp).to_string())
+    Dscp::new(code_point).map_or_else(String::new, |dscp| ServiceClass::from_dscp(dscp).to_string())
 }
 
 fn ecn(code_point: u8) -> String {

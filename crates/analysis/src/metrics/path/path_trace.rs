@@ -138,7 +138,7 @@ pub(crate) fn path_traces(
         let uncertain = clock.and_then(|clock| clock.unknown(direction));
         // What the load itself carried: where others share the line, the step in which it got most is nearest to its rate.
         let most = |rate: &LoadRate| rate.steps().rates.into_iter().reduce(f64::max);
-        let rate = rates.of(direction).as_ref().and_then(most).filter(|rate| *rate > 0.0);
+        let rate = rates.get(direction).as_ref().and_then(most).filter(|rate| *rate > 0.0);
         let worth_naming = bottleneck::worth_naming(rate);
         let around = Surroundings { own, forward, back, uncertain, begins: &begins, judgement, worth_naming };
         Some(path_trace(flow, direction, &traced, &around))

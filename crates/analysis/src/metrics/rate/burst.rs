@@ -35,7 +35,7 @@ pub struct Bursts {
 }
 
 impl Bursts {
-    pub fn of(&self, direction: Direction) -> Option<&RateHistory> {
+    pub fn direction(&self, direction: Direction) -> Option<&RateHistory> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }

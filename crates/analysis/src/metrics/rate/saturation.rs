@@ -46,7 +46,7 @@ pub struct Saturations {
 }
 
 impl Saturations {
-    pub fn of(&self, direction: Direction) -> Option<&Saturation> {
+    pub fn direction(&self, direction: Direction) -> Option<&Saturation> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }
@@ -113,8 +113,8 @@ const HOST_LIMITED: f64 = 0.05;
 impl AckStarvation {
     /// Of a direction that is known not to be full although its senders were held by the network alone.
     fn detect(recording: &Recording, known: &Known<'_>, found: &Saturations, direction: Direction) -> Option<Self> {
-        found.of(direction).filter(|this| this.saturated == Some(false))?;
-        let limits = &known.stream_limits.of(direction).pooled;
+        found.direction(direction).filter(|this| this.saturated == Some(false))?;
+        let limits = &known.stream_limits.direction(direction).pooled;
         let held = [limits.rwnd_limited, limits.sndbuf_limited, limits.idle, limits.app_limited];
         if limits.rwnd_limited.is_none() || held.iter().flatten().any(|share| *share > HOST_LIMITED) {
             return None;
@@ -126,7 +126,7 @@ impl AckStarvation {
         }
         // Those of this direction's load travel the other way.
         let load = recording.phase(Phase::Load)?.length().as_secs_f64();
-        let counted = known.link_octets.load.as_ref().and_then(|load| load.of(direction).all.acknowledgements);
+        let counted = known.link_octets.load.as_ref().and_then(|load| load.direction(direction).all.acknowledgements);
         Some(Self {
             queueing_delay_ns: queueing.0,
             idle_round_trips: queueing.0 as f64 / idle.0.max(1) as f64,
@@ -166,8 +166,8 @@ pub(crate) fn saturations(
     rates: &ByDirection<Option<LoadRate>>,
 ) -> Saturations {
     let of = |direction| {
-        let rate = rates.of(direction).as_ref()?;
-        let queueing = known.queueing.waits(direction, rates.of(direction.opposite()).is_none());
+        let rate = rates.get(direction).as_ref()?;
+        let queueing = known.queueing.waits(direction, rates.get(direction.opposite()).is_none());
         let kernel = Kernel::gather(recording, tcp, direction);
         Some(Saturation::judge(&kernel, rate, queueing.as_deref(), slowest_interface(recording)))
     };

@@ -108,7 +108,7 @@ impl ScoredWindow {
     }
 
     /// Of one direction; `None` where nothing was to load.
-    pub fn of(&self, direction: Direction) -> Option<Window> {
+    pub fn direction(&self, direction: Direction) -> Option<Window> {
         direction.select(self.up, self.down)
     }
 

@@ -32,7 +32,7 @@ pub struct StartSlew {
 }
 
 impl StartSlew {
-    pub fn of(&self, direction: Direction) -> Option<&DirectionSlew> {
+    pub fn direction(&self, direction: Direction) -> Option<&DirectionSlew> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }

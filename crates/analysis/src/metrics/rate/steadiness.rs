@@ -85,7 +85,7 @@ pub struct Stationarity {
 }
 
 impl Stationarity {
-    pub fn of(&self, direction: Direction) -> Option<&RateStationarity> {
+    pub fn direction(&self, direction: Direction) -> Option<&RateStationarity> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }
 
@@ -175,14 +175,14 @@ pub(crate) fn stationarity(
 ) -> Stationarity {
     let round_trip = queueing.round_trip.load.and_then(|load| load.p50);
     let rate = |direction| {
-        let (scored, rate) = (windows.of(direction)?, rates.of(direction).as_ref()?);
-        let probes = queueing.waits(direction, rates.of(direction.opposite()).is_none());
+        let (scored, rate) = (windows.direction(direction)?, rates.get(direction).as_ref()?);
+        let probes = queueing.waits(direction, rates.get(direction.opposite()).is_none());
         // Acknowledgments that wait in the other direction's queue make round trips longer, too: only where this
         // direction is known to have been full do its streams' round trips show its queue.
-        let full = saturation.of(direction).is_some_and(|saturation| saturation.saturated == Some(true));
+        let full = saturation.direction(direction).is_some_and(|saturation| saturation.saturated == Some(true));
         let streams = if full { own_waits(tcp, direction) } else { Vec::new() };
         let queueing = &Waits { probes, streams };
-        let history = bursts.of(direction)?;
+        let history = bursts.direction(direction)?;
         let bare = RateStationarity::judge(scored, &rate.steps(), history, round_trip, queueing);
         let constant = |framing: &u32| {
             let steps = rate.framed_steps(*framing);

@@ -60,7 +60,7 @@ pub struct GlobalSynchronization {
 }
 
 impl GlobalSynchronization {
-    pub fn of(&self, direction: Direction) -> &DirectionSynchronization {
+    pub fn direction(&self, direction: Direction) -> &DirectionSynchronization {
         direction.select(&self.up, &self.down)
     }
 }

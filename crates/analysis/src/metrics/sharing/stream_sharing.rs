@@ -33,7 +33,7 @@ pub struct Sharing {
 }
 
 impl Sharing {
-    pub fn of(&self, direction: Direction) -> Option<&DirectionSharing> {
+    pub fn direction(&self, direction: Direction) -> Option<&DirectionSharing> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }

@@ -20,7 +20,7 @@ pub struct StreamLimits {
 }
 
 impl StreamLimits {
-    pub fn of(&self, direction: Direction) -> &DirectionLimits {
+    pub fn direction(&self, direction: Direction) -> &DirectionLimits {
         direction.select(&self.up, &self.down)
     }
 }

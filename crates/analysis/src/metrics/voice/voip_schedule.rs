@@ -71,7 +71,7 @@ pub(crate) fn schedules(recording: &Recording) -> Vec<VoipSchedule> {
             direction,
             schedule: sharing,
             reduced_cir: sharing != LineSharing::Full,
-            line_rate_bps: recording.header.line_rate.and_then(|line| line.of(direction)).map(|rate| rate.0),
+            line_rate_bps: recording.header.line_rate.and_then(|line| line.direction(direction)).map(|rate| rate.0),
         })
     };
     Direction::ALL.into_iter().filter_map(of_direction).collect()

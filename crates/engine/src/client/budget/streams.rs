@@ -17,7 +17,7 @@ const STREAMS: usize = 4;
 pub(super) fn settle(flows: &mut Vec<FlowSpec>, line: &LineRate) -> Vec<BudgetChange> {
     let mut changes = Vec::new();
     for direction in Direction::ALL {
-        if line.of(direction).is_none_or(|rate| rate >= SLOW) {
+        if line.direction(direction).is_none_or(|rate| rate >= SLOW) {
             continue;
         }
         let loads = |flow: &&FlowSpec| flow.component == Component::Load && flow.direction == Some(direction);

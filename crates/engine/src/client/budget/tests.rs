@@ -49,7 +49,7 @@ fn sent(flows: &[FlowSpec], plan: &TestPlan, direction: Direction) -> f64 {
     let load = windows.iter().find(|entry| entry.phase == Phase::Load).unwrap().window;
     let scored = scored_flows(flows, &windows);
     let mean = |flow: &FlowSpec, direction| {
-        let rate = footprint(flow).of(direction);
+        let rate = footprint(flow).direction(direction);
         match turns_of(flow) {
             None => rate,
             Some(turns) => {
@@ -77,7 +77,7 @@ fn everything_but_the_load_stays_within_its_share_of_every_line() {
                 let plan = shipped(name, &[]);
                 let (flows, budget) = budgeted(&plan, families, line(down, up));
                 for direction in Direction::ALL {
-                    let of = budget.of(direction).unwrap();
+                    let of = budget.direction(direction).unwrap();
                     let (sent, allowed) = (sent(&flows, &plan, direction), of.ceiling.0 * of.line.0 as f64);
                     let families = families.len();
                     assert!(

@@ -71,7 +71,7 @@ struct Automatic {
 /// The fullest schedule that stays within what is allowed.
 fn automatic(flows: &[FlowSpec], direction: Direction, allowed: f64) -> Automatic {
     let voice = || flows.iter().filter(|flow| flow.kind() == FlowKind::Voip && flow.direction == Some(direction));
-    let rate = |flow: &FlowSpec| footprint(flow).of(direction);
+    let rate = |flow: &FlowSpec| footprint(flow).direction(direction);
     let full: f64 = voice().map(rate).sum();
     let mut classes = BTreeMap::new();
     for flow in voice() {

@@ -38,7 +38,7 @@ pub(super) fn table(run: &Analysis) -> Table {
         delays(flow, &mut rows);
     }
     for direction in Direction::ALL {
-        for stream in &run.stream_limits.of(direction).streams {
+        for stream in &run.stream_limits.direction(direction).streams {
             for point in &stream.series {
                 let threshold = point.slow_start_threshold.map_or(Value::Nothing, |value| Value::Count(value.into()));
                 let rtt = Value::Number { value: f64::from(point.round_trip_us) / 1e3, decimals: 3 };

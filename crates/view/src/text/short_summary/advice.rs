@@ -85,8 +85,8 @@ fn fix_both(run: &Analysis, figures: &Figures) -> String {
 /// it from being full, from its surveyed rate.
 fn shaped(run: &Analysis, figures: &Figures, direction: Direction) -> Option<BitRate> {
     let below = |rate: BitRate| BitRate((rate.0 as f64 * SHAPED) as u64);
-    if run.saturation.of(direction).is_some_and(|saturation| saturation.ack_starvation.is_some()) {
-        return run.measurement_overhead.of(direction).line_bps.map(|rate| below(BitRate(rate)));
+    if run.saturation.direction(direction).is_some_and(|saturation| saturation.ack_starvation.is_some()) {
+        return run.measurement_overhead.direction(direction).line_bps.map(|rate| below(BitRate(rate)));
     }
     let DirectionFigures { carried, delivered, .. } = *figures.direction(direction);
     carried.map(below).or(delivered).filter(|rate| rate.0 > 0)
@@ -115,7 +115,7 @@ fn lossy_without_bloat(run: &Analysis, figures: &Figures) -> Option<String> {
     let only_loaded =
         |direction: &Direction| figures.direction(*direction).lost_idle.is_some_and(|lost| lost.most < LOSSY);
     let short_target = |direction: &Direction| {
-        let rate = run.measurement_overhead.of(*direction).line_bps.filter(|rate| *rate > 0)?;
+        let rate = run.measurement_overhead.direction(*direction).line_bps.filter(|rate| *rate > 0)?;
         let target = Duration::from_secs_f64(CODEL_FRAMES * FRAME / rate as f64);
         (target > CODEL_TARGET).then_some(target)
     };

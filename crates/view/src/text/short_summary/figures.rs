@@ -119,7 +119,7 @@ fn direction_figures(run: &Analysis, chosen: &[&DelayFlow], direction: Direction
     let ids: HashSet<FlowId> = chosen.iter().map(|flow| flow.flow.id).collect();
     let goodput = run.goodput(direction);
     let delivered = (!goodput.flows.is_empty()).then_some(goodput.sum);
-    let carried = run.link_octets.load.as_ref().map(|load| BitRate(load.of(direction).all.carried_bps));
+    let carried = run.link_octets.load.as_ref().map(|load| BitRate(load.direction(direction).all.carried_bps));
     let is_background = |fate: &FlowFate| words::is_background(fate.flow.class);
     DirectionFigures {
         added: queueing(run, &ids, direction),
@@ -159,7 +159,7 @@ fn lost(run: &Analysis, direction: Direction, phase: Phase, wanted: impl Fn(&Flo
     let (mut sent, mut lost, mut unattributed) = (0, 0, 0);
     for flow in run.loss.fates.flows.iter().filter(|flow| wanted(flow)) {
         let fate = direction.select(flow.up, flow.down);
-        let Some(packets) = fate.of(phase) else { continue };
+        let Some(packets) = fate.phase(phase) else { continue };
         sent += packets.sent;
         lost += packets.lost;
         unattributed += packets.unattributed;

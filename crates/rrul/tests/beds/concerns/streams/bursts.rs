@@ -52,7 +52,7 @@ fn steady(rows: &mut Rows) {
             10 + 2 * run
         );
         let measured = Setting::new(link, four(BOTH_WAYS, [1, 14, 1])).measure();
-        let history = |direction| measured.analysis.bursts.of(direction).cloned().unwrap_or_default();
+        let history = |direction| measured.analysis.bursts.direction(direction).cloned().unwrap_or_default();
         let both = Direction::ALL.map(history);
         (both.iter().filter(|one| one.searched).count(), both.iter().filter(|one| one.burst.is_some()).count())
     };

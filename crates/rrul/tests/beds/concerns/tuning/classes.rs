@@ -34,7 +34,7 @@ fn classes(rows: &mut Rows) {
     for trial in trials::trials(&stepped.recording) {
         let window = stepped.on_the_log(trial.step.window());
         for direction in Direction::ALL {
-            let found = &trial.directions.of(direction).classes;
+            let found = &trial.directions.get(direction).classes;
             let octets = |class| found.iter().filter(move |one| one.class == class).flat_map(|one| &one.seconds);
             let sum = |class| octets(class).map(|octets| octets.0 as f64).sum::<f64>();
             let all: f64 = PROMISED.iter().map(|(class, _)| sum(*class)).sum();

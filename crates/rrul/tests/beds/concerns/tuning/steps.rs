@@ -31,7 +31,7 @@ fn steps(rows: &mut Rows, line: [f64; 2], rtt: &str, settings: &[[f64; 2]]) {
     rows.equal("R65", "steps with figures", trials.len(), settings.len());
     for (trial, parts) in trials.iter().zip(settings) {
         for (direction, line, part) in [(Direction::Down, line[0], parts[0]), (Direction::Up, line[1], parts[1])] {
-            let found = trial.directions.of(direction);
+            let found = trial.directions.get(direction);
             let name = format!("{} at {:.0} % of the line", direction.name(), part * 100.0);
             let window = stepped.on_the_log(trial.step.window());
             let log = truth.direction(direction);

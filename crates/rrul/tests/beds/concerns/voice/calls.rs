@@ -172,7 +172,7 @@ fn schedules(rows: &mut Rows) {
         let line = measured.recording.header.line_rate.unwrap();
         for (direction, truth, schedule) in [(Direction::Down, down, schedule_down), (Direction::Up, up, schedule_up)] {
             let name = format!("{down}/{up} Mbit/s {direction}: ");
-            let rate = line.of(direction).map(BitRate::megabits);
+            let rate = line.direction(direction).map(BitRate::megabits);
             let truth = f64::from(truth);
             rows.near("R25", format!("{name}rate of the line, Mbit/s"), rate, truth, truth * 0.1);
             let flows = &measured.recording.header.flows;

@@ -158,7 +158,8 @@ fn octets_are_the_logs(rows: &mut Rows, measured: &Measured) {
         let truth: f64 = own.map(|record| f64::from(record.length)).sum();
         let octets = &measured.analysis.link_octets;
         let phases = [&octets.idle, &octets.after].map(|phase| phase.as_ref().unwrap());
-        let found = phases.map(|phase| phase.of(direction).all.parts_octets.short_flows as f64).iter().sum::<f64>();
+        let found =
+            phases.map(|phase| phase.direction(direction).all.parts_octets.short_flows as f64).iter().sum::<f64>();
         rows.near("R21", format!("bytes of short flows {direction}"), Some(found), truth, truth * 0.01);
     }
 }
