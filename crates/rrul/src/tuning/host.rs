@@ -6,8 +6,9 @@
 use std::fs::{self, DirBuilder};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -31,6 +32,10 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// How long the end of a connection is waited for.
 const ENDING: Duration = Duration::from_secs(5);
+
+/// What the name of a connection's folder begins with, and its socket.
+const FOLDER: &str = "rrul-ssh-";
+const SOCKET: &str = "c";
 
 /// The exit code of ssh when the connection failed.
 const SSH_FAILED: i32 = 255;
@@ -255,20 +260,35 @@ fn locked(input: &Mutex<ChildStdin>) -> MutexGuard<'_, ChildStdin> {
     input.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn control_path(folder: &std::path::Path) -> String {
-    format!("ControlPath={}/c", folder.display())
+fn control_path(folder: &Path) -> String {
+    format!("ControlPath={}/{SOCKET}", folder.display())
 }
 
 /// A new folder that only this user can look into. Its path is short: sockets have at most 107 bytes.
 fn private_folder() -> Result<PathBuf, ShaperError> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("rrul-ssh-{}-{number}", std::process::id()));
+    remove_abandoned();
+    let folder = std::env::temp_dir().join(format!("{FOLDER}{}-{number}", std::process::id()));
     // Left by a process of this number that was killed.
     let _ = fs::remove_dir_all(&folder);
     let made = DirBuilder::new().mode(0o700).create(&folder);
     made.map_err(|source| ShaperError::System { what: "cannot make a folder for the socket of ssh", source })?;
     Ok(folder)
+}
+
+/// Removes the folders of sessions that were killed.
+fn remove_abandoned() {
+    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let process = name.strip_prefix(FOLDER).and_then(|rest| rest.split('-').next());
+        let is_gone = |process: &str| !Path::new("/proc").join(process).exists();
+        // The process may be one of another container: then its connection answers.
+        if process.is_some_and(is_gone) && UnixStream::connect(path.join(SOCKET)).is_err() {
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
 }
 
 /// The lines of an output, read on a thread of its own.

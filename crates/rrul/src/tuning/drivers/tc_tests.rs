@@ -30,6 +30,7 @@ const SHOW: &str =
     "tc -d class show dev v0; tc -r qdisc show dev v0; tc -r -d qdisc show dev v1; tc -j qdisc show dev v1";
 
 const ADDRESS: &str = "tc:down=v1,up=v0";
+const OVER_SSH: &str = "tc:down=v1,up=v0,host=router";
 
 /// The journal of a session that is to be killed: this variable makes this program that session.
 const VICTIM: &str = "RRUL_TUNING_VICTIM";
@@ -37,7 +38,10 @@ const VICTIM: &str = "RRUL_TUNING_VICTIM";
 /// The test that is such a session.
 const SESSION: &str = "tuning::drivers::tc::tests::victim";
 
-/// With this variable 50 sessions are killed in place of 3, and tests that take a minute run.
+/// The file by which it shows that it has changed the shaper.
+const MARK: &str = "changed";
+
+/// With this variable 50 sessions are killed in place of a few, and tests that take a minute run.
 const THOROUGH: &str = "RRUL_TUNING_THOROUGH";
 
 fn shell(script: &str) -> String {
@@ -182,33 +186,70 @@ fn on_a_full_disk_nothing_is_changed() {
 #[test]
 fn victim() {
     let Some(folder) = std::env::var_os(VICTIM) else { return };
-    let options = options(Path::new(&folder));
-    let mut shaper = driver::open(&ADDRESS.parse().unwrap(), &options).unwrap();
+    let (address, options) = session(Path::new(&folder));
+    let mut shaper = driver::open(&address.parse().unwrap(), &options).unwrap();
     for step in 0_u64.. {
         shaper.set(rates(1_000_000 * (1 + step % 9), 1_000_000 * (1 + step % 7))).unwrap();
+        std::fs::write(Path::new(&folder).join(MARK), "").unwrap();
     }
+}
+
+/// By ssh where this folder has keys for it.
+fn session(folder: &Path) -> (&'static str, DriverOptions) {
+    let ssh = folder.join("ssh");
+    if !ssh.exists() {
+        return (ADDRESS, options(folder));
+    }
+    (OVER_SSH, DriverOptions { ssh: ssh.to_string_lossy().into_owned(), ..options(folder) })
+}
+
+/// From when on a session is killed.
+#[derive(PartialEq)]
+enum From {
+    Start,
+    FirstChange,
+}
+
+/// Kills so many sessions, one after another, each at another time.
+fn kill_sessions(folder: &Folder, kills: u64, from: &From) {
+    let before = shell(SHOW);
+    let mut changed = 0;
+    for kill in 0..kills {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", SESSION]).env(VICTIM, &folder.0).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut victim = command.stderr(Stdio::null()).spawn().unwrap();
+        if *from == From::FirstChange {
+            wait_until("changed", Duration::from_secs(30), || folder.0.join(MARK).exists());
+        }
+        // A fixed stride that hits every phase.
+        std::thread::sleep(Duration::from_millis(20 + (kill * 137) % 600));
+        victim.kill().unwrap();
+        assert_eq!(victim.wait().unwrap().signal(), Some(9), "it ended before it was killed");
+        changed += u64::from(std::fs::remove_file(folder.0.join(MARK)).is_ok());
+        wait_until("restored", Duration::from_mins(1), || shell(SHOW) == before);
+        // Killed between its journal and its first change, a session leaves an entry and nothing to restore.
+        driver::restore_all(&session(&folder.0).1).unwrap();
+        assert_eq!((shell(SHOW), entries(&folder.0.join("journal"))), (before.clone(), 0));
+    }
+    eprintln!("{changed} of {kills} sessions were killed while the shaper was changed");
+    assert!(*from == From::Start || changed == kills, "{changed} of {kills}");
+}
+
+fn thorough() -> bool {
+    std::env::var_os(THOROUGH).is_some()
 }
 
 #[test]
 fn a_session_that_is_killed_at_any_time_leaves_the_shaper_as_it_found_it() {
     with_shapers("a_session_that_is_killed_at_any_time_leaves_the_shaper_as_it_found_it", |folder| {
-        let before = shell(SHOW);
-        let kills: u64 = if std::env::var_os(THOROUGH).is_some() { 50 } else { 3 };
-        let mut changed = 0;
-        for kill in 0..kills {
-            let mut command = Command::new(std::env::current_exe().unwrap());
-            command.args(["--exact", SESSION]).env(VICTIM, &folder.0).stdin(Stdio::null()).stdout(Stdio::null());
-            let mut victim = command.stderr(Stdio::null()).spawn().unwrap();
-            // Before, while and after the first change; a fixed stride that hits every phase of it.
-            std::thread::sleep(Duration::from_millis(20 + (kill * 137) % 600));
-            victim.kill().unwrap();
-            assert_eq!(victim.wait().unwrap().signal(), Some(9), "it ended before it was killed");
-            changed += u64::from(shell(SHOW) != before);
-            let journal = folder.0.join("journal");
-            let restored = || shell(SHOW) == before && entries(&journal) == 0;
-            wait_until("restored", Duration::from_mins(1), restored);
-        }
-        eprintln!("{changed} of {kills} sessions were killed while the shaper was changed");
+        kill_sessions(folder, if thorough() { 50 } else { 3 }, &From::Start);
+    });
+}
+
+#[test]
+fn a_session_over_ssh_that_is_killed_leaves_the_shaper_as_it_found_it() {
+    with_server("a_session_over_ssh_that_is_killed_leaves_the_shaper_as_it_found_it", |folder| {
+        kill_sessions(folder, if thorough() { 50 } else { 2 }, &From::FirstChange);
     });
 }
 
@@ -242,22 +283,25 @@ $(command -v sshd || echo /usr/sbin/sshd) -f server.conf -E server.log && ./ssh 
 const END_SESSIONS: &str = "for p in $(pgrep -P $(cat server.pid)); do kill -9 $p; done";
 
 /// Runs this beside a server of ssh.
-fn with_ssh(test: &'static str, work: impl FnOnce(&Folder, &mut dyn Shaper) + Send + 'static) {
+fn with_server(test: &'static str, work: impl FnOnce(&Folder) + Send + 'static) {
     with_shapers(test, move |folder| {
         let served = Command::new("sh").arg("-c").arg(SERVE).current_dir(&folder.0).output().unwrap();
         if !served.status.success() {
-            skipped(
-                test,
-                &format!("no server of ssh can be started: {}", String::from_utf8_lossy(&served.stderr).trim()),
-            );
+            let reason = String::from_utf8_lossy(&served.stderr).trim().to_owned();
+            skipped(test, &format!("no server of ssh can be started: {reason}"));
             return;
         }
-        let ssh = folder.0.join("ssh").to_string_lossy().into_owned();
-        let options = DriverOptions { ssh, ..options(&folder.0) };
-        let mut shaper = driver::open(&"tc:down=v1,up=v0,host=router".parse().unwrap(), &options).unwrap();
-        work(folder, shaper.as_mut());
-        drop(shaper);
+        work(folder);
         inside(folder, "kill $(cat server.pid)");
+    });
+}
+
+/// The same with a shaper that is reached by it.
+fn with_ssh(test: &'static str, work: impl FnOnce(&Folder, &mut dyn Shaper) + Send + 'static) {
+    with_server(test, |folder| {
+        let (address, options) = session(&folder.0);
+        let mut shaper = driver::open(&address.parse().unwrap(), &options).unwrap();
+        work(folder, shaper.as_mut());
     });
 }
 
@@ -307,7 +351,7 @@ fn a_shaper_is_restored_when_its_host_ends_the_connection() {
 
 #[test]
 fn a_shaper_is_restored_when_its_host_hears_nothing_any_more() {
-    if std::env::var_os(THOROUGH).is_none() {
+    if !thorough() {
         return;
     }
     with_ssh("a_shaper_is_restored_when_its_host_hears_nothing_any_more", |folder, shaper| {
