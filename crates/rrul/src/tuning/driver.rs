@@ -15,6 +15,19 @@ use super::shaper::{Shaper, ShaperError};
 use super::shaper_address::ShaperAddress;
 use crate::live_screen::terminal;
 
+/// What `--shaper` is, for its help.
+pub(crate) const SHAPER_HELP: &str = "\
+The shaper to set, live and without touching its configuration:
+openwrt:root@192.168.1.1[,iface=wan]: SQM of OpenWrt, by ssh with a key;
+tc:down=ifb4eth0,up=eth0[,host=root@router]: cake, htb or tbf at the root of interfaces, here or by ssh;
+lab:NAME: the shapers of a lab that is up;
+command:'./set.sh {down} {up}': any command, with the rates in bit/s; a direction without a limit gets 10000000000";
+
+/// What `--restore-command` is, for its help.
+pub(crate) const RESTORE_COMMAND_HELP: &str = "\
+For --shaper command:..., the command that sets what was set before. It runs at the end, also when this program is killed, and \
+once before the first change to see that it works";
+
 /// How shapers are opened.
 #[derive(Debug, Clone)]
 pub(crate) struct DriverOptions {

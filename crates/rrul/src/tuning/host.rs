@@ -207,7 +207,8 @@ impl Connection {
     /// A command by this connection and no other.
     fn command(&self, script: &str) -> Command {
         let mut command = Command::new(&self.ssh);
-        command.args(["-o", "BatchMode=yes", "-o", "ControlMaster=no", "-o"]).arg(control_path(&self.folder));
+        command.args(["-o", "BatchMode=yes", "-o", "RequestTTY=no", "-o", "ControlMaster=no", "-o"]);
+        command.arg(control_path(&self.folder));
         // Without the shared connection a new one would begin, without a watch.
         command.args(["-o", "ProxyCommand=false"]);
         command.arg(self.destination.as_str()).arg(format!("sh -c {}", quote(script)));

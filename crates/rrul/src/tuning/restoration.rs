@@ -9,8 +9,8 @@ use super::shaper_address::SshDestination;
 use super::shell;
 
 /// Options of every connection: no question is asked, and a host that does not answer is given up.
-pub(crate) const SSH_OPTIONS: [&str; 4] =
-    ["BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=5", "ServerAliveCountMax=3"];
+pub(crate) const SSH_OPTIONS: [&str; 5] =
+    ["BatchMode=yes", "ConnectTimeout=10", "RequestTTY=no", "ServerAliveInterval=5", "ServerAliveCountMax=3"];
 
 /// How long restoring may take.
 const LIMIT: Duration = Duration::from_secs(30);
