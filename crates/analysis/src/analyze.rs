@@ -247,7 +247,7 @@ struct RoundTrips<'a> {
 }
 
 impl<'a> RoundTrips<'a> {
-    /// Of a recording of which this is scored, and which was listened to until `end`.
+    /// Reads them from a recording with this scored window, of which the observation lasted until `end`.
     fn new(recording: &'a Recording, scored: Option<Window>, end: TestTime) -> Self {
         let probes = join::probe_flows(recording);
         let nothing = Window { from: TestTime::ZERO, to: TestTime::ZERO };

@@ -91,7 +91,7 @@ pub struct Overall {
 }
 
 impl Comparison {
-    /// Of these runs; each by itself, or grouped by what they have in common. The same runs give the same comparison.
+    /// Compares these runs, each by itself or grouped by what they have in common. The same runs give the same comparison.
     pub fn new(runs: Vec<ComparedRun>, by: Option<GroupKey>) -> Self {
         let groups = Group::all(&runs, by);
         let (conflicts, notes) = said_together(&runs);

@@ -27,12 +27,12 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Of the packets in these stretches.
+    /// Creates the part of the packets in these stretches.
     pub(super) fn new(tracks: &Tracks, stretches: Vec<Window>) -> Self {
         Self::of_at_least(FEWEST, tracks, stretches)
     }
 
-    /// Of every packet, for want of idle ones.
+    /// Creates the part of every packet, for want of idle ones.
     pub(super) fn of_all(tracks: &Tracks) -> Self {
         Self::of_at_least(1, tracks, vec![Window { from: TestTime(i64::MIN), to: TestTime(i64::MAX) }])
     }

@@ -35,7 +35,7 @@ pub(super) struct RouteObservation<'a> {
 }
 
 impl<'a> RouteObservation<'a> {
-    /// Of a recording whose link was loaded in this window; `server_ahead` is roughly the server's clock less the client's.
+    /// Gathers it from a recording whose link was loaded in this window; `server_ahead` is roughly the server's clock less the client's.
     pub(super) fn gather(
         recording: &Recording,
         carried: ByDirection<&'a [RatePoint]>,

@@ -77,7 +77,7 @@ pub(super) struct Tracks {
 }
 
 impl Tracks {
-    /// Of packets that the ends stamp when they pass the kernel. `None` without any in either direction.
+    /// Collects the packets that the ends stamp when they pass the kernel. `None` without any in either direction.
     ///
     /// Stamps around steps of `wall_clocks`, the client's and the server's, are not used.
     pub(super) fn new(one_way_flows: &[OneWayFlow<'_>], wall_clocks: &[Steps; 2]) -> Option<Self> {

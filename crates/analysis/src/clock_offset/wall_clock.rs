@@ -41,13 +41,13 @@ pub(crate) struct Jump {
 }
 
 impl Steps {
-    /// Those that this host's samples of its wall clock show.
+    /// Finds the steps that this host's samples of its wall clock show.
     pub(crate) fn from_recording(recording: &Recording, point: ObservationPoint) -> Self {
         let samples = recording.tables_of(point).flat_map(|tables| tables.clock_sample.rows());
         Self::of_samples(samples.map(|row| (row.at, row.realtime.saturating_sub(row.at.0))).collect())
     }
 
-    /// Of the test clock's readings, each with how far the wall clock was ahead.
+    /// Finds the steps in the test clock's readings, each with how far the wall clock was ahead.
     fn of_samples(mut samples: Vec<(TestTime, i64)>) -> Self {
         samples.sort_by_key(|(at, _)| *at);
         let (mut windows, mut jumps) = (Vec::new(), Vec::new());

@@ -109,7 +109,7 @@ pub enum Bound {
 }
 
 impl Difference {
-    /// Of the runs of two groups.
+    /// Compares the runs of two groups.
     pub(crate) fn new(metric: ComparedMetric, reference: &[&ComparedRun], other: &[&ComparedRun]) -> Self {
         let (first, second) = (measured(metric, reference), measured(metric, other));
         let quantity = metric.quantity();

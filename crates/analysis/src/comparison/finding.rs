@@ -23,7 +23,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// Of a difference, other less reference, its interval and the least difference that matters.
+    /// Judges a difference, other less reference, by its interval and the least difference that matters.
     ///
     /// - `Same`: the whole interval is within the margin either side of zero.
     /// - `Better`, `Worse`: the whole interval is on one side of zero, and the difference is beyond the margin.
@@ -43,7 +43,7 @@ impl Finding {
         }
     }
 
-    /// Of several figures of one thing: better or worse when one is and none is the opposite; the same when all are.
+    /// Combines the findings of several figures: better or worse if one is and none is the opposite; the same if all are.
     pub fn together(findings: &[Self]) -> Self {
         let measured: Vec<Self> = findings.iter().copied().filter(|finding| *finding != Self::NotMeasured).collect();
         let any = |wanted| measured.contains(&wanted);

@@ -39,7 +39,7 @@ impl RunConfidence {
         Self { down: rate(run, Direction::Down), up: rate(run, Direction::Up), delay_p50, delay_p95 }
     }
 
-    /// Of the sum of goodput in one direction.
+    /// Returns the interval of the sum of goodput in one direction.
     pub fn goodput(&self, direction: Direction) -> Option<ConfidenceInterval> {
         direction.select(self.up, self.down)
     }

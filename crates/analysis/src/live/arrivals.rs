@@ -23,7 +23,7 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Of the load flows of a test.
+    /// Creates the arrivals of the load flows of a test.
     pub(super) fn new(header: &Header) -> Self {
         Self {
             directions: super::load(header).filter_map(|flow| Some((flow.id, flow.direction?))).collect(),

@@ -62,7 +62,7 @@ struct Host {
 }
 
 impl Course {
-    /// Of the test that begins with this header.
+    /// Creates the course of the test that begins with this header.
     pub fn new(header: &Header) -> Self {
         let mut rates: Vec<RateCourse> = Vec::new();
         let mut place = HashMap::new();

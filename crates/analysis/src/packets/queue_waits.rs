@@ -14,7 +14,7 @@ impl Span {
     /// Of an unknown delay.
     pub(crate) const UNKNOWN: Self = Self { low: 0.0, high: f64::INFINITY };
 
-    /// `None` where they are the wrong way round: that queue did not keep the order.
+    /// Creates a span; `None` if `low` is clearly above `high`, because that queue did not keep the order.
     fn new(low: i64, high: i64) -> Option<Self> {
         let [low, high] = [low, high].map(|wait| wait.max(0) as f64 / 1e6);
         (low <= high + DISORDER).then_some(Self { low: low.min(high), high: high.max(low) })

@@ -25,7 +25,7 @@ impl TcpReadings {
         Self([ObservationPoint::Client, ObservationPoint::Server].map(gather))
     }
 
-    /// Of one connection at one end, in the order of that host's time; empty when it was never read there.
+    /// Returns the readings of one connection at one end, by that host's time; empty if it was never read there.
     pub(crate) fn at(&self, point: ObservationPoint, flow: FlowId) -> &[TcpInfo] {
         self.0[point as usize].get(&flow).map_or(&[], Vec::as_slice)
     }

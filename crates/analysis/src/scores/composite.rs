@@ -53,7 +53,7 @@ pub struct Ratios {
 }
 
 impl Ratios {
-    /// Of what was met on the idle line and under load.
+    /// Compares the conditions on the idle line and under load.
     pub fn new(idle: &Conditions, load: &Conditions) -> Self {
         let both = |pick: fn(&Conditions) -> Option<f64>, floor| ratio(pick(idle)?, pick(load)?, floor);
         Self {

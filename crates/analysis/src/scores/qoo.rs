@@ -133,7 +133,7 @@ impl QualityOfOutcome {
         Self { profile, score, delay, loss, rate }
     }
 
-    /// Of a line, for a profile.
+    /// Scores a line for a profile.
     pub fn score(profile: &Profile, measured: &Inputs) -> Self {
         let sent = measured.sent();
         let met = |(per_mille, requirement): &(u16, Requirement)| {

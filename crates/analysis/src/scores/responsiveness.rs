@@ -62,7 +62,7 @@ pub struct TrimmedMean {
 }
 
 impl TrimmedMean {
-    /// Of these samples; `None` of nothing, and of what is no number.
+    /// Computes the mean of these samples; `None` without any, and if one is not a number.
     pub fn from_samples(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);

@@ -55,7 +55,7 @@ pub struct ClassMos {
 }
 
 impl VoipMos {
-    /// Of streams with their class, direction and score; `None` of none.
+    /// Creates it from streams with their class, direction and score; `None` without any.
     pub fn new(streams: &[(ServiceClass, Direction, f64)]) -> Option<Self> {
         let mut classes: Vec<ClassMos> = Vec::new();
         for (class, direction, _) in streams {

@@ -125,7 +125,7 @@ struct Scored<'a> {
 }
 
 impl<'a> Scored<'a> {
-    /// Of a page, or why nothing of it can be scored.
+    /// Creates the input of a score from a page, or says why it cannot be scored.
     fn new(page: &'a PageLoads) -> Result<Self, String> {
         let begun = |statistics: &'a Option<LoadStatistics>| statistics.as_ref().filter(|loads| loads.n > 0);
         let idle = begun(&page.unloaded).ok_or("no page load on the idle line")?;

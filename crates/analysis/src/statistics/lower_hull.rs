@@ -15,7 +15,7 @@ pub struct LowerHull {
 }
 
 impl LowerHull {
-    /// Of points in any order; `None` of none. Points that are not finite are passed over.
+    /// Computes the hull of points in any order; `None` without any. Points that are not finite are skipped.
     pub fn from_points(points: impl IntoIterator<Item = (f64, f64)>) -> Option<Self> {
         let mut points: Vec<_> = points.into_iter().filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
         points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));

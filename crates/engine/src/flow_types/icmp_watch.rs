@@ -33,7 +33,7 @@ struct Kind {
 }
 
 impl IcmpWatch {
-    /// Of the flow that uses this connected socket.
+    /// Creates the watch of the flow that uses this connected socket.
     pub(super) fn new(flow: FlowId, socket: &Socket) -> Self {
         let server = socket.peer_addr().ok().and_then(|peer| Some(peer.as_socket()?.ip().to_canonical()));
         Self { flow, server, kinds: Vec::with_capacity(KINDS) }

@@ -49,7 +49,7 @@ pub(crate) struct DirectedPath {
 }
 
 impl DirectedPath {
-    /// Of adjacent hosts.
+    /// Creates the path between adjacent hosts.
     pub(crate) fn of_adjacent_hosts(direction: &LinkDirection) -> Self {
         Self {
             direction: Direction::Up,

@@ -82,7 +82,7 @@ pub struct Reordering {
 }
 
 impl Reordering {
-    /// Of packets that arrived, in one stream or several.
+    /// Counts the displacements of packets that arrived, in one stream or several.
     pub(crate) fn from_displacements(packets: impl IntoIterator<Item = Option<Displacement>>) -> Self {
         let mut arrived = 0_u64;
         let displaced: Vec<Displacement> = packets.into_iter().inspect(|_| arrived += 1).flatten().collect();

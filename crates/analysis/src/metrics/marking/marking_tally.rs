@@ -115,7 +115,7 @@ fn octets(recording: &Recording) -> HashMap<(FlowId, u32), u8> {
 }
 
 impl Tally {
-    /// What arrived of this byte: with which byte, how many.
+    /// Returns the bytes with which packets sent with this byte arrived, and how many did.
     pub(crate) fn arrived_as(&self, sent: u8) -> impl Iterator<Item = (u8, u64)> + '_ {
         let arrived = self.arrived.range((sent, 0)..=(sent, u8::MAX));
         arrived.map(|((_, received), packets)| (*received, *packets))

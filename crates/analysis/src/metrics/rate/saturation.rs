@@ -111,7 +111,7 @@ const LATE: Delay = Delay(20_000_000);
 const HOST_LIMITED: f64 = 0.05;
 
 impl AckStarvation {
-    /// Of a direction that is known not to be full although its senders were held by the network alone.
+    /// Looks for it in a direction that is known not to be full although only the network limited its senders.
     fn detect(recording: &Recording, known: &Known<'_>, found: &Saturations, direction: Direction) -> Option<Self> {
         found.direction(direction).filter(|this| this.saturated == Some(false))?;
         let limits = &known.stream_limits.direction(direction).pooled;

@@ -107,7 +107,7 @@ impl ScoredWindow {
         Window { from, to: load.to }
     }
 
-    /// Of one direction; `None` where nothing was to load.
+    /// Returns the window of one direction; `None` where the plan loads nothing.
     pub fn direction(&self, direction: Direction) -> Option<Window> {
         direction.select(self.up, self.down)
     }

@@ -315,7 +315,7 @@ struct Judgeable {
 }
 
 impl RateStationarity {
-    /// Of a direction's rate in `scored`; a change of its history within that is none of a stationary line.
+    /// Judges a direction's rate in `scored`; a change of its history within that window makes it not stationary.
     fn judge(
         scored: Window,
         series: &RateSeries,
@@ -372,7 +372,7 @@ fn changes_while_full(rates: &[(TestTime, f64)], least: usize) -> Vec<RateChange
 }
 
 impl DelayStationarity {
-    /// Of these delays, in the order of time, in `scored`.
+    /// Judges these delays, in the order of time, in `scored`.
     fn judge(scored: Window, delays: &[(TestTime, Delay)], round_trip: Option<Delay>) -> Self {
         let values = || delays.iter().map(|(at, delay)| (*at, delay.0 as f64));
         let judged = judge(scored, values, round_trip, DELAY_MARGIN);

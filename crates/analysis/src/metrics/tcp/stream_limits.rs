@@ -114,7 +114,7 @@ struct Times {
 }
 
 impl Times {
-    /// Of one stream, from the first reading in the window to the last.
+    /// Measures one stream, from the first reading in the window to the last.
     fn from_rows(rows: &[TcpInfo]) -> Option<Self> {
         let (first, last) = (rows.first()?, rows.last()?);
         let elapsed = u64::try_from(last.at.since(first.at).0).ok()? / 1000;

@@ -43,7 +43,7 @@ pub struct TcpRoundTrip {
     pub series: Vec<DelayPoint>,
 }
 
-/// Of every stream of the load, as its sender's kernel sees it; nothing of a stream that was never read.
+/// Returns the round trip of every stream of the load, as its sender's kernel sees it, except of streams never read.
 pub(crate) fn tcp_round_trip(
     recording: &Recording,
     tcp: &TcpReadings,

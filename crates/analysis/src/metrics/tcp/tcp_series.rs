@@ -44,7 +44,7 @@ pub struct TcpReading {
 /// Where the field ends in the kernel's structure, bytes: shorter ones do not have it.
 const OUT_OF_ORDER_END: u32 = 228;
 
-/// Of every stream of the load of which either end was read, in the order of the plan.
+/// Returns the series of every stream of the load that either end read, in the order of the plan.
 pub(crate) fn tcp_series(recording: &Recording, tcp: &TcpReadings, clock: Option<&ClockOffset>) -> Vec<TcpSeries> {
     let readings = |point: ObservationPoint, flow: FlowId| -> Vec<TcpReading> {
         let clock = clock.filter(|_| point == ObservationPoint::Server);

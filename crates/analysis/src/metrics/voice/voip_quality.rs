@@ -108,7 +108,7 @@ pub struct VoipQuality {
 }
 
 impl VoipQuality {
-    /// Of these packets, a slice for each stream; `None` without one.
+    /// Rates these packets, a slice for each stream; `None` without any.
     pub(crate) fn measure(streams: &[&[Packet]], offset: Option<&ClockOffset>) -> Option<Self> {
         let packets = || streams.iter().copied().flatten();
         let sent = packets().count() as u64;

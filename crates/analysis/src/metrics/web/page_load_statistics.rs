@@ -165,7 +165,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of the times in which it came, and of how often it never did; `None` of nothing.
+    /// Summarizes the times after which it came and how often it never did; `None` without either.
     pub(crate) fn from_times(times: impl Iterator<Item = Delay>, never: u64) -> Option<Self> {
         let mut sorted: Vec<i64> = times.map(|time| time.0).collect();
         sorted.sort_unstable();
@@ -227,7 +227,7 @@ impl LoadStatistics {
         mean(&self.whole).map(|seconds| (seconds * 1e9).round() as i64)
     }
 
-    /// Of these loads, in a condition that lasts `until`; `None` of none.
+    /// Summarizes these loads, in a condition that lasts `until`; `None` without any.
     pub(crate) fn from_loads(loads: &[&Load], until: Option<TestTime>) -> Option<Self> {
         if loads.is_empty() {
             return None;
