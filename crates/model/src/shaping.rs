@@ -189,7 +189,7 @@ pub struct TuningPlan {
     pub most_trials: u32,
     /// The session ends no later than this after its first step began.
     pub longest: Duration,
-    /// The smallest rate that may be set.
+    /// The smallest rate that may be set, on a line that is at least four times as fast; on others a quarter of the line's.
     pub floor: BitRate,
     /// Rates to measure one after another in place of a search.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -3,7 +3,18 @@
 //! [`search::next_action`] decides from the trials so far what to do next, and reads no clock: the trials of a recording
 //! give the same decisions again. [`result::TuningResult`] is what a session amounts to.
 
+mod capacity;
+mod course;
+mod judgement;
+mod knob_test;
+mod limit;
+mod policer;
+mod posterior;
+mod recommendation;
+mod reference;
 pub mod result;
 pub mod search;
+mod session;
 pub mod trial;
 pub mod trials;
+mod varying;

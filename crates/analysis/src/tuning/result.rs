@@ -1,7 +1,7 @@
 //! What a tuning session amounts to: the rates to recommend, with what they cost and gain, or the reason why no rates are recommended.
 
 use rrul_model::flow::Direction;
-use rrul_model::shaping::{Preference, ShaperDescription, ShaperRates, TuningPlan};
+use rrul_model::shaping::{Preference, ShaperDescription, ShaperRates};
 use rrul_model::units::{BitRate, ByteCount, Delay};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -388,25 +388,4 @@ pub enum Verdict {
 pub enum Discarded {
     /// Other traffic passed the shaper.
     OtherTraffic,
-}
-
-impl TuningResult {
-    /// What these trials amount to, which are all of a session.
-    pub fn new(plan: &TuningPlan, trials: &[Trial]) -> Self {
-        let judged =
-            |trial: &Trial| JudgedTrial { trial: trial.clone(), verdicts: ByDirection::default(), discarded: None };
-        let took = trials.first().zip(trials.last()).map(|(first, last)| last.step.ended_at.since(first.step.set_at));
-        Self {
-            format: FORMAT,
-            shaper: plan.shaper.clone(),
-            prefer: plan.prefer,
-            outcome: Outcome::Measured,
-            recommended: ShaperRates::UNSHAPED,
-            directions: ByDirection::default(),
-            cautions: Vec::new(),
-            trials: trials.iter().map(judged).collect(),
-            took: took.unwrap_or_default(),
-            data: ByteCount(0),
-        }
-    }
 }

@@ -1,11 +1,70 @@
 //! What a tuning session does next.
+//!
+//! 1. The line without a shaper, past its burst: rate and delay of each direction.
+//! 2. Each direction far below that: does the shaper limit that direction and no other, and is the queue gone?
+//! 3. For each direction the largest rate that passes, by bisection with noisy answers.
+//! 4. Both rates together, with small steps down if they do not pass.
 
 use std::time::Duration;
 
 use rrul_model::flow::Direction;
 use rrul_model::shaping::{ShaperRates, StepPurpose, TuningPlan};
+use rrul_model::units::Delay;
 
+use crate::tuning::capacity::Evidence;
+use crate::tuning::judgement::Judge;
+use crate::tuning::knob_test::{self, Knob};
+use crate::tuning::limit;
+use crate::tuning::reference::{Line, loss};
+use crate::tuning::result::{Outcome, Refusal, Unfinished, Verdict};
+use crate::tuning::session::{Session, settable};
 use crate::tuning::trial::Trial;
+use crate::tuning::varying::varies;
+
+/// Settling and measuring of each kind of step.
+const REFERENCE: Times = Times::seconds(6, 14);
+const KNOB_AND_REFERENCE: Times = Times::seconds(8, 14);
+const KNOB: Times = Times::seconds(4, 8);
+const SEARCH: Times = Times::seconds(2, 9);
+const JOINT: Times = Times::seconds(3, 24);
+/// A line that varies is observed for this long at a time.
+const OBSERVE: Times = Times::seconds(2, 38);
+const FLUSH: Duration = Duration::from_secs(4);
+/// Between two steps, until the figures of the first are known.
+const BETWEEN: Duration = Duration::from_secs(1);
+
+/// What is set to see whether the shaper limits: of the first direction, while the other one's rate is measured and needs its
+/// acknowledgments; of the second; and when it is to be clearer.
+const FIRST_PART: f64 = 0.7;
+const PART: f64 = 0.5;
+const LOW_PART: f64 = 0.3;
+
+/// Steps that follow when the rate of the unshaped line has changed within the first.
+const EXTENSIONS: usize = 2;
+/// A sustained rate is one of at least so many seconds.
+const SUSTAINED: usize = 8;
+/// Steps that observe a line that varies.
+const OBSERVATIONS: usize = 3;
+/// The part of the probability within the interval whose width ends the search, and that width.
+const PROBABILITY: f64 = 0.9;
+const NARROW: f64 = 0.02;
+const NARROW_OF_POLICER: f64 = 0.03;
+/// A rate that has passed is taken when it passes at least with this probability, by all trials.
+const PASSING: f64 = 0.4;
+/// What is recommended is at most this part of the line's rate: slightly above it the queue fills slowly.
+const BELOW_LINE: f64 = 0.99;
+/// Trials that other traffic may disturb before the search gives up.
+const MOST_DISTURBED: usize = 3;
+/// Trials without saturation before a host is held responsible.
+const MOST_UNSATURATED: usize = 2;
+/// Trials of a direction in a row of which none passes.
+const MOST_FAILED: usize = 6;
+/// By how much a rate is lowered that does not pass together with the other one, at most and at least, and how often.
+const LOWERED: f64 = 0.98;
+const LOWERED_LITTLE: f64 = 0.995;
+/// A lowered rate passes with this probability.
+const LIKELY: f64 = 0.8;
+const MOST_LOWERED: usize = 3;
 
 /// What a tuning session does next.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,10 +98,54 @@ pub struct Flush {
     pub hold: Duration,
 }
 
+/// How long a step settles and measures.
+#[derive(Clone, Copy)]
+struct Times {
+    settle: Duration,
+    measure: Duration,
+}
+
+impl Times {
+    const fn seconds(settle: u64, measure: u64) -> Self {
+        Self { settle: Duration::from_secs(settle), measure: Duration::from_secs(measure) }
+    }
+}
+
 /// Returns what to do after these trials, which are all of the session so far.
 ///
 /// The time that has passed is that of the steps, so the same trials give the same action.
 pub fn next_action(plan: &TuningPlan, trials: &[Trial]) -> Action {
+    match decide(plan, trials) {
+        Decision::Step(next) => Action::Step(next),
+        Decision::Done(..) => Action::Finish,
+    }
+}
+
+/// The next step, or what the session amounts to, with the rates to set.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Decision {
+    Step(NextStep),
+    Done(Outcome, ShaperRates),
+}
+
+impl Decision {
+    fn refused(refusal: Refusal) -> Self {
+        Self::Done(Outcome::Refused { refusal }, ShaperRates::UNSHAPED)
+    }
+}
+
+pub(crate) fn decide(plan: &TuningPlan, trials: &[Trial]) -> Decision {
+    if !plan.fixed.is_empty() {
+        return fixed(plan, trials);
+    }
+    let search = Search { session: Session { plan, trials } };
+    match search.prepare().or_else(|| search.observe()).or_else(|| search.search()) {
+        Some(decision) => search.within_bounds(decision),
+        None => search.within_bounds(search.joint()),
+    }
+}
+
+fn fixed(plan: &TuningPlan, trials: &[Trial]) -> Decision {
     let next = plan.fixed.get(trials.len()).map(|rates| NextStep {
         purpose: StepPurpose::Fixed,
         direction: None,
@@ -51,5 +154,342 @@ pub fn next_action(plan: &TuningPlan, trials: &[Trial]) -> Action {
         settle: Duration::from_secs(2),
         measure: Duration::from_secs(8),
     });
-    next.map_or(Action::Finish, Action::Step)
+    next.map_or(Decision::Done(Outcome::Measured, ShaperRates::UNSHAPED), Decision::Step)
+}
+
+struct Search<'a> {
+    session: Session<'a>,
+}
+
+/// What the search of one direction has come to.
+enum Found {
+    /// The next rate to try.
+    Try(f64),
+    /// The rate to recommend.
+    Rate(f64),
+    /// None.
+    Nothing(Refusal),
+}
+
+impl Search<'_> {
+    /// No more trials and no more time than the plan allows.
+    fn within_bounds(&self, decision: Decision) -> Decision {
+        let Decision::Step(next) = &decision else { return decision };
+        let unfinished = |reason| match self.disturbed() {
+            Some(direction) => Decision::refused(Refusal::Disturbed { direction }),
+            None => Decision::Done(Outcome::Unfinished { reason }, ShaperRates::UNSHAPED),
+        };
+        if self.session.trials.len() >= self.session.plan.most_trials as usize {
+            return unfinished(Unfinished::Trials);
+        }
+        if self.session.elapsed() + length(next) > self.session.plan.longest {
+            return unfinished(Unfinished::Time);
+        }
+        decision
+    }
+
+    /// The direction in which other traffic disturbed so many trials that too few were left.
+    fn disturbed(&self) -> Option<Direction> {
+        let session = &self.session;
+        let lost = session.trials.iter().filter(|trial| session.is_discarded(trial)).count();
+        let direction = || self.needing().find(|direction| session.saw_others(*direction));
+        (lost >= MOST_DISTURBED).then(direction).flatten()
+    }
+
+    fn step(purpose: StepPurpose, direction: Option<Direction>, rates: ShaperRates, times: Times) -> NextStep {
+        NextStep { purpose, direction, flush: None, rates, settle: times.settle, measure: times.measure }
+    }
+
+    /// The unshaped line, and whether the shaper is of use. `None` when all is known.
+    fn prepare(&self) -> Option<Decision> {
+        let session = &self.session;
+        let Some(first) = session.trials.first() else {
+            let next = Self::step(StepPurpose::Reference, None, ShaperRates::UNSHAPED, REFERENCE);
+            return Some(Decision::Step(next));
+        };
+        for direction in &session.plan.directions {
+            if session.line_in(*direction, first) == Line::NotMeasured {
+                return Some(Decision::refused(Refusal::NotMeasured { direction: *direction }));
+            }
+        }
+        let lead = session.lead();
+        for direction in [lead, lead.opposite()].into_iter().filter(|direction| session.tunes(*direction)) {
+            if let Some(decision) = self.prepare_one(direction) {
+                return Some(decision);
+            }
+        }
+        let none = session.plan.directions.iter().all(|direction| !session.needs(*direction));
+        none.then_some(Decision::Done(Outcome::NothingToGain, ShaperRates::UNSHAPED))
+    }
+
+    fn prepare_one(&self, direction: Direction) -> Option<Decision> {
+        let session = &self.session;
+        let references = session.references(direction);
+        let last = references.last()?;
+        let course = session.course(direction);
+        let is_known = course.levels.len() < 2 || (references.len() > 1 && course.tail().len() >= SUSTAINED);
+        if !is_known && references.len() <= EXTENSIONS && !course.varies() {
+            let next = Self::step(StepPurpose::Reference, Some(direction), last.step.rates, REFERENCE);
+            return Some(Decision::Step(next));
+        }
+        let figures = last.directions.get(direction);
+        let (set, delivered) = (last.step.rates.of(direction), figures.delivered.unwrap_or_default());
+        match session.line_in(direction, last) {
+            Line::NotMeasured => return Some(Decision::refused(Refusal::NotMeasured { direction })),
+            Line::HostLimited(limit) => {
+                return Some(Decision::refused(Refusal::HostLimited { direction, set, delivered, limit }));
+            }
+            Line::QueueBefore(hop) => return Some(Decision::refused(self.elsewhere(direction, last, Some(hop)))),
+            Line::Managed => return None,
+            Line::Queues | Line::Drops { .. } => {}
+        }
+        self.turn_knob(direction)
+    }
+
+    fn elsewhere(&self, direction: Direction, trial: &Trial, hop: Option<crate::tuning::trial::QueueHop>) -> Refusal {
+        let figures = trial.directions.get(direction);
+        let set = trial.step.rates.of(direction);
+        let rate = set.or(figures.delivered).unwrap_or_default().0 as f64;
+        let limit = limit::limit(self.session.plan, rate, self.session.noise(direction));
+        let p95 = figures.queueing_delay.map(|delay| delay.p95).unwrap_or_default();
+        let hop = hop.or(figures.queue_hop);
+        Refusal::QueueElsewhere { direction, set, p95, limit: Delay(limit as i64), hop }
+    }
+
+    /// Sets a direction far below its rate.
+    fn turn_knob(&self, direction: Direction) -> Option<Decision> {
+        let session = &self.session;
+        let (lead, other) = (session.lead(), direction.opposite());
+        let knobs: Vec<&Trial> = session.knobs(direction).collect();
+        let is_first = direction == lead && session.tunes(other) && session.references(other).is_empty();
+        let Some(last) = knobs.last() else {
+            let steady = !session.course(direction).varies();
+            let part = if is_first && steady { FIRST_PART } else { PART };
+            let lowered = session.knobs(lead).last().and_then(|trial| trial.step.rates.of(lead));
+            let rates = ShaperRates::UNSHAPED.with(direction, session.part(direction, part));
+            let rates = if direction == lead { rates } else { rates.with(lead, lowered) };
+            let times = if is_first { KNOB_AND_REFERENCE } else { KNOB };
+            let flush = (!is_first).then_some(Flush { rates, hold: FLUSH });
+            return Some(Decision::Step(NextStep {
+                flush,
+                ..Self::step(StepPurpose::Knob, Some(direction), rates, times)
+            }));
+        };
+        let again = |which: Direction, rates| {
+            let times = if is_first { KNOB_AND_REFERENCE } else { KNOB };
+            let next = Self::step(StepPurpose::Knob, Some(which), rates, times);
+            Some(Decision::Step(NextStep { flush: Some(Flush { rates, hold: FLUSH }), ..next }))
+        };
+        match Knob::in_trial(session, direction, last) {
+            Knob::Binds => self.lossy(direction, last),
+            Knob::Unfit(refusal) => Some(Decision::refused(refusal)),
+            Knob::NotMoved => {
+                let crossed: Vec<&Trial> = session.knobs(other).collect();
+                if session.tunes(other) && crossed.is_empty() {
+                    return again(other, ShaperRates::UNSHAPED.with(other, session.part(direction, LOW_PART)));
+                }
+                let all: Vec<&Trial> = knobs.into_iter().chain(crossed).collect();
+                knob_test::not_moved(session, direction, &all).map(Decision::refused)
+            }
+            Knob::DelayStays { .. } if knobs.len() < 2 => {
+                again(direction, last.step.rates.with(direction, session.part(direction, LOW_PART)))
+            }
+            Knob::DelayStays { elsewhere: true } => Some(Decision::refused(self.elsewhere(direction, last, None))),
+            Knob::DelayStays { elsewhere: false } => self.nothing_passes(direction, last).map(Decision::refused),
+        }
+    }
+
+    /// Refuses a line whose losses do not depend on the rate, and which has no queue.
+    fn lossy(&self, direction: Direction, knob: &Trial) -> Option<Decision> {
+        let is_lossy = matches!(self.session.line(direction), Some(Line::Drops { .. }));
+        if !is_lossy || Judge::new(self.session, direction).policed {
+            return None;
+        }
+        let reference = self.session.references(direction).last()?.directions.get(direction);
+        let loss = loss(reference).max(loss(knob.directions.get(direction)));
+        Some(Decision::refused(Refusal::LossLimited { direction, delivered: reference.delivered?, loss }))
+    }
+
+    fn nothing_passes(&self, direction: Direction, trial: &Trial) -> Option<Refusal> {
+        let set = trial.step.rates.of(direction)?;
+        let judge = Judge::new(self.session, direction);
+        let p95 = trial.directions.get(direction).queueing_delay?.p95;
+        let limit = Delay(judge.limit(set.0 as f64) as i64);
+        Some(Refusal::NoRatePasses { direction, set, p95, limit })
+    }
+
+    /// Observes a line that varies. `None` when none does.
+    fn observe(&self) -> Option<Decision> {
+        let session = &self.session;
+        let tuned = || session.plan.directions.iter().copied().filter(|direction| session.needs(*direction));
+        if !tuned().any(|direction| varies(*session, direction)) {
+            return None;
+        }
+        if let Some(direction) = tuned().find(|direction| session.saw_others(*direction)) {
+            return Some(Decision::refused(Refusal::Disturbed { direction }));
+        }
+        for direction in tuned() {
+            let long = session.with_purpose(StepPurpose::Reference, direction);
+            if long.filter(|trial| trial.step.window().length() >= OBSERVE.measure).count() < OBSERVATIONS {
+                let rates = session.halves().with(direction, None);
+                let next = Self::step(StepPurpose::Reference, Some(direction), rates, OBSERVE);
+                let decision = self.within_bounds(Decision::Step(next));
+                // What is left of the session does not suffice to see more of it.
+                return match decision {
+                    Decision::Step(_) => Some(decision),
+                    Decision::Done(..) => Some(Decision::Done(Outcome::Varies, ShaperRates::UNSHAPED)),
+                };
+            }
+        }
+        Some(Decision::Done(Outcome::Varies, ShaperRates::UNSHAPED))
+    }
+
+    /// The next trial of the search. `None` when every direction has its rate.
+    fn search(&self) -> Option<Decision> {
+        if self.session.joints().next().is_some() {
+            return None;
+        }
+        for direction in self.needing() {
+            match self.find(direction)? {
+                Found::Rate(_) => {}
+                Found::Nothing(refusal) => return Some(Decision::refused(refusal)),
+                Found::Try(rate) => return Some(Decision::Step(self.attempt(direction, rate))),
+            }
+        }
+        None
+    }
+
+    fn needing(&self) -> impl Iterator<Item = Direction> {
+        self.session.plan.directions.iter().copied().filter(|direction| self.session.needs(*direction))
+    }
+
+    /// A trial at a rate, after the queues have been drained.
+    fn attempt(&self, direction: Direction, rate: f64) -> NextStep {
+        let halves = self.session.halves();
+        let other = direction.opposite();
+        let beside = match self.find(other) {
+            Some(Found::Rate(rate)) if self.is_before(other, direction) => Some(settable(rate)),
+            _ => halves.of(other),
+        };
+        let rates = ShaperRates::UNSHAPED.with(direction, Some(settable(rate))).with(other, beside);
+        let next = Self::step(StepPurpose::Search, Some(direction), rates, SEARCH);
+        // A policer has no queue to drain, but a bucket to empty.
+        let flush = if Judge::new(self.session, direction).policed { halves.with(direction, None) } else { halves };
+        NextStep { flush: Some(Flush { rates: flush, hold: FLUSH }), ..next }
+    }
+
+    fn is_before(&self, one: Direction, other: Direction) -> bool {
+        let place = |direction| self.needing().position(|found| found == direction);
+        place(one).zip(place(other)).is_some_and(|(one, other)| one < other)
+    }
+
+    /// What is known of the rate of a direction. `None` where it needs no shaper.
+    fn find(&self, direction: Direction) -> Option<Found> {
+        let session = self.session;
+        if !session.needs(direction) {
+            return None;
+        }
+        let evidence = Evidence::gather(session, direction)?;
+        let tried: Vec<&Trial> = session.with_purpose(StepPurpose::Search, direction).collect();
+        let disturbed = tried.iter().filter(|trial| session.is_discarded(trial)).count();
+        if disturbed > MOST_DISTURBED {
+            return Some(Found::Nothing(Refusal::Disturbed { direction }));
+        }
+        let idle = || evidence.judged.iter().filter(|(_, judged)| judged.verdict == Verdict::NotSaturated);
+        if let Some((trial, _)) = idle().next_back()
+            && idle().count() >= MOST_UNSATURATED
+        {
+            let delivered = trial.directions.get(direction).delivered.unwrap_or_default();
+            let set = trial.step.rates.of(direction);
+            let refusal = Refusal::HostLimited { direction, set, delivered, limit: trial.host_limit };
+            return Some(Found::Nothing(refusal));
+        }
+        let known = evidence.passing();
+        let passed = evidence.passed().filter(|rate| known.at_least(*rate) >= PASSING).fold(0.0, f64::max);
+        let narrow = if evidence.judge.policed { NARROW_OF_POLICER } else { NARROW };
+        let is_narrow = known.width(PROBABILITY) <= narrow;
+        let is_last = !self.has_room(direction);
+        if is_last && !is_narrow && evidence.is_shared() {
+            return Some(Found::Nothing(Refusal::Disturbed { direction }));
+        }
+        if passed > 0.0 && (is_narrow || is_last) {
+            let most = evidence.capacity().quantile(0.5) * BELOW_LINE;
+            return Some(Found::Rate(passed.min(most)));
+        }
+        let failed = evidence.judged.iter().filter(|(_, judged)| judged.verdict == Verdict::LineHolds);
+        let lowest = failed.min_by_key(|(trial, _)| trial.step.rates.of(direction)).map(|(trial, _)| *trial);
+        let has_passed = evidence.passed().next().is_some();
+        if has_passed && is_last {
+            return Some(Found::Rate(known.quantile(1.0 - LIKELY)));
+        }
+        let gives_up = !has_passed && (evidence.judged.len() >= MOST_FAILED || is_last);
+        if gives_up && let Some(refusal) = lowest.and_then(|trial| self.nothing_passes(direction, trial)) {
+            return Some(Found::Nothing(refusal));
+        }
+        Some(Found::Try(known.quantile(0.5).max(session.floor(direction))))
+    }
+
+    /// Whether another trial of a direction leaves what the rest of the session needs.
+    fn has_room(&self, direction: Direction) -> bool {
+        let session = &self.session;
+        let after = self.needing().skip_while(|one| *one != direction).skip(1).count();
+        let search = FLUSH + SEARCH.settle + SEARCH.measure + BETWEEN;
+        let joint = FLUSH + JOINT.settle + JOINT.measure + BETWEEN;
+        // Of the trials that are left, each direction gets as many.
+        let trials = session.plan.most_trials as usize;
+        let left = trials.saturating_sub(session.trials.len() + 2);
+        let time = session.elapsed() + search * (1 + 2 * after as u32) + 2 * joint;
+        left > 3 * after && time <= session.plan.longest
+    }
+
+    /// The check of both directions together, again with lower rates where it failed.
+    fn joint(&self) -> Decision {
+        let session = self.session;
+        let joints: Vec<&Trial> = session.joints().collect();
+        let used: Vec<&Trial> = joints.iter().copied().filter(|trial| !session.is_discarded(trial)).collect();
+        if joints.len() - used.len() > MOST_DISTURBED {
+            let direction = self.needing().next().unwrap_or(Direction::Up);
+            return Decision::refused(Refusal::Disturbed { direction });
+        }
+        let Some(last) = used.last() else {
+            let rate = |direction| match self.find(direction) {
+                Some(Found::Rate(rate)) => Some(settable(rate)),
+                _ => None,
+            };
+            return self.check(ShaperRates { down: rate(Direction::Down), up: rate(Direction::Up) });
+        };
+        let mut rates = last.step.rates;
+        let mut failing = None;
+        for direction in self.needing() {
+            let Some(evidence) = Evidence::gather(session, direction) else { continue };
+            let judged = evidence.judge.judge(last);
+            if judged.is_some_and(|judged| judged.verdict == Verdict::ShaperHolds) {
+                continue;
+            }
+            failing = Some(direction);
+            let likely = evidence.passing().quantile(1.0 - LIKELY);
+            let lowered = rates.of(direction).map(|rate| {
+                let rate = rate.0 as f64;
+                settable(likely.clamp(rate * LOWERED, rate * LOWERED_LITTLE))
+            });
+            rates = rates.with(direction, lowered);
+        }
+        match failing {
+            None => Decision::Done(Outcome::Recommended, rates),
+            Some(direction) if used.len() > MOST_LOWERED => match self.nothing_passes(direction, last) {
+                Some(refusal) => Decision::refused(refusal),
+                None => Decision::refused(Refusal::NotMeasured { direction }),
+            },
+            Some(_) => self.check(rates),
+        }
+    }
+
+    fn check(&self, rates: ShaperRates) -> Decision {
+        let next = Self::step(StepPurpose::Joint, None, rates, JOINT);
+        Decision::Step(NextStep { flush: Some(Flush { rates: self.session.halves(), hold: FLUSH }), ..next })
+    }
+}
+
+fn length(next: &NextStep) -> Duration {
+    next.flush.map_or(Duration::ZERO, |flush| flush.hold) + next.settle + next.measure
 }

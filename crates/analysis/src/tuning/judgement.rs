@@ -1,0 +1,170 @@
+//! The verdict of a trial: the shaper or the line kept the load.
+
+use rrul_model::flow::Direction;
+use rrul_model::shaping::{Preference, StepPurpose};
+use rrul_model::units::BitRate;
+
+use crate::tuning::course;
+use crate::tuning::limit;
+use crate::tuning::posterior::normal_below;
+use crate::tuning::reference::{Line, loss};
+use crate::tuning::result::Verdict;
+use crate::tuning::session::{Session, with_others};
+use crate::tuning::trial::{Trial, TrialDelay, TrialDirection};
+
+/// Delivered in relation to what was set: less than this is not the shaper's doing.
+const SHORT: f64 = 0.97;
+/// Loss beyond that far below the line's rate, of a line that queues and of one that does not.
+const MORE_LOSS: f64 = 0.01;
+const MORE_LOSS_OF_DROPS: f64 = 0.002;
+/// A line without a queue is a policer when this part of its loss, or less, stays far below its rate.
+const STAYS_OF_POLICER: f64 = 0.3;
+/// How sure a verdict is, at least and at most.
+const LEAST_SURE: f64 = 0.6;
+const SURE: f64 = 0.95;
+/// Standard deviations in a 95 % interval.
+const INTERVAL: f64 = 3.92;
+/// A delay is known no better than this part of the limit.
+const DELAY_NOISE: f64 = 0.04;
+/// Rates of a shaper and of a receiver differ by as much as this, in the logarithm, where its bytes are known and where not.
+const KNOWN_BYTES: f64 = 0.003;
+const UNKNOWN_BYTES: f64 = 0.01;
+/// The least error of a delivered rate, in the logarithm.
+const RATE_NOISE: f64 = 0.002;
+/// Ratios of delivered and set rate that only show how both count.
+const COUNTING: std::ops::Range<f64> = 0.8..1.05;
+
+/// A verdict, and how probably it is right.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Judged {
+    pub(crate) verdict: Verdict,
+    pub(crate) sure: f64,
+}
+
+/// A value with its standard deviation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Estimate {
+    pub(crate) value: f64,
+    pub(crate) deviation: f64,
+}
+
+/// Judges trials in one direction.
+pub(crate) struct Judge<'a> {
+    session: Session<'a>,
+    direction: Direction,
+    /// The line drops beyond a rate and does not queue.
+    pub(crate) policed: bool,
+    /// Logarithm of what is delivered in relation to what the shaper is set to while it binds: both count other bytes.
+    pub(crate) scale: Estimate,
+    /// Share lost far below the line's rate.
+    base_loss: f64,
+    /// Delay far below the line's rate, and what was delivered there.
+    far_below: Option<(TrialDelay, f64)>,
+}
+
+impl<'a> Judge<'a> {
+    pub(crate) fn new(session: Session<'a>, direction: Direction) -> Self {
+        let far_below = session.knobs(direction).last().map(|trial| trial.directions.get(direction));
+        let base_loss = far_below.map_or(0.0, loss);
+        let policed = match session.line(direction) {
+            Some(Line::Drops { loss }) => far_below.is_some() && base_loss <= STAYS_OF_POLICER * loss,
+            _ => false,
+        };
+        Self {
+            session,
+            direction,
+            policed,
+            scale: scale(&session, direction),
+            base_loss,
+            far_below: far_below.and_then(|figures| Some((figures.queueing_delay?, figures.delivered?.0 as f64))),
+        }
+    }
+
+    /// The most queueing delay that passes at a rate, in nanoseconds.
+    pub(crate) fn limit(&self, rate: f64) -> f64 {
+        let plan = self.session.plan;
+        let limit = limit::limit(plan, rate, self.session.noise(self.direction));
+        match (plan.delay_limit, &self.far_below) {
+            (None, Some((delay, delivered))) => limit + limit::standing(self.judged(delay), *delivered),
+            _ => limit,
+        }
+    }
+
+    /// The percentile of the delay that is judged.
+    pub(crate) fn judged(&self, delay: &TrialDelay) -> rrul_model::units::Delay {
+        if self.session.plan.prefer == Preference::Delay { delay.p99 } else { delay.p95 }
+    }
+
+    /// The verdict; `None` where nothing was measured.
+    pub(crate) fn judge(&self, trial: &Trial) -> Option<Judged> {
+        let figures = trial.directions.get(self.direction);
+        let (arrived, delay) = (with_others(figures)?, figures.queueing_delay?);
+        let sure = |verdict, sure: f64| Some(Judged { verdict, sure: sure.clamp(LEAST_SURE, SURE) });
+        let Some(set) = trial.step.rates.of(self.direction) else {
+            let limited =
+                matches!(self.session.line_in(self.direction, trial), Line::HostLimited(_) | Line::NotMeasured);
+            return sure(if limited { Verdict::NotSaturated } else { Verdict::LineHolds }, SURE);
+        };
+        let limit = self.limit(set.0 as f64);
+        let judged = self.judged(&delay).0 as f64;
+        let deviation = ((delay.p95_high - delay.p95_low).0 as f64 / INTERVAL).max(DELAY_NOISE * limit);
+        let clear = normal_below((judged - limit).abs() / deviation);
+        let ratio = self.ratio(arrived, set);
+        let more = if self.policed { MORE_LOSS_OF_DROPS } else { MORE_LOSS };
+        if judged > limit {
+            return sure(Verdict::LineHolds, if ratio < SHORT { SURE } else { clear });
+        }
+        if loss(figures) > 1.5 * self.base_loss + more {
+            return sure(Verdict::LineHolds, 0.9);
+        }
+        if ratio < SHORT {
+            return sure(if self.policed { Verdict::LineHolds } else { Verdict::NotSaturated }, 0.8);
+        }
+        sure(Verdict::ShaperHolds, clear)
+    }
+
+    /// Delivered in relation to what a binding shaper would deliver.
+    pub(crate) fn ratio(&self, arrived: f64, set: BitRate) -> f64 {
+        arrived / (set.0 as f64 * self.scale.value.exp())
+    }
+}
+
+/// The logarithm of a delivered rate, from seconds of it.
+pub(crate) fn delivered(seconds: &[f64], factor: f64) -> Option<Estimate> {
+    let mean = course::mean(seconds);
+    if seconds.len() < 2 || mean <= 0.0 {
+        return None;
+    }
+    let n = seconds.len() as f64;
+    let error = (course::variance(seconds) / (n - 1.0)).sqrt() / mean;
+    Some(Estimate { value: (mean * factor).ln(), deviation: error.max(RATE_NOISE) })
+}
+
+/// Seconds of the measured window.
+pub(crate) fn measured(trial: &Trial, figures: &TrialDirection) -> Vec<f64> {
+    let whole = usize::try_from(trial.step.window().length().as_secs()).unwrap_or(0).min(figures.course.len());
+    figures.course[figures.course.len() - whole..].iter().map(|rate| rate.0 as f64).collect()
+}
+
+/// How the shaper's bytes and those that arrived are related, from the trials far below the line's rate.
+fn scale(session: &Session<'_>, direction: Direction) -> Estimate {
+    let shaper = &session.plan.shaper;
+    let layer = direction.select(&shaper.up_link_layer, &shaper.down_link_layer);
+    let prior = if layer.is_some() { KNOWN_BYTES } else { UNKNOWN_BYTES };
+    let (mut sum, mut weight) = (0.0, prior.powi(-2));
+    for trial in session.trials.iter().filter(|trial| trial.step.purpose == StepPurpose::Knob) {
+        let figures = trial.directions.get(direction);
+        let Some(set) = trial.step.rates.of(direction) else { continue };
+        let (Some(own), Some(arrived)) = (figures.delivered, with_others(figures)) else { continue };
+        if !COUNTING.contains(&(arrived / set.0 as f64)) {
+            continue;
+        }
+        let factor = arrived / own.0.max(1) as f64;
+        if let Some(rate) = delivered(&measured(trial, figures), factor) {
+            let more = rate.deviation.powi(-2);
+            sum += more * (rate.value - (set.0 as f64).ln());
+            weight += more;
+        }
+    }
+    Estimate { value: sum / weight, deviation: weight.sqrt().recip() }
+}

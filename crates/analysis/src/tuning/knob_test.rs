@@ -1,0 +1,108 @@
+//! Whether the shaper limits the direction that it is set for, and no other, and whether the queue goes where it is.
+
+use rrul_model::flow::Direction;
+use rrul_model::units::{BitRate, Delay};
+
+use crate::tuning::limit;
+use crate::tuning::result::Refusal;
+use crate::tuning::session::{Session, with_others};
+use crate::tuning::trial::Trial;
+
+/// Delivered in relation to what was set: more than this has not passed the shaper.
+const BYPASSED: f64 = 1.05;
+/// Packets pass it twice.
+const TWICE: std::ops::Range<f64> = 0.42..0.6;
+/// Less than this is not the shaper's doing, however it counts bytes.
+const SHORT: f64 = 0.8;
+/// A direction is at the rate that was set for the other one, when it differs by no more than this part.
+const AT_THE_OTHER: f64 = 0.1;
+/// It has moved there from somewhere else.
+const MOVED: f64 = 0.15;
+/// A queue that stays is at least this part of that of the unshaped line, and this long.
+const STAYS: f64 = 0.5;
+const STAYS_AT_LEAST: f64 = 10e6;
+
+/// How the shaper of one direction answered to a rate far below the line's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Knob {
+    /// It limits this direction, and the queue is gone.
+    Binds,
+    /// More arrived than was set.
+    NotMoved,
+    /// It limits this direction, and a queue stays.
+    DelayStays {
+        /// Whether it is longer than shapers and hosts have themselves.
+        elsewhere: bool,
+    },
+    /// It is of no use, for this reason.
+    Unfit(Refusal),
+}
+
+impl Knob {
+    pub(crate) fn in_trial(session: &Session<'_>, direction: Direction, trial: &Trial) -> Self {
+        let figures = trial.directions.get(direction);
+        let (Some(set), Some(arrived), Some(delivered), Some(delay)) =
+            (trial.step.rates.of(direction), with_others(figures), figures.delivered, figures.queueing_delay)
+        else {
+            return Self::Unfit(Refusal::NotMeasured { direction });
+        };
+        let ratio = arrived / set.0 as f64;
+        if ratio > BYPASSED {
+            return Self::NotMoved;
+        }
+        if TWICE.contains(&ratio) {
+            return Self::Unfit(Refusal::CountedTwice { direction, set, delivered });
+        }
+        let stays = Stays::new(session, direction, set, delay.p95);
+        if stays.above_limit {
+            return Self::DelayStays { elsewhere: stays.elsewhere };
+        }
+        if ratio < SHORT {
+            let limit = trial.host_limit;
+            return Self::Unfit(Refusal::HostLimited { direction, set: Some(set), delivered, limit });
+        }
+        Self::Binds
+    }
+}
+
+/// What a delay far below the line's rate means.
+struct Stays {
+    above_limit: bool,
+    elsewhere: bool,
+}
+
+impl Stays {
+    fn new(session: &Session<'_>, direction: Direction, set: BitRate, p95: Delay) -> Self {
+        let noise = session.noise(direction);
+        let rate = set.0 as f64;
+        let most = limit::own(session.plan, rate, noise);
+        let p95 = p95.0 as f64;
+        let last = session.references(direction).last().copied();
+        let unshaped = last.and_then(|trial| trial.directions.get(direction).queueing_delay);
+        let least = STAYS_AT_LEAST.max(limit::derived(session.plan, rate, noise));
+        let part = unshaped.map_or(f64::INFINITY, |delay| (STAYS * delay.p95.0 as f64).max(least));
+        let asked = session.plan.delay_limit.map_or(f64::INFINITY, |limit| limit.0 as f64);
+        let elsewhere = p95 > most.min(part);
+        Self { above_limit: elsewhere || p95 > asked, elsewhere }
+    }
+}
+
+/// The refusal when a direction did not move: the other one did, or none.
+pub(crate) fn not_moved(session: &Session<'_>, direction: Direction, trials: &[&Trial]) -> Option<Refusal> {
+    let last = trials.last()?;
+    let lowered = Direction::ALL.into_iter().find(|one| last.step.rates.of(*one).is_some())?;
+    let other = lowered.opposite();
+    let set = last.step.rates.of(lowered)?;
+    let delivered = last.directions.get(lowered).delivered?;
+    let moved = last.directions.get(other).delivered?;
+    let before = session.trials.first()?.directions.get(other).delivered?.0 as f64;
+    let there = (moved.0 as f64 / set.0 as f64 - 1.0).abs() < AT_THE_OTHER;
+    let crossed =
+        there && (moved.0 as f64 / before - 1.0).abs() > MOVED && delivered.0 as f64 > BYPASSED * set.0 as f64;
+    if crossed {
+        return Some(Refusal::DirectionsSwapped { direction: lowered, set, delivered, other: moved });
+    }
+    let shown = trials.iter().rev().find(|trial| trial.step.rates.of(direction).is_some())?;
+    let (set, delivered) = (shown.step.rates.of(direction)?, shown.directions.get(direction).delivered?);
+    Some(Refusal::NotInPath { direction, set, delivered })
+}

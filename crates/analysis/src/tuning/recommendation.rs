@@ -1,0 +1,177 @@
+//! What a session amounts to, made of its trials.
+
+use rrul_model::flow::Direction;
+use rrul_model::shaping::{ShaperRates, StepPurpose, TuningPlan};
+use rrul_model::units::{BitRate, ByteCount, Delay};
+
+use crate::by_direction::ByDirection;
+use crate::tuning::capacity::Evidence;
+use crate::tuning::judgement::Judge;
+use crate::tuning::limit;
+use crate::tuning::policer::{burst, policer};
+use crate::tuning::reference::Line;
+use crate::tuning::result::{
+    Capacity, Caution, Chosen, Discarded, FORMAT, JudgedTrial, Outcome, ParetoPoint, TunedDirection, TuningResult,
+    Unfinished, UnshapedLine,
+};
+use crate::tuning::search::{Decision, decide};
+use crate::tuning::session::Session;
+use crate::tuning::trial::Trial;
+use crate::tuning::varying;
+
+/// Probes lost at random beyond this are worth a caution.
+const RANDOM_LOSS: f64 = 0.001;
+const INTERVAL: f64 = 0.9;
+
+impl TuningResult {
+    /// What these trials amount to, which are all of a session.
+    pub fn new(plan: &TuningPlan, trials: &[Trial]) -> Self {
+        let (outcome, recommended) = match decide(plan, trials) {
+            Decision::Done(outcome, rates) => (outcome, rates),
+            // The search would have gone on.
+            Decision::Step(_) => (Outcome::Unfinished { reason: Unfinished::Interrupted }, ShaperRates::UNSHAPED),
+        };
+        let session = Session { plan, trials };
+        let tuned = |direction| {
+            let is_tuned = session.tunes(direction) && plan.fixed.is_empty() && !trials.is_empty();
+            is_tuned.then(|| tuned(session, direction, outcome, recommended))
+        };
+        Self {
+            format: FORMAT,
+            shaper: plan.shaper.clone(),
+            prefer: plan.prefer,
+            outcome,
+            recommended,
+            directions: ByDirection::each(tuned),
+            cautions: cautions(session, outcome),
+            trials: trials.iter().map(|trial| judged(session, trial)).collect(),
+            took: session.elapsed().into(),
+            data: ByteCount(trials.iter().map(octets).sum()),
+        }
+    }
+}
+
+/// Bytes that arrived since the shaper was set for a trial.
+fn octets(trial: &Trial) -> u64 {
+    let seconds = trial.step.ended_at.since(trial.step.set_at).0.max(0) as f64 / 1e9;
+    let rates = [trial.directions.up.delivered, trial.directions.down.delivered];
+    rates.iter().flatten().map(|rate| (rate.0 as f64 * seconds / 8.0) as u64).sum()
+}
+
+fn judged(session: Session<'_>, trial: &Trial) -> JudgedTrial {
+    let verdict = |direction: Direction| {
+        let is_judged = trial.step.direction.is_none_or(|only| only == direction) && session.tunes(direction);
+        is_judged.then(|| Judge::new(session, direction).judge(trial).map(|judged| judged.verdict)).flatten()
+    };
+    let discarded = session.is_discarded(trial).then_some(Discarded::OtherTraffic);
+    JudgedTrial { trial: trial.clone(), verdicts: ByDirection::each(verdict), discarded }
+}
+
+fn tuned(session: Session<'_>, direction: Direction, outcome: Outcome, rates: ShaperRates) -> TunedDirection {
+    let unshaped = unshaped(&session, direction);
+    let evidence = session.needs(direction).then(|| Evidence::gather(session, direction)).flatten();
+    let chosen = rates.of(direction).and_then(|rate| chosen(&session, direction, rate, unshaped));
+    let rate = rates.of(direction).or(unshaped.map(|line| line.delivered)).unwrap_or_default().0 as f64;
+    let limit = match &evidence {
+        Some(evidence) => evidence.judge.limit(rate),
+        None => limit::limit(session.plan, rate, session.noise(direction)),
+    };
+    let policer = evidence.as_ref().and_then(|evidence| policer(&session, direction, evidence));
+    TunedDirection {
+        limit: Delay(limit as i64),
+        chosen,
+        capacity: match (&evidence, outcome) {
+            (None, _) | (_, Outcome::Varies) => None,
+            (Some(evidence), _) => Some(capacity(evidence)),
+        },
+        unshaped,
+        varying: match outcome {
+            Outcome::Varies if varying::varies(session, direction) => varying::percentiles(&session, direction),
+            _ => None,
+        },
+        burst: if policer.is_some() { None } else { burst(&session, direction) },
+        policer,
+        pareto: pareto(&session, direction),
+    }
+}
+
+fn capacity(evidence: &Evidence<'_>) -> Capacity {
+    let known = evidence.capacity();
+    let (low, high) = known.densest(INTERVAL);
+    let rate = |rate: f64| BitRate(rate.round() as u64);
+    Capacity { median: rate(known.quantile(0.5)), low: rate(low), high: rate(high) }
+}
+
+fn unshaped(session: &Session<'_>, direction: Direction) -> Option<UnshapedLine> {
+    let references = session.references(direction);
+    let delay = references.last()?.directions.get(direction).queueing_delay?;
+    let delivered = BitRate(session.course(direction).sustained()?.round() as u64);
+    Some(UnshapedLine { delivered, p50: delay.p50, p95: delay.p95 })
+}
+
+/// The recommended rate, as the last trial at it has shown it.
+fn chosen(
+    session: &Session<'_>,
+    direction: Direction,
+    rate: BitRate,
+    unshaped: Option<UnshapedLine>,
+) -> Option<Chosen> {
+    let is_at = |trial: &&Trial| trial.step.rates.of(direction) == Some(rate) && !session.is_discarded(trial);
+    let trial = session.trials.iter().rfind(is_at)?;
+    let figures = trial.directions.get(direction);
+    let (delivered, p95) = (figures.delivered?, figures.queueing_delay?.p95);
+    let unshaped = unshaped?;
+    Some(Chosen {
+        rate,
+        trial: trial.step.number,
+        delivered,
+        p95,
+        cost: unshaped.delivered.0.cast_signed() - delivered.0.cast_signed(),
+        gain: unshaped.p95 - p95,
+    })
+}
+
+/// Trials that no other one beats in both rate and delay, the highest rate first.
+fn pareto(session: &Session<'_>, direction: Direction) -> Vec<ParetoPoint> {
+    let point = |trial: &Trial| {
+        let figures = trial.directions.get(direction);
+        let (delivered, p95) = (figures.delivered?, figures.queueing_delay?.p95);
+        Some(ParetoPoint { trial: trial.step.number, set: trial.step.rates.of(direction), delivered, p95 })
+    };
+    let used = session.trials.iter().filter(|trial| !session.is_discarded(trial));
+    let mut points: Vec<ParetoPoint> = used.filter_map(point).collect();
+    points.sort_by_key(|point| (std::cmp::Reverse(point.delivered), point.p95));
+    let mut least = None;
+    points.retain(|point| {
+        let beaten = least.is_some_and(|least| point.p95 >= least);
+        if !beaten {
+            least = Some(point.p95);
+        }
+        !beaten
+    });
+    points
+}
+
+fn cautions(session: Session<'_>, outcome: Outcome) -> Vec<Caution> {
+    let mut cautions = Vec::new();
+    let recommends = matches!(outcome, Outcome::Recommended | Outcome::Varies);
+    for direction in session.plan.directions.iter().copied() {
+        let is_judged = |trial: &&Trial| trial.step.direction.is_none_or(|only| only == direction);
+        let disturbed = |trial: &&Trial| trial.directions.get(direction).foreign.is_some_and(|share| share > 0.05);
+        let trials = session.trials.iter().filter(is_judged).filter(|trial| session.is_discarded(trial));
+        let trials = trials.filter(disturbed).count() as u32;
+        if trials > 0 {
+            cautions.push(Caution::OtherTraffic { direction, trials });
+        }
+        if recommends && session.line(direction) == Some(Line::Managed) {
+            cautions.push(Caution::AlreadyManaged { direction });
+        }
+        // A shaper that marks or drops hits segments; probes are lost far below the line's rate only at random.
+        let knob = session.with_purpose(StepPurpose::Knob, direction).last();
+        let loss = knob.and_then(|trial| trial.directions.get(direction).probe_loss);
+        if let Some(loss) = loss.filter(|loss| *loss > RANDOM_LOSS) {
+            cautions.push(Caution::RandomLoss { direction, loss });
+        }
+    }
+    cautions
+}

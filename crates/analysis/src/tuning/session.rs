@@ -1,0 +1,177 @@
+//! The trials of a session, by what they are for.
+
+use std::time::Duration;
+
+use rrul_model::flow::Direction;
+use rrul_model::shaping::{ShaperRates, StepPurpose, TuningPlan};
+use rrul_model::units::{BitRate, Delay};
+
+use crate::tuning::course::Course;
+use crate::tuning::limit;
+use crate::tuning::reference::Line;
+use crate::tuning::trial::{Trial, TrialDirection};
+
+/// Other traffic of more than this part of the shaper's bytes disturbs a trial.
+const DISTURBING: f64 = 0.05;
+/// What is set to drain the queues of a line, as a part of its rate.
+const HALF: f64 = 0.5;
+/// No rate below this part of the line's is set.
+const LEAST_PART: f64 = 0.1;
+/// On a line that is not this many times as fast as the smallest rate that may be set, less may be set.
+const ROOM: f64 = 4.0;
+
+const UP_FIRST: [Direction; 2] = [Direction::Up, Direction::Down];
+
+/// All that is known.
+#[derive(Clone, Copy)]
+pub(crate) struct Session<'a> {
+    pub(crate) plan: &'a TuningPlan,
+    pub(crate) trials: &'a [Trial],
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn tunes(&self, direction: Direction) -> bool {
+        self.plan.directions.contains(&direction)
+    }
+
+    /// From the first step to the end of the last.
+    pub(crate) fn elapsed(&self) -> Duration {
+        let span = self.trials.first().zip(self.trials.last());
+        let nanoseconds = span.map_or(0, |(first, last)| last.step.ended_at.since(first.step.set_at).0);
+        Duration::from_nanos(nanoseconds.max(0).cast_unsigned())
+    }
+
+    /// Noise of the idle line.
+    pub(crate) fn noise(&self, direction: Direction) -> Option<Delay> {
+        self.trials.iter().find_map(|trial| trial.directions.get(direction).idle_p95)
+    }
+
+    /// The direction that is referred to first: with the queue of the other one full, its acknowledgments may be late, so
+    /// that the other one's rate is to be measured with this one shaped.
+    pub(crate) fn lead(&self) -> Direction {
+        let Some(first) = self.trials.first() else { return Direction::Up };
+        let is = |direction: &Direction, wanted: fn(&Line) -> bool| {
+            self.tunes(*direction) && wanted(&self.line_in(*direction, first))
+        };
+        let queues = UP_FIRST.iter().find(|direction| is(direction, |line| *line == Line::Queues));
+        let drops = || UP_FIRST.iter().find(|direction| is(direction, |line| matches!(line, Line::Drops { .. })));
+        let planned = || self.plan.directions.first();
+        queues.or_else(drops).or_else(planned).copied().unwrap_or(Direction::Up)
+    }
+
+    /// Trials that show the unshaped line of a direction: the other one's queue was empty, or it is that of the lead.
+    pub(crate) fn references(&self, direction: Direction) -> Vec<&'a Trial> {
+        let lead = self.lead();
+        let Some(first) = self.trials.first() else { return Vec::new() };
+        let free = direction == lead || !self.tunes(lead) || !self.line_in(lead, first).needs_shaping();
+        let shows = |trial: &&Trial| {
+            let purpose = match trial.step.purpose {
+                StepPurpose::Reference => true,
+                StepPurpose::Knob => trial.step.direction != Some(direction) && direction != lead,
+                _ => false,
+            };
+            purpose && trial.step.rates.of(direction).is_none() && (free || self.is_clear(trial, lead))
+        };
+        self.trials.iter().filter(shows).collect()
+    }
+
+    /// Whether a direction was shaped and had no queue, so that the other one's acknowledgments were in time.
+    fn is_clear(&self, trial: &Trial, direction: Direction) -> bool {
+        let (Some(set), Some(delay)) = (trial.step.rates.of(direction), trial.directions.get(direction).queueing_delay)
+        else {
+            return false;
+        };
+        delay.p50.0 as f64 <= limit::own(self.plan, set.0 as f64, self.noise(direction))
+    }
+
+    /// The unshaped line over the seconds.
+    pub(crate) fn course(&self, direction: Direction) -> Course {
+        Course::from_trials(
+            self.references(direction).into_iter().map(|trial| (trial, trial.directions.get(direction))),
+        )
+    }
+
+    /// The line of a direction as an unshaped trial shows it.
+    pub(crate) fn line_in(&self, direction: Direction, trial: &Trial) -> Line {
+        Line::in_trial(self.plan, self.noise(direction), direction, trial)
+    }
+
+    /// The line of a direction as its last reference shows it. `None` without one.
+    pub(crate) fn line(&self, direction: Direction) -> Option<Line> {
+        self.references(direction).last().map(|trial| self.line_in(direction, trial))
+    }
+
+    /// Whether a direction is to be tuned and gains from it.
+    pub(crate) fn needs(&self, direction: Direction) -> bool {
+        self.tunes(direction) && self.line(direction).is_some_and(|line| line.needs_shaping())
+    }
+
+    /// Trials of one purpose in one direction.
+    pub(crate) fn with_purpose(
+        &self,
+        purpose: StepPurpose,
+        direction: Direction,
+    ) -> impl Iterator<Item = &'a Trial> + use<'a> {
+        let of = move |trial: &&Trial| trial.step.purpose == purpose && trial.step.direction == Some(direction);
+        self.trials.iter().filter(of)
+    }
+
+    /// Trials in which the shaper of a direction was set far below its line.
+    pub(crate) fn knobs(&self, direction: Direction) -> impl Iterator<Item = &'a Trial> + use<'a> {
+        let set = move |trial: &&Trial| trial.step.rates.of(direction).is_some();
+        self.with_purpose(StepPurpose::Knob, direction).filter(set)
+    }
+
+    /// Checks of both directions together.
+    pub(crate) fn joints(&self) -> impl Iterator<Item = &'a Trial> + use<'a> {
+        self.trials.iter().filter(|trial| trial.step.purpose == StepPurpose::Joint)
+    }
+
+    /// Whether other traffic disturbed a trial that was to judge rates.
+    pub(crate) fn is_discarded(&self, trial: &Trial) -> bool {
+        matches!(trial.step.purpose, StepPurpose::Search | StepPurpose::Joint)
+            && Direction::ALL.into_iter().any(|direction| {
+                trial.step.direction.is_none_or(|only| only == direction)
+                    && self.tunes(direction)
+                    && is_disturbed(trial.directions.get(direction))
+            })
+    }
+
+    /// Whether other traffic was seen in a direction at any time.
+    pub(crate) fn saw_others(&self, direction: Direction) -> bool {
+        self.trials.iter().any(|trial| is_disturbed(trial.directions.get(direction)))
+    }
+
+    /// The smallest rate that may be set.
+    pub(crate) fn floor(&self, direction: Direction) -> f64 {
+        let line = self.course(direction).sustained().unwrap_or_default();
+        (self.plan.floor.0 as f64).min(line / ROOM).max(line * LEAST_PART)
+    }
+
+    /// A part of the unshaped line's rate, to be set.
+    pub(crate) fn part(&self, direction: Direction, part: f64) -> Option<BitRate> {
+        let line = self.course(direction).lowest()?;
+        Some(settable((line * part).max(self.floor(direction))))
+    }
+
+    /// Every direction that needs a shaper at half of its rate.
+    pub(crate) fn halves(&self) -> ShaperRates {
+        let half = |direction| if self.needs(direction) { self.part(direction, HALF) } else { None };
+        ShaperRates { down: half(Direction::Down), up: half(Direction::Up) }
+    }
+}
+
+/// A rate as shapers take it.
+pub(crate) fn settable(rate: f64) -> BitRate {
+    BitRate((rate / 1000.0).round().max(1.0) as u64 * 1000)
+}
+
+fn is_disturbed(figures: &TrialDirection) -> bool {
+    figures.foreign.is_some_and(|foreign| foreign > DISTURBING)
+}
+
+/// What arrived, and what others sent through the shaper in the same time.
+pub(crate) fn with_others(figures: &TrialDirection) -> Option<f64> {
+    let own = figures.delivered?.0 as f64;
+    Some(own / (1.0 - figures.foreign.unwrap_or(0.0).clamp(0.0, 0.9)))
+}

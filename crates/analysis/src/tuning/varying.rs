@@ -1,0 +1,45 @@
+//! A line whose rate changes with time.
+
+use rrul_model::flow::Direction;
+use rrul_model::units::BitRate;
+
+use crate::statistics::percentile::percentile;
+use crate::tuning::capacity::Evidence;
+use crate::tuning::reference::Line;
+use crate::tuning::result::{VaryingRate, Verdict};
+use crate::tuning::session::Session;
+
+/// Rates of a saturated line differ by more than this part.
+const DIFFERENT: f64 = 0.08;
+/// A trial that passed was this much above one that did not.
+const CONTRADICTION: f64 = 1.06;
+const SURE: f64 = 0.9;
+
+/// Whether the line of a direction changes with time.
+pub(crate) fn varies(session: Session<'_>, direction: Direction) -> bool {
+    if session.line(direction) != Some(Line::Queues) {
+        return false;
+    }
+    if session.course(direction).varies() {
+        return true;
+    }
+    let Some(evidence) = Evidence::gather(session, direction) else { return false };
+    let saturated = evidence.saturated();
+    let most = saturated.iter().map(|one| one.value).fold(f64::NEG_INFINITY, f64::max);
+    let least = saturated.iter().map(|one| one.value).fold(f64::INFINITY, f64::min);
+    let sure = |verdict: Verdict| {
+        let judged = evidence.judged.iter().filter(move |(_, judged)| judged.verdict == verdict && judged.sure >= SURE);
+        judged.filter_map(|(trial, _)| trial.step.rates.of(direction)).map(|rate| rate.0 as f64)
+    };
+    let passed = sure(Verdict::ShaperHolds).fold(0.0, f64::max);
+    let failed = sure(Verdict::LineHolds).fold(f64::INFINITY, f64::min);
+    most - least > DIFFERENT || passed > CONTRADICTION * failed
+}
+
+/// Percentiles of what the saturated line delivered in each second.
+pub(crate) fn percentiles(session: &Session<'_>, direction: Direction) -> Option<VaryingRate> {
+    let mut seconds: Vec<u64> = session.course(direction).seconds.iter().map(|rate| rate.round() as u64).collect();
+    seconds.sort_unstable();
+    let at = |per_mille| percentile(&seconds, 0, per_mille).map(BitRate);
+    Some(VaryingRate { p10: at(100)?, p50: at(500)?, p90: at(900)? })
+}

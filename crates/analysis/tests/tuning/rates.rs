@@ -1,0 +1,73 @@
+//! Rates found over lines that queue.
+
+use rrul_analysis::tuning::result::Outcome;
+use rrul_model::flow::Direction;
+
+use crate::line::{Kind, Line, Side};
+use crate::{Session, story, tune};
+
+/// Rates of the line, up and down, bit/s.
+const LINES: [[f64; 2]; 8] =
+    [[8e6, 20e6], [40e6, 100e6], [1e6, 5e6], [25e6, 25e6], [0.8e6, 8e6], [50e6, 1000e6], [2e6, 40e6], [1000e6, 1000e6]];
+
+fn line(up: f64, down: f64, behind: Kind, seed: u64) -> Line {
+    Line::new(Side::plain(up), Side { kind: behind, ..Side::plain(down) }, seed)
+}
+
+/// Why a session did not find the rates as closely as they are to be found.
+fn shortfall(session: &Session, rates: [f64; 2], below: f64) -> Option<String> {
+    let result = &session.result;
+    if result.outcome != Outcome::Recommended {
+        return Some(format!("{:?}", result.outcome));
+    }
+    if session.trials.len() > 14 || result.took.0 > 480_000_000_000 {
+        return Some(format!("{} trials, {}", session.trials.len(), result.took));
+    }
+    for (direction, rate) in [(Direction::Up, rates[0]), (Direction::Down, rates[1])] {
+        let Some(found) = result.recommended.of(direction) else { return Some(format!("{direction}: none")) };
+        let off = found.0 as f64 / rate - 1.0;
+        if !(-below..=0.005).contains(&off) {
+            return Some(format!("{direction}: {found}, {:+.2} %", off * 100.0));
+        }
+    }
+    None
+}
+
+#[test]
+fn the_rates_are_found_within_three_percent_below_and_half_a_percent_above() {
+    let mut all = Vec::new();
+    for kind in [Kind::Cake, Kind::CakeBehind, Kind::FqCodelWithoutLimits] {
+        // Behind the line the delay rises from 95 % on, and a search ends where it reaches the limit.
+        let below = if kind == Kind::CakeBehind { 0.05 } else { 0.03 };
+        for [up, down] in LINES {
+            let sessions = (0..20).map(|seed| tune(&mut line(up, down, kind, seed)));
+            let short: Vec<String> = sessions
+                .filter_map(|session| {
+                    Some(format!("{}{}", shortfall(&session, [up, down], below)?, story(&session.trials)))
+                })
+                .collect();
+            if short.len() > 1 {
+                all.push(format!("{kind:?} {up}/{down}: {} of 20: {}", short.len(), short[0]));
+            }
+        }
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+#[test]
+fn the_interval_contains_the_truth_as_often_as_it_says() {
+    for [up, down] in [LINES[0], LINES[2]] {
+        let mut inside = [0, 0];
+        for seed in 0..100 {
+            let session = tune(&mut line(up, down, Kind::Cake, 1000 + seed));
+            for (place, direction, rate) in [(0, Direction::Up, up), (1, Direction::Down, down)] {
+                let found = session.result.directions.get(direction).as_ref().and_then(|found| found.capacity);
+                let is_inside = found.is_some_and(|found| found.low.0 as f64 <= rate && rate <= found.high.0 as f64);
+                inside[place] += usize::from(is_inside);
+            }
+        }
+        for count in inside {
+            assert!((80..=98).contains(&count), "{up}/{down}: {inside:?} of 100");
+        }
+    }
+}
