@@ -7,7 +7,7 @@ use rrul_model::flow::Direction;
 use rrul_model::shaping::ShaperRates;
 use rrul_model::units::BitRate;
 
-use super::super::test_router::{Folder, Router, entries, found, wait_until};
+use super::super::test_router::{Folder, Router, entries, found, skipped, wait_until};
 use super::*;
 
 const OPENWRT: &str = "openwrt:root@router";
@@ -171,6 +171,8 @@ fn end_connection(router: &Router) {
 fn the_watch_restores_after_silence_and_at_the_end_of_its_input_and_not_when_asked_to_end() {
     for (shell, option) in [("bash", "-c"), ("busybox", "sh")] {
         if Command::new(shell).arg("true").output().is_err() {
+            let test = "the_watch_restores_after_silence_and_at_the_end_of_its_input_and_not_when_asked_to_end";
+            skipped(test, &format!("{shell} is not installed"));
             continue;
         }
         let folder = Folder::new();

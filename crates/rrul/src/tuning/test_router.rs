@@ -164,3 +164,13 @@ pub(crate) fn entries(folder: &Path) -> usize {
         .filter(|file| file.as_ref().is_ok_and(|file| file.path().extension().is_some_and(|end| end == "json")))
         .count()
 }
+
+/// Notes, as CONTRIBUTING.md asks, that a test cannot run on this machine.
+pub(crate) fn skipped(test: &str, reason: &str) {
+    let line = format!("SKIPPED {test}: {reason}\n");
+    eprint!("{line}");
+    if let Some(path) = std::env::var_os("RRUL_SKIPPED") {
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+        std::io::Write::write_all(&mut file, line.as_bytes()).unwrap();
+    }
+}

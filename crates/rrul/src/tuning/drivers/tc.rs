@@ -186,10 +186,8 @@ impl Changeable for TcShaper {
 
     fn restore(&mut self) -> Result<(), ShaperError> {
         let restoration = self.restoration();
-        let place = &self.description.target;
-        self.host.run("tc", &restoration.script)?.success(place, "tc")?;
         let found = self.description.found;
-        let read = self.look("")?;
+        let read = self.look(&format!("( {} )", restoration.script))?;
         let rates = self.rates(&read);
         for (side, now) in self.sides.iter().zip(&read) {
             let replaced = now.handle != side.found.handle;
@@ -234,7 +232,7 @@ fn look(host: &mut Host, before: &str, interfaces: &[&str]) -> Result<(String, V
     let boot = "cat /proc/sys/kernel/random/boot_id || exit 1";
     let script = format!("{SEARCH_PATH}; {first}{boot}; {}", show.join("; "));
     let place = host.name();
-    let what = if before.is_empty() { "tc qdisc show" } else { before };
+    let what = if before.is_empty() { "tc qdisc show" } else { "tc qdisc change" };
     let output = host.run(what, &script)?.success(&place, what)?;
     let parts: Vec<&str> = output.split(&format!("{MARK}\n")).collect();
     let [boot, shown @ ..] = parts.as_slice() else { return Err(incomplete(place)) };

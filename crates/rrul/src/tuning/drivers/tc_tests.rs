@@ -11,7 +11,7 @@ use rrul_model::units::ByteCount;
 
 use super::super::super::driver::{self, DriverOptions};
 use super::super::super::shaper::Shaper;
-use super::super::super::test_router::{Folder, entries, wait_until};
+use super::super::super::test_router::{Folder, entries, skipped, wait_until};
 use super::*;
 
 /// Two devices of which each is the other's end. The first has htb as simple.qos sets it up, the other one tbf.
@@ -57,6 +57,10 @@ fn rates(down: u64, up: u64) -> ShaperRates {
 /// Runs this in a namespace with both shapers; not at all where there can be none, and then says so.
 fn with_shapers(test: &str, work: impl FnOnce(&Folder) + Send + 'static) {
     if !rrul_lab::lab_available_for(test) {
+        return;
+    }
+    if Command::new("tc").arg("-V").output().is_err() {
+        skipped(test, "tc is not installed; install iproute2");
         return;
     }
     let lab = Lab::up(&Link::builtin("cable_20_8_pfifo").unwrap(), 1).unwrap();
@@ -306,16 +310,6 @@ fn with_ssh(test: &'static str, work: impl FnOnce(&Folder, &mut dyn Shaper) + Se
         let mut shaper = driver::open(&address.parse().unwrap(), &options).unwrap();
         work(folder, shaper.as_mut());
     });
-}
-
-/// Notes, as CONTRIBUTING.md asks, that a test cannot run on this machine.
-fn skipped(test: &str, reason: &str) {
-    let line = format!("SKIPPED {test}: {reason}\n");
-    eprint!("{line}");
-    if let Some(path) = std::env::var_os("RRUL_SKIPPED") {
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
-        std::io::Write::write_all(&mut file, line.as_bytes()).unwrap();
-    }
 }
 
 fn inside(folder: &Folder, script: &str) -> String {
