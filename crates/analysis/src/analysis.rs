@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use crate::measured::Measured;
 use crate::scored::Scores;
+use crate::tuning::result::TuningResult;
 use crate::validity::Validity;
 
 /// Everything that follows from one recording. What was measured can be read as if it stood here.
@@ -13,6 +14,8 @@ pub struct Analysis {
     /// Whether the numbers deserve trust, with reasons.
     pub validity: Validity,
     pub scores: Scores,
+    /// The outcome of a tuning session; `None` of any other recording.
+    pub tuning: Option<TuningResult>,
 }
 
 impl Deref for Analysis {

@@ -49,6 +49,8 @@ use crate::packets::tcp_readings::TcpReadings;
 use crate::packets::{join, one_way_flow};
 use crate::scored::{Distance, Scores};
 use crate::series::DelayPoint;
+use crate::tuning::result::TuningResult;
+use crate::tuning::trials::trials;
 use crate::validity_rule::JudgedRun;
 use crate::{flow_label, validity_rules};
 
@@ -216,8 +218,11 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let measured = Measured { saturation, stationarity, recovery, ..measured };
     let lateness_p99_9 = lateness.map(|lateness| lateness.p99_9);
     let validity = validity_rules::judge(&JudgedRun { recording, analysis: &measured, lateness_p99_9 });
-    let scores = Scores::compute(&measured, Distance::AsSpecified);
-    Analysis { measured, validity, scores }
+    // No score is defined of a load whose rate is changed.
+    let scores =
+        if header.tuning.is_some() { Scores::default() } else { Scores::compute(&measured, Distance::AsSpecified) };
+    let tuning = header.tuning.as_ref().map(|plan| TuningResult::new(plan, &trials(recording)));
+    Analysis { measured, validity, scores, tuning }
 }
 
 /// Who, when and what: what a recording says of itself.

@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::analysis::Analysis;
 use crate::measured::{Measured, TestDescription};
 use crate::scored::Scores;
+use crate::tuning::result::TuningResult;
 use crate::validity::Validity;
 
 /// The name and version of the form. Members may be added within a version; none changes its meaning or goes.
@@ -33,13 +34,16 @@ pub struct Summary<'a> {
     validity: &'a Validity,
     /// Scores of the figures.
     scores: &'a Scores,
+    /// The outcome of a tuning session, as tuning.schema.json defines it. Missing in any other recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuning: Option<&'a TuningResult>,
     #[serde(flatten)]
     measured: &'a Measured,
 }
 
 impl<'a> From<&'a Analysis> for Summary<'a> {
     fn from(analysis: &'a Analysis) -> Self {
-        let Analysis { measured, validity, scores } = analysis;
-        Self { format: FORMAT, test: &measured.test, validity, scores, measured }
+        let Analysis { measured, validity, scores, tuning } = analysis;
+        Self { format: FORMAT, test: &measured.test, validity, scores, tuning: tuning.as_ref(), measured }
     }
 }

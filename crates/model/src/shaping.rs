@@ -172,6 +172,10 @@ pub struct ShaperDescription {
     pub up_link_layer: Option<String>,
     /// What it was set to before the session.
     pub found: ShaperRates,
+    /// Whether the client is on the Internet side of the shaper, so that its upload is what the shaper calls download. The
+    /// directions here are those of the client.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
 }
 
 /// What a tuning session was asked for: part of a recording's header.

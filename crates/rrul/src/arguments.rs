@@ -233,7 +233,7 @@ pub(crate) struct ShowArguments {
     pub(crate) full: bool,
     /// Print one section, such as delay or scores (repeatable)
     ///
-    /// Sections: validity, scores, pages, delay, loss, rate, voice, sharing, connect, dns, short-flows, video,
+    /// Sections: validity, tuning, scores, pages, delay, loss, rate, voice, sharing, connect, dns, short-flows, video,
     /// stream-delay, link, transactions, markings, path, measurement, hosts.
     #[arg(long = "section", value_name = "NAME", conflicts_with_all = ["full", "json", "equaliser"], help_heading = "Output")]
     pub(crate) sections: Vec<String>,

@@ -1,7 +1,9 @@
 //! What the exit code says of a result.
 
 use rrul_analysis::Analysis;
+use rrul_analysis::tuning::result::Outcome as Tuned;
 use rrul_analysis::validity::Verdict;
+use rrul_model::shaping::ShaperRates;
 
 /// What a run means to whoever started it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +16,15 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     pub(crate) fn of(analysis: &Analysis) -> Self {
-        if analysis.validity.verdict == Verdict::Valid { Self::Good } else { Self::Doubtful }
+        let good = match &analysis.tuning {
+            // A session judges each of its steps, and its answer is what was asked for.
+            Some(tuning) => match tuning.outcome {
+                Tuned::Recommended | Tuned::NothingToGain | Tuned::Measured => true,
+                Tuned::Varies => tuning.recommended != ShaperRates::UNSHAPED,
+                Tuned::Refused { .. } | Tuned::Unfinished { .. } => false,
+            },
+            None => analysis.validity.verdict == Verdict::Valid,
+        };
+        if good { Self::Good } else { Self::Doubtful }
     }
 }

@@ -22,7 +22,7 @@ mod voice;
 use rrul_model::flow::Direction;
 
 use crate::measured::Measured;
-use crate::validity::{Confidence, ReasonWord, Validity};
+use crate::validity::{Confidence, Reason, ReasonWord, Validity};
 use crate::validity_rule::{JudgedRun, ValidityRule};
 
 /// All of them, in the order of docs/metrics.md.
@@ -54,8 +54,14 @@ pub fn reason_words() -> impl Iterator<Item = &'static ReasonWord> {
 
 /// The verdict of all rules.
 pub(crate) fn judge(evidence: &JudgedRun<'_>) -> Validity {
-    let reasons = RULES.iter().flat_map(|rule| (rule.judge)(evidence)).collect();
-    Validity::new(reasons, confidence(evidence.analysis))
+    let mut reasons: Vec<Reason> = RULES.iter().flat_map(|rule| (rule.judge)(evidence)).collect();
+    if evidence.recording.header.tuning.is_none() {
+        return Validity::new(reasons, confidence(evidence.analysis));
+    }
+    // A tuning session changes the load in each step, and judges each step by itself.
+    let steady_load = || saturation::RULE.words.iter().chain(steadiness::RULE.words);
+    reasons.retain(|reason| steady_load().all(|word| word.code != reason.code));
+    Validity::new(reasons, None)
 }
 
 /// What saturation and stationarity are worth; `None` when nothing was to load.

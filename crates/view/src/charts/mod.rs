@@ -15,12 +15,14 @@ mod loss;
 mod markings;
 mod overview;
 mod page_waterfall;
+mod pareto;
 mod path_hops;
 mod share;
 mod side_by_side;
 mod start_slew;
 mod tcp;
 mod totals;
+mod tune;
 
 use rrul_model::flow::Direction;
 
@@ -55,6 +57,8 @@ pub const CHARTS: &[&Chart] = &[
     &page_waterfall::CHART,
     &distributions::page_ecdf::CHART,
     &path_hops::CHART,
+    &tune::CHART,
+    &pareto::CHART,
 ];
 
 /// What a page that can be zoomed shows of each run over time, in its order.

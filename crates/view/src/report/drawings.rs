@@ -14,6 +14,8 @@ use crate::theme::Theme;
 /// Of one run alone, of a run beside others, and of all runs together.
 const ALONE: [&str; 6] = ["ecdf", "ccdf", "box", "page_waterfall", "page_ecdf", "markings"];
 const BESIDE: [&str; 1] = ["markings"];
+/// Of a tuning session, whose load is changed all the time; alone or beside others.
+const TUNED: [&str; 3] = ["tune", "pareto", "markings"];
 const TOGETHER: [&str; 4] = ["ecdf", "box", "totals", "page_ecdf"];
 
 /// A drawing with what it answers.
@@ -30,7 +32,12 @@ pub(crate) struct PageDrawing {
 
 /// Of one run. `beside`: whether others exist, which share most charts.
 pub(crate) fn of_one(run: &Analysis, beside: bool) -> Result<Vec<PageDrawing>, ViewError> {
-    drawn(if beside { &BESIDE } else { &ALONE }, &[run])
+    let names: &[&str] = match (&run.tuning, beside) {
+        (Some(_), _) => &TUNED,
+        (None, true) => &BESIDE,
+        (None, false) => &ALONE,
+    };
+    drawn(names, &[run])
 }
 
 pub(crate) fn of_all(runs: &[&Analysis]) -> Result<Vec<PageDrawing>, ViewError> {

@@ -24,6 +24,11 @@ pub(super) struct RunPart<'a> {
 pub(super) fn write(page: &mut Markup, part: &RunPart<'_>, level: usize, numbers: &mut Numbers) {
     let run = part.run.analysis;
     verdict_part::write(page, run, &part.run.recording.header, level);
+    // The charts of a tuning session are its result; what follows is how it came about.
+    let tuned = run.tuning.is_some();
+    if tuned {
+        drawings::write(page, &part.drawings, level, &part.name, numbers);
+    }
     page.within("section", &[("class", "over-time")], |page| {
         page.element(heading(level), &[], "Over time");
         toolbar(page);
@@ -31,7 +36,9 @@ pub(super) fn write(page: &mut Markup, part: &RunPart<'_>, level: usize, numbers
             write_group(page, group, level + 1, &part.name, numbers);
         }
     });
-    drawings::write(page, &part.drawings, level, &part.name, numbers);
+    if !tuned {
+        drawings::write(page, &part.drawings, level, &part.name, numbers);
+    }
     page.within("section", &[("class", "all-figures")], |page| {
         page.element(heading(level), &[], "All figures");
         for section in sections(run) {

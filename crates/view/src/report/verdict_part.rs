@@ -15,6 +15,8 @@ use crate::text::pooled_probes::pooled_name;
 use crate::text::score_lines;
 use crate::text::style::{quantile, unknown};
 use crate::text::text_scored;
+use crate::text::tuning::findings::findings;
+use crate::text::tuning::outcome_words::outcome;
 use crate::text::words;
 use crate::text::words::direction_word;
 
@@ -27,6 +29,12 @@ pub(crate) fn write(page: &mut Markup, run: &Analysis, header: &Header, level: u
         // Whoever reads figures that say nothing has to know it first.
         if verdict != Verdict::Valid {
             badge(page, run);
+        }
+        if let Some(tuning) = &run.tuning {
+            page.element("p", &[("class", "felt")], &unbroken(&outcome(tuning)));
+            for finding in findings(tuning) {
+                page.element("p", &[("class", "score")], &unbroken(&finding));
+            }
         }
         if let Some(felt) = &run.scores.in_words {
             page.element("p", &[("class", "felt")], &unbroken(felt));

@@ -22,5 +22,6 @@ pub mod style;
 pub(crate) mod table;
 pub(crate) mod text_scored;
 pub(crate) mod traffic_lines;
+pub(crate) mod tuning;
 pub(crate) mod voice_table;
 pub(crate) mod words;

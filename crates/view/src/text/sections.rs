@@ -27,6 +27,7 @@ use crate::text::stream_lines;
 use crate::text::style::{quantile, unknown};
 use crate::text::table::{SectionBody, Table};
 use crate::text::traffic_lines;
+use crate::text::tuning::summary as tuning_summary;
 use crate::text::voice_table;
 use crate::text::words;
 use crate::text::words::added;
@@ -45,6 +46,8 @@ pub(crate) struct Section {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Topic {
     Validity,
+    /// The outcome of a tuning session, and its trials.
+    Tuning,
     Scores,
     Pages,
     /// Round-trip delay, and queueing delay by direction.
@@ -75,8 +78,9 @@ pub enum Topic {
 
 impl Topic {
     /// Every topic, in the order of the full summary.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Validity,
+        Self::Tuning,
         Self::Scores,
         Self::Pages,
         Self::Delay,
@@ -101,6 +105,7 @@ impl Topic {
     pub fn name(self) -> &'static str {
         match self {
             Self::Validity => "validity",
+            Self::Tuning => "tuning",
             Self::Scores => "scores",
             Self::Pages => "pages",
             Self::Delay => "delay",
@@ -138,6 +143,9 @@ pub(crate) fn sections_about(run: &Analysis, topic: Topic) -> Vec<Section> {
     let pooled_heading = format!("Round-trip delay of {}", pooled_name(&[run]));
     let all = match topic {
         Topic::Validity => Vec::new(),
+        Topic::Tuning => run.tuning.as_ref().map_or_else(Vec::new, |tuning| {
+            vec![("Shaper rates", tuning_summary::section(tuning)), ("Trials", tuning_summary::trials(tuning))]
+        }),
         Topic::Scores => vec![(score_lines::HEADING, score_lines::told(&run.scores))],
         Topic::Pages => vec![(page_lines::HEADING, page_lines::told(run))],
         Topic::Delay => vec![

@@ -13,12 +13,13 @@ mod bottleneck;
 mod figures;
 mod grades;
 mod headline;
-mod layout;
+pub(crate) mod layout;
 mod notes;
 
 use rrul_analysis::Analysis;
 
 use crate::text::style::{Style, finished};
+use crate::text::tuning::summary::tuning_summary;
 use figures::Figures;
 use layout::{COLUMNS, fitting, printable};
 use notes::Weight;
@@ -28,6 +29,9 @@ const LINES: usize = 23;
 
 /// The short summary of a run recorded in `file`: at most 24 lines of at most 80 columns. Ends in a newline.
 pub fn short_summary(run: &Analysis, file: &str, style: Style) -> String {
+    if let Some(tuning) = &run.tuning {
+        return tuning_summary(run, tuning, file, style);
+    }
     let figures = Figures::of(run);
     let mut blocks = vec![
         vec![headline::line(run, style)],

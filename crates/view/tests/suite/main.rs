@@ -23,3 +23,4 @@ mod summary;
 mod synthetic;
 mod time_charts;
 mod totals;
+mod tuning;

@@ -2,19 +2,19 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-pub(super) use crate::text::style::printable;
+pub(crate) use crate::text::style::printable;
 
 /// Width of the short summary, columns.
-pub(super) const COLUMNS: usize = 80;
+pub(crate) const COLUMNS: usize = 80;
 
 /// Columns that a text takes on a terminal.
-pub(super) fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     // The width of a string may be less than the sum over its characters; terminals do not agree, so the larger counts.
     text.width().max(text.chars().map(|c| c.width().unwrap_or(0)).sum())
 }
 
 /// `text`, its end cut to what fits into `room` columns.
-pub(super) fn fitting(text: &str, room: usize) -> String {
+pub(crate) fn fitting(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
@@ -24,7 +24,7 @@ pub(super) fn fitting(text: &str, room: usize) -> String {
 }
 
 /// `text`, its beginning cut to what fits into `room` columns.
-pub(super) fn fitting_start(text: &str, room: usize) -> String {
+pub(crate) fn fitting_start(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
@@ -36,7 +36,7 @@ pub(super) fn fitting_start(text: &str, room: usize) -> String {
 }
 
 /// `text` in lines of at most `room` columns, those after the first indented by two.
-pub(super) fn wrapped(text: &str, room: usize) -> Vec<String> {
+pub(crate) fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     for word in text.split_whitespace().fold(Vec::new(), with_unit) {
@@ -74,7 +74,7 @@ const UNITS: [&str; 6] = ["%", "ms", "s", "kbit/s", "Mbit/s", "Gbit/s"];
 const LEAST_CLAUSE: usize = 30;
 
 /// `text` in at most `most` lines of `room` columns: whole where it fits, else whole clauses of it, else cut.
-pub(super) fn condensed(text: &str, most: usize, room: usize) -> Vec<String> {
+pub(crate) fn condensed(text: &str, most: usize, room: usize) -> Vec<String> {
     let whole = wrapped(text, room);
     if whole.len() <= most {
         return whole;
@@ -99,7 +99,7 @@ pub(super) fn condensed(text: &str, most: usize, room: usize) -> Vec<String> {
 }
 
 /// A file name as a shell reads it back as one word.
-pub(super) fn shell_word(text: &str) -> String {
+pub(crate) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./:@%+,=".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()

@@ -1,0 +1,63 @@
+//! The outcome of a tuning session in one sentence or two.
+
+use rrul_analysis::tuning::result::{Outcome, TunedDirection, TuningResult};
+use rrul_model::flow::Direction;
+
+use crate::text::tuning::refusal_words::{refusal, unfinished};
+use crate::text::words::{counted, direction_word};
+
+/// The directions in the order in which people name them.
+pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Down, Direction::Up];
+
+/// What the session amounts to.
+pub(crate) fn outcome(result: &TuningResult) -> String {
+    match result.outcome {
+        Outcome::Recommended => recommended(result),
+        Outcome::Varies => {
+            let rates = each(result, |direction, tuned| {
+                let varying = tuned.varying?;
+                Some(format!("{} {} to {}", lower(direction), varying.p10, varying.p90))
+            });
+            format!(
+                "The rate of the line varies ({}, P10 to P90), so no fixed rate is right. Let cake-autorate follow the line.",
+                rates.join("; ")
+            )
+        }
+        Outcome::NothingToGain => {
+            let delays = each(result, |direction, tuned| {
+                let unshaped = tuned.unshaped?;
+                Some(format!("{} {} (limit {})", lower(direction), unshaped.p95, tuned.limit))
+            });
+            let delays = if delays.is_empty() { String::new() } else { format!(": {} at P95", delays.join(", ")) };
+            format!("Nothing to gain: the unshaped line adds little delay{delays}. Leave the shaper as it is.")
+        }
+        Outcome::Refused { refusal: why } => format!("No recommendation. {}", refusal(&why)),
+        Outcome::Unfinished { reason } => format!("No recommendation. {}", unfinished(reason)),
+        Outcome::Measured => {
+            format!(
+                "{} measured, none searched. * marks trials that no other beats in both rate and delay.",
+                counted(result.trials.len(), "setting")
+            )
+        }
+    }
+}
+
+fn recommended(result: &TuningResult) -> String {
+    let rate =
+        |direction: Direction| result.recommended.of(direction).map(|rate| format!("{} to {rate}", lower(direction)));
+    let rates: Vec<String> = DIRECTIONS.into_iter().filter_map(rate).collect();
+    if rates.is_empty() {
+        return "No rate needs to be set.".to_owned();
+    }
+    format!("Set {}.", rates.join(" and "))
+}
+
+/// What each direction that was tuned has to say.
+pub(crate) fn each(result: &TuningResult, say: impl Fn(Direction, &TunedDirection) -> Option<String>) -> Vec<String> {
+    let said = |direction: Direction| result.directions.of(direction).as_ref().and_then(|tuned| say(direction, tuned));
+    DIRECTIONS.into_iter().filter_map(said).collect()
+}
+
+pub(crate) fn lower(direction: Direction) -> String {
+    direction_word(direction).to_lowercase()
+}

@@ -1,0 +1,105 @@
+//! The recommended rates as lines to paste into routers and firewalls.
+
+use rrul_analysis::tuning::result::{TuningResult, VaryingRate};
+use rrul_model::flow::Direction;
+use rrul_model::units::BitRate;
+
+use crate::text::tuning::outcome_words::DIRECTIONS;
+
+/// The lines for one system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// The system.
+    pub(crate) system: &'static str,
+    pub(crate) lines: Vec<String>,
+}
+
+/// Returns what to paste, the system that was tuned first; nothing without rates.
+pub(crate) fn settings(result: &TuningResult) -> Vec<Settings> {
+    let mut all = Vec::new();
+    let varying = DIRECTIONS
+        .map(|direction| result.directions.of(client(result, direction)).as_ref().and_then(|tuned| tuned.varying));
+    if varying.iter().any(Option::is_some) {
+        all.push(Settings { system: "cake-autorate", lines: autorate(varying) });
+    }
+    let rates = DIRECTIONS.map(|direction| result.recommended.of(client(result, direction)));
+    if rates.iter().any(Option::is_some) {
+        let mut fixed = vec![
+            Settings { system: "OpenWrt", lines: openwrt(rates) },
+            Settings { system: "Linux", lines: linux(result, rates) },
+            Settings { system: "MikroTik", lines: vec![mikrotik(rates)] },
+            Settings { system: "OPNsense", lines: opnsense(rates) },
+        ];
+        let own = if result.shaper.driver == "tc" { "Linux" } else { "OpenWrt" };
+        fixed.sort_by_key(|settings| settings.system != own);
+        all.extend(fixed);
+    }
+    all
+}
+
+/// The direction in which the client sees what the shaper calls by this name.
+fn client(result: &TuningResult, direction: Direction) -> Direction {
+    if result.shaper.outside { direction.opposite() } else { direction }
+}
+
+/// Download and upload as the shaper names them, in this order.
+type Rates = [Option<BitRate>; 2];
+
+/// kbit/s, rounded down: a rate just above that of the line is worse than one just below.
+fn kilobits(rate: BitRate) -> u64 {
+    rate.0 / 1000
+}
+
+fn openwrt([down, up]: Rates) -> Vec<String> {
+    let set =
+        |key: &str, rate: Option<BitRate>| rate.map(|rate| format!("uci set sqm.@queue[0].{key}={}", kilobits(rate)));
+    let commit = Some("uci commit sqm; /etc/init.d/sqm restart".to_owned());
+    [set("download", down), set("upload", up), commit].into_iter().flatten().collect()
+}
+
+fn linux(result: &TuningResult, rates: Rates) -> Vec<String> {
+    let line = |(direction, rate): (Direction, Option<BitRate>)| {
+        let rate = kilobits(rate?);
+        let interface = interface(result, direction);
+        let disciplines = (&result.shaper.up_discipline, &result.shaper.down_discipline);
+        let discipline = client(result, direction).select(disciplines.0, disciplines.1);
+        Some(if discipline.as_deref().is_some_and(|discipline| discipline.starts_with("htb")) {
+            format!("tc class change dev {interface} parent 1: classid 1:1 htb rate {rate}kbit ceil {rate}kbit")
+        } else {
+            format!("tc qdisc change dev {interface} root cake bandwidth {rate}kbit")
+        })
+    };
+    DIRECTIONS.into_iter().zip(rates).filter_map(line).collect()
+}
+
+/// The network interface that shapes a direction, where the driver names it: `down=ifb4eth0`.
+fn interface(result: &TuningResult, direction: Direction) -> String {
+    let key = direction.select("up=", "down=");
+    let named = result.shaper.target.split([' ', ',', ';']).find_map(|part| part.strip_prefix(key));
+    named.filter(|name| !name.is_empty()).unwrap_or(direction.select("WAN", "IFB")).to_owned()
+}
+
+/// Upload before download: a queue's target is the network behind the router. 0 is without a limit.
+fn mikrotik([down, up]: Rates) -> String {
+    let rate = |rate: Option<BitRate>| rate.map_or_else(|| "0".to_owned(), |rate| format!("{}k", kilobits(rate)));
+    format!("/queue simple set [find name=\"NAME\"] max-limit={}/{}", rate(up), rate(down))
+}
+
+fn opnsense(rates: Rates) -> Vec<String> {
+    let line = |(direction, rate): (Direction, Option<BitRate>)| {
+        let word = direction.select("up", "down");
+        Some(format!("{{\"pipe\":{{\"bandwidth\":\"{}\",\"bandwidthMetric\":\"Kbit\"}}}} ({word})", kilobits(rate?)))
+    };
+    DIRECTIONS.into_iter().zip(rates).filter_map(line).collect()
+}
+
+fn autorate([down, up]: [Option<VaryingRate>; 2]) -> Vec<String> {
+    let line = |word: &str, rate: fn(&VaryingRate) -> BitRate| {
+        let of = |way: &str, varying: &Option<VaryingRate>| {
+            varying.as_ref().map(|varying| format!("{word}_{way}_shaper_rate_kbps={}", kilobits(rate(varying))))
+        };
+        let parts: Vec<String> = [of("dl", &down), of("ul", &up)].into_iter().flatten().collect();
+        parts.join(" ")
+    };
+    vec![line("min", |v| v.p10), line("base", |v| v.p50), line("max", |v| v.p90)]
+}
