@@ -29,6 +29,12 @@ pub(crate) enum AbsentCommand {
     #[cfg(not(all(feature = "charts", feature = "lab")))]
     #[command(hide = true)]
     Demo(Anything),
+    #[cfg(not(all(feature = "charts", feature = "lab")))]
+    #[command(hide = true)]
+    Tune(Anything),
+    #[cfg(not(all(feature = "charts", feature = "lab")))]
+    #[command(hide = true)]
+    Sweep(Anything),
 }
 
 /// What is typed after such a command. It is ignored.
@@ -57,6 +63,10 @@ impl AbsentCommand {
             Self::Batch(_) => ("batch", WHAT_BOTH_LACK),
             #[cfg(not(all(feature = "charts", feature = "lab")))]
             Self::Demo(_) => ("demo", WHAT_BOTH_LACK),
+            #[cfg(not(all(feature = "charts", feature = "lab")))]
+            Self::Tune(_) => ("tune", WHAT_BOTH_LACK),
+            #[cfg(not(all(feature = "charts", feature = "lab")))]
+            Self::Sweep(_) => ("sweep", WHAT_BOTH_LACK),
         };
         Failure::Absent { command, missing }
     }

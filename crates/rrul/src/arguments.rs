@@ -6,6 +6,8 @@
 mod help_tests;
 #[cfg(feature = "lab")]
 mod lab;
+#[cfg(all(feature = "charts", feature = "lab"))]
+pub(crate) mod tune;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -45,6 +47,17 @@ pub(crate) enum Command {
     Server(ServerArguments),
     /// Test the link to a server, record the test and print a summary
     Run(RunArguments),
+    #[cfg(all(feature = "charts", feature = "lab"))]
+    /// Find the rates of a shaper (SQM), and confirm them
+    ///
+    /// Loads the line, sets the shaper to one rate after another, and recommends the largest rates that keep the queue out of the
+    /// line. Then two whole tests compare the shaper as it was found and as recommended.
+    #[command(after_help = tune::TUNE_HELP)]
+    Tune(Box<tune::TuneArguments>),
+    #[cfg(all(feature = "charts", feature = "lab"))]
+    /// Measure a list of shaper rates, or of values of a parameter, and compare them
+    #[command(after_help = tune::SWEEP_HELP)]
+    Sweep(Box<tune::SweepArguments>),
     #[cfg(all(feature = "charts", feature = "lab"))]
     /// Test every combination of settings in one file, and compare them
     Batch(BatchArguments),

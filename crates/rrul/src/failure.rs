@@ -13,6 +13,12 @@ pub(crate) enum Failure {
     #[cfg(all(feature = "charts", feature = "lab"))]
     #[error(transparent)]
     Shaper(#[from] crate::tuning::shaper::ShaperError),
+    #[cfg(all(feature = "charts", feature = "lab"))]
+    #[error(transparent)]
+    Tune(#[from] crate::commands::tune::TuneError),
+    #[cfg(all(feature = "charts", feature = "lab"))]
+    #[error(transparent)]
+    Rates(#[from] crate::tuning::rate_list::RateListError),
     #[error(transparent)]
     Server(#[from] rrul_engine::server::ServerError),
     #[cfg(feature = "lab")]

@@ -43,7 +43,6 @@ mod store;
 mod together;
 // A program without charts or lab tunes nothing.
 #[cfg(all(feature = "charts", feature = "lab"))]
-#[allow(dead_code, reason = "the command that uses it follows")]
 mod tuning;
 
 use std::io::Write;
@@ -68,6 +67,10 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Server(arguments) => commands::server::execute(arguments),
         Command::Run(arguments) => commands::run::execute(&arguments),
+        #[cfg(all(feature = "charts", feature = "lab"))]
+        Command::Tune(arguments) => commands::tune::execute(&arguments),
+        #[cfg(all(feature = "charts", feature = "lab"))]
+        Command::Sweep(arguments) => commands::sweep::execute(&arguments),
         #[cfg(all(feature = "charts", feature = "lab"))]
         Command::Batch(arguments) => commands::batch::execute(&arguments),
         #[cfg(all(feature = "charts", feature = "lab"))]

@@ -10,6 +10,11 @@
 //! - [`dry_run`]: a shaper that is only read
 //! - [`host`]: where a shaper is: here, or reached by ssh
 //! - [`shell`]: programs that end within a time limit
+//! - [`estimate`]: how long a session takes at most, and how much data
+//! - [`outside`]: a shaper seen from its Internet side
+//! - [`rate_list`]: the rates of a sweep, as people write them
+//! - [`result_words`]: what class runs and confirmation show
+//! - [`session_folder`]: where recordings, charts and report go
 
 pub(crate) mod changeable;
 pub(crate) mod class_runs;
@@ -18,12 +23,17 @@ pub(crate) mod confirmation;
 pub(crate) mod driver;
 pub(crate) mod drivers;
 pub(crate) mod dry_run;
+pub(crate) mod estimate;
 pub(crate) mod guard;
 pub(crate) mod guarded;
 pub(crate) mod host;
 pub(crate) mod journal;
+pub(crate) mod outside;
 mod progress;
+pub(crate) mod rate_list;
 pub(crate) mod restoration;
+pub(crate) mod result_words;
+pub(crate) mod session_folder;
 pub(crate) mod shaper;
 pub(crate) mod shaper_address;
 pub(crate) mod shell;

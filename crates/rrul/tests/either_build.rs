@@ -134,7 +134,7 @@ fn a_command_is_in_the_help_and_works_or_says_in_one_line_that_this_build_lacks_
     for command in ["server", "run", "show", "list"] {
         assert!(listed(command), "{command} is in every build: {help}");
     }
-    for command in ["compare", "convert", "plot", "report", "lab", "batch", "demo"] {
+    for command in ["compare", "convert", "plot", "report", "lab", "batch", "demo", "tune", "sweep"] {
         if listed(command) {
             printed(&rrul(&folder.0, &[command, "--help"]), &[0]);
             continue;

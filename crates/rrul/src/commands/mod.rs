@@ -20,3 +20,7 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod server;
 pub(crate) mod show;
+#[cfg(all(feature = "charts", feature = "lab"))]
+pub(crate) mod sweep;
+#[cfg(all(feature = "charts", feature = "lab"))]
+pub(crate) mod tune;

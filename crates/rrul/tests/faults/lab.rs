@@ -101,21 +101,26 @@ fn control_c_lets_the_command_of_lab_run_save_what_it_has() {
 }
 
 /// A lab that stands, in a folder of its own; taken down with the value, should a test fail.
-struct Standing {
-    folder: Folder,
+pub(crate) struct Standing {
+    pub(crate) folder: Folder,
 }
 
 impl Standing {
-    fn say(&self, words: &[&str]) -> Ended {
+    pub(crate) fn say(&self, words: &[&str]) -> Ended {
         let mut command = rrul(&self.folder, &["lab"]);
-        command.args(words).env("XDG_RUNTIME_DIR", self.folder.path());
+        command.args(words).env("XDG_RUNTIME_DIR", self.folder.path()).env("XDG_STATE_HOME", self.folder.path());
         end_of(command)
     }
 
     /// A standing lab over [`LINK`].
     fn up() -> Self {
+        Self::up_with(LINK)
+    }
+
+    /// A standing lab over the link of this file.
+    pub(crate) fn up_with(link: &str) -> Self {
         let standing = Self { folder: Folder::with_plan() };
-        standing.folder.write("link.toml", LINK);
+        standing.folder.write("link.toml", link);
         let ended = standing.say(&["up", "--link", "link.toml"]);
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:#?}");
         standing

@@ -29,4 +29,5 @@ mod program;
 mod quota;
 mod recordings;
 mod strangers;
+mod tuning;
 mod verdict;

@@ -82,12 +82,12 @@ fn of_run(run: &Analysis, name: &str, direction: Direction, several: bool) -> Ve
         });
         return whole.into_iter().collect();
     };
-    let tuned = result.directions.of(direction).as_ref();
+    let tuned = result.directions.get(direction).as_ref();
     let judged = result.trials.iter().filter(|judged| {
         judged.discarded.is_none() && judged.trial.step.direction.is_none_or(|only| only == direction)
     });
     let setting = |judged: &rrul_analysis::tuning::result::JudgedTrial| {
-        let figures = judged.trial.directions.of(direction);
+        let figures = judged.trial.directions.get(direction);
         let set = judged.trial.step.rates.of(direction);
         let set = set.map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
         Some(Setting {

@@ -131,7 +131,7 @@ fn points(result: &TuningResult, direction: Direction) -> Vec<Point<'_>> {
 
 impl<'a> Point<'a> {
     fn of(judged: &'a JudgedTrial, direction: Direction) -> Self {
-        let kind = match judged.verdicts.of(direction) {
+        let kind = match judged.verdicts.get(direction) {
             _ if judged.discarded.is_some() => Kind::Discarded,
             Some(Verdict::ShaperHolds) => Kind::Shaper,
             Some(Verdict::LineHolds) => Kind::Line,
@@ -140,7 +140,7 @@ impl<'a> Point<'a> {
         };
         let step = &judged.trial.step;
         let set = step.rates.of(direction).map(|rate| rate.0 as f64);
-        Self { number: step.number, set, figures: judged.trial.directions.of(direction), kind }
+        Self { number: step.number, set, figures: judged.trial.directions.get(direction), kind }
     }
 }
 
@@ -187,7 +187,7 @@ fn extent(values: &[f64]) -> (f64, f64) {
 }
 
 fn panels(page: &mut Page<'_>, result: &TuningResult, direction: Direction, points: &[Point<'_>]) {
-    let tuned = result.directions.of(direction).as_ref();
+    let tuned = result.directions.get(direction).as_ref();
     let across = Across::new(points, tuned);
     rate_panel(page, result, direction, points, &across);
     delay_panel(page, tuned, direction, points, &across);
@@ -195,7 +195,7 @@ fn panels(page: &mut Page<'_>, result: &TuningResult, direction: Direction, poin
 
 fn rate_panel(page: &mut Page<'_>, result: &TuningResult, direction: Direction, points: &[Point<'_>], across: &Across) {
     let theme = page.theme;
-    let tuned = result.directions.of(direction).as_ref();
+    let tuned = result.directions.get(direction).as_ref();
     let scaled = |rate: u64| rate as f64 / across.unit.size;
     let at = |point: &Point<'_>| Some((across.of(point), scaled(point.figures.delivered?.0)));
     let heights: Vec<f64> = points.iter().filter_map(at).map(|(_, y)| y).chain([across.end]).collect();

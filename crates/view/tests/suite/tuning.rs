@@ -137,7 +137,7 @@ fn tuned(rate: f64, capacity: f64, bloat: f64) -> TunedDirection {
 fn recommended() -> TuningResult {
     let shaper = ShaperDescription {
         driver: "openwrt".to_owned(),
-        target: "root@192.168.1.1 down=ifb4wan up=wan".to_owned(),
+        target: "root@192.168.1.1: up wan, down ifb4wan".to_owned(),
         down_discipline: Some("cake besteffort".to_owned()),
         up_discipline: Some("cake diffserv4".to_owned()),
         found: ShaperRates { down: Some(mbit(15.0)), up: None },
@@ -158,7 +158,7 @@ fn recommended() -> TuningResult {
 fn without_choice(outcome: Outcome) -> TuningResult {
     let mut result = TuningResult { outcome, recommended: ShaperRates::UNSHAPED, ..recommended() };
     for direction in Direction::ALL {
-        if let Some(tuned) = result.directions.of_mut(direction) {
+        if let Some(tuned) = result.directions.get_mut(direction) {
             tuned.chosen = None;
         }
     }
@@ -246,7 +246,7 @@ fn a_line_that_varies_gets_limits_for_autorate() {
     let mut result = without_choice(Outcome::Varies);
     let varying = |scale: f64| VaryingRate { p10: mbit(scale * 0.4), p50: mbit(scale * 0.75), p90: mbit(scale * 1.05) };
     for (direction, scale) in [(Direction::Down, DOWN), (Direction::Up, UP)] {
-        if let Some(tuned) = result.directions.of_mut(direction) {
+        if let Some(tuned) = result.directions.get_mut(direction) {
             tuned.varying = Some(varying(scale));
             tuned.capacity = None;
         }
@@ -260,7 +260,7 @@ fn a_line_that_varies_gets_limits_for_autorate() {
 fn nothing_to_gain_is_an_answer() {
     let mut result = without_choice(Outcome::NothingToGain);
     for direction in Direction::ALL {
-        if let Some(tuned) = result.directions.of_mut(direction) {
+        if let Some(tuned) = result.directions.get_mut(direction) {
             tuned.unshaped = Some(UnshapedLine { delivered: mbit(UP), p50: ms(1.2), p95: ms(2.8) });
         }
     }
@@ -293,7 +293,8 @@ fn each_refusal_says_what_the_figures_and_what_to_do() {
         .into_iter()
         .map(|refusal| {
             let text = summary(without_choice(Outcome::Refused { refusal }));
-            text.lines().skip(2).take_while(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect()
+            let lines: Vec<&str> = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
+            lines.join("\n") + "\n"
         })
         .collect();
     assert!(told.iter().all(|text| text.starts_with("No recommendation. ")), "{told:?}");

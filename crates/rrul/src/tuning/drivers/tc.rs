@@ -75,6 +75,7 @@ impl TcShaper {
             up_discipline: of(Direction::Up).map(QueueDiscipline::name),
             down_link_layer: of(Direction::Down).and_then(QueueDiscipline::link_layer),
             up_link_layer: of(Direction::Up).and_then(QueueDiscipline::link_layer),
+            outside: false,
             found: ShaperRates {
                 down: of(Direction::Down).and_then(QueueDiscipline::rate),
                 up: of(Direction::Up).and_then(QueueDiscipline::rate),

@@ -42,7 +42,7 @@ const ROWS: [Row; 6] = [
 pub(crate) fn figures_table(result: &TuningResult) -> Table {
     let tuned: Vec<(Direction, &TunedDirection)> = DIRECTIONS
         .into_iter()
-        .filter_map(|direction| Some((direction, result.directions.of(direction).as_ref()?)))
+        .filter_map(|direction| Some((direction, result.directions.get(direction).as_ref()?)))
         .collect();
     let mut table = Table::default();
     if tuned.is_empty() {
@@ -66,7 +66,7 @@ fn set(result: &TuningResult, direction: Direction, tuned: &TunedDirection) -> O
 
 /// The figures of one direction with their names; those that it has.
 pub(crate) fn direction_figures(result: &TuningResult, direction: Direction) -> Vec<(&'static str, String)> {
-    let Some(tuned) = result.directions.of(direction).as_ref() else { return Vec::new() };
+    let Some(tuned) = result.directions.get(direction).as_ref() else { return Vec::new() };
     ROWS.iter().filter_map(|(name, cell)| Some((*name, cell(result, direction, tuned)?))).collect()
 }
 
@@ -90,7 +90,7 @@ fn span(between: &str, from: &str, to: &str) -> String {
 
 /// How the delay falls, for a headline: the unshaped line against the recommended rate, the worse direction of each.
 pub(crate) fn delay_change(result: &TuningResult) -> Option<(Delay, Delay)> {
-    let tuned = || DIRECTIONS.into_iter().filter_map(|direction| result.directions.of(direction).as_ref());
+    let tuned = || DIRECTIONS.into_iter().filter_map(|direction| result.directions.get(direction).as_ref());
     let unshaped =
         tuned().filter_map(|tuned| tuned.unshaped.filter(|_| tuned.chosen.is_some())).map(|line| line.p95).max()?;
     let shaped = tuned().filter_map(|tuned| tuned.chosen).map(|chosen| chosen.p95).max()?;

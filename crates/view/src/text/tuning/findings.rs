@@ -10,7 +10,7 @@ use crate::text::words::{counted, direction_word, percent};
 pub(crate) fn findings(result: &TuningResult) -> Vec<String> {
     let mut findings = Vec::new();
     for direction in DIRECTIONS {
-        let Some(tuned) = result.directions.of(direction) else { continue };
+        let Some(tuned) = result.directions.get(direction) else { continue };
         let word = direction_word(direction);
         if let Some(policer) = &tuned.policer {
             let bucket =
@@ -53,7 +53,7 @@ fn caution(result: &TuningResult, caution: &Caution) -> String {
             percent(loss)
         ),
         Caution::AlreadyManaged { direction } => {
-            let tuned = result.directions.of(direction).as_ref();
+            let tuned = result.directions.get(direction).as_ref();
             let unshaped = tuned.and_then(|tuned| Some((tuned.unshaped?.p95, tuned.limit)));
             let figures = unshaped
                 .map_or_else(String::new, |(p95, limit)| format!(": unshaped, it adds {p95} at P95 (limit {limit})"));

@@ -54,7 +54,7 @@ fn recommended(result: &TuningResult) -> String {
 
 /// What each direction that was tuned has to say.
 pub(crate) fn each(result: &TuningResult, say: impl Fn(Direction, &TunedDirection) -> Option<String>) -> Vec<String> {
-    let said = |direction: Direction| result.directions.of(direction).as_ref().and_then(|tuned| say(direction, tuned));
+    let said = |direction: Direction| result.directions.get(direction).as_ref().and_then(|tuned| say(direction, tuned));
     DIRECTIONS.into_iter().filter_map(said).collect()
 }
 

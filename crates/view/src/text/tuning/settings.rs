@@ -18,7 +18,7 @@ pub(crate) struct Settings {
 pub(crate) fn settings(result: &TuningResult) -> Vec<Settings> {
     let mut all = Vec::new();
     let varying = DIRECTIONS
-        .map(|direction| result.directions.of(client(result, direction)).as_ref().and_then(|tuned| tuned.varying));
+        .map(|direction| result.directions.get(client(result, direction)).as_ref().and_then(|tuned| tuned.varying));
     if varying.iter().any(Option::is_some) {
         all.push(Settings { system: "cake-autorate", lines: autorate(varying) });
     }
@@ -72,11 +72,11 @@ fn linux(result: &TuningResult, rates: Rates) -> Vec<String> {
     DIRECTIONS.into_iter().zip(rates).filter_map(line).collect()
 }
 
-/// The network interface that shapes a direction, where the driver names it: `down=ifb4eth0`.
+/// The network interface that shapes a direction, where the driver names it: `down ifb4eth0`.
 fn interface(result: &TuningResult, direction: Direction) -> String {
-    let key = direction.select("up=", "down=");
-    let named = result.shaper.target.split([' ', ',', ';']).find_map(|part| part.strip_prefix(key));
-    named.filter(|name| !name.is_empty()).unwrap_or(direction.select("WAN", "IFB")).to_owned()
+    let mut words = result.shaper.target.split([' ', ',']).filter(|word| !word.is_empty());
+    words.find(|word| *word == direction.name());
+    words.next().unwrap_or(direction.select("WAN", "IFB")).to_owned()
 }
 
 /// Upload before download: a queue's target is the network behind the router. 0 is without a limit.

@@ -58,7 +58,7 @@ fn name(judged: &JudgedTrial) -> String {
 }
 
 fn cells(result: &TuningResult, judged: &JudgedTrial, direction: Direction) -> [String; 8] {
-    let figures = judged.trial.directions.of(direction);
+    let figures = judged.trial.directions.get(direction);
     let rate = |rate: Option<rrul_model::units::BitRate>| rate.map_or_else(unknown, |rate| rate.to_string());
     let set = judged.trial.step.rates.of(direction).map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
     let [p50, p95, interval] = figures.queueing_delay.map_or_else(
@@ -77,8 +77,8 @@ fn verdict(result: &TuningResult, judged: &JudgedTrial, direction: Direction) ->
         return "discarded: other traffic".to_owned();
     }
     let number = judged.trial.step.number;
-    let tuned = result.directions.of(direction).as_ref();
-    let word = match judged.verdicts.of(direction) {
+    let tuned = result.directions.get(direction).as_ref();
+    let word = match judged.verdicts.get(direction) {
         Some(Verdict::ShaperHolds) => "queue in shaper",
         Some(Verdict::LineHolds) => "queue on line",
         Some(Verdict::NotSaturated) => "not saturated",

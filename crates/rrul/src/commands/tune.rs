@@ -1,0 +1,278 @@
+//! `rrul tune HOST`: find the rates of a shaper, prove them, say what to set.
+
+use std::io::{BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+use rrul_analysis::{Analysis, analyze};
+use rrul_engine::client::RunOptions;
+use rrul_engine::privacy::Privacy;
+use rrul_model::plan::TestPlan;
+use rrul_model::shaping::{ShaperRates, TuningPlan};
+use rrul_model::units::{ByteCount, Delay};
+
+use crate::arguments::tune::{SessionArguments, ShaperArguments, TuneArguments};
+use crate::commands::run::seed_from;
+use crate::commands::show::{UNNAMED, print_summary};
+use crate::failure::Failure;
+use crate::live_screen::terminal::say;
+use crate::outcome::Outcome;
+use crate::tuning::class_runs;
+use crate::tuning::conductor::{Conduct, Session, SessionEnd};
+use crate::tuning::confirmation::confirm;
+use crate::tuning::driver::{self, DriverOptions};
+use crate::tuning::estimate::{most_data, rates_words, size_words, test_time};
+use crate::tuning::outside::Outside;
+use crate::tuning::result_words::{class_lines, confirmation_lines};
+use crate::tuning::session_folder::SessionFolder;
+use crate::tuning::shaper::Shaper;
+use crate::tuning::shaper_address::ShaperKind;
+use crate::{interruption, plan_book};
+
+/// Why a session does not begin, or its rates are not applied.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TuneError {
+    #[error(
+        "which shaper? Give it, for example --shaper openwrt:root@192.168.1.1 or --shaper tc:down=ifb4eth0,up=eth0"
+    )]
+    NoShaper,
+    #[error("--apply asks before it sets anything, and this is no terminal; use --apply --yes")]
+    NoTerminal,
+    #[error("{rates} rates take {} and the longest test of a server takes 10 min; use a larger step, at most {most} rates", humantime::format_duration(*.takes))]
+    TooManyRates { rates: usize, takes: std::time::Duration, most: usize },
+    #[error("--restore-command is for --shaper command:..., and {0} restores by itself; leave it out")]
+    RestoreCommand(&'static str),
+    #[error("--set \"{0}\" lists no values; write it like --set streams=1,4,16")]
+    NoValues(String),
+}
+
+pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
+    let options = DriverOptions {
+        restore_command: arguments.shaper.restore_command.clone(),
+        dry_run: arguments.dry_run,
+        ..DriverOptions::default()
+    };
+    if arguments.restore {
+        return restore(&options);
+    }
+    let Some(server) = &arguments.server else { return Err(TuneError::NoShaper.into()) };
+    let mut shaper = opened(&arguments.shaper, &options)?;
+    if arguments.outside {
+        shaper = Box::new(Outside::new(shaper));
+    }
+    let tuning = TuningPlan {
+        directions: arguments.direction.directions(),
+        prefer: arguments.prefer.into(),
+        delay_limit: arguments.delay.map(Delay::from),
+        longest: arguments.max_time,
+        ..TuningPlan::new(shaper.describe().clone())
+    };
+    let confirming = (!arguments.no_confirm).then(|| plan_book::plan("rrul", &[])).transpose()?;
+    announce(&tuning, arguments.max_data, confirming.as_ref());
+    if arguments.dry_run {
+        return dry_run(&tuning, shaper.as_mut());
+    }
+    let stop = interruption::flag();
+    let folder = SessionFolder::create("tune", arguments.session.output.as_deref())?;
+    let run_options = run_options(&arguments.session, server, plan_book::plan("tune", &[])?);
+    let conduct = Conduct { options: &run_options, tuning: &tuning, most_data: arguments.max_data, stop: &stop };
+    let session = conduct.run(shaper.as_mut(), folder.writer("tune")?)?;
+    let (analysis, path) = shown(session, arguments.session.json)?;
+    check_restored(shaper.as_mut());
+    let mut files = vec![path];
+    let rates = recommended(&analysis);
+    if let Some(rates) = rates {
+        if arguments.classes && !stop.load(Ordering::Relaxed) {
+            let writer = |class: Option<_>| {
+                let name = class
+                    .map_or_else(|| "all".to_owned(), |class: rrul_model::marking::ServiceClass| class.to_string());
+                folder.writer(&format!("classes-{name}"))
+            };
+            let runs = class_runs::run(&conduct, rates, shaper.as_mut(), writer)?;
+            print_lines(&class_lines(&runs), arguments.session.json);
+        }
+        if let Some(plan) = confirming.filter(|_| !stop.load(Ordering::Relaxed)) {
+            let options = RunOptions { plan, ..run_options.clone() };
+            files.extend(confirmed(&options, rates, shaper.as_mut(), &folder, &stop, arguments.session.json)?);
+        }
+    }
+    print_written(&folder.draw(&analysis, &files)?, arguments.session.json);
+    if let Some(rates) = rates.filter(|_| arguments.apply && !stop.load(Ordering::Relaxed)) {
+        apply(rates, shaper.as_mut(), arguments.yes)?;
+    }
+    Ok(Outcome::of(&analysis))
+}
+
+/// Opens the shaper that was asked for.
+pub(crate) fn opened(arguments: &ShaperArguments, options: &DriverOptions) -> Result<Box<dyn Shaper>, Failure> {
+    let Some(address) = &arguments.shaper else { return Err(TuneError::NoShaper.into()) };
+    if arguments.restore_command.is_some() && address.kind() != ShaperKind::Command {
+        return Err(TuneError::RestoreCommand(address.kind().name()).into());
+    }
+    Ok(driver::open(address, options)?)
+}
+
+/// Says when the shaper does not have the rates again that it had.
+pub(crate) fn check_restored(shaper: &mut dyn Shaper) {
+    let found = shaper.describe().found;
+    match shaper.read().map(|state| state.rates) {
+        Ok(Some(rates)) if rates != found => {
+            say(&format!("rrul: the shaper has {}, not {}", rates_words(rates), rates_words(found)));
+        }
+        Ok(_) => {}
+        Err(error) => say(&format!("rrul: whether the shaper has its rates again is not known: {error}")),
+    }
+}
+
+/// Restores what earlier sessions have left changed.
+fn restore(options: &DriverOptions) -> Result<Outcome, Failure> {
+    let restored = driver::restore_all(options)?;
+    if restored.is_empty() {
+        println!("No shaper was left changed.");
+    }
+    for title in restored {
+        println!("restored: {title}");
+    }
+    Ok(Outcome::Good)
+}
+
+/// What a session runs.
+pub(crate) fn run_options(arguments: &SessionArguments, server: &str, plan: TestPlan) -> RunOptions {
+    let now = SystemTime::now();
+    RunOptions {
+        server: server.to_owned(),
+        port: arguments.port,
+        families: arguments.family.into(),
+        plan,
+        title: String::new(),
+        created: humantime::format_rfc3339_seconds(now).to_string(),
+        privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
+        seed: seed_from(now),
+    }
+}
+
+/// What will be set, how long it takes and how much data at most.
+pub(crate) fn announce(tuning: &TuningPlan, limit: Option<ByteCount>, confirming: Option<&TestPlan>) {
+    let shaper = &tuning.shaper;
+    let disciplines: Vec<&str> =
+        [&shaper.down_discipline, &shaper.up_discipline].into_iter().flatten().map(String::as_str).collect();
+    let disciplines = if disciplines.is_empty() { String::new() } else { format!(" ({})", disciplines.join(", ")) };
+    say(&format!("shaper: {}{disciplines}, found at {}", shaper.target, rates_words(shaper.found)));
+    let names: Vec<&str> = tuning.directions.iter().map(|direction| direction.select("upload", "download")).collect();
+    let sets = if tuning.fixed.is_empty() {
+        format!("{} rate, never below {}", names.join(" and "), tuning.floor)
+    } else {
+        format!("{} settings, one after another", tuning.fixed.len())
+    };
+    say(&format!("sets: {sets}; restored at the end"));
+    let minutes =
+        |time: std::time::Duration| humantime::format_duration(std::time::Duration::from_secs(time.as_secs()));
+    let confirmation = confirming.map_or_else(String::new, |plan| {
+        format!(", then two tests of {} to confirm (--no-confirm leaves them out)", minutes(test_time(plan)))
+    });
+    say(&format!("time: at most {}{confirmation}", minutes(tuning.longest)));
+    say(&match most_data(tuning, limit) {
+        Some(most) => format!("data: about {} at most", size_words(most)),
+        None => "data: as much as the line carries, 75 MB a minute for each 10 Mbit/s; --max-data limits it".to_owned(),
+    });
+}
+
+/// Prints what would be set; nothing is loaded.
+fn dry_run(tuning: &TuningPlan, shaper: &mut dyn Shaper) -> Result<Outcome, Failure> {
+    let floor = Some(tuning.floor);
+    let mut rates = tuning.shaper.found;
+    for direction in &tuning.directions {
+        rates = rates.with(*direction, rates.of(*direction).or(floor));
+    }
+    shaper.set(rates)?;
+    Ok(Outcome::Good)
+}
+
+/// Prints the outcome of a session, however it ended; gives its analysis and where it is recorded.
+pub(crate) fn shown(session: Session, json: bool) -> Result<(Analysis, PathBuf), Failure> {
+    let analysis = analyze(&session.recording);
+    match (&analysis.tuning, json) {
+        (Some(tuning), true) => println!("{}", serde_json::to_string_pretty(tuning)?),
+        _ => print_summary(&analysis, session.path.as_deref().unwrap_or(Path::new(UNNAMED))),
+    }
+    match &session.ended {
+        SessionEnd::OutOfData => {
+            say("rrul: the session ended because it took all data that it may; allow more with --max-data");
+        }
+        SessionEnd::TestEnded => {
+            say("rrul: the test ended by itself before the session did; rrul show FILE --full says why");
+        }
+        _ => {}
+    }
+    let path = session.path?;
+    if let Err(error) = session.restored {
+        say("rrul: the shaper was NOT restored; run rrul tune --restore");
+        return Err(error.into());
+    }
+    if let SessionEnd::Shaper(error) = session.ended {
+        return Err(error.into());
+    }
+    Ok((analysis, path))
+}
+
+/// The rates to confirm and to apply.
+fn recommended(analysis: &Analysis) -> Option<ShaperRates> {
+    let rates = analysis.tuning.as_ref()?.recommended;
+    (rates != ShaperRates::UNSHAPED).then_some(rates)
+}
+
+/// Runs both tests and prints what they show; gives their recordings.
+fn confirmed(
+    options: &RunOptions,
+    rates: ShaperRates,
+    shaper: &mut dyn Shaper,
+    folder: &SessionFolder,
+    stop: &Arc<AtomicBool>,
+    json: bool,
+) -> Result<Vec<PathBuf>, Failure> {
+    let writers = [folder.writer("as-found")?, folder.writer("recommended")?];
+    let confirmation = confirm(options, rates, shaper, writers, stop)?;
+    print_lines(&confirmation_lines(&confirmation), json);
+    let recommended = confirmation.recommended.map(|measured| measured.path).transpose()?;
+    Ok(std::iter::once(confirmation.as_found.path?).chain(recommended).collect())
+}
+
+/// Sets the rates for good, after a yes.
+fn apply(rates: ShaperRates, shaper: &mut dyn Shaper, yes: bool) -> Result<(), Failure> {
+    for command in shaper.commands(rates) {
+        say(&format!("  {command}"));
+    }
+    if !yes {
+        if !std::io::stdin().is_terminal() {
+            return Err(TuneError::NoTerminal.into());
+        }
+        say(&format!("Set {} permanently? Type yes:", rates_words(rates)));
+        let mut answer = String::new();
+        std::io::stdin().lock().read_line(&mut answer).map_err(Failure::system("cannot read the answer"))?;
+        if !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+            say("Nothing was set.");
+            return Ok(());
+        }
+    }
+    shaper.apply(rates)?;
+    say(&format!("Set: {}", rates_words(rates)));
+    Ok(())
+}
+
+/// Prints for people: beside JSON, on standard error.
+pub(crate) fn print_lines(lines: &[String], json: bool) {
+    for line in lines {
+        if json {
+            say(line);
+        } else {
+            println!("{line}");
+        }
+    }
+}
+
+pub(crate) fn print_written(files: &[PathBuf], json: bool) {
+    let lines: Vec<String> = files.iter().map(|file| format!("  {}", file.display())).collect();
+    print_lines(&[vec![String::new(), "written:".to_owned()], lines].concat(), json);
+}

@@ -1,0 +1,65 @@
+//! A shaper as a host on its Internet side sees it: what that host sends is the download of the network behind the shaper.
+
+use rrul_model::flow::Direction;
+use rrul_model::shaping::{ShaperCounters, ShaperDescription, ShaperRates};
+
+use super::shaper::{Shaper, ShaperError, ShaperState};
+
+/// A shaper whose directions are named from the other side.
+pub(crate) struct Outside {
+    shaper: Box<dyn Shaper>,
+    description: ShaperDescription,
+}
+
+impl Outside {
+    pub(crate) fn new(shaper: Box<dyn Shaper>) -> Self {
+        let inside = shaper.describe().clone();
+        let description = ShaperDescription {
+            down_discipline: inside.up_discipline,
+            up_discipline: inside.down_discipline,
+            down_link_layer: inside.up_link_layer,
+            up_link_layer: inside.down_link_layer,
+            found: swapped(inside.found),
+            outside: true,
+            driver: inside.driver,
+            target: inside.target,
+        };
+        Self { shaper, description }
+    }
+}
+
+fn swapped(rates: ShaperRates) -> ShaperRates {
+    ShaperRates { down: rates.of(Direction::Up), up: rates.of(Direction::Down) }
+}
+
+impl Shaper for Outside {
+    fn describe(&self) -> &ShaperDescription {
+        &self.description
+    }
+
+    fn read(&mut self) -> Result<ShaperState, ShaperError> {
+        let state = self.shaper.read()?;
+        Ok(ShaperState { rates: state.rates.map(swapped) })
+    }
+
+    fn set(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
+        self.shaper.set(swapped(rates))
+    }
+
+    fn counters(&mut self) -> Result<Option<ShaperCounters>, ShaperError> {
+        let counters = self.shaper.counters()?;
+        Ok(counters.map(|counters| ShaperCounters { down: counters.up, up: counters.down }))
+    }
+
+    fn restore(&mut self) -> Result<(), ShaperError> {
+        self.shaper.restore()
+    }
+
+    fn commands(&self, rates: ShaperRates) -> Vec<String> {
+        self.shaper.commands(swapped(rates))
+    }
+
+    fn apply(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
+        self.shaper.apply(swapped(rates))
+    }
+}

@@ -1,0 +1,74 @@
+//! `rrul tune` and `rrul sweep` as a user meets them.
+
+use crate::lab::Standing;
+use crate::program::{Ended, Folder, PROGRAM, end_of, rrul};
+
+/// A line whose queue is much too deep, with a shaper before it and one behind it.
+const LINK: &str = "rtt = \"20ms\"\n[down]\nrate = \"20Mbit/s\"\nqueue = { discipline = \"pfifo\", limit = \"500p\" }\n\
+    [down.shaper]\nrate = \"18Mbit/s\"\nqueue = \"cake\"\n\
+    [up]\nrate = \"8Mbit/s\"\nqueue = { discipline = \"pfifo\", limit = \"500p\" }\n[up.shaper]\nrate = \"7Mbit/s\"\nqueue = \"cake\"\n";
+
+fn said(arguments: &[&str]) -> Ended {
+    let folder = Folder::new();
+    let mut command = rrul(&folder, arguments);
+    command.env("XDG_STATE_HOME", folder.path()).env("XDG_RUNTIME_DIR", folder.path());
+    end_of(command)
+}
+
+#[test]
+fn what_is_missing_or_too_much_is_one_line_before_anything_is_set() {
+    said(&["tune", "host.invalid"]).complains(&["which shaper", "--shaper openwrt:"]);
+    said(&["tune", "host.invalid", "--shaper", "lab:none"]).complains(&["none"]);
+    said(&["sweep", "host.invalid", "--shaper", "lab:none", "--up", "1M:100M:1M"])
+        .complains(&["100 rates", "larger step"]);
+    said(&["sweep", "host.invalid", "--set", "streams"]).complains(&["streams", "--set streams=1,4,16"]);
+    said(&["sweep", "host.invalid", "--set", "strems=1,2"]).complains(&["strems"]);
+    for usage in [&["tune"][..], &["sweep", "host.invalid"], &["tune", "host.invalid", "--shaper", "cake"]] {
+        assert_eq!(said(usage).code, Some(2), "{usage:?}");
+    }
+}
+
+#[test]
+fn restoring_without_a_journal_restores_nothing() {
+    let ended = said(&["tune", "--restore"]);
+    assert_eq!((ended.code, ended.stdout.trim()), (Some(0), "No shaper was left changed."), "{ended:#?}");
+}
+
+#[test]
+fn a_sweep_over_a_standing_lab_is_recorded_drawn_and_shown_and_the_shaper_restored() {
+    if !rrul_lab::lab_available_for("a_sweep_over_a_standing_lab_is_recorded_drawn_and_shown_and_the_shaper_restored") {
+        return;
+    }
+    let standing = Standing::up_with(LINK);
+    let found = || {
+        let dry = ["exec", "client", PROGRAM, "tune", "10.78.0.2", "--shaper", "lab:lab", "--dry-run"];
+        let dry = standing.say(&dry);
+        assert_eq!(dry.code, Some(0), "{dry:#?}");
+        for words in ["found at download 18.0 Mbit/s, upload 7.00 Mbit/s", "at most 8m", "not done"] {
+            assert!(dry.stderr.contains(words), "{words}: {dry:#?}");
+        }
+    };
+    found();
+    let folder = standing.folder.file("swept").display().to_string();
+    let sweep =
+        ["exec", "client", PROGRAM, "sweep", "10.78.0.2", "--shaper", "lab:lab", "--up", "4M,6M", "-o", &folder];
+    let ended = standing.say(&sweep);
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    for words in ["2 settings measured", "upload  4.00 Mbit/s", "swept/report.html"] {
+        assert!(ended.stdout.contains(words), "{words}: {ended:#?}");
+    }
+    for name in ["sweep.rrul", "tune.svg", "tune.png", "pareto.png", "report.html"] {
+        assert!(standing.folder.file("swept").join(name).is_file(), "{name}");
+    }
+    found();
+    let shown = end_of(rrul(&standing.folder, &["show", "swept/sweep.rrul", "--json"]));
+    let summary: serde_json::Value = serde_json::from_str(&shown.stdout).expect("the summary is JSON");
+    assert_eq!(summary["tuning"]["outcome"]["kind"], "measured");
+    let set: Vec<_> = summary["tuning"]["trials"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|trial| trial["step"]["rates"]["up_bps"].clone())
+        .collect();
+    assert_eq!(set, [4_000_000, 6_000_000]);
+}
