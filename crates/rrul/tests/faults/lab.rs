@@ -107,9 +107,14 @@ pub(crate) struct Standing {
 
 impl Standing {
     pub(crate) fn say(&self, words: &[&str]) -> Ended {
+        end_of(self.command(words))
+    }
+
+    /// `rrul lab` with these words.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = rrul(&self.folder, &["lab"]);
         command.args(words).env("XDG_RUNTIME_DIR", self.folder.path()).env("XDG_STATE_HOME", self.folder.path());
-        end_of(command)
+        command
     }
 
     /// A standing lab over [`LINK`].

@@ -1,7 +1,10 @@
 //! `rrul tune` and `rrul sweep` as a user meets them.
 
+use std::os::unix::process::CommandExt;
+use std::time::{Duration, Instant};
+
 use crate::lab::Standing;
-use crate::program::{Ended, Folder, PROGRAM, end_of, rrul};
+use crate::program::{Ended, Folder, PROGRAM, Running, end_of, rrul, wait_until};
 
 /// A line whose queue is much too deep, with a shaper before it and one behind it.
 const LINK: &str = "rtt = \"20ms\"\n[down]\nrate = \"20Mbit/s\"\nqueue = { discipline = \"pfifo\", limit = \"500p\" }\n\
@@ -71,4 +74,48 @@ fn a_sweep_over_a_standing_lab_is_recorded_drawn_and_shown_and_the_shaper_restor
         .map(|trial| trial["step"]["rates"]["up_bps"].clone())
         .collect();
     assert_eq!(set, [4_000_000, 6_000_000]);
+}
+
+/// Sweeps a standing lab until its upload shaper has been changed, and then sends a signal to the program and all of its
+/// process group. The shaper must have its rate again within 5 s.
+fn end_by(signal: &str, standing: &Standing) {
+    let shaper_has = |rate: u64| {
+        let stats = standing.say(&["stats"]);
+        let stats: serde_json::Value = serde_json::from_str(&stats.stdout).expect("counters are JSON");
+        stats["up"]["shaper"]["rate_bps"] == rate
+    };
+    let folder = standing.folder.file(signal).display().to_string();
+    let sweep =
+        ["exec", "client", PROGRAM, "sweep", "10.78.0.2", "--shaper", "lab:lab", "--up", "4M,6M", "-o", &folder];
+    let mut command = standing.command(&sweep);
+    command.process_group(0);
+    let sweeping = Running::start(command);
+    wait_until("the first setting", || shaper_has(4_000_000));
+    sweeping.signal_group(signal);
+    let sent = Instant::now();
+    wait_until("the shaper is restored", || shaper_has(7_000_000));
+    assert!(sent.elapsed() < Duration::from_secs(5), "restored {:?} after SIG{signal}", sent.elapsed());
+    drop(sweeping);
+    wait_until("the end of the program", || !is_an_argument(&folder));
+}
+
+/// Whether a process was started with this as an argument.
+fn is_an_argument(word: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+    let words = |process: &std::fs::DirEntry| std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+    processes.into_iter().any(|process| words(&process).split(|byte| *byte == 0).any(|other| other == word.as_bytes()))
+}
+
+#[test]
+fn a_session_that_is_stopped_or_killed_leaves_the_shaper_as_it_found_it() {
+    if !rrul_lab::lab_available_for("a_session_that_is_stopped_or_killed_leaves_the_shaper_as_it_found_it") {
+        return;
+    }
+    let standing = Standing::up_with(LINK);
+    end_by("KILL", &standing);
+    end_by("INT", &standing);
+    let restored = standing.folder.file("rrul/tune");
+    let entries = std::fs::read_dir(restored).expect("journals are in the folder of state").flatten();
+    let left: Vec<_> = entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "json")).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
