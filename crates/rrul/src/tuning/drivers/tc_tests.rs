@@ -289,9 +289,19 @@ $(command -v sshd || echo /usr/sbin/sshd) -f server.conf -E server.log && ./ssh 
 /// The processes of the server that serve a connection.
 const END_SESSIONS: &str = "for p in $(pgrep -P $(cat server.pid)); do kill -9 $p; done";
 
+/// Ends the server of ssh in a folder, whatever became of the test.
+struct Served<'a>(&'a Folder);
+
+impl Drop for Served<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("sh").args(["-c", "kill $(cat server.pid)"]).current_dir(&self.0.0).output();
+    }
+}
+
 /// Runs this beside a server of ssh.
 fn with_server(test: &'static str, work: impl FnOnce(&Folder) + Send + 'static) {
     with_shapers(test, move |folder| {
+        let _served = Served(folder);
         let served = Command::new("sh").arg("-c").arg(SERVE).current_dir(&folder.0).output().unwrap();
         if !served.status.success() {
             let reason = String::from_utf8_lossy(&served.stderr).trim().to_owned();
@@ -299,7 +309,6 @@ fn with_server(test: &'static str, work: impl FnOnce(&Folder) + Send + 'static) 
             return;
         }
         work(folder);
-        inside(folder, "kill $(cat server.pid)");
     });
 }
 
