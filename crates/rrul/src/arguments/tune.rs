@@ -15,7 +15,8 @@ use crate::tuning::shaper_address::ShaperAddress;
 
 /// The text after the options of `rrul tune --help`.
 pub(super) const TUNE_HELP: &str = "\
-The shaper is restored when the session ends, however it ends; rrul tune --restore does so after a crash of this host.
+The shaper is restored when the session ends, however it ends.
+After a crash of this host, rrul tune --restore does so.
 
 Example: rrul tune netperf.example.net --shaper openwrt:root@192.168.1.1
 
@@ -26,8 +27,9 @@ Exit status:
 
 /// The text after the options of `rrul sweep --help`.
 pub(super) const SWEEP_HELP: &str = "\
-Examples: rrul sweep netperf.example.net --shaper tc:up=eth0 --up 4M:10M:0.5M
-          rrul sweep netperf.example.net --set streams=1,4,16";
+Examples:
+  rrul sweep netperf.example.net --shaper tc:up=eth0 --up 4M:10M:0.5M
+  rrul sweep netperf.example.net --set streams=1,4,16";
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
