@@ -8,6 +8,7 @@ mod course;
 mod judgement;
 mod knob_test;
 mod limit;
+pub mod overhead;
 mod policer;
 mod posterior;
 mod recommendation;
