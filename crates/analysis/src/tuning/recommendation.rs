@@ -1,5 +1,7 @@
 //! What a session amounts to, made of its trials.
 
+use std::time::Duration;
+
 use rrul_model::flow::Direction;
 use rrul_model::shaping::{ShaperRates, StepPurpose, TuningPlan};
 use rrul_model::units::{BitRate, ByteCount, Delay};
@@ -14,7 +16,7 @@ use crate::tuning::result::{
     Capacity, Caution, Chosen, Discarded, FORMAT, JudgedTrial, Outcome, ParetoPoint, TunedDirection, TuningResult,
     Unfinished, UnshapedLine,
 };
-use crate::tuning::search::{Decision, decide};
+use crate::tuning::search::{Decision, decide, length};
 use crate::tuning::session::Session;
 use crate::tuning::trial::Trial;
 use crate::tuning::varying;
@@ -22,6 +24,8 @@ use crate::tuning::varying;
 /// Probes lost at random beyond this are worth a caution.
 const RANDOM_LOSS: f64 = 0.001;
 const INTERVAL: f64 = 0.9;
+/// Queues may take this much longer to drain than a step says.
+const DRAINING: Duration = Duration::from_secs(20);
 
 impl TuningResult {
     /// What these trials amount to, which are all of a session.
@@ -29,7 +33,11 @@ impl TuningResult {
         let (outcome, recommended) = match decide(plan, trials) {
             Decision::Done(outcome, rates) => (outcome, rates),
             // The search would have gone on.
-            Decision::Step(_) => (Outcome::Unfinished { reason: Unfinished::Interrupted }, ShaperRates::UNSHAPED),
+            Decision::Step(next) => {
+                let is_late = Session { plan, trials }.elapsed() + length(&next) + DRAINING > plan.longest;
+                let reason = if is_late { Unfinished::Time } else { Unfinished::Interrupted };
+                (Outcome::Unfinished { reason }, ShaperRates::UNSHAPED)
+            }
         };
         let session = Session { plan, trials };
         let tuned = |direction| {

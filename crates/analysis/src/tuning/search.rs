@@ -490,6 +490,7 @@ impl Search<'_> {
     }
 }
 
-fn length(next: &NextStep) -> Duration {
+/// How long a step takes.
+pub(crate) fn length(next: &NextStep) -> Duration {
     next.flush.map_or(Duration::ZERO, |flush| flush.hold) + next.settle + next.measure
 }
