@@ -14,9 +14,12 @@ use crate::tuning::trial::{Trial, TrialDelay, TrialDirection};
 
 /// Delivered in relation to what was set: less than this is not the shaper's doing.
 const SHORT: f64 = 0.97;
-/// Loss beyond that far below the line's rate, of a line that queues and of one that does not.
-const MORE_LOSS: f64 = 0.01;
-const MORE_LOSS_OF_DROPS: f64 = 0.002;
+/// Loss that shows that the line is full: more than so many times that far below the line's rate, and this share.
+///
+/// A line that queues delays before it drops, and a shaper's AQM drops the more the lower its rate is: there loss says little.
+const LOSS_OF_QUEUES: (f64, f64) = (3.0, 0.05);
+const LOSS_OF_OTHERS: (f64, f64) = (1.5, 0.01);
+const LOSS_OF_POLICERS: (f64, f64) = (1.5, 0.002);
 /// A line without a queue is a policer when this part of its loss, or less, stays far below its rate.
 const STAYS_OF_POLICER: f64 = 0.3;
 /// How sure a verdict is, at least and at most.
@@ -110,11 +113,15 @@ impl<'a> Judge<'a> {
         let deviation = ((delay.p95_high - delay.p95_low).0 as f64 / INTERVAL).max(DELAY_NOISE * limit);
         let clear = normal_below((judged - limit).abs() / deviation);
         let ratio = self.ratio(arrived, set);
-        let more = if self.policed { MORE_LOSS_OF_DROPS } else { MORE_LOSS };
         if judged > limit {
             return sure(Verdict::LineHolds, if ratio < SHORT { SURE } else { clear });
         }
-        if loss(figures) > 1.5 * self.base_loss + more {
+        let (times, more) = match self.session.line(self.direction) {
+            _ if self.policed => LOSS_OF_POLICERS,
+            Some(Line::Queues) => LOSS_OF_QUEUES,
+            _ => LOSS_OF_OTHERS,
+        };
+        if loss(figures) > times * self.base_loss + more {
             return sure(Verdict::LineHolds, 0.9);
         }
         if ratio < SHORT {
