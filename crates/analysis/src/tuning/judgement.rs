@@ -1,7 +1,7 @@
 //! The verdict of a trial: the shaper or the line kept the load.
 
 use rrul_model::flow::Direction;
-use rrul_model::shaping::{Preference, StepPurpose};
+use rrul_model::shaping::Preference;
 use rrul_model::units::BitRate;
 
 use crate::tuning::course;
@@ -86,7 +86,7 @@ impl<'a> Judge<'a> {
     /// The most queueing delay that passes at a rate, in nanoseconds.
     pub(crate) fn limit(&self, rate: f64) -> f64 {
         let plan = self.session.plan;
-        let limit = limit::limit(plan, rate, self.session.noise(self.direction));
+        let limit = limit::limit(plan, self.direction, rate, self.session.noise(self.direction));
         match (plan.delay_limit, &self.far_below) {
             (None, Some((delay, delivered))) => limit + limit::standing(self.judged(delay), *delivered),
             _ => limit,
@@ -153,25 +153,26 @@ pub(crate) fn measured(trial: &Trial, figures: &TrialDirection) -> Vec<f64> {
     figures.course[figures.course.len() - whole..].iter().map(|rate| rate.0 as f64).collect()
 }
 
-/// How the shaper's bytes and those that arrived are related, from the trials far below the line's rate.
+/// How the shaper's bytes and those that arrived are related, from the trial in which the shaper bound best: without a queue on
+/// the line, less arrives only where the load is held back otherwise.
 fn scale(session: &Session<'_>, direction: Direction) -> Estimate {
     let shaper = &session.plan.shaper;
     let layer = direction.select(&shaper.up_link_layer, &shaper.down_link_layer);
-    let prior = if layer.is_some() { KNOWN_BYTES } else { UNKNOWN_BYTES };
-    let (mut sum, mut weight) = (0.0, prior.powi(-2));
-    for trial in session.trials.iter().filter(|trial| trial.step.purpose == StepPurpose::Knob) {
+    let prior = if layer.is_some() { KNOWN_BYTES } else { UNKNOWN_BYTES }.powi(-2);
+    let in_trial = |trial: &Trial| {
         let figures = trial.directions.get(direction);
-        let Some(set) = trial.step.rates.of(direction) else { continue };
-        let (Some(own), Some(arrived)) = (figures.delivered, with_others(figures)) else { continue };
-        if !COUNTING.contains(&(arrived / set.0 as f64)) {
-            continue;
+        let set = trial.step.rates.of(direction)?.0 as f64;
+        let (own, arrived) = (figures.delivered?, with_others(figures)?);
+        let is_clear =
+            figures.queueing_delay?.p95.0 as f64 <= limit::own(session.plan, direction, set, session.noise(direction));
+        if !is_clear || !COUNTING.contains(&(arrived / set)) {
+            return None;
         }
-        let factor = arrived / own.0.max(1) as f64;
-        if let Some(rate) = delivered(&measured(trial, figures), factor) {
-            let more = rate.deviation.powi(-2);
-            sum += more * (rate.value - (set.0 as f64).ln());
-            weight += more;
-        }
-    }
-    Estimate { value: sum / weight, deviation: weight.sqrt().recip() }
+        let rate = delivered(&measured(trial, figures), arrived / own.0.max(1) as f64)?;
+        Some(Estimate { value: rate.value - set.ln(), ..rate })
+    };
+    let bound = session.trials.iter().filter_map(in_trial).max_by(|one, other| one.value.total_cmp(&other.value));
+    let Some(bound) = bound else { return Estimate { value: 0.0, deviation: prior.sqrt().recip() } };
+    let weight = bound.deviation.powi(-2);
+    Estimate { value: bound.value * weight / (prior + weight), deviation: (prior + weight).sqrt().recip() }
 }

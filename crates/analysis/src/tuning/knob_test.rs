@@ -34,6 +34,8 @@ pub(crate) enum Knob {
         /// Whether it is longer than shapers and hosts have themselves.
         elsewhere: bool,
     },
+    /// Less than that rate arrived, because acknowledgments wait in the queue of the other direction, which is unshaped.
+    Starved,
     /// It is of no use, for this reason.
     Unfit(Refusal),
 }
@@ -50,6 +52,9 @@ impl Knob {
         if ratio > BYPASSED {
             return Self::NotMoved;
         }
+        if ratio < SHORT && is_starved(session, direction, trial) {
+            return Self::Starved;
+        }
         if TWICE.contains(&ratio) {
             return Self::Unfit(Refusal::CountedTwice { direction, set, delivered });
         }
@@ -65,6 +70,15 @@ impl Knob {
     }
 }
 
+/// Whether the other direction has a queue that the session may yet take away.
+fn is_starved(session: &Session<'_>, direction: Direction, trial: &Trial) -> bool {
+    let other = direction.opposite();
+    let figures = trial.directions.get(other);
+    let (Some(delivered), Some(delay)) = (figures.delivered, figures.queueing_delay) else { return false };
+    let own = limit::own(session.plan, other, delivered.0 as f64, session.noise(other));
+    session.tunes(other) && trial.step.rates.of(other).is_none() && delay.p95.0 as f64 > own
+}
+
 /// What a delay far below the line's rate means.
 struct Stays {
     above_limit: bool,
@@ -75,11 +89,13 @@ impl Stays {
     fn new(session: &Session<'_>, direction: Direction, set: BitRate, p95: Delay) -> Self {
         let noise = session.noise(direction);
         let rate = set.0 as f64;
-        let most = limit::own(session.plan, rate, noise);
+        // A queue of the shaper itself grows as its rate falls; one elsewhere does not, and is not to pass for it then.
+        let highest = session.knobs(direction).filter_map(|trial| trial.step.rates.of(direction)).max().unwrap_or(set);
+        let most = limit::own(session.plan, direction, highest.0 as f64, noise);
         let p95 = p95.0 as f64;
         let last = session.references(direction).last().copied();
         let unshaped = last.and_then(|trial| trial.directions.get(direction).queueing_delay);
-        let least = STAYS_AT_LEAST.max(limit::derived(session.plan, rate, noise));
+        let least = STAYS_AT_LEAST.max(limit::derived(session.plan, direction, rate, noise));
         let part = unshaped.map_or(f64::INFINITY, |delay| (STAYS * delay.p95.0 as f64).max(least));
         let asked = session.plan.delay_limit.map_or(f64::INFINITY, |limit| limit.0 as f64);
         let elsewhere = p95 > most.min(part);

@@ -82,7 +82,7 @@ fn tuned(session: Session<'_>, direction: Direction, outcome: Outcome, rates: Sh
     let rate = rates.of(direction).or(unshaped.map(|line| line.delivered)).unwrap_or_default().0 as f64;
     let limit = match &evidence {
         Some(evidence) => evidence.judge.limit(rate),
-        None => limit::limit(session.plan, rate, session.noise(direction)),
+        None => limit::limit(session.plan, direction, rate, session.noise(direction)),
     };
     let policer = evidence.as_ref().and_then(|evidence| policer(&session, direction, evidence));
     TunedDirection {

@@ -42,7 +42,7 @@ impl Line {
         if trial.host_limit == Some(HostLimit::RouterProcessor) {
             return Self::HostLimited(trial.host_limit);
         }
-        let limit = limit::limit(plan, delivered.0 as f64, noise);
+        let limit = limit::limit(plan, direction, delivered.0 as f64, noise);
         if delay.p95.0 as f64 > limit {
             return match figures.queue_hop.filter(|hop| hop.before_shaper) {
                 Some(hop) => Self::QueueBefore(hop),

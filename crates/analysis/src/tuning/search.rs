@@ -250,7 +250,7 @@ impl Search<'_> {
         let figures = trial.directions.get(direction);
         let set = trial.step.rates.of(direction);
         let rate = set.or(figures.delivered).unwrap_or_default().0 as f64;
-        let limit = limit::limit(self.session.plan, rate, self.session.noise(direction));
+        let limit = limit::limit(self.session.plan, direction, rate, self.session.noise(direction));
         let p95 = figures.queueing_delay.map(|delay| delay.p95).unwrap_or_default();
         let hop = hop.or(figures.queue_hop);
         Refusal::QueueElsewhere { direction, set, p95, limit: Delay(limit as i64), hop }
@@ -291,6 +291,11 @@ impl Search<'_> {
                 let all: Vec<&Trial> = knobs.into_iter().chain(crossed).collect();
                 knob_test::not_moved(session, direction, &all).map(Decision::refused)
             }
+            // The other direction's queue delays the acknowledgments: without it the shaper has to bind.
+            Knob::Starved if knobs.len() < 2 && session.part(other, PART).is_some() => {
+                again(direction, last.step.rates.with(other, session.part(other, PART)))
+            }
+            Knob::Starved => self.lossy(direction, last),
             Knob::DelayStays { .. } if knobs.len() < 2 => {
                 again(direction, last.step.rates.with(direction, session.part(direction, LOW_PART)))
             }

@@ -81,7 +81,7 @@ impl<'a> Session<'a> {
         else {
             return false;
         };
-        delay.p50.0 as f64 <= limit::own(self.plan, set.0 as f64, self.noise(direction))
+        delay.p50.0 as f64 <= limit::own(self.plan, direction, set.0 as f64, self.noise(direction))
     }
 
     /// The unshaped line over the seconds.
