@@ -14,7 +14,7 @@ use rrul_model::turns::turns_of;
 use rrul_model::units::ByteCount;
 use rrul_proto::one_way_packet::LEAST_OCTETS;
 use rrul_proto::one_way_sender::OneWaySender;
-use rrul_proto::periodic_schedule::PeriodicSchedule;
+use rrul_proto::schedule::periodic_schedule::PeriodicSchedule;
 use rrul_proto::token::Token;
 
 use crate::clock::test_clock::TestClock;

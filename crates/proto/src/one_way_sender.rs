@@ -5,7 +5,7 @@ use rrul_model::observation::ProbeSent;
 use rrul_model::time::TestTime;
 
 use crate::one_way_packet::OneWayPacket;
-use crate::periodic_schedule::PeriodicSchedule;
+use crate::schedule::periodic_schedule::PeriodicSchedule;
 use crate::token::Token;
 
 /// Sends on a fixed schedule, and never catches up.

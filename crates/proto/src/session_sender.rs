@@ -7,7 +7,7 @@ use rrul_model::observation::{ProbeReceived, ProbeSent, ReflectorWindow, ReplySt
 use rrul_model::time::{TestTime, Window};
 
 use crate::receive_window::KnownArrivals;
-use crate::send_schedule::SendSchedule;
+use crate::schedule::send_schedule::SendSchedule;
 use crate::test_packet::{FollowUp, Kind, TestPacket};
 use crate::token::Token;
 

@@ -14,7 +14,7 @@ use rrul_model::observation::{FlowEventKind, ProbesSkipped};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use rrul_proto::name_question::{Question, RecordKind};
-use rrul_proto::send_schedule::SendSchedule;
+use rrul_proto::schedule::send_schedule::SendSchedule;
 use rrul_proto::session_name::SessionName;
 use rrul_proto::token::Token;
 

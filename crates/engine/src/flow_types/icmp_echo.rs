@@ -15,7 +15,7 @@ use rrul_model::observation::{EchoReceived, FlowEventKind, ProbeSent};
 use rrul_model::random::Random;
 use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
-use rrul_proto::send_schedule::SendSchedule;
+use rrul_proto::schedule::send_schedule::SendSchedule;
 use rrul_proto::session_sender::Arrival;
 use socket2::Socket;
 

@@ -17,7 +17,7 @@ use rrul_model::random::Random;
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose};
-use rrul_proto::poisson_schedule::PoissonSchedule;
+use rrul_proto::schedule::poisson_schedule::PoissonSchedule;
 use rrul_proto::short_flow::encode_number;
 use socket2::{SockRef, Socket};
 

@@ -13,7 +13,7 @@ use rrul_model::observation::{Connection, FlowEventKind, ProbesSkipped};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose, SERVER_OCTETS};
-use rrul_proto::send_schedule::SendSchedule;
+use rrul_proto::schedule::send_schedule::SendSchedule;
 
 use super::connection_attempt::{Attempt, Which};
 use super::{WAITING, parallel_setup, stream_opening};

@@ -15,7 +15,7 @@ use rrul_model::observation::{FlowEventKind, PacketReceived, ProbeSent, ProbesSk
 use rrul_model::random::Random;
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
-use rrul_proto::send_schedule::SendSchedule;
+use rrul_proto::schedule::send_schedule::SendSchedule;
 
 use super::{WAITING, parallel_setup, stream_opening};
 use crate::clock::test_clock::TestClock;

@@ -11,7 +11,7 @@ use rrul_proto::limits::Limits;
 use rrul_proto::one_way_packet::{LEAST_OCTETS, OneWayPacket};
 use rrul_proto::one_way_receiver::OneWayReceiver;
 use rrul_proto::one_way_sender::OneWaySender;
-use rrul_proto::periodic_schedule::PeriodicSchedule;
+use rrul_proto::schedule::periodic_schedule::PeriodicSchedule;
 use rrul_proto::session_reflector::{Incoming, SessionReflector, Silence};
 use rrul_proto::test_packet::{Kind, TestPacket};
 use rrul_proto::token::Token;
