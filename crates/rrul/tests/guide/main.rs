@@ -35,7 +35,7 @@ use shape::{Numbers, difference};
 const SHORTENED: &str = r#"#!/bin/sh
 case "$1" in
 run) exec "$RRUL_PROGRAM" "$@" --set survey=0s --set idle=1s --set load=2s --set web=0s --set after=1s --set after_at_most=1s ;;
-server) exec timeout --preserve-status --signal INT 1 "$RRUL_PROGRAM" "$@" --port 0 ;;
+server) exec timeout --foreground --preserve-status --signal INT 1 "$RRUL_PROGRAM" "$@" --port 0 ;;
 *) exec "$RRUL_PROGRAM" "$@" ;;
 esac
 "#;
