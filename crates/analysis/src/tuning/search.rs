@@ -425,7 +425,12 @@ impl Search<'_> {
         let lowest = failed.min_by_key(|(trial, _)| trial.step.rates.of(direction)).map(|(trial, _)| *trial);
         let has_passed = evidence.passed().next().is_some();
         if has_passed && is_last {
-            return Some(Found::Rate(known.quantile(1.0 - LIKELY)));
+            // Verdicts near the limit contradict each other; what is below every failure has passed without a doubt.
+            let least_failed =
+                lowest.and_then(|trial| trial.step.rates.of(direction)).map_or(f64::MAX, |rate| rate.0 as f64);
+            let below = evidence.passed().filter(|rate| *rate < least_failed).fold(0.0, f64::max);
+            let most = evidence.capacity().quantile(0.5) * BELOW_LINE;
+            return Some(Found::Rate(known.quantile(1.0 - LIKELY).max(below.min(most))));
         }
         let gives_up = !has_passed && (evidence.judged.len() >= MOST_FAILED || is_last);
         if gives_up && let Some(refusal) = lowest.and_then(|trial| self.nothing_passes(direction, trial)) {
