@@ -281,7 +281,6 @@ impl Search<'_> {
             Some(Decision::Step(NextStep { flush: Some(Flush { rates, hold: FLUSH }), ..next }))
         };
         match Knob::in_trial(session, direction, last) {
-            Knob::Binds => self.lossy(direction, last),
             Knob::Unfit(refusal) => Some(Decision::refused(refusal)),
             Knob::NotMoved => {
                 let crossed: Vec<&Trial> = session.knobs(other).collect();
@@ -295,7 +294,7 @@ impl Search<'_> {
             Knob::Starved if knobs.len() < 2 && session.part(other, PART).is_some() => {
                 again(direction, last.step.rates.with(other, session.part(other, PART)))
             }
-            Knob::Starved => self.lossy(direction, last),
+            Knob::Binds | Knob::Starved => self.lossy(direction, last),
             Knob::DelayStays { .. } if knobs.len() < 2 => {
                 again(direction, last.step.rates.with(direction, session.part(direction, LOW_PART)))
             }
