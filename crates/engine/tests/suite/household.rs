@@ -46,7 +46,7 @@ fn a_swarm_keeps_its_streams_and_each_stream_its_rate() {
     const STREAMS: usize = 12;
     const RATE: f64 = 400_000.0;
     let text = format!(
-        "title = \"swarm\"\nphases = {{ idle = \"200ms\", load = \"9s\" }}\n\
+        "title = \"swarm\"\nphases = {{ idle = \"200ms\", load = \"18s\" }}\n\
          [flow.swarm]\ntype = \"swarm\"\ncomponent = \"load\"\nduring = [\"load\"]\neach.direction = [\"up\", \"down\"]\n\
          streams = {STREAMS}\nrate = \"400kbit/s\"\n"
     );

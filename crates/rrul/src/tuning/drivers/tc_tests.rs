@@ -220,7 +220,9 @@ fn kill_sessions(folder: &Folder, kills: u64, from: &From) {
     let mut changed = 0;
     let mut longest = Duration::ZERO;
     for kill in 0..kills {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        // What is started in the background by a shell ignores the signals that a terminal sends, and so would the session.
+        let mut command = Command::new("env");
+        command.arg("--default-signal=INT,TERM").arg(std::env::current_exe().unwrap());
         command.args(["--exact", SESSION]).env(VICTIM, &folder.0).stdin(Stdio::null()).stdout(Stdio::null());
         let mut victim = command.stderr(Stdio::null()).process_group(0).spawn().unwrap();
         if *from == From::FirstChange {
