@@ -4,6 +4,8 @@
 //! give the same decisions again. [`result::TuningResult`] is what a session amounts to.
 
 mod capacity;
+mod class_promise;
+pub mod class_shares;
 mod course;
 mod judgement;
 mod knob_test;

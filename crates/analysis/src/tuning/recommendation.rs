@@ -53,6 +53,7 @@ impl TuningResult {
             directions: ByDirection::each(tuned),
             cautions: cautions(session, outcome),
             trials: trials.iter().map(|trial| judged(session, trial)).collect(),
+            classes: None,
             took: session.elapsed().into(),
             data: ByteCount(trials.iter().map(octets).sum()),
         }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::by_direction::ByDirection;
+use crate::tuning::class_shares::ClassShares;
 use crate::tuning::trial::{HostLimit, QueueHop, Trial};
 
 /// The name and version of the form. Members may be added within a version; none changes its meaning or goes.
@@ -34,6 +35,8 @@ pub struct TuningResult {
     pub cautions: Vec<Caution>,
     /// Every trial with its verdict, in order.
     pub trials: Vec<JudgedTrial>,
+    /// What the shaper gives to each class at the recommended rates. Null unless that was measured, by `rrul tune --classes`.
+    pub classes: Option<ClassShares>,
     /// From the first step to the end of the last.
     #[serde(rename = "took_ns")]
     pub took: Delay,

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
+use rrul_analysis::tuning::class_shares::ClassShares;
 use rrul_analysis::{Analysis, analyze};
 use rrul_engine::client::RunOptions;
 use rrul_engine::privacy::Privacy;
+use rrul_model::marking::ServiceClass;
 use rrul_model::plan::TestPlan;
 use rrul_model::shaping::{ShaperRates, TuningPlan};
 use rrul_model::units::{ByteCount, Delay};
@@ -79,26 +81,32 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
     let run_options = run_options(&arguments.session, server, plan_book::plan("tune", &[])?);
     let conduct = Conduct { options: &run_options, tuning: &tuning, most_data: arguments.max_data, stop: &stop };
     let session = conduct.run(shaper.as_mut(), folder.writer("tune")?)?;
-    let (analysis, path) = shown(session, arguments.session.json)?;
-    check_restored(shaper.as_mut());
-    let mut files = vec![path];
+    let json = arguments.session.json;
+    let mut analysis = analyze(&session.recording);
     let rates = recommended(&analysis);
-    if let Some(rates) = rates {
-        if arguments.classes && !stop.load(Ordering::Relaxed) {
-            let writer = |class: Option<_>| {
-                let name = class
-                    .map_or_else(|| "all".to_owned(), |class: rrul_model::marking::ServiceClass| class.to_string());
-                folder.writer(&format!("classes-{name}"))
-            };
-            let runs = class_runs::run(&conduct, rates, shaper.as_mut(), writer)?;
-            print_lines(&class_lines(&runs), arguments.session.json);
-        }
-        if let Some(plan) = confirming.filter(|_| !stop.load(Ordering::Relaxed)) {
-            let options = RunOptions { plan, ..run_options.clone() };
-            files.extend(confirmed(&options, rates, shaper.as_mut(), &folder, &stop, arguments.session.json)?);
-        }
+    let with_classes = rates.filter(|_| arguments.classes && session.is_kept() && !stop.load(Ordering::Relaxed));
+    // JSON is printed whole: with the classes.
+    let json_waits = json && with_classes.is_some();
+    if !json_waits {
+        print_result(&analysis, session.path.as_deref().ok(), json)?;
     }
-    print_written(&folder.draw(&analysis, &files)?, arguments.session.json);
+    let mut files = vec![kept(session)?];
+    check_restored(shaper.as_mut());
+    if let Some(rates) = with_classes {
+        let shares = classes(&conduct, rates, shaper.as_mut(), &folder, &analysis);
+        if let (Some(result), Ok(shares)) = (&mut analysis.tuning, &shares) {
+            result.classes = Some(shares.clone());
+        }
+        if json_waits {
+            print_result(&analysis, None, json)?;
+        }
+        print_lines(&class_lines(&shares?), json);
+    }
+    if let Some((rates, plan)) = rates.zip(confirming).filter(|_| !stop.load(Ordering::Relaxed)) {
+        let options = RunOptions { plan, ..run_options.clone() };
+        files.extend(confirmed(&options, rates, shaper.as_mut(), &folder, &stop, json)?);
+    }
+    print_written(&folder.draw(&analysis, &files)?, json);
     if let Some(rates) = rates.filter(|_| arguments.apply && !stop.load(Ordering::Relaxed)) {
         apply(rates, shaper.as_mut(), arguments.yes)?;
     }
@@ -193,10 +201,20 @@ fn dry_run(tuning: &TuningPlan, shaper: &mut dyn Shaper) -> Result<Outcome, Fail
 /// Prints the outcome of a session, however it ended; gives its analysis and where it is recorded.
 pub(crate) fn shown(session: Session, json: bool) -> Result<(Analysis, PathBuf), Failure> {
     let analysis = analyze(&session.recording);
+    print_result(&analysis, session.path.as_deref().ok(), json)?;
+    Ok((analysis, kept(session)?))
+}
+
+fn print_result(analysis: &Analysis, path: Option<&Path>, json: bool) -> Result<(), Failure> {
     match (&analysis.tuning, json) {
         (Some(tuning), true) => println!("{}", serde_json::to_string_pretty(tuning)?),
-        _ => print_summary(&analysis, session.path.as_deref().unwrap_or(Path::new(UNNAMED))),
+        _ => print_summary(analysis, path.unwrap_or(Path::new(UNNAMED))),
     }
+    Ok(())
+}
+
+/// Says how a session ended; gives where it is recorded.
+fn kept(session: Session) -> Result<PathBuf, Failure> {
     match &session.ended {
         SessionEnd::OutOfData => {
             say("rrul: the session ended because it took all data that it may; allow more with --max-data");
@@ -214,13 +232,29 @@ pub(crate) fn shown(session: Session, json: bool) -> Result<(Analysis, PathBuf),
     if let SessionEnd::Shaper(error) = session.ended {
         return Err(error.into());
     }
-    Ok((analysis, path))
+    Ok(path)
 }
 
 /// The rates to confirm and to apply.
 fn recommended(analysis: &Analysis) -> Option<ShaperRates> {
     let rates = analysis.tuning.as_ref()?.recommended;
     (rates != ShaperRates::UNSHAPED).then_some(rates)
+}
+
+/// Runs the classes and judges what each gets.
+fn classes(
+    conduct: &Conduct<'_>,
+    rates: ShaperRates,
+    shaper: &mut dyn Shaper,
+    folder: &SessionFolder,
+    analysis: &Analysis,
+) -> Result<ClassShares, Failure> {
+    let writer = |class: Option<ServiceClass>| {
+        let name = class.map_or_else(|| "all".to_owned(), |class| class.to_string());
+        folder.writer(&format!("classes-{name}"))
+    };
+    let runs = class_runs::run(conduct, rates, shaper, writer)?;
+    Ok(class_runs::shares(&runs, shaper.describe(), &analysis.markings))
 }
 
 /// Runs both tests and prints what they show; gives their recordings.

@@ -1,12 +1,14 @@
 //! Measures what a shaper gives to each class: one class at a time, which shows its cap, then all of them together, which shows
 //! what each is left.
 
+use rrul_analysis::metrics::marking::marking_path::Markings;
+use rrul_analysis::tuning::class_shares::{ClassShares, ClassTrial, class_shares};
 use rrul_analysis::tuning::trial::Trial;
 use rrul_engine::client::RunOptions;
 use rrul_model::flow::Component;
 use rrul_model::marking::ServiceClass;
 use rrul_model::plan::TestPlan;
-use rrul_model::shaping::{ShaperRates, TuningPlan};
+use rrul_model::shaping::{ShaperDescription, ShaperRates, TuningPlan};
 
 use super::conductor::{Conduct, Session, SessionEnd};
 use super::shaper::Shaper;
@@ -25,7 +27,7 @@ pub(crate) struct ClassRun {
 
 impl ClassRun {
     /// The figures of its step; `None` when it was not measured to its end.
-    pub(crate) fn trial(&self) -> Option<&Trial> {
+    fn trial(&self) -> Option<&Trial> {
         self.session.trials.first()
     }
 }
@@ -55,6 +57,12 @@ pub(crate) fn run(
         }
     }
     Ok(runs)
+}
+
+/// What each class got, against what the kind of the shaper promises.
+pub(crate) fn shares(runs: &[ClassRun], shaper: &ShaperDescription, markings: &Markings) -> ClassShares {
+    let trials = runs.iter().filter_map(|run| Some(ClassTrial { alone: run.alone, trial: run.trial()? }));
+    class_shares(&trials.collect::<Vec<_>>(), shaper, markings)
 }
 
 /// The plan with a load of one class alone, or with as many streams of each class.

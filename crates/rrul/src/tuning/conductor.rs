@@ -77,6 +77,13 @@ pub(crate) struct Session {
     pub(crate) path: Result<PathBuf, Failure>,
 }
 
+impl Session {
+    /// Whether its recording is written, and the shaper as it was found.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.path.is_ok() && self.restored.is_ok() && !matches!(self.ended, SessionEnd::Shaper(_))
+    }
+}
+
 /// Why a session ended.
 #[derive(Debug)]
 pub(crate) enum SessionEnd {

@@ -1,50 +1,70 @@
 //! What class runs and confirmation show, in lines for people.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::tuning::trial::ClassRate;
+use rrul_analysis::tuning::class_shares::{ClassShare, ClassShares, JudgedShare, ShareVerdict};
 use rrul_model::flow::Direction;
-use rrul_model::marking::ServiceClass;
-use rrul_model::units::{BitRate, ByteCount, Delay};
+use rrul_model::units::Delay;
 
-use super::class_runs::{CLASSES, ClassRun};
 use super::confirmation::Confirmation;
 
 /// What is not known.
 const UNKNOWN: &str = "–";
 const DIRECTIONS: [Direction; 2] = [Direction::Down, Direction::Up];
 
-/// A line for each class and direction: its rate alone, and beside the others.
-pub(crate) fn class_lines(runs: &[ClassRun]) -> Vec<String> {
-    let mut lines =
-        vec![String::new(), format!("{:24}{:>14}{:>14}{:>8}", "Rates of the classes", "alone", "together", "share")];
+/// A line for each class and direction: its shares alone and beside the others, what is promised, and whether that is kept.
+pub(crate) fn class_lines(shares: &ClassShares) -> Vec<String> {
+    let row = |name: &str, alone: &str, together: &str, promised: &str| {
+        format!("{name:24}{alone:>18}{together:>18}{promised:>12}")
+    };
+    let mut lines = vec![String::new(), row("Shares of the classes", "alone", "together", "promised")];
     for direction in DIRECTIONS {
-        let rate = |alone: Option<ServiceClass>, class: ServiceClass| {
-            let run = runs.iter().find(|run| run.alone == alone)?;
-            let classes = &run.trial()?.directions.get(direction).classes;
-            classes.iter().find(|entry| entry.class == class).map(mean)
-        };
-        let sum: u64 = CLASSES.into_iter().filter_map(|class| rate(None, class)).map(|rate| rate.0).sum();
-        for class in CLASSES {
-            let (alone, together) = (rate(Some(class), class), rate(None, class));
-            if alone.is_none() && together.is_none() {
-                continue;
-            }
-            let share = together.filter(|_| sum > 0).map(|rate| format!("{:.0} %", rate.0 as f64 / sum as f64 * 100.0));
-            lines.push(format!(
-                "  {:22}{:>14}{:>14}{:>8}",
-                format!("{} {class}", direction.select("Upload", "Download")),
-                words(alone),
-                words(together),
-                share.unwrap_or_else(|| UNKNOWN.to_owned())
-            ));
+        for class in shares.directions.get(direction) {
+            let name = format!("  {} {}", direction.select("Upload", "Download"), class.class);
+            let promised = [class.alone, class.together].map(|share| share.and_then(|share| share.promised));
+            let promised = match promised {
+                [None, None] => UNKNOWN.to_owned(),
+                [alone, together] => format!("{}, {} %", words(alone.map(percent)), words(together.map(percent))),
+            };
+            let line = row(&name, &share_words(class.alone), &share_words(class.together), &promised);
+            lines.push(format!("{line}  {}", verdict_words(class)));
         }
     }
     lines
 }
 
-fn mean(class: &ClassRate) -> BitRate {
-    let sum: u64 = class.seconds.iter().map(|octets| octets.0).sum();
-    ByteCount(sum).per(std::time::Duration::from_secs(class.seconds.len() as u64))
+/// A share and its interval.
+fn share_words(share: Option<JudgedShare>) -> String {
+    let Some(share) = share else { return UNKNOWN.to_owned() };
+    let interval = share.low.zip(share.high).map(|(low, high)| format!(" ({}–{})", percent(low), percent(high)));
+    format!("{} %{}", percent(share.share), interval.unwrap_or_default())
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0}", share * 100.0)
+}
+
+/// Both verdicts, or one where they are alike.
+fn verdict_words(class: &ClassShare) -> String {
+    let [alone, together] = [class.alone, class.together].map(|share| share.map(|share| share.verdict));
+    match (alone, together) {
+        (Some(alone), Some(together)) if alone != together => {
+            format!("alone {}; together {}", verdict_word(alone), verdict_word(together))
+        }
+        (verdict, other) => verdict.or(other).map_or(UNKNOWN, verdict_word).to_owned(),
+    }
+}
+
+fn verdict_word(verdict: ShareVerdict) -> &'static str {
+    match verdict {
+        ShareVerdict::AsPromised => "as promised",
+        ShareVerdict::More => "more than promised",
+        ShareVerdict::Less => "less than promised",
+        ShareVerdict::Unclear => "unclear: rates vary too much",
+        ShareVerdict::MarkingLost => "cannot be verified: markings are lost on the way",
+        ShareVerdict::HostLimited => "cannot be verified: a host limited the load",
+        ShareVerdict::OtherTraffic => "cannot be verified: other traffic",
+        ShareVerdict::NoPromise => "not judged: the shaper's kind is unknown",
+    }
 }
 
 fn words<T: std::fmt::Display>(value: Option<T>) -> String {
@@ -82,4 +102,46 @@ fn added(
     let idle = delays.idle.as_ref()?.p50?;
     let load = delays.load.as_ref()?;
     Some(of(load).map_or_else(|| "lost".to_owned(), |loaded| format!("{:+.1} ms", (loaded - idle).milliseconds())))
+}
+
+#[cfg(test)]
+mod tests {
+    use rrul_analysis::by_direction::ByDirection;
+    use rrul_model::marking::ServiceClass;
+    use rrul_model::units::BitRate;
+
+    use super::*;
+
+    #[test]
+    fn each_class_has_a_line_with_what_is_promised_and_whether_it_is_kept() {
+        let share = |share: f64, promised, verdict| JudgedShare {
+            goodput: BitRate((18e6 * share) as u64),
+            share,
+            low: Some(share - 0.01),
+            high: Some(share + 0.01),
+            promised,
+            verdict,
+        };
+        let ef = ClassShare {
+            class: ServiceClass::EF,
+            alone: Some(share(0.2, Some(0.333), ShareVerdict::Less)),
+            together: Some(share(0.33, Some(0.333), ShareVerdict::AsPromised)),
+        };
+        let be = ClassShare {
+            class: ServiceClass::BE,
+            alone: Some(share(1.0, None, ShareVerdict::NoPromise)),
+            together: None,
+        };
+        let shares = ClassShares { directions: ByDirection { up: vec![be], down: vec![ef] } };
+        assert_eq!(
+            class_lines(&shares)[1..],
+            [
+                "Shares of the classes                alone          together    promised",
+                "  Download EF                 20 % (19–21)      33 % (32–34)    33, 33 %  alone less than promised; \
+                 together as promised",
+                "  Upload BE                 100 % (99–101)                 –           –  not judged: the shaper's \
+                 kind is unknown",
+            ]
+        );
+    }
 }

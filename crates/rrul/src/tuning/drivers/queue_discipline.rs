@@ -184,7 +184,7 @@ impl QueueDiscipline {
     pub(super) fn name(&self) -> String {
         match &self.shaping {
             Shaping::Cake { tins, .. } => format!("cake {tins}"),
-            Shaping::Htb { leaf: Some(leaf), .. } => format!("htb with {leaf}"),
+            Shaping::Htb { classes, leaf: Some(leaf), .. } => format!("htb with {leaf}{}", parts(classes)),
             Shaping::Htb { .. } => "htb".to_owned(),
             Shaping::Tbf { .. } => "tbf".to_owned(),
         }
@@ -227,6 +227,20 @@ impl QueueDiscipline {
             }
         }
     }
+}
+
+/// Floor and ceiling of each class in percent, the highest priority first; empty for a single class.
+fn parts(classes: &[HtbClass]) -> String {
+    let Some(whole) = classes.first().map(|class| class.limit().0.max(1) as f64) else { return String::new() };
+    let is_leaf = |class: &&HtbClass| !classes.iter().any(|other| other.parent.as_deref() == Some(class.id.as_str()));
+    let mut leaves: Vec<&HtbClass> = classes.iter().filter(is_leaf).collect();
+    if leaves.len() < 2 {
+        return String::new();
+    }
+    leaves.sort_by_key(|class| class.prio);
+    let part = |rate: BitRate| rate.0 as f64 / whole * 100.0;
+    let words = leaves.iter().map(|class| format!("{:.1}-{:.1}", part(class.rate.rate), part(class.limit())));
+    format!(", classes {} %", words.collect::<Vec<_>>().join(" "))
 }
 
 impl Shaping {

@@ -123,3 +123,17 @@ fn what_does_not_shape_is_refused_with_the_reason() {
         assert!(said.contains(reason), "{said}");
     }
 }
+
+#[test]
+fn the_name_of_htb_has_the_floors_and_ceilings_of_several_classes() {
+    let leaf = |id, prio, rate, ceil| {
+        format!(
+            "class htb 1:{id} parent 1:1 leaf 1{id}: prio {prio} quantum 1514 rate {rate}Kbit ceil {ceil}Kbit linklayer \
+             ethernet burst 1598b/1 mpu 0b cburst 1598b/1 mpu 0b level 0 \n"
+        )
+    };
+    let inner = HTB_CLASS.replace("root leaf 8002: prio 0 quantum 1514", "root");
+    let classes = [inner, leaf(13, 3, 1200, 6000), leaf(11, 1, 2400, 2400), leaf(12, 2, 1200, 6000)];
+    let name = read(HTB, "", &classes.join("\n")).name();
+    assert_eq!(name, "htb with fq_codel, classes 33.3-33.3 16.7-83.3 16.7-83.3 %");
+}
