@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use rrul_model::printable;
 use rrul_proto::control::{ControlError, FRAME_HEADER_OCTETS, FrameHeader};
 use rrul_proto::limits::EXPANDED_OCTETS;
 use serde::Serialize;
@@ -86,6 +87,8 @@ pub fn read_counted<M: DeserializeOwned>(
     }
     // As text, like recordings: what reads frames is then in the program once.
     let text = str::from_utf8(&payload).map_err(|error| ControlError::from(serde_json::Error::custom(error)))?;
+    // Names and reasons are for people; whatever else is long is lists.
+    let text = &*printable::with_short_strings(text);
     Ok((serde_json::from_str(text).map_err(ControlError::from)?, payload.len() as u64))
 }
 

@@ -5,6 +5,7 @@
 
 use crate::frame::Frame;
 use crate::observation::{Column, ObservationPoint, Tables};
+use crate::printable;
 
 /// The frame of one line; `None` where it is not written as rrul writes, be it JSON or not.
 pub(crate) fn frame(line: &str) -> Option<Frame> {
@@ -27,7 +28,8 @@ pub(crate) fn frame(line: &str) -> Option<Frame> {
     }
     let mut events = Vec::new();
     if text.take(b",\"events\":").is_some() {
-        events = serde_json::from_str(str::from_utf8(text.octets.strip_suffix(b"}}")?).ok()?).ok()?;
+        let list = str::from_utf8(text.octets.strip_suffix(b"}}")?).ok()?;
+        events = serde_json::from_str(&printable::with_short_strings(list)).ok()?;
         text.octets = b"}}";
     }
     (text.octets == b"}}").then_some(Frame { point, number, dropped, tables, events })

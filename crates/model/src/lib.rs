@@ -18,6 +18,7 @@
 //! - [`recording`]: plan, environment and observations as one file
 //! - [`shaping`]: the steps of a tuning session, and what it was asked for
 //! - [`imported`]: recordings that another program measured
+//! - [`printable`]: text of others, made safe to show
 //! - [`random`], [`internet_checksum`]: what both ends and the lab compute alike
 //! - [`flent`]: recordings of Flent
 
@@ -37,6 +38,7 @@ pub mod observation;
 pub mod page;
 pub mod phase;
 pub mod plan;
+pub mod printable;
 pub mod random;
 pub mod recording;
 pub mod shaping;

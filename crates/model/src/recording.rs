@@ -20,6 +20,7 @@ use crate::measurement_budget::MeasurementBudget;
 use crate::observation::{FlowEvent, ObservationPoint, Tables};
 use crate::phase::{LoadEnd, Phase, PhaseWindow, loaded};
 use crate::plan::TestPlan;
+use crate::printable;
 use crate::shaping::{TuningPlan, TuningStep};
 use crate::time::{TestTime, Window};
 
@@ -190,15 +191,18 @@ impl Recording {
             if line.is_empty() {
                 continue;
             }
+            let fast = header.is_some().then(|| frame_text::frame(line)).flatten();
+            if let Some(frame) = fast {
+                frames.push(frame);
+                continue;
+            }
+            // Names and reasons are for people, and no recording needs to be read for one that is endless.
+            let line = &*printable::with_short_strings(line);
             if header.is_none() {
                 let format: Format = serde_json::from_str(line).map_err(|_| RecordingError::NoHeader)?;
                 if ![FORMAT, FORMER_FORMAT].contains(&format.header.format.as_str()) {
                     return Err(RecordingError::UnknownFormat(format.header.format));
                 }
-            }
-            if let Some(frame) = header.is_some().then(|| frame_text::frame(line)).flatten() {
-                frames.push(frame);
-                continue;
             }
             let known =
                 ["{\"header\"", "{\"frame\"", "{\"step\"", "{\"end\""].iter().any(|kind| line.starts_with(kind));

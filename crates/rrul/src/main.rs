@@ -49,6 +49,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use rrul_model::printable;
 
 use arguments::{Arguments, Command};
 use outcome::Outcome;
@@ -103,7 +104,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Doubtful) => ExitCode::from(1),
         Err(failure) => {
             // The exit code says it as well, if this is not read.
-            let _ = writeln!(std::io::stderr(), "rrul: {failure}");
+            let _ = writeln!(std::io::stderr(), "rrul: {}", printable::message(&failure.to_string()));
             ExitCode::from(2)
         }
     }

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use rrul_model::recording::{Line, Recording, RecordingError};
 
 use crate::failure::{ContentError, Failure};
+use crate::live_screen::terminal;
 
 /// What a recording's name ends in.
 const ENDING: &str = "rrul";
@@ -93,7 +94,9 @@ impl Writer {
         let left_over = give_name(&self.part, &self.path, |part| std::fs::remove_file(part))?;
         if let Some(error) = left_over {
             let (part, path) = (self.part.display(), self.path.display());
-            eprintln!("rrul: note: {part}: {error}; it is the same file as {path}, remove that name by hand");
+            terminal::say(&format!(
+                "rrul: note: {part}: {error}; it is the same file as {path}, remove that name by hand"
+            ));
         }
         Ok(self.path)
     }

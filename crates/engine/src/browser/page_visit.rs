@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use rrul_model::flow::FlowId;
 use rrul_model::observation::{BrowserTiming, PageLoad, WebObject};
+use rrul_model::printable::is_unprintable;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 use serde::Deserialize;
@@ -227,7 +228,7 @@ impl PageVisit {
             self.document = Some(self.objects.len());
         }
         self.by_request.insert(event.request_id, self.objects.len());
-        let url = event.request.url.chars().filter(|character| !character.is_control()).take(MOST_CHARACTERS);
+        let url = event.request.url.chars().filter(|character| !is_unprintable(*character)).take(MOST_CHARACTERS);
         self.objects.push(Resource { url: url.collect(), wanted: event.timestamp, ..Resource::default() });
     }
 

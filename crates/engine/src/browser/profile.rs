@@ -8,6 +8,8 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use rrul_model::printable::is_unprintable;
+
 const PREFIX: &str = "rrul-browser-";
 const LOCK: &str = "lock";
 const OUTPUT: &str = "stderr";
@@ -84,7 +86,7 @@ fn last_words(text: &str) -> Option<String> {
     let line = lines().find(|line| line.contains(":FATAL:")).or_else(|| lines().next())?;
     // "[PID:TID:DATE:FATAL:file.cc:1] Why."
     let words = line.strip_prefix('[').and_then(|line| line.split_once("] ")).map_or(line, |(_, words)| words);
-    Some(words.chars().filter(|character| !character.is_control()).take(WORDS).collect())
+    Some(words.chars().filter(|character| !is_unprintable(*character)).take(WORDS).collect())
 }
 
 /// Removes this user's folders whose owner was killed.

@@ -22,6 +22,7 @@ use std::time::Duration;
 use rrul_model::flow::{AddressFamily, FlowSpec, Parameters};
 use rrul_model::observation::ObservationPoint;
 use rrul_model::phase::{Phase, loaded};
+use rrul_model::printable;
 use rrul_model::random::Random;
 use rrul_model::recording::{Clocks, End, FORMAT, Header};
 use rrul_model::time::TestTime;
@@ -131,13 +132,13 @@ fn run_for(
             hosts.server.state = *state.unwrap_or_default();
             (refused, ends_load)
         }
-        ServerMessage::Refused { reason } => return Err(refused(reason)),
+        ServerMessage::Refused { reason } => return Err(refused(printable::field(&reason).into_owned())),
         _ => return Err(lost(LinkError::Closed)),
     };
     let mut standing: Vec<&FlowSpec> = flows.iter().collect();
     for refusal in not_served {
         if let Some(place) = standing.iter().position(|spec| spec.id == refusal.flow) {
-            end.failed(standing.remove(place), refusal.reason);
+            end.failed(standing.remove(place), printable::field(&refusal.reason).into_owned());
         }
     }
     let threads = std::thread::scope(|scope| {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rrul_model::environment::{Environment, HostState};
+use rrul_model::printable;
 
 use super::client_quota::ClientQuotas;
 use super::host::{LISTEN_DROPS, OwnSockets, Ways};
@@ -38,7 +39,7 @@ impl Shared {
     }
 
     pub(super) fn log(&self, line: &str) {
-        (self.options.log)(line);
+        (self.options.log)(&printable::line(line));
     }
 
     /// This host now, as far as packets to a client pass it.

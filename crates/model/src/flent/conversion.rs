@@ -16,6 +16,7 @@ use crate::flow::{AddressFamily, Direction, FlowId, FlowSpec};
 use crate::imported::Imported;
 use crate::observation::{FlowEvent, FlowEventKind, ObservationPoint, OctetsReceived, Tables};
 use crate::plan::TestPlan;
+use crate::printable::is_unprintable;
 use crate::recording::{Clocks, End, FORMAT, Frame, Header, Recording};
 use crate::time::{TestTime, Window};
 use crate::units::ByteCount;
@@ -250,7 +251,7 @@ fn observe(
 
 /// A name from a file, short enough to be printed.
 fn shown(name: &str) -> String {
-    let name: String = name.chars().filter(|c| !c.is_control()).take(60).collect();
+    let name: String = name.chars().filter(|c| !is_unprintable(*c)).take(60).collect();
     format!("\"{name}\"")
 }
 

@@ -3,6 +3,7 @@
 use super::document::{EgressInfo, Metadata, QueueDiscipline};
 use super::scalar::Scalar;
 use crate::environment::Environment;
+use crate::printable::is_unprintable;
 
 /// Most kernel settings that are kept.
 const MOST_SETTINGS: usize = 256;
@@ -47,5 +48,5 @@ fn words(discipline: &QueueDiscipline) -> String {
 }
 
 fn short(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).take(100).collect()
+    name.chars().filter(|c| !is_unprintable(*c)).take(100).collect()
 }

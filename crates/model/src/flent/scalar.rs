@@ -6,6 +6,8 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use crate::printable;
+
 /// Longest text that is kept, characters; what is longer is cut.
 pub(super) const LONGEST_TEXT: usize = 1000;
 
@@ -34,7 +36,7 @@ impl Scalar {
         let text = match self {
             Self::Nothing => return None,
             Self::Number(number) => number.to_string(),
-            Self::Text(text) => text.split(char::is_control).collect::<Vec<_>>().join(" ").trim().to_owned(),
+            Self::Text(text) => printable::field(text).trim().to_owned(),
         };
         (!text.is_empty()).then_some(text)
     }

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::flow::{AddressFamily, Component, Direction, Parameters};
 use crate::marking::ServiceClass;
 use crate::phase::{Phase, PhaseWindow};
+use crate::printable::is_unprintable;
 use crate::time::{TestTime, Window};
 use crate::units::Share;
 
@@ -31,7 +32,7 @@ pub struct PlanError {
 
 /// Returns the text with line breaks and other control characters escaped: what a file says may be quoted in a message of one line.
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+    text.chars().map(|c| if is_unprintable(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
 /// A test as data, checked.

@@ -12,7 +12,7 @@ use crate::arguments::CompareArguments;
 use crate::commands::show::style;
 use crate::failure::{ComparisonError, Failure};
 use crate::outcome::Outcome;
-use crate::{store, together};
+use crate::{output, store, together};
 
 pub(crate) fn execute(arguments: &CompareArguments) -> Result<Outcome, Failure> {
     let by = arguments.by.map(GroupKey::from);
@@ -27,7 +27,7 @@ pub(crate) fn execute(arguments: &CompareArguments) -> Result<Outcome, Failure> 
         return Err(ComparisonError::Conflict(format!("{first}{more}")).into());
     }
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&comparison)?);
+        output::print_json(&comparison)?;
     } else {
         print!("{}", text_comparison(&comparison, style()));
     }

@@ -13,7 +13,7 @@ use rrul_view::exports::tidy_export;
 use crate::arguments::{ConvertArguments, ConvertForm};
 use crate::failure::{ContentError, Failure};
 use crate::outcome::Outcome;
-use crate::output::write;
+use crate::output::{say, write};
 use crate::parquet_table::parquet;
 use crate::store::{self, Writer};
 
@@ -30,13 +30,13 @@ pub(crate) fn execute(arguments: &ConvertArguments) -> Result<Outcome, Failure> 
             return Err(Failure::content(&arguments.file, ContentError::AlreadyConverted));
         }
         let path = arguments.output.clone().unwrap_or_else(|| named(&arguments.file, ".rrul"));
-        println!("recording: {}", Writer::write(&path, &recording)?.display());
+        say(format_args!("recording: {}", Writer::write(&path, &recording)?.display()));
         return Ok(Outcome::Good);
     }
     let run = analyze(&recording);
     for (path, octets, about) in written(form, arguments, &run)? {
         write(&path, &octets, arguments.force)?;
-        println!("{about}: {}", path.display());
+        say(format_args!("{about}: {}", path.display()));
     }
     Ok(Outcome::Good)
 }
@@ -65,7 +65,7 @@ fn written(
             let plain = path.extension().is_some_and(|ending| ending != "gz");
             let octets = if plain { json } else { gzip(&json).map_err(Failure::system("gzip"))? };
             let about = format!("test {} of Flent", file.metadata.name);
-            println!("{}", file.metadata.note);
+            say(&file.metadata.note);
             vec![(path, octets, about)]
         }
         ConvertForm::Csv => {

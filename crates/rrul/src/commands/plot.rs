@@ -11,7 +11,7 @@ use rrul_view::{Chart, Theme, ViewError, chart_named, charts};
 use crate::arguments::{PictureFormat, PlotArguments, ThemeChoice};
 use crate::failure::{ContentError, Failure};
 use crate::outcome::Outcome;
-use crate::output::write;
+use crate::output::{say, write};
 use crate::{store, together};
 
 /// In the place of a chart's name: every chart.
@@ -46,7 +46,7 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
                 };
                 let path = place(format!("{stem}-{}.{}", chart.name, format.ending()));
                 draw_with(renderer, chart, &runs, look, &path)?;
-                println!("chart: {}", path.display());
+                say(format_args!("chart: {}", path.display()));
                 Ok(())
             }))
         })
@@ -121,11 +121,11 @@ fn draw_all(
                 None => {
                     let path = folder.join(format!("{name}.{}", format.ending()));
                     write(&path, &octets(renderer.svg(&drawing)?, format, look.scale)?, look.overwrite)?;
-                    println!("chart: {}", path.display());
+                    say(format_args!("chart: {}", path.display()));
                 }
-                Some(why) => println!("no {name}: {why}"),
+                Some(why) => say(format_args!("no {name}: {why}")),
             },
-            Err(error @ ViewError::Runs { .. }) => println!("no {name}: {error}"),
+            Err(error @ ViewError::Runs { .. }) => say(format_args!("no {name}: {error}")),
             Err(error) => return Err(error.into()),
         }
     }

@@ -10,7 +10,7 @@ use rrul_view::report::{ReportedRun, report};
 use crate::arguments::ReportArguments;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::output::write;
+use crate::output::{say, write};
 use crate::{store, together};
 
 /// A recording and what follows from it.
@@ -29,7 +29,7 @@ pub(crate) fn execute(arguments: &ReportArguments) -> Result<Outcome, Failure> {
         PathBuf::from(format!("{}.html", stem.trim_end_matches(".rrul").trim_end_matches(".flent")))
     });
     write(&path, page.as_bytes(), arguments.force)?;
-    println!("report: {}", path.display());
+    say(format_args!("report: {}", path.display()));
     let doubtful = read.iter().any(|(_, analysis)| Outcome::of(analysis) == Outcome::Doubtful);
     Ok(if doubtful { Outcome::Doubtful } else { Outcome::Good })
 }

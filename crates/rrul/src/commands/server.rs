@@ -12,6 +12,7 @@ use crate::arguments::ServerArguments;
 use crate::failure::Failure;
 use crate::interruption;
 use crate::outcome::Outcome;
+use crate::output::say;
 
 pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
     rrul_engine::open_files::raise_limit();
@@ -36,9 +37,9 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
         ..ServerOptions::default()
     })?;
     for address in server.addresses() {
-        println!("listening on {address}, TCP and UDP");
+        say(format_args!("listening on {address}, TCP and UDP"));
     }
-    println!("test from another host: rrul run <this host>");
+    say("test from another host: rrul run <this host>");
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(100));
     }

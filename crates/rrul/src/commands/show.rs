@@ -14,7 +14,7 @@ use rrul_view::{Topic, text_equaliser};
 use crate::arguments::ShowArguments;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::store;
+use crate::{output, store};
 
 pub(crate) fn execute(arguments: &ShowArguments) -> Result<Outcome, Failure> {
     let topics = arguments.sections.iter().map(|name| topic(name)).collect::<Result<Vec<_>, _>>()?;
@@ -27,7 +27,7 @@ pub(crate) fn execute(arguments: &ShowArguments) -> Result<Outcome, Failure> {
         analysis.scores = Scores::compute(&analysis, Distance::Any);
     }
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&Summary::from(&analysis))?);
+        output::print_json(&Summary::from(&analysis))?;
     } else if arguments.equaliser {
         print!("{}", text_equaliser(&analysis, style()));
     } else if !topics.is_empty() {

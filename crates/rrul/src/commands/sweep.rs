@@ -25,7 +25,7 @@ use crate::tuning::driver::DriverOptions;
 use crate::tuning::estimate::{LONGEST_LOAD, most_rates, sweep_time};
 use crate::tuning::rate_list::paired;
 use crate::tuning::session_folder::SessionFolder;
-use crate::{interruption, plan_book};
+use crate::{interruption, output, plan_book};
 
 pub(crate) fn execute(arguments: &SweepArguments) -> Result<Outcome, Failure> {
     match &arguments.set {
@@ -92,7 +92,7 @@ fn of_plan(arguments: &SweepArguments, setting: &str) -> Result<Outcome, Failure
     if compared.len() > 1 {
         let comparison = Comparison::new(compared, None);
         if arguments.session.json {
-            println!("{}", serde_json::to_string_pretty(&comparison)?);
+            output::print_json(&comparison)?;
         } else {
             print_lines(&[text_comparison(&comparison, style())], false);
         }

@@ -31,7 +31,7 @@ use crate::tuning::result_words::{class_lines, confirmation_lines};
 use crate::tuning::session_folder::SessionFolder;
 use crate::tuning::shaper::Shaper;
 use crate::tuning::shaper_address::ShaperKind;
-use crate::{interruption, plan_book};
+use crate::{interruption, output, plan_book};
 
 /// Why a session does not begin, or its rates are not applied.
 #[derive(Debug, thiserror::Error)]
@@ -207,7 +207,7 @@ pub(crate) fn shown(session: Session, json: bool) -> Result<(Analysis, PathBuf),
 
 fn print_result(analysis: &Analysis, path: Option<&Path>, json: bool) -> Result<(), Failure> {
     match (&analysis.tuning, json) {
-        (Some(tuning), true) => println!("{}", serde_json::to_string_pretty(tuning)?),
+        (Some(tuning), true) => output::print_json(tuning)?,
         _ => print_summary(analysis, path.unwrap_or(Path::new(UNNAMED))),
     }
     Ok(())

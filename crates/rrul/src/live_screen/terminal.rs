@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
+use rrul_model::printable;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::getpgrp;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr};
@@ -150,6 +151,7 @@ pub(crate) fn stands() -> bool {
 
 /// Says something to whoever watches: on the screen while it stands, and again on stderr when it has gone.
 pub(crate) fn say(words: &str) {
+    let words = &*printable::in_lines(words);
     if let Some(held) = &mut *held() {
         held.notes.push(words.trim_start().to_owned());
         return;

@@ -4,6 +4,7 @@
 
 mod plane;
 
+use rrul_model::printable;
 use serde_json::{Map, Value, json};
 
 use crate::drawing::Drawing;
@@ -335,9 +336,9 @@ fn number(value: f64) -> Value {
     json!(rounded)
 }
 
-/// `text` without the characters that XML 1.0 (section 2.2) has no way to write; each becomes a space.
+/// A line of text as it is drawn: without what steers, which XML 1.0 (section 2.2) has no way to write either.
 fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') { ' ' } else { c }).collect()
+    printable::line(text).into_owned()
 }
 
 #[cfg(test)]

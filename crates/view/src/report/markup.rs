@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use rrul_model::printable::is_unprintable;
+
 /// HTML as it grows.
 #[derive(Debug, Default)]
 pub(crate) struct Markup {
@@ -71,16 +73,11 @@ pub(crate) fn escaped(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
             '\n' => escaped.push('\n'),
-            c if c.is_control() || is_invisible(c) => escaped.push(' '),
+            c if is_unprintable(c) => escaped.push(' '),
             c => escaped.push(c),
         }
     }
     escaped
-}
-
-/// Characters that turn the direction of text around or take no room: a name with them may read as another.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}' | '\u{FFFE}' | '\u{FFFF}')
 }
 
 /// JSON that may be in a script element: no `<` begins anything there.

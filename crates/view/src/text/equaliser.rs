@@ -7,7 +7,7 @@ use rrul_model::flow::Direction;
 use rrul_model::phase::Phase;
 use rrul_model::time::TestTime;
 
-use crate::text::style::Style;
+use crate::text::style::{Style, printable};
 use crate::text::words::family_name;
 
 /// Bars in a row.
@@ -22,7 +22,7 @@ const FAIR: f64 = 8.0;
 /// The equaliser of a run; otherwise a line that says why not. Ends in a newline.
 pub fn text_equaliser(run: &Analysis, style: Style) -> String {
     if let Some(withheld) = &run.scores.withheld {
-        return format!("No equaliser: {withheld}.\n");
+        return printable(&format!("No equaliser: {withheld}.")) + "\n";
     }
     let Some(told) = fitting(run, WIDEST) else { return "No equaliser: no idle baseline.\n".to_owned() };
     let seconds = told.window_ns as f64 / 1e9;

@@ -1,5 +1,6 @@
 //! What all text for people shares: color, and words for what is not there.
 
+use rrul_model::printable;
 use rrul_model::units::Delay;
 
 /// Whether a summary may use color.
@@ -49,7 +50,7 @@ pub(crate) fn quantile(delay: Option<Delay>) -> String {
     delay.map_or_else(|| "lost".to_owned(), |delay| delay.to_string())
 }
 
-/// Text of others without what could steer the terminal.
+/// A line that contains text of others, without what could steer the terminal.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    printable::line(text).into_owned()
 }

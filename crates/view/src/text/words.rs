@@ -5,6 +5,7 @@ use rrul_analysis::metrics::loss::packet_count::Loss;
 use rrul_analysis::validity::{Confidence, Reason, Severity, Verdict};
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
+use rrul_model::printable;
 use rrul_model::units::Delay;
 
 /// The user's word for a direction.
@@ -15,7 +16,7 @@ pub(crate) fn direction_word(direction: Direction) -> &'static str {
 /// The title of a run: the user's, or what was done to whom.
 pub(crate) fn title(run: &Analysis) -> String {
     if !run.test.title.trim().is_empty() {
-        return run.test.title.trim().to_owned();
+        return printable::field(run.test.title.trim()).into_owned();
     }
     format!("Realtime response under load — {}", plan_and_server(run))
 }
@@ -23,9 +24,9 @@ pub(crate) fn title(run: &Analysis) -> String {
 /// The plan and the server, if that may be shown.
 fn plan_and_server(run: &Analysis) -> String {
     if run.test.server.is_empty() {
-        return format!("plan {}", run.test.plan);
+        return format!("plan {}", printable::field(&run.test.plan));
     }
-    format!("plan {} to {}", run.test.plan, run.test.server)
+    format!("plan {} to {}", printable::field(&run.test.plan), printable::field(&run.test.server))
 }
 
 /// The short name of a run beside others: the user's title, or the server.
