@@ -44,8 +44,13 @@ impl Deref for Endpoint {
 impl Endpoint {
     /// An end that has not begun, of a test whose phases end at `length`.
     pub fn new(point: ObservationPoint, sample_interval: Duration, length: TestTime) -> Self {
+        Self::observed_by(Observer::new(point), sample_interval, length)
+    }
+
+    /// The same, with an observer of its own.
+    pub fn observed_by(observer: Observer, sample_interval: Duration, length: TestTime) -> Self {
         Self {
-            observer: Observer::new(point),
+            observer,
             sampler: Sampler::new(sample_interval),
             health: HostHealth::default(),
             start_line: StartLine::default(),

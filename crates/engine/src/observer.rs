@@ -1,15 +1,20 @@
 //! From the measuring threads to the collector: rings for observations, a list for the rare events of flows.
 
+pub mod row_room;
+
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rrul_model::flow::FlowId;
 use rrul_model::observation::{FlowEvent, FlowEventKind, Observation, ObservationPoint};
 use rrul_model::recording::Frame;
+use rrul_proto::limits::EVENTS_OF_A_FLOW;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::clock::RawTime;
 use crate::clock::test_clock::TestClock;
+use row_room::{RowRoom, Taken};
 
 /// Rows in one frame, so that it fits a control frame even when every row is one of `TCP_INFO`.
 const FRAME_ROWS: usize = 1000;
@@ -18,11 +23,30 @@ const FRAME_ROWS: usize = 1000;
 #[derive(Debug)]
 pub struct Observer {
     point: ObservationPoint,
-    rings: Mutex<Vec<Consumer<Observation>>>,
-    events: Mutex<Vec<(RawTime, FlowId, FlowEventKind, String)>>,
+    rings: Mutex<Vec<Ring>>,
+    events: Mutex<Events>,
+    room: RowRoom,
     dropped: AtomicU64,
     frames: AtomicU32,
 }
+
+/// The collector's end of a ring, and the room that it takes.
+#[derive(Debug)]
+struct Ring {
+    rows: Consumer<Observation>,
+    _room: Taken,
+}
+
+/// What happened to flows.
+#[derive(Debug, Default)]
+struct Events {
+    noted: Vec<(RawTime, FlowId, FlowEventKind, String)>,
+    /// How many of each flow, where a stranger has chosen what happens.
+    of_flow: HashMap<FlowId, u32>,
+}
+
+/// Longest detail of an event that a server notes, octets: it may repeat what a client has said.
+const DETAIL_OCTETS: usize = 256;
 
 /// A measuring thread's end of a ring. Pushing neither waits nor allocates; rows that are not fetched are counted as
 /// dropped.
@@ -42,8 +66,14 @@ impl ObservationSink<'_> {
 
 impl Observer {
     pub fn new(point: ObservationPoint) -> Self {
+        Self::within(point, RowRoom::default())
+    }
+
+    /// One whose rings take their room from this.
+    pub fn within(point: ObservationPoint, room: RowRoom) -> Self {
         Self {
             point,
+            room,
             rings: Mutex::default(),
             events: Mutex::default(),
             dropped: AtomicU64::new(0),
@@ -62,15 +92,31 @@ impl Observer {
 
     /// The same for a caller that cannot borrow this observer; what does not fit is not counted.
     pub fn ring(&self, capacity: usize) -> Producer<Observation> {
-        let (ring, consumer) = RingBuffer::new(capacity);
-        self.rings.lock().unwrap_or_else(PoisonError::into_inner).push(consumer);
+        let room = self.room.take(capacity);
+        let (ring, rows) = RingBuffer::new(room.rows());
+        self.rings.lock().unwrap_or_else(PoisonError::into_inner).push(Ring { rows, _room: room });
         ring
     }
 
-    /// Notes what happened to a flow. Not for threads that must not wait.
+    /// Notes what happened to a flow. Not for threads that must not wait. A server notes only the first few of each flow.
     pub fn event(&self, at: RawTime, flow: FlowId, event: FlowEventKind, detail: impl Into<String>) {
-        let entry = (at, flow, event, detail.into());
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+        let mut detail = detail.into();
+        let mut events = self.events();
+        // Hosts on the way are counted by the trace that meets them.
+        if self.point == ObservationPoint::Server && event != FlowEventKind::HopAddress {
+            let count = events.of_flow.entry(flow).or_default();
+            if *count >= EVENTS_OF_A_FLOW {
+                self.dropped(1);
+                return;
+            }
+            *count += 1;
+            detail.truncate(detail.floor_char_boundary(DETAIL_OCTETS));
+        }
+        events.noted.push((at, flow, event, detail));
+    }
+
+    fn events(&self) -> MutexGuard<'_, Events> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Observations that could not be noted.
@@ -88,15 +134,15 @@ impl Observer {
         let mut observations: Vec<Observation> = elsewhere.collect();
         self.rings.lock().unwrap_or_else(PoisonError::into_inner).retain_mut(|ring| {
             // Read before draining: a thread that ends in between has pushed its last row before that.
-            let ended = ring.is_abandoned();
-            while let Ok(observation) = ring.pop() {
+            let ended = ring.rows.is_abandoned();
+            while let Ok(observation) = ring.rows.pop() {
                 observations.push(observation);
             }
             !ended
         });
         // Rows of one flow stand together, where their differences are small.
         observations.sort_by_key(Observation::flow);
-        let events = std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner));
+        let events = std::mem::take(&mut self.events().noted);
         let events =
             events.into_iter().map(|(at, flow, event, detail)| FlowEvent { flow, at: clock.at(at), event, detail });
         let mut first = self.empty_frame();
@@ -161,6 +207,40 @@ mod tests {
         assert_eq!(rows, [FRAME_ROWS, FRAME_ROWS, 1]);
         assert_eq!(frames.iter().map(|frame| frame.number).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(frames.iter().map(|frame| frame.events.len()).sum::<usize>(), 1);
+    }
+
+    #[test]
+    fn a_server_notes_the_first_events_of_each_flow_and_none_at_length() {
+        for (point, noted) in
+            [(ObservationPoint::Server, 2 * EVENTS_OF_A_FLOW as usize), (ObservationPoint::Client, 200)]
+        {
+            let observer = Observer::new(point);
+            for number in 0..200 {
+                let detail = "é".repeat(40_000);
+                observer.event(RawTime(number), FlowId((number % 2) as u16), FlowEventKind::Marked, detail);
+            }
+            let frame = &observer.collect(CLOCK)[0];
+            assert_eq!((frame.events.len(), frame.dropped), (noted, 200 - noted as u64), "{point:?}");
+            let longest = frame.events.iter().map(|event| event.detail.len()).max();
+            assert_eq!(longest, Some(if point == ObservationPoint::Server { 256 } else { 80_000 }));
+            observer.event(RawTime(7), FlowId(1), FlowEventKind::Marked, "");
+            let later = observer.collect(CLOCK)[0].events.len();
+            assert_eq!(later, usize::from(point == ObservationPoint::Client), "fetching begins no new count");
+        }
+    }
+
+    #[test]
+    fn rings_take_no_more_than_their_room_and_give_it_back() {
+        let all = RowRoom::of(100);
+        let observer = Observer::within(ObservationPoint::Server, all.part(60));
+        let mut sink = observer.sink(usize::MAX);
+        (0..100).for_each(|flow| sink.note(row(flow)));
+        let frames = observer.collect(CLOCK);
+        assert_eq!((frames[0].tables.len(), frames[0].dropped), (60, 40));
+        assert_eq!(all.part(60).take(60).rows(), 40, "what is left of all");
+        drop(sink);
+        observer.collect(CLOCK);
+        assert_eq!(all.part(60).take(60).rows(), 60);
     }
 
     #[test]

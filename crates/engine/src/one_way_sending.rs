@@ -148,8 +148,13 @@ pub(crate) fn run<O: Outlet>(end: &Endpoint, clock: TestClock, mut flows: Vec<On
 
 /// Room for what these flows note between two collections, and twice that: none of it may be lost.
 fn rows_between_collections<O>(flows: &[OneWayFlow<O>]) -> usize {
-    const ROWS_A_PACKET: f64 = 2.0;
+    const ROWS_A_PACKET: usize = 2;
+    packets_between_collections(flows.iter().map(|flow| flow.interval)) * ROWS_A_PACKET
+}
+
+/// Packets that flows of these intervals send between two collections, and three times that.
+pub(crate) fn packets_between_collections(intervals: impl Iterator<Item = Duration>) -> usize {
     const SECONDS: f64 = 3.0;
-    let packets: f64 = flows.iter().map(|flow| SECONDS / flow.interval.as_secs_f64()).sum();
-    (packets * ROWS_A_PACKET) as usize + 256
+    let packets: f64 = intervals.map(|interval| SECONDS / interval.as_secs_f64()).sum();
+    packets as usize + 128
 }

@@ -4,10 +4,12 @@
 //! - [`fair_shares`]: how many sessions each network has
 //! - [`load_queue`]: whose load is next, so that tests do not disturb each other
 //! - [`consent`]: whether the client still wants the packets that it is sent
+//! - [`message_pace`]: how many control messages a client may send
 //! - [`session_lease`]: how long a session lasts
 
 pub mod consent;
 pub mod fair_shares;
 pub mod load_queue;
+pub mod message_pace;
 pub mod prefix;
 pub mod session_lease;

@@ -32,6 +32,11 @@ impl ArrivalLog {
         self.arrivals.reserve_exact(self.room - self.arrivals.len());
     }
 
+    /// How many arrivals it has room for.
+    pub fn room(&self) -> usize {
+        self.room
+    }
+
     /// Notes one, or counts it when the log is full.
     pub fn note(&mut self, arrival: LoggedArrival) {
         if self.arrivals.len() < self.room {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use rrul_model::flow::FlowSpec;
+use rrul_model::flow::{FlowSpec, Parameter};
+use rrul_model::turns::TURNS;
 
 /// Longest control frame, octets. Both ends close a connection that announces more.
 pub const FRAME_OCTETS: usize = 64 * 1024;
@@ -22,6 +23,15 @@ pub const PREPARING_TIME: Duration = Duration::from_mins(1);
 /// Shortest interval at which a server reads its counters, whatever is asked for: a reading of many streams takes part
 /// of a millisecond, and a client must not be able to keep the server busy with readings.
 pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Longest name or value in a flow that a client describes, octets.
+pub const STRING_OCTETS: usize = 64;
+
+/// Longest list of turns in a flow, octets: a test of ten minutes has many.
+pub const TURNS_OCTETS: usize = 4096;
+
+/// Events of one flow that a server notes; later ones are left out.
+pub const EVENTS_OF_A_FLOW: u32 = 16;
 
 /// How long after the last phase a session may still fetch what it has measured.
 pub const FETCHING_TIME: Duration = Duration::from_secs(30);
@@ -66,6 +76,10 @@ impl Limits {
         if flows.len() > self.flows as usize {
             return Some(format!("{} flows asked for, this server grants {}", flows.len(), self.flows));
         }
+        // Before any of them is repeated in a message.
+        if let Some(octets) = flows.iter().find_map(too_long) {
+            return Some(format!("a name or value of {octets} octets in a flow, this server takes {STRING_OCTETS}"));
+        }
         if length > self.length {
             return Some(format!(
                 "a test of {} s asked for, this server grants {} s",
@@ -86,6 +100,18 @@ impl Limits {
         };
         flows.iter().find(outside).map(|flow| format!("{} does not run within the test", flow.name))
     }
+}
+
+/// How long a string of this flow is that is too long; `None` when none is.
+fn too_long(flow: &FlowSpec) -> Option<usize> {
+    let names = [&flow.name, &flow.flow_type].into_iter().chain(flow.parameters.0.keys());
+    let values = flow.parameters.0.iter().filter_map(|(name, value)| match value {
+        Parameter::Text(text) if name == TURNS => Some((text.len(), TURNS_OCTETS)),
+        Parameter::Text(text) => Some((text.len(), STRING_OCTETS)),
+        _ => None,
+    });
+    let lengths = names.map(|name| (name.len(), STRING_OCTETS)).chain(values);
+    lengths.filter(|(length, most)| length > most).map(|(length, _)| length).next()
 }
 
 /// Grants so many packets a second, with a burst of a quarter second but at least one packet; time is passed in.

@@ -21,8 +21,8 @@ const PROVEN_ADDRESSES: usize = 8;
 /// Arrivals are fetched once a second; room is kept for as many seconds of what the flows may send, and for a few more.
 const LOGGED_SECONDS: f64 = 4.0;
 const LOGGED_MORE: usize = 64;
-/// Most arrivals of one flow that are kept, whatever it asks for: 24 octets each.
-const MOST_LOGGED: usize = 1 << 16;
+/// Flows for which room for a few more is kept.
+const LOGGED_FLOWS: usize = 256;
 
 /// Why a packet gets no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -87,6 +87,8 @@ pub struct SessionReflector {
     flows: HashMap<u16, FlowState>,
     cap: RateCap,
     longest: usize,
+    /// Most arrivals for which room is taken, whatever the flows ask for: 24 octets each. More are not answered.
+    most_logged: usize,
     /// Test packets that have arrived, those of one-way flows too; greetings are none.
     pub arrivals: ArrivalLog,
     train: TrainArrivals,
@@ -101,6 +103,7 @@ impl SessionReflector {
             flows: HashMap::new(),
             cap: RateCap::new(limits.packets_per_second),
             longest: limits.packet_octets as usize,
+            most_logged: (f64::from(limits.packets_per_second) * LOGGED_SECONDS) as usize + LOGGED_FLOWS * LOGGED_MORE,
             train: TrainArrivals::default(),
             // A session that tests nothing takes no room.
             arrivals: ArrivalLog::with_room(0),
@@ -125,8 +128,8 @@ impl SessionReflector {
     pub fn admit(&mut self, flow: u16, packets_per_second: f64) {
         if let Entry::Vacant(place) = self.flows.entry(flow) {
             place.insert(FlowState::default());
-            let room = (packets_per_second * LOGGED_SECONDS) as usize + LOGGED_MORE;
-            self.arrivals.add_room(room.min(MOST_LOGGED));
+            let room = ((packets_per_second * LOGGED_SECONDS) as usize).saturating_add(LOGGED_MORE);
+            self.arrivals.add_room(room.min(self.most_logged.saturating_sub(self.arrivals.room())));
         }
     }
 

@@ -27,7 +27,7 @@ use rrul_model::random::Random;
 use rrul_model::recording::{Clocks, End, FORMAT, Header};
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, ControlError, ServerMessage};
-use rrul_proto::limits::{FRAME_OCTETS, Limits};
+use rrul_proto::limits::{FRAME_OCTETS, Limits, STRING_OCTETS};
 use rrul_proto::token::Token;
 
 use crate::clock::test_clock::TestClock;
@@ -111,22 +111,24 @@ fn run_for(
     let length = options.plan.length();
     // The server would say the same, but what asks for too much may not even fit into a frame.
     let too_much = || too_many_packets(&flows, &limits).or_else(|| too_many_connections(&flows, &limits));
-    if let Some(reason) = limits.refusal(&flows, length).or_else(too_much) {
+    // Which sites a browser loads is no business of the server's.
+    let public_flows = without_sites(&flows);
+    let shown = flows_for_server(&public_flows);
+    if let Some(reason) = limits.refusal(&shown, length).or_else(too_much) {
         return Err(refused(reason));
     }
     let interval = options.plan.sample_interval;
     let end = Arc::new(Endpoint::new(ObservationPoint::Client, interval, TestTime::ZERO + length));
     let _stopped_whatever_happens = StopOnDrop(Arc::clone(&end));
-    // Which sites a browser loads is no business of the server's.
-    let public_flows = without_sites(&flows);
-    send(&mut control, &ClientMessage::Open { flows: public_flows.clone(), length, sample_interval: interval })
-        .map_err(|error| match error {
+    send(&mut control, &ClientMessage::Open { flows: shown, length, sample_interval: interval }).map_err(|error| {
+        match error {
             LinkError::Message(ControlError::TooLong(octets)) => refused(format!(
                 "its {} flows take {octets} bytes to describe, and a control frame has room for {FRAME_OCTETS}",
                 flows.len()
             )),
             error => lost(error),
-        })?;
+        }
+    })?;
     let (not_served, server_ends_it) = match listen(&mut control, stop).map_err(lost)? {
         ServerMessage::Opened { refused, state, ends_load } => {
             hosts.server.state = *state.unwrap_or_default();
@@ -248,6 +250,15 @@ fn if_open<T: Default>(privacy: Privacy, value: T) -> T {
 fn without_sites(flows: &[FlowSpec]) -> Vec<FlowSpec> {
     let mut flows = flows.to_vec();
     flows.iter_mut().map(|flow| &mut flow.parameters).for_each(forget_site);
+    flows
+}
+
+/// These flows with names as short as a server takes them: it goes by their numbers.
+fn flows_for_server(flows: &[FlowSpec]) -> Vec<FlowSpec> {
+    let mut flows = flows.to_vec();
+    for flow in &mut flows {
+        flow.name.truncate(flow.name.floor_char_boundary(STRING_OCTETS));
+    }
     flows
 }
 

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
-use rrul_model::observation::{FlowEventKind, PacketReceived, ProbeSent, ProbesSkipped, sender};
+use rrul_model::observation::{FlowEventKind, ObservationPoint, PacketReceived, ProbeSent, ProbesSkipped, sender};
 use rrul_model::random::Random;
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
@@ -140,8 +140,7 @@ fn send(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint, seed: u64) -> io::R
     let mut octets = vec![0; length_of(spec)];
     Random(seed).fill(&mut octets);
     let Some(clock) = end.wait_for_begin() else { return Ok(()) };
-    let _ = scheduling::run_as_probe();
-    scheduling::prompt_timers();
+    run_promptly(end);
     let interval = interval_of(spec);
     let mut sink = end.observer.sink(ROWS);
     let mut sequence: u32 = 0;
@@ -170,6 +169,14 @@ fn send(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint, seed: u64) -> io::R
     stream.shutdown(std::net::Shutdown::Write)
 }
 
+/// At the client ahead of all ordinary threads, where allowed; at the server not, as a stranger has asked for the thread.
+fn run_promptly(end: &Endpoint) {
+    if end.observer.point() == ObservationPoint::Client {
+        let _ = scheduling::run_as_probe();
+    }
+    scheduling::prompt_timers();
+}
+
 /// Writes a whole record, waiting for the buffer where that is full; `false` when the test is stopped before.
 fn write_whole(mut stream: &TcpStream, octets: &[u8], end: &Endpoint) -> io::Result<bool> {
     let mut done = 0;
@@ -187,8 +194,7 @@ fn write_whole(mut stream: &TcpStream, octets: &[u8], end: &Endpoint) -> io::Res
 fn receive(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let Some(clock) = end.wait_for_begin() else { return Ok(()) };
-    let _ = scheduling::run_as_probe();
-    scheduling::prompt_timers();
+    run_promptly(end);
     let mut records = Records::new(length_of(spec), interval_of(spec));
     let mut sink = end.observer.sink(ROWS);
     while clock.now() < end.ends(spec.window.to) + WAITING && !end.is_stopped() {

@@ -2,11 +2,12 @@
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rrul_model::flow::FlowId;
+use rrul_proto::admission::session_lease::SILENCE_TIME;
 use rrul_proto::limits::OPENING_TIME;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, ServerOpening, Status, agreed_version};
 
@@ -40,6 +41,9 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 /// Of all connections, and of all sessions, one source may have this share: one in so many.
 const SHARE_OF_A_SOURCE: u32 = 2;
 
+/// Bytes of stack for the thread of a connection.
+pub(super) const STACK: usize = 512 << 10;
+
 /// A connection within the limits; it counts for as long as it lives.
 pub(super) struct Admitted {
     pub(super) shared: Arc<Shared>,
@@ -70,7 +74,11 @@ fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
         let _ = stream.write(&ServerOpening::answer(Status::Busy, 0).encode());
         return;
     };
+    let handed = Arc::new(Mutex::new(Some((stream, admitted))));
+    let take_over = Arc::clone(&handed);
     let work = move || {
+        let taken = take_over.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((stream, admitted)) = taken else { return };
         let deadline = Instant::now() + OPENING_TIME;
         if let Some(protocol) = page_protocol(&stream, deadline) {
             pages::take(stream, protocol, admitted);
@@ -78,8 +86,12 @@ fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
             serve(stream, peer, &admitted.shared, deadline);
         }
     };
-    // Without a thread the connection is dropped, and the client sees it closed.
-    let _ = std::thread::Builder::new().name("connection".to_owned()).spawn(work);
+    let thread = std::thread::Builder::new().name("connection".to_owned()).stack_size(STACK).spawn(work);
+    if thread.is_err()
+        && let Some((mut stream, _)) = handed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    {
+        let _ = stream.write(&ServerOpening::answer(Status::Busy, 0).encode());
+    }
 }
 
 /// What a connection speaks that has come for a page; `None` for one that speaks rrul's own protocol, or says nothing in time.
@@ -112,7 +124,7 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline
         return;
     };
     let _ = stream.set_nodelay(true);
-    let _ = stream.set_write_timeout(Some(rrul_proto::limits::FETCHING_TIME));
+    let _ = stream.set_write_timeout(Some(SILENCE_TIME));
     let answer = |mut stream: &TcpStream, status| {
         let version = if status == Status::Accepted { version } else { 0 };
         stream.write_all(&ServerOpening::answer(status, version).encode()).is_ok()

@@ -3,14 +3,17 @@
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use rrul_model::flow::FlowId;
-use rrul_model::observation::ObservationPoint;
+use rrul_model::observation::{Observation, ObservationPoint};
 use rrul_model::time::TestTime;
+use rrul_proto::admission::message_pace::MessagePace;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::{FETCHING_TIME, PREPARING_TIME, SAMPLE_INTERVAL};
 
+use super::connection::STACK;
 use super::reporting::send;
 use super::session::{OpenSession, Sending, Session};
 use super::shared::Shared;
@@ -19,9 +22,17 @@ use crate::clock::RawTime;
 use crate::clock::test_clock::TestClock;
 use crate::control_link::{self, Compression, LinkError};
 use crate::endpoint::Endpoint;
+use crate::observer::Observer;
 
 /// How long after the last phase a server goes on reading its counters: for what is still on its way.
 const SETTLING: Duration = Duration::from_millis(300);
+
+/// Memory for the observations of all sessions, and of one, bytes: what is not fetched for a second or two.
+pub(super) const ROOM: usize = 128 << 20;
+const ROOM_OF_ONE: usize = 8 << 20;
+
+/// Readings of counters in one second, at most: with many streams they are read less often.
+const READINGS_PER_SECOND: f64 = 5000.0;
 
 /// Serves a control connection until it closes.
 pub(super) fn control(mut stream: TcpStream, open: &OpenSession<'_>, shared: &Shared) {
@@ -44,8 +55,9 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
     let mut opened: Option<Arc<Endpoint>> = None;
     let mut finished = false;
     let deadline = Instant::now() + PREPARING_TIME;
+    let mut pace = MessagePace::new(RawTime::now().0);
     loop {
-        match (listen(stream, deadline)?, &opened) {
+        match (listen(stream, deadline, &mut pace)?, &opened) {
             (ClientMessage::Bye, _) => return Ok(()),
             (ClientMessage::Stop, Some(_)) if finished => {}
             _ if finished => return Err(out_of_order("the test has been stopped")),
@@ -53,9 +65,16 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
                 if let Some(reason) = limits.refusal(&flows, length) {
                     return send(stream, &ServerMessage::Refused { reason });
                 }
-                let interval = sample_interval.clamp(SAMPLE_INTERVAL, Duration::from_secs(1));
+                let rows = ROOM_OF_ONE / size_of::<Observation>();
+                if shared.rows.left() < rows {
+                    let reason = "its memory is taken by other tests; try again in a minute".to_owned();
+                    return send(stream, &ServerMessage::Refused { reason });
+                }
+                let shortest = SAMPLE_INTERVAL.max(Duration::from_secs_f64(flows.len() as f64 / READINGS_PER_SECOND));
+                let interval = sample_interval.clamp(shortest, Duration::from_secs(1));
                 let length = TestTime::ZERO + length;
-                let end = Arc::new(Endpoint::new(ObservationPoint::Server, interval, length));
+                let observer = Observer::within(ObservationPoint::Server, shared.rows.part(rows));
+                let end = Arc::new(Endpoint::observed_by(observer, interval, length));
                 let (admitted, refused) = admission::admit(session, flows, limits);
                 session.open_test(admitted, &end);
                 let state = shared.host_state(&session.ways);
@@ -77,7 +96,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
                 if !(0..=PREPARING_TIME.as_nanos() as i64).contains(&origin) {
                     return Err(out_of_order("a T0 that is too far away"));
                 }
-                return measure(stream, session, end, origin, shared);
+                return measure(stream, session, end, origin, shared, &mut pace);
             }
             (ClientMessage::Stop, Some(end)) => {
                 end.stop();
@@ -98,31 +117,45 @@ fn measure(
     end: &Arc<Endpoint>,
     origin: i64,
     shared: &Shared,
+    pace: &mut MessagePace,
 ) -> Result<(), LinkError> {
     let (host, epoch) = session.clock();
     let clock = TestClock { origin: epoch.plus(origin), host };
     let until = end.length() + SETTLING;
     let mut out = stream.try_clone()?;
-    end.begin(clock, origin);
-    end.watch_control(stream);
-    std::thread::scope(|scope| {
-        scope.spawn(|| end.sample(until));
-        scope.spawn(|| end.start_streams());
-        let sending = Sending { session, end, clock, origin, privacy: shared.options.privacy };
-        for (_, (part, flows)) in session.flows_to_send() {
-            scope.spawn(move || part.send(&sending, &flows));
-        }
-        let reporter = scope.spawn(|| {
-            reporting::report(&mut out, session, end, clock, origin)?;
-            reporting::send_with_state(&mut out, shared.host_state(&session.ways), |state| ServerMessage::Finished {
-                state,
-            })
+    let sending = Sending { session, end, clock, origin, privacy: shared.options.privacy };
+    let to_send = session.flows_to_send();
+    let report = || {
+        let outcome = reporting::report(&mut out, session, end, clock, origin).and_then(|()| {
+            let finished = |state| ServerMessage::Finished { state };
+            reporting::send_with_state(&mut out, shared.host_state(&session.ways), finished)
         });
+        if outcome.is_err() {
+            // Who does not take what was observed gets nothing more: the session ends with its reporter.
+            let _ = out.shutdown(std::net::Shutdown::Both);
+        }
+        outcome
+    };
+    std::thread::scope(|scope| {
+        let sampler = start(scope, "sampler", || end.sample(until));
+        let start_line = start(scope, "start line", || end.start_streams());
+        let senders = to_send.iter().map(|(name, (part, flows))| start(scope, name, || part.send(&sending, flows)));
+        let started = sampler.and(start_line).and(senders.collect::<io::Result<Vec<_>>>().map(drop));
+        let reporter = started.and_then(|()| start_for(scope, "reporter", report));
+        let reporter = match reporter {
+            Ok(reporter) => reporter,
+            Err(error) => {
+                end.stop();
+                return Err(error.into());
+            }
+        };
+        end.begin(clock, origin);
+        end.watch_control(stream);
         let ahead = Duration::from_nanos(end.length().since(clock.now()).0.max(0).cast_unsigned());
         let deadline = Instant::now() + ahead + FETCHING_TIME;
         let mut load_ended = false;
         let outcome = loop {
-            match listen(stream, deadline) {
+            match listen(stream, deadline, pace) {
                 Ok(ClientMessage::Stop) => end.stop(),
                 Ok(ClientMessage::EndLoad(early)) if !load_ended && early.is_within(end.length()) => {
                     load_ended = true;
@@ -137,16 +170,36 @@ fn measure(
         end.stop();
         // A client that reads but a little now and then would otherwise keep the reporter for hours.
         let _ = stream.shutdown(std::net::Shutdown::Both);
-        let reported = reporter.join().unwrap_or(Ok(()));
-        outcome.and(reported)
+        match (outcome, reporter.join().unwrap_or(Ok(()))) {
+            // Closed by the reporter, which knows why.
+            (Err(LinkError::Closed), Err(reported)) => Err(reported),
+            (outcome, reported) => outcome.and(reported),
+        }
     })
+}
+
+/// Starts a thread of a session; without one the session ends, and the server goes on.
+fn start<'scope>(scope: &'scope Scope<'scope, '_>, name: &str, work: impl FnOnce() + Send + 'scope) -> io::Result<()> {
+    start_for(scope, name, work).map(drop)
+}
+
+/// The same, of a thread whose outcome matters.
+fn start_for<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    std::thread::Builder::new().name(name.to_owned()).stack_size(STACK).spawn_scoped(scope, work)
 }
 
 fn out_of_order(what: &str) -> LinkError {
     io::Error::new(io::ErrorKind::InvalidData, format!("a message out of order: {what}")).into()
 }
 
-fn listen(stream: &mut TcpStream, deadline: Instant) -> Result<ClientMessage, LinkError> {
+/// Waits for the client's next message. Those that come too fast are left in the kernel for a while.
+fn listen(stream: &mut TcpStream, deadline: Instant, pace: &mut MessagePace) -> Result<ClientMessage, LinkError> {
     let patience = deadline.saturating_duration_since(Instant::now());
-    control_link::read(stream, patience, Compression::Never)
+    let message = control_link::read(stream, patience, Compression::Never)?;
+    std::thread::sleep(pace.read(RawTime::now().0));
+    Ok(message)
 }

@@ -25,6 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
+use rrul_model::observation::Observation;
+
 pub use options::{Limits, Log, ServerError, ServerOptions};
 pub use pages::runtime::PagesError;
 
@@ -32,6 +34,7 @@ use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
 use crate::endpoint::test_course::PATIENCE;
 use crate::environment;
+use crate::observer::row_room::RowRoom;
 use datagram_port::DatagramPort;
 use host::OwnSockets;
 use pages::runtime::Pages;
@@ -59,6 +62,7 @@ impl Server {
             environment: environment::read(options.privacy),
             clock: HostClock::start(options.clock, RawTime::now()),
             options,
+            rows: RowRoom::of(conversation::ROOM / size_of::<Observation>()),
             sockets: OwnSockets::from_ports(&ports),
             connection_quotas: Arc::default(),
             session_quotas: Arc::default(),

@@ -1,12 +1,14 @@
 //! What the server reports of a test: observations while it runs, and the state of its host.
 
+use std::io::{self, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rrul_model::environment::HostState;
 use rrul_model::flow::FlowId;
 use rrul_model::observation::{Observation, PacketReceived};
 use rrul_model::time::TestTime;
+use rrul_proto::admission::session_lease::SILENCE_TIME;
 use rrul_proto::control::{ControlError, ServerMessage};
 
 use super::session::Session;
@@ -71,6 +73,55 @@ pub(super) fn send_with_state(
     }
 }
 
+/// Says something, within the time that a client may be silent.
 pub(super) fn send(stream: &mut TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
-    control_link::write(stream, message, Compression::Allowed)
+    let deadline = Instant::now() + SILENCE_TIME;
+    control_link::write(&mut WriteUntil { stream, deadline }, message, Compression::Allowed)
+}
+
+/// Writes before a deadline, however little the other end takes at a time.
+struct WriteUntil<'a> {
+    stream: &'a mut TcpStream,
+    deadline: Instant,
+}
+
+impl Write for WriteUntil<'_> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_write_timeout(Some(left))?;
+        self.stream.write(octets)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_client_that_takes_a_little_now_and_then_does_not_put_off_the_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut stream = listener.accept().unwrap().0;
+        let reading = std::thread::spawn(move || {
+            let mut octets = vec![0; 64 << 10];
+            while io::Read::read(&mut client, &mut octets).is_ok_and(|count| count > 0) {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let begun = Instant::now();
+        let deadline = begun + Duration::from_millis(400);
+        let outcome = WriteUntil { stream: &mut stream, deadline }.write_all(&vec![0; 256 << 20]);
+        assert!(outcome.is_err());
+        assert!((400..1000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+        drop(stream);
+        reading.join().unwrap();
+    }
 }

@@ -21,10 +21,17 @@ use crate::clock::host_clock::HostClock;
 use crate::clock::test_clock::TestClock;
 use crate::endpoint::Endpoint;
 use crate::privacy::Privacy;
+use crate::socket::options;
 
 /// Path traces that one session may have sent: each opens a socket of its own, and as many as a session may have flows would
 /// use up the server's descriptors.
 const MOST_TRACES: usize = 8;
+
+/// Bytes that may wait in the kernel for the receivers of one session's streams, and of one stream: enough that a thread is
+/// woken a few times a millisecond at most, and no more than a client that reads nothing may take.
+const UNSENT: usize = 16 << 20;
+const LEAST_UNSENT: usize = 64 << 10;
+const MOST_UNSENT: usize = 1 << 20;
 
 /// Every session of a server.
 #[derive(Default)]
@@ -154,6 +161,8 @@ type Part = &'static dyn ServerPart;
 struct Test {
     flows: HashMap<FlowId, (FlowSpec, Part)>,
     end: Arc<Endpoint>,
+    /// Bytes that may wait in each stream of a flow that has one.
+    unsent: usize,
 }
 
 /// What a connection has come for.
@@ -168,11 +177,15 @@ pub(super) struct AttachedFlow {
     spec: FlowSpec,
     part: Part,
     end: Arc<Endpoint>,
+    /// Bytes that may wait in each of its streams.
+    unsent: usize,
 }
 
 impl AttachedFlow {
     /// Serves the connection, which has not been answered.
     pub(super) fn serve(&self, stream: TcpStream, answer: &[u8]) {
+        // A kernel without it keeps what its own bounds allow.
+        let _ = options::limit_unsent(&stream, self.unsent);
         self.part.serve(&self.spec, stream, answer, &self.end);
     }
 }
@@ -297,7 +310,11 @@ impl Session {
             }
             Connections::Pages | Connections::None => return None,
         };
-        Some(Attached::Flow(AttachedFlow { spec, part, end: Arc::clone(&test.end) }))
+        let unsent = match part.connections() {
+            Connections::Many => LEAST_UNSENT,
+            _ => test.unsent,
+        };
+        Some(Attached::Flow(AttachedFlow { spec, part, end: Arc::clone(&test.end), unsent }))
     }
 
     /// A flow whose pages the server serves.
@@ -342,7 +359,9 @@ impl Session {
 
     /// Takes the flows that were admitted.
     pub(super) fn open_test(&self, flows: Vec<(FlowSpec, Part)>, end: &Arc<Endpoint>) {
+        let streams = flows.iter().filter(|(_, part)| part.connections() == Connections::One).count();
+        let unsent = (UNSENT / streams.max(1)).clamp(LEAST_UNSENT, MOST_UNSENT);
         let flows = flows.into_iter().map(|(spec, part)| (spec.id, (spec, part))).collect();
-        *self.test.lock().unwrap_or_else(PoisonError::into_inner) = Some(Test { flows, end: Arc::clone(end) });
+        *self.test.lock().unwrap_or_else(PoisonError::into_inner) = Some(Test { flows, end: Arc::clone(end), unsent });
     }
 }

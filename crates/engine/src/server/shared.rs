@@ -14,6 +14,7 @@ use super::session::Sessions;
 use crate::clock::host_clock::HostClock;
 use crate::environment;
 use crate::environment::Extent;
+use crate::observer::row_room::RowRoom;
 use crate::privacy::Privacy;
 
 /// What the threads of a server share.
@@ -27,6 +28,8 @@ pub(super) struct Shared {
     pub(super) sockets: OwnSockets,
     /// Connections by where they come from.
     pub(super) connection_quotas: Arc<ClientQuotas>,
+    /// Room for what all tests observe.
+    pub(super) rows: RowRoom,
     pub(super) pages: Pages,
     pub(super) session_quotas: Arc<ClientQuotas>,
     pub(super) connections: AtomicU32,

@@ -89,6 +89,15 @@ pub fn pace(socket: &impl AsFd, rate: BitRate) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate.0 / 8)
 }
 
+/// Lets no more than so many bytes that have not left wait in a stream (tcp(7): TCP_NOTSENT_LOWAT): what its receiver does not
+/// take costs no more memory. How much is on its way is not bounded.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn limit_unsent(socket: &impl AsFd, octets: usize) -> io::Result<()> {
+    set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, octets as libc::c_int)
+}
+
 /// Asks for kernel stamps of what the socket receives and sends.
 ///
 /// Stamps of sent packets come back on the error queue, numbered from 0 with every packet sent from now on; calling

@@ -6,7 +6,9 @@ use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Pa
 use rrul_model::marking::ServiceClass;
 use rrul_model::time::{TestTime, Window};
 use rrul_proto::control::ClientMessage;
-use rrul_proto::limits::{FRAME_OCTETS, Limits};
+use rrul_proto::limits::{FRAME_OCTETS, Limits, STRING_OCTETS, TURNS_OCTETS};
+use rrul_proto::session_reflector::SessionReflector;
+use rrul_proto::token::Token;
 
 const SECOND: i64 = 1_000_000_000;
 const TEST: Duration = Duration::from_secs(70);
@@ -88,6 +90,31 @@ fn a_window_that_is_not_within_the_test_is_refused_by_name() {
 }
 
 #[test]
+fn a_string_that_is_too_long_is_refused_and_not_repeated() {
+    let long = |octets: usize| "x".repeat(octets);
+    let spoil: [fn(&mut FlowSpec, String); 4] = [
+        |flow, text| flow.name = text,
+        |flow, text| flow.flow_type = text,
+        |flow, text| drop(flow.parameters.0.insert(text, Parameter::Flag(true))),
+        |flow, text| drop(flow.parameters.0.insert("congestion_control".to_owned(), Parameter::Text(text))),
+    ];
+    for spoil in spoil {
+        let mut asked = flows(2);
+        spoil(&mut asked[1], long(STRING_OCTETS));
+        assert_eq!(refusal(&asked, TEST), None);
+        spoil(&mut asked[1], long(STRING_OCTETS + 1));
+        let reason = refusal(&asked, TEST).unwrap();
+        assert_eq!(reason, "a name or value of 65 octets in a flow, this server takes 64");
+    }
+    let mut asked = flows(1);
+    let turns = |octets| Parameter::Text(long(octets));
+    asked[0].parameters.0.insert("turns".to_owned(), turns(TURNS_OCTETS));
+    assert_eq!(refusal(&asked, TEST), None);
+    asked[0].parameters.0.insert("turns".to_owned(), turns(TURNS_OCTETS + 1));
+    assert!(refusal(&asked, TEST).is_some());
+}
+
+#[test]
 fn a_server_without_a_limit_on_length_still_compares_windows() {
     let limits = Limits { length: Duration::MAX, ..Limits::default() };
     assert_eq!(limits.refusal(&[flow(0, 0, i64::MAX)], Duration::MAX), None);
@@ -117,4 +144,17 @@ fn as_many_flows_as_are_granted_fit_into_one_frame() {
     };
     let octets = serde_json::to_vec(&open).unwrap().len();
     assert!(octets <= FRAME_OCTETS, "{octets} octets, a frame has {FRAME_OCTETS}");
+}
+
+#[test]
+fn room_for_arrivals_is_bounded_by_what_is_granted() {
+    let mut reflector = SessionReflector::new(Token::NONE, &Limits::default());
+    for flow in 0..256 {
+        reflector.admit(flow, 1e9);
+    }
+    let room = reflector.arrivals.room();
+    // Four seconds of what a session may have answered, and a few of each flow: 24 octets each.
+    assert_eq!(room, 4 * 8192 + 256 * 64);
+    reflector.admit(256, f64::INFINITY);
+    assert_eq!(reflector.arrivals.room(), room);
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use rrul_proto::admission::message_pace::MESSAGES_PER_SECOND;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::{
-    EXPANDED_OCTETS, FETCHING_TIME, FRAME_OCTETS, Limits, OPENING_TIME, PREPARING_TIME, SAMPLE_INTERVAL,
+    EVENTS_OF_A_FLOW, EXPANDED_OCTETS, FETCHING_TIME, FRAME_OCTETS, Limits, OPENING_TIME, PREPARING_TIME,
+    SAMPLE_INTERVAL, STRING_OCTETS, TURNS_OCTETS,
 };
 use rrul_proto::opening::{CLIENT_OCTETS, SERVER_OCTETS};
 use rrul_proto::test_packet::LEAST_OCTETS;
@@ -105,6 +107,13 @@ fn the_numbers_in_the_text_are_the_constants() {
         ("from `welcome` to T0, and from `begin` to T0", format!("{} s", PREPARING_TIME.as_secs())),
         ("from the end of the test to `bye`", format!("{} s", FETCHING_TIME.as_secs())),
         ("shortest interval between readings of counters", format!("{} ms", SAMPLE_INTERVAL.as_millis())),
+        ("name of a flow, its type, names and values of its parameters", format!("{STRING_OCTETS} octets")),
+        ("list of turns of a flow", format!("{TURNS_OCTETS} octets")),
+        ("events that are reported of one flow, addresses on its path aside", EVENTS_OF_A_FLOW.to_string()),
+        (
+            "control messages of one session that are read in one second, and in a row; later ones wait",
+            MESSAGES_PER_SECOND.to_string(),
+        ),
     ] {
         says("# 7. Limits", format!("| {what} | {value} |"));
     }

@@ -13,9 +13,6 @@ use crate::server::datagram_port::{Departing, Sent};
 use crate::server::greetings::Destination;
 use crate::server::session::{Admission, FlowRefusal, Sending, ServerPart, Session};
 
-/// Stamps that may wait for the next collection: three seconds of the most packets that a session is granted by default.
-const STAMPS: usize = 24_576;
-
 /// Packets that are not answered.
 pub(crate) struct OneWay;
 
@@ -36,7 +33,8 @@ impl ServerPart for OneWay {
 }
 
 fn send(&Sending { session, end, clock, origin, .. }: &Sending<'_>, specs: &[FlowSpec]) {
-    let ring = end.observer.ring(STAMPS);
+    let stamps = one_way_sending::packets_between_collections(specs.iter().map(one_way_sending::interval));
+    let ring = end.observer.ring(stamps);
     session.one_way.note_stamps(ring, origin);
     let reached = specs.iter().filter_map(|spec| Some((spec, session.one_way.destination_of(spec.id)?)));
     let reached: Vec<_> = reached.collect();

@@ -1,0 +1,112 @@
+//! What a client gets that asks for more than it needs: a bounded part of the server, and no part of other clients' tests.
+
+use std::time::{Duration, Instant};
+
+use rrul_engine::control_link::LinkError;
+use rrul_model::flow::Parameter;
+use rrul_model::observation::FlowEventKind;
+use rrul_proto::control::{ClientMessage, ServerMessage};
+use rrul_proto::opening::{ClientOpening, Purpose};
+
+use crate::common::server;
+use crate::stranger::{Stranger, flows};
+
+const SHORT_FLOW: &str = "title = \"s\"\nphases = { load = \"4s\" }\n[flow.s]\ntype = \"short_flow\"\ndirection = \"up\"\n\
+    component = \"realtime\"\nsize = \"1B\"\n";
+
+#[test]
+fn a_string_of_a_client_is_not_kept_at_any_length() {
+    let server = server();
+    let mut client = Stranger::new(&server);
+    let mut asked = flows(SHORT_FLOW);
+    let text = Parameter::Text("x".repeat(60_000));
+    asked[0].parameters.0.insert("congestion_control".to_owned(), text);
+    let ServerMessage::Refused { reason } = client.open(&asked, Duration::from_secs(4)) else { panic!("granted") };
+    assert_eq!(reason, "a name or value of 60000 octets in a flow, this server takes 64");
+}
+
+#[test]
+fn the_events_of_a_flow_are_as_few_as_are_of_use() {
+    let server = server();
+    let mut client = Stranger::new(&server);
+    let asked = flows(SHORT_FLOW);
+    assert!(matches!(client.open(&asked, Duration::from_secs(4)), ServerMessage::Opened { .. }));
+    client.begin();
+    let address = *server.addresses().iter().find(|address| address.is_ipv4()).unwrap();
+    for _ in 0..60 {
+        // Each says that it is the first, for which the server notes what is in force.
+        let opening = ClientOpening::new(Purpose::Stream, client.token, asked[0].id.0).encode();
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        std::io::Write::write_all(&mut stream, &[&opening[..], &[0; 4]].concat()).unwrap();
+        std::thread::sleep(Duration::from_millis(12));
+    }
+    client.say(&ClientMessage::Stop);
+    let (mut events, mut dropped) = (0, 0);
+    while let ServerMessage::Observed(frame) = client.hear() {
+        events += frame.events.iter().filter(|event| event.event == FlowEventKind::CongestionControl).count();
+        events += frame.events.iter().filter(|event| event.event == FlowEventKind::Marked).count();
+        dropped += frame.dropped;
+    }
+    assert!(events == 16 && dropped > 0, "{events} events, {dropped} left out");
+}
+
+#[test]
+fn a_flood_of_messages_is_read_at_its_pace() {
+    let server = server();
+    let mut client = Stranger::new(&server);
+    let mut flood = client.control.try_clone().unwrap();
+    let begun = Instant::now();
+    let flooding = std::thread::spawn(move || {
+        for id in 0..2000 {
+            let message = ClientMessage::Time { id };
+            if rrul_engine::control_link::write(&mut flood, &message, rrul_engine::control_link::Compression::Never)
+                .is_err()
+            {
+                return;
+            }
+        }
+    });
+    let mut answered: u32 = 0;
+    while begun.elapsed() < Duration::from_secs(3) {
+        match client.hear_within(Duration::from_millis(100)) {
+            Ok(_) => answered += 1,
+            Err(LinkError::Silent(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    // 50 in a row, and 50 a second.
+    assert!((150..=210).contains(&answered), "{answered} answers in 3 s");
+    client.control.shutdown(std::net::Shutdown::Both).unwrap();
+    flooding.join().unwrap();
+}
+
+/// Bytes in the kernel that the streams of this port have not been able to send.
+fn send_queues(port: u16) -> u64 {
+    let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let queue = |line: &str| {
+        let mut columns = line.split_whitespace().skip(1);
+        let local = columns.next()?;
+        let queues = columns.nth(2)?;
+        let ours = u16::from_str_radix(local.split(':').nth(1)?, 16).ok()? == port;
+        u64::from_str_radix(queues.split(':').next()?, 16).ok().filter(|_| ours)
+    };
+    sockets.lines().filter_map(queue).sum()
+}
+
+#[test]
+fn streams_that_nobody_reads_fill_no_memory() {
+    let server = server();
+    let mut client = Stranger::new(&server);
+    let asked = flows(
+        "title = \"b\"\nphases = { load = \"4s\" }\n[flow.b]\ntype = \"bulk_tcp\"\ndirection = \"down\"\n\
+            component = \"load\"\ncount = 64\n",
+    );
+    assert_eq!(asked.len(), 64);
+    assert!(matches!(client.open(&asked, Duration::from_secs(4)), ServerMessage::Opened { .. }));
+    let unread: Vec<_> = asked.iter().map(|flow| client.stream(flow)).collect();
+    client.begin();
+    std::thread::sleep(Duration::from_millis(2500));
+    let queued = send_queues(server.addresses()[0].port());
+    drop(unread);
+    assert!((1 << 20..40 << 20).contains(&queued), "{queued} bytes wait for 64 streams that nobody reads");
+}
