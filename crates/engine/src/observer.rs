@@ -45,7 +45,7 @@ struct Events {
     of_flow: HashMap<FlowId, u32>,
 }
 
-/// Longest detail of an event that a server notes, octets: it may repeat what a client has said.
+/// Longest detail of an event that a server notes, bytes: it may repeat what a client has said.
 const DETAIL_OCTETS: usize = 256;
 
 /// A measuring thread's end of a ring. Pushing neither waits nor allocates; rows that are not fetched are counted as

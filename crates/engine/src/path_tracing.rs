@@ -12,6 +12,7 @@ use std::time::Duration;
 use rrul_model::flow::{AddressFamily, FlowSpec};
 use rrul_model::observation::FlowEventKind;
 use rrul_model::units::BitRate;
+use rrul_proto::admission::consent::GREETING_INTERVAL;
 use rrul_proto::path_sweep::MOST_PACKETS;
 
 use crate::clock::test_clock::TestClock;
@@ -27,9 +28,6 @@ pub(crate) use trace::Trace;
 
 /// After the last packet answers are read for this long.
 const LINGERING: Duration = Duration::from_millis(300);
-
-/// How often a host that only answers greets: a NAT may close a way on which nothing has left for 30 s.
-const KEEPING_OPEN: Duration = Duration::from_secs(10);
 
 /// Routers answer about once a second (Linux: icmp_ratelimit).
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
@@ -63,7 +61,8 @@ pub(crate) fn run(end: &Endpoint, clock: TestClock, mut traces: Vec<Trace>, mirr
     let last = traces.iter().map(|trace| trace.until).chain(mirrors.iter().map(|mirror| mirror.until)).max();
     let Some(last) = last else { return };
     let last = || last.min(end.length()) + LINGERING;
-    let mut next_greeting = clock.now() + KEEPING_OPEN;
+    // Setting up others may have taken longer than the first greeting lasts.
+    let mut next_greeting = clock.now();
     while !end.is_stopped() && clock.now() < last() {
         let due = traces.iter().filter_map(Trace::due).min().unwrap_or_else(last);
         let left = Duration::from_nanos(u64::try_from(due.since(clock.now()).0).unwrap_or(0));
@@ -104,7 +103,7 @@ pub(crate) fn run(end: &Endpoint, clock: TestClock, mut traces: Vec<Trace>, mirr
             for mirror in mirrors {
                 mirror.greet();
             }
-            next_greeting = clock.now() + KEEPING_OPEN;
+            next_greeting = clock.now() + GREETING_INTERVAL;
         }
     }
 }

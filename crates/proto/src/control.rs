@@ -40,6 +40,10 @@ pub enum ClientMessage {
         /// T0 on the server's session clock, nanoseconds.
         origin: i64,
     },
+    /// The client is there: said every [`HEARTBEAT_INTERVAL`] to a server that announced it in [`ServerMessage::Welcome`].
+    ///
+    /// [`HEARTBEAT_INTERVAL`]: crate::admission::session_lease::HEARTBEAT_INTERVAL
+    Alive,
     /// The load ends now, and what was to follow it follows. Only for servers that announced it in
     /// [`ServerMessage::Opened`].
     EndLoad(LoadEnd),
@@ -58,6 +62,9 @@ pub enum ServerMessage {
         token: Token,
         environment: Box<Environment>,
         limits: Limits,
+        /// Whether this server hears [`ClientMessage::Alive`].
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        hears_alive: bool,
     },
     /// The answer to [`ClientMessage::Open`].
     Opened {

@@ -78,7 +78,7 @@ impl Limits {
         }
         // Before any of them is repeated in a message.
         if let Some(octets) = flows.iter().find_map(too_long) {
-            return Some(format!("a name or value of {octets} octets in a flow, this server takes {STRING_OCTETS}"));
+            return Some(format!("a name or value of {octets} bytes in a flow, this server takes {STRING_OCTETS}"));
         }
         if length > self.length {
             return Some(format!(

@@ -13,7 +13,7 @@ use rrul_proto::limits::Limits;
 use rrul_proto::opening::{ClientOpening, OpeningError, Purpose, SERVER_OCTETS, ServerOpening, Status};
 use rrul_proto::token::Token;
 
-use super::control_client::listen;
+use super::control_client::{Heartbeat, listen};
 use super::options::{Families, NameError, RunError, RunOptions};
 use crate::control_link::{LinkError, read_exact_until};
 
@@ -33,6 +33,7 @@ pub(super) struct Connected {
     /// The server's address in each family under test.
     pub(super) proven: Vec<SocketAddr>,
     pub(super) absent: Vec<AbsentFamily>,
+    pub(super) heartbeat: Heartbeat,
 }
 
 /// A TCP connection that has said nothing yet, or why not.
@@ -73,8 +74,10 @@ pub(super) fn connect(
     }
     let (_, (mut control, address)) = connected.remove(0);
     open(&mut control, address, Purpose::Control, Token::NONE)?;
-    let (token, server, limits) = match listen(&mut control, stop) {
-        Ok(ServerMessage::Welcome { token, environment, limits }) => (token, environment, limits),
+    let (token, server, limits, hears_alive) = match listen(&mut control, stop) {
+        Ok(ServerMessage::Welcome { token, environment, limits, hears_alive }) => {
+            (token, environment, limits, hears_alive)
+        }
         Ok(_) => return Err(RunError::Lost { server: options.server.clone(), source: LinkError::Closed }),
         Err(_) if stop.load(Ordering::Relaxed) => return Err(RunError::Stopped),
         Err(source) => return Err(RunError::Lost { server: options.server.clone(), source }),
@@ -86,7 +89,7 @@ pub(super) fn connect(
             Err(error) => absents.push(absent(family, reason_of(&error))),
         }
     }
-    Ok(Connected { control, token, limits, server, proven, absent: absents })
+    Ok(Connected { control, token, limits, server, proven, absent: absents, heartbeat: Heartbeat::new(hears_alive) })
 }
 
 /// Why a family is absent, without its address: that may have to stay out of the recording.

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rrul_proto::admission::session_lease::HEARTBEAT_INTERVAL;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
 use crate::control_link::{self, Compression, LinkError};
@@ -16,6 +17,28 @@ pub(super) const ANSWER_TIME: Duration = Duration::from_secs(15);
 
 pub(super) fn send(stream: &mut TcpStream, message: &ClientMessage) -> Result<(), LinkError> {
     control_link::write(stream, message, Compression::Never)
+}
+
+/// Says now and then that the client is there, to a server that hears it.
+pub(super) struct Heartbeat {
+    heard: bool,
+    said: Option<Instant>,
+}
+
+impl Heartbeat {
+    /// To a server that hears it, or not.
+    pub(super) fn new(heard: bool) -> Self {
+        Self { heard, said: None }
+    }
+
+    /// Says so if it is time. A server that is lost shows in what it sends.
+    pub(super) fn beat(&mut self, control: &mut TcpStream) {
+        let is_due = self.said.is_none_or(|said| said.elapsed() >= HEARTBEAT_INTERVAL);
+        if self.heard && is_due {
+            self.said = Some(Instant::now());
+            let _ = send(control, &ClientMessage::Alive);
+        }
+    }
 }
 
 /// Waits for the server's next message until the user stops the test.

@@ -83,7 +83,10 @@ fn run_for(
     end_load: &AtomicBool,
 ) -> Result<(), RunError> {
     let names = server_names::resolve(&options.server, options.port)?;
-    let Connected { mut control, token, limits, server, proven, absent } = connecting::connect(options, &names, stop)?;
+    let Connected { mut control, token, limits, server, proven, absent, mut heartbeat } =
+        connecting::connect(options, &names, stop)?;
+    // At once: what the server grants depends on it.
+    heartbeat.beat(&mut control);
     let mut hosts = HostDescriptions::new(options.privacy, &proven, *server);
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::from_address(address.ip())).collect();
     let mut flows = flow_types::with_effective_parameters(options.plan.flows(&families));
@@ -149,6 +152,7 @@ fn run_for(
             if stop.load(Ordering::Relaxed) {
                 end.stop();
             }
+            heartbeat.beat(&mut control);
             std::thread::sleep(STOP_INTERVAL);
         }
         // Its panic has been printed on stderr; without flows the test shows no data.
@@ -196,7 +200,7 @@ fn run_for(
     });
     let open_load = OpenLoad { ended: end_load, window: loaded(&options.plan.phase_windows()), server_ends_it };
     let Ending { partial, phases_ended, load_ended, server } =
-        run_loop::measure(control, &end, clock, audience, stop, &threads, watch, open_load);
+        run_loop::measure(control, heartbeat, &end, clock, audience, stop, &threads, watch, open_load);
     for thread in threads {
         // A thread that panicked has said so, and its flow shows no data.
         let _ = thread.join();

@@ -16,7 +16,7 @@ use rrul_model::recording::Frame;
 use rrul_model::time::{TestTime, Window};
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
-use super::control_client::{ANSWER_TIME, send};
+use super::control_client::{ANSWER_TIME, Heartbeat, send};
 use super::drain_watch::DrainWatch;
 use super::options::RunObserver;
 use crate::clock::test_clock::TestClock;
@@ -78,6 +78,7 @@ pub(super) struct OpenLoad<'a> {
 #[expect(clippy::too_many_arguments, reason = "called once, with all that the setup brought forth")]
 pub(super) fn measure(
     mut control: TcpStream,
+    heartbeat: Heartbeat,
     end: &Arc<Endpoint>,
     clock: TestClock,
     audience: &mut dyn RunObserver,
@@ -99,6 +100,7 @@ pub(super) fn measure(
         }
         let mut leader = Leader {
             control: &mut control,
+            heartbeat,
             end,
             clock,
             audience,
@@ -154,6 +156,7 @@ fn unbelievable(what: &str) -> LinkError {
 
 struct Leader<'a> {
     control: &'a mut TcpStream,
+    heartbeat: Heartbeat,
     end: &'a Endpoint,
     clock: TestClock,
     audience: &'a mut dyn RunObserver,
@@ -195,6 +198,7 @@ impl Leader<'_> {
                 // The listening thread has ended with its last word.
                 Err(RecvTimeoutError::Disconnected) => std::thread::sleep(PATIENCE),
             }
+            self.heartbeat.beat(self.control);
             let now = self.clock.now();
             self.audience.tick(now);
             if now >= next_frame {

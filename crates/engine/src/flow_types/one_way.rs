@@ -10,6 +10,7 @@ use std::time::Duration;
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::observation::{PacketReceived, ProbeSent, ProbeStamped};
 use rrul_model::time::TestTime;
+use rrul_proto::admission::consent::GREETING_INTERVAL;
 use rrul_proto::one_way_receiver::OneWayReceiver;
 use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use rrul_proto::token::Token;
@@ -25,9 +26,6 @@ use crate::observer::ObservationSink;
 use crate::one_way_sending::{self, OneWayFlow, Outlet};
 use crate::socket::transmit_numbers::TransmitNumbers;
 use crate::socket::{datagram, options, wait::WaitSet};
-
-/// How often the client greets while it receives: a NAT may close a way on which nothing has left for 30 s.
-const KEEPING_OPEN: Duration = Duration::from_secs(10);
 
 /// How often the server is asked whether all has arrived, once all has been sent.
 const ASKING: Duration = Duration::from_millis(100);
@@ -194,7 +192,8 @@ fn receive(end: &Endpoint, clock: TestClock, token: Token, flows: Flows) {
     let _watched: Vec<_> = watched.collect();
     let mut waiting = WaitSet::new(flows.iter().map(|flow| &flow.socket));
     let (mut wall, mut octets) = (WallClock::new(), [0; 2048]);
-    let mut next_greeting = clock.now() + KEEPING_OPEN;
+    // Setting up others may have taken longer than the first greeting lasts.
+    let mut next_greeting = clock.now();
     while !end.is_stopped() {
         let now = clock.now();
         if !flows.iter().any(|flow| flow.awaits(now)) {
@@ -211,7 +210,7 @@ fn receive(end: &Endpoint, clock: TestClock, token: Token, flows: Flows) {
             for flow in &flows {
                 greet(&flow.socket, &flow.spec, token);
             }
-            next_greeting = now + KEEPING_OPEN;
+            next_greeting = now + GREETING_INTERVAL;
         }
     }
 }

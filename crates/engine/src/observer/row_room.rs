@@ -30,7 +30,7 @@ impl RowRoom {
         part
     }
 
-    /// How many rows are left; as many as can be counted where there is no end.
+    /// How many rows are left; as many as can be counted where nothing bounds it.
     pub fn left(&self) -> usize {
         self.0.iter().map(|left| left.load(Ordering::Relaxed)).min().unwrap_or(usize::MAX)
     }

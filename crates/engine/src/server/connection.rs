@@ -124,6 +124,8 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline
         return;
     };
     let _ = stream.set_nodelay(true);
+    // A client whose host has vanished acknowledges nothing: its kernel's silence ends the connection.
+    let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(SILENCE_TIME));
     let _ = stream.set_write_timeout(Some(SILENCE_TIME));
     let answer = |mut stream: &TcpStream, status| {
         let version = if status == Status::Accepted { version } else { 0 };

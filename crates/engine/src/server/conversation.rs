@@ -4,23 +4,22 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rrul_model::flow::FlowId;
 use rrul_model::observation::{Observation, ObservationPoint};
 use rrul_model::time::TestTime;
-use rrul_proto::admission::message_pace::MessagePace;
 use rrul_proto::control::{ClientMessage, ServerMessage};
-use rrul_proto::limits::{FETCHING_TIME, PREPARING_TIME, SAMPLE_INTERVAL};
+use rrul_proto::limits::{PREPARING_TIME, SAMPLE_INTERVAL};
 
 use super::connection::STACK;
-use super::reporting::send;
-use super::session::{OpenSession, Sending, Session};
+use super::leased_control::LeasedControl;
+use super::session::{OpenSession, Sending};
 use super::shared::Shared;
 use super::{admission, reporting};
 use crate::clock::RawTime;
 use crate::clock::test_clock::TestClock;
-use crate::control_link::{self, Compression, LinkError};
+use crate::control_link::LinkError;
 use crate::endpoint::Endpoint;
 use crate::observer::Observer;
 
@@ -35,10 +34,10 @@ const ROOM_OF_ONE: usize = 8 << 20;
 const READINGS_PER_SECOND: f64 = 5000.0;
 
 /// Serves a control connection until it closes.
-pub(super) fn control(mut stream: TcpStream, open: &OpenSession<'_>, shared: &Shared) {
+pub(super) fn control(stream: TcpStream, open: &OpenSession<'_>, shared: &Shared) {
     let session = &open.session;
     shared.log(&format!("{}: session opened, {} open", session.peer(), shared.sessions.count()));
-    let outcome = converse(&mut stream, session, shared);
+    let outcome = converse(&mut LeasedControl::new(stream, session), shared);
     let how = match outcome {
         Ok(()) => "done".to_owned(),
         Err(LinkError::Closed) => "the client went away".to_owned(),
@@ -47,31 +46,33 @@ pub(super) fn control(mut stream: TcpStream, open: &OpenSession<'_>, shared: &Sh
     shared.log(&format!("{}: session closed: {how}", session.peer()));
 }
 
-fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> Result<(), LinkError> {
+fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkError> {
     let limits = &shared.options.limits;
-    session.ways.prove(stream);
+    let session = &Arc::clone(&control.session);
+    session.ways.prove(&control.stream);
     let environment = Box::new(shared.environment.clone());
-    send(stream, &ServerMessage::Welcome { token: session.token(), environment, limits: *limits })?;
+    let welcome = ServerMessage::Welcome { token: session.token(), environment, limits: *limits, hears_alive: true };
+    control.say(&welcome)?;
     let mut opened: Option<Arc<Endpoint>> = None;
     let mut finished = false;
-    let deadline = Instant::now() + PREPARING_TIME;
-    let mut pace = MessagePace::new(RawTime::now().0);
     loop {
-        match (listen(stream, deadline, &mut pace)?, &opened) {
+        match (control.hear()?, &opened) {
             (ClientMessage::Bye, _) => return Ok(()),
+            (ClientMessage::Alive, _) => {}
             (ClientMessage::Stop, Some(_)) if finished => {}
             _ if finished => return Err(out_of_order("the test has been stopped")),
             (ClientMessage::Open { flows, length, sample_interval }, None) => {
                 if let Some(reason) = limits.refusal(&flows, length) {
-                    return send(stream, &ServerMessage::Refused { reason });
+                    return control.say(&ServerMessage::Refused { reason });
                 }
                 let rows = ROOM_OF_ONE / size_of::<Observation>();
                 if shared.rows.left() < rows {
                     let reason = "its memory is taken by other tests; try again in a minute".to_owned();
-                    return send(stream, &ServerMessage::Refused { reason });
+                    return control.say(&ServerMessage::Refused { reason });
                 }
                 let shortest = SAMPLE_INTERVAL.max(Duration::from_secs_f64(flows.len() as f64 / READINGS_PER_SECOND));
                 let interval = sample_interval.clamp(shortest, Duration::from_secs(1));
+                control.granted(length);
                 let length = TestTime::ZERO + length;
                 let observer = Observer::within(ObservationPoint::Server, shared.rows.part(rows));
                 let end = Arc::new(Endpoint::observed_by(observer, interval, length));
@@ -81,7 +82,7 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
                 end.health.watch_interfaces(&state);
                 shared.sockets.watched_by(&end.health);
                 opened = Some(end);
-                reporting::send_with_state(stream, state, |state| ServerMessage::Opened {
+                reporting::send_with_state(&mut control.stream, state, |state| ServerMessage::Opened {
                     refused: refused.clone(),
                     state,
                     ends_load: true,
@@ -90,18 +91,19 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
             (ClientMessage::Time { id }, _) => {
                 let received = session.at(RawTime::now());
                 let sent = session.at(RawTime::now());
-                send(stream, &ServerMessage::Time { id, received, sent })?;
+                control.say(&ServerMessage::Time { id, received, sent })?;
             }
             (ClientMessage::Begin { origin }, Some(end)) => {
                 if !(0..=PREPARING_TIME.as_nanos() as i64).contains(&origin) {
                     return Err(out_of_order("a T0 that is too far away"));
                 }
-                return measure(stream, session, end, origin, shared, &mut pace);
+                return measure(control, end, origin, shared);
             }
             (ClientMessage::Stop, Some(end)) => {
                 end.stop();
+                control.finished();
                 finished = true;
-                send(stream, &ServerMessage::Finished { state: None })?;
+                control.say(&ServerMessage::Finished { state: None })?;
             }
             (ClientMessage::Open { .. }, Some(_)) => return Err(out_of_order("a second test")),
             (ClientMessage::Begin { .. } | ClientMessage::Stop, None) => return Err(out_of_order("no test opened")),
@@ -111,18 +113,13 @@ fn converse(stream: &mut TcpStream, session: &Arc<Session>, shared: &Shared) -> 
 }
 
 /// From T0 to the client's goodbye.
-fn measure(
-    stream: &mut TcpStream,
-    session: &Arc<Session>,
-    end: &Arc<Endpoint>,
-    origin: i64,
-    shared: &Shared,
-    pace: &mut MessagePace,
-) -> Result<(), LinkError> {
+fn measure(control: &mut LeasedControl, end: &Arc<Endpoint>, origin: i64, shared: &Shared) -> Result<(), LinkError> {
+    let session = &Arc::clone(&control.session);
     let (host, epoch) = session.clock();
     let clock = TestClock { origin: epoch.plus(origin), host };
     let until = end.length() + SETTLING;
-    let mut out = stream.try_clone()?;
+    let mut out = control.stream.try_clone()?;
+    control.begins(clock.origin);
     let sending = Sending { session, end, clock, origin, privacy: shared.options.privacy };
     let to_send = session.flows_to_send();
     let report = || {
@@ -150,13 +147,15 @@ fn measure(
             }
         };
         end.begin(clock, origin);
-        end.watch_control(stream);
-        let ahead = Duration::from_nanos(end.length().since(clock.now()).0.max(0).cast_unsigned());
-        let deadline = Instant::now() + ahead + FETCHING_TIME;
+        end.watch_control(&control.stream);
         let mut load_ended = false;
         let outcome = loop {
-            match listen(stream, deadline, pace) {
-                Ok(ClientMessage::Stop) => end.stop(),
+            match control.hear() {
+                Ok(ClientMessage::Alive) => {}
+                Ok(ClientMessage::Stop) => {
+                    end.stop();
+                    control.finished();
+                }
                 Ok(ClientMessage::EndLoad(early)) if !load_ended && early.is_within(end.length()) => {
                     load_ended = true;
                     end.end_load(early);
@@ -169,7 +168,7 @@ fn measure(
         end.finish_sampling(FlowId::CONTROL);
         end.stop();
         // A client that reads but a little now and then would otherwise keep the reporter for hours.
-        let _ = stream.shutdown(std::net::Shutdown::Both);
+        let _ = control.stream.shutdown(std::net::Shutdown::Both);
         match (outcome, reporter.join().unwrap_or(Ok(()))) {
             // Closed by the reporter, which knows why.
             (Err(LinkError::Closed), Err(reported)) => Err(reported),
@@ -194,12 +193,4 @@ fn start_for<'scope, T: Send + 'scope>(
 
 fn out_of_order(what: &str) -> LinkError {
     io::Error::new(io::ErrorKind::InvalidData, format!("a message out of order: {what}")).into()
-}
-
-/// Waits for the client's next message. Those that come too fast are left in the kernel for a while.
-fn listen(stream: &mut TcpStream, deadline: Instant, pace: &mut MessagePace) -> Result<ClientMessage, LinkError> {
-    let patience = deadline.saturating_duration_since(Instant::now());
-    let message = control_link::read(stream, patience, Compression::Never)?;
-    std::thread::sleep(pace.read(RawTime::now().0));
-    Ok(message)
 }

@@ -15,7 +15,7 @@ use super::datagram_port::{DatagramPort, Route};
 #[derive(Debug, Default)]
 pub(super) struct Greetings {
     /// Where each flow's greeting came from, once it has come: what has not greeted gets nothing.
-    destinations: Mutex<HashMap<u16, Option<Destination>>>,
+    destinations: Mutex<HashMap<u16, Option<Greeted>>>,
     stamps: Mutex<Option<Stamps>>,
 }
 
@@ -24,6 +24,14 @@ pub(super) struct Greetings {
 pub(super) struct Destination {
     pub(super) port: Arc<DatagramPort>,
     pub(super) route: Route,
+}
+
+/// A greeting that has come.
+#[derive(Debug)]
+struct Greeted {
+    from: Destination,
+    /// When the last one came, on the session clock.
+    at: i64,
 }
 
 /// Where the reflectors note what the kernel has stamped.
@@ -40,18 +48,24 @@ impl Greetings {
         self.destinations.lock().unwrap_or_else(PoisonError::into_inner).insert(flow.0, None);
     }
 
-    /// A greeting has come, from an address that is proven, and was answered through this port.
-    pub(super) fn greeted(&self, flow: u16, port: &Arc<DatagramPort>, route: Route) {
+    /// A greeting has come at this time of the session clock, from an address that is proven, and was answered through this port.
+    pub(super) fn greeted(&self, flow: u16, port: &Arc<DatagramPort>, route: Route, at: i64) {
         if let Some(place) = self.destinations.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&flow) {
-            *place = Some(Destination { port: Arc::clone(port), route });
+            *place = Some(Greeted { from: Destination { port: Arc::clone(port), route }, at });
         }
+    }
+
+    /// When the last greeting of a flow came, on the session clock.
+    pub(super) fn last_greeted(&self, flow: FlowId) -> Option<i64> {
+        let destinations = self.destinations.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(destinations.get(&flow.0)?.as_ref()?.at)
     }
 
     /// The way to where the greeting of a flow came from: the server's port, the address there that it was sent to where the
     /// port has several, the client's.
     pub(super) fn way_of(&self, flow: FlowId) -> Option<(SocketAddr, Option<IpAddr>, SocketAddr)> {
         let destinations = self.destinations.lock().unwrap_or_else(PoisonError::into_inner);
-        let Destination { port, route } = destinations.get(&flow.0)?.as_ref()?;
+        let Destination { port, route } = &destinations.get(&flow.0)?.as_ref()?.from;
         Some((port.address, route.from, route.to))
     }
 
@@ -71,6 +85,7 @@ impl Greetings {
 
     /// Where the packets of a flow go, once its greeting has come.
     pub(super) fn destination_of(&self, flow: FlowId) -> Option<Destination> {
-        self.destinations.lock().unwrap_or_else(PoisonError::into_inner).get(&flow.0)?.clone()
+        let destinations = self.destinations.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(destinations.get(&flow.0)?.as_ref()?.from.clone())
     }
 }

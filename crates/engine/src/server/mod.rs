@@ -10,6 +10,7 @@ mod conversation;
 mod datagram_port;
 mod greetings;
 mod host;
+mod leased_control;
 mod listening;
 mod name_answering;
 mod options;

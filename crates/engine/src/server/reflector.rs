@@ -99,7 +99,7 @@ fn take(
     };
     let answered = port.send(&octets[..reply.length], route, reply.octet, departing).is_ok();
     if answered && packet.kind == Kind::Greeting {
-        session.one_way.greeted(reply.flow, port, route);
+        session.one_way.greeted(reply.flow, port, route, incoming.received);
     }
 }
 

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
 use rrul_model::units::BitRate;
+use rrul_proto::admission::consent;
+use rrul_proto::control::ClientMessage;
 use rrul_proto::limits::{Limits, RateCap};
 use rrul_proto::session_reflector::SessionReflector;
 use rrul_proto::token::Token;
@@ -51,6 +54,10 @@ pub(super) struct Session {
     connections: Mutex<RateCap>,
     pub(super) one_way: Greetings,
     pub(super) pages: PageConnections,
+    /// When the client last said something, on the session clock.
+    heard: AtomicI64,
+    /// Whether it says that it is there.
+    says_alive: AtomicBool,
     test: Mutex<Option<Test>>,
 }
 
@@ -118,6 +125,8 @@ pub(crate) enum FlowRefusal {
     Flood(BitRate),
     #[error("this server sends no more than {MOST_TRACES} path traces in a session")]
     PathTraces,
+    #[error("this server sends packets only to a client that goes on asking for them; update the client")]
+    NoConsent,
     #[error("more packets a second than this server sends; raise its interval")]
     PacketRate,
 }
@@ -142,6 +151,9 @@ impl Admission<'_> {
             return Err(FlowRefusal::PacketRate);
         }
         if spec.direction == Some(Direction::Down) {
+            if !self.session.says_alive() {
+                return Err(FlowRefusal::NoConsent);
+            }
             self.session.one_way.admit(spec.id);
         }
         Ok(())
@@ -219,6 +231,8 @@ impl Sessions {
             one_way: Greetings::default(),
             pages: PageConnections::default(),
             ways: Ways::default(),
+            heard: AtomicI64::new(0),
+            says_alive: AtomicBool::new(false),
             test: Mutex::new(None),
         });
         session.prove(peer.ip());
@@ -268,6 +282,25 @@ impl Session {
     /// The host's clock, and what it shows at zero of the session clock.
     pub(super) fn clock(&self) -> (HostClock, RawTime) {
         (self.clock, self.epoch)
+    }
+
+    /// The client has said something on its control connection.
+    pub(super) fn heard(&self, raw: RawTime, message: &ClientMessage) {
+        self.heard.fetch_max(self.at(raw), Ordering::Relaxed);
+        if matches!(message, ClientMessage::Alive) {
+            self.says_alive.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the client says that it is there: its silence then means that it is not.
+    pub(super) fn says_alive(&self) -> bool {
+        self.says_alive.load(Ordering::Relaxed)
+    }
+
+    /// Whether the client still wants the packets of a flow that the server sends by itself.
+    pub(super) fn consents(&self, flow: FlowId, raw: RawTime) -> bool {
+        let greeted = self.one_way.last_greeted(flow);
+        greeted.is_some_and(|greeted| consent::is_fresh(greeted, self.heard.load(Ordering::Relaxed), self.at(raw)))
     }
 
     /// Where the control connection came from.

@@ -1,15 +1,18 @@
 //! What a client gets that asks for more than it needs: a bounded part of the server, and no part of other clients' tests.
 
+use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 use rrul_engine::control_link::LinkError;
+use rrul_engine::server::Server;
 use rrul_model::flow::Parameter;
 use rrul_model::observation::FlowEventKind;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::opening::{ClientOpening, Purpose};
+use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 
 use crate::common::server;
-use crate::stranger::{Stranger, flows};
+use crate::stranger::{PATIENCE, Stranger, flows};
 
 const SHORT_FLOW: &str = "title = \"s\"\nphases = { load = \"4s\" }\n[flow.s]\ntype = \"short_flow\"\ndirection = \"up\"\n\
     component = \"realtime\"\nsize = \"1B\"\n";
@@ -22,7 +25,7 @@ fn a_string_of_a_client_is_not_kept_at_any_length() {
     let text = Parameter::Text("x".repeat(60_000));
     asked[0].parameters.0.insert("congestion_control".to_owned(), text);
     let ServerMessage::Refused { reason } = client.open(&asked, Duration::from_secs(4)) else { panic!("granted") };
-    assert_eq!(reason, "a name or value of 60000 octets in a flow, this server takes 64");
+    assert_eq!(reason, "a name or value of 60000 bytes in a flow, this server takes 64");
 }
 
 #[test]
@@ -94,7 +97,7 @@ fn send_queues(port: u16) -> u64 {
 }
 
 #[test]
-fn streams_that_nobody_reads_fill_no_memory() {
+fn unread_streams_fill_no_memory() {
     let server = server();
     let mut client = Stranger::new(&server);
     let asked = flows(
@@ -108,5 +111,86 @@ fn streams_that_nobody_reads_fill_no_memory() {
     std::thread::sleep(Duration::from_millis(2500));
     let queued = send_queues(server.addresses()[0].port());
     drop(unread);
-    assert!((1 << 20..40 << 20).contains(&queued), "{queued} bytes wait for 64 streams that nobody reads");
+    assert!((1 << 20..40 << 20).contains(&queued), "{queued} bytes wait for 64 unread streams");
+}
+
+const VOICE: &str = "title = \"v\"\nphases = { load = \"40s\" }\n[flow.v]\ntype = \"voip\"\ndirection = \"down\"\n\
+    component = \"realtime\"\n";
+
+/// A socket whose greeting of this flow the server has answered.
+fn greeted(server: &Server, client: &Stranger, flow: u16) -> UdpSocket {
+    let address = *server.addresses().iter().find(|address| address.is_ipv4()).unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    let mut octets = [0; LEAST_OCTETS];
+    TestPacket::request(Kind::Greeting, flow, 0, client.token, 0, 0).write(&mut octets).unwrap();
+    socket.send(&octets).unwrap();
+    assert_eq!(socket.recv(&mut [0; 2048]).unwrap(), LEAST_OCTETS);
+    socket
+}
+
+#[test]
+fn a_client_that_vanishes_is_sent_nothing_after_ten_seconds_and_forgotten_after_fifteen() {
+    let server = server();
+    let mut client = Stranger::new(&server);
+    client.say(&ClientMessage::Alive);
+    let asked = flows(VOICE);
+    let answer = client.open(&asked, Duration::from_secs(40));
+    assert!(matches!(&answer, ServerMessage::Opened { refused, .. } if refused.is_empty()), "{answer:?}");
+    let socket = greeted(&server, &client, asked[0].id.0);
+    let greeted = Instant::now();
+    client.begin();
+    let begun = Instant::now();
+    let listening = std::thread::spawn(move || {
+        let (mut last, mut packets) = (Instant::now(), 0);
+        while greeted.elapsed() < Duration::from_secs(20) {
+            if socket.recv(&mut [0; 2048]).is_ok() {
+                (last, packets) = (Instant::now(), packets + 1);
+            }
+        }
+        (last.duration_since(greeted).as_secs_f64(), packets)
+    });
+    while client.hear_within(PATIENCE).is_ok() {}
+    let freed = begun.elapsed().as_secs_f64();
+    assert!((14.0..16.5).contains(&freed), "freed after {freed} s");
+    let (last, packets) = listening.join().unwrap();
+    assert!((9.0..10.1).contains(&last), "the last packet came {last} s after the greeting");
+    assert!((850..1010).contains(&packets), "{packets} packets of 100 a second");
+}
+
+#[test]
+fn a_client_that_does_not_say_that_it_is_there_gets_one_clear_line() {
+    let server = server();
+    let mut older = Stranger::new(&server);
+    let answer = older.open(&flows(VOICE), Duration::from_secs(40));
+    let ServerMessage::Opened { refused, .. } = answer else { panic!("{answer:?}") };
+    let reason = "this server sends packets only to a client that goes on asking for them; update the client";
+    assert_eq!(refused.iter().map(|refused| &*refused.reason).collect::<Vec<_>>(), [reason]);
+}
+
+/// The connection closes a moment before its session is forgotten.
+fn wait_until_free(server: &Server) {
+    let deadline = Instant::now() + Duration::from_secs(2);
+    while server.sessions() > 0 {
+        assert!(Instant::now() < deadline, "{} sessions", server.sessions());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_session_that_asks_for_nothing_is_freed() {
+    let server = server();
+    let mut idle = Stranger::new(&server);
+    let begun = Instant::now();
+    // Chatting does not help.
+    for id in 0..28 {
+        std::thread::sleep(Duration::from_millis(500));
+        idle.say(&ClientMessage::Time { id });
+        assert!(matches!(idle.hear(), ServerMessage::Time { .. }));
+    }
+    assert!(idle.hear_within(PATIENCE).is_err());
+    let freed = begun.elapsed().as_secs_f64();
+    assert!((14.9..16.5).contains(&freed), "freed after {freed} s");
+    wait_until_free(&server);
 }

@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn what_a_client_asks_to_match_clocks_is_read_at_once() {
         let mut pace = MessagePace::new(0);
-        let waits = (0..MESSAGES_PER_SECOND as i64 - 1).map(|message| pace.read(message * 100_000));
+        let waits = (0..i64::from(MESSAGES_PER_SECOND) - 1).map(|message| pace.read(message * 100_000));
         assert!(waits.max().unwrap() == Duration::ZERO);
     }
 

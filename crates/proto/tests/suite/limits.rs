@@ -104,7 +104,7 @@ fn a_string_that_is_too_long_is_refused_and_not_repeated() {
         assert_eq!(refusal(&asked, TEST), None);
         spoil(&mut asked[1], long(STRING_OCTETS + 1));
         let reason = refusal(&asked, TEST).unwrap();
-        assert_eq!(reason, "a name or value of 65 octets in a flow, this server takes 64");
+        assert_eq!(reason, "a name or value of 65 bytes in a flow, this server takes 64");
     }
     let mut asked = flows(1);
     let turns = |octets| Parameter::Text(long(octets));

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use rrul_proto::admission::consent::{GREETING_INTERVAL, GREETING_LASTS};
 use rrul_proto::admission::message_pace::MESSAGES_PER_SECOND;
+use rrul_proto::admission::session_lease::{BEGINNING_TIME, HEARTBEAT_INTERVAL, SILENCE_TIME};
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::{
     EVENTS_OF_A_FLOW, EXPANDED_OCTETS, FETCHING_TIME, FRAME_OCTETS, Limits, OPENING_TIME, PREPARING_TIME,
@@ -55,7 +57,10 @@ fn names<M: Serialize>(messages: &[M]) -> BTreeSet<String> {
 #[test]
 fn every_message_has_an_example_that_reads_and_writes_back() {
     let from_client = examples::<ClientMessage>("## 3.1 Messages from the client");
-    assert_eq!(names(&from_client), ["open", "time", "begin", "end_load", "stop", "bye"].map(str::to_owned).into());
+    assert_eq!(
+        names(&from_client),
+        ["open", "time", "begin", "alive", "end_load", "stop", "bye"].map(str::to_owned).into()
+    );
     let from_server = examples::<ServerMessage>("## 3.2 Messages from the server");
     let expected = ["welcome", "opened", "refused", "time", "observed", "finished"];
     assert_eq!(names(&from_server), expected.map(str::to_owned).into());
@@ -97,6 +102,8 @@ fn the_numbers_in_the_text_are_the_constants() {
     says("# 3. Control framing", format!("at {} octets", grouped(EXPANDED_OCTETS)));
     says("# 4. The life of a session", format!("at most {} seconds from", PREPARING_TIME.as_secs()));
     says("# 4. The life of a session", format!("within {} seconds after the end", FETCHING_TIME.as_secs()));
+    says("# 3. Control framing", format!("every {} seconds until `bye`", HEARTBEAT_INTERVAL.as_secs()));
+    says("# 4. The life of a session", format!("every {:.1} seconds: the server", GREETING_INTERVAL.as_secs_f64()));
     says("# 6. Test packets", format!("to port {PORT}"));
     says("# 6. Test packets", format!("at least {LEAST_OCTETS} octets"));
     let limits = Limits::default();
@@ -104,7 +111,16 @@ fn the_numbers_in_the_text_are_the_constants() {
         ("payload of a frame", format!("{} octets", grouped(FRAME_OCTETS))),
         ("payload after expansion", format!("{} octets", grouped(EXPANDED_OCTETS))),
         ("from connect to the whole opening", format!("{} s", OPENING_TIME.as_secs())),
-        ("from `welcome` to T0, and from `begin` to T0", format!("{} s", PREPARING_TIME.as_secs())),
+        ("from `welcome` to `open`", format!("{} s", BEGINNING_TIME.as_secs())),
+        ("from `opened` to `begin`, and from `begin` to T0", format!("{} s", PREPARING_TIME.as_secs())),
+        (
+            "silence of a client that says `alive`; octets of the server that are not acknowledged",
+            format!("{} s", SILENCE_TIME.as_secs()),
+        ),
+        (
+            "from the last greeting of a flow to the last packet that is sent unasked",
+            format!("{} s", GREETING_LASTS.as_secs()),
+        ),
         ("from the end of the test to `bye`", format!("{} s", FETCHING_TIME.as_secs())),
         ("shortest interval between readings of counters", format!("{} ms", SAMPLE_INTERVAL.as_millis())),
         ("name of a flow, its type, names and values of its parameters", format!("{STRING_OCTETS} octets")),

@@ -128,6 +128,7 @@ pub(crate) fn client_message() -> impl Strategy<Value = ClientMessage> {
         any::<u32>().prop_map(|id| ClientMessage::Time { id }),
         any::<i64>().prop_map(|origin| ClientMessage::Begin { origin }),
         Just(ClientMessage::Stop),
+        Just(ClientMessage::Alive),
         any::<[i64; 2]>().prop_map(|[at, planned]| {
             ClientMessage::EndLoad(LoadEnd { at: TestTime(at), planned: TestTime(planned) })
         }),
@@ -226,10 +227,8 @@ prop_compose! {
 pub(crate) fn server_message() -> impl Strategy<Value = ServerMessage> {
     let refused = (any::<u16>(), any::<String>()).prop_map(|(flow, reason)| RefusedFlow { flow: FlowId(flow), reason });
     prop_oneof![
-        (token(), environment(), limits()).prop_map(|(token, environment, limits)| ServerMessage::Welcome {
-            token,
-            environment: Box::new(environment),
-            limits,
+        (token(), environment(), limits(), any::<bool>()).prop_map(|(token, environment, limits, hears_alive)| {
+            ServerMessage::Welcome { token, environment: Box::new(environment), limits, hears_alive }
         }),
         (vec(refused, 0..4), state(), any::<bool>()).prop_map(|(refused, state, ends_load)| ServerMessage::Opened {
             refused,

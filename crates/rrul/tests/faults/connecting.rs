@@ -159,10 +159,12 @@ fn more_flows_than_granted_are_refused_with_both_numbers() {
 #[test]
 fn flows_that_do_not_fit_into_a_control_frame_are_refused_in_words() {
     let server = Server::start(&[]);
-    // Few enough to be granted, but each with long words.
-    let control = format!("flow.bulk.congestion_control={}", "x".repeat(600));
-    let said = refused_by(&server.name(), &["--set", "flow.bulk.count=60", "--set", &control]);
-    said.complains(&[&server.name(), "121 flows", "--set"]);
+    // Few enough to be granted, but each with the longest words that a server takes.
+    let words = format!("count = 60\ncongestion_control = \"{}\"\neach.class = [\"BE\", \"DSCP63\"]", "x".repeat(64));
+    let folder = Folder::new();
+    folder.write("short.toml", SHORT.replace("each.direction", &format!("{words}\neach.direction")));
+    let said = end_of(run_short(&folder, &server.name(), &[]));
+    said.complains(&[&server.name(), "241 flows", "--set"]);
 }
 
 #[test]

@@ -63,8 +63,12 @@ pub(crate) fn read_opening(stream: &mut TcpStream) -> [u8; CLIENT_OCTETS] {
 pub(crate) fn welcome(stream: &mut TcpStream) {
     let token = Token([7; 16]);
     let environment = Box::new(Environment::default());
-    write(stream, &ServerMessage::Welcome { token, environment, limits: Limits::default() }, Compression::Never)
-        .unwrap();
+    write(
+        stream,
+        &ServerMessage::Welcome { token, environment, limits: Limits::default(), hears_alive: false },
+        Compression::Never,
+    )
+    .unwrap();
 }
 
 /// Waits without a word until the other end closes.

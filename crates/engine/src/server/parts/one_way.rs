@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rrul_model::flow::FlowSpec;
+use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::observation::ProbeSent;
 
 use crate::clock::RawTime;
@@ -39,8 +39,8 @@ fn send(&Sending { session, end, clock, origin, .. }: &Sending<'_>, specs: &[Flo
     let reached = specs.iter().filter_map(|spec| Some((spec, session.one_way.destination_of(spec.id)?)));
     let reached: Vec<_> = reached.collect();
     let flow = |(place, (spec, destination)): (usize, &(&FlowSpec, Destination))| {
-        let outlet =
-            Way { session: Arc::clone(session), clock, octet: spec.class.octet(), destination: destination.clone() };
+        let (of_way, destination) = (Arc::clone(session), destination.clone());
+        let outlet = Way { session: of_way, clock, flow: spec.id, octet: spec.class.octet(), destination };
         OneWayFlow::new(spec, session.token(), (place, reached.len()), outlet)
     };
     let flows = reached.iter().enumerate().map(flow).collect();
@@ -51,15 +51,17 @@ fn send(&Sending { session, end, clock, origin, .. }: &Sending<'_>, specs: &[Flo
 struct Way {
     session: Arc<Session>,
     clock: TestClock,
+    flow: FlowId,
     octet: u8,
     destination: Destination,
 }
 
 impl Outlet for Way {
-    /// What the server sends by itself counts as what it answers: a session has one cap.
+    /// What the server sends by itself counts as what it answers: a session has one cap. Nothing leaves for a client that has
+    /// vanished.
     fn grants(&mut self) -> bool {
-        let now = self.session.at(RawTime::now());
-        self.session.reflector().grant(now)
+        let now = RawTime::now();
+        self.session.consents(self.flow, now) && self.session.reflector().grant(self.session.at(now))
     }
 
     fn send(&mut self, packet: &[u8], row: &ProbeSent) {
