@@ -16,6 +16,7 @@
 //! - [`observation`]: the raw facts that the ends of a flow write down
 //! - [`environment`]: what the hosts were like
 //! - [`recording`]: plan, environment and observations as one file
+//! - [`reading_budget`]: how much a file may expand to
 //! - [`shaping`]: the steps of a tuning session, and what it was asked for
 //! - [`imported`]: recordings that another program measured
 //! - [`printable`]: text of others, made safe to show
@@ -40,6 +41,7 @@ pub mod phase;
 pub mod plan;
 pub mod printable;
 pub mod random;
+pub mod reading_budget;
 pub mod recording;
 pub mod shaping;
 pub mod time;

@@ -21,6 +21,7 @@ use crate::observation::{FlowEvent, ObservationPoint, Tables};
 use crate::phase::{LoadEnd, Phase, PhaseWindow, loaded};
 use crate::plan::TestPlan;
 use crate::printable;
+use crate::reading_budget::{self, ReadingBudget};
 use crate::shaping::{TuningPlan, TuningStep};
 use crate::time::{TestTime, Window};
 
@@ -43,6 +44,10 @@ pub enum RecordingError {
     NoHeader,
     #[error("unknown recording format \"{0}\"; this rrul reads {FORMER_FORMAT} and {FORMAT}; update rrul")]
     UnknownFormat(String),
+    #[error("{count} {what}, at most {most} are read: this is no recording that rrul has written")]
+    TooMany { what: &'static str, count: usize, most: usize },
+    #[error("more {0} than a file of this size contains: this is no recording that rrul has written")]
+    Expands(&'static str),
     #[error("two flows have the number {0}: this is no recording that rrul has written")]
     SharedNumber(FlowId),
 }
@@ -173,6 +178,14 @@ impl Recording {
     /// # Errors
     /// When the header is missing or of a later format, or a line cannot be read.
     pub fn from_lines(text: &str) -> Result<Self, RecordingError> {
+        Self::from_lines_within(text, ReadingBudget::for_file(text.len()))
+    }
+
+    /// As [`from_lines`](Self::from_lines), for text out of a file that is shorter: no more is read than the budget allows.
+    ///
+    /// # Errors
+    /// As [`from_lines`](Self::from_lines), and when the text contains more.
+    pub fn from_lines_within(text: &str, mut budget: ReadingBudget) -> Result<Self, RecordingError> {
         #[derive(Deserialize)]
         struct Format {
             header: FormatName,
@@ -193,6 +206,7 @@ impl Recording {
             }
             let fast = header.is_some().then(|| frame_text::frame(line)).flatten();
             if let Some(frame) = fast {
+                budget.take(&frame.tables)?;
                 frames.push(frame);
                 continue;
             }
@@ -211,8 +225,14 @@ impl Recording {
                 parsed => parsed.map(Some),
             };
             match parsed {
-                Ok(Some(Line::Header(found))) => header = Some(*found),
-                Ok(Some(Line::Frame(frame))) => frames.push(*frame),
+                Ok(Some(Line::Header(found))) => {
+                    reading_budget::check(&found)?;
+                    header = Some(*found);
+                }
+                Ok(Some(Line::Frame(frame))) => {
+                    budget.take(&frame.tables)?;
+                    frames.push(*frame);
+                }
                 Ok(Some(Line::Step(step))) => steps.push(*step),
                 Ok(Some(Line::End(found))) => end = Some(found),
                 Ok(None) => {}

@@ -75,7 +75,7 @@ pub(crate) enum Failure {
 pub(crate) enum ContentError {
     #[error("the file exists; use --force to overwrite it")]
     Exists,
-    #[error("longer than any recording")]
+    #[error("too long, or expands to more than any recording of rrul")]
     TooLong,
     #[error("not an rrul recording, or nothing was recorded")]
     NoRecording,

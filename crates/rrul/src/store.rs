@@ -13,6 +13,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use rrul_model::reading_budget::ReadingBudget;
 use rrul_model::recording::{Line, Recording, RecordingError};
 
 use crate::failure::{ContentError, Failure};
@@ -21,8 +22,8 @@ use crate::live_screen::terminal;
 /// What a recording's name ends in.
 const ENDING: &str = "rrul";
 
-/// Longest recording that is read into memory, bytes of text; of the file itself no more are read either.
-const LONGEST: usize = 2 << 30;
+/// Longest file that is read, bytes.
+const LONGEST: usize = 256 << 20;
 
 /// A recording that is being written.
 #[derive(Debug)]
@@ -184,7 +185,7 @@ fn free_name(stem: &str) -> PathBuf {
 pub(crate) fn read(path: &Path) -> Result<Recording, Failure> {
     match content(path)? {
         Content::Imported(recording) => Ok(*recording),
-        Content::Lines(text) => Recording::from_lines(&text).map_err(unreadable(path)),
+        Content::Lines(text, budget) => Recording::from_lines_within(&text, budget).map_err(unreadable(path)),
     }
 }
 
@@ -195,7 +196,7 @@ fn unreadable(path: &Path) -> impl Fn(RecordingError) -> Failure {
 /// The content of a file.
 enum Content {
     Imported(Box<Recording>),
-    Lines(String),
+    Lines(String, ReadingBudget),
 }
 
 fn content(path: &Path) -> Result<Content, Failure> {
@@ -212,11 +213,12 @@ fn content(path: &Path) -> Result<Content, Failure> {
     if let Some(imported) = flent::read(path, &octets) {
         return imported.map(|recording| Content::Imported(Box::new(recording)));
     }
-    let text = salvage::text(&octets, LONGEST).map_err(too_long)?;
+    let budget = ReadingBudget::for_file(octets.len());
+    let text = salvage::text(&octets, budget.text).map_err(too_long)?;
     if text.is_empty() {
         return Err(Failure::content(path, ContentError::NoRecording));
     }
-    Ok(Content::Lines(text))
+    Ok(Content::Lines(text, budget))
 }
 
 #[cfg(test)]

@@ -174,6 +174,11 @@ macro_rules! observations {
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
+
+            /// Number of values in all columns, also of those that end a row too early.
+            pub(crate) fn values(&self) -> usize {
+                self.named().iter().flat_map(|(_, table)| table.columns()).map(Column::len).sum()
+            }
         }
     };
 }

@@ -12,7 +12,8 @@ pub(super) struct TooLong;
 /// The text of all frames of a file that can be read.
 ///
 /// After a frame that is damaged it goes on with the next that is not, as each is complete in itself. Of a frame that the
-/// end of the file cuts off the whole lines are kept. Text ends in a newline before the next frame's begins.
+/// end of the file cuts off the whole lines are kept. Text ends in a newline before the next frame's begins. After as much
+/// work for damaged frames as reading the file several times, it ends with what it has.
 ///
 /// # Errors
 /// When more than `longest` bytes would come out of it, what is thrown away included.
@@ -22,18 +23,24 @@ pub(super) fn text(mut octets: &[u8], longest: usize) -> Result<String, TooLong>
     let mut left = longest;
     let mut decompressor = zstd::bulk::Decompressor::new().ok();
     let mut piece = Vec::new();
+    let mut efforts = Efforts::for_file(octets.len());
     while let Some(begin) = octets.windows(MAGIC.len()).position(|window| window == MAGIC) {
         octets = &octets[begin..];
         piece.clear();
         let decoded = match decompressor.as_mut().map(|decompressor| at_once(decompressor, octets, left, &mut piece)) {
             Some(AtOnce::Whole(rest)) => Ok(rest),
             other => {
+                if !efforts.one_more() {
+                    break;
+                }
                 if let Some(AtOnce::Damaged(written)) = other {
                     left = left.checked_sub(written).filter(|left| *left > 0).ok_or(TooLong)?;
                 }
                 // What is thrown away is counted as it is read in small steps, which needs no room yet.
                 piece = Vec::new();
-                decode(octets, left, &mut piece)
+                let (decoded, looked_at) = decode(octets, left, &mut piece);
+                efforts.spend(looked_at + reach(octets));
+                decoded
             }
         };
         left = left.checked_sub(piece.len()).filter(|left| *left > 0).ok_or(TooLong)?;
@@ -52,6 +59,30 @@ pub(super) fn text(mut octets: &[u8], longest: usize) -> Result<String, TooLong>
         }
     }
     Ok(text)
+}
+
+/// How much work frames may take that are damaged, cut off or not of rrul.
+struct Efforts {
+    frames: usize,
+    octets: usize,
+}
+
+impl Efforts {
+    fn for_file(octets: usize) -> Self {
+        Self { frames: 10_000, octets: octets.saturating_mul(8).saturating_add(64 << 20) }
+    }
+
+    /// Whether one more such frame is looked at.
+    fn one_more(&mut self) -> bool {
+        let left = self.frames.checked_sub(1).filter(|_| self.octets > 0);
+        self.frames = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// So many bytes were looked at in vain.
+    fn spend(&mut self, octets: usize) {
+        self.octets = self.octets.saturating_sub(octets);
+    }
 }
 
 /// No frame that rrul writes contains more text than this.
@@ -74,14 +105,9 @@ fn at_once<'a>(
     most: usize,
     piece: &mut Vec<u8>,
 ) -> AtOnce<'a> {
-    /// More than frame header and checksum take (RFC 8878 section 3.1.1).
-    const AROUND: usize = 64;
-    let said = zstd::zstd_safe::get_frame_content_size(octets).ok().flatten().filter(|said| *said <= LONGEST_FRAME);
-    let Some(room) = said.and_then(|said| usize::try_from(said).ok()).filter(|room| *room <= most) else {
-        return AtOnce::Other;
-    };
+    let Some(room) = announced(octets).filter(|room| *room <= most) else { return AtOnce::Other };
     // No farther than a frame of so much text can reach: a hostile file may chain blocks to its end.
-    let farthest = octets.len().min(zstd::zstd_safe::compress_bound(room) + AROUND);
+    let farthest = reach(octets);
     let Some((frame, rest)) = zstd::zstd_safe::find_frame_compressed_size(&octets[..farthest])
         .ok()
         .and_then(|length| octets.split_at_checked(length))
@@ -95,12 +121,29 @@ fn at_once<'a>(
     }
 }
 
-/// Decodes the frame at the beginning into `piece`, at most this many bytes and one; gives what follows the frame.
-fn decode<'a>(octets: &'a [u8], most: usize, piece: &mut Vec<u8>) -> io::Result<&'a [u8]> {
-    let decoder = zstd::stream::read::Decoder::with_buffer(octets)?.single_frame();
-    let mut limited = decoder.take(most as u64);
-    limited.read_to_end(piece)?;
-    Ok(limited.into_inner().finish())
+/// The length of its text that the frame at the beginning announces, where that is one that rrul may have written.
+fn announced(octets: &[u8]) -> Option<usize> {
+    let said = zstd::zstd_safe::get_frame_content_size(octets).ok().flatten()?;
+    usize::try_from(said).ok().filter(|_| said <= LONGEST_FRAME)
+}
+
+/// How far the frame at the beginning reaches at most, going by its announced length.
+fn reach(octets: &[u8]) -> usize {
+    /// More than frame header and checksum take (RFC 8878 section 3.1.1).
+    const AROUND: usize = 64;
+    announced(octets).map_or(0, |room| octets.len().min(zstd::zstd_safe::compress_bound(room) + AROUND))
+}
+
+/// Decodes the frame at the beginning into `piece`, at most this many bytes and one; gives what follows the frame, and how
+/// many bytes were looked at.
+fn decode<'a>(octets: &'a [u8], most: usize, piece: &mut Vec<u8>) -> (io::Result<&'a [u8]>, usize) {
+    let mut rest = octets;
+    let mut read = || {
+        let decoder = zstd::stream::read::Decoder::with_buffer(&mut rest)?.single_frame();
+        decoder.take(most as u64).read_to_end(piece)
+    };
+    let outcome = read();
+    (outcome.map(|_| rest), octets.len() - rest.len())
 }
 
 /// The lines from the beginning that are what they should be: a damaged length can make rubbish look cut off.
@@ -161,6 +204,13 @@ mod tests {
     #[test]
     fn text_that_was_not_ended_does_not_join_the_next() {
         assert_eq!(text(&[frame("1"), frame("2\n")].concat(), 100).unwrap(), "1\n2\n");
+    }
+
+    #[test]
+    fn a_file_of_beginnings_ends_early_with_what_was_read() {
+        let beginnings = MAGIC.repeat(20_000);
+        assert_eq!(text(&[frame("1\n"), beginnings.clone(), frame("2\n")].concat(), 1 << 20).unwrap(), "1\n");
+        assert_eq!(text(&[&beginnings[..4000], &frame("2\n")].concat(), 1 << 20).unwrap(), "2\n");
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod connecting;
 mod endurance;
 mod families;
 mod files;
+mod hostile_files;
 mod hostile_text;
 mod killed;
 mod lab;
