@@ -101,6 +101,12 @@ impl Footprint {
     }
 }
 
+impl std::iter::Sum for Footprint {
+    fn sum<I: Iterator<Item = Self>>(footprints: I) -> Self {
+        footprints.fold(Self::default(), Self::and)
+    }
+}
+
 /// How the footprint of a flow type can be made smaller on a slow line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Pacing {
@@ -171,6 +177,11 @@ pub(crate) trait FlowType: Sync {
     /// What a flow sends at most while it runs, beside the load: for the measurement budget. Nothing for bulk and pages.
     fn footprint(&self, _spec: &FlowSpec) -> Footprint {
         Footprint::default()
+    }
+
+    /// What a flow loads the path with at most; `None` for one that takes what the path gives.
+    fn load(&self, spec: &FlowSpec) -> Option<Footprint> {
+        Some(self.footprint(spec))
     }
 
     /// How the footprint of a flow can be made smaller.

@@ -33,6 +33,16 @@ pub enum ClientMessage {
         /// How often counters are read.
         sample_interval: Duration,
     },
+    /// The client wants to load the path. Only for servers that announced it in [`ServerMessage::Welcome`].
+    Turn {
+        /// How long the phases take together.
+        length: Duration,
+        /// Bits per second of its load in either direction at most; absent for as much as the path takes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate: Option<u64>,
+        /// Whether it waits in line; it is refused otherwise when others are ahead.
+        wait: bool,
+    },
     /// What is your clock? Answered at once by [`ServerMessage::Time`].
     Time { id: u32 },
     /// Everything is connected; the test begins.
@@ -62,7 +72,7 @@ pub enum ServerMessage {
         token: Token,
         environment: Box<Environment>,
         limits: Limits,
-        /// Whether this server hears [`ClientMessage::Alive`].
+        /// Whether this server hears [`ClientMessage::Alive`] and [`ClientMessage::Turn`].
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         hears_alive: bool,
     },
@@ -78,7 +88,23 @@ pub enum ServerMessage {
         ends_load: bool,
     },
     /// Nothing of what was asked for is granted.
-    Refused { reason: String },
+    Refused {
+        reason: String,
+        /// In how long the same may be granted, where only other tests are in the way.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after: Option<Duration>,
+    },
+    /// The client waits in line; said when its place changes, and every [`HEARTBEAT_INTERVAL`].
+    ///
+    /// [`HEARTBEAT_INTERVAL`]: crate::admission::session_lease::HEARTBEAT_INTERVAL
+    Queued {
+        /// 1 is the next.
+        position: u32,
+        /// How long it waits at most when every test takes its whole length.
+        retry_after: Duration,
+    },
+    /// It is the client's turn: it may open its test.
+    Turn,
     /// The answer to [`ClientMessage::Time`], on the server's session clock, nanoseconds.
     Time { id: u32, received: i64, sent: i64 },
     /// What the server has observed, about once a second.

@@ -30,6 +30,9 @@ pub const STRING_OCTETS: usize = 64;
 /// Longest list of turns in a flow, octets: a test of ten minutes has many.
 pub const TURNS_OCTETS: usize = 4096;
 
+/// Bits per second in either direction up to which a test does not load the path: probes alone.
+pub const LIGHT_BITS_PER_SECOND: u64 = 1_000_000;
+
 /// Events of one flow that a server notes; later ones are left out.
 pub const EVENTS_OF_A_FLOW: u32 = 16;
 
@@ -58,8 +61,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            sessions: 32,
-            connections: 1024,
+            sessions: 1024,
+            connections: 4096,
             flows: 256,
             length: Duration::from_mins(10),
             packets_per_second: 8192,
@@ -71,8 +74,16 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Why a test of this length is refused.
+    pub fn too_long(&self, length: Duration) -> String {
+        format!("a test of {} s asked for, this server grants {} s", length.as_secs(), self.length.as_secs())
+    }
+
     /// Why these flows are more than this server grants; `None` when they are not.
     pub fn refusal(&self, flows: &[FlowSpec], length: Duration) -> Option<String> {
+        if flows.is_empty() {
+            return Some("a test without a flow".to_owned());
+        }
         if flows.len() > self.flows as usize {
             return Some(format!("{} flows asked for, this server grants {}", flows.len(), self.flows));
         }
@@ -81,11 +92,7 @@ impl Limits {
             return Some(format!("a name or value of {octets} bytes in a flow, this server takes {STRING_OCTETS}"));
         }
         if length > self.length {
-            return Some(format!(
-                "a test of {} s asked for, this server grants {} s",
-                length.as_secs(),
-                self.length.as_secs()
-            ));
+            return Some(self.too_long(length));
         }
         let mut ids: Vec<_> = flows.iter().map(|flow| flow.id).collect();
         ids.sort_unstable();

@@ -113,11 +113,17 @@ pub(crate) struct ServerArguments {
     #[arg(long, value_name = "PORT", default_value_t = rrul_engine::PORT, help_heading = "Network")]
     pub(crate) port: u16,
     /// Limit the number of concurrent sessions
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
     pub(crate) max_sessions: u32,
     /// Limit the length of a test
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = rrul_model::units::parse_duration, help_heading = "Limits")]
     pub(crate) max_length: std::time::Duration,
+    /// Let several tests load the line at once if they ask for no more than this together, or any number
+    ///
+    /// RATE is bits per second, such as 500Mbit/s; tests that name no rate have the line to themselves. Without it tests that
+    /// load take turns. Tests of probes alone run at any time.
+    #[arg(long, value_name = "RATE|any", value_parser = egress, help_heading = "Limits")]
+    pub(crate) egress: Option<rrul_engine::server::LoadPolicy>,
     /// Allow UDP floods up to this total rate per session
     ///
     /// A flood (flow type udp_flood) sends UDP packets at a fixed rate, such as 20Mbit/s, without congestion control.
@@ -127,6 +133,15 @@ pub(crate) struct ServerArguments {
     /// Send clients no host name, addresses or interface names of this host
     #[arg(long, help_heading = "Privacy")]
     pub(crate) private: bool,
+}
+
+fn egress(text: &str) -> Result<rrul_engine::server::LoadPolicy, String> {
+    use rrul_engine::server::LoadPolicy;
+    if text == "any" {
+        return Ok(LoadPolicy::Unlimited);
+    }
+    let rate: rrul_model::units::BitRate = text.parse().map_err(|error| format!("{error}, or write any"))?;
+    Ok(LoadPolicy::Within(rate.0))
 }
 
 #[derive(Debug, Args)]
@@ -158,6 +173,9 @@ pub(crate) struct RunArguments {
     /// IP versions to test
     #[arg(long, value_name = "FAMILY", default_value = "both", help_heading = "Network")]
     pub(crate) family: FamilyChoice,
+    /// Do not wait in line while other tests load the server's line
+    #[arg(long, help_heading = "Test")]
+    pub(crate) no_wait: bool,
     /// Link-layer overhead, see `rrul list link-layers` [default: the plan's]
     ///
     /// For example docsis, or atm/pppoe-llcsnap+vlan. Rates on the wire are computed with it.

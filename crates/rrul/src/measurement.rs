@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 use rrul_analysis::{Analysis, analyze};
-use rrul_engine::client::{MemoryRecorder, RunObserver, RunOptions, run};
+use rrul_engine::client::{MemoryRecorder, PlaceInLine, RunObserver, RunOptions, run};
 use rrul_engine::scheduling;
 use rrul_model::recording::{End, Frame, Header, Line, Recording};
 use rrul_model::time::TestTime;
@@ -66,6 +66,10 @@ impl Recorder {
 }
 
 impl RunObserver for Recorder {
+    fn waiting(&mut self, place: PlaceInLine) {
+        self.progress.waiting(place);
+    }
+
     fn header(&mut self, header: &Header) {
         self.write(Line::Header(Box::new(header.clone())));
         self.progress.begin(header);

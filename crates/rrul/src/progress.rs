@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use rrul_analysis::live::Live;
+use rrul_engine::client::PlaceInLine;
 use rrul_model::phase::PhaseWindow;
 use rrul_model::recording::{Frame, Header};
 use rrul_model::time::TestTime;
@@ -32,6 +33,8 @@ pub(crate) struct Progress {
     live: Option<Live>,
     phases: Vec<PhaseWindow>,
     last_second: i64,
+    /// The place in line that was shown last.
+    waited: Option<PlaceInLine>,
     /// Whether a line waits to be overwritten.
     open: bool,
 }
@@ -50,12 +53,16 @@ impl Progress {
             live: None,
             phases: Vec::new(),
             last_second: i64::MIN,
+            waited: None,
             open: false,
         }
     }
 
     /// The test is about to begin.
     pub(crate) fn begin(&mut self, header: &Header) {
+        if std::mem::take(&mut self.open) {
+            say(format_args!("\r\x1b[K"));
+        }
         let families: Vec<_> = header.families.iter().map(|family| family.name()).collect();
         let length = header.phases.last().map_or(0.0, |phase| phase.window.to.seconds());
         say(format_args!(
@@ -68,6 +75,23 @@ impl Progress {
         self.phases.clone_from(&header.phases);
         let candidate = self.candidate.take();
         self.screen = candidate.and_then(|candidate| LiveScreen::begin(candidate, &self.label, header));
+    }
+
+    /// The test waits for others.
+    pub(crate) fn waiting(&mut self, place: PlaceInLine) {
+        let line = match place.position {
+            Some(position) => {
+                format!("waiting in line: place {position}, at most {} s", place.longest.as_secs().max(1))
+            }
+            None => "waiting: the server has no place for another test".to_owned(),
+        };
+        if self.terminal {
+            say(format_args!("\r\x1b[K{}: {line}", self.label));
+            self.open = true;
+        } else if self.waited.is_none_or(|shown| shown.position != place.position) {
+            say(format_args!("{}: {line}\n", self.label));
+        }
+        self.waited = Some(place);
     }
 
     pub(crate) fn frame(&mut self, frame: &Frame) {

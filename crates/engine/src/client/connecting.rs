@@ -164,9 +164,7 @@ fn open(stream: &mut TcpStream, address: SocketAddr, purpose: Purpose, token: To
     match ServerOpening::decode(&answer) {
         Ok(ServerOpening { status: Status::Accepted, .. }) => Ok(()),
         Ok(opening @ ServerOpening { status: Status::Version, .. }) => Err(failed(opening.version_message())),
-        Ok(ServerOpening { status: Status::Busy, .. }) => {
-            Err(failed("the server is busy with other tests; try again in a minute".to_owned()))
-        }
+        Ok(ServerOpening { status: Status::Busy, .. }) => Err(RunError::Full { address }),
         Ok(ServerOpening { status: Status::Unknown, .. }) => {
             Err(failed("the server no longer knows the session".to_owned()))
         }

@@ -31,6 +31,11 @@ impl Heartbeat {
         Self { heard, said: None }
     }
 
+    /// Whether the server hears it.
+    pub(super) fn is_heard(&self) -> bool {
+        self.heard
+    }
+
     /// Says so if it is time. A server that is lost shows in what it sends.
     pub(super) fn beat(&mut self, control: &mut TcpStream) {
         let is_due = self.said.is_none_or(|said| said.elapsed() >= HEARTBEAT_INTERVAL);

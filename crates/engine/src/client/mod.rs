@@ -13,6 +13,7 @@ mod redacting_observer;
 mod run_loop;
 mod server_names;
 mod trace_rate;
+mod waiting_line;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ use control_client::{listen, send};
 use drain_watch::DrainWatch;
 use host_description::HostDescriptions;
 pub use memory_recorder::MemoryRecorder;
-pub use options::{Families, NameError, RunError, RunObserver, RunOptions};
+pub use options::{Families, NameError, PlaceInLine, RunError, RunObserver, RunOptions};
 use run_loop::{Ending, OpenLoad};
 
 /// From the agreement to T0, beside two round trips: time for the message to arrive and every thread to get ready.
@@ -84,12 +85,20 @@ fn run_for(
 ) -> Result<(), RunError> {
     let names = server_names::resolve(&options.server, options.port)?;
     let Connected { mut control, token, limits, server, proven, absent, mut heartbeat } =
-        connecting::connect(options, &names, stop)?;
+        waiting_line::connected(options, audience, stop, || connecting::connect(options, &names, stop))?;
     // At once: what the server grants depends on it.
     heartbeat.beat(&mut control);
     let mut hosts = HostDescriptions::new(options.privacy, &proven, *server);
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::from_address(address.ip())).collect();
     let mut flows = flow_types::with_effective_parameters(options.plan.flows(&families));
+    let refused = |reason| RunError::Refused { server: options.server.clone(), reason };
+    // Before it waits for its turn in vain.
+    if let Some(reason) = limits.refusal(&flows_for_server(&without_sites(&flows)), options.plan.length()) {
+        return Err(refused(reason));
+    }
+    // Before anything is measured: what others send now is none of this test's.
+    let load = flow_types::load_of(&flows);
+    waiting_line::take_turn(&mut control, &mut heartbeat, load, options, audience, stop)?;
     let line_rate = match proven.first() {
         Some(server)
             if options.plan.overhead.is_some() && budget::depends_on_line(&flows)
@@ -108,8 +117,6 @@ fn run_for(
         }
         RunError::Lost { server: options.server.clone(), source }
     };
-
-    let refused = |reason| RunError::Refused { server: options.server.clone(), reason };
 
     let length = options.plan.length();
     // The server would say the same, but what asks for too much may not even fit into a frame.
@@ -137,7 +144,13 @@ fn run_for(
             hosts.server.state = *state.unwrap_or_default();
             (refused, ends_load)
         }
-        ServerMessage::Refused { reason } => return Err(refused(printable::field(&reason).into_owned())),
+        ServerMessage::Refused { reason, retry_after } => {
+            let reason = printable::field(&reason).into_owned();
+            return Err(match retry_after {
+                Some(_) => RunError::Busy { server: options.server.clone(), reason },
+                None => refused(reason),
+            });
+        }
         _ => return Err(lost(LinkError::Closed)),
     };
     let mut standing: Vec<&FlowSpec> = flows.iter().collect();

@@ -1,6 +1,7 @@
 //! What to run against which server, and what observes it.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use rrul_model::flow::AddressFamily;
 use rrul_model::plan::TestPlan;
@@ -32,6 +33,8 @@ pub struct RunOptions {
     pub created: String,
     /// Whether names and addresses may be in the recording.
     pub privacy: Privacy,
+    /// Whether to wait in line where other tests are ahead.
+    pub wait: bool,
     /// Seed of every schedule; the same seed gives the same schedules.
     pub seed: u64,
 }
@@ -72,6 +75,14 @@ pub enum RunError {
         server: String,
         reason: String,
     },
+    #[error("{server}: {reason}, or run without --no-wait to wait in line")]
+    Busy {
+        /// As the user wrote it.
+        server: String,
+        reason: String,
+    },
+    #[error("{address}: the server is busy with other tests; try again in a minute")]
+    Full { address: SocketAddr },
     #[error("{server}: connection lost before the test began: {source}")]
     Lost {
         /// As the user wrote it.
@@ -82,8 +93,19 @@ pub enum RunError {
     Stopped,
 }
 
+/// A place in the line of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlaceInLine {
+    /// 1 is the next; `None` where the server has no place even in its line.
+    pub position: Option<u32>,
+    /// How long it takes at most when every test ahead takes its whole length.
+    pub longest: Duration,
+}
+
 /// Who takes what the test brings forth, as it does.
 pub trait RunObserver {
+    /// The test waits for others; called whenever its place changes, and every few seconds.
+    fn waiting(&mut self, _place: PlaceInLine) {}
     /// The test is about to begin.
     fn header(&mut self, header: &Header);
     /// Observations of about a second.

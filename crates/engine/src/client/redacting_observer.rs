@@ -4,12 +4,16 @@ use rrul_model::observation::FlowEventKind;
 use rrul_model::recording::{End, Frame, Header};
 use rrul_model::time::TestTime;
 
-use super::RunObserver;
+use super::{PlaceInLine, RunObserver};
 
 /// Hands everything on, without these addresses. Their numbers stay: that hosts differ is no name.
 pub(super) struct RedactingObserver<'a>(pub(super) &'a mut dyn RunObserver);
 
 impl RunObserver for RedactingObserver<'_> {
+    fn waiting(&mut self, place: PlaceInLine) {
+        self.0.waiting(place);
+    }
+
     fn header(&mut self, header: &Header) {
         self.0.header(header);
     }

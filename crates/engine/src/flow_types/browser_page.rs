@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 
-use crate::flow_type::{FlowType, Initiation};
+use crate::flow_type::{FlowType, Footprint, Initiation};
 use crate::server::parts::connections::ServedPages;
 use crate::server::session::ServerPart;
 
@@ -70,6 +70,10 @@ impl FlowType for BrowserPage {
     fn effective_parameters(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
         let time = |time: Duration| format!("{}ms", time.as_millis());
         BTreeMap::from([("interval", time(interval_of(spec))), ("cap", time(cap_of(spec)))])
+    }
+
+    fn load(&self, _spec: &FlowSpec) -> Option<Footprint> {
+        None
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {

@@ -15,7 +15,7 @@ use super::{parallel_setup, stream_opening};
 use crate::clock::test_clock::TestClock;
 use crate::endpoint::Endpoint;
 use crate::endpoint::test_course::PATIENCE;
-use crate::flow_type::{FlowType, Initiation};
+use crate::flow_type::{FlowType, Footprint, Initiation};
 use crate::scheduling;
 use crate::server::parts::connections::OneStream;
 use crate::server::session::ServerPart;
@@ -27,6 +27,9 @@ const DRAINING: Duration = Duration::from_secs(1);
 
 /// How far the two ends' T0 may lie apart: half the round trip of the exchange that placed it.
 const CLOCK_SLACK: Duration = Duration::from_millis(100);
+
+/// What acknowledgments take of the other direction.
+const ACKNOWLEDGMENTS: f64 = 0.04;
 
 pub(crate) struct BulkTcp;
 
@@ -53,6 +56,11 @@ impl FlowType for BulkTcp {
 
     fn server_part(&self) -> &'static dyn ServerPart {
         &OneStream(respond)
+    }
+
+    fn load(&self, spec: &FlowSpec) -> Option<Footprint> {
+        let rate = spec.parameters.rate("pacing_rate")?.0 as f64;
+        Some(Footprint::towards(spec.direction, rate, rate * ACKNOWLEDGMENTS))
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {

@@ -29,7 +29,7 @@ use rrul_model::flow::{FlowSpec, FlowTypeWords, Parameter};
 
 pub(crate) use open_loop::WAITING;
 
-use crate::flow_type::FlowType;
+use crate::flow_type::{FlowType, Footprint};
 
 /// Every flow type, in the order in which they are listed.
 pub(crate) const FLOW_TYPES: &[&dyn FlowType] = &[
@@ -69,6 +69,15 @@ pub(crate) fn with_effective_parameters(mut flows: Vec<FlowSpec>) -> Vec<FlowSpe
         }
     }
     flows
+}
+
+/// Bits per second that these flows load the path with in either direction at most; `None` for as much as it takes.
+pub(crate) fn load_of(flows: &[FlowSpec]) -> Option<u64> {
+    // What a server does not know it refuses.
+    let known = flows.iter().filter_map(|flow| Some((named(&flow.flow_type)?, flow)));
+    let loads = known.map(|(kind, flow)| kind.load(flow));
+    let sum = loads.sum::<Option<Footprint>>()?;
+    Some(sum.up.max(sum.down).ceil() as u64)
 }
 
 pub fn vocabulary() -> Vec<FlowTypeWords> {

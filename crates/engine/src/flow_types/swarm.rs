@@ -25,7 +25,7 @@ use crate::clock::test_clock::TestClock;
 use crate::connection_totals::Opened;
 use crate::endpoint::Endpoint;
 use crate::endpoint::test_course::PATIENCE;
-use crate::flow_type::{FlowType, Initiation};
+use crate::flow_type::{FlowType, Footprint, Initiation};
 use crate::observer::ObservationSink;
 use crate::server::parts::connections::ManyStreams;
 use crate::server::session::ServerPart;
@@ -95,6 +95,10 @@ impl FlowType for Swarm {
 
     fn effective_parameters(&self, spec: &FlowSpec) -> BTreeMap<&'static str, String> {
         BTreeMap::from([("rate", format!("{}bit/s", rate_of(spec).0))])
+    }
+
+    fn load(&self, _spec: &FlowSpec) -> Option<Footprint> {
+        None
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {

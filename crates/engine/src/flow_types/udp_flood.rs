@@ -13,7 +13,7 @@ use rrul_model::units::{BitRate, ByteCount, format_duration};
 use rrul_proto::one_way_packet::LEAST_OCTETS;
 
 use super::{one_way, udp_probe};
-use crate::flow_type::{FlowType, Initiation};
+use crate::flow_type::{FlowType, Footprint, Initiation};
 use crate::one_way_sending;
 use crate::server::parts::one_way::OneWay;
 use crate::server::session::ServerPart;
@@ -58,6 +58,10 @@ impl FlowType for UdpFlood {
         // By what is sent in the end: a stranger's interval need not be that of its rate.
         let octets = one_way_sending::length(spec) as u64;
         Some(BitRate((udp_probe::packet_bits(spec, octets) * self.packets_per_second(spec)).round() as u64))
+    }
+
+    fn load(&self, spec: &FlowSpec) -> Option<Footprint> {
+        self.flood_rate(spec).map(|rate| Footprint::towards(spec.direction, rate.0 as f64, 0.0))
     }
 
     fn length(&self, spec: &FlowSpec) -> Option<usize> {

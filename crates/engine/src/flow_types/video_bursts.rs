@@ -22,7 +22,7 @@ use super::{parallel_setup, stream_opening};
 use crate::clock::test_clock::TestClock;
 use crate::endpoint::Endpoint;
 use crate::endpoint::test_course::PATIENCE;
-use crate::flow_type::{FlowType, Initiation};
+use crate::flow_type::{FlowType, Footprint, Initiation};
 use crate::server::parts::connections::OneStream;
 use crate::server::session::ServerPart;
 use crate::socket::stream;
@@ -80,6 +80,10 @@ impl FlowType for VideoBursts {
             ("rate", format!("{}bit/s", video.rate.0)),
             ("buffer", format_duration(video.interval * video.ahead)),
         ])
+    }
+
+    fn load(&self, _spec: &FlowSpec) -> Option<Footprint> {
+        None
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {

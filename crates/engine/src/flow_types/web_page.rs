@@ -21,7 +21,7 @@ use super::parallel_setup;
 use crate::clock::test_clock::TestClock;
 use crate::endpoint::Endpoint;
 use crate::endpoint::test_course::PATIENCE;
-use crate::flow_type::{FlowType, Initiation};
+use crate::flow_type::{FlowType, Footprint, Initiation};
 use crate::observer::ObservationSink;
 use crate::server::parts::connections::ServedPages;
 use crate::server::session::ServerPart;
@@ -91,6 +91,10 @@ impl FlowType for WebPage {
             ("interval", time(interval_of(spec))),
             ("cap", time(cap_of(spec))),
         ])
+    }
+
+    fn load(&self, _spec: &FlowSpec) -> Option<Footprint> {
+        None
     }
 
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rrul_model::flow::FlowId;
+use rrul_proto::admission::fair_shares::FairShares;
 use rrul_proto::admission::session_lease::SILENCE_TIME;
 use rrul_proto::limits::OPENING_TIME;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, ServerOpening, Status, agreed_version};
@@ -38,7 +39,7 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Of all connections, and of all sessions, one source may have this share: one in so many.
+/// Of all connections, one source may have this share: one in so many.
 const SHARE_OF_A_SOURCE: u32 = 2;
 
 /// Bytes of stack for the thread of a connection.
@@ -171,10 +172,23 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline
     }
 }
 
-/// Opens a session, if room is left for it and its source has not taken its share.
-fn open_session(shared: &Shared, peer: SocketAddr) -> Option<(OpenSession<'_>, client_quota::Held)> {
-    let limits = &shared.options.limits;
-    let held = client_quota::take(&shared.session_quotas, peer.ip(), limits.sessions.div_ceil(SHARE_OF_A_SOURCE))?;
-    let session = shared.sessions.open(limits, shared.clock, peer).ok()?;
-    Some((session, held))
+/// A place of a session, given back when it is dropped.
+struct HeldPlace<'a> {
+    places: &'a Mutex<FairShares>,
+    address: IpAddr,
+}
+
+impl Drop for HeldPlace<'_> {
+    fn drop(&mut self) {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner).give_back(self.address);
+    }
+}
+
+/// Opens a session, if its network has a place left.
+fn open_session(shared: &Shared, peer: SocketAddr) -> Option<(OpenSession<'_>, HeldPlace<'_>)> {
+    let address = peer.ip();
+    shared.places.lock().unwrap_or_else(PoisonError::into_inner).take(address).ok()?;
+    let place = HeldPlace { places: &shared.places, address };
+    let session = shared.sessions.open(&shared.options.limits, shared.clock, peer).ok()?;
+    Some((session, place))
 }

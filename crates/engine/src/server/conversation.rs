@@ -9,11 +9,13 @@ use std::time::Duration;
 use rrul_model::flow::FlowId;
 use rrul_model::observation::{Observation, ObservationPoint};
 use rrul_model::time::TestTime;
+use rrul_proto::admission::load_queue::Place;
 use rrul_proto::control::{ClientMessage, ServerMessage};
-use rrul_proto::limits::{PREPARING_TIME, SAMPLE_INTERVAL};
+use rrul_proto::limits::{LIGHT_BITS_PER_SECOND, PREPARING_TIME, SAMPLE_INTERVAL};
 
 use super::connection::STACK;
 use super::leased_control::LeasedControl;
+use super::load_turns::Turn;
 use super::session::{OpenSession, Sending};
 use super::shared::Shared;
 use super::{admission, reporting};
@@ -21,6 +23,7 @@ use crate::clock::RawTime;
 use crate::clock::test_clock::TestClock;
 use crate::control_link::LinkError;
 use crate::endpoint::Endpoint;
+use crate::flow_types;
 use crate::observer::Observer;
 
 /// How long after the last phase a server goes on reading its counters: for what is still on its way.
@@ -37,7 +40,7 @@ const READINGS_PER_SECOND: f64 = 5000.0;
 pub(super) fn control(stream: TcpStream, open: &OpenSession<'_>, shared: &Shared) {
     let session = &open.session;
     shared.log(&format!("{}: session opened, {} open", session.peer(), shared.sessions.count()));
-    let outcome = converse(&mut LeasedControl::new(stream, session), shared);
+    let outcome = converse(&mut LeasedControl::new(stream, session, &shared.turns), shared);
     let how = match outcome {
         Ok(()) => "done".to_owned(),
         Err(LinkError::Closed) => "the client went away".to_owned(),
@@ -54,6 +57,7 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
     let welcome = ServerMessage::Welcome { token: session.token(), environment, limits: *limits, hears_alive: true };
     control.say(&welcome)?;
     let mut opened: Option<Arc<Endpoint>> = None;
+    let mut turn: Option<Turn> = None;
     let mut finished = false;
     loop {
         match (control.hear()?, &opened) {
@@ -63,12 +67,25 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
             _ if finished => return Err(out_of_order("the test has been stopped")),
             (ClientMessage::Open { flows, length, sample_interval }, None) => {
                 if let Some(reason) = limits.refusal(&flows, length) {
-                    return control.say(&ServerMessage::Refused { reason });
+                    return control.say(&refused(reason));
+                }
+                let rate = flow_types::load_of(&flows);
+                if !is_light(rate) {
+                    // Of a client that asks for no turn: it is its turn, or it is not.
+                    let asked = || shared.turns.ask(session.peer().ip(), length, rate);
+                    let asked = turn.get_or_insert_with(asked);
+                    if let Some(place) = asked.place() {
+                        return control.say(&busy(place));
+                    }
+                    if !asked.covers(length, rate) {
+                        return control
+                            .say(&refused("more load, or longer, than it has asked its turn for".to_owned()));
+                    }
                 }
                 let rows = ROOM_OF_ONE / size_of::<Observation>();
                 if shared.rows.left() < rows {
-                    let reason = "its memory is taken by other tests; try again in a minute".to_owned();
-                    return control.say(&ServerMessage::Refused { reason });
+                    return control
+                        .say(&refused("its memory is taken by other tests; try again in a minute".to_owned()));
                 }
                 let shortest = SAMPLE_INTERVAL.max(Duration::from_secs_f64(flows.len() as f64 / READINGS_PER_SECOND));
                 let interval = sample_interval.clamp(shortest, Duration::from_secs(1));
@@ -88,6 +105,20 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
                     ends_load: true,
                 })?;
             }
+            (ClientMessage::Turn { length, rate, wait }, None) if turn.is_none() => {
+                if length > limits.length {
+                    return control.say(&refused(limits.too_long(length)));
+                }
+                if !is_light(rate) {
+                    let asked = turn.insert(shared.turns.ask(session.peer().ip(), length, rate));
+                    match asked.place() {
+                        Some(place) if !wait => return control.say(&busy(place)),
+                        Some(_) if !control.wait_for(asked)? => return Ok(()),
+                        _ => {}
+                    }
+                }
+                control.say(&ServerMessage::Turn)?;
+            }
             (ClientMessage::Time { id }, _) => {
                 let received = session.at(RawTime::now());
                 let sent = session.at(RawTime::now());
@@ -97,7 +128,7 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
                 if !(0..=PREPARING_TIME.as_nanos() as i64).contains(&origin) {
                     return Err(out_of_order("a T0 that is too far away"));
                 }
-                return measure(control, end, origin, shared);
+                return measure(control, end, origin, shared, turn);
             }
             (ClientMessage::Stop, Some(end)) => {
                 end.stop();
@@ -105,6 +136,7 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
                 finished = true;
                 control.say(&ServerMessage::Finished { state: None })?;
             }
+            (ClientMessage::Turn { .. }, _) => return Err(out_of_order("a second turn")),
             (ClientMessage::Open { .. }, Some(_)) => return Err(out_of_order("a second test")),
             (ClientMessage::Begin { .. } | ClientMessage::Stop, None) => return Err(out_of_order("no test opened")),
             (ClientMessage::EndLoad(_), _) => return Err(out_of_order("no test runs")),
@@ -113,7 +145,13 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
 }
 
 /// From T0 to the client's goodbye.
-fn measure(control: &mut LeasedControl, end: &Arc<Endpoint>, origin: i64, shared: &Shared) -> Result<(), LinkError> {
+fn measure(
+    control: &mut LeasedControl,
+    end: &Arc<Endpoint>,
+    origin: i64,
+    shared: &Shared,
+    turn: Option<Turn>,
+) -> Result<(), LinkError> {
     let session = &Arc::clone(&control.session);
     let (host, epoch) = session.clock();
     let clock = TestClock { origin: epoch.plus(origin), host };
@@ -131,6 +169,8 @@ fn measure(control: &mut LeasedControl, end: &Arc<Endpoint>, origin: i64, shared
             // Who does not take what was observed gets nothing more: the session ends with its reporter.
             let _ = out.shutdown(std::net::Shutdown::Both);
         }
+        // The load is over; that its results are fetched at leisure keeps no other waiting.
+        drop(turn);
         outcome
     };
     std::thread::scope(|scope| {
@@ -189,6 +229,22 @@ fn start_for<'scope, T: Send + 'scope>(
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> io::Result<ScopedJoinHandle<'scope, T>> {
     std::thread::Builder::new().name(name.to_owned()).stack_size(STACK).spawn_scoped(scope, work)
+}
+
+/// Whether a test of this rate does not load the path.
+fn is_light(rate: Option<u64>) -> bool {
+    rate.is_some_and(|rate| rate <= LIGHT_BITS_PER_SECOND)
+}
+
+fn refused(reason: String) -> ServerMessage {
+    ServerMessage::Refused { reason, retry_after: None }
+}
+
+/// Others are ahead.
+fn busy(Place { position, wait }: Place) -> ServerMessage {
+    let reason = format!("it is busy with other tests, try again in {} s", wait.as_secs().max(1));
+    let ahead = if position > 1 { format!("; {} wait", position - 1) } else { String::new() };
+    ServerMessage::Refused { reason: reason + &ahead, retry_after: Some(wait) }
 }
 
 fn out_of_order(what: &str) -> LinkError {

@@ -3,12 +3,14 @@
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rrul_proto::admission::load_queue::Place;
 use rrul_proto::admission::message_pace::MessagePace;
-use rrul_proto::admission::session_lease::{Expiry, Grant, SILENCE_TIME, SessionLease};
+use rrul_proto::admission::session_lease::{Expiry, Grant, HEARTBEAT_INTERVAL, SILENCE_TIME, SessionLease};
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
+use super::load_turns::{LoadTurns, Turn};
 use super::reporting::send;
 use super::session::Session;
 use crate::clock::RawTime;
@@ -18,20 +20,24 @@ use crate::socket::wait;
 /// How often the lease is looked at.
 const LOOKING: Duration = Duration::from_millis(500);
 
+/// How often a client that waits in line is looked for, and its place.
+const WAITING: Duration = Duration::from_millis(100);
+
 /// A control connection with its lease.
 pub(super) struct LeasedControl {
     pub(super) stream: TcpStream,
     pub(super) session: Arc<Session>,
+    turns: Arc<LoadTurns>,
     lease: SessionLease,
     pace: MessagePace,
 }
 
 impl LeasedControl {
     /// The connection of a session that has been welcomed.
-    pub(super) fn new(stream: TcpStream, session: &Arc<Session>) -> Self {
+    pub(super) fn new(stream: TcpStream, session: &Arc<Session>, turns: &Arc<LoadTurns>) -> Self {
         let now = RawTime::now().0;
         let (lease, pace) = (SessionLease::new(now), MessagePace::new(now));
-        Self { stream, session: Arc::clone(session), lease, pace }
+        Self { stream, session: Arc::clone(session), turns: Arc::clone(turns), lease, pace }
     }
 
     pub(super) fn say(&mut self, message: &ServerMessage) -> Result<(), LinkError> {
@@ -40,21 +46,50 @@ impl LeasedControl {
 
     /// Waits for the client's next message until the lease ends. Messages that come too fast are left in the kernel for a while.
     pub(super) fn hear(&mut self) -> Result<ClientMessage, LinkError> {
-        while !wait::readable(&[&self.stream], LOOKING)? {
-            self.look()?;
+        loop {
+            if let Some(message) = self.hear_within(LOOKING)? {
+                return Ok(message);
+            }
         }
+    }
+
+    /// The same, for at most this time; `None` when nothing has come.
+    fn hear_within(&mut self, patience: Duration) -> Result<Option<ClientMessage>, LinkError> {
+        let said = wait::readable(&[&self.stream], patience)?;
         self.look()?;
+        if !said {
+            return Ok(None);
+        }
         let message = control_link::read(&mut self.stream, SILENCE_TIME, Compression::Never)?;
         let now = RawTime::now();
         self.session.heard(now, &message);
         self.lease.heard(now.0);
         std::thread::sleep(self.pace.read(now.0));
-        Ok(message)
+        Ok(Some(message))
+    }
+
+    /// Waits until it is this test's turn, and says how far that is; `false` when the client waits no longer.
+    pub(super) fn wait_for(&mut self, turn: &Turn) -> Result<bool, LinkError> {
+        self.lease.waits();
+        let mut said: Option<(u32, Instant)> = None;
+        while let Some(Place { position, wait: retry_after }) = turn.place() {
+            if said.is_none_or(|(place, at)| place != position || at.elapsed() >= HEARTBEAT_INTERVAL) {
+                self.say(&ServerMessage::Queued { position, retry_after })?;
+                said = Some((position, Instant::now()));
+            }
+            match self.hear_within(WAITING)? {
+                None | Some(ClientMessage::Alive) => {}
+                Some(ClientMessage::Bye) => return Ok(false),
+                Some(_) => return Err(io::Error::new(io::ErrorKind::InvalidData, "a message out of turn").into()),
+            }
+        }
+        self.lease.turn_came(RawTime::now().0);
+        Ok(true)
     }
 
     /// Whether the lease lasts.
     fn look(&self) -> Result<(), LinkError> {
-        self.lease.expired(RawTime::now().0, false).map_or(Ok(()), |why| Err(expired(why)))
+        self.lease.expired(RawTime::now().0, self.turns.is_wanted()).map_or(Ok(()), |why| Err(expired(why)))
     }
 
     /// The test of this length is granted.

@@ -12,6 +12,7 @@ mod greetings;
 mod host;
 mod leased_control;
 mod listening;
+mod load_turns;
 mod name_answering;
 mod options;
 mod pages;
@@ -22,13 +23,14 @@ pub(crate) mod session;
 mod shared;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use rrul_model::observation::Observation;
+use rrul_proto::admission::fair_shares::FairShares;
 
-pub use options::{Limits, Log, ServerError, ServerOptions};
+pub use options::{Limits, LoadPolicy, Log, ServerError, ServerOptions};
 pub use pages::runtime::PagesError;
 
 use crate::clock::RawTime;
@@ -38,6 +40,7 @@ use crate::environment;
 use crate::observer::row_room::RowRoom;
 use datagram_port::DatagramPort;
 use host::OwnSockets;
+use load_turns::LoadTurns;
 use pages::runtime::Pages;
 use session::Sessions;
 use shared::Shared;
@@ -60,13 +63,14 @@ impl Server {
         let (runtime, pages) = Pages::start()?;
         let shared = Arc::new(Shared {
             pages,
+            places: Mutex::new(FairShares::new(options.limits.sessions)),
+            turns: LoadTurns::new(options.load),
             environment: environment::read(options.privacy),
             clock: HostClock::start(options.clock, RawTime::now()),
             options,
             rows: RowRoom::of(conversation::ROOM / size_of::<Observation>()),
             sockets: OwnSockets::from_ports(&ports),
             connection_quotas: Arc::default(),
-            session_quotas: Arc::default(),
             sessions: Sessions::default(),
             connections: AtomicU32::new(0),
             stopped: AtomicBool::new(false),

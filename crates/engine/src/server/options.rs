@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+pub use rrul_proto::admission::load_queue::LoadPolicy;
 pub use rrul_proto::limits::Limits;
 
 use super::pages::runtime::PagesError;
@@ -41,6 +42,8 @@ pub struct ServerOptions {
     /// TCP and UDP port; 0 lets the kernel choose one.
     pub port: u16,
     pub limits: Limits,
+    /// How many tests may load the server's line at one time.
+    pub load: LoadPolicy,
     /// Whether the host's name, its addresses and the names of its interfaces may be sent to clients.
     pub privacy: Privacy,
     pub log: Log,
@@ -54,6 +57,7 @@ impl Default for ServerOptions {
             addresses: Vec::new(),
             port: rrul_proto::PORT,
             limits: Limits::default(),
+            load: LoadPolicy::default(),
             privacy: Privacy::Open,
             log: Arc::new(|_| {}),
             clock: ClockDistortion::default(),

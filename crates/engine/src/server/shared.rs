@@ -1,13 +1,15 @@
 //! What the threads of a server share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use rrul_model::environment::{Environment, HostState};
 use rrul_model::printable;
+use rrul_proto::admission::fair_shares::FairShares;
 
 use super::client_quota::ClientQuotas;
 use super::host::{LISTEN_DROPS, OwnSockets, Ways};
+use super::load_turns::LoadTurns;
 use super::options::ServerOptions;
 use super::pages::runtime::Pages;
 use super::session::Sessions;
@@ -31,7 +33,9 @@ pub(super) struct Shared {
     /// Room for what all tests observe.
     pub(super) rows: RowRoom,
     pub(super) pages: Pages,
-    pub(super) session_quotas: Arc<ClientQuotas>,
+    /// The places of sessions, by the networks that hold them.
+    pub(super) places: Mutex<FairShares>,
+    pub(super) turns: Arc<LoadTurns>,
     pub(super) connections: AtomicU32,
     pub(super) stopped: AtomicBool,
 }

@@ -24,7 +24,7 @@ fn a_string_of_a_client_is_not_kept_at_any_length() {
     let mut asked = flows(SHORT_FLOW);
     let text = Parameter::Text("x".repeat(60_000));
     asked[0].parameters.0.insert("congestion_control".to_owned(), text);
-    let ServerMessage::Refused { reason } = client.open(&asked, Duration::from_secs(4)) else { panic!("granted") };
+    let ServerMessage::Refused { reason, .. } = client.open(&asked, Duration::from_secs(4)) else { panic!("granted") };
     assert_eq!(reason, "a name or value of 60000 bytes in a flow, this server takes 64");
 }
 

@@ -12,3 +12,4 @@ mod page_client;
 mod stranger;
 mod streams;
 mod voice;
+mod waiting_line;

@@ -46,18 +46,21 @@ pub(crate) fn flows(text: &str) -> Vec<FlowSpec> {
 impl Stranger {
     /// Opens a session of the server's IPv4 address.
     pub(crate) fn new(server: &Server) -> Self {
-        Self::from(server, Ipv4Addr::LOCALHOST.into())
+        let server = *server.addresses().iter().find(|address| address.is_ipv4()).unwrap();
+        Self::try_from(server, Ipv4Addr::LOCALHOST.into()).unwrap()
     }
 
-    /// The same from this address.
-    pub(crate) fn from(server: &Server, from: IpAddr) -> Self {
-        let server = *server.addresses().iter().find(|address| address.is_ipv4()).unwrap();
+    /// Opens a session of this server from this address, if it has a place.
+    pub(crate) fn try_from(server: SocketAddr, from: IpAddr) -> Option<Self> {
         let (mut control, answer) = connect(server, from, ClientOpening::new(Purpose::Control, Token::NONE, 0));
+        if answer.status == Status::Busy {
+            return None;
+        }
         assert_eq!(answer.status, Status::Accepted);
         let ServerMessage::Welcome { token, .. } = read(&mut control, PATIENCE, Compression::Allowed).unwrap() else {
             panic!("no welcome");
         };
-        Self { server, from, control, token }
+        Some(Self { server, from, control, token })
     }
 
     pub(crate) fn say(&mut self, message: &ClientMessage) {

@@ -82,6 +82,13 @@ impl SessionLease {
         }
     }
 
+    /// Its turn has come; it now has to say what it wants.
+    pub fn turn_came(&mut self, now: i64) {
+        if self.state == State::Waiting {
+            self.state = State::Welcomed { since: now };
+        }
+    }
+
     /// The test is granted.
     pub fn granted(&mut self, now: i64, grant: Grant) {
         if matches!(self.state, State::Welcomed { .. } | State::Waiting) {
@@ -222,6 +229,17 @@ mod tests {
             assert_eq!(lease.expired(second * SECOND, true), None);
             lease.heard(second * SECOND);
         }
+    }
+
+    #[test]
+    fn who_does_not_take_its_turn_loses_it() {
+        let mut lease = SessionLease::new(0);
+        lease.waits();
+        let chatting = |lease: &mut SessionLease, now| lease.heard(now);
+        chatting(&mut lease, 100 * SECOND);
+        lease.turn_came(100 * SECOND);
+        lease.turn_came(200 * SECOND);
+        assert_eq!(ends(lease, true, chatting), (116, Expiry::NoTest));
     }
 
     #[test]

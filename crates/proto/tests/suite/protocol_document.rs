@@ -7,8 +7,8 @@ use rrul_proto::admission::message_pace::MESSAGES_PER_SECOND;
 use rrul_proto::admission::session_lease::{BEGINNING_TIME, HEARTBEAT_INTERVAL, SILENCE_TIME};
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::{
-    EVENTS_OF_A_FLOW, EXPANDED_OCTETS, FETCHING_TIME, FRAME_OCTETS, Limits, OPENING_TIME, PREPARING_TIME,
-    SAMPLE_INTERVAL, STRING_OCTETS, TURNS_OCTETS,
+    EVENTS_OF_A_FLOW, EXPANDED_OCTETS, FETCHING_TIME, FRAME_OCTETS, LIGHT_BITS_PER_SECOND, Limits, OPENING_TIME,
+    PREPARING_TIME, SAMPLE_INTERVAL, STRING_OCTETS, TURNS_OCTETS,
 };
 use rrul_proto::opening::{CLIENT_OCTETS, SERVER_OCTETS};
 use rrul_proto::test_packet::LEAST_OCTETS;
@@ -59,10 +59,10 @@ fn every_message_has_an_example_that_reads_and_writes_back() {
     let from_client = examples::<ClientMessage>("## 3.1 Messages from the client");
     assert_eq!(
         names(&from_client),
-        ["open", "time", "begin", "alive", "end_load", "stop", "bye"].map(str::to_owned).into()
+        ["turn", "open", "time", "begin", "alive", "end_load", "stop", "bye"].map(str::to_owned).into()
     );
     let from_server = examples::<ServerMessage>("## 3.2 Messages from the server");
-    let expected = ["welcome", "opened", "refused", "time", "observed", "finished"];
+    let expected = ["welcome", "opened", "refused", "queued", "turn", "time", "observed", "finished"];
     assert_eq!(names(&from_server), expected.map(str::to_owned).into());
     let blocks = DOCUMENT.matches("```json").count();
     assert_eq!(from_client.len() + from_server.len(), blocks, "every example is checked");
@@ -124,6 +124,10 @@ fn the_numbers_in_the_text_are_the_constants() {
         ("from the end of the test to `bye`", format!("{} s", FETCHING_TIME.as_secs())),
         ("shortest interval between readings of counters", format!("{} ms", SAMPLE_INTERVAL.as_millis())),
         ("name of a flow, its type, names and values of its parameters", format!("{STRING_OCTETS} octets")),
+        (
+            "bits per second in either direction of a test that needs no turn",
+            grouped(usize::try_from(LIGHT_BITS_PER_SECOND).unwrap()),
+        ),
         ("list of turns of a flow", format!("{TURNS_OCTETS} octets")),
         ("events that are reported of one flow, addresses on its path aside", EVENTS_OF_A_FLOW.to_string()),
         (

@@ -125,6 +125,11 @@ pub(crate) fn client_message() -> impl Strategy<Value = ClientMessage> {
     prop_oneof![
         (vec(flow_spec(), 0..5), duration(), duration())
             .prop_map(|(flows, length, sample_interval)| { ClientMessage::Open { flows, length, sample_interval } }),
+        (duration(), any::<Option<u64>>(), any::<bool>()).prop_map(|(length, rate, wait)| ClientMessage::Turn {
+            length,
+            rate,
+            wait
+        }),
         any::<u32>().prop_map(|id| ClientMessage::Time { id }),
         any::<i64>().prop_map(|origin| ClientMessage::Begin { origin }),
         Just(ClientMessage::Stop),
@@ -235,7 +240,10 @@ pub(crate) fn server_message() -> impl Strategy<Value = ServerMessage> {
             state,
             ends_load
         }),
-        any::<String>().prop_map(|reason| ServerMessage::Refused { reason }),
+        (any::<String>(), prop::option::of(duration()))
+            .prop_map(|(reason, retry_after)| ServerMessage::Refused { reason, retry_after }),
+        (any::<u32>(), duration()).prop_map(|(position, retry_after)| ServerMessage::Queued { position, retry_after }),
+        Just(ServerMessage::Turn),
         any::<(u32, i64, i64)>().prop_map(|(id, received, sent)| ServerMessage::Time { id, received, sent }),
         frame().prop_map(|frame| ServerMessage::Observed(Box::new(frame))),
         state().prop_map(|state| ServerMessage::Finished { state }),

@@ -83,6 +83,7 @@ fn over(link: &Link, plan: &TestPlan, stem: &Path, stop: &Arc<AtomicBool>) -> Re
         title: link.name.clone(),
         created: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         privacy: Privacy::Open,
+        wait: true,
         seed: seed_from(SystemTime::now()),
     };
     let writer = Writer::create_free(&stem.to_string_lossy())?;

@@ -31,6 +31,7 @@ pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
         title: arguments.title.clone(),
         created,
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
+        wait: !arguments.no_wait,
         seed: arguments.seed.unwrap_or_else(|| seed_from(now)),
     };
     let writer = if let Some(path) = &arguments.output {

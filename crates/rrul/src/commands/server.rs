@@ -28,6 +28,7 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
         addresses: arguments.listen,
         port: arguments.port,
         limits,
+        load: arguments.egress.unwrap_or_default(),
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
         log: Arc::new(|line| {
             // A server whose log is not read any more goes on serving.

@@ -157,6 +157,7 @@ pub(crate) fn run_options(arguments: &SessionArguments, server: &str, plan: Test
         title: String::new(),
         created: humantime::format_rfc3339_seconds(now).to_string(),
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
+        wait: true,
         seed: seed_from(now),
     }
 }

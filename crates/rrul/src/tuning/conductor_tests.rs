@@ -94,6 +94,7 @@ fn session(rates: &[ShaperRates], shaper: &mut Noted, stop: &AtomicBool, most_da
         title: String::new(),
         created: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         privacy: Privacy::Open,
+        wait: true,
         seed: 1,
     };
     let tuning = TuningPlan { fixed: rates.to_vec(), ..TuningPlan::new(ShaperDescription::default()) };

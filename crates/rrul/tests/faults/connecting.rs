@@ -128,7 +128,7 @@ fn a_server_refuses_what_a_client_asks_for_all_the_same() {
     let sample_interval = Duration::from_millis(100);
     client.say(&ClientMessage::Open { flows: client::flows(), length: Duration::from_secs(4), sample_interval });
     let expected = "a test of 4 s asked for, this server grants 2 s".to_owned();
-    assert_eq!(client.hear(), ServerMessage::Refused { reason: expected });
+    assert_eq!(client.hear(), ServerMessage::Refused { reason: expected, retry_after: None });
     assert!(client.is_closed(), "the server closes behind its refusal");
 }
 
@@ -139,7 +139,7 @@ fn a_refusal_in_words_of_the_servers_own_is_printed() {
         stream.write_all(&ServerOpening::answer(Status::Accepted, 1).encode()).unwrap();
         welcome(&mut stream);
         let _: ClientMessage = read(&mut stream, ANSWERED, Compression::Never).unwrap();
-        let refusal = ServerMessage::Refused { reason: "no tests on Sundays".to_owned() };
+        let refusal = ServerMessage::Refused { reason: "no tests on Sundays".to_owned(), retry_after: None };
         write(&mut stream, &refusal, Compression::Never).unwrap();
     });
     refused_by(&peer.name(), &[]).complains(&[&peer.name(), "refuses the test: no tests on Sundays"]);
@@ -171,7 +171,7 @@ fn flows_that_do_not_fit_into_a_control_frame_are_refused_in_words() {
 fn a_busy_server_is_called_busy_and_serves_when_it_is_free_again() {
     let mut server = Server::start(&["--max-sessions", "1"]);
     let first = Client::new(server.address());
-    refused_by(&server.name(), &[]).complains(&[&server.name(), "busy", "try again"]);
+    refused_by(&server.name(), &["--no-wait"]).complains(&[&server.name(), "busy", "try again"]);
     drop(first);
     let again = || {
         let opening = ClientOpening::new(Purpose::Control, Token::NONE, 0);

@@ -177,7 +177,7 @@ fn the_refusal_of_a_server_is_one_harmless_line() {
                         (0..3).map(|flow| RefusedFlow { flow: rrul_model::flow::FlowId(flow), reason: reason.clone() });
                     ServerMessage::Opened { refused: refused.collect(), state: None, ends_load: false }
                 } else {
-                    ServerMessage::Refused { reason: reason.clone() }
+                    ServerMessage::Refused { reason: reason.clone(), retry_after: None }
                 };
                 let _ = write(&mut stream, &answer, Compression::Allowed);
                 return;

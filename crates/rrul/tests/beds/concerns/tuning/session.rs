@@ -88,6 +88,7 @@ impl Session<'_> {
             title: String::new(),
             created: String::new(),
             privacy: Privacy::Strict,
+            wait: true,
             seed: 7,
         };
         let end_load = Arc::new(AtomicBool::new(false));

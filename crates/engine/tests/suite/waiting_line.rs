@@ -1,0 +1,168 @@
+//! Tests that load the server's line take turns; tests of probes alone do not wait.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use rrul_engine::client::{Families, PlaceInLine, RunError, RunObserver, RunOptions, run};
+use rrul_engine::server::{LoadPolicy, Server, ServerOptions};
+use rrul_model::flow::AddressFamily;
+use rrul_model::recording::{End, Frame, Header};
+use rrul_model::time::TestTime;
+use rrul_proto::control::{ClientMessage, ServerMessage};
+
+use crate::common::{options, plan, server};
+use crate::stranger::{Stranger, flows};
+
+const LOAD: &str = "title = \"l\"\nphases = { load = \"500ms\" }\n[flow.b]\ntype = \"bulk_tcp\"\ndirection = \"down\"\n\
+    component = \"load\"\n";
+const LENGTH: Duration = Duration::from_millis(500);
+const PROBES: &str = "title = \"p\"\nphases = { idle = \"300ms\" }\n[flow.p]\ntype = \"udp_probe\"\n\
+    component = \"realtime\"\n";
+
+fn over_ipv4(server: &Server, text: &str, wait: bool) -> RunOptions {
+    RunOptions { families: Families::Only(AddressFamily::Ipv4), wait, ..options(server, plan(text)) }
+}
+
+/// Notes when a test began, and the places in line that it had.
+#[derive(Default)]
+struct Course {
+    begun: Option<Instant>,
+    places: Vec<PlaceInLine>,
+    partial: Option<String>,
+}
+
+impl RunObserver for Course {
+    fn waiting(&mut self, place: PlaceInLine) {
+        self.places.push(place);
+    }
+
+    fn header(&mut self, _header: &Header) {
+        self.begun = Some(Instant::now());
+    }
+
+    fn frame(&mut self, _frame: Frame) {}
+
+    fn tick(&mut self, _now: TestTime) {}
+
+    fn end(&mut self, end: &End) {
+        self.partial.clone_from(&end.partial);
+    }
+}
+
+fn course(options: &RunOptions) -> Result<Course, RunError> {
+    let mut course = Course::default();
+    run(options, &mut course, &AtomicBool::new(false)).map(|()| course)
+}
+
+#[test]
+fn ten_tests_at_once_complete_in_order_and_their_loads_never_overlap() {
+    let server = server();
+    let courses = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for number in 0..10 {
+            let (server, courses) = (&server, &courses);
+            scope.spawn(move || {
+                std::thread::sleep(Duration::from_millis(30 * number));
+                let course = course(&over_ipv4(server, LOAD, true)).unwrap();
+                courses.lock().unwrap().push((number, course));
+            });
+        }
+    });
+    let courses = courses.into_inner().unwrap();
+    assert_eq!(courses.iter().map(|(number, _)| *number).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
+    assert!(courses.iter().all(|(_, course)| course.partial.is_none()), "each is complete");
+    let begun: Vec<Instant> = courses.iter().map(|(_, course)| course.begun.unwrap()).collect();
+    assert!(begun.windows(2).all(|pair| pair[1] >= pair[0] + LENGTH), "one load after another");
+    let last = &courses[9].1.places;
+    let positions: Vec<u32> = last.iter().filter_map(|place| place.position).collect();
+    assert!(positions.starts_with(&[9]) && positions.ends_with(&[1]) && positions.is_sorted_by(|a, b| a >= b));
+    assert!(last[0].longest > 8 * LENGTH, "{last:?}");
+}
+
+/// A session that has its turn.
+fn loading(server: &Server) -> Stranger {
+    let mut first = Stranger::new(server);
+    first.say(&ClientMessage::Turn { length: LENGTH, rate: None, wait: false });
+    assert_eq!(first.hear(), ServerMessage::Turn);
+    first
+}
+
+#[test]
+fn who_does_not_wait_gets_one_clear_line_and_probes_alone_need_no_turn() {
+    let server = server();
+    let first = loading(&server);
+    let refused = course(&over_ipv4(&server, LOAD, false)).err().unwrap().to_string();
+    assert!(
+        refused.ends_with("it is busy with other tests, try again in 5 s, or run without --no-wait to wait in line")
+    );
+    let probes = course(&over_ipv4(&server, PROBES, false)).unwrap();
+    assert_eq!((probes.partial, probes.places.len()), (None, 0));
+    drop(first);
+    let later = course(&over_ipv4(&server, LOAD, true)).unwrap();
+    assert_eq!(later.partial, None);
+}
+
+#[test]
+fn a_client_that_asks_for_no_turn_is_served_or_refused_at_once() {
+    let server = server();
+    let mut first = Stranger::new(&server);
+    assert!(matches!(first.open(&flows(LOAD), LENGTH), ServerMessage::Opened { .. }));
+    let mut second = Stranger::new(&server);
+    let ServerMessage::Refused { reason, retry_after } = second.open(&flows(LOAD), LENGTH) else { panic!("granted") };
+    assert!(reason.starts_with("it is busy with other tests") && retry_after.is_some(), "{reason}");
+    drop(first);
+    let deadline = Instant::now() + Duration::from_secs(2);
+    while !matches!(Stranger::new(&server).open(&flows(LOAD), LENGTH), ServerMessage::Opened { .. }) {
+        assert!(Instant::now() < deadline, "the turn is not given back");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_turn_covers_no_longer_test_than_it_was_asked_for_and_no_test_without_a_flow() {
+    let server = server();
+    let mut longer = loading(&server);
+    let ServerMessage::Refused { reason, .. } = longer.open(&flows(LOAD), Duration::from_secs(1)) else {
+        panic!("granted")
+    };
+    assert_eq!(reason, "more load, or longer, than it has asked its turn for");
+    let ServerMessage::Refused { reason, .. } = Stranger::new(&server).open(&[], LENGTH) else { panic!("granted") };
+    assert_eq!(reason, "a test without a flow");
+}
+
+#[test]
+fn loads_within_the_operators_egress_run_together() {
+    let addresses = vec![Ipv4Addr::LOCALHOST.into()];
+    let load = LoadPolicy::Within(100_000_000);
+    let server = Server::start(ServerOptions { addresses, port: 0, load, ..ServerOptions::default() }).unwrap();
+    let turn = |rate, wait| {
+        let mut client = Stranger::new(&server);
+        client.say(&ClientMessage::Turn { length: LENGTH, rate, wait });
+        let answer = client.hear();
+        (client, answer)
+    };
+    let (_first, granted) = turn(Some(60_000_000), false);
+    assert_eq!(granted, ServerMessage::Turn);
+    assert!(matches!(turn(Some(60_000_000), false).1, ServerMessage::Refused { .. }), "120 of 100 Mbit/s");
+    let (_second, granted) = turn(Some(40_000_000), false);
+    assert_eq!(granted, ServerMessage::Turn);
+    assert!(matches!(turn(None, true).1, ServerMessage::Queued { position: 1, .. }), "who names no rate has it alone");
+}
+
+#[test]
+fn two_networks_that_take_all_they_can_leave_places_for_others() {
+    let addresses = vec![Ipv4Addr::UNSPECIFIED.into()];
+    let limits = rrul_engine::server::Limits { sessions: 32, ..Default::default() };
+    let server = Server::start(ServerOptions { addresses, port: 0, limits, ..ServerOptions::default() }).unwrap();
+    let port = server.addresses()[0].port();
+    let open = |network: u8, host: u8| -> Option<Stranger> {
+        let from = IpAddr::from([127, 0, network, host]);
+        Stranger::try_from((Ipv4Addr::LOCALHOST, port).into(), from)
+    };
+    let hosts = (1..3).flat_map(|network| (1..100).map(move |host| (network, host)));
+    let held: Vec<Stranger> = hosts.filter_map(|(network, host)| open(network, host)).collect();
+    assert_eq!(held.len(), 16, "a quarter of the places each");
+    assert!(open(3, 1).is_some(), "a third network");
+}
