@@ -42,9 +42,9 @@ ROUTER_CFLAGS := -DHUF_FORCE_DECOMPRESS_X1 -DZSTD_FORCE_DECOMPRESS_SEQUENCES_SHO
 
 router: ## the program for routers, without charts, comparison, exports, lab and browser: target/router/rrul; needs no Node.js
 	@scripts/tools router
-	CFLAGS="$(CFLAGS) $(ROUTER_CFLAGS)" $(CARGO) rustc --profile router --no-default-features -p rrul --bin rrul -- $(ROUTER_LINK)
+	CFLAGS="$(CFLAGS) $(ROUTER_CFLAGS)" $(CARGO) rustc --profile router --no-default-features --features silent -p rrul --bin rrul -- $(ROUTER_LINK)
 	@scripts/strip target/router/rrul 7
-	RRUL_PROGRAM=$(CURDIR)/target/router/rrul $(CARGO) test --no-default-features -p rrul --test either_build
+	RRUL_PROGRAM=$(CURDIR)/target/router/rrul $(CARGO) test --no-default-features --features silent -p rrul --test either_build
 
 demo: build ## a bloated link and a managed one, measured, compared, drawn and reported, without server or root
 	@# 1 says that a result is doubtful, with the reason above: the demo has been seen all the same.

@@ -21,7 +21,7 @@ use crate::observation::{FlowEvent, ObservationPoint, Tables};
 use crate::phase::{LoadEnd, Phase, PhaseWindow, loaded};
 use crate::plan::TestPlan;
 use crate::printable;
-use crate::reading_budget::{self, ReadingBudget};
+use crate::reading_budget::{BudgetError, Listed, ReadingBudget};
 use crate::shaping::{TuningPlan, TuningStep};
 use crate::time::{TestTime, Window};
 
@@ -44,10 +44,8 @@ pub enum RecordingError {
     NoHeader,
     #[error("unknown recording format \"{0}\"; this rrul reads {FORMER_FORMAT} and {FORMAT}; update rrul")]
     UnknownFormat(String),
-    #[error("{count} {what}, at most {most} are read: this is no recording that rrul has written")]
-    TooMany { what: &'static str, count: usize, most: usize },
-    #[error("more {0} than a file of this size contains: this is no recording that rrul has written")]
-    Expands(&'static str),
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
     #[error("two flows have the number {0}: this is no recording that rrul has written")]
     SharedNumber(FlowId),
 }
@@ -157,6 +155,17 @@ pub enum Line {
     End(End),
 }
 
+fn listed(header: &Header) -> Listed {
+    Listed {
+        flows: header.flows.len(),
+        phases: header.phases.len(),
+        plan_phases: header.plan.phases.len(),
+        plan_entries: header.plan.entries.len(),
+        families: header.families.len(),
+        absent_families: header.absent_families.len(),
+    }
+}
+
 /// A whole recording in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
@@ -226,7 +235,7 @@ impl Recording {
             };
             match parsed {
                 Ok(Some(Line::Header(found))) => {
-                    reading_budget::check(&found)?;
+                    listed(&found).check()?;
                     header = Some(*found);
                 }
                 Ok(Some(Line::Frame(frame))) => {

@@ -4,12 +4,14 @@
 //! - [`fair_shares`]: how many sessions each network has
 //! - [`load_queue`]: whose load is next, so that tests do not disturb each other
 //! - [`consent`]: whether the client still wants the packets that it is sent
+//! - [`log_pace`]: how much is logged
 //! - [`message_pace`]: how many control messages a client may send
 //! - [`session_lease`]: how long a session lasts
 
 pub mod consent;
 pub mod fair_shares;
 pub mod load_queue;
+pub mod log_pace;
 pub mod message_pace;
 pub mod prefix;
 pub mod session_lease;

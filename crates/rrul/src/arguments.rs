@@ -44,7 +44,7 @@ Exit status:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Answer tests from clients, on a host beyond the link to be tested
-    Server(ServerArguments),
+    Server(Box<ServerArguments>),
     /// Test the link to a server, record the test and print a summary
     Run(RunArguments),
     #[cfg(all(feature = "charts", feature = "lab"))]
@@ -133,6 +133,29 @@ pub(crate) struct ServerArguments {
     /// Send clients no host name, addresses or interface names of this host
     #[arg(long, help_heading = "Privacy")]
     pub(crate) private: bool,
+    /// Read options from a TOML file [default: none]
+    ///
+    /// Options given here replace those of the file. Each key is the name of an option without its dashes: max-sessions = 8, private = true.
+    #[arg(long, value_name = "FILE", help_heading = "Operation")]
+    pub(crate) config: Option<PathBuf>,
+    /// Time for running tests to end on SIGTERM or Ctrl-C
+    ///
+    /// No other test begins meanwhile. A second signal ends the server at once.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = rrul_model::units::parse_duration, help_heading = "Operation")]
+    pub(crate) drain: std::time::Duration,
+    #[cfg(feature = "log")]
+    /// Format of the log
+    #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "Operation")]
+    pub(crate) log_format: LogFormat,
+}
+
+#[cfg(feature = "log")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// A line for each event
+    Text,
+    /// A JSON object in each line
+    Json,
 }
 
 fn egress(text: &str) -> Result<rrul_engine::server::LoadPolicy, String> {

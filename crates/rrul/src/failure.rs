@@ -94,6 +94,8 @@ pub(crate) enum ContentError {
     AlreadyConverted,
     #[error("no page was loaded in this test: nothing to convert")]
     NoPages,
+    #[error("{0}")]
+    Configuration(String),
     #[error("the name must end in .svg, .png or .pdf")]
     PictureName,
 }

@@ -6,6 +6,7 @@
 //! - [`commands`]: one file a command
 //! - [`batch`]: many tests from one file
 //! - [`plan_book`]: the plans that come with the program, and those in files
+//! - [`server_config`], [`server_log`]: options of a server from a file; what it reports
 //! - [`store`]: recordings as files
 //! - [`together`]: several of them at once
 //! - [`parquet_table`]: tables as Parquet
@@ -39,6 +40,8 @@ mod parquet_table;
 mod plan_book;
 mod progress;
 mod progress_line;
+mod server_config;
+mod server_log;
 mod store;
 mod together;
 // A program without charts or lab tunes nothing.
@@ -66,7 +69,7 @@ fn main() -> ExitCode {
         _ => rrul_engine::heap::share(),
     }
     let done = match command {
-        Command::Server(arguments) => commands::server::execute(arguments),
+        Command::Server(arguments) => server_config::completed(*arguments).and_then(commands::server::execute),
         Command::Run(arguments) => commands::run::execute(&arguments),
         #[cfg(all(feature = "charts", feature = "lab"))]
         Command::Tune(arguments) => commands::tune::execute(&arguments),

@@ -12,6 +12,7 @@ use rrul_proto::admission::session_lease::SILENCE_TIME;
 use rrul_proto::limits::OPENING_TIME;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, ServerOpening, Status, agreed_version};
 
+use super::event::EventKind;
 use super::session::{Attached, OpenSession};
 use super::shared::Shared;
 use super::{client_quota, conversation, pages};
@@ -71,6 +72,7 @@ fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
         return;
     }
     let Some(admitted) = admit(shared, peer.ip()) else {
+        shared.report(EventKind::Refused, Some(peer), "no connection is free for this client");
         // Refused without waiting for its request: no thread is left to wait with.
         let _ = stream.write(&ServerOpening::answer(Status::Busy, 0).encode());
         return;
@@ -139,6 +141,7 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline
             }
             Some(_) => {}
             None => {
+                shared.report(EventKind::Refused, Some(peer), "no session is free for this client");
                 answer(&stream, Status::Busy);
             }
         },
@@ -186,6 +189,9 @@ impl Drop for HeldPlace<'_> {
 
 /// Opens a session, if its network has a place left.
 fn open_session(shared: &Shared, peer: SocketAddr) -> Option<(OpenSession<'_>, HeldPlace<'_>)> {
+    if shared.draining.load(Ordering::Relaxed) {
+        return None;
+    }
     let address = peer.ip();
     shared.places.lock().unwrap_or_else(PoisonError::into_inner).take(address).ok()?;
     let place = HeldPlace { places: &shared.places, address };

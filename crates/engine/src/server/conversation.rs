@@ -14,6 +14,7 @@ use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::{LIGHT_BITS_PER_SECOND, PREPARING_TIME, SAMPLE_INTERVAL};
 
 use super::connection::STACK;
+use super::event::EventKind;
 use super::leased_control::LeasedControl;
 use super::load_turns::Turn;
 use super::session::{OpenSession, Sending};
@@ -39,14 +40,14 @@ const READINGS_PER_SECOND: f64 = 5000.0;
 /// Serves a control connection until it closes.
 pub(super) fn control(stream: TcpStream, open: &OpenSession<'_>, shared: &Shared) {
     let session = &open.session;
-    shared.log(&format!("{}: session opened, {} open", session.peer(), shared.sessions.count()));
+    shared.report(EventKind::SessionOpened, Some(session.peer()), "");
     let outcome = converse(&mut LeasedControl::new(stream, session, &shared.turns), shared);
     let how = match outcome {
         Ok(()) => "done".to_owned(),
         Err(LinkError::Closed) => "the client went away".to_owned(),
         Err(error) => error.to_string(),
     };
-    shared.log(&format!("{}: session closed: {how}", session.peer()));
+    shared.report(EventKind::SessionClosed, Some(session.peer()), how);
 }
 
 fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkError> {
@@ -67,6 +68,7 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
             _ if finished => return Err(out_of_order("the test has been stopped")),
             (ClientMessage::Open { flows, length, sample_interval }, None) => {
                 if let Some(reason) = limits.refusal(&flows, length) {
+                    shared.report(EventKind::Refused, Some(session.peer()), reason.clone());
                     return control.say(&refused(reason));
                 }
                 let rate = flow_types::load_of(&flows);

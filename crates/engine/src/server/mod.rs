@@ -8,6 +8,7 @@ mod client_quota;
 mod connection;
 mod conversation;
 mod datagram_port;
+mod event;
 mod greetings;
 mod host;
 mod leased_control;
@@ -29,7 +30,9 @@ use std::thread::JoinHandle;
 
 use rrul_model::observation::Observation;
 use rrul_proto::admission::fair_shares::FairShares;
+use rrul_proto::admission::log_pace::LogPace;
 
+pub use event::{EventKind, ServerEvent};
 pub use options::{Limits, LoadPolicy, Log, ServerError, ServerOptions};
 pub use pages::runtime::PagesError;
 
@@ -74,6 +77,8 @@ impl Server {
             sessions: Sessions::default(),
             connections: AtomicU32::new(0),
             stopped: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
+            log_pace: Mutex::new(LogPace::new(RawTime::now().0)),
         });
         let addresses = ports.iter().map(|port| port.address).collect();
         let mut server = Self { shared, addresses, threads: Vec::new(), runtime: Some(runtime) };
@@ -98,6 +103,13 @@ impl Server {
     /// Where it listens, TCP and UDP alike.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// Begins no test any more. Those that run go on.
+    pub fn drain(&self) {
+        if !self.shared.draining.swap(true, Ordering::Relaxed) {
+            self.shared.report(EventKind::Draining, None, "tests that run may end, no other begins");
+        }
     }
 
     /// How many sessions are open.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 pub use rrul_proto::admission::load_queue::LoadPolicy;
 pub use rrul_proto::limits::Limits;
 
+use super::event::ServerEvent;
 use super::pages::runtime::PagesError;
 use crate::clock::host_clock::ClockDistortion;
 use crate::privacy::Privacy;
@@ -31,8 +32,8 @@ fn advice(error: &io::Error) -> &'static str {
     }
 }
 
-/// The server's log, a line at a time.
-pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
+/// Takes what the server reports, an event at a time.
+pub type Log = Arc<dyn Fn(&ServerEvent) + Send + Sync>;
 
 /// How a server is to run.
 #[derive(Clone)]

@@ -1,23 +1,30 @@
 //! What the threads of a server share.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rrul_model::environment::{Environment, HostState};
 use rrul_model::printable;
 use rrul_proto::admission::fair_shares::FairShares;
+use rrul_proto::admission::log_pace::LogPace;
 
 use super::client_quota::ClientQuotas;
+use super::event::{EventKind, ServerEvent};
 use super::host::{LISTEN_DROPS, OwnSockets, Ways};
 use super::load_turns::LoadTurns;
 use super::options::ServerOptions;
 use super::pages::runtime::Pages;
 use super::session::Sessions;
+use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
 use crate::environment;
 use crate::environment::Extent;
 use crate::observer::row_room::RowRoom;
 use crate::privacy::Privacy;
+
+/// Bytes of a line of the log beside its words: the time, names of fields.
+const FRAMING: usize = 100;
 
 /// What the threads of a server share.
 pub(super) struct Shared {
@@ -38,6 +45,9 @@ pub(super) struct Shared {
     pub(super) turns: Arc<LoadTurns>,
     pub(super) connections: AtomicU32,
     pub(super) stopped: AtomicBool,
+    /// Whether no session is to open any more.
+    pub(super) draining: AtomicBool,
+    pub(super) log_pace: Mutex<LogPace>,
 }
 
 impl Shared {
@@ -45,8 +55,16 @@ impl Shared {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    pub(super) fn log(&self, line: &str) {
-        (self.options.log)(&printable::line(line));
+    /// Reports an event, unless its source or all sources together have been too loud.
+    pub(super) fn report(&self, what: EventKind, client: Option<SocketAddr>, reason: impl Into<String>) {
+        let reason = printable::field(&reason.into()).into_owned();
+        let mut event = ServerEvent { what, client, sessions: self.sessions.count(), reason, left_out: 0 };
+        let bytes = event.to_string().len() + FRAMING;
+        let mut pace = self.log_pace.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(left_out) = pace.take(client.map(|client| client.ip()), bytes, RawTime::now().0) else { return };
+        drop(pace);
+        event.left_out = left_out;
+        (self.options.log)(&event);
     }
 
     /// This host now, as far as packets to a client pass it.

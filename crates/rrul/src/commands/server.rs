@@ -1,18 +1,19 @@
 //! `rrul server`: answer tests.
 
-use std::io::Write;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rrul_engine::privacy::Privacy;
 use rrul_engine::server::{Limits, Server, ServerOptions};
 
 use crate::arguments::ServerArguments;
 use crate::failure::Failure;
-use crate::interruption;
 use crate::outcome::Outcome;
 use crate::output::say;
+use crate::{interruption, server_log};
+
+/// Between two looks at whether it is to stop.
+const LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
     rrul_engine::open_files::raise_limit();
@@ -22,6 +23,10 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
         flood_bits_per_second: arguments.allow_flood.0,
         ..Limits::default()
     };
+    #[cfg(feature = "log")]
+    let log = server_log::log(arguments.log_format);
+    #[cfg(not(feature = "log"))]
+    let log = server_log::log();
     // Before it announces that it listens: from then on it can be asked to stop.
     let stop = interruption::flag();
     let server = Server::start(ServerOptions {
@@ -30,19 +35,45 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
         limits,
         load: arguments.egress.unwrap_or_default(),
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
-        log: Arc::new(|line| {
-            // A server whose log is not read any more goes on serving.
-            let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
-            let _ = writeln!(std::io::stderr(), "{now} {line}");
-        }),
+        log,
         ..ServerOptions::default()
     })?;
     for address in server.addresses() {
         say(format_args!("listening on {address}, TCP and UDP"));
     }
     say("test from another host: rrul run <this host>");
-    while !stop.load(Ordering::Relaxed) {
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    tell_manager(State::Ready);
+    wait_for(&stop, None, || false);
+    tell_manager(State::Stopping);
+    server.drain();
+    wait_for(&AtomicBool::new(false), Some(arguments.drain), || server.sessions() == 0);
     Ok(Outcome::Good)
 }
+
+/// Waits for the flag, the condition, or until this time has passed.
+fn wait_for(flag: &AtomicBool, most: Option<Duration>, condition: impl Fn() -> bool) {
+    let deadline = most.map(|most| Instant::now() + most);
+    while !flag.load(Ordering::Relaxed) && !condition() && deadline.is_none_or(|deadline| Instant::now() < deadline) {
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// What the service manager is to know (sd_notify(3)).
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Ready,
+    Stopping,
+}
+
+#[cfg(feature = "log")]
+fn tell_manager(state: State) {
+    let state = match state {
+        State::Ready => sd_notify::NotifyState::Ready,
+        State::Stopping => sd_notify::NotifyState::Stopping,
+    };
+    // Without a manager that listens nothing is sent.
+    let _ = sd_notify::notify(&[state]);
+}
+
+#[cfg(not(feature = "log"))]
+fn tell_manager(_: State) {}

@@ -51,7 +51,7 @@ fn a_server_that_is_killed_ends_the_run_within_seconds_and_the_results_are_kept(
 
 #[test]
 fn a_server_that_ends_politely_ends_the_run_as_well() {
-    let server = Server::start(&[]);
+    let server = Server::start(&["--drain", "0s"]);
     let folder = Folder::with_plan();
     let running = loaded(&server, &folder);
     let ended = Instant::now();

@@ -22,6 +22,7 @@ mod hostile_files;
 mod hostile_text;
 mod killed;
 mod lab;
+mod operation;
 mod page_strangers;
 mod peer;
 mod plans;

@@ -1,0 +1,73 @@
+//! What a server reports to its operator.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+/// The kind of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventKind {
+    SessionOpened,
+    SessionClosed,
+    /// A client did not get what it asked for.
+    Refused,
+    /// No test begins any more, and those that run may end.
+    Draining,
+}
+
+impl EventKind {
+    /// The words that an operator looks for.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::SessionOpened => "session opened",
+            Self::SessionClosed => "session closed",
+            Self::Refused => "refused",
+            Self::Draining => "draining",
+        }
+    }
+}
+
+/// An event, in words that steer no terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerEvent {
+    pub what: EventKind,
+    /// The client that it is about.
+    pub client: Option<SocketAddr>,
+    /// Sessions that are open.
+    pub sessions: usize,
+    /// Why it happened; empty where nothing is to be said.
+    pub reason: String,
+    /// Events of the same network that were not reported since the one before, because they were too many.
+    pub left_out: u64,
+}
+
+impl fmt::Display for ServerEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(client) = self.client {
+            write!(f, "{client}: ")?;
+        }
+        f.write_str(self.what.words())?;
+        if !self.reason.is_empty() {
+            write!(f, ": {}", self.reason)?;
+        }
+        write!(f, "; {} open", self.sessions)?;
+        if self.left_out > 0 {
+            write!(f, "; {} more not logged", self.left_out)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line() {
+        let client = Some("192.0.2.1:5000".parse().unwrap());
+        let event =
+            ServerEvent { what: EventKind::Refused, client, sessions: 3, reason: "busy".to_owned(), left_out: 7 };
+        assert_eq!(event.to_string(), "192.0.2.1:5000: refused: busy; 3 open; 7 more not logged");
+        let event = ServerEvent { client: None, reason: String::new(), left_out: 0, ..event };
+        assert_eq!(event.to_string(), "refused; 3 open");
+    }
+}
