@@ -1,4 +1,4 @@
-# make build | man | router | demo | test | check | docs | fuzz | bench | gallery | accuracy; `make` alone says what each does.
+# make build | man | router | packages | demo | test | check | docs | fuzz | bench | gallery | accuracy; `make` alone says what each does.
 
 SHELL := /bin/bash
 CARGO ?= cargo
@@ -6,7 +6,7 @@ NPM ?= npm
 BUNDLES := web/dist/chart-library.js web/dist/report.js web/dist/report.css
 MODULES := web/node_modules/.package-lock.json
 
-.PHONY: help build man router demo test check docs fuzz bench gallery accuracy web tools
+.PHONY: help build man router packages demo test check docs fuzz bench gallery accuracy web tools
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -45,6 +45,10 @@ router: ## the program for routers, without charts, comparison, exports, lab and
 	CFLAGS="$(CFLAGS) $(ROUTER_CFLAGS)" $(CARGO) rustc --profile router --no-default-features --features silent -p rrul --bin rrul -- $(ROUTER_LINK)
 	@scripts/strip target/router/rrul 7
 	RRUL_PROGRAM=$(CURDIR)/target/router/rrul $(CARGO) test --no-default-features --features silent -p rrul --test either_build
+
+packages: man ## what can be installed, and what this machine cannot build: target/packages; a package for Debian, static programs
+	@scripts/tools packages
+	scripts/packages
 
 demo: build ## a bloated link and a managed one, measured, compared, drawn and reported, without server or root
 	@# 1 says that a result is doubtful, with the reason above: the demo has been seen all the same.

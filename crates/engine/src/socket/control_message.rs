@@ -163,9 +163,13 @@ fn append<T: Copy>(room: &mut [u8], level: libc::c_int, kind: libc::c_int, value
     let (space, length) =
         unsafe { (libc::CMSG_SPACE(size_of::<T>() as u32) as usize, libc::CMSG_LEN(size_of::<T>() as u32) as usize) };
     assert!(space <= room.len(), "the control buffer has room for a marking and an address");
-    // SAFETY: `room` has the space for header and value; both are written unaligned.
+    // SAFETY: `room` has the space for header and value; both are written unaligned. A header is integers alone, and some C
+    // libraries put padding between them.
     unsafe {
-        let header = libc::cmsghdr { cmsg_len: length as _, cmsg_level: level, cmsg_type: kind };
+        let mut header: libc::cmsghdr = std::mem::zeroed();
+        header.cmsg_len = length as _;
+        header.cmsg_level = level;
+        header.cmsg_type = kind;
         room.as_mut_ptr().cast::<libc::cmsghdr>().write_unaligned(header);
         let data = room.as_mut_ptr().add(libc::CMSG_LEN(0) as usize);
         data.cast::<T>().write_unaligned(value);

@@ -73,8 +73,7 @@ fn entry(socket: &impl AsFd, events: libc::c_short) -> libc::pollfd {
 }
 
 fn poll(entries: &mut [libc::pollfd], timeout: Duration) -> io::Result<()> {
-    let timeout =
-        libc::timespec { tv_sec: timeout.as_secs().min(3600) as libc::time_t, tv_nsec: timeout.subsec_nanos().into() };
+    let timeout = libc::timespec { tv_sec: timeout.as_secs().min(3600) as _, tv_nsec: timeout.subsec_nanos().into() };
     // SAFETY: the entries and the timeout are valid for the call; no signal mask is given.
     let ready = unsafe {
         libc::ppoll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, &raw const timeout, std::ptr::null())
