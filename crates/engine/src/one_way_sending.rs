@@ -65,8 +65,9 @@ pub(crate) trait Outlet {
     fn grants(&mut self) -> bool {
         true
     }
-    /// Hands a packet to the kernel. When that fails the packet counts as sent, and lost.
-    fn send(&mut self, packet: &[u8], row: &ProbeSent);
+    /// Hands a packet to the kernel; `false` when this host had no room for it, so that it never left. One that fails
+    /// otherwise counts as sent, and lost.
+    fn send(&mut self, packet: &[u8], row: &ProbeSent) -> bool;
     /// Notes what the kernel has reported of earlier packets.
     fn read_stamps(&mut self, _clock: TestClock, _notebook: &mut ObservationSink<'_>) {}
 }
@@ -110,9 +111,13 @@ impl<O: Outlet> OneWayFlow<O> {
                 self.sender.skip_before(until)
             } else if self.outlet.grants() {
                 let Some(row) = self.sender.send(now, &mut self.packet) else { return };
-                sink.note(row);
-                self.outlet.send(&self.packet, &row);
-                0
+                if self.outlet.send(&self.packet, &row) {
+                    sink.note(row);
+                    0
+                } else {
+                    // This host's loss, not the network's.
+                    1
+                }
             } else {
                 self.sender.skip_before(TestTime(due.0.saturating_add(1)))
             };
@@ -157,4 +162,51 @@ pub(crate) fn packets_between_collections(intervals: impl Iterator<Item = Durati
     const SECONDS: f64 = 3.0;
     let packets: f64 = intervals.map(|interval| SECONDS / interval.as_secs_f64()).sum();
     packets as usize + 128
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, Parameters};
+    use rrul_model::marking::ServiceClass;
+    use rrul_model::observation::ObservationPoint;
+    use rrul_model::time::Window;
+
+    use crate::clock::RawTime;
+    use crate::clock::host_clock::HostClock;
+
+    /// Takes every other packet.
+    struct Full(u32);
+
+    impl Outlet for Full {
+        fn send(&mut self, _packet: &[u8], _row: &ProbeSent) -> bool {
+            self.0 += 1;
+            self.0.is_multiple_of(2)
+        }
+    }
+
+    #[test]
+    fn a_packet_that_this_host_has_no_room_for_is_left_out_and_not_lost_on_the_line() {
+        let end = Endpoint::new(ObservationPoint::Server, Duration::from_secs(1), TestTime(200_000_000));
+        let clock = TestClock { origin: RawTime::now(), host: HostClock::TRUE };
+        end.begin(clock, 0);
+        let spec = FlowSpec {
+            id: FlowId(3),
+            name: "voip/BE/down/ipv4".to_owned(),
+            flow_type: "voip".to_owned(),
+            component: Component::Realtime,
+            direction: Some(Direction::Down),
+            family: AddressFamily::Ipv4,
+            class: ServiceClass::BE,
+            window: Window { from: TestTime(0), to: TestTime(200_000_000) },
+            parameters: Parameters::default(),
+        };
+        let outlets = run(&end, clock, vec![OneWayFlow::new(&spec, Token::NONE, (0, 1), Full(0))]);
+        let frames = end.observer.collect(clock);
+        let sent: usize = frames.iter().map(|frame| frame.tables.probe_sent.len()).sum();
+        let rows = frames.iter().flat_map(|frame| frame.tables.probes_skipped.rows());
+        let skipped: u32 = rows.map(|row| row.count).sum();
+        assert_eq!(sent as u32, outlets[0].0 / 2);
+        assert_eq!(sent as u32 + skipped, 20, "10 ms from one to the next");
+    }
 }

@@ -13,6 +13,9 @@ pub use host_state::{HostState, Route};
 pub use interface::{ByteQueueLimit, Interface, InterfaceCounters, Rings, Wireless};
 pub use queue_discipline::{QueueDiscipline, TrafficClass, TrafficCounters};
 
+/// Name among the abilities of a server: classes with which it marks no packet, separated by commas.
+pub const REFUSED_MARKS: &str = "refused_marks";
+
 /// One end of the test. Everything that could explain a figure and costs nothing to know.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]

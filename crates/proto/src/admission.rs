@@ -5,9 +5,11 @@
 //! - [`load_queue`]: whose load is next, so that tests do not disturb each other
 //! - [`consent`]: whether the client still wants the packets that it is sent
 //! - [`log_pace`]: how much is logged
+//! - [`allowed_marks`]: how packets may be marked at its request
 //! - [`message_pace`]: how many control messages a client may send
 //! - [`session_lease`]: how long a session lasts
 
+pub mod allowed_marks;
 pub mod consent;
 pub mod fair_shares;
 pub mod load_queue;

@@ -118,12 +118,17 @@ pub(crate) struct ServerArguments {
     /// Limit the length of a test
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = rrul_model::units::parse_duration, help_heading = "Limits")]
     pub(crate) max_length: std::time::Duration,
-    /// Let several tests load the line at once if they ask for no more than this together, or any number
+    /// Let tests load at once within this rate, or any [default: in turns]
     ///
-    /// RATE is bits per second, such as 500Mbit/s; tests that name no rate have the line to themselves. Without it tests that
-    /// load take turns. Tests of probes alone run at any time.
-    #[arg(long, value_name = "RATE|any", value_parser = egress, help_heading = "Limits")]
+    /// EGRESS is any, or bits per second such as 500Mbit/s: tests that together ask for no more load the line at once, and a test
+    /// that names no rate has it to itself. Without it tests that load take turns. Tests of probes alone run at any time.
+    #[arg(long, value_name = "EGRESS", help_heading = "Limits")]
     pub(crate) egress: Option<rrul_engine::server::LoadPolicy>,
+    /// Mark packets with these classes only [default: all but CS6,CS7]
+    ///
+    /// CLASSES are names such as BE,EF,AF41, or all. A flow of another class is refused alone; replies that ask for one leave unmarked.
+    #[arg(long, value_name = "CLASSES", help_heading = "Limits")]
+    pub(crate) dscp: Option<rrul_engine::server::AllowedMarks>,
     /// Allow UDP floods up to this total rate per session
     ///
     /// A flood (flow type udp_flood) sends UDP packets at a fixed rate, such as 20Mbit/s, without congestion control.
@@ -156,15 +161,6 @@ pub(crate) enum LogFormat {
     Text,
     /// A JSON object in each line
     Json,
-}
-
-fn egress(text: &str) -> Result<rrul_engine::server::LoadPolicy, String> {
-    use rrul_engine::server::LoadPolicy;
-    if text == "any" {
-        return Ok(LoadPolicy::Unlimited);
-    }
-    let rate: rrul_model::units::BitRate = text.parse().map_err(|error| format!("{error}, or write any"))?;
-    Ok(LoadPolicy::Within(rate.0))
 }
 
 #[derive(Debug, Args)]

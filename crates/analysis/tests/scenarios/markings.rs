@@ -84,6 +84,24 @@ fn a_path_that_changes_nothing_preserves_all_64_code_points() {
 }
 
 #[test]
+fn marks_that_the_server_refuses_are_not_taken_for_bleached_on_the_way_back() {
+    let refused: Rewrite = |octet, _| Some(if [48, 56].contains(&(octet >> 2)) { octet & 3 } else { octet });
+    let mut scenario = Scenario::healthy();
+    sweep(&mut scenario, AddressFamily::Ipv4, 100 * MS, KEEP, refused);
+    scenario.recording.header.server.abilities.insert("refused_marks".to_owned(), "CS6,CS7".to_owned());
+    let analysis = scenario.analyze();
+    assert_eq!(path(&analysis, Direction::Up).idle.as_ref().unwrap().preserved, 64);
+    let down = path(&analysis, Direction::Down);
+    let idle = down.idle.as_ref().unwrap();
+    assert_eq!((down.verdict, idle.preserved, idle.altered.len()), (PathVerdict::Preserved, 62, 0));
+    assert_eq!(
+        path(&swept(KEEP, refused), Direction::Down).idle.as_ref().unwrap().altered.len(),
+        2,
+        "where it does not"
+    );
+}
+
+#[test]
 fn each_way_of_altering_has_its_name_and_only_in_its_direction() {
     let rewrites: [(Rewrite, PathVerdict, Option<u8>); 4] = [
         (|octet, _| Some(octet & 3), PathVerdict::Bleached, None),

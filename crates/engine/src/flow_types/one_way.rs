@@ -25,7 +25,8 @@ use crate::flow_type::Initiation;
 use crate::observer::ObservationSink;
 use crate::one_way_sending::{self, OneWayFlow, Outlet};
 use crate::socket::transmit_numbers::TransmitNumbers;
-use crate::socket::{datagram, options, wait::WaitSet};
+use crate::socket::wait::{WaitSet, is_not_ready};
+use crate::socket::{datagram, options};
 
 /// How often the server is asked whether all has arrived, once all has been sent.
 const ASKING: Duration = Duration::from_millis(100);
@@ -122,19 +123,22 @@ impl OwnSocket {
 }
 
 impl Outlet for OwnSocket {
-    fn send(&mut self, packet: &[u8], row: &ProbeSent) {
-        self.sent += 1;
+    fn send(&mut self, packet: &[u8], row: &ProbeSent) -> bool {
         if datagram::send(&self.socket, packet).is_err() {
             // A connected socket reports what ICMP has said of an earlier packet instead of sending: ask once more.
             // The kernel may or may not have counted the attempt, so counting starts anew.
             self.restart_stamps();
-            if datagram::send(&self.socket, packet).is_err() {
+            if let Err(error) = datagram::send(&self.socket, packet) {
                 self.restart_stamps();
-                return;
+                let left = !is_not_ready(&error);
+                self.sent += u32::from(left);
+                return left;
             }
         }
+        self.sent += 1;
         self.numbers.sent((row.flow, row.sequence));
         self.unstamped += 1;
+        true
     }
 
     fn read_stamps(&mut self, clock: TestClock, sink: &mut ObservationSink<'_>) {

@@ -14,7 +14,7 @@ use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, S
 
 use super::event::EventKind;
 use super::session::{Attached, OpenSession};
-use super::shared::Shared;
+use super::shared::{STACK, Shared};
 use super::{client_quota, conversation, pages};
 use crate::control_link::read_exact_until;
 use crate::endpoint::test_course::PATIENCE;
@@ -42,9 +42,6 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 
 /// Of all connections, one source may have this share: one in so many.
 const SHARE_OF_A_SOURCE: u32 = 2;
-
-/// Bytes of stack for the thread of a connection.
-pub(super) const STACK: usize = 512 << 10;
 
 /// A connection within the limits; it counts for as long as it lives.
 pub(super) struct Admitted {

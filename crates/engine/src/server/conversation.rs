@@ -13,12 +13,11 @@ use rrul_proto::admission::load_queue::Place;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::{LIGHT_BITS_PER_SECOND, PREPARING_TIME, SAMPLE_INTERVAL};
 
-use super::connection::STACK;
 use super::event::EventKind;
 use super::leased_control::LeasedControl;
 use super::load_turns::Turn;
 use super::session::{OpenSession, Sending};
-use super::shared::Shared;
+use super::shared::{STACK, Shared};
 use super::{admission, reporting};
 use crate::clock::RawTime;
 use crate::clock::test_clock::TestClock;
@@ -95,7 +94,7 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
                 let length = TestTime::ZERO + length;
                 let observer = Observer::within(ObservationPoint::Server, shared.rows.part(rows));
                 let end = Arc::new(Endpoint::observed_by(observer, interval, length));
-                let (admitted, refused) = admission::admit(session, flows, limits);
+                let (admitted, refused) = admission::admit(session, flows, limits, shared.options.marks);
                 session.open_test(admitted, &end);
                 let state = shared.host_state(&session.ways);
                 end.health.watch_interfaces(&state);

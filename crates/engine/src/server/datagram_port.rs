@@ -7,7 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, PoisonError, Weak};
 
-use socket2::Socket;
+use rrul_model::flow::AddressFamily;
+use socket2::{Protocol, Socket, Type};
 
 use crate::clock::{RawTime, WallClock};
 use crate::socket::datagram;
@@ -91,6 +92,24 @@ impl AsFd for DatagramPort {
 impl DatagramPort {
     pub(super) fn new(socket: Socket, address: SocketAddr) -> Self {
         Self { address, socket, departing: Mutex::default() }
+    }
+
+    /// Another socket at the same address and port, which receives nothing: what is sent through it waits for no other's packets
+    /// to leave, and keeps none waiting.
+    ///
+    /// # Errors
+    /// When the kernel gives none.
+    pub(super) fn beside(&self) -> io::Result<Self> {
+        let family = AddressFamily::from_address(self.address.ip());
+        let socket = Socket::new(options::domain(family), Type::DGRAM, Some(Protocol::UDP))?;
+        if family == AddressFamily::Ipv6 {
+            socket.set_only_v6(true)?;
+        }
+        // What comes goes to the first of the group, which is this one's.
+        socket.set_reuse_port(true)?;
+        socket.bind(&self.address.into())?;
+        options::stamp(&socket)?;
+        Ok(Self::new(socket, self.address))
     }
 
     /// Sends one packet, marked with `octet`.

@@ -3,11 +3,13 @@
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rrul_model::environment::{Environment, REFUSED_MARKS};
 use rrul_model::flow::FlowId;
 use socket2::Socket;
 
 use super::listening::Port;
-use crate::environment::AddressPair;
+use super::options::ServerOptions;
+use crate::environment::{self, AddressPair};
 use crate::host_health::HostHealth;
 use crate::socket::drops;
 
@@ -16,6 +18,16 @@ pub(super) const LISTEN_DROPS: &str = "rrul.ListenDrops";
 
 /// Ways to a client that are looked up: more than two families do not exist.
 const MOST_WAYS: usize = 4;
+
+/// This host, and with which code points it marks no packet.
+pub(super) fn description(options: &ServerOptions) -> Environment {
+    let mut description = environment::read(options.privacy);
+    let refused = options.marks.refused();
+    if !refused.is_empty() {
+        description.abilities.insert(REFUSED_MARKS.to_owned(), refused);
+    }
+    description
+}
 
 /// The server's own sockets, to be asked what they dropped. Empty once the server has stopped.
 #[derive(Default)]

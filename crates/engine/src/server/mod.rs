@@ -33,13 +33,12 @@ use rrul_proto::admission::fair_shares::FairShares;
 use rrul_proto::admission::log_pace::LogPace;
 
 pub use event::{EventKind, ServerEvent};
-pub use options::{Limits, LoadPolicy, Log, ServerError, ServerOptions};
+pub use options::{AllowedMarks, Limits, LoadPolicy, Log, ServerError, ServerOptions};
 pub use pages::runtime::PagesError;
 
 use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
 use crate::endpoint::test_course::PATIENCE;
-use crate::environment;
 use crate::observer::row_room::RowRoom;
 use datagram_port::DatagramPort;
 use host::OwnSockets;
@@ -68,7 +67,7 @@ impl Server {
             pages,
             places: Mutex::new(FairShares::new(options.limits.sessions)),
             turns: LoadTurns::new(options.load),
-            environment: environment::read(options.privacy),
+            environment: host::description(&options),
             clock: HostClock::start(options.clock, RawTime::now()),
             options,
             rows: RowRoom::of(conversation::ROOM / size_of::<Observation>()),

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+pub use rrul_proto::admission::allowed_marks::AllowedMarks;
 pub use rrul_proto::admission::load_queue::LoadPolicy;
 pub use rrul_proto::limits::Limits;
 
@@ -45,6 +46,8 @@ pub struct ServerOptions {
     pub limits: Limits,
     /// How many tests may load the server's line at one time.
     pub load: LoadPolicy,
+    /// How packets may be marked.
+    pub marks: AllowedMarks,
     /// Whether the host's name, its addresses and the names of its interfaces may be sent to clients.
     pub privacy: Privacy,
     pub log: Log,
@@ -59,6 +62,7 @@ impl Default for ServerOptions {
             port: rrul_proto::PORT,
             limits: Limits::default(),
             load: LoadPolicy::default(),
+            marks: AllowedMarks::default(),
             privacy: Privacy::Open,
             log: Arc::new(|_| {}),
             clock: ClockDistortion::default(),

@@ -19,7 +19,7 @@ use crate::clock::{RawTime, WallClock};
 use crate::endpoint::test_course::PATIENCE;
 use crate::scheduling;
 use crate::socket::datagram::{self, Datagram};
-use crate::socket::wait::WaitSet;
+use crate::socket::wait::{WaitSet, is_not_ready};
 
 /// Packets read in a row before stamps are read again.
 const BATCH: usize = 64;
@@ -97,8 +97,13 @@ fn take(
         sequence: reply.sequence,
         sent: reply.sent,
     };
-    let answered = port.send(&octets[..reply.length], route, reply.octet, departing).is_ok();
-    if answered && packet.kind == Kind::Greeting {
+    let octet = shared.options.marks.octet(reply.octet);
+    let outcome = port.send(&octets[..reply.length], route, octet, departing);
+    if outcome.as_ref().is_err_and(is_not_ready) {
+        // The line has not lost it.
+        session.not_sent(reply.flow);
+    }
+    if outcome.is_ok() && packet.kind == Kind::Greeting {
         session.one_way.greeted(reply.flow, port, route, incoming.received);
     }
 }

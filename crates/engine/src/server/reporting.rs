@@ -1,12 +1,13 @@
 //! What the server reports of a test: observations while it runs, and the state of its host.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use rrul_model::environment::HostState;
 use rrul_model::flow::FlowId;
-use rrul_model::observation::{Observation, PacketReceived};
+use rrul_model::observation::{Observation, PacketReceived, SocketDrops};
 use rrul_model::time::TestTime;
 use rrul_proto::admission::session_lease::SILENCE_TIME;
 use rrul_proto::control::{ControlError, ServerMessage};
@@ -35,6 +36,7 @@ pub(super) fn report(
     let until = end.length() + LISTENING;
     let mut arrivals = session.reflector().arrivals.like();
     let mut due = clock.now();
+    let mut unsent = Unsent::default();
     loop {
         due = (due + FRAME_INTERVAL).min(until);
         let going_on = end.sleep_until(clock, due);
@@ -52,12 +54,35 @@ pub(super) fn report(
                 octet: arrival.octet,
             })
         });
-        for frame in end.observer.collect_with(clock, arrived) {
+        let unsent = unsent.rows(session.unsent(), clock.now());
+        for frame in end.observer.collect_with(clock, arrived.chain(unsent)) {
             send(out, &ServerMessage::Observed(Box::new(frame)))?;
         }
         if !going_on || due >= until {
             return Ok(());
         }
+    }
+}
+
+/// Replies that this host had no room for, as the packets that a socket has dropped.
+#[derive(Default)]
+struct Unsent(BTreeMap<u16, u32>);
+
+impl Unsent {
+    /// Rows of the flows whose count has grown; the first says that it was 0.
+    fn rows(&mut self, counts: BTreeMap<u16, u32>, at: TestTime) -> Vec<Observation> {
+        let mut rows = Vec::new();
+        for (flow, dropped) in counts {
+            let before = self.0.insert(flow, dropped);
+            let row = |at, dropped| Observation::from(SocketDrops { flow: FlowId(flow), at, dropped });
+            if before.is_none() {
+                rows.push(row(TestTime::ZERO, 0));
+            }
+            if before != Some(dropped) {
+                rows.push(row(at, dropped));
+            }
+        }
+        rows
     }
 }
 
@@ -104,6 +129,16 @@ impl Write for WriteUntil<'_> {
 mod tests {
     use super::*;
     use std::net::TcpListener;
+
+    #[test]
+    fn replies_that_did_not_leave_are_counted_from_none() {
+        let mut unsent = Unsent::default();
+        assert_eq!(unsent.rows(BTreeMap::new(), TestTime(5)), []);
+        let row = |at, dropped| Observation::from(SocketDrops { flow: FlowId(7), at: TestTime(at), dropped });
+        assert_eq!(unsent.rows([(7, 3)].into(), TestTime(5)), [row(0, 0), row(5, 3)]);
+        assert_eq!(unsent.rows([(7, 3)].into(), TestTime(6)), []);
+        assert_eq!(unsent.rows([(7, 4)].into(), TestTime(7)), [row(7, 4)]);
+    }
 
     #[test]
     fn a_client_that_takes_a_little_now_and_then_does_not_put_off_the_end() {

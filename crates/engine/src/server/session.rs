@@ -54,6 +54,8 @@ pub(super) struct Session {
     connections: Mutex<RateCap>,
     pub(super) one_way: Greetings,
     pub(super) pages: PageConnections,
+    /// Replies that this host had no room for, by flow.
+    unsent: Mutex<BTreeMap<u16, u32>>,
     /// When the client last said something, on the session clock.
     heard: AtomicI64,
     /// Whether it says that it is there.
@@ -123,6 +125,8 @@ pub(crate) enum FlowRefusal {
     NoFloods,
     #[error("this server allows floods of {0} in all")]
     Flood(BitRate),
+    #[error("this server marks no packet {0}; its owner may, with --dscp")]
+    Mark(ServiceClass),
     #[error("this server sends no more than {MOST_TRACES} path traces in a session")]
     PathTraces,
     #[error("this server sends packets only to a client that goes on asking for them; update the client")]
@@ -231,6 +235,7 @@ impl Sessions {
             one_way: Greetings::default(),
             pages: PageConnections::default(),
             ways: Ways::default(),
+            unsent: Mutex::default(),
             heard: AtomicI64::new(0),
             says_alive: AtomicBool::new(false),
             test: Mutex::new(None),
@@ -290,6 +295,16 @@ impl Session {
         if matches!(message, ClientMessage::Alive) {
             self.says_alive.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// This host had no room for a reply of this flow.
+    pub(super) fn not_sent(&self, flow: u16) {
+        *self.unsent.lock().unwrap_or_else(PoisonError::into_inner).entry(flow).or_default() += 1;
+    }
+
+    /// How many replies of each flow this host had no room for, where it had none.
+    pub(super) fn unsent(&self) -> BTreeMap<u16, u32> {
+        self.unsent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether the client says that it is there: its silence then means that it is not.

@@ -26,6 +26,9 @@ use crate::privacy::Privacy;
 /// Bytes of a line of the log beside its words: the time, names of fields.
 const FRAMING: usize = 100;
 
+/// Bytes of stack for the thread of a connection or session.
+pub(super) const STACK: usize = 512 << 10;
+
 /// What the threads of a server share.
 pub(super) struct Shared {
     pub(super) options: ServerOptions,

@@ -5,7 +5,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::str::FromStr;
 use std::time::Duration;
+
+use rrul_model::units::BitRate;
 
 use super::prefix::Prefix;
 
@@ -19,6 +22,22 @@ pub enum LoadPolicy {
     Within(u64),
     /// Any number.
     Unlimited,
+}
+
+/// A policy that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}, or write any")]
+pub struct NoPolicy(<BitRate as FromStr>::Err);
+
+impl FromStr for LoadPolicy {
+    type Err = NoPolicy;
+
+    fn from_str(text: &str) -> Result<Self, NoPolicy> {
+        if text == "any" {
+            return Ok(Self::Unlimited);
+        }
+        text.parse::<BitRate>().map(|rate| Self::Within(rate.0)).map_err(NoPolicy)
+    }
 }
 
 /// The load that a test asks for.
@@ -156,6 +175,13 @@ mod tests {
 
     fn of_seconds(seconds: u64) -> Demand {
         Demand { rate: None, length: Duration::from_secs(seconds) }
+    }
+
+    #[test]
+    fn a_policy_is_a_rate_or_any() {
+        assert_eq!("any".parse::<LoadPolicy>().unwrap(), LoadPolicy::Unlimited);
+        assert_eq!("20Mbit/s".parse::<LoadPolicy>().unwrap(), LoadPolicy::Within(20_000_000));
+        assert!("20".parse::<LoadPolicy>().unwrap_err().to_string().ends_with("or write any"));
     }
 
     #[test]

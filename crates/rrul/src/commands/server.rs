@@ -33,6 +33,7 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
         addresses: arguments.listen,
         port: arguments.port,
         limits,
+        marks: arguments.dscp.unwrap_or_default(),
         load: arguments.egress.unwrap_or_default(),
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
         log,

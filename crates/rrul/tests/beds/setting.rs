@@ -9,7 +9,7 @@ use rrul_analysis::summary::Summary;
 use rrul_engine::client::{Families, MemoryRecorder, RunOptions, run};
 use rrul_engine::clock::host_clock::ClockDistortion;
 use rrul_engine::privacy::Privacy;
-use rrul_engine::server::{LoadPolicy, Server, ServerOptions};
+use rrul_engine::server::{AllowedMarks, LoadPolicy, Server, ServerOptions};
 use rrul_engine::vocabulary;
 use rrul_lab::{Lab, Link, Truth};
 use rrul_model::flow::{AddressFamily, Direction};
@@ -52,7 +52,7 @@ impl Setting {
             link: link.into(),
             plan: plan.into(),
             families: Families::Only(AddressFamily::Ipv4),
-            server: ServerOptions { load: LoadPolicy::Unlimited, ..ServerOptions::default() },
+            server: ServerOptions { load: LoadPolicy::Unlimited, marks: AllowedMarks::ALL, ..ServerOptions::default() },
             then: Vec::new(),
             beside: None,
             afterwards: None,

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use foldhash::{HashMap, HashSet, HashSetExt};
+use rrul_model::environment::REFUSED_MARKS;
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
-use rrul_model::marking::{Ecn, Marking};
+use rrul_model::marking::{Ecn, Marking, ServiceClass};
+use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 use schemars::JsonSchema;
@@ -64,6 +66,7 @@ pub(crate) fn tallies(
     waiting_time: Duration,
 ) -> Vec<Tally> {
     let octets = octets(recording);
+    let refused = refused_marks(recording);
     let mut tallies: BTreeMap<(Direction, AddressFamily, bool), Tally> = BTreeMap::new();
     let mut swept = HashSet::new();
     let of_sweeps = sweeps.iter().map(|one_way| (one_way, MarkingSource::Sweep));
@@ -89,6 +92,9 @@ pub(crate) fn tallies(
             tally.exact &= one_way.attributed;
             let own = one_way.flow.class.octet();
             let sent = octets.get(&(one_way.flow.id, transit.sequence)).copied().unwrap_or(own);
+            if path.0 == Direction::Down && refused.contains(&Marking::from_octet(sent).dscp.value()) {
+                continue;
+            }
             tally.sent[usize::from(sent)] += 1;
             if let Some(arrived) = transit.octet {
                 *tally.arrived.entry((sent, arrived)).or_default() += 1;
@@ -100,6 +106,13 @@ pub(crate) fn tallies(
         }
     }
     tallies.into_values().collect()
+}
+
+/// Code points that the server does not mark with: what arrives without them was sent so.
+fn refused_marks(recording: &Recording) -> Vec<u8> {
+    let server = recording.host(ObservationPoint::Server);
+    let names = server.abilities.get(REFUSED_MARKS).map_or("", String::as_str).split(',');
+    names.filter_map(|name| Some(name.parse::<ServiceClass>().ok()?.dscp().value())).collect()
 }
 
 /// The packets whose fate is known.

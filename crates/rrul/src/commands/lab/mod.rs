@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 use rrul_engine::privacy::Privacy;
-use rrul_engine::server::{LoadPolicy, Server, ServerOptions};
+use rrul_engine::server::{AllowedMarks, LoadPolicy, Server, ServerOptions};
 use rrul_lab::{Lab, Link};
 
 use crate::arguments::LabAction;
@@ -54,7 +54,8 @@ pub(crate) fn make_possible() -> Result<(), Failure> {
 
 /// Starts an rrul server on the server host of a lab.
 pub(crate) fn server_in(lab: &Lab) -> Result<Server, Failure> {
-    let options = ServerOptions { load: LoadPolicy::Unlimited, privacy: Privacy::Open, ..ServerOptions::default() };
+    let (load, marks) = (LoadPolicy::Unlimited, AllowedMarks::ALL);
+    let options = ServerOptions { load, marks, privacy: Privacy::Open, ..ServerOptions::default() };
     Ok(lab.server().run(|| Server::start(options))??)
 }
 
