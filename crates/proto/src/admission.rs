@@ -7,6 +7,7 @@
 //! - [`log_pace`]: how much is logged
 //! - [`allowed_marks`]: how packets may be marked at its request
 //! - [`message_pace`]: how many control messages a client may send
+//! - [`quota`]: how many tests and how much data in an hour and a day
 //! - [`session_lease`]: how long a session lasts
 
 pub mod allowed_marks;
@@ -16,4 +17,5 @@ pub mod load_queue;
 pub mod log_pace;
 pub mod message_pace;
 pub mod prefix;
+pub mod quota;
 pub mod session_lease;

@@ -138,6 +138,30 @@ pub(crate) struct ServerArguments {
     /// Send clients no host name, addresses or interface names of this host
     #[arg(long, help_heading = "Privacy")]
     pub(crate) private: bool,
+    /// Tests a network may begin in an hour; 0 allows any number
+    ///
+    /// A network is a /24 of IPv4 or a /48 of IPv6. Private and loopback addresses are not counted without --count-private.
+    #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Quotas")]
+    pub(crate) tests_per_hour: u32,
+    /// Data a network may move in a day; 0B allows any
+    ///
+    /// Bytes of TCP streams in both directions.
+    #[arg(long, value_name = "SIZE", default_value = "50GB", help_heading = "Quotas")]
+    pub(crate) data_per_day: rrul_model::units::ByteCount,
+    /// Tests all networks may begin in an hour; 0 allows any number
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Quotas")]
+    pub(crate) all_tests_per_hour: u32,
+    /// Data all networks may move in a day; 0B allows any
+    #[arg(long, value_name = "SIZE", default_value = "0B", help_heading = "Quotas")]
+    pub(crate) all_data_per_day: rrul_model::units::ByteCount,
+    /// Count private and loopback addresses too
+    #[arg(long, help_heading = "Quotas")]
+    pub(crate) count_private: bool,
+    /// Keep what was used in a file [default: none]
+    ///
+    /// Without it a server that starts anew has forgotten what each network has had.
+    #[arg(long, value_name = "FILE", help_heading = "Quotas")]
+    pub(crate) state: Option<PathBuf>,
     /// Read options from a TOML file [default: none]
     ///
     /// Options given here replace those of the file. Each key is the name of an option without its dashes: max-sessions = 8, private = true.

@@ -6,7 +6,7 @@
 //! - [`commands`]: one file a command
 //! - [`batch`]: many tests from one file
 //! - [`plan_book`]: the plans that come with the program, and those in files
-//! - [`server_config`], [`server_log`]: options of a server from a file; what it reports
+//! - [`server_config`], [`server_log`], [`server_state`]: options of a server from a file; what it reports, and keeps
 //! - [`store`]: recordings as files
 //! - [`together`]: several of them at once
 //! - [`parquet_table`]: tables as Parquet
@@ -42,6 +42,7 @@ mod progress;
 mod progress_line;
 mod server_config;
 mod server_log;
+mod server_state;
 mod store;
 mod together;
 // A program without charts or lab tunes nothing.

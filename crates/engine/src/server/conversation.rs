@@ -83,6 +83,10 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
                             .say(&refused("more load, or longer, than it has asked its turn for".to_owned()));
                     }
                 }
+                if let Err(why) = shared.count_test(session.peer()) {
+                    shared.report(EventKind::Refused, Some(session.peer()), why.to_string());
+                    return control.say(&refused(why.to_string()));
+                }
                 let rows = ROOM_OF_ONE / size_of::<Observation>();
                 if shared.rows.left() < rows {
                     return control
@@ -161,8 +165,9 @@ fn measure(
     control.begins(clock.origin);
     let sending = Sending { session, end, clock, origin, privacy: shared.options.privacy };
     let to_send = session.flows_to_send();
+    let may_go_on = |octets| shared.count_octets(session.peer(), octets);
     let report = || {
-        let outcome = reporting::report(&mut out, session, end, clock, origin).and_then(|()| {
+        let outcome = reporting::report(&mut out, session, end, clock, origin, may_go_on).and_then(|()| {
             let finished = |state| ServerMessage::Finished { state };
             reporting::send_with_state(&mut out, shared.host_state(&session.ways), finished)
         });

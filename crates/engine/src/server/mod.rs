@@ -33,7 +33,7 @@ use rrul_proto::admission::fair_shares::FairShares;
 use rrul_proto::admission::log_pace::LogPace;
 
 pub use event::{EventKind, ServerEvent};
-pub use options::{AllowedMarks, Limits, LoadPolicy, Log, ServerError, ServerOptions};
+pub use options::{AllowedMarks, Limits, LoadPolicy, Log, Quota, QuotaLimits, ServerError, ServerOptions};
 pub use pages::runtime::PagesError;
 
 use crate::clock::RawTime;

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 pub use rrul_proto::admission::allowed_marks::AllowedMarks;
 pub use rrul_proto::admission::load_queue::LoadPolicy;
+pub use rrul_proto::admission::quota::{Quota, QuotaLimits};
 pub use rrul_proto::limits::Limits;
 
 use super::event::ServerEvent;
@@ -51,6 +52,8 @@ pub struct ServerOptions {
     /// Whether the host's name, its addresses and the names of its interfaces may be sent to clients.
     pub privacy: Privacy,
     pub log: Log,
+    /// How many tests and how much data each network may have, and what it has had.
+    pub quota: Arc<Mutex<Quota>>,
     /// How wrong the clock is to run by which sessions are stamped; for tests.
     pub clock: ClockDistortion,
 }
@@ -65,6 +68,7 @@ impl Default for ServerOptions {
             marks: AllowedMarks::default(),
             privacy: Privacy::Open,
             log: Arc::new(|_| {}),
+            quota: Arc::new(Mutex::new(Quota::new(QuotaLimits::NONE))),
             clock: ClockDistortion::default(),
         }
     }

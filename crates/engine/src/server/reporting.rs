@@ -1,12 +1,13 @@
 //! What the server reports of a test: observations while it runs, and the state of its host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use rrul_model::environment::HostState;
 use rrul_model::flow::FlowId;
+use rrul_model::frame::Frame;
 use rrul_model::observation::{Observation, PacketReceived, SocketDrops};
 use rrul_model::time::TestTime;
 use rrul_proto::admission::session_lease::SILENCE_TIME;
@@ -32,7 +33,9 @@ pub(super) fn report(
     end: &Endpoint,
     clock: TestClock,
     origin: i64,
+    may_go_on: impl Fn(u64) -> bool,
 ) -> Result<(), LinkError> {
+    let mut moved = MovedOctets::default();
     let until = end.length() + LISTENING;
     let mut arrivals = session.reflector().arrivals.like();
     let mut due = clock.now();
@@ -56,6 +59,9 @@ pub(super) fn report(
         });
         let unsent = unsent.rows(session.unsent(), clock.now());
         for frame in end.observer.collect_with(clock, arrived.chain(unsent)) {
+            if !may_go_on(moved.take(&frame)) {
+                end.stop();
+            }
             send(out, &ServerMessage::Observed(Box::new(frame)))?;
         }
         if !going_on || due >= until {
@@ -83,6 +89,24 @@ impl Unsent {
             }
         }
         rows
+    }
+}
+
+/// Bytes that the streams of a test have moved in both directions, as this host's kernel counts them.
+#[derive(Debug, Default)]
+struct MovedOctets(HashMap<FlowId, u64>);
+
+impl MovedOctets {
+    /// Those of this frame that were not in one before.
+    fn take(&mut self, frame: &Frame) -> u64 {
+        let mut new = 0_u64;
+        for row in frame.tables.tcp_info.rows() {
+            let counted = row.bytes_sent.saturating_add(row.bytes_received);
+            let before = self.0.entry(row.flow).or_insert(0);
+            new = new.saturating_add(counted.saturating_sub(*before));
+            *before = counted.max(*before);
+        }
+        new
     }
 }
 

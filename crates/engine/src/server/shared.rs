@@ -2,12 +2,14 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rrul_model::environment::{Environment, HostState};
 use rrul_model::printable;
 use rrul_proto::admission::fair_shares::FairShares;
 use rrul_proto::admission::log_pace::LogPace;
+use rrul_proto::admission::quota::{Quota, QuotaError};
 
 use super::client_quota::ClientQuotas;
 use super::event::{EventKind, ServerEvent};
@@ -70,6 +72,20 @@ impl Shared {
         (self.options.log)(&event);
     }
 
+    /// Counts a test of this client; why it does not begin, where it has had its share.
+    pub(super) fn count_test(&self, client: SocketAddr) -> Result<(), QuotaError> {
+        self.quota().begin(client.ip(), seconds_now())
+    }
+
+    /// Counts bytes that a test of this client has moved. Whether it may go on.
+    pub(super) fn count_octets(&self, client: SocketAddr, octets: u64) -> bool {
+        self.quota().spend(client.ip(), octets, seconds_now())
+    }
+
+    fn quota(&self) -> MutexGuard<'_, Quota> {
+        self.options.quota.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// This host now, as far as packets to a client pass it.
     pub(super) fn host_state(&self, ways: &Ways) -> HostState {
         let mut state = environment::read_state(&ways.proven(), Extent::InUse);
@@ -80,4 +96,9 @@ impl Shared {
             Privacy::Strict => state.without_names(),
         }
     }
+}
+
+/// Seconds since 1970 of a clock that goes on while the server does not run.
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rrul_engine::privacy::Privacy;
-use rrul_engine::server::{Limits, Server, ServerOptions};
+use rrul_engine::server::{Limits, QuotaLimits, Server, ServerOptions};
 
 use crate::arguments::ServerArguments;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output::say;
+use crate::server_state::ServerState;
 use crate::{interruption, server_log};
 
 /// Between two looks at whether it is to stop.
@@ -27,6 +28,14 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
     let log = server_log::log(arguments.log_format);
     #[cfg(not(feature = "log"))]
     let log = server_log::log();
+    let quota_limits = QuotaLimits {
+        tests_per_hour: arguments.tests_per_hour,
+        octets_per_day: arguments.data_per_day.0,
+        total_tests_per_hour: arguments.all_tests_per_hour,
+        total_octets_per_day: arguments.all_data_per_day.0,
+        counts_private: arguments.count_private,
+    };
+    let mut state = ServerState::read(arguments.state, quota_limits)?;
     // Before it announces that it listens: from then on it can be asked to stop.
     let stop = interruption::flag();
     let server = Server::start(ServerOptions {
@@ -37,6 +46,7 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
         load: arguments.egress.unwrap_or_default(),
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
         log,
+        quota: state.quota(),
         ..ServerOptions::default()
     })?;
     for address in server.addresses() {
@@ -44,15 +54,20 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
     }
     say("test from another host: rrul run <this host>");
     tell_manager(State::Ready);
-    wait_for(&stop, None, || false);
+    wait_for(&stop, None, || {
+        state.write_now_and_then();
+        false
+    });
     tell_manager(State::Stopping);
     server.drain();
     wait_for(&AtomicBool::new(false), Some(arguments.drain), || server.sessions() == 0);
+    drop(server);
+    state.write();
     Ok(Outcome::Good)
 }
 
 /// Waits for the flag, the condition, or until this time has passed.
-fn wait_for(flag: &AtomicBool, most: Option<Duration>, condition: impl Fn() -> bool) {
+fn wait_for(flag: &AtomicBool, most: Option<Duration>, mut condition: impl FnMut() -> bool) {
     let deadline = most.map(|most| Instant::now() + most);
     while !flag.load(Ordering::Relaxed) && !condition() && deadline.is_none_or(|deadline| Instant::now() < deadline) {
         std::thread::sleep(LOOK);

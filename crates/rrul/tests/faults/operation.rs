@@ -28,7 +28,7 @@ fn a_server_that_drains_lets_tests_end_and_begins_no_other() {
     let running = loaded(&server, &folder);
     server.signal("TERM");
     wait_until("the drain", || server.log().contains("draining"));
-    end_of(run_short(&other, &server.name(), &[])).complains(&["busy"]);
+    end_of(run_short(&other, &server.name(), &["--no-wait"])).complains(&["busy"]);
     let run = running.end();
     assert!(matches!(run.code, Some(0 | 1)), "{run:#?}");
     assert_eq!(Verdict::of(&folder.file("out.rrul")).summary["partial"], Value::Null);
@@ -134,4 +134,38 @@ fn the_unit_for_systemd_is_well_confined() {
     };
     let exposure: f64 = rest.split_whitespace().next().unwrap().parse().unwrap();
     assert!(exposure <= EXPOSURE, "{exposure} of 10:\n{text}");
+}
+
+#[test]
+fn a_network_has_its_tests_an_hour_also_after_a_restart() {
+    let folder = Folder::with_plan();
+    let state = folder.file("quota.json");
+    let options = ["--tests-per-hour", "2", "--count-private", "--state", state.to_str().unwrap()];
+    let run = |server: &Server, name: &str| {
+        end_of(rrul(&folder, &["run", &server.name(), "--plan", "short.toml", "--set", "load=1s", "-o", name]))
+    };
+    let mut server = Server::start(&options);
+    for name in ["one", "two"] {
+        let ended = run(&server, name);
+        assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
+    }
+    run(&server, "three").complains(&["2 tests an hour are granted to a network; the next in 6", " min"]);
+    wait_until("the refusal in the log", || server.log().contains("refused"));
+    server.signal("TERM");
+    server.wait();
+    let server = Server::start(&options);
+    run(&server, "four").complains(&["2 tests an hour"]);
+}
+
+#[test]
+fn data_beyond_the_day_ends_the_test() {
+    let server = Server::start(&["--data-per-day", "3MB", "--count-private"]);
+    let folder = Folder::with_plan();
+    let begun = Instant::now();
+    // 20 Mbit/s each way: 5 MB a second.
+    let run = end_of(run_short(&folder, &server.name(), &["--set", "load=20s"]));
+    assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
+    assert!(matches!(run.code, Some(1 | 2)), "{run:#?}");
+    end_of(rrul(&folder, &["run", &server.name(), "--plan", "short.toml", "-o", "next"]))
+        .complains(&["the data granted to a network"]);
 }

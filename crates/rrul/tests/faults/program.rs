@@ -317,6 +317,11 @@ impl Server {
         signal(self.process(), name);
     }
 
+    /// Waits until it has ended.
+    pub(crate) fn wait(&mut self) {
+        self.child.wait().unwrap();
+    }
+
     /// What it has logged.
     pub(crate) fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(self.folder.file("log")).unwrap()).into_owned()

@@ -1,0 +1,333 @@
+//! How many tests and how much data each network may have of a server in an hour and a day, and all together.
+//!
+//! What was used is counted in steps of a minute and an hour, and forgotten when it is older than the hour or the day that the
+//! limit names: at no time does a network have more than its limit in any hour or day before it.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::prefix::Prefix;
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// Networks that are remembered. Beyond that, those that have used least are forgotten.
+const MOST_NETWORKS: usize = 65_536;
+
+/// What each network, and what all together may use; 0 is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuotaLimits {
+    pub tests_per_hour: u32,
+    pub octets_per_day: u64,
+    pub total_tests_per_hour: u32,
+    pub total_octets_per_day: u64,
+    /// Whether networks are counted that the Internet does not reach: loopback, private, link-local.
+    pub counts_private: bool,
+}
+
+impl QuotaLimits {
+    /// No limit at all.
+    pub const NONE: Self = Self {
+        tests_per_hour: 0,
+        octets_per_day: 0,
+        total_tests_per_hour: 0,
+        total_octets_per_day: 0,
+        counts_private: false,
+    };
+}
+
+/// Why no test begins, and when one may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum QuotaError {
+    #[error("{limit} tests an hour are granted to a network; the next in {} min", minutes(.retry_after))]
+    Tests { limit: u32, retry_after: Duration },
+    #[error("the data granted to a network in a day is used; the next test in {} min", minutes(.retry_after))]
+    Octets { retry_after: Duration },
+    #[error("this server grants {limit} tests an hour to all networks; the next in {} min", minutes(.retry_after))]
+    AllTests { limit: u32, retry_after: Duration },
+    #[error("the data that this server grants in a day is used; the next test in {} min", minutes(.retry_after))]
+    AllOctets { retry_after: Duration },
+}
+
+fn minutes(time: &Duration) -> u64 {
+    time.as_secs().div_ceil(MINUTE).max(1)
+}
+
+/// What was used, by the time step in which it was. Times are seconds of a clock that goes on while the server does not run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Usage {
+    /// Minute, and tests that began in it.
+    tests: Vec<(u64, u32)>,
+    /// Hour, and octets that were moved in it.
+    octets: Vec<(u64, u64)>,
+}
+
+impl Usage {
+    fn forget(&mut self, now: u64) {
+        self.tests.retain(|(minute, _)| (minute + 1) * MINUTE + HOUR > now);
+        self.octets.retain(|(hour, _)| (hour + 1) * HOUR + DAY > now);
+    }
+
+    fn tests(&self) -> u64 {
+        self.tests.iter().map(|(_, count)| u64::from(*count)).sum()
+    }
+
+    fn octets(&self) -> u64 {
+        self.octets.iter().fold(0, |sum, (_, octets)| sum.saturating_add(*octets))
+    }
+
+    fn begin(&mut self, now: u64) {
+        match self.tests.last_mut().filter(|(minute, _)| *minute >= now / MINUTE) {
+            Some((_, count)) => *count = count.saturating_add(1),
+            None => self.tests.push((now / MINUTE, 1)),
+        }
+    }
+
+    fn spend(&mut self, octets: u64, now: u64) {
+        match self.octets.last_mut().filter(|(hour, _)| *hour >= now / HOUR) {
+            Some((_, sum)) => *sum = sum.saturating_add(octets),
+            None => self.octets.push((now / HOUR, octets)),
+        }
+    }
+
+    /// How long until the oldest of it is forgotten.
+    fn tests_wait(&self, now: u64) -> Duration {
+        let first = self.tests.first().map_or(now, |(minute, _)| (minute + 1) * MINUTE + HOUR);
+        Duration::from_secs(first.saturating_sub(now))
+    }
+
+    fn octets_wait(&self, now: u64) -> Duration {
+        let first = self.octets.first().map_or(now, |(hour, _)| (hour + 1) * HOUR + DAY);
+        Duration::from_secs(first.saturating_sub(now))
+    }
+}
+
+/// What a server has granted. It is kept as JSON while the server does not run.
+#[derive(Debug)]
+pub struct Quota {
+    limits: QuotaLimits,
+    all: Usage,
+    networks: HashMap<Prefix, Usage>,
+}
+
+/// The form in which it is kept.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Stored {
+    all: Usage,
+    networks: Vec<(IpAddr, u8, Usage)>,
+}
+
+impl Quota {
+    /// Nothing has been used.
+    pub fn new(limits: QuotaLimits) -> Self {
+        Self { limits, all: Usage::default(), networks: HashMap::new() }
+    }
+
+    /// What was kept as JSON; nothing used where it cannot be read.
+    pub fn from_json(limits: QuotaLimits, json: &str) -> Result<Self, serde_json::Error> {
+        let Stored { all, networks } = serde_json::from_str(json)?;
+        let networks = networks.into_iter().take(MOST_NETWORKS);
+        let networks = networks.map(|(address, bits, usage)| (Prefix::of(address, bits), usage)).collect();
+        Ok(Self { limits, all, networks })
+    }
+
+    /// What is to be kept.
+    ///
+    /// # Errors
+    /// Never in practice: all of it is numbers.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        let networks = self.networks.iter().map(|(network, usage)| (network.address, network.bits, usage.clone()));
+        serde_json::to_string(&Stored { all: self.all.clone(), networks: networks.collect() })
+    }
+
+    /// A test from this address begins.
+    ///
+    /// # Errors
+    /// When its network, or all together, have used what they may.
+    pub fn begin(&mut self, address: IpAddr, now: u64) -> Result<(), QuotaError> {
+        if !self.counts(address) {
+            return Ok(());
+        }
+        let QuotaLimits { tests_per_hour, octets_per_day, total_tests_per_hour, total_octets_per_day, .. } =
+            self.limits;
+        self.all.forget(now);
+        if is_used(self.all.tests(), total_tests_per_hour.into()) {
+            return Err(QuotaError::AllTests { limit: total_tests_per_hour, retry_after: self.all.tests_wait(now) });
+        }
+        if is_used(self.all.octets(), total_octets_per_day) {
+            return Err(QuotaError::AllOctets { retry_after: self.all.octets_wait(now) });
+        }
+        self.make_room(now);
+        let usage = self.networks.entry(Prefix::party_of(address)).or_default();
+        usage.forget(now);
+        if is_used(usage.tests(), tests_per_hour.into()) {
+            return Err(QuotaError::Tests { limit: tests_per_hour, retry_after: usage.tests_wait(now) });
+        }
+        if is_used(usage.octets(), octets_per_day) {
+            return Err(QuotaError::Octets { retry_after: usage.octets_wait(now) });
+        }
+        usage.begin(now);
+        self.all.begin(now);
+        Ok(())
+    }
+
+    /// A test from this address has moved so many octets more. Whether it may go on.
+    pub fn spend(&mut self, address: IpAddr, octets: u64, now: u64) -> bool {
+        if !self.counts(address) {
+            return true;
+        }
+        self.make_room(now);
+        let usage = self.networks.entry(Prefix::party_of(address)).or_default();
+        usage.spend(octets, now);
+        usage.forget(now);
+        self.all.spend(octets, now);
+        self.all.forget(now);
+        !is_used(usage.octets(), self.limits.octets_per_day)
+            && !is_used(self.all.octets(), self.limits.total_octets_per_day)
+    }
+
+    fn counts(&self, address: IpAddr) -> bool {
+        let limits = QuotaLimits { counts_private: false, ..self.limits };
+        limits != QuotaLimits::NONE && (self.limits.counts_private || !is_private(address))
+    }
+
+    fn make_room(&mut self, now: u64) {
+        if self.networks.len() < MOST_NETWORKS {
+            return;
+        }
+        self.networks.retain(|_, usage| {
+            usage.forget(now);
+            *usage != Usage::default()
+        });
+        if self.networks.len() >= MOST_NETWORKS {
+            let mut used: Vec<(u64, u64)> =
+                self.networks.values().map(|usage| (usage.octets(), usage.tests())).collect();
+            used.sort_unstable();
+            let least = used[used.len() / 4];
+            self.networks.retain(|_, usage| (usage.octets(), usage.tests()) > least);
+        }
+    }
+}
+
+fn is_used(used: u64, limit: u64) -> bool {
+    limit > 0 && used >= limit
+}
+
+/// Whether an address is of a network that the Internet does not reach.
+fn is_private(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.is_private() || address.is_loopback() || address.is_link_local(),
+        IpAddr::V6(address) => address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: QuotaLimits = QuotaLimits {
+        tests_per_hour: 16,
+        octets_per_day: 50_000_000_000,
+        total_tests_per_hour: 100,
+        total_octets_per_day: 400_000_000_000,
+        counts_private: false,
+    };
+    /// Some Wednesday.
+    const NOW: u64 = 1_790_000_000;
+
+    fn host(network: u8, host: u8) -> IpAddr {
+        IpAddr::from([203, 0, network, host])
+    }
+
+    #[test]
+    fn a_network_has_its_tests_in_any_hour_and_no_more() {
+        let mut quota = Quota::new(LIMITS);
+        // Its hosts ask once a second, for four hours.
+        let begun: Vec<u64> =
+            (NOW..NOW + 4 * HOUR).filter(|now| quota.begin(host(1, *now as u8), *now).is_ok()).collect();
+        for (index, first) in begun.iter().enumerate() {
+            let within = begun[index..].iter().filter(|at| *at - first < HOUR).count();
+            assert!(within <= 16, "{within} in an hour");
+        }
+        assert!(begun.len() >= 48, "{}: it has nearly all of it in each hour", begun.len());
+        assert!(quota.begin(host(2, 1), NOW + 4 * HOUR).is_ok(), "another network");
+        let mut fresh = Quota::new(LIMITS);
+        (0..16).for_each(|_| fresh.begin(host(1, 1), NOW).unwrap());
+        let Err(QuotaError::Tests { limit: 16, retry_after }) = fresh.begin(host(1, 2), NOW + 1) else {
+            panic!("it has had its tests");
+        };
+        assert!(retry_after.as_secs() <= HOUR + MINUTE, "{retry_after:?}");
+    }
+
+    #[test]
+    fn data_of_a_day_is_overrun_by_what_is_counted_at_once_and_no_more() {
+        let mut quota = Quota::new(LIMITS);
+        // A gigabit a second, counted once a second.
+        let second = 125_000_000;
+        let mut spent = 0;
+        for now in NOW..NOW + DAY {
+            if now % 60 == 0 && quota.begin(host(1, 1), now).is_err() {
+                continue;
+            }
+            let may = quota.spend(host(1, 1), 0, now);
+            if may {
+                quota.spend(host(1, 1), second, now);
+                spent += second;
+            }
+        }
+        assert!((50_000_000_000..=50_500_000_000).contains(&spent), "{spent}");
+        assert!(matches!(
+            quota.begin(host(1, 7), NOW + DAY - 1),
+            Err(QuotaError::Tests { .. } | QuotaError::Octets { .. })
+        ));
+        assert!(quota.begin(host(1, 1), NOW + 2 * DAY + HOUR).is_ok(), "the next day");
+    }
+
+    #[test]
+    fn all_networks_together_have_a_limit_of_their_own() {
+        let mut quota = Quota::new(LIMITS);
+        let begun = (0..200_u8).filter(|network| quota.begin(host(*network, 1), NOW).is_ok()).count();
+        assert_eq!(begun, 100);
+        assert!(matches!(quota.begin(host(250, 1), NOW), Err(QuotaError::AllTests { limit: 100, .. })));
+        assert!(!quota.spend(host(1, 1), 400_000_000_000, NOW + 2 * HOUR));
+        assert!(matches!(quota.begin(host(251, 1), NOW + 2 * HOUR), Err(QuotaError::AllOctets { .. })));
+    }
+
+    #[test]
+    fn private_networks_are_counted_on_request_alone() {
+        let mut quota = Quota::new(LIMITS);
+        let mut counted = Quota::new(QuotaLimits { counts_private: true, ..LIMITS });
+        for address in ["127.0.0.1", "10.1.2.3", "::1", "fd00::1", "fe80::1", "::ffff:192.168.1.1"] {
+            let address = address.parse().unwrap();
+            assert!((0..50).all(|_| quota.begin(address, NOW).is_ok()), "{address}");
+            assert_eq!((0..50).filter(|_| counted.begin(address, NOW).is_ok()).count(), 16, "{address}");
+        }
+        let mut none = Quota::new(QuotaLimits { counts_private: true, ..QuotaLimits::NONE });
+        assert!((0..1000).all(|_| none.begin(host(1, 1), NOW).is_ok()) && none.spend(host(1, 1), u64::MAX, NOW));
+        assert!(none.networks.is_empty());
+    }
+
+    #[test]
+    fn what_was_used_outlives_the_server() {
+        let mut quota = Quota::new(LIMITS);
+        (0..16).for_each(|_| quota.begin(host(1, 1), NOW).unwrap());
+        let mut again = Quota::from_json(LIMITS, &quota.to_json().unwrap()).unwrap();
+        assert!(again.begin(host(1, 1), NOW + 60).is_err());
+        assert!(again.begin(host(1, 1), NOW + HOUR + MINUTE).is_ok());
+        assert!(Quota::from_json(LIMITS, "{\"all\":").is_err());
+    }
+
+    #[test]
+    fn networks_without_number_take_no_memory_without_end() {
+        let mut quota = Quota::new(QuotaLimits { total_tests_per_hour: 0, ..LIMITS });
+        for number in 0..200_000_u32 {
+            let address = IpAddr::from(std::net::Ipv6Addr::from((0x2a00_0000_0000_u128 + u128::from(number)) << 80));
+            assert!(quota.begin(address, NOW).is_ok());
+        }
+        assert!(quota.networks.len() <= MOST_NETWORKS);
+    }
+}
