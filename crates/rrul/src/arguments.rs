@@ -138,20 +138,20 @@ pub(crate) struct ServerArguments {
     /// Send clients no host name, addresses or interface names of this host
     #[arg(long, help_heading = "Privacy")]
     pub(crate) private: bool,
-    /// Tests a network may begin in an hour; 0 allows any number
+    /// Tests an hour of one network; 0 is no limit
     ///
     /// A network is a /24 of IPv4 or a /48 of IPv6. Private and loopback addresses are not counted without --count-private.
     #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Quotas")]
     pub(crate) tests_per_hour: u32,
-    /// Data a network may move in a day; 0B allows any
+    /// Data a day of one network; 0B is no limit
     ///
     /// Bytes of TCP streams in both directions.
     #[arg(long, value_name = "SIZE", default_value = "50GB", help_heading = "Quotas")]
     pub(crate) data_per_day: rrul_model::units::ByteCount,
-    /// Tests all networks may begin in an hour; 0 allows any number
+    /// Tests an hour of all networks; 0 is no limit
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Quotas")]
     pub(crate) all_tests_per_hour: u32,
-    /// Data all networks may move in a day; 0B allows any
+    /// Data a day of all networks; 0B is no limit
     #[arg(long, value_name = "SIZE", default_value = "0B", help_heading = "Quotas")]
     pub(crate) all_data_per_day: rrul_model::units::ByteCount,
     /// Count private and loopback addresses too
@@ -172,6 +172,13 @@ pub(crate) struct ServerArguments {
     /// No other test begins meanwhile. A second signal ends the server at once.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = rrul_model::units::parse_duration, help_heading = "Operation")]
     pub(crate) drain: std::time::Duration,
+    #[cfg(feature = "metrics")]
+    /// Serve metrics for Prometheus here [default: none]
+    ///
+    /// ADDRESS is an address and a port of this host alone (127.0.0.1:9785), or the path of a Unix socket
+    /// (/run/rrul/metrics). Metrics are at /metrics.
+    #[arg(long, value_name = "ADDRESS", help_heading = "Operation")]
+    pub(crate) metrics: Option<String>,
     #[cfg(feature = "log")]
     /// Format of the log
     #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "Operation")]

@@ -48,6 +48,9 @@ pub(crate) enum Failure {
     #[cfg(not(all(feature = "charts", feature = "export", feature = "lab")))]
     #[error("{command}: this build has no {missing}; copy recordings to a host with the full program and use it there")]
     Absent { command: &'static str, missing: &'static str },
+    #[cfg(feature = "metrics")]
+    #[error("--metrics \"{0}\": use an address of this host alone, such as 127.0.0.1:9785, or the path of a socket")]
+    MetricsPlace(String),
     #[error("{what}: {source}")]
     System { what: String, source: io::Error },
     #[error(transparent)]

@@ -42,6 +42,8 @@ mod progress;
 mod progress_line;
 mod server_config;
 mod server_log;
+#[cfg(feature = "metrics")]
+mod server_metrics;
 mod server_state;
 mod store;
 mod together;

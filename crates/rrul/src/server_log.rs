@@ -68,7 +68,7 @@ mod structured {
             let client = event.client.map(tracing::field::display);
             let reason = (!event.reason.is_empty()).then_some(event.reason.as_str());
             let left_out = (left_out > 0).then_some(left_out);
-            if event.what == EventKind::Refused {
+            if matches!(event.what, EventKind::Refused(_)) {
                 tracing::warn!(client, reason, sessions, left_out, "{words}");
             } else {
                 tracing::info!(client, reason, sessions, left_out, "{words}");

@@ -12,7 +12,7 @@ use rrul_proto::admission::session_lease::SILENCE_TIME;
 use rrul_proto::limits::OPENING_TIME;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, ServerOpening, Status, agreed_version};
 
-use super::event::EventKind;
+use super::event::{EventKind, Refusal};
 use super::session::{Attached, OpenSession};
 use super::shared::{STACK, Shared};
 use super::{client_quota, conversation, pages};
@@ -69,7 +69,7 @@ fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
         return;
     }
     let Some(admitted) = admit(shared, peer.ip()) else {
-        shared.report(EventKind::Refused, Some(peer), "no connection is free for this client");
+        shared.report(EventKind::Refused(Refusal::NoConnection), Some(peer), "no connection is free for this client");
         // Refused without waiting for its request: no thread is left to wait with.
         let _ = stream.write(&ServerOpening::answer(Status::Busy, 0).encode());
         return;
@@ -138,7 +138,7 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline
             }
             Some(_) => {}
             None => {
-                shared.report(EventKind::Refused, Some(peer), "no session is free for this client");
+                shared.report(EventKind::Refused(Refusal::NoSession), Some(peer), "no session is free for this client");
                 answer(&stream, Status::Busy);
             }
         },

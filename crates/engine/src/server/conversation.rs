@@ -13,7 +13,7 @@ use rrul_proto::admission::load_queue::Place;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::{LIGHT_BITS_PER_SECOND, PREPARING_TIME, SAMPLE_INTERVAL};
 
-use super::event::EventKind;
+use super::event::{EventKind, Refusal};
 use super::leased_control::LeasedControl;
 use super::load_turns::Turn;
 use super::session::{OpenSession, Sending};
@@ -67,7 +67,7 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
             _ if finished => return Err(out_of_order("the test has been stopped")),
             (ClientMessage::Open { flows, length, sample_interval }, None) => {
                 if let Some(reason) = limits.refusal(&flows, length) {
-                    shared.report(EventKind::Refused, Some(session.peer()), reason.clone());
+                    shared.report(EventKind::Refused(Refusal::Limits), Some(session.peer()), reason.clone());
                     return control.say(&refused(reason));
                 }
                 let rate = flow_types::load_of(&flows);
@@ -84,7 +84,7 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
                     }
                 }
                 if let Err(why) = shared.count_test(session.peer()) {
-                    shared.report(EventKind::Refused, Some(session.peer()), why.to_string());
+                    shared.report(EventKind::Refused(Refusal::Quota), Some(session.peer()), why.to_string());
                     return control.say(&refused(why.to_string()));
                 }
                 let rows = ROOM_OF_ONE / size_of::<Observation>();

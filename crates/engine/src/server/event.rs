@@ -3,13 +3,40 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+/// Why a client did not get what it asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// No connection is free for its network.
+    NoConnection,
+    /// No session is free for its network, or none begins any more.
+    NoSession,
+    /// It asked for more than the server grants.
+    Limits,
+    /// Its network, or all together, have used what they may.
+    Quota,
+}
+
+impl Refusal {
+    pub const ALL: [Self; 4] = [Self::NoConnection, Self::NoSession, Self::Limits, Self::Quota];
+
+    /// The word for it in metrics.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NoConnection => "no_connection",
+            Self::NoSession => "no_session",
+            Self::Limits => "limits",
+            Self::Quota => "quota",
+        }
+    }
+}
+
 /// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
     SessionOpened,
     SessionClosed,
     /// A client did not get what it asked for.
-    Refused,
+    Refused(Refusal),
     /// No test begins any more, and those that run may end.
     Draining,
 }
@@ -20,7 +47,7 @@ impl EventKind {
         match self {
             Self::SessionOpened => "session opened",
             Self::SessionClosed => "session closed",
-            Self::Refused => "refused",
+            Self::Refused(_) => "refused",
             Self::Draining => "draining",
         }
     }
@@ -64,8 +91,13 @@ mod tests {
     #[test]
     fn an_event_is_one_line() {
         let client = Some("192.0.2.1:5000".parse().unwrap());
-        let event =
-            ServerEvent { what: EventKind::Refused, client, sessions: 3, reason: "busy".to_owned(), left_out: 7 };
+        let event = ServerEvent {
+            what: EventKind::Refused(Refusal::Quota),
+            client,
+            sessions: 3,
+            reason: "busy".to_owned(),
+            left_out: 7,
+        };
         assert_eq!(event.to_string(), "192.0.2.1:5000: refused: busy; 3 open; 7 more not logged");
         let event = ServerEvent { client: None, reason: String::new(), left_out: 0, ..event };
         assert_eq!(event.to_string(), "refused; 3 open");

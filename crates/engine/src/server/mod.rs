@@ -7,6 +7,7 @@ mod admission;
 mod client_quota;
 mod connection;
 mod conversation;
+mod counters;
 mod datagram_port;
 mod event;
 mod greetings;
@@ -32,7 +33,8 @@ use rrul_model::observation::Observation;
 use rrul_proto::admission::fair_shares::FairShares;
 use rrul_proto::admission::log_pace::LogPace;
 
-pub use event::{EventKind, ServerEvent};
+pub use counters::ServerCounts;
+pub use event::{EventKind, Refusal, ServerEvent};
 pub use options::{AllowedMarks, Limits, LoadPolicy, Log, Quota, QuotaLimits, ServerError, ServerOptions};
 pub use pages::runtime::PagesError;
 
@@ -40,6 +42,7 @@ use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
 use crate::endpoint::test_course::PATIENCE;
 use crate::observer::row_room::RowRoom;
+use counters::Counters;
 use datagram_port::DatagramPort;
 use host::OwnSockets;
 use load_turns::LoadTurns;
@@ -77,6 +80,7 @@ impl Server {
             connections: AtomicU32::new(0),
             stopped: AtomicBool::new(false),
             draining: AtomicBool::new(false),
+            counters: Counters::default(),
             log_pace: Mutex::new(LogPace::new(RawTime::now().0)),
         });
         let addresses = ports.iter().map(|port| port.address).collect();
@@ -108,6 +112,17 @@ impl Server {
     pub fn drain(&self) {
         if !self.shared.draining.swap(true, Ordering::Relaxed) {
             self.shared.report(EventKind::Draining, None, "tests that run may end, no other begins");
+        }
+    }
+
+    /// What has happened since it started.
+    pub fn counts(&self) -> ServerCounts {
+        let shared = &self.shared;
+        ServerCounts {
+            sessions: shared.sessions.count() as u64,
+            connections: shared.connections.load(Ordering::Relaxed).into(),
+            listen_drops: shared.sockets.listen_drops().unwrap_or(0),
+            ..shared.counters.read()
         }
     }
 

@@ -12,6 +12,7 @@ use rrul_proto::admission::log_pace::LogPace;
 use rrul_proto::admission::quota::{Quota, QuotaError};
 
 use super::client_quota::ClientQuotas;
+use super::counters::Counters;
 use super::event::{EventKind, ServerEvent};
 use super::host::{LISTEN_DROPS, OwnSockets, Ways};
 use super::load_turns::LoadTurns;
@@ -52,6 +53,7 @@ pub(super) struct Shared {
     pub(super) stopped: AtomicBool,
     /// Whether no session is to open any more.
     pub(super) draining: AtomicBool,
+    pub(super) counters: Counters,
     pub(super) log_pace: Mutex<LogPace>,
 }
 
@@ -62,12 +64,17 @@ impl Shared {
 
     /// Reports an event, unless its source or all sources together have been too loud.
     pub(super) fn report(&self, what: EventKind, client: Option<SocketAddr>, reason: impl Into<String>) {
+        self.counters.happened(what);
         let reason = printable::field(&reason.into()).into_owned();
         let mut event = ServerEvent { what, client, sessions: self.sessions.count(), reason, left_out: 0 };
         let bytes = event.to_string().len() + FRAMING;
         let mut pace = self.log_pace.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(left_out) = pace.take(client.map(|client| client.ip()), bytes, RawTime::now().0) else { return };
+        let taken = pace.take(client.map(|client| client.ip()), bytes, RawTime::now().0);
         drop(pace);
+        let Some(left_out) = taken else {
+            self.counters.not_logged();
+            return;
+        };
         event.left_out = left_out;
         (self.options.log)(&event);
     }
@@ -79,6 +86,7 @@ impl Shared {
 
     /// Counts bytes that a test of this client has moved. Whether it may go on.
     pub(super) fn count_octets(&self, client: SocketAddr, octets: u64) -> bool {
+        self.counters.moved(octets);
         self.quota().spend(client.ip(), octets, seconds_now())
     }
 

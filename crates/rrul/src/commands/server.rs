@@ -1,5 +1,6 @@
 //! `rrul server`: answer tests.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -49,6 +50,11 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
         quota: state.quota(),
         ..ServerOptions::default()
     })?;
+    let server = Arc::new(server);
+    #[cfg(feature = "metrics")]
+    if let Some(place) = &arguments.metrics {
+        crate::server_metrics::serve(place, &server)?;
+    }
     for address in server.addresses() {
         say(format_args!("listening on {address}, TCP and UDP"));
     }

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -168,4 +168,36 @@ fn data_beyond_the_day_ends_the_test() {
     assert!(matches!(run.code, Some(1 | 2)), "{run:#?}");
     end_of(rrul(&folder, &["run", &server.name(), "--plan", "short.toml", "-o", "next"]))
         .complains(&["the data granted to a network"]);
+}
+
+#[test]
+fn metrics_are_for_this_host_alone() {
+    let folder = Folder::with_plan();
+    let socket = folder.file("metrics");
+    let server = Server::start(&["--metrics", socket.to_str().unwrap(), "--tests-per-hour", "1", "--count-private"]);
+    let ask = || {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    assert!(ask().starts_with("HTTP/1.1 200 OK\r\n"));
+    let run = end_of(run_short(&folder, &server.name(), &["--set", "load=1s"]));
+    assert!(matches!(run.code, Some(0 | 1)), "{run:#?}");
+    end_of(rrul(&folder, &["run", &server.name(), "--plan", "short.toml", "--set", "load=30s", "-o", "x"]))
+        .complains(&["refuses"]);
+    let answer = ask();
+    let value = |name: &str| {
+        let line = answer.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        line.unwrap_or_else(|| panic!("no {name} in {answer}"))
+    };
+    assert_eq!(value("rrul_sessions_opened_total"), 2);
+    assert_eq!(value("rrul_refusals_total{cause=\"quota\"}"), 1);
+    // 20 Mbit/s each way for a second.
+    assert!((2_000_000..20_000_000).contains(&value("rrul_test_bytes_total")), "{answer}");
+    for place in ["0.0.0.0:9785", "192.0.2.1:9785", "9785"] {
+        end_of(rrul(&folder, &["server", "--port", "0", "--metrics", place]))
+            .complains(&["--metrics", "127.0.0.1:9785"]);
+    }
 }
