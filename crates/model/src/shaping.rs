@@ -27,7 +27,7 @@ impl ShaperRates {
     /// Neither direction shaped.
     pub const UNSHAPED: Self = Self { down: None, up: None };
 
-    pub fn of(self, direction: Direction) -> Option<BitRate> {
+    pub fn direction(self, direction: Direction) -> Option<BitRate> {
         direction.select(self.up, self.down)
     }
 
@@ -111,7 +111,7 @@ pub struct ShaperCounters {
 }
 
 impl ShaperCounters {
-    pub fn of(&self, direction: Direction) -> Option<&DirectionCounters> {
+    pub fn direction(&self, direction: Direction) -> Option<&DirectionCounters> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }

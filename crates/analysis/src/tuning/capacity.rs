@@ -70,7 +70,7 @@ impl<'a> Evidence<'a> {
     }
 
     fn ratio(&self, trial: &Trial) -> Option<f64> {
-        let set = trial.step.rates.of(self.direction)?;
+        let set = trial.step.rates.direction(self.direction)?;
         Some(self.judge.ratio(with_others(trial.directions.get(self.direction))?, set))
     }
 
@@ -99,7 +99,7 @@ impl<'a> Evidence<'a> {
             rate.observe(|at| normal(at, mean - scale.value, deviation));
         }
         for (trial, judged) in &self.judged {
-            let Some(set) = trial.step.rates.of(self.direction) else { continue };
+            let Some(set) = trial.step.rates.direction(self.direction) else { continue };
             if self.judge.policed {
                 rate.answer(set.0 as f64, judged.verdict != Verdict::LineHolds, judged.sure);
             } else if let Some(one) = self.delivered(trial) {
@@ -121,7 +121,7 @@ impl<'a> Evidence<'a> {
         }
         for (trial, judged) in &self.judged {
             if let (Some(set), Verdict::ShaperHolds | Verdict::LineHolds) =
-                (trial.step.rates.of(self.direction), judged.verdict)
+                (trial.step.rates.direction(self.direction), judged.verdict)
             {
                 rate.answer(set.0 as f64, judged.verdict == Verdict::ShaperHolds, judged.sure);
             }
@@ -132,7 +132,7 @@ impl<'a> Evidence<'a> {
     /// Rates that passed.
     pub(crate) fn passed(&self) -> impl Iterator<Item = f64> {
         let held = self.judged.iter().filter(|(_, judged)| judged.verdict == Verdict::ShaperHolds);
-        held.filter_map(|(trial, _)| trial.step.rates.of(self.direction)).map(|rate| rate.0 as f64)
+        held.filter_map(|(trial, _)| trial.step.rates.direction(self.direction)).map(|rate| rate.0 as f64)
     }
 }
 

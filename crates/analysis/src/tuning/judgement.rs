@@ -114,7 +114,7 @@ impl<'a> Judge<'a> {
         let figures = trial.directions.get(self.direction);
         let (arrived, delay) = (with_others(figures)?, figures.queueing_delay?);
         let sure = |verdict, sure: f64| Some(Judged { verdict, sure: sure.clamp(LEAST_SURE, SURE) });
-        let Some(set) = trial.step.rates.of(self.direction) else {
+        let Some(set) = trial.step.rates.direction(self.direction) else {
             let limited =
                 matches!(self.session.line_in(self.direction, trial), Line::HostLimited(_) | Line::NotMeasured);
             return sure(if limited { Verdict::NotSaturated } else { Verdict::LineHolds }, SURE);
@@ -178,7 +178,7 @@ fn scale(session: &Session<'_>, direction: Direction) -> Estimate {
     let prior = UNKNOWN_BYTES.powi(-2);
     let in_trial = |trial: &Trial| {
         let figures = trial.directions.get(direction);
-        let set = trial.step.rates.of(direction)?.0 as f64;
+        let set = trial.step.rates.direction(direction)?.0 as f64;
         let (own, arrived) = (figures.delivered?, with_others(figures)?);
         let most = limit::own(session.plan, direction, set, session.noise(direction));
         let delay = figures.queueing_delay?;

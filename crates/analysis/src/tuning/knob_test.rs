@@ -44,7 +44,7 @@ impl Knob {
     pub(crate) fn in_trial(session: &Session<'_>, direction: Direction, trial: &Trial) -> Self {
         let figures = trial.directions.get(direction);
         let (Some(set), Some(arrived), Some(delivered), Some(delay)) =
-            (trial.step.rates.of(direction), with_others(figures), figures.delivered, figures.queueing_delay)
+            (trial.step.rates.direction(direction), with_others(figures), figures.delivered, figures.queueing_delay)
         else {
             return Self::Unfit(Refusal::NotMeasured { direction });
         };
@@ -76,7 +76,7 @@ fn is_starved(session: &Session<'_>, direction: Direction, trial: &Trial) -> boo
     let figures = trial.directions.get(other);
     let (Some(delivered), Some(delay)) = (figures.delivered, figures.queueing_delay) else { return false };
     let own = limit::own(session.plan, other, delivered.0 as f64, session.noise(other));
-    session.tunes(other) && trial.step.rates.of(other).is_none() && delay.p95.0 as f64 > own
+    session.tunes(other) && trial.step.rates.direction(other).is_none() && delay.p95.0 as f64 > own
 }
 
 /// What a delay far below the line's rate means.
@@ -90,7 +90,7 @@ impl Stays {
         let noise = session.noise(direction);
         let rate = set.0 as f64;
         // A queue of the shaper itself grows as its rate falls; one elsewhere does not, and is not to pass for it then.
-        let highest = session.knobs(direction).filter_map(|trial| trial.step.rates.of(direction)).max().unwrap_or(set);
+        let highest = session.knobs(direction).filter_map(|trial| trial.step.rates.direction(direction)).max().unwrap_or(set);
         let most = limit::own(session.plan, direction, highest.0 as f64, noise);
         let p95 = p95.0 as f64;
         let last = session.references(direction).last().copied();
@@ -106,9 +106,9 @@ impl Stays {
 /// The refusal when a direction did not move: the other one did, or none.
 pub(crate) fn not_moved(session: &Session<'_>, direction: Direction, trials: &[&Trial]) -> Option<Refusal> {
     let last = trials.last()?;
-    let lowered = Direction::ALL.into_iter().find(|one| last.step.rates.of(*one).is_some())?;
+    let lowered = Direction::ALL.into_iter().find(|one| last.step.rates.direction(*one).is_some())?;
     let other = lowered.opposite();
-    let set = last.step.rates.of(lowered)?;
+    let set = last.step.rates.direction(lowered)?;
     let delivered = last.directions.get(lowered).delivered?;
     let moved = last.directions.get(other).delivered?;
     let before = session.trials.first()?.directions.get(other).delivered?.0 as f64;
@@ -118,7 +118,7 @@ pub(crate) fn not_moved(session: &Session<'_>, direction: Direction, trials: &[&
     if crossed {
         return Some(Refusal::DirectionsSwapped { direction: lowered, set, delivered, other: moved });
     }
-    let shown = trials.iter().rev().find(|trial| trial.step.rates.of(direction).is_some())?;
-    let (set, delivered) = (shown.step.rates.of(direction)?, shown.directions.get(direction).delivered?);
+    let shown = trials.iter().rev().find(|trial| trial.step.rates.direction(direction).is_some())?;
+    let (set, delivered) = (shown.step.rates.direction(direction)?, shown.directions.get(direction).delivered?);
     Some(Refusal::NotInPath { direction, set, delivered })
 }

@@ -79,8 +79,8 @@ fn judged(session: Session<'_>, trial: &Trial) -> JudgedTrial {
 fn tuned(session: Session<'_>, direction: Direction, outcome: Outcome, rates: ShaperRates) -> TunedDirection {
     let unshaped = unshaped(&session, direction);
     let evidence = session.needs(direction).then(|| Evidence::gather(session, direction)).flatten();
-    let chosen = rates.of(direction).and_then(|rate| chosen(&session, direction, rate, unshaped));
-    let rate = rates.of(direction).or(unshaped.map(|line| line.delivered)).unwrap_or_default().0 as f64;
+    let chosen = rates.direction(direction).and_then(|rate| chosen(&session, direction, rate, unshaped));
+    let rate = rates.direction(direction).or(unshaped.map(|line| line.delivered)).unwrap_or_default().0 as f64;
     let limit = match &evidence {
         Some(evidence) => evidence.judge.limit(rate),
         None => limit::limit(session.plan, direction, rate, session.noise(direction)),
@@ -125,7 +125,7 @@ fn chosen(
     rate: BitRate,
     unshaped: Option<UnshapedLine>,
 ) -> Option<Chosen> {
-    let is_at = |trial: &&Trial| trial.step.rates.of(direction) == Some(rate) && !session.is_discarded(trial);
+    let is_at = |trial: &&Trial| trial.step.rates.direction(direction) == Some(rate) && !session.is_discarded(trial);
     let trial = session.trials.iter().rfind(is_at)?;
     let figures = trial.directions.get(direction);
     let (delivered, p95) = (figures.delivered?, figures.queueing_delay?.p95);
@@ -145,7 +145,7 @@ fn pareto(session: &Session<'_>, direction: Direction) -> Vec<ParetoPoint> {
     let point = |trial: &Trial| {
         let figures = trial.directions.get(direction);
         let (delivered, p95) = (figures.delivered?, figures.queueing_delay?.p95);
-        Some(ParetoPoint { trial: trial.step.number, set: trial.step.rates.of(direction), delivered, p95 })
+        Some(ParetoPoint { trial: trial.step.number, set: trial.step.rates.direction(direction), delivered, p95 })
     };
     let used = session.trials.iter().filter(|trial| !session.is_discarded(trial));
     let mut points: Vec<ParetoPoint> = used.filter_map(point).collect();

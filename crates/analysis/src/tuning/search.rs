@@ -233,7 +233,7 @@ impl Search<'_> {
             return Some(Decision::Step(next));
         }
         let figures = last.directions.get(direction);
-        let (set, delivered) = (last.step.rates.of(direction), figures.delivered.unwrap_or_default());
+        let (set, delivered) = (last.step.rates.direction(direction), figures.delivered.unwrap_or_default());
         match session.line_in(direction, last) {
             Line::NotMeasured => return Some(Decision::refused(Refusal::NotMeasured { direction })),
             Line::HostLimited(limit) => {
@@ -248,7 +248,7 @@ impl Search<'_> {
 
     fn elsewhere(&self, direction: Direction, trial: &Trial, hop: Option<crate::tuning::trial::QueueHop>) -> Refusal {
         let figures = trial.directions.get(direction);
-        let set = trial.step.rates.of(direction);
+        let set = trial.step.rates.direction(direction);
         let rate = set.or(figures.delivered).unwrap_or_default().0 as f64;
         let limit = limit::limit(self.session.plan, direction, rate, self.session.noise(direction));
         let p95 = figures.queueing_delay.map(|delay| delay.p95).unwrap_or_default();
@@ -265,7 +265,7 @@ impl Search<'_> {
         let Some(last) = knobs.last() else {
             let steady = !session.course(direction).varies();
             let part = if is_first && steady { FIRST_PART } else { PART };
-            let lowered = session.knobs(lead).last().and_then(|trial| trial.step.rates.of(lead));
+            let lowered = session.knobs(lead).last().and_then(|trial| trial.step.rates.direction(lead));
             let rates = ShaperRates::UNSHAPED.with(direction, session.part(direction, part));
             let rates = if direction == lead { rates } else { rates.with(lead, lowered) };
             let times = if is_first { KNOB_AND_REFERENCE } else { KNOB };
@@ -315,7 +315,7 @@ impl Search<'_> {
     }
 
     fn nothing_passes(&self, direction: Direction, trial: &Trial) -> Option<Refusal> {
-        let set = trial.step.rates.of(direction)?;
+        let set = trial.step.rates.direction(direction)?;
         let judge = Judge::new(self.session, direction);
         let p95 = trial.directions.get(direction).queueing_delay?.p95;
         let limit = Delay(judge.limit(set.0 as f64) as i64);
@@ -373,7 +373,7 @@ impl Search<'_> {
         let other = direction.opposite();
         let beside = match self.find(other) {
             Some(Found::Rate(rate)) if self.is_before(other, direction) => Some(settable(rate)),
-            _ => halves.of(other),
+            _ => halves.direction(other),
         };
         let rates = ShaperRates::UNSHAPED.with(direction, Some(settable(rate))).with(other, beside);
         let next = Self::step(StepPurpose::Search, Some(direction), rates, SEARCH);
@@ -404,7 +404,7 @@ impl Search<'_> {
             && idle().count() >= MOST_UNSATURATED
         {
             let delivered = trial.directions.get(direction).delivered.unwrap_or_default();
-            let set = trial.step.rates.of(direction);
+            let set = trial.step.rates.direction(direction);
             let refusal = Refusal::HostLimited { direction, set, delivered, limit: trial.host_limit };
             return Some(Found::Nothing(refusal));
         }
@@ -421,12 +421,12 @@ impl Search<'_> {
             return Some(Found::Rate(passed.min(most)));
         }
         let failed = evidence.judged.iter().filter(|(_, judged)| judged.verdict == Verdict::LineHolds);
-        let lowest = failed.min_by_key(|(trial, _)| trial.step.rates.of(direction)).map(|(trial, _)| *trial);
+        let lowest = failed.min_by_key(|(trial, _)| trial.step.rates.direction(direction)).map(|(trial, _)| *trial);
         let has_passed = evidence.passed().next().is_some();
         if has_passed && is_last {
             // Verdicts near the limit contradict each other; what is below every failure has passed without a doubt.
             let least_failed =
-                lowest.and_then(|trial| trial.step.rates.of(direction)).map_or(f64::MAX, |rate| rate.0 as f64);
+                lowest.and_then(|trial| trial.step.rates.direction(direction)).map_or(f64::MAX, |rate| rate.0 as f64);
             let below = evidence.passed().filter(|rate| *rate < least_failed).fold(0.0, f64::max);
             let most = evidence.capacity().quantile(0.5) * BELOW_LINE;
             return Some(Found::Rate(known.quantile(1.0 - LIKELY).max(below.min(most))));
@@ -477,7 +477,7 @@ impl Search<'_> {
             }
             failing = Some(direction);
             let likely = evidence.passing().quantile(1.0 - LIKELY);
-            let lowered = rates.of(direction).map(|rate| {
+            let lowered = rates.direction(direction).map(|rate| {
                 let rate = rate.0 as f64;
                 settable(likely.clamp(rate * LOWERED, rate * LOWERED_LITTLE))
             });

@@ -70,14 +70,14 @@ impl<'a> Session<'a> {
                 StepPurpose::Knob => trial.step.direction != Some(direction) && direction != lead,
                 _ => false,
             };
-            purpose && trial.step.rates.of(direction).is_none() && (free || self.is_clear(trial, lead))
+            purpose && trial.step.rates.direction(direction).is_none() && (free || self.is_clear(trial, lead))
         };
         self.trials.iter().filter(shows).collect()
     }
 
     /// Whether a direction was shaped and had no queue, so that the other one's acknowledgments were in time.
     fn is_clear(&self, trial: &Trial, direction: Direction) -> bool {
-        let (Some(set), Some(delay)) = (trial.step.rates.of(direction), trial.directions.get(direction).queueing_delay)
+        let (Some(set), Some(delay)) = (trial.step.rates.direction(direction), trial.directions.get(direction).queueing_delay)
         else {
             return false;
         };
@@ -118,7 +118,7 @@ impl<'a> Session<'a> {
 
     /// Trials in which the shaper of a direction was set far below its line.
     pub(crate) fn knobs(&self, direction: Direction) -> impl Iterator<Item = &'a Trial> + use<'a> {
-        let set = move |trial: &&Trial| trial.step.rates.of(direction).is_some();
+        let set = move |trial: &&Trial| trial.step.rates.direction(direction).is_some();
         self.with_purpose(StepPurpose::Knob, direction).filter(set)
     }
 

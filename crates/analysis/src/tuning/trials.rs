@@ -180,7 +180,7 @@ impl Measured<'_> {
     /// The part of what the shaper sent that is not of this test. What is lost behind an upload shaper has passed it.
     fn foreign(&self, all: &Account) -> Option<f64> {
         let counters = self.step.counters?;
-        let (before, after) = (counters.before.of(self.direction)?, counters.after.of(self.direction)?);
+        let (before, after) = (counters.before.direction(self.direction)?, counters.after.direction(self.direction)?);
         let sent = after.sent.0.checked_sub(before.sent.0).filter(|sent| *sent > 0)? as f64;
         let lost_behind = match self.direction {
             Direction::Up => all.retransmitted_share.unwrap_or(0.0),
@@ -261,7 +261,7 @@ impl Transits {
         Self { flows, drift }
     }
 
-    fn of(&self, direction: Direction) -> impl Iterator<Item = &Probes> {
+    fn direction(&self, direction: Direction) -> impl Iterator<Item = &Probes> {
         self.flows.iter().filter(move |flow| flow.direction == direction)
     }
 
@@ -269,7 +269,7 @@ impl Transits {
     fn within(&self, direction: Direction, window: Window) -> (Vec<(TestTime, Delay)>, Vec<TestTime>) {
         let drift = direction.select(self.drift, -self.drift);
         let (mut delays, mut lost) = (Vec::new(), Vec::new());
-        for flow in self.of(direction) {
+        for flow in self.direction(direction) {
             let level = |one: &Transit| one.delay - (drift * one.received.0 as f64).round() as i64;
             let Some(least) = flow.arrived.iter().map(level).min() else { continue };
             let inside = flow.arrived.iter().filter(|one| window.contains(one.received));
@@ -289,7 +289,7 @@ impl Transits {
     fn idle_p95(&self, direction: Direction, idle: Option<Window>) -> Option<Delay> {
         let idle = idle?;
         let mut delays = Vec::new();
-        for flow in self.of(direction) {
+        for flow in self.direction(direction) {
             let inside = || flow.arrived.iter().filter(|one| idle.contains(one.received)).map(|one| one.delay);
             let Some(least) = inside().min() else { continue };
             delays.extend(inside().map(|delay| Delay(delay - least)));

@@ -29,7 +29,7 @@ pub(crate) fn varies(session: Session<'_>, direction: Direction) -> bool {
     let least = saturated.iter().map(|one| one.value).fold(f64::INFINITY, f64::min);
     let sure = |verdict: Verdict| {
         let judged = evidence.judged.iter().filter(move |(_, judged)| judged.verdict == verdict && judged.sure >= SURE);
-        judged.filter_map(|(trial, _)| trial.step.rates.of(direction)).map(|rate| rate.0 as f64)
+        judged.filter_map(|(trial, _)| trial.step.rates.direction(direction)).map(|rate| rate.0 as f64)
     };
     let passed = sure(Verdict::ShaperHolds).fold(0.0, f64::max);
     let failed = sure(Verdict::LineHolds).fold(f64::INFINITY, f64::min);

@@ -170,7 +170,7 @@ impl Line {
             if is_limited {
                 limit = side.host.and_then(|(_, limit)| limit);
             }
-            let shaped = next.rates.of(direction).is_some();
+            let shaped = next.rates.direction(direction).is_some();
             TrialDirection {
                 delivered: Some(delivered),
                 course,
@@ -194,7 +194,7 @@ impl Line {
 
     /// What the shaper of each direction limits to.
     fn shaped(&self, rates: ShaperRates, direction: Direction) -> Option<f64> {
-        let set = |direction| rates.of(direction).map(|rate| rate.0 as f64);
+        let set = |direction| rates.direction(direction).map(|rate| rate.0 as f64);
         match self.path {
             Path::Through => set(direction),
             Path::Around => None,

@@ -52,7 +52,7 @@ fn line_of(trial: &Trial) -> String {
         let delay = figures.queueing_delay.map_or([0.0; 2], |delay| [delay.p50, delay.p95].map(Delay::milliseconds));
         format!(
             "{direction} set {:.3} got {:.3} p50 {:.1} p95 {:.1} ms loss {:.4} foreign {:.2}",
-            rate(trial.step.rates.of(direction)),
+            rate(trial.step.rates.direction(direction)),
             rate(figures.delivered),
             delay[0],
             delay[1],

@@ -24,7 +24,7 @@ fn shortfall(session: &Session, rates: [f64; 2], below: f64) -> Option<String> {
         return Some(format!("{} trials, {}", session.trials.len(), result.took));
     }
     for (direction, rate) in [(Direction::Up, rates[0]), (Direction::Down, rates[1])] {
-        let Some(found) = result.recommended.of(direction) else { return Some(format!("{direction}: none")) };
+        let Some(found) = result.recommended.direction(direction) else { return Some(format!("{direction}: none")) };
         let off = found.0 as f64 / rate - 1.0;
         if !(-below..=0.005).contains(&off) {
             return Some(format!("{direction}: {found}, {:+.2} %", off * 100.0));

@@ -138,9 +138,9 @@ fn a_managed_line_has_nothing_to_gain() {
 fn one_managed(ended: &Session, left: Direction, rate: f64) {
     let result = &ended.result;
     assert_eq!(result.outcome, Outcome::Recommended, "{}", story(&ended.trials));
-    assert_eq!(result.recommended.of(left), None);
+    assert_eq!(result.recommended.direction(left), None);
     assert!(result.cautions.contains(&Caution::AlreadyManaged { direction: left }), "{:?}", result.cautions);
-    let found = result.recommended.of(left.opposite()).unwrap_or(BitRate(0)).0 as f64;
+    let found = result.recommended.direction(left.opposite()).unwrap_or(BitRate(0)).0 as f64;
     assert!((-0.03..=0.005).contains(&(found / rate - 1.0)), "{found} of {rate}{}", story(&ended.trials));
 }
 

@@ -27,7 +27,7 @@ fn mostly(made: impl Fn(Side) -> Side, is_right: impl Fn(&Session, [f64; 2]) -> 
 /// Whether both rates are recommended, within these parts of the line's.
 fn within(session: &Session, rates: [f64; 2], below: f64, above: f64) -> bool {
     let near = |direction, rate: f64| {
-        let found = session.result.recommended.of(direction).map_or(0.0, |found| found.0 as f64);
+        let found = session.result.recommended.direction(direction).map_or(0.0, |found| found.0 as f64);
         (-below..=above).contains(&(found / rate - 1.0))
     };
     session.result.outcome == Outcome::Recommended && near(Direction::Up, rates[0]) && near(Direction::Down, rates[1])

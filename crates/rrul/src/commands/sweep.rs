@@ -44,7 +44,7 @@ fn of_rates(arguments: &SweepArguments) -> Result<Outcome, Failure> {
     let restore_command = arguments.shaper.restore_command.clone();
     let options = DriverOptions { restore_command, ..DriverOptions::default() };
     let mut shaper = opened(&arguments.shaper, &options)?;
-    let swept = Direction::ALL.into_iter().filter(|way| fixed.iter().any(|rates| rates.of(*way).is_some()));
+    let swept = Direction::ALL.into_iter().filter(|way| fixed.iter().any(|rates| rates.direction(*way).is_some()));
     let tuning =
         TuningPlan { directions: swept.collect(), longest: takes, fixed, ..TuningPlan::new(shaper.describe().clone()) };
     announce(&tuning, None, None);

@@ -13,7 +13,7 @@ use rrul_engine::privacy::Privacy;
 use rrul_model::marking::ServiceClass;
 use rrul_model::plan::TestPlan;
 use rrul_model::shaping::{ShaperRates, TuningPlan};
-use rrul_model::units::{ByteCount, Delay};
+use rrul_model::units::{BitRate, ByteCount, Delay};
 
 use crate::arguments::tune::{SessionArguments, ShaperArguments, TuneArguments};
 use crate::commands::run::seed_from;
@@ -171,7 +171,9 @@ pub(crate) fn announce(tuning: &TuningPlan, limit: Option<ByteCount>, confirming
     say(&format!("shaper: {}{disciplines}, found at {}", shaper.target, rates_words(shaper.found)));
     let names: Vec<&str> = tuning.directions.iter().map(|direction| direction.select("upload", "download")).collect();
     let sets = if tuning.fixed.is_empty() {
-        format!("{} rate, never below {}", names.join(" and "), tuning.floor)
+        let slow = BitRate(tuning.floor.0 * 4);
+        let floor = format!("{} (of a line below {slow}, a quarter of its rate)", tuning.floor);
+        format!("{} rate, never below {floor}", names.join(" and "))
     } else {
         format!("{} settings, one after another", tuning.fixed.len())
     };
@@ -193,7 +195,7 @@ fn dry_run(tuning: &TuningPlan, shaper: &mut dyn Shaper) -> Result<Outcome, Fail
     let floor = Some(tuning.floor);
     let mut rates = tuning.shaper.found;
     for direction in &tuning.directions {
-        rates = rates.with(*direction, rates.of(*direction).or(floor));
+        rates = rates.with(*direction, rates.direction(*direction).or(floor));
     }
     shaper.set(rates)?;
     Ok(Outcome::Good)

@@ -31,9 +31,9 @@ pub(crate) fn most_data(plan: &TuningPlan, limit: Option<ByteCount>) -> Option<B
         return limit;
     }
     let highest = |direction: Direction| {
-        let fixed = plan.fixed.iter().filter_map(|rates| rates.of(direction));
+        let fixed = plan.fixed.iter().filter_map(|rates| rates.direction(direction));
         // A search also loads the line without a shaper, whose rate is not known; the one that it had is near it.
-        let found = plan.shaper.found.of(direction).filter(|_| plan.fixed.is_empty());
+        let found = plan.shaper.found.direction(direction).filter(|_| plan.fixed.is_empty());
         fixed.chain(found).max()
     };
     let [up, down] = [highest(Direction::Up)?, highest(Direction::Down)?];
@@ -49,7 +49,7 @@ pub(crate) fn test_time(plan: &TestPlan) -> Duration {
 /// Rates in words: `download 20.0 Mbit/s, upload unshaped`.
 pub(crate) fn rates_words(rates: ShaperRates) -> String {
     let of = |direction: Direction| {
-        let rate = rates.of(direction).map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
+        let rate = rates.direction(direction).map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
         format!("{} {rate}", direction.select("upload", "download"))
     };
     format!("{}, {}", of(Direction::Down), of(Direction::Up))

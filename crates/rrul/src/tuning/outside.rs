@@ -29,7 +29,7 @@ impl Outside {
 }
 
 fn swapped(rates: ShaperRates) -> ShaperRates {
-    ShaperRates { down: rates.of(Direction::Up), up: rates.of(Direction::Down) }
+    ShaperRates { down: rates.direction(Direction::Up), up: rates.direction(Direction::Down) }
 }
 
 impl Shaper for Outside {

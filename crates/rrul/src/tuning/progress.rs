@@ -23,7 +23,7 @@ pub(super) fn trial_line(trial: &Trial, number: usize, plan: &TuningPlan) -> Str
 fn of_direction(trial: &Trial, direction: Direction) -> String {
     let figures = trial.directions.get(direction);
     let name = direction.select("upload", "download");
-    let set = trial.step.rates.of(direction).map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
+    let set = trial.step.rates.direction(direction).map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
     let delivered = figures.delivered.map_or_else(|| "-".to_owned(), |rate| rate.to_string());
     let delay =
         figures.queueing_delay.map_or_else(String::new, |delay| format!(", {:+.1} ms", delay.p95.milliseconds()));

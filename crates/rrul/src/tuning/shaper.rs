@@ -82,7 +82,7 @@ pub(crate) enum ShaperError {
 
 /// Refuses rates of 0.
 pub(crate) fn refuse_zero(rates: ShaperRates) -> Result<(), ShaperError> {
-    match Direction::ALL.into_iter().find(|direction| rates.of(*direction) == Some(BitRate(0))) {
+    match Direction::ALL.into_iter().find(|direction| rates.direction(*direction) == Some(BitRate(0))) {
         Some(direction) => Err(ShaperError::ZeroRate(direction)),
         None => Ok(()),
     }

@@ -88,7 +88,7 @@ fn of_run(run: &Analysis, name: &str, direction: Direction, several: bool) -> Ve
     });
     let setting = |judged: &rrul_analysis::tuning::result::JudgedTrial| {
         let figures = judged.trial.directions.get(direction);
-        let set = judged.trial.step.rates.of(direction);
+        let set = judged.trial.step.rates.direction(direction);
         let set = set.map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
         Some(Setting {
             name: if several { format!("{name}: {set}") } else { set },

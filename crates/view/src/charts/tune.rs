@@ -139,7 +139,7 @@ impl<'a> Point<'a> {
             None => Kind::Unjudged,
         };
         let step = &judged.trial.step;
-        let set = step.rates.of(direction).map(|rate| rate.0 as f64);
+        let set = step.rates.direction(direction).map(|rate| rate.0 as f64);
         Self { number: step.number, set, figures: judged.trial.directions.get(direction), kind }
     }
 }
@@ -177,7 +177,7 @@ impl Across {
         Self { side, unit, end: axis.max, unshaped }
     }
 
-    fn of(&self, point: &Point<'_>) -> f64 {
+    fn position(&self, point: &Point<'_>) -> f64 {
         point.set.map_or(self.unshaped, |set| set / self.unit.size)
     }
 }
@@ -197,7 +197,7 @@ fn rate_panel(page: &mut Page<'_>, result: &TuningResult, direction: Direction, 
     let theme = page.theme;
     let tuned = result.directions.get(direction).as_ref();
     let scaled = |rate: u64| rate as f64 / across.unit.size;
-    let at = |point: &Point<'_>| Some((across.of(point), scaled(point.figures.delivered?.0)));
+    let at = |point: &Point<'_>| Some((across.position(point), scaled(point.figures.delivered?.0)));
     let heights: Vec<f64> = points.iter().filter_map(at).map(|(_, y)| y).chain([across.end]).collect();
     let (low, high) = extent(&heights);
     let y = Side::new(Axis::covering(low.min(across.side.axis.min), high * 1.03, 5), Scale::Linear);
@@ -275,12 +275,12 @@ fn delay_panel(
         let style = TextStyle::left(11.5, Weight::SemiBold, theme.ink);
         page.figure.text(frame.left + 6.0, place - 16.0, &format!("limit {limit}"), style);
     }
-    let at = |point: &Point<'_>| Some((across.of(point), scaled(point.figures.queueing_delay?.p95)));
+    let at = |point: &Point<'_>| Some((across.position(point), scaled(point.figures.queueing_delay?.p95)));
     for kind in Kind::ALL {
         let of_kind = points.iter().filter(|point| point.kind == kind);
         let interval = |point: &Point<'_>| {
             let delay = point.figures.queueing_delay?;
-            let x = across.of(point);
+            let x = across.position(point);
             Some([(x, scaled(delay.p95_low)), (x, scaled(delay.p95_high))])
         };
         let intervals: Vec<_> = of_kind.filter_map(interval).collect();

@@ -16,7 +16,10 @@ pub(crate) fn headed<'a>(theme: &'a Theme, runs: &[&Analysis]) -> Page<'a> {
     if let [run] = runs {
         let mut page = Page::timeless(theme, words::title(run));
         page.subtitle(&words::circumstances(run));
-        page.doubts(words::doubts(runs, &[words::title(run)]).as_deref());
+        // The rules are those of one test with one setting; a tuning session judges each of its trials by itself.
+        if run.tuning.is_none() {
+            page.doubts(words::doubts(runs, &[words::title(run)]).as_deref());
+        }
         return page;
     }
     let names = words::run_names(runs);

@@ -39,7 +39,7 @@ impl CommandShaper {
     }
 
     fn line(&self, rates: ShaperRates) -> String {
-        let rate = |direction| rates.of(direction).unwrap_or(UNLIMITED).0.to_string();
+        let rate = |direction| rates.direction(direction).unwrap_or(UNLIMITED).0.to_string();
         self.script.replace("{down}", &rate(Direction::Down)).replace("{up}", &rate(Direction::Up))
     }
 
@@ -66,7 +66,7 @@ impl Changeable for CommandShaper {
     fn change(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
         for direction in Direction::ALL {
             let word = format!("{{{}}}", direction.name());
-            if rates.of(direction).is_some() && !self.script.contains(&word) {
+            if rates.direction(direction).is_some() && !self.script.contains(&word) {
                 return Err(ShaperError::NoDirection { place: self.description.target.clone(), direction });
             }
         }

@@ -37,7 +37,7 @@ struct Lines<T> {
 }
 
 impl<T> Lines<T> {
-    fn of(&self, direction: Direction) -> Option<&T> {
+    fn direction(&self, direction: Direction) -> Option<&T> {
         direction.select(self.up.as_ref(), self.down.as_ref())
     }
 }
@@ -107,7 +107,7 @@ impl LabShaper {
     fn changes(&self, rates: ShaperRates) -> Vec<String> {
         let there = Direction::ALL.into_iter().filter(|direction| self.has(*direction));
         let change = |direction: Direction| {
-            let rate = rates.of(direction).unwrap_or(UNLIMITED);
+            let rate = rates.direction(direction).unwrap_or(UNLIMITED);
             format!("{}.shaper.rate={}bit/s", direction.name(), rate.0)
         };
         there.map(change).collect()
@@ -132,7 +132,7 @@ impl Changeable for LabShaper {
 
     fn change(&mut self, wanted: ShaperRates) -> Result<(), ShaperError> {
         for direction in Direction::ALL {
-            if wanted.of(direction).is_some() && !self.has(direction) {
+            if wanted.direction(direction).is_some() && !self.has(direction) {
                 return Err(ShaperError::NoDirection { place: self.place(), direction });
             }
         }
@@ -143,7 +143,7 @@ impl Changeable for LabShaper {
     fn counters(&mut self) -> Result<Option<ShaperCounters>, ShaperError> {
         let lines: Lines<Line> = self.ask_json("stats")?;
         let of = |direction| {
-            lines.of(direction).and_then(|line| line.shaper.as_ref()).map(|shaper| DirectionCounters {
+            lines.direction(direction).and_then(|line| line.shaper.as_ref()).map(|shaper| DirectionCounters {
                 sent: ByteCount(shaper.link_octets),
                 packets: shaper.packets,
                 dropped: shaper.overflows + shaper.aqm_drops,

@@ -64,7 +64,7 @@ impl OpenwrtShaper {
 
     fn settings(&self, rates: ShaperRates) -> Vec<String> {
         let setting = |direction: Direction| {
-            let rate = rates.of(direction)?;
+            let rate = rates.direction(direction)?;
             let key = direction.select("upload", "download");
             // Rounded down: a little too fast is what a shaper must not be.
             Some(format!("uci set {}", quote(&format!("sqm.{}.{key}={}", self.section, rate.0 / 1000))))

@@ -122,8 +122,8 @@ impl TcShaper {
     fn in_force(&self, rates: ShaperRates, read: &[QueueDiscipline], only_given: bool) -> Result<(), ShaperError> {
         let limit = |rate: Option<BitRate>| rate.unwrap_or(UNLIMITED);
         for (side, read) in self.sides.iter().zip(read) {
-            let (set, read) = (limit(rates.of(side.direction)), limit(read.rate()));
-            if set.0.abs_diff(read.0) > ROUNDING && !(only_given && rates.of(side.direction).is_none()) {
+            let (set, read) = (limit(rates.direction(side.direction)), limit(read.rate()));
+            if set.0.abs_diff(read.0) > ROUNDING && !(only_given && rates.direction(side.direction).is_none()) {
                 let place = self.description.target.clone();
                 return Err(ShaperError::NotInForce { place, direction: side.direction, set, read });
             }
@@ -150,7 +150,7 @@ impl Changeable for TcShaper {
     fn change(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
         let place = self.description.target.clone();
         for direction in Direction::ALL {
-            if rates.of(direction).is_some() && self.sides.iter().all(|side| side.direction != direction) {
+            if rates.direction(direction).is_some() && self.sides.iter().all(|side| side.direction != direction) {
                 return Err(ShaperError::NoDirection { place, direction });
             }
         }
@@ -192,8 +192,8 @@ impl Changeable for TcShaper {
         let rates = self.rates(&read);
         for (side, now) in self.sides.iter().zip(&read) {
             let replaced = now.handle != side.found.handle;
-            if !replaced && rates.of(side.direction) != found.of(side.direction) {
-                let limit = |rates: ShaperRates| rates.of(side.direction).unwrap_or(UNLIMITED);
+            if !replaced && rates.direction(side.direction) != found.direction(side.direction) {
+                let limit = |rates: ShaperRates| rates.direction(side.direction).unwrap_or(UNLIMITED);
                 return Err(ShaperError::NotInForce {
                     place: self.description.target.clone(),
                     direction: side.direction,
@@ -214,7 +214,7 @@ impl Changeable for TcShaper {
     }
 
     fn commands(&self, rates: ShaperRates) -> Vec<String> {
-        let commands = |side: &Side| side.found.commands(&side.interface, rates.of(side.direction));
+        let commands = |side: &Side| side.found.commands(&side.interface, rates.direction(side.direction));
         self.sides.iter().flat_map(commands).collect()
     }
 }

@@ -78,13 +78,13 @@ struct Flows<'a> {
 }
 
 impl<'a> Flows<'a> {
-    fn of(&self, direction: Direction) -> &[&'a FlowLabel] {
+    fn direction(&self, direction: Direction) -> &[&'a FlowLabel] {
         direction.select(&self.up, &self.down)
     }
 
     fn is_rrul(&self) -> bool {
         Direction::ALL.into_iter().all(|direction| {
-            let flows = self.of(direction);
+            let flows = self.direction(direction);
             flows.len() == RRUL.len() && RRUL.iter().all(|class| flows.iter().any(|flow| flow.class == *class))
         })
     }
@@ -97,7 +97,7 @@ impl<'a> Flows<'a> {
     fn rrul(&self) -> Choice {
         let mut series = Vec::new();
         for direction in [Direction::Up, Direction::Down] {
-            let flows = self.of(direction).iter();
+            let flows = self.direction(direction).iter();
             series.extend(flows.map(|flow| (stream_name(direction, &flow.class.to_string()), stream(direction, flow))));
         }
         for class in [ServiceClass::EF, ServiceClass::BK, BE] {
@@ -111,7 +111,7 @@ impl<'a> Flows<'a> {
     fn rrul_be(&self) -> Choice {
         let mut series = Vec::new();
         for direction in [Direction::Up, Direction::Down] {
-            let names = ["BE", "BE2", "BE3", "BE4"].into_iter().zip(self.of(direction));
+            let names = ["BE", "BE2", "BE3", "BE4"].into_iter().zip(self.direction(direction));
             series.extend(names.map(|(name, flow)| (stream_name(direction, name), stream(direction, flow))));
         }
         let probes = (1..=3).zip(self.udp.iter().filter(|flow| flow.class == BE));
@@ -125,7 +125,7 @@ impl<'a> Flows<'a> {
             Direction::Up => ("tcp_nup", "upload_streams"),
             Direction::Down => ("tcp_ndown", "download_streams"),
         };
-        let flows = self.of(direction);
+        let flows = self.direction(direction);
         let numbered = (1..).zip(flows);
         let mut series: Vec<_> = numbered
             .map(|(number, flow): (u32, _)| (labelled(direction, &number.to_string()), stream(direction, flow)))

@@ -60,7 +60,7 @@ pub(crate) fn figures_table(result: &TuningResult) -> Table {
 }
 
 fn set(result: &TuningResult, direction: Direction, tuned: &TunedDirection) -> Option<String> {
-    let found = result.shaper.found.of(direction).map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
+    let found = result.shaper.found.direction(direction).map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
     Some(span(" → ", &found, &tuned.chosen?.rate.to_string()))
 }
 

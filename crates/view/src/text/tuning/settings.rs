@@ -22,7 +22,7 @@ pub(crate) fn settings(result: &TuningResult) -> Vec<Settings> {
     if varying.iter().any(Option::is_some) {
         all.push(Settings { system: "cake-autorate", lines: autorate(varying) });
     }
-    let rates = DIRECTIONS.map(|direction| result.recommended.of(client(result, direction)));
+    let rates = DIRECTIONS.map(|direction| result.recommended.direction(client(result, direction)));
     if rates.iter().any(Option::is_some) {
         let mut fixed = vec![
             Settings { system: "OpenWrt", lines: openwrt(rates) },
