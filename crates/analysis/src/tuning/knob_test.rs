@@ -90,7 +90,8 @@ impl Stays {
         let noise = session.noise(direction);
         let rate = set.0 as f64;
         // A queue of the shaper itself grows as its rate falls; one elsewhere does not, and is not to pass for it then.
-        let highest = session.knobs(direction).filter_map(|trial| trial.step.rates.direction(direction)).max().unwrap_or(set);
+        let highest =
+            session.knobs(direction).filter_map(|trial| trial.step.rates.direction(direction)).max().unwrap_or(set);
         let most = limit::own(session.plan, direction, highest.0 as f64, noise);
         let p95 = p95.0 as f64;
         let last = session.references(direction).last().copied();

@@ -77,7 +77,8 @@ impl<'a> Session<'a> {
 
     /// Whether a direction was shaped and had no queue, so that the other one's acknowledgments were in time.
     fn is_clear(&self, trial: &Trial, direction: Direction) -> bool {
-        let (Some(set), Some(delay)) = (trial.step.rates.direction(direction), trial.directions.get(direction).queueing_delay)
+        let (Some(set), Some(delay)) =
+            (trial.step.rates.direction(direction), trial.directions.get(direction).queueing_delay)
         else {
             return false;
         };

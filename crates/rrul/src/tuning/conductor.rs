@@ -367,7 +367,8 @@ impl Course<'_> {
         let latest = self.live.state().recording.as_ref().and_then(|kept| latest_queueing(kept, since));
         latest.is_some_and(|queueing| {
             Direction::ALL.into_iter().all(|direction| {
-                let packets = rates.direction(direction).and_then(|rate| rate.time_for(DRAINED_PACKETS)).unwrap_or_default();
+                let packets =
+                    rates.direction(direction).and_then(|rate| rate.time_for(DRAINED_PACKETS)).unwrap_or_default();
                 queueing.get(direction).is_none_or(|delay| delay <= Delay::from(packets).max(DRAINED))
             })
         })

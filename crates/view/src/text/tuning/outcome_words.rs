@@ -43,8 +43,9 @@ pub(crate) fn outcome(result: &TuningResult) -> String {
 }
 
 fn recommended(result: &TuningResult) -> String {
-    let rate =
-        |direction: Direction| result.recommended.direction(direction).map(|rate| format!("{} to {rate}", lower(direction)));
+    let rate = |direction: Direction| {
+        result.recommended.direction(direction).map(|rate| format!("{} to {rate}", lower(direction)))
+    };
     let rates: Vec<String> = DIRECTIONS.into_iter().filter_map(rate).collect();
     if rates.is_empty() {
         return "No rate needs to be set.".to_owned();

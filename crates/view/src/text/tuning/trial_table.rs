@@ -60,7 +60,8 @@ fn name(judged: &JudgedTrial) -> String {
 fn cells(result: &TuningResult, judged: &JudgedTrial, direction: Direction) -> [String; 8] {
     let figures = judged.trial.directions.get(direction);
     let rate = |rate: Option<rrul_model::units::BitRate>| rate.map_or_else(unknown, |rate| rate.to_string());
-    let set = judged.trial.step.rates.direction(direction).map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
+    let set =
+        judged.trial.step.rates.direction(direction).map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
     let [p50, p95, interval] = figures.queueing_delay.map_or_else(
         || [unknown(), unknown(), unknown()],
         |delay| {
