@@ -16,6 +16,7 @@ mod punctuality;
 mod recording;
 mod replies;
 mod saturation;
+mod server_shared;
 mod steadiness;
 mod voice;
 
@@ -31,6 +32,7 @@ pub(crate) const RULES: &[ValidityRule] = &[
     saturation::RULE,
     steadiness::RULE,
     baseline::RULE,
+    server_shared::RULE,
     replies::RULE,
     processors::RULE,
     browser::RULE,

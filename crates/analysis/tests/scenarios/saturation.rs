@@ -4,10 +4,10 @@ use rrul_analysis::Analysis;
 use rrul_analysis::metrics::rate::saturation::SaturationSign;
 use rrul_analysis::validity::{Confidence, Severity, Verdict};
 use rrul_model::flow::{AddressFamily, Component, Direction};
-use rrul_model::observation::{SocketDrops, TcpInfo};
+use rrul_model::observation::{OtherSessions, SocketDrops, TcpInfo};
 use rrul_model::time::{TestTime, Window};
 
-use crate::builder::{Client, MS, SECOND, Scenario, ms, tcp_info};
+use crate::builder::{Client, MS, SECOND, Scenario, Server, ms, tcp_info};
 use crate::bursts::{at_rate, stream, with_load};
 
 /// 30 s of load up and probes; each closure receives nanoseconds of load.
@@ -165,6 +165,26 @@ fn a_baseline_whose_delay_swings_is_not_idle() {
     let (severity, text) = reason(&scenario.analyze(), "baseline_busy").unwrap();
     assert_eq!(severity, Severity::Doubt);
     assert!(text.contains("15.0 ms"), "{text}");
+}
+
+#[test]
+fn other_tests_at_the_server_make_a_run_doubtful_from_a_hundredth_of_its_load_on() {
+    let shared = |share: f64| {
+        let mut scenario = STEADY.scenario();
+        let own = STEADY.scenario().analyze().link_octets.load.as_ref().unwrap().both.carried_octets;
+        for second in 0..=40 {
+            let at = second * SECOND + 2 * MS;
+            // Whatever others did before the load is no harm.
+            let octets = if second < 8 { 7 } else { 7 + (own as f64 * share) as u64 };
+            scenario.observe(Server, at, OtherSessions { at: TestTime(at), octets, packets: 3 });
+        }
+        reason(&scenario.analyze(), "server_shared")
+    };
+    assert_eq!(shared(0.0), None);
+    assert_eq!(shared(0.009), None);
+    let (severity, text) = shared(0.02).unwrap();
+    assert_eq!(severity, Severity::Doubt);
+    assert!(text.starts_with("Other tests used the server meanwhile: they moved 2 % of the bytes"), "{text}");
 }
 
 #[test]

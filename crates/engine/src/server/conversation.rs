@@ -18,6 +18,7 @@ use super::leased_control::LeasedControl;
 use super::load_turns::Turn;
 use super::session::{OpenSession, Sending};
 use super::shared::{STACK, Shared};
+use super::traffic::TrafficMeter;
 use super::{admission, reporting};
 use crate::clock::RawTime;
 use crate::clock::test_clock::TestClock;
@@ -166,8 +167,9 @@ fn measure(
     let sending = Sending { session, end, clock, origin, privacy: shared.options.privacy };
     let to_send = session.flows_to_send();
     let may_go_on = |octets| shared.count_octets(session.peer(), octets);
+    let meter = TrafficMeter::new(&shared.traffic, &session.flows());
     let report = || {
-        let outcome = reporting::report(&mut out, session, end, clock, origin, may_go_on).and_then(|()| {
+        let outcome = reporting::report(&mut out, session, end, clock, origin, may_go_on, meter).and_then(|()| {
             let finished = |state| ServerMessage::Finished { state };
             reporting::send_with_state(&mut out, shared.host_state(&session.ways), finished)
         });

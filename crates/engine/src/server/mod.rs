@@ -23,6 +23,7 @@ mod reflector;
 mod reporting;
 pub(crate) mod session;
 mod shared;
+mod traffic;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -49,6 +50,7 @@ use load_turns::LoadTurns;
 use pages::runtime::Pages;
 use session::Sessions;
 use shared::Shared;
+use traffic::Traffic;
 
 /// A running server. Dropping it stops it.
 pub struct Server {
@@ -68,6 +70,7 @@ impl Server {
         let (runtime, pages) = Pages::start()?;
         let shared = Arc::new(Shared {
             pages,
+            traffic: Traffic::default(),
             places: Mutex::new(FairShares::new(options.limits.sessions)),
             turns: LoadTurns::new(options.load),
             environment: host::description(&options),

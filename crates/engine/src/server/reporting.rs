@@ -14,6 +14,7 @@ use rrul_proto::admission::session_lease::SILENCE_TIME;
 use rrul_proto::control::{ControlError, ServerMessage};
 
 use super::session::Session;
+use super::traffic::TrafficMeter;
 use crate::clock::test_clock::TestClock;
 use crate::control_link::{self, Compression, LinkError};
 use crate::endpoint::Endpoint;
@@ -34,6 +35,7 @@ pub(super) fn report(
     clock: TestClock,
     origin: i64,
     may_go_on: impl Fn(u64) -> bool,
+    mut meter: TrafficMeter<'_>,
 ) -> Result<(), LinkError> {
     let mut moved = MovedOctets::default();
     let until = end.length() + LISTENING;
@@ -58,7 +60,9 @@ pub(super) fn report(
             })
         });
         let unsent = unsent.rows(session.unsent(), clock.now());
-        for frame in end.observer.collect_with(clock, arrived.chain(unsent)) {
+        let others = meter.others(clock.now());
+        for frame in end.observer.collect_with(clock, arrived.chain(unsent).chain([others])) {
+            meter.count(&frame);
             if !may_go_on(moved.take(&frame)) {
                 end.stop();
             }

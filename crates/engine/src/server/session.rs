@@ -379,6 +379,12 @@ impl Session {
         test.as_ref()?.flows.get(&FlowId(flow)).map(|(spec, _)| spec.class)
     }
 
+    /// Every flow that is served.
+    pub(super) fn flows(&self) -> Vec<FlowSpec> {
+        let test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
+        test.iter().flat_map(|test| test.flows.values()).map(|(spec, _)| spec.clone()).collect()
+    }
+
     /// The flows whose packets the server sends by itself, by the thread that sends them, in the order of the plan.
     pub(super) fn flows_to_send(&self) -> BTreeMap<&'static str, (&'static dyn ServerPart, Vec<FlowSpec>)> {
         let test = self.test.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,6 +19,7 @@ use super::load_turns::LoadTurns;
 use super::options::ServerOptions;
 use super::pages::runtime::Pages;
 use super::session::Sessions;
+use super::traffic::Traffic;
 use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
 use crate::environment;
@@ -45,6 +46,8 @@ pub(super) struct Shared {
     pub(super) connection_quotas: Arc<ClientQuotas>,
     /// Room for what all tests observe.
     pub(super) rows: RowRoom,
+    /// What all sessions move.
+    pub(super) traffic: Traffic,
     pub(super) pages: Pages,
     /// The places of sessions, by the networks that hold them.
     pub(super) places: Mutex<FairShares>,

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use rrul_engine::client::{Families, PlaceInLine, RunError, RunObserver, RunOptions, run};
 use rrul_engine::server::{LoadPolicy, Server, ServerOptions};
 use rrul_model::flow::AddressFamily;
+use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::{End, Frame, Header};
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
-use crate::common::{options, plan, server};
+use crate::common::{options, plan, record, server};
 use crate::stranger::{Stranger, flows};
 
 const LOAD: &str = "title = \"l\"\nphases = { load = \"500ms\" }\n[flow.b]\ntype = \"bulk_tcp\"\ndirection = \"down\"\n\
@@ -149,6 +150,32 @@ fn loads_within_the_operators_egress_run_together() {
     let (_second, granted) = turn(Some(40_000_000), false);
     assert_eq!(granted, ServerMessage::Turn);
     assert!(matches!(turn(None, true).1, ServerMessage::Queued { position: 1, .. }), "who names no rate has it alone");
+}
+
+#[test]
+fn each_recording_contains_what_other_sessions_moved_meanwhile() {
+    let addresses = vec![Ipv4Addr::LOCALHOST.into()];
+    let load = LoadPolicy::Unlimited;
+    let server = Server::start(ServerOptions { addresses, port: 0, load, ..ServerOptions::default() }).unwrap();
+    let text = "title = \"l\"\nphases = { load = \"3s\" }\n[flow.b]\ntype = \"bulk_tcp\"\ndirection = \"down\"\n\
+        component = \"load\"\npacing_rate = \"8Mbit/s\"\n";
+    let recorded = || {
+        let recording = record(&over_ipv4(&server, text, true)).unwrap();
+        let tables = recording.tables_of(ObservationPoint::Server);
+        tables.flat_map(|tables| tables.other_sessions.rows()).map(|row| (row.octets, row.packets)).collect::<Vec<_>>()
+    };
+    let alone = recorded();
+    assert!(alone.len() >= 3 && alone.iter().all(|others| *others == (0, 0)), "{alone:?}");
+    let both = std::thread::scope(|scope| {
+        let threads = [scope.spawn(recorded), scope.spawn(recorded)];
+        threads.map(|thread| thread.join().unwrap())
+    });
+    for others in both {
+        // The other's 8 Mbit/s for up to 3 s.
+        let (octets, packets) = *others.last().unwrap();
+        assert!((1_500_000..4_000_000).contains(&octets) && packets > 50, "{others:?}");
+        assert!(others.is_sorted(), "{others:?}");
+    }
 }
 
 #[test]

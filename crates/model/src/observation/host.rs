@@ -83,6 +83,18 @@ table! {
 }
 
 table! {
+    /// Traffic of the server's other sessions, cumulative since T0, once a second.
+    OtherSessions in OtherSessionsTable {
+        /// When it was read.
+        at: TestTime,
+        /// Bytes, both directions: payload of TCP, UDP datagrams with their IP headers.
+        octets: u64,
+        /// Segments and datagrams.
+        packets: u64,
+    }
+}
+
+table! {
     /// Packets that the kernel dropped at a socket of the test because its buffer was full, cumulative.
     SocketDrops in SocketDropsTable {
         /// The flow; [`FlowId::CONTROL`] for a socket that serves many.

@@ -24,8 +24,8 @@ pub use columns::{Cell, Column};
 pub use flow_event::{FlowEvent, FlowEventKind};
 pub use host::{
     CgroupThrottle, CgroupThrottleTable, ClockSample, ClockSampleTable, CpuTime, CpuTimeTable, InterfaceCount,
-    InterfaceCountTable, ProcessTime, ProcessTimeTable, QueueCount, QueueCountTable, SocketDrops, SocketDropsTable,
-    SoftnetCount, SoftnetCountTable,
+    InterfaceCountTable, OtherSessions, OtherSessionsTable, ProcessTime, ProcessTimeTable, QueueCount, QueueCountTable,
+    SocketDrops, SocketDropsTable, SoftnetCount, SoftnetCountTable,
 };
 pub use name_lookup::{NameLookup, NameLookupTable};
 pub use path::{OWN_LINK, PathAnswer, PathAnswerTable, PathProbe, PathProbeTable, PathQuote, PathQuoteTable};
@@ -114,6 +114,7 @@ impl About for ProcessTime {}
 impl About for ClockSample {}
 impl About for SoftnetCount {}
 impl About for CgroupThrottle {}
+impl About for OtherSessions {}
 impl About for InterfaceCount {}
 impl About for QueueCount {}
 
@@ -241,6 +242,8 @@ observations! {
     softnet_count: SoftnetCount in SoftnetCountTable,
     /// Throttling of this program's control group.
     cgroup_throttle: CgroupThrottle in CgroupThrottleTable,
+    /// Traffic of other sessions at the server.
+    other_sessions: OtherSessions in OtherSessionsTable,
     /// Packets dropped at sockets of the test.
     socket_drops: SocketDrops in SocketDropsTable,
     /// Counters of network interfaces.

@@ -9,9 +9,9 @@ use rrul_model::line_rate::{Dispersion, LineRate};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
     CgroupThrottle, ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, IcmpMessage,
-    InterfaceCount, ObservationPoint, OctetsReceived, PacketMarked, PacketReceived, PathAnswer, PathProbe, PathQuote,
-    ProbeReceived, ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, QueueCount, ReflectorWindow, ReplyStamped,
-    SocketDrops, SoftnetCount, Tables, TcpInfo, Transaction, TransactionStamped,
+    InterfaceCount, ObservationPoint, OctetsReceived, OtherSessions, PacketMarked, PacketReceived, PathAnswer,
+    PathProbe, PathQuote, ProbeReceived, ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, QueueCount,
+    ReflectorWindow, ReplyStamped, SocketDrops, SoftnetCount, Tables, TcpInfo, Transaction, TransactionStamped,
 };
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::plan::{FlowEntry, PhaseLength, TestPlan};
@@ -300,6 +300,7 @@ fn server_frame() -> Frame {
         tables.push(softnet.into());
         let throttle = CgroupThrottle { at, periods: 40 + n, throttled_periods: 2, throttled: Delay(5_000_000) };
         tables.push(throttle.into());
+        tables.push(OtherSessions { at, octets: 800 + n, packets: 8 + n }.into());
         tables.push(SocketDrops { flow: FlowId::CONTROL, at, dropped: n32 }.into());
         let interface = InterfaceCount {
             at,
@@ -370,7 +371,7 @@ fn tcp_info(at: TestTime, n: u64) -> TcpInfo {
 }
 
 /// The names and numbers of rows of all tables; a table that is added must be added here.
-pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 33] {
+pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 34] {
     let Tables {
         octets_received,
         tcp_info,
@@ -402,6 +403,7 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 33] {
         clock_sample,
         softnet_count,
         cgroup_throttle,
+        other_sessions,
         socket_drops,
         interface_count,
         queue_count,
@@ -437,6 +439,7 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 33] {
         ("clock_sample", clock_sample.len()),
         ("softnet_count", softnet_count.len()),
         ("cgroup_throttle", cgroup_throttle.len()),
+        ("other_sessions", other_sessions.len()),
         ("socket_drops", socket_drops.len()),
         ("interface_count", interface_count.len()),
         ("queue_count", queue_count.len()),
