@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rrul_model::environment::HostState;
 use rrul_model::flow::FlowId;
-use rrul_model::observation::{ObservationPoint, Tables, TransactionStampedTable};
+use rrul_model::observation::{ObservationPoint, OtherSessionsTable, Tables, TransactionStampedTable};
 use rrul_model::phase::Phase;
 use rrul_model::recording::{FORMER_FORMAT, Recording, RecordingError};
 use rrul_model::time::{TestTime, Window};
@@ -22,8 +22,9 @@ fn a_file_of_format_1_reads_as_what_was_recorded() {
     let read = Recording::from_lines(V1).unwrap_or_else(|error| panic!("tests/data/v1.jsonl: {error}"));
     let mut specimen = specimen::recording();
     FORMER_FORMAT.clone_into(&mut specimen.header.format);
-    // Format 1 had no stamps of exchanges.
+    // Format 1 had neither stamps of exchanges nor what other sessions moved.
     specimen.frames[0].tables.transaction_stamped = TransactionStampedTable::default();
+    specimen.frames[1].tables.other_sessions = OtherSessionsTable::default();
     assert!(read == specimen, "tests/data/v1.jsonl does not read as what was recorded");
     assert_eq!(Recording::from_lines(V2).unwrap(), specimen::recording());
     assert_eq!(read.header.title, "Täht's cable modem");
