@@ -32,30 +32,37 @@ pub(crate) fn serve(place: &str, server: &Arc<Server>) -> Result<(), Failure> {
         let _ = std::fs::remove_file(path);
         let listener = UnixListener::bind(path).map_err(failed)?;
         Box::new(move || {
-            for stream in listener.incoming().flatten() {
-                let limits =
-                    stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
-                if !answer(&limits, &stream, &stream, &server) {
-                    break;
-                }
-            }
+            serve_each(listener.incoming(), &server, |stream| {
+                stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
+            });
         })
     } else {
         let address = place.parse::<SocketAddr>().ok().filter(|address| address.ip().is_loopback());
         let address = address.ok_or_else(|| Failure::MetricsPlace(place.to_owned()))?;
         let listener = TcpListener::bind(address).map_err(failed)?;
         Box::new(move || {
-            for stream in listener.incoming().flatten() {
-                let limits =
-                    stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
-                if !answer(&limits, &stream, &stream, &server) {
-                    break;
-                }
-            }
+            serve_each(listener.incoming(), &server, |stream| {
+                stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
+            });
         })
     };
     let thread = std::thread::Builder::new().name("metrics".to_owned()).spawn(work);
     thread.map(drop).map_err(Failure::system("cannot start a thread"))
+}
+
+/// Answers one connection after another, each with its limits of time, until the server has gone.
+fn serve_each<S>(
+    incoming: impl Iterator<Item = io::Result<S>>,
+    server: &Weak<Server>,
+    limit: impl Fn(&S) -> io::Result<()>,
+) where
+    for<'a> &'a S: Read + Write,
+{
+    for stream in incoming.flatten() {
+        if !answer(&limit(&stream), &stream, &stream, server) {
+            break;
+        }
+    }
 }
 
 /// Answers one request; `false` when the server has gone.
