@@ -118,7 +118,7 @@ fn the_numbers_in_the_text_are_the_constants() {
             format!("{} s", SILENCE_TIME.as_secs()),
         ),
         (
-            "from the last greeting of a flow to the last packet that is sent unasked",
+            "from the last greeting of a one-way flow to the last packet that is sent unasked",
             format!("{} s", GREETING_LASTS.as_secs()),
         ),
         ("from the end of the test to `bye`", format!("{} s", FETCHING_TIME.as_secs())),
