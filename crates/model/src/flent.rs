@@ -17,12 +17,13 @@ mod stream;
 mod tcp_state;
 mod timeline;
 
+use crate::printable;
 use crate::recording::Recording;
 
 /// Why a file of Flent cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FlentError {
-    #[error("unreadable recording of Flent: {0}")]
+    #[error("unreadable recording of Flent: {}", printable::message(&_0.to_string()))]
     Document(serde_json::Error),
     #[error("this recording of Flent contains nothing that rrul can show: no TCP stream, ping or voice")]
     NoFlows,

@@ -34,7 +34,8 @@ pub const FORMER_FORMAT: &str = "rrul-recording/1";
 /// Why a recording cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    #[error("line {line}: {source}")]
+    /// The parser repeats names that the file made up, and those may steer a terminal.
+    #[error("line {line}: {}", printable::message(&source.to_string()))]
     Line {
         /// Line number, from 1.
         line: usize,
@@ -42,7 +43,10 @@ pub enum RecordingError {
     },
     #[error("no header: not an rrul recording, or nothing was recorded")]
     NoHeader,
-    #[error("unknown recording format \"{0}\"; this rrul reads {FORMER_FORMAT} and {FORMAT}; update rrul")]
+    #[error(
+        "unknown recording format \"{}\"; this rrul reads {FORMER_FORMAT} and {FORMAT}; update rrul",
+        printable::field(_0)
+    )]
     UnknownFormat(String),
     #[error(transparent)]
     Budget(#[from] BudgetError),
