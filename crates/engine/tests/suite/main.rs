@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
 
+#[path = "../common/mod.rs"]
 mod common;
-mod hostile;
 mod household;
 mod load_end;
 mod loopback;
 mod names_and_short_flows;
 mod page_client;
-mod stranger;
 mod streams;
 mod voice;
-mod waiting_line;
