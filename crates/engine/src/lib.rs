@@ -21,6 +21,7 @@ pub mod endpoint;
 pub mod environment;
 mod flow_type;
 mod flow_types;
+mod greeting;
 pub mod heap;
 pub mod host_health;
 pub mod name_lookup;

@@ -101,7 +101,7 @@ pub(crate) fn run(end: &Endpoint, clock: TestClock, mut traces: Vec<Trace>, mirr
         }
         if clock.now() >= next_greeting {
             for mirror in mirrors {
-                mirror.greet();
+                mirror.greet(clock, &mut sink);
             }
             next_greeting = clock.now() + GREETING_INTERVAL;
         }

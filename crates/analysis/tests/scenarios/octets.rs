@@ -3,7 +3,7 @@
 use rrul_analysis::metrics::octets::link_octets::{DirectionOctets, LinkOctets};
 use rrul_analysis::metrics::octets::octet_account::{Account, Acknowledgements};
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, Parameter};
-use rrul_model::observation::{Connection, OctetsReceived, PacketReceived, ProbeSent, TcpInfo};
+use rrul_model::observation::{Connection, GreetingSent, OctetsReceived, PacketReceived, ProbeSent, TcpInfo};
 use rrul_model::observation::{ProbeReceived, Transaction};
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
@@ -256,6 +256,35 @@ fn a_server_that_did_not_tell_what_arrived_has_reported_how_much() {
     let up = loaded(&octets, Direction::Up).all.parts_octets.probes;
     assert!(up.abs_diff(50_000) <= 100, "{up}, expected 500 packets within one");
     close(loaded(&octets, Direction::Down).all.parts_octets.probes, 25_000, "back");
+}
+
+#[test]
+fn greetings_count_as_much_as_probes_arrive() {
+    let mut scenario = Scenario::new();
+    let v4 = AddressFamily::Ipv4;
+    let probe = scenario.udp_probe(v4);
+    let voip = scenario.flow("voip", Component::Voip, Some(Direction::Down), v4, Scenario::ALL);
+    // Of ten probes eight reach the reflector, and four of its replies the client.
+    for sequence in 0..1000_u32 {
+        let at = 10 * MS + i64::from(sequence) * 20 * MS;
+        scenario.sent(probe, sequence, at);
+        if sequence % 10 < 8 {
+            let row = PacketReceived { flow: probe, sequence, received: TestTime(at + 5 * MS), octet: 0 };
+            scenario.observe(Server, at, row);
+        }
+        if sequence % 10 < 4 {
+            scenario.received(probe, sequence, at, 8 * MS);
+        }
+        if sequence.is_multiple_of(10) {
+            scenario.observe(Client, at, GreetingSent { flow: voip, sent: TestTime(at), length: 80 });
+        }
+    }
+    let octets = octets(&scenario);
+    let (down, up) = (&loaded(&octets, Direction::Down).all, &loaded(&octets, Direction::Up).all);
+    // 80 bytes of payload, 28 of headers.
+    close(up.parts_octets.voip, 40 * 108, "there");
+    close(down.parts_octets.voip, 20 * 108, "back");
+    assert_eq!((up.estimated_octets, down.estimated_octets), (up.parts_octets.voip, down.parts_octets.voip));
 }
 
 #[test]

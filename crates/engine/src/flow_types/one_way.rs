@@ -12,7 +12,7 @@ use rrul_model::observation::{PacketReceived, ProbeSent, ProbeStamped};
 use rrul_model::time::TestTime;
 use rrul_proto::admission::consent::GREETING_INTERVAL;
 use rrul_proto::one_way_receiver::OneWayReceiver;
-use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
+use rrul_proto::test_packet::{Kind, TestPacket};
 use rrul_proto::token::Token;
 use socket2::Socket;
 
@@ -22,13 +22,15 @@ use crate::clock::{RawTime, WallClock};
 use crate::endpoint::Endpoint;
 use crate::endpoint::test_course::PATIENCE;
 use crate::flow_type::Initiation;
+use crate::greeting;
 use crate::observer::ObservationSink;
 use crate::one_way_sending::{self, OneWayFlow, Outlet};
 use crate::socket::transmit_numbers::TransmitNumbers;
 use crate::socket::wait::{WaitSet, is_not_ready};
 use crate::socket::{datagram, options};
 
-/// How often the server is asked whether all has arrived, once all has been sent.
+/// How long after the first the server is asked again whether all has arrived, once all has been sent. Each pause is twice as
+/// long as the one before: a full upload is not filled further by questions that wait in its queue.
 const ASKING: Duration = Duration::from_millis(100);
 
 /// Sets up one-way flows of one type and starts their threads: one that sends, one that receives.
@@ -59,24 +61,20 @@ fn send(end: &Endpoint, clock: TestClock, token: Token, flows: Flows) {
         OneWayFlow::new(spec, token, (place, all), OwnSocket::new(socket))
     };
     let outlets = one_way_sending::run(end, clock, specs.iter().zip(sockets).enumerate().map(flow).collect());
+    let mut sink = end.observer.sink(specs.len() * (WAITING.as_millis() / ASKING.as_millis()) as usize);
     let deadline = clock.now() + WAITING;
+    let (mut next, mut pause) = (clock.now(), ASKING);
     let mut missing: Vec<_> = specs.iter().zip(&outlets).collect();
     while !missing.is_empty() && clock.now() < deadline && !end.is_stopped() {
         missing.retain(|(spec, outlet)| !outlet.has_all_arrived(spec, token));
-        for (spec, outlet) in &missing {
-            greet(&outlet.socket, spec, token);
+        if clock.now() >= next {
+            for (spec, outlet) in &missing {
+                greeting::send(&outlet.socket, (spec.id, spec.class.octet()), token, clock, &mut sink);
+            }
+            next = next + pause;
+            pause *= 2;
         }
-        std::thread::sleep(ASKING);
-    }
-}
-
-/// A greeting: answered, counted nowhere, and no longer than it must be.
-fn greet(socket: &Socket, spec: &FlowSpec, token: Token) {
-    let mut octets = [0; LEAST_OCTETS];
-    let greeting = TestPacket::request(Kind::Greeting, spec.id.0, spec.class.octet(), token, 0, 0);
-    if greeting.write(&mut octets).is_ok() {
-        // One that does not leave is as one that is lost: another will follow.
-        let _ = datagram::send(socket, &octets);
+        std::thread::sleep(ASKING / 2);
     }
 }
 
@@ -212,7 +210,7 @@ fn receive(end: &Endpoint, clock: TestClock, token: Token, flows: Flows) {
         }
         if now >= next_greeting {
             for flow in &flows {
-                greet(&flow.socket, &flow.spec, token);
+                greeting::send(&flow.socket, (flow.spec.id, flow.spec.class.octet()), token, clock, &mut sink);
             }
             next_greeting = now + GREETING_INTERVAL;
         }

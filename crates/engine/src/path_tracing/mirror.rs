@@ -9,6 +9,8 @@ use socket2::Socket;
 use super::trace::BATCH;
 use crate::clock::WallClock;
 use crate::clock::test_clock::TestClock;
+use crate::greeting;
+use crate::observer::ObservationSink;
 use crate::socket::datagram;
 
 /// The destination of a trace: this host answers.
@@ -52,12 +54,7 @@ impl Mirror {
         }
     }
 
-    pub(super) fn greet(&self) {
-        let mut octets = [0; LEAST_OCTETS];
-        let greeting = TestPacket::request(Kind::Greeting, self.flow.0, self.octet, self.token, 0, 0);
-        if greeting.write(&mut octets).is_ok() {
-            // One that does not leave is as one that is lost: another will follow.
-            let _ = datagram::send(&self.socket, &octets);
-        }
+    pub(super) fn greet(&self, clock: TestClock, sink: &mut ObservationSink<'_>) {
+        greeting::send(&self.socket, (self.flow, self.octet), self.token, clock, sink);
     }
 }

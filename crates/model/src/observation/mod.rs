@@ -30,9 +30,10 @@ pub use host::{
 pub use name_lookup::{NameLookup, NameLookupTable};
 pub use path::{OWN_LINK, PathAnswer, PathAnswerTable, PathProbe, PathProbeTable, PathQuote, PathQuoteTable};
 pub use probe::{
-    EchoReceived, EchoReceivedTable, IcmpMessage, IcmpMessageTable, PacketMarked, PacketMarkedTable, PacketReceived,
-    PacketReceivedTable, ProbeReceived, ProbeReceivedTable, ProbeSent, ProbeSentTable, ProbeStamped, ProbeStampedTable,
-    ProbesSkipped, ProbesSkippedTable, ReflectorWindow, ReflectorWindowTable, ReplyStamped, ReplyStampedTable,
+    EchoReceived, EchoReceivedTable, GreetingSent, GreetingSentTable, IcmpMessage, IcmpMessageTable, PacketMarked,
+    PacketMarkedTable, PacketReceived, PacketReceivedTable, ProbeReceived, ProbeReceivedTable, ProbeSent,
+    ProbeSentTable, ProbeStamped, ProbeStampedTable, ProbesSkipped, ProbesSkippedTable, ReflectorWindow,
+    ReflectorWindowTable, ReplyStamped, ReplyStampedTable,
 };
 pub use stream::{
     Connection, ConnectionTable, OctetsReceived, OctetsReceivedTable, TcpInfo, TcpInfoTable, Transaction,
@@ -91,6 +92,7 @@ about_flows!(
     ReplyStamped,
     EchoReceived,
     PacketReceived,
+    GreetingSent,
     ReflectorWindow,
     IcmpMessage,
     PacketMarked,
@@ -202,6 +204,8 @@ observations! {
     echo_received: EchoReceived in EchoReceivedTable,
     /// Packets at their destination.
     packet_received: PacketReceived in PacketReceivedTable,
+    /// Greetings of flows whose packets are not answered.
+    greeting_sent: GreetingSent in GreetingSentTable,
     /// What replies said of the packets seen by the reflector.
     reflector_window: ReflectorWindow in ReflectorWindowTable,
     /// ICMP messages about packets.

@@ -101,6 +101,18 @@ table! {
 }
 
 table! {
+    /// A greeting handed to the kernel: the packet with which a client asks for a flow that the server sends, again and again, or
+    /// how much of a flow has arrived. It has no number. The server answers each with a packet of the same length.
+    GreetingSent in GreetingSentTable {
+        flow: FlowId,
+        /// Stamp taken just before the send call.
+        sent: TestTime,
+        /// Bytes of its UDP payload.
+        length: u16,
+    }
+}
+
+table! {
     /// What a reply said of the test packets that the reflector had seen: one bit for each of the latest 64.
     ///
     /// For when the reflector's own rows do not come through, as the server or the control connection was lost. A row

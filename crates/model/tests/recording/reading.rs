@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use rrul_model::environment::HostState;
 use rrul_model::flow::FlowId;
-use rrul_model::observation::{ObservationPoint, OtherSessionsTable, Tables, TransactionStampedTable};
+use rrul_model::observation::{
+    GreetingSentTable, ObservationPoint, OtherSessionsTable, Tables, TransactionStampedTable,
+};
 use rrul_model::phase::Phase;
 use rrul_model::recording::{FORMER_FORMAT, Recording, RecordingError};
 use rrul_model::time::{TestTime, Window};
@@ -22,8 +24,9 @@ fn a_file_of_format_1_reads_as_what_was_recorded() {
     let read = Recording::from_lines(V1).unwrap_or_else(|error| panic!("tests/data/v1.jsonl: {error}"));
     let mut specimen = specimen::recording();
     FORMER_FORMAT.clone_into(&mut specimen.header.format);
-    // Format 1 had neither stamps of exchanges nor what other sessions moved.
+    // Format 1 had neither stamps of exchanges, nor greetings, nor what other sessions moved.
     specimen.frames[0].tables.transaction_stamped = TransactionStampedTable::default();
+    specimen.frames[1].tables.greeting_sent = GreetingSentTable::default();
     specimen.frames[1].tables.other_sessions = OtherSessionsTable::default();
     assert!(read == specimen, "tests/data/v1.jsonl does not read as what was recorded");
     assert_eq!(Recording::from_lines(V2).unwrap(), specimen::recording());
@@ -142,6 +145,17 @@ fn a_later_format_is_refused_by_its_name() {
     // Even when nothing else of the header is as it is here.
     let bare = "{\"header\":{\"format\":\"rrul-recording/9\"}}\n";
     assert!(matches!(Recording::from_lines(bare), Err(RecordingError::UnknownFormat(name)) if name.ends_with("/9")));
+}
+
+#[test]
+fn a_refusal_repeats_names_of_the_file_in_one_line() {
+    let in_lines = V2.replacen("\"secs\":", "\"\\nos\\u001b[2J\":", 1);
+    assert_ne!(in_lines, V2);
+    let format = V2.replacen("rrul-recording/2", "rrul\\n\\u001b[2J", 1);
+    for text in [in_lines, format] {
+        let said = Recording::from_lines(&text).unwrap_err().to_string();
+        assert!(!said.contains(char::is_control), "{said:?}");
+    }
 }
 
 #[test]

@@ -8,9 +8,9 @@ use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Pa
 use rrul_model::line_rate::{Dispersion, LineRate};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
-    CgroupThrottle, ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, IcmpMessage,
-    InterfaceCount, ObservationPoint, OctetsReceived, OtherSessions, PacketMarked, PacketReceived, PathAnswer,
-    PathProbe, PathQuote, ProbeReceived, ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, QueueCount,
+    CgroupThrottle, ClockSample, Connection, CpuTime, EchoReceived, FlowEvent, FlowEventKind, GreetingSent,
+    IcmpMessage, InterfaceCount, ObservationPoint, OctetsReceived, OtherSessions, PacketMarked, PacketReceived,
+    PathAnswer, PathProbe, PathQuote, ProbeReceived, ProbeSent, ProbeStamped, ProbesSkipped, ProcessTime, QueueCount,
     ReflectorWindow, ReplyStamped, SocketDrops, SoftnetCount, Tables, TcpInfo, Transaction, TransactionStamped,
 };
 use rrul_model::phase::{Phase, PhaseWindow};
@@ -280,6 +280,7 @@ fn server_frame() -> Frame {
         tables.push(ProcessTime { at, user: Delay(7_000_000), system: Delay(9_000_000) }.into());
         tables.push(ClockSample { at, realtime: at.0 - 250 }.into());
         let n32 = u32::try_from(n).unwrap();
+        tables.push(GreetingSent { flow: PROBE, sent: at, length: 80 }.into());
         tables.push(PacketReceived { flow: PROBE, sequence: n32, received: at, octet: 0xb8 }.into());
         let length = 120 + u16::try_from(n).unwrap();
         tables.push(PathProbe { flow: PROBE, sequence: n32, sent: at, hop_limit: 3, octet: 0xb9, length }.into());
@@ -371,7 +372,7 @@ fn tcp_info(at: TestTime, n: u64) -> TcpInfo {
 }
 
 /// The names and numbers of rows of all tables; a table that is added must be added here.
-pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 34] {
+pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 35] {
     let Tables {
         octets_received,
         tcp_info,
@@ -382,6 +383,7 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 34] {
         reply_stamped,
         echo_received,
         packet_received,
+        greeting_sent,
         reflector_window,
         icmp_message,
         packet_marked,
@@ -418,6 +420,7 @@ pub(crate) fn table_lengths(tables: &Tables) -> [(&'static str, usize); 34] {
         ("reply_stamped", reply_stamped.len()),
         ("echo_received", echo_received.len()),
         ("packet_received", packet_received.len()),
+        ("greeting_sent", greeting_sent.len()),
         ("reflector_window", reflector_window.len()),
         ("icmp_message", icmp_message.len()),
         ("packet_marked", packet_marked.len()),

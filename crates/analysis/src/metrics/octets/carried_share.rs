@@ -57,6 +57,18 @@ impl CarriedShare<'_> {
         share(reflected - received, sent - received)
     }
 
+    /// Returns the share of what was sent to the server near this time that arrived there.
+    pub(crate) fn arrived_up(&self, at: TestTime) -> f64 {
+        let [sent, reflected, _] = self.counts(at);
+        share(reflected, sent)
+    }
+
+    /// Returns the share of what was sent to the client near this time that arrived there.
+    pub(crate) fn arrived_down(&self, at: TestTime) -> f64 {
+        let [_, reflected, received] = self.counts(at);
+        share(received, reflected)
+    }
+
     /// Returns how many probes were sent, reflected and received near this time.
     fn counts(&self, at: TestTime) -> [f64; 3] {
         let total =
@@ -123,6 +135,8 @@ mod tests {
         let [sent, answered] = [10, 5].map(|count| probes(AddressFamily::Ipv4, be, [count; 3]).sent);
         same(best_effort.arrived(&answered, &sent, at), 0.5 + 0.5 * 3.0 / 7.0);
         same(best_effort.arrived(&sent, &sent, at), 1.0);
+        same(best_effort.arrived_up(at), 0.6);
+        same(best_effort.arrived_down(at), 0.5);
     }
 
     #[test]

@@ -6,12 +6,10 @@ use rrul_model::observation::NameLookup;
 use rrul_model::time::TestTime;
 
 use crate::metrics::octets::carried_share::CarriedShare;
+use crate::metrics::octets::packet_octets::DATAGRAM_HEADER;
 use crate::metrics::octets::tcp_octets::ip_header_octets;
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::statistics::counter::Counter;
-
-/// UDP header.
-const HEADER: u64 = 8;
 
 /// Puts the lookups of one flow into the traffic.
 pub(crate) fn count(flow: &FlowSpec, lookups: &[NameLookup], share: &CarriedShare<'_>, traffic: &mut Traffic<'_>) {
@@ -27,7 +25,7 @@ pub(crate) fn count(flow: &FlowSpec, lookups: &[NameLookup], share: &CarriedShar
         };
         let all: Vec<(TestTime, u16, f64)> = lookups.iter().map(packet).filter(|(_, octets, _)| *octets > 0).collect();
         let packets = |part_of: fn(f64) -> f64| {
-            let octets = |octets: u16| (u64::from(octets) + ip_header_octets(flow.family) + HEADER) as f64;
+            let octets = |octets: u16| (u64::from(octets) + ip_header_octets(flow.family) + DATAGRAM_HEADER) as f64;
             let whole = |(at, length, arrived): &(TestTime, u16, f64)| (*at, part_of(*arrived) * octets(*length));
             Packets {
                 part: Part::from_flow(flow),

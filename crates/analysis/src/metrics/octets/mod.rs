@@ -3,6 +3,7 @@
 pub(crate) mod carried_share;
 mod connection_octets;
 pub(crate) mod gathering;
+mod greeting_octets;
 pub mod link_octets;
 pub mod link_rates;
 pub(crate) mod lookup_octets;

@@ -5,7 +5,7 @@ use foldhash::{HashMap, HashMapExt};
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::observation::{
-    Connection, ConnectionTotals, NameLookup, ObservationPoint, PathAnswer, PathProbe, receiver, sender,
+    Connection, ConnectionTotals, GreetingSent, NameLookup, ObservationPoint, PathAnswer, PathProbe, receiver, sender,
 };
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
@@ -14,11 +14,11 @@ use rrul_model::units::ByteCount;
 use crate::metrics::octets::carried_share::{CarriedShares, ProbeCounts};
 use crate::metrics::octets::tcp_octets::{TIMESTAMPS, header_octets, ip_header_octets};
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
-use crate::metrics::octets::{connection_octets, lookup_octets, path_octets, short_connection_bytes};
+use crate::metrics::octets::{connection_octets, greeting_octets, lookup_octets, path_octets, short_connection_bytes};
 use crate::statistics::counter::Counter;
 
-/// UDP header, and that of ICMP echo.
-const HEADER: u64 = 8;
+/// UDP header, and that of ICMP.
+pub(crate) const DATAGRAM_HEADER: u64 = 8;
 /// The longest packet; what a foreign file says beyond it is no length.
 const LONGEST: u64 = 65_535;
 
@@ -28,7 +28,7 @@ pub(crate) fn packet_octets(flow: &FlowSpec) -> Option<u64> {
     let header = if is_over_tcp(flow) {
         header_octets(flow.family) + TIMESTAMPS
     } else {
-        ip_header_octets(flow.family) + HEADER
+        ip_header_octets(flow.family) + DATAGRAM_HEADER
     };
     (1..=LONGEST).contains(&length).then_some(header + length)
 }
@@ -48,6 +48,7 @@ struct Seen {
     reflected: Vec<(TestTime, u64)>,
     /// Bytes of a stream at its receiver.
     octets: Vec<(TestTime, u64)>,
+    greetings: Vec<GreetingSent>,
     attempts: Vec<Connection>,
     lookups: Vec<NameLookup>,
     /// What connections carried that come and go, as each end has counted.
@@ -90,6 +91,9 @@ impl Rows {
                     if row.answered != 0 {
                         entry.arrived[point as usize].push(TestTime(row.started.0.saturating_add(row.took.0)));
                     }
+                }
+                for row in tables.greeting_sent.rows() {
+                    seen.entry(row.flow).or_default().greetings.push(row);
                 }
                 for row in tables.connection.rows() {
                     seen.entry(row.flow).or_default().attempts.push(row);
@@ -140,6 +144,9 @@ impl Rows {
     pub(crate) fn count(&mut self, flow: &FlowSpec, traffic: &mut Traffic<'_>) -> bool {
         let Some(seen) = self.seen.remove(&flow.id) else { return true };
         let share = self.shares.for_flow(flow);
+        if !seen.greetings.is_empty() {
+            greeting_octets::count(flow, &seen.greetings, &share, traffic);
+        }
         if !seen.attempts.is_empty() {
             connection_octets::count(flow, &seen.attempts, &share, traffic);
             return true;
@@ -162,7 +169,9 @@ impl Rows {
         if opened || !seen.lookups.is_empty() {
             return true;
         }
-        let Some(length) = packet_octets(flow) else { return false };
+        let Some(length) = packet_octets(flow) else {
+            return seen.sent.iter().chain(&seen.arrived).all(Vec::is_empty);
+        };
         let part = Part::from_flow(flow);
         // Segments that no kernel counted follow from what was said in them.
         let basis = if is_over_tcp(flow) { Basis::Estimated } else { Basis::Counted };

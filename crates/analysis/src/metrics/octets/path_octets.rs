@@ -7,12 +7,11 @@ use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
 use rrul_model::observation::{OWN_LINK, PathAnswer, PathProbe};
 use rrul_model::time::TestTime;
 
+use crate::metrics::octets::packet_octets::DATAGRAM_HEADER;
 use crate::metrics::octets::tcp_octets::ip_header_octets;
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::statistics::counter::Counter;
 
-/// UDP header, and that of ICMP.
-const HEADER: u64 = 8;
 /// UDP payload of the destination's answer.
 const REPLY: u64 = 80;
 /// Longest answers of routers (RFC 1812 section 4.3.2.3, RFC 4443 section 2.4): what they quote is cut.
@@ -41,8 +40,8 @@ pub(crate) fn count(flow: &FlowSpec, probes: &[PathProbe], answers: &[PathAnswer
     traffic.offered.push(packets(direction, Basis::Counted, probes().map(sent).collect()));
     traffic.carried.push(packets(direction, Basis::Counted, probes().filter(carried).map(sent).collect()));
     let back = |row: &PathAnswer| {
-        let quoted = ip + HEADER + lengths.get(&row.sequence)?;
-        Some((row.received, if row.kind == 0 { ip + HEADER + REPLY } else { quoted.min(longest) }))
+        let quoted = ip + DATAGRAM_HEADER + lengths.get(&row.sequence)?;
+        Some((row.received, if row.kind == 0 { ip + DATAGRAM_HEADER + REPLY } else { quoted.min(longest) }))
     };
     let answers = packets(direction.opposite(), Basis::Estimated, answers.iter().filter_map(back).collect());
     traffic.offered.push(answers.clone());

@@ -226,8 +226,8 @@ fn overhead(rows: &mut Rows, line: &Line, measured: &Measured, direction: Direct
     let rate = line.rate(direction);
     rows.near("R24", format!("{name}surveyed rate {direction}, Mbit/s"), surveyed, rate, rate * 0.05);
     let account = |part: &str| measured.number(&format!("/link_octets/load/{direction}/all/{part}"));
-    // A hundredth, and a packet for each stream and its acknowledgments: the account is 4 to 12 kB low however long the
-    // run, which is more than a hundredth of what a slow line carries in a short load. The cause is not known.
+    // A hundredth, and a packet for each stream and its acknowledgments: the account of the load is 3 to 11 kB low however
+    // long the run, which is more than a hundredth of what a slow line carries in a short load. The cause is not known.
     let allowed = all * 0.01 + 8.0 * 1500.0;
     rows.near("R7", format!("{name}bytes {direction}, against the log"), account("carried_octets"), all, allowed);
     let load = account("parts_octets/load_data").zip(account("parts_octets/load_acknowledgements"));
