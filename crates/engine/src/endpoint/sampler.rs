@@ -65,6 +65,16 @@ impl Sampled {
         self.received.is_some() && now >= ended && now < ended + DRAINING
     }
 
+    /// Rows of so many readings of the grid, and of those while the stream drains.
+    fn rows(&self, readings: usize) -> usize {
+        let draining = DRAINING.as_nanos() as usize / DRAIN_INTERVAL as usize;
+        match (self.pace, self.received.is_some()) {
+            (Pace::Slow, _) => SECONDS.ceil() as usize + 1,
+            (Pace::Grid, false) => readings,
+            (Pace::Grid, true) => 2 * (readings + draining),
+        }
+    }
+
     fn sample(&self, clock: TestClock, sink: &mut ObservationSink<'_>) {
         if let Some(received) = &self.received {
             let octets = ByteCount(received.load(Ordering::Relaxed));
@@ -110,12 +120,12 @@ impl Sampler {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(sampled);
     }
 
-    /// Room for two rows a stream and one of the clock at each reading, and for the host's rows.
+    /// Room for the rows of each stream and one of the clock at each reading, and for the host's rows.
     fn rows_between_collections(&self, health: &HostHealth) -> usize {
-        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner).len();
-        let readings = SECONDS / self.interval.as_secs_f64().max(1e-3);
-        let draining = DRAINING.as_nanos() as usize / DRAIN_INTERVAL as usize;
-        (2 * streams + 1) * readings.ceil() as usize + 2 * streams * draining + health.rows_in(SECONDS)
+        let readings = (SECONDS / self.interval.as_secs_f64().max(1e-3)).ceil() as usize;
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows: usize = streams.iter().map(|sampled| sampled.rows(readings)).sum();
+        rows + readings + health.rows_in(SECONDS)
     }
 
     /// Reads the receivers whose queues drain; whether any exists.

@@ -41,9 +41,6 @@ const NUMBER_OCTETS: usize = 4;
 /// program never for the buffer.
 const SEND_BUFFER: usize = 256 * 1024;
 
-/// Rows between two collections, and twice that: at the shortest interval.
-const ROWS: usize = 8192;
-
 /// How far the two ends' T0 may lie apart.
 const CLOCK_SLACK: Duration = Duration::from_secs(1);
 
@@ -133,6 +130,12 @@ fn interval_of(spec: &FlowSpec) -> Duration {
     spec.parameters.duration("interval", DEFAULT_INTERVAL).max(SHORTEST_INTERVAL)
 }
 
+/// Rows between two collections, and those of ten seconds that come at once when a loss has been repaired.
+fn rows_between_collections(interval: Duration) -> usize {
+    const SECONDS: f64 = 12.0;
+    (SECONDS / interval.as_secs_f64()) as usize + 128
+}
+
 fn send(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint, seed: u64) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_nonblocking(true)?;
@@ -142,7 +145,7 @@ fn send(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint, seed: u64) -> io::R
     let Some(clock) = end.wait_for_begin() else { return Ok(()) };
     run_promptly(end);
     let interval = interval_of(spec);
-    let mut sink = end.observer.sink(ROWS);
+    let mut sink = end.observer.sink(rows_between_collections(interval));
     let mut sequence: u32 = 0;
     for scheduled in SendSchedule::new(spec.window, interval, seed) {
         if !end.sleep_until(clock, scheduled) {
@@ -196,7 +199,7 @@ fn receive(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<()
     let Some(clock) = end.wait_for_begin() else { return Ok(()) };
     run_promptly(end);
     let mut records = Records::new(length_of(spec), interval_of(spec));
-    let mut sink = end.observer.sink(ROWS);
+    let mut sink = end.observer.sink(rows_between_collections(interval_of(spec)));
     while clock.now() < end.ends(spec.window.to) + WAITING && !end.is_stopped() {
         match records.read_from(stream) {
             Ok(0) if clock.now() + PATIENCE >= end.ends(spec.window.to) => return Ok(()),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::common::{options, plan, record, server};
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
+use rrul_model::plan::{Surroundings, TestPlan};
 use rrul_model::recording::Recording;
 use rrul_model::time::TestTime;
 
@@ -69,6 +70,29 @@ fn a_whole_test_over_both_families_is_recorded_from_both_ends() {
             assert!(rows.filter(|row| row.flow == flow.id).count() >= 14, "{}: TCP_INFO at {point:?}", flow.name);
         }
     }
+}
+
+/// The default test is the largest that is usual, and over a fast line nothing of it is left out.
+#[test]
+fn all_that_the_default_test_observes_has_room() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans");
+    let vocabulary = rrul_engine::vocabulary();
+    let find = |name: &str| {
+        let path = format!("{folder}/{name}.toml");
+        Some((path.clone(), std::fs::read_to_string(path).ok()?))
+    };
+    let surroundings = Surroundings { flow_types: &vocabulary, find: &find };
+    let phases =
+        "{ survey = \"1s\", idle = \"1s\", load = \"3s\", web = \"2s\", after = \"1s\", after_at_most = \"1s\" }";
+    // Unpaced, the load would take all of the processors.
+    let text =
+        format!("title = \"t\"\nextends = \"rrul\"\nphases = {phases}\n[flow.bulk]\npacing_rate = \"20Mbit/s\"\n");
+    let plan = TestPlan::read("test", "test.toml", &text, &[], &surroundings).unwrap();
+    let server = server();
+    let recording = record(&options(&server, plan)).unwrap();
+    assert_eq!(recording.header.families, AddressFamily::ALL);
+    let dropped: Vec<u64> = recording.frames.iter().map(|frame| frame.dropped).filter(|count| *count > 0).collect();
+    assert_eq!(dropped, [0; 0], "observations without room");
 }
 
 #[test]

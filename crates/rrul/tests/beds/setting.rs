@@ -153,6 +153,8 @@ impl Setting {
             look(&lab);
         }
         drop(server);
+        let dropped: u64 = recording.frames.iter().map(|frame| frame.dropped).sum();
+        assert_eq!(dropped, 0, "the recording contains every observation");
         let truth = lab.truth().unwrap();
         for direction in [&truth.up, &truth.down] {
             assert_eq!((direction.missed, direction.forgotten, direction.refused), (0, 0, 0), "the log is whole");
