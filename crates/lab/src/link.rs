@@ -44,7 +44,7 @@ pub struct Reorder {
 /// One direction of a link.
 ///
 /// In this order a packet meets: loss, remarking, the policer, the queue, transmission at the rate, duplication, propagation with
-/// delay variation and reordering. A shaper is met directly before the line's queue upward, and directly behind the
+/// delay variation and reordering. A shaper is met directly before the policer upward, and directly behind the
 /// transmission downward. With routers, as many parts of the propagation come before the queue as segments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkDirection {

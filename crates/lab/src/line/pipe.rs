@@ -221,15 +221,8 @@ impl Pipe {
             self.lost.push(record);
             return;
         }
-        if impaired {
-            if self.path.remarking(course) == Remarking::BeforeQueue {
-                remark(&mut record, &mut self.remarker);
-            }
-            if self.policer.as_mut().is_some_and(|bucket| !bucket.take(octets.len() as u64, now)) {
-                record.fate = Fate::Policed;
-                self.lost.push(record);
-                return;
-            }
+        if impaired && self.path.remarking(course) == Remarking::BeforeQueue {
+            remark(&mut record, &mut self.remarker);
         }
         let slot = self.pool.take_in(octets, record, impaired, course);
         lower_ttl(&mut self.pool[slot].octets, self.path.forwarded(course));
@@ -286,12 +279,31 @@ impl Pipe {
     }
 
     fn enqueue_at(&mut self, place: Place, packet: QueuedPacket, now: LabTime) {
+        let enters_line = place == Place::Line || self.shaper.is_none();
+        if enters_line && self.is_policed(&packet, now) {
+            self.drop_policed(packet.slot);
+            return;
+        }
         let family = self.pool[packet.slot].record.family;
         match (place, &mut self.shaper) {
             (Place::Shaper, Some(shaper)) => shaper.enqueue(packet, family, now),
             _ => self.line.enqueue(packet, family, now),
         }
         self.settle_drops(place);
+    }
+
+    /// Whether the policer at the line's entrance drops a packet.
+    fn is_policed(&mut self, packet: &QueuedPacket, now: LabTime) -> bool {
+        let impaired = self.pool[packet.slot].impaired;
+        impaired && self.policer.as_mut().is_some_and(|bucket| !bucket.take(u64::from(packet.length), now))
+    }
+
+    fn drop_policed(&mut self, slot: u32) {
+        let mut record = self.pool[slot].record;
+        record.fate = Fate::Policed;
+        self.lost.push(record);
+        self.partial_transits -= usize::from(self.pool[slot].course != Course::Through);
+        self.pool.give_back(slot);
     }
 
     /// When [`Pipe::poll`] next has something to hand out, or may have; `None` when the pipe is empty.

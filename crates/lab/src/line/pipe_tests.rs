@@ -68,6 +68,22 @@ fn a_policer_drops_what_is_too_much_and_only_of_its_family() {
 }
 
 #[test]
+fn a_policer_counts_what_the_shaper_before_the_line_lets_pass() {
+    let policed = |rate: u64| {
+        let mut pipe = pipe(|up| {
+            up.police = Some(crate::link::token_bucket::Policer { rate: BitRate(4_000_000), size: ByteCount(3000) });
+            let queue = queue("pfifo", QueueOptions::default());
+            up.shaper = Some(Shaper { rate: BitRate(rate), link_layer: "ip".parse().unwrap(), queue });
+        });
+        // 200 ms at 8 Mbit/s.
+        (0..200).for_each(|n| pipe.offer(&udp4(1000, 1, 0), LabTime(n * MS)));
+        count(&records(&mut pipe), Fate::Policed)
+    };
+    assert_eq!(policed(3_900_000), 0, "the shaper keeps the rate below that of the policer");
+    assert!((36..=40).contains(&policed(5_000_000)), "a fifth of what the shaper lets pass");
+}
+
+#[test]
 fn a_lone_packet_takes_its_transmission_time_and_the_propagation_delay() {
     let mut pipe = pipe(|_| {});
     pipe.offer(&udp4(1500, 1, 0), LabTime(5 * MS));

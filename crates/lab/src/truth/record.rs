@@ -22,7 +22,7 @@ pub enum Fate {
     ShaperOverflow,
     /// The shaper's active queue management dropped it.
     ShaperAqmDrop,
-    /// A policer found it too much, before the queue.
+    /// A policer found it too much, where it was to enter the line's queue.
     Policed,
     /// Its TTL was used up at a router on the way.
     Expired,
