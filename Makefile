@@ -84,7 +84,7 @@ bench: tools web ## processor time and punctuality beside iperf3 and ping, how l
 	@scripts/tools bench
 	$(CARGO) bench -p rrul --bench peers --bench looking --bench screen --bench tracing
 
-gallery: build ## every chart, from experiments over virtual links: docs/gallery, 18 minutes
+gallery: build ## every chart, from experiments over virtual links: docs/gallery, 23 minutes
 	scripts/gallery
 
 accuracy: tools web ## every figure against the truth of many links (or BEDS="some of them"), metrics broken on purpose; writes docs/accuracy.md
