@@ -141,10 +141,13 @@ fn panel(page: &mut Page<'_>, direction: Direction, settings: &[Setting]) {
     let line = Line { name: FRONT, points, colour: theme.muted, width: 1.6, dash: Dash::Solid, height: 3 };
     page.figure.steps(panel, &line, Step::Across);
     let style = TextStyle::left(11.0, Weight::Regular, theme.ink);
+    let pixel_of = |(x, y): (f64, f64)| {
+        (frame.left + plan.x.part(x) * frame.width, frame.top + (1.0 - plan.y.part(y)) * frame.height)
+    };
     let mut taken: Vec<(f64, f64)> = Vec::new();
     for setting in settings {
-        let best = front.iter().any(|one| std::ptr::eq(*one, setting));
-        let colour = if best { theme.best_effort } else { theme.axis };
+        let on_front = front.iter().position(|one| std::ptr::eq(*one, setting));
+        let colour = if on_front.is_some() { theme.best_effort } else { theme.axis };
         let place = at(setting);
         if setting.chosen {
             for (width, colour, height) in [(19.0, theme.ink, 4), (14.0, theme.background, 5)] {
@@ -152,16 +155,19 @@ fn panel(page: &mut Page<'_>, direction: Direction, settings: &[Setting]) {
             }
         }
         page.figure.dots(panel, &setting.name, &[place], Stroke { colour, width: 9.0, opacity: 1.0, height: 6 });
-        let pixel =
-            (frame.left + plan.x.part(place.0) * frame.width, frame.top + (1.0 - plan.y.part(place.1)) * frame.height);
+        let pixel = pixel_of(place);
         // Names that would lie on each other are left to the list beside the panel.
         let free = taken.iter().all(|other| (other.1 - pixel.1).abs() > 12.0 || (other.0 - pixel.0).abs() > 90.0);
         if free {
             taken.push(pixel);
             let right = frame.left + frame.width - pixel.0 < style.width(&setting.name) + 14.0;
             let align = if right { Align::Right } else { Align::Left };
-            // Beside the line that joins the front: above it, and below where the end of the panel is near.
-            let (left, top) = if right { (pixel.0 - 8.0, pixel.1 + 7.0) } else { (pixel.0 + 10.0, pixel.1 - 18.0) };
+            // Above the line that joins the front; below it where that rises through the name, or the end of the panel is near.
+            let next = on_front.and_then(|place| front.get(place + 1)).map(|next| pixel_of(at(next)));
+            let rises =
+                next.is_some_and(|next| next.0 - pixel.0 < style.width(&setting.name) + 14.0 && next.1 < pixel.1 - 4.0);
+            let left = if right { pixel.0 - 8.0 } else { pixel.0 + 10.0 };
+            let top = if right || rises { pixel.1 + 7.0 } else { pixel.1 - 18.0 };
             page.figure.text(left, top, &setting.name, TextStyle { align, ..style });
         }
     }

@@ -223,9 +223,8 @@ fn rate_panel(page: &mut Page<'_>, result: &TuningResult, direction: Direction, 
         &Line { name: EQUAL, points: equal, colour: theme.muted, width: 1.4, dash: Dash::Dashed, height: 2 },
     );
     dots(page, panel, points, at);
-    mark_chosen(page, (panel, frame, &plan), tuned, points, at, |point| {
-        point.figures.delivered.map(|delivered| format!("{delivered} arrive"))
-    });
+    let label = |point: &Point<'_>| point.figures.delivered.map(|delivered| format!("{delivered} arrive"));
+    mark_chosen(page, (panel, frame, &plan), (tuned, None), points, at, label);
     beside(page, frame, &rows);
 }
 
@@ -266,12 +265,12 @@ fn delay_panel(
     let (panel, frame) = page.plane(&plan);
     regions(page, panel, frame, tuned, across, false);
     let scaled = |delay: Delay| nanoseconds(delay) / unit.size;
-    if let Some(limit) = limit {
+    let limit_top = limit.map(|limit| frame.top + (1.0 - plan.y.part(scaled(limit))) * frame.height);
+    if let Some((limit, place)) = limit.zip(limit_top) {
         let (axis, height) = (&across.side.axis, scaled(limit));
         let points = vec![(axis.min, Some(height)), (axis.max, Some(height))];
         let colour = theme.ink;
         page.figure.line(panel, &Line { name: LIMIT, points, colour, width: 1.2, dash: Dash::Dotted, height: 2 });
-        let place = frame.top + (1.0 - plan.y.part(height)) * frame.height;
         let style = TextStyle::left(11.5, Weight::SemiBold, theme.ink);
         page.figure.text(frame.left + 6.0, place - 16.0, &format!("limit {limit}"), style);
     }
@@ -291,7 +290,7 @@ fn delay_panel(
     }
     dots(page, panel, points, at);
     let label = |point: &Point<'_>| point.figures.queueing_delay.map(|delay| format!("{} at P95", delay.p95));
-    mark_chosen(page, (panel, frame, &plan), tuned, points, at, label);
+    mark_chosen(page, (panel, frame, &plan), (tuned, limit_top), points, at, label);
     legend(page, frame, &kinds, limit.is_some());
 }
 
@@ -349,11 +348,11 @@ fn dots(page: &mut Page<'_>, panel: PanelIndex, points: &[Point<'_>], at: impl F
     }
 }
 
-/// Rings the recommended trial and writes its figure beside it.
+/// Rings the recommended trial and writes its figure beside it, away from a line at a height.
 fn mark_chosen(
     page: &mut Page<'_>,
     (panel, frame, plan): (PanelIndex, Frame, &PlanePlan<'_>),
-    tuned: Option<&TunedDirection>,
+    (tuned, line): (Option<&TunedDirection>, Option<f64>),
     points: &[Point<'_>],
     at: impl Fn(&Point<'_>) -> Option<(f64, f64)>,
     label: impl Fn(&Point<'_>) -> Option<String>,
@@ -375,7 +374,9 @@ fn mark_chosen(
     let room = place.0 - frame.left - 20.0;
     let fits = style.width(&text) <= room;
     let (left, align) = if fits { (place.0 - 15.0, Align::Right) } else { (place.0 + 15.0, Align::Left) };
-    let top = (place.1 - 24.0).max(frame.top + 2.0);
+    let above = (place.1 - 24.0).max(frame.top + 2.0);
+    let crossed = line.is_some_and(|line| (above - 2.0..above + 18.0).contains(&line));
+    let top = if crossed { (place.1 + 9.0).min(frame.top + frame.height - 18.0) } else { above };
     page.figure.text(left, top, &text, TextStyle { align, ..style });
 }
 
