@@ -12,8 +12,9 @@
 //! - [`shell`]: programs that end within a time limit
 //! - [`estimate`]: how long a session takes at most, and how much data
 //! - [`outside`]: a shaper seen from its Internet side
+//! - [`overhead_runs`]: what the line adds to each packet
 //! - [`rate_list`]: the rates of a sweep, as people write them
-//! - [`result_words`]: what class runs and confirmation show
+//! - [`result_words`]: what class runs, overhead runs and confirmation show
 //! - [`session_folder`]: where recordings, charts and report go
 
 pub(crate) mod changeable;
@@ -29,6 +30,7 @@ pub(crate) mod guarded;
 pub(crate) mod host;
 pub(crate) mod journal;
 pub(crate) mod outside;
+pub(crate) mod overhead_runs;
 mod progress;
 pub(crate) mod rate_list;
 pub(crate) mod restoration;

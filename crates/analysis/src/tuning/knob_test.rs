@@ -111,12 +111,14 @@ pub(crate) fn not_moved(session: &Session<'_>, direction: Direction, trials: &[&
     let other = lowered.opposite();
     let set = last.step.rates.direction(lowered)?;
     let delivered = last.directions.get(lowered).delivered?;
-    let moved = last.directions.get(other).delivered?;
-    let before = session.trials.first()?.directions.get(other).delivered?.0 as f64;
-    let there = (moved.0 as f64 / set.0 as f64 - 1.0).abs() < AT_THE_OTHER;
-    let crossed =
-        there && (moved.0 as f64 / before - 1.0).abs() > MOVED && delivered.0 as f64 > BYPASSED * set.0 as f64;
-    if crossed {
+    let crossed = |moved: BitRate, before: BitRate| {
+        let there = (moved.0 as f64 / set.0 as f64 - 1.0).abs() < AT_THE_OTHER;
+        let was_elsewhere = (moved.0 as f64 / before.0 as f64 - 1.0).abs() > MOVED;
+        there && was_elsewhere && delivered.0 as f64 > BYPASSED * set.0 as f64
+    };
+    // The other direction is not loaded where it is not tuned.
+    let moved = last.directions.get(other).delivered.zip(session.trials.first()?.directions.get(other).delivered);
+    if let Some((moved, _)) = moved.filter(|(moved, before)| crossed(*moved, *before)) {
         return Some(Refusal::DirectionsSwapped { direction: lowered, set, delivered, other: moved });
     }
     let shown = trials.iter().rev().find(|trial| trial.step.rates.direction(direction).is_some())?;

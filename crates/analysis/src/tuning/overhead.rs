@@ -1,13 +1,40 @@
-//! The bytes that a link adds to each packet, from what arrives at two packet sizes, or from the stairs of ATM's cells.
+//! The bytes that a link adds to each packet, from what it delivers of packets of several sizes while it is saturated.
+//!
+//! Of C bytes a second, packets of s bytes that take w(s) bytes on the link get C s / w(s). On most links w(s) is s and a
+//! constant; on ATM it is a number of whole cells, which shows in sizes that differ by less than a cell.
 
-/// Payload of a cell.
-const PAYLOAD: u32 = 48;
-/// Stairs fit this many times better than a slope, in the sum of squares.
-const BETTER: f64 = 2.0;
-/// The fewest sizes that show stairs.
-const FEWEST: usize = 24;
+use std::ops::RangeInclusive;
 
-/// What arrived of IP packets of one size over a saturated line.
+use rrul_model::flow::AddressFamily;
+use rrul_model::link_layer::LinkLayer;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::by_direction::ByDirection;
+
+/// Bytes of a cell, and of its payload.
+const CELL: f64 = 53.0;
+const PAYLOAD: f64 = 48.0;
+/// Overheads to look for, in bytes. Below zero only errors are.
+const OF_PACKETS: RangeInclusive<f64> = -8.0..=160.0;
+const STEP: f64 = 0.25;
+const OF_CELLS: RangeInclusive<f64> = 0.0..=60.0;
+/// The sum of squares grows by this at the ends of a 90 % interval, and is beyond this where nothing fits.
+const INTERVAL: f64 = 2.7;
+const NOTHING_FITS: f64 = 25.0;
+/// The larger of the small sizes: half a cell above the other one.
+const HALF_CELL: u16 = 24;
+/// Cells are known when their overhead is within so many bytes, or after so many sizes.
+const NARROW: f64 = 2.0;
+const MOST_SIZES: usize = 8;
+/// The small size, and the most packets a second that it is to take: hosts are the limit beyond.
+const SMALL: f64 = 200.0;
+const LARGEST_SMALL: f64 = 700.0;
+const PACKETS_PER_SECOND: f64 = 12_000.0;
+/// Overheads differ by more than this.
+const DIFFERENT: f64 = 2.0;
+
+/// What arrived of IP packets of one size over a saturated link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SizedRate {
     /// Bytes of each IP packet.
@@ -18,96 +45,128 @@ pub struct SizedRate {
     pub error: f64,
 }
 
-/// Bytes that a link adds to each packet.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PacketOverhead {
-    /// Bytes.
+/// How a link carries packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Framing {
+    /// Each with some bytes more.
+    Packets,
+    /// With some bytes more, in cells of ATM, the last one filled up.
+    Cells,
+}
+
+/// What a link adds to each IP packet.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Link-layer overhead")]
+pub struct LineOverhead {
+    /// How the link carries packets.
+    pub framing: Framing,
+    /// Bytes that it adds to each packet, before that is cut into cells.
+    #[serde(rename = "overhead_octets")]
     pub overhead: f64,
-    /// Its standard error.
-    pub error: f64,
+    /// Lower end of the 90 % interval.
+    #[serde(rename = "low_octets")]
+    pub low: f64,
+    /// Upper end of that interval.
+    #[serde(rename = "high_octets")]
+    pub high: f64,
 }
 
-/// The overhead of a packet on a link that carries as many bytes a second at either size.
-///
-/// Of C bytes a second, packets of s bytes with an overhead of o get C s / (s + o). `None` when the sizes do not differ, or when
-/// small packets arrive so slowly that their number is the limit.
-pub fn from_two_sizes(large: SizedRate, small: SizedRate) -> Option<PacketOverhead> {
-    let ratio = small.rate / large.rate;
-    let below = ratio * large.size - small.size;
-    if large.size <= small.size || large.rate <= 0.0 || below <= 0.0 {
-        return None;
+/// What the line adds to each IP packet in each direction.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Link-layer overhead by direction")]
+pub struct LineOverheads {
+    /// Null where it was not found.
+    #[serde(flatten)]
+    pub directions: ByDirection<Option<LineOverhead>>,
+}
+
+impl Framing {
+    /// Bytes on the link of an IP packet.
+    fn octets(self, size: f64, overhead: f64) -> f64 {
+        match self {
+            Self::Packets => size + overhead,
+            Self::Cells => ((size.round() + overhead) / PAYLOAD).ceil() * CELL,
+        }
     }
-    let product = large.size * small.size;
-    let overhead = product * (1.0 - ratio) / below;
-    let slope = product * (large.size - small.size) / below.powi(2);
-    Some(PacketOverhead { overhead, error: slope * ratio * large.error.hypot(small.error) })
-}
 
-/// The round-trip time of packets of one size: the smallest, or the median of many.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SizedTime {
-    /// Bytes of each IP packet.
-    pub size: u16,
-    /// Seconds.
-    pub time: f64,
-}
-
-/// What the round-trip times show of the cells of ATM.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cells {
-    /// Bytes that are added to a packet before it is cut into cells.
-    pub overhead: u16,
-    /// Seconds that each cell takes.
-    pub cell_time: f64,
-}
-
-/// The stairs of ATM in the round-trip times: each started cell of 48 bytes takes as long as a full one.
-///
-/// Overheads that differ by a whole cell give the same stairs, so the result is below 48 bytes. `None` on any other link, and when
-/// the sizes are too few.
-pub fn from_cells(times: &[SizedTime]) -> Option<Cells> {
-    if times.len() < FEWEST {
-        return None;
+    fn overheads(self) -> impl Iterator<Item = f64> {
+        let (range, step) = match self {
+            Self::Packets => (OF_PACKETS, STEP),
+            Self::Cells => (OF_CELLS, 1.0),
+        };
+        let count = ((range.end() - range.start()) / step).round() as u32;
+        (0..=count).map(move |place| range.start() + f64::from(place) * step)
     }
-    let slope = fit(times, f64::from)?;
-    let stairs = |overhead: u16| {
-        let fitted = fit(times, |size| f64::from((u32::from(size) + u32::from(overhead)).div_ceil(PAYLOAD)))?;
-        Some((overhead, fitted))
-    };
-    let fits: Vec<(u16, Fit)> = (0..PAYLOAD as u16).filter_map(stairs).collect();
-    let least = fits.iter().map(|(_, fit)| fit.squares).min_by(f64::total_cmp)?;
-    if least * BETTER > slope.squares {
-        return None;
-    }
-    // Sizes that are a few bytes apart leave several overheads as good as each other: the middle one is nearest to all.
-    let best: Vec<&(u16, Fit)> = fits.iter().filter(|(_, fit)| fit.squares <= least * (1.0 + 1e-9)).collect();
-    let (overhead, fitted) = best.get(best.len() / 2)?;
-    (fitted.slope > 0.0).then_some(Cells { overhead: *overhead, cell_time: fitted.slope })
 }
 
-/// A straight line through points.
-#[derive(Debug, Clone, Copy)]
-struct Fit {
-    slope: f64,
-    /// The sum of the squares of what is left.
-    squares: f64,
+impl LineOverhead {
+    /// What fits these rates. `None` with fewer than three sizes, or where nothing fits: something else than the link's bytes
+    /// was the limit.
+    pub fn find(rates: &[SizedRate]) -> Option<Self> {
+        if rates.len() < 3 {
+            return None;
+        }
+        let fits = |framing: Framing| {
+            framing.overheads().map(move |overhead| (framing, overhead, misfit(rates, framing, overhead)))
+        };
+        let all = || fits(Framing::Packets).chain(fits(Framing::Cells));
+        let least = all().map(|(_, _, misfit)| misfit).min_by(f64::total_cmp).filter(|least| *least < NOTHING_FITS)?;
+        let (framing, _, _) = all().find(|(_, _, misfit)| *misfit <= least)?;
+        let plausible: Vec<f64> = fits(framing)
+            .filter(|(_, _, misfit)| *misfit <= least + INTERVAL)
+            .map(|(_, overhead, _)| overhead)
+            .collect();
+        let (low, high) = (*plausible.first()?, *plausible.last()?);
+        Some(Self { framing, overhead: f64::midpoint(low, high), low, high })
+    }
+
+    /// Whether a shaper that counts in this link layer counts as the line does.
+    pub fn agrees(&self, layer: &LinkLayer) -> bool {
+        [SMALL, 1500.0].into_iter().all(|size| {
+            let counted = layer.octets(AddressFamily::Ipv4, size as u64) as f64;
+            let [least, most] = [self.low, self.high].map(|overhead| self.framing.octets(size, overhead));
+            (least - DIFFERENT..=most + DIFFERENT).contains(&counted)
+        })
+    }
 }
 
-fn fit(times: &[SizedTime], of_size: impl Fn(u16) -> f64) -> Option<Fit> {
-    let n = times.len() as f64;
-    let points: Vec<(f64, f64)> = times.iter().map(|one| (of_size(one.size), one.time)).collect();
-    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
-    let (mut xx, mut xy) = (0.0, 0.0);
-    for point in &points {
-        xx += (point.0 - x).powi(2);
-        xy += (point.0 - x) * (point.1 - y);
+/// How badly rates fit, as a sum of squares in standard errors: the link's rate has to be the same at each size.
+fn misfit(rates: &[SizedRate], framing: Framing, overhead: f64) -> f64 {
+    let of_link = |one: &SizedRate| (one.rate * framing.octets(one.size, overhead) / one.size).ln();
+    let weight = |one: &SizedRate| one.error.powi(-2);
+    let sum: f64 = rates.iter().map(weight).sum();
+    let mean = rates.iter().map(|one| weight(one) * of_link(one)).sum::<f64>() / sum;
+    rates.iter().map(|one| weight(one) * (of_link(one) - mean).powi(2)).sum()
+}
+
+/// The size of the IP packets to load with next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextSize {
+    /// As large as the path allows.
+    Largest,
+    /// So many bytes.
+    Bytes(u16),
+}
+
+/// The size that says most after these. `None` when the overhead is known, or cannot be.
+pub fn next_size(rates: &[SizedRate]) -> Option<NextSize> {
+    let Some(largest) = rates.first() else { return Some(NextSize::Largest) };
+    let small = (largest.rate / PACKETS_PER_SECOND).clamp(SMALL, LARGEST_SMALL) as u16;
+    match rates.len() {
+        1 => Some(NextSize::Bytes(small)),
+        2 => Some(NextSize::Bytes(small + HALF_CELL)),
+        MOST_SIZES.. => None,
+        _ => {
+            let found = LineOverhead::find(rates)?;
+            let is_open = found.framing == Framing::Cells && found.high - found.low > NARROW;
+            // Half of the overheads that are left need one cell more for this size.
+            let middle = found.overhead.floor() as u16;
+            let rest = (small + middle) % PAYLOAD as u16;
+            is_open.then(|| NextSize::Bytes(small + (PAYLOAD as u16 - rest) % PAYLOAD as u16))
+        }
     }
-    if xx <= 0.0 {
-        return None;
-    }
-    let slope = xy / xx;
-    let squares = points.iter().map(|point| (point.1 - y - slope * (point.0 - x)).powi(2)).sum();
-    Some(Fit { slope, squares })
 }
 
 #[cfg(test)]
@@ -121,55 +180,61 @@ mod tests {
         ((mixed ^ (mixed >> 32)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 
+    /// Loads with one size after another until the overhead is known; what was found, and how many sizes it took.
+    fn measured(link: f64, octets: impl Fn(f64) -> f64, seed: u64) -> (Option<LineOverhead>, usize) {
+        let mut rates = Vec::new();
+        while let Some(next) = next_size(&rates) {
+            let size = match next {
+                NextSize::Largest => 1500.0,
+                NextSize::Bytes(size) => f64::from(size),
+            };
+            let noise = 1.0 + 0.003 * random(seed * 100 + rates.len() as u64);
+            rates.push(SizedRate { size, rate: link * size / octets(size) * noise, error: 0.002 });
+        }
+        (LineOverhead::find(&rates), rates.len())
+    }
+
     #[test]
-    fn two_packet_sizes_show_the_overhead_within_two_bytes() {
+    fn three_packet_sizes_show_the_overhead_within_two_bytes() {
         for overhead in [0.0, 18.0, 38.0, 46.0] {
             for seed in 0..20 {
-                let of = |size: f64, seed: u64| {
-                    let rate = 2.5e6 * size / (size + overhead) * (1.0 + 0.003 * random(seed));
-                    SizedRate { size, rate, error: 0.002 }
-                };
-                let found = from_two_sizes(of(1500.0, 2 * seed), of(200.0, 2 * seed + 1)).unwrap();
+                let (found, sizes) = measured(2.5e6, |size| size + overhead, seed);
+                let found = found.unwrap();
                 assert!((found.overhead - overhead).abs() < 2.0, "{found:?}, truth {overhead}");
-                assert!((0.5..1.5).contains(&found.error), "{found:?}");
+                assert_eq!((found.framing, sizes), (Framing::Packets, 3));
+                assert!(found.high - found.low < 6.0, "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn cells_show_the_overhead_within_two_bytes() {
+        for overhead in 0..=48_u16 {
+            for seed in 0..10 {
+                let cells = |size: f64| 53.0 * ((size + f64::from(overhead)) / 48.0).ceil();
+                let (found, sizes) = measured(1.2e5, cells, seed);
+                let found = found.unwrap();
+                assert_eq!(found.framing, Framing::Cells, "{found:?}, truth {overhead}");
+                assert!((found.overhead - f64::from(overhead)).abs() <= 2.0, "{found:?}, truth {overhead}");
+                assert!(sizes <= 8, "{sizes}");
             }
         }
     }
 
     #[test]
     fn a_line_whose_number_of_packets_is_limited_shows_no_overhead() {
-        let large = SizedRate { size: 1500.0, rate: 12e6, error: 0.002 };
-        assert_eq!(from_two_sizes(large, SizedRate { size: 200.0, rate: 1.5e6, error: 0.002 }), None);
-        assert_eq!(from_two_sizes(large, large), None);
-    }
-
-    /// Medians of fifty probes at each size over a line of 1 Mbit/s, each within 0.2 ms of the truth.
-    fn times(of: impl Fn(u16) -> f64) -> Vec<SizedTime> {
-        let median = |size: u16| {
-            let mut probes: Vec<f64> =
-                (0..50).map(|probe| of(size) + 2e-4 * random(u64::from(size) * 100 + probe)).collect();
-            probes.sort_by(f64::total_cmp);
-            SizedTime { size, time: probes[25] }
-        };
-        (20..=400).step_by(2).map(median).collect()
+        // 6000 packets a second, whatever their size.
+        let limited = |size: f64| if size > 1000.0 { size } else { 2.5e6 / 6000.0 };
+        assert_eq!(measured(2.5e6, limited, 1).0, None);
     }
 
     #[test]
-    fn the_stairs_of_cells_show_the_overhead_within_two_bytes() {
-        for overhead in [0_u16, 18, 38, 46] {
-            let cell = 53.0 * 8.0 / 1e6;
-            let found = times(|size| 0.02 + cell * f64::from((u32::from(size) + u32::from(overhead)).div_ceil(48)));
-            let found = from_cells(&found).unwrap();
-            let apart = (i32::from(found.overhead) - i32::from(overhead)).rem_euclid(48);
-            assert!(apart.min(48 - apart) <= 2, "{found:?}, truth {overhead}");
-            assert!((found.cell_time / cell - 1.0).abs() < 0.05, "{found:?}");
-        }
-    }
-
-    #[test]
-    fn a_link_without_cells_shows_no_stairs() {
-        let found = times(|size| 0.02 + f64::from(size) * 8.0 / 1e6);
-        assert_eq!(from_cells(&found), None);
-        assert_eq!(from_cells(&found[..10]), None);
+    fn a_shaper_that_counts_other_bytes_is_noticed() {
+        let found =
+            |framing, overhead: f64| LineOverhead { framing, overhead, low: overhead - 0.5, high: overhead + 0.5 };
+        let agrees = |found: LineOverhead, layer: &str| found.agrees(&layer.parse().unwrap());
+        assert!(agrees(found(Framing::Packets, 38.0), "ethernet") && agrees(found(Framing::Packets, 17.0), "docsis"));
+        assert!(!agrees(found(Framing::Packets, 38.0), "ip") && !agrees(found(Framing::Cells, 40.0), "ip+40"));
+        assert!(agrees(found(Framing::Cells, 40.0), "atm/pppoe-llcsnap"));
     }
 }

@@ -54,6 +54,7 @@ impl TuningResult {
             cautions: cautions(session, outcome),
             trials: trials.iter().map(|trial| judged(session, trial)).collect(),
             classes: None,
+            overhead: None,
             took: session.elapsed().into(),
             data: ByteCount(trials.iter().map(octets).sum()),
         }

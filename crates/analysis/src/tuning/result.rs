@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::by_direction::ByDirection;
 use crate::tuning::class_shares::ClassShares;
+use crate::tuning::overhead::LineOverheads;
 use crate::tuning::trial::{HostLimit, QueueHop, Trial};
 
 /// The name and version of the form. Members may be added within a version; none changes its meaning or goes.
@@ -37,6 +38,8 @@ pub struct TuningResult {
     pub trials: Vec<JudgedTrial>,
     /// What the shaper gives to each class at the recommended rates. Null unless that was measured, by `rrul tune --classes`.
     pub classes: Option<ClassShares>,
+    /// What the line adds to each packet. Null unless that was measured, by `rrul tune --overhead`.
+    pub overhead: Option<LineOverheads>,
     /// From the first step to the end of the last.
     #[serde(rename = "took_ns")]
     pub took: Delay,

@@ -18,13 +18,15 @@ use rrul_model::shaping::TuningStep;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
+use super::course::{mean, variance};
+use super::overhead::SizedRate;
 use super::trial::{ClassRate, HostLimit, Trial, TrialDelay, TrialDirection};
 use crate::by_direction::ByDirection;
 use crate::metrics::host::processor_load;
 use crate::metrics::octets::gathering;
 use crate::metrics::octets::octet_account::Account;
 use crate::metrics::octets::octet_ledger::Ledger;
-use crate::metrics::octets::traffic::Traffic;
+use crate::metrics::octets::traffic::{Part, Traffic};
 use crate::metrics::rate::saturation;
 use crate::metrics::tcp::stream_limits::{self, StreamLimits};
 use crate::packets::one_way_flow::{OneWayFlow, one_way_flows};
@@ -53,6 +55,9 @@ const FEWEST_TOUCHED: usize = 4;
 const HELD: f64 = 0.1;
 /// Part of the seconds in which a processor that the test needs must be full to be the limit.
 const FULL: f64 = 0.5;
+
+/// The least error of a rate, as a part of it: of the times at which counters are read.
+const LEAST_ERROR: f64 = 0.001;
 
 /// Until when a recording is read for the figures of a step.
 pub fn known_until(step: &TuningStep) -> TestTime {
@@ -94,6 +99,30 @@ pub fn trial(recording: &Recording, step: &TuningStep) -> Trial {
         }
     };
     Trial { step: step.clone(), directions: ByDirection::each(of), host_limit: host_limit(&read, step, &limits) }
+}
+
+/// What a step delivered of the load's segments in one direction; with segments of one size, what the line carries of it. `None`
+/// where too little arrived, or something but the network limited the load.
+pub fn sized_rate(recording: &Recording, step: &TuningStep, direction: Direction) -> Option<SizedRate> {
+    let read = excerpt(recording, step.set_at - BEFORE, step.ended_at);
+    let tcp = TcpReadings::from_recording(&read);
+    if saturation::network_limited(&read, &tcp, direction, step.window()) == Some(false) {
+        return None;
+    }
+    let traffic = gathering::gather(&read, &tcp);
+    let data = || {
+        let carried = traffic.carried.iter();
+        carried.filter(|packets| packets.part == Part::LoadData && packets.direction == direction)
+    };
+    let octets_in = |window| data().map(|packets| packets.octets_in(window)).sum::<f64>();
+    let count: f64 = data().map(|packets| packets.count_in(step.window())).sum();
+    let by_second: Vec<f64> = seconds(step.window()).map(octets_in).collect();
+    let rate = mean(&by_second);
+    if by_second.len() < 2 || count < 1.0 || rate <= 0.0 {
+        return None;
+    }
+    let error = (variance(&by_second) / (by_second.len() - 1) as f64).sqrt() / rate;
+    Some(SizedRate { size: octets_in(step.window()) / count, rate, error: error.max(LEAST_ERROR) })
 }
 
 /// The latest second that is known of a test that is under way: how long packets waited in it, in the middle.

@@ -50,6 +50,11 @@ impl FlowType for BulkTcp {
                     kind: ParameterKind::Rate,
                     about: "at most this fast; default without limit",
                 },
+                ParameterWord {
+                    name: "mss",
+                    kind: ParameterKind::Size,
+                    about: "most bytes of a segment, its options included; default as the path allows",
+                },
             ],
         }
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rrul_model::flow::{AddressFamily, FlowSpec, ParameterKind, ParameterWord};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
+use rrul_model::units::ByteCount;
 use rrul_proto::limits;
 use rrul_proto::opening::{ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
 use rrul_proto::short_flow::{NUMBER_OCTETS, decode_number};
@@ -85,6 +86,10 @@ pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<TcpStream
     let socket = Socket::new(options::domain(spec.family), Type::STREAM, Some(Protocol::TCP))
         .map_err(SetupError::socket("no socket towards the server"))?;
     prepare(&socket, spec, &initiation.end)?;
+    // Announced in the SYN, so that the server keeps to it as well.
+    if let Some(most) = spec.parameters.text("mss").and_then(|text| text.parse::<ByteCount>().ok()) {
+        options::limit_segments(&socket, most).map_err(SetupError::socket("the kernel refuses these segments"))?;
+    }
     initiation.end.event(spec.id, FlowEventKind::ConnectStarted, "");
     socket.connect_timeout(&server.into(), OPENING_TIME).map_err(SetupError::socket("cannot connect to the server"))?;
     initiation.end.event(spec.id, FlowEventKind::Connected, "");

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use rrul_model::flow::AddressFamily;
 use rrul_model::marking::ServiceClass;
-use rrul_model::units::BitRate;
+use rrul_model::units::{BitRate, ByteCount};
 use socket2::{Domain, SockRef};
 
 /// The socket domain of a family.
@@ -87,6 +87,14 @@ pub struct CongestionControl {
 /// When the kernel refuses.
 pub fn pace(socket: &impl AsFd, rate: BitRate) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate.0 / 8)
+}
+
+/// Limits the segments of a stream in both directions (tcp(7): TCP_MAXSEG). To be called before `connect`.
+///
+/// # Errors
+/// When the kernel refuses: below 88 bytes.
+pub fn limit_segments(socket: &impl AsFd, most: ByteCount) -> io::Result<()> {
+    set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, libc::c_int::try_from(most.0).unwrap_or(libc::c_int::MAX))
 }
 
 /// Lets no more than so many bytes that have not left wait in a stream (tcp(7): TCP_NOTSENT_LOWAT): what its receiver does not

@@ -72,6 +72,11 @@ pub(crate) struct TuneArguments {
     /// Also measure what the shaper gives to each class
     #[arg(long, help_heading = "Search")]
     pub(crate) classes: bool,
+    /// Also measure what the line adds to each packet
+    ///
+    /// Loads each direction with packets of three sizes, or up to eight on ATM, about 15 s each.
+    #[arg(long, help_heading = "Search")]
+    pub(crate) overhead: bool,
     /// This host is on the Internet side of the shaper
     ///
     /// Its upload is then what the shaper calls download. Results name the directions as this host sees them; the lines to paste

@@ -7,30 +7,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use rrul_analysis::tuning::class_shares::ClassShares;
+use rrul_analysis::tuning::overhead::{LineOverheads, NextSize};
 use rrul_analysis::{Analysis, analyze};
 use rrul_engine::client::RunOptions;
 use rrul_engine::privacy::Privacy;
+use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::plan::TestPlan;
 use rrul_model::shaping::{ShaperRates, TuningPlan};
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
-use crate::arguments::tune::{SessionArguments, ShaperArguments, TuneArguments};
+use crate::arguments::tune::{DirectionChoice, SessionArguments, ShaperArguments, TuneArguments};
 use crate::commands::run::seed_from;
 use crate::commands::show::{UNNAMED, print_summary};
 use crate::failure::Failure;
 use crate::live_screen::terminal::say;
 use crate::outcome::Outcome;
-use crate::tuning::class_runs;
 use crate::tuning::conductor::{Conduct, Session, SessionEnd};
 use crate::tuning::confirmation::confirm;
 use crate::tuning::driver::{self, DriverOptions};
-use crate::tuning::estimate::{most_data, rates_words, size_words, test_time};
+use crate::tuning::estimate::{LONGEST_LOAD, most_data, rates_words, size_words, test_time};
 use crate::tuning::outside::Outside;
-use crate::tuning::result_words::{class_lines, confirmation_lines};
+use crate::tuning::result_words::{class_lines, confirmation_lines, overhead_lines};
 use crate::tuning::session_folder::SessionFolder;
-use crate::tuning::shaper::Shaper;
+use crate::tuning::shaper::{Shaper, ShaperError};
 use crate::tuning::shaper_address::ShaperKind;
+use crate::tuning::{class_runs, overhead_runs};
 use crate::{interruption, output, plan_book};
 
 /// Why a session does not begin, or its rates are not applied.
@@ -42,6 +44,11 @@ pub(crate) enum TuneError {
     NoShaper,
     #[error("--apply asks before it sets anything, and this is no terminal; use --apply --yes")]
     NoTerminal,
+    #[error(
+        "a search may take {} at most, because a server ends tests of 10 min; use a shorter --max-time",
+        humantime::format_duration(LONGEST_LOAD)
+    )]
+    SearchTooLong,
     #[error("{rates} rates take {} and the longest test of a server takes 10 min; use a larger step, at most {most} rates", humantime::format_duration(*.takes))]
     TooManyRates { rates: usize, takes: std::time::Duration, most: usize },
     #[error("--restore-command is for --shaper command:..., and {0} restores by itself; leave it out")]
@@ -60,12 +67,15 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
         return restore(&options);
     }
     let Some(server) = &arguments.server else { return Err(TuneError::NoShaper.into()) };
+    if arguments.max_time > LONGEST_LOAD {
+        return Err(TuneError::SearchTooLong.into());
+    }
     let mut shaper = opened(&arguments.shaper, &options)?;
     if arguments.outside {
         shaper = Box::new(Outside::new(shaper));
     }
     let tuning = TuningPlan {
-        directions: arguments.direction.directions(),
+        directions: directions(arguments.direction, shaper.as_ref())?,
         prefer: arguments.prefer.into(),
         delay_limit: arguments.delay.map(Delay::from),
         longest: arguments.max_time,
@@ -78,29 +88,36 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
     }
     let stop = interruption::flag();
     let folder = SessionFolder::create("tune", arguments.session.output.as_deref())?;
-    let run_options = run_options(&arguments.session, server, plan_book::plan("tune", &[])?);
+    let run_options = run_options(&arguments.session, server, loading(&tuning.directions)?);
     let conduct = Conduct { options: &run_options, tuning: &tuning, most_data: arguments.max_data, stop: &stop };
     let session = conduct.run(shaper.as_mut(), folder.writer("tune")?)?;
     let json = arguments.session.json;
     let mut analysis = analyze(&session.recording);
     let rates = recommended(&analysis);
-    let with_classes = rates.filter(|_| arguments.classes && session.is_kept() && !stop.load(Ordering::Relaxed));
-    // JSON is printed whole: with the classes.
-    let json_waits = json && with_classes.is_some();
+    let goes_on = session.is_kept() && !stop.load(Ordering::Relaxed);
+    let with_classes = rates.filter(|_| arguments.classes && goes_on);
+    let with_overhead = session.recording.header.families.first().copied().filter(|_| arguments.overhead && goes_on);
+    // JSON is printed whole: with what is measured next.
+    let json_waits = json && (with_classes.is_some() || with_overhead.is_some());
     if !json_waits {
         print_result(&analysis, session.path.as_deref().ok(), json)?;
     }
     let mut files = vec![kept(session)?];
     check_restored(shaper.as_mut());
-    if let Some(rates) = with_classes {
-        let shares = classes(&conduct, rates, shaper.as_mut(), &folder, &analysis);
-        if let (Some(result), Ok(shares)) = (&mut analysis.tuning, &shares) {
-            result.classes = Some(shares.clone());
-        }
-        if json_waits {
-            print_result(&analysis, None, json)?;
-        }
+    let shares = with_classes.map(|rates| classes(&conduct, rates, shaper.as_mut(), &folder, &analysis));
+    let overhead = with_overhead.map(|family| overhead(&conduct, family, shaper.as_mut(), &folder));
+    if let Some(result) = &mut analysis.tuning {
+        result.classes = shares.as_ref().and_then(|shares| shares.as_ref().ok()).cloned();
+        result.overhead = overhead.as_ref().and_then(|overhead| overhead.as_ref().ok()).copied();
+    }
+    if json_waits {
+        print_result(&analysis, None, json)?;
+    }
+    if let Some(shares) = shares {
         print_lines(&class_lines(&shares?), json);
+    }
+    if let Some(overhead) = overhead {
+        print_lines(&overhead_lines(&overhead?, &tuning), json);
     }
     if let Some((rates, plan)) = rates.zip(confirming).filter(|_| !stop.load(Ordering::Relaxed)) {
         let options = RunOptions { plan, ..run_options.clone() };
@@ -120,6 +137,34 @@ pub(crate) fn opened(arguments: &ShaperArguments, options: &DriverOptions) -> Re
         return Err(TuneError::RestoreCommand(address.kind().name()).into());
     }
     Ok(driver::open(address, options)?)
+}
+
+/// The directions to tune: those that were asked for; of both, those that the shaper has.
+fn directions(asked: DirectionChoice, shaper: &dyn Shaper) -> Result<Vec<Direction>, Failure> {
+    let place = || shaper.describe().target.clone();
+    let (there, missing): (Vec<_>, Vec<_>) =
+        asked.directions().into_iter().partition(|direction| shaper.has(*direction));
+    match (there.as_slice(), missing.as_slice()) {
+        ([], missing) => {
+            let direction = missing.first().copied().unwrap_or(Direction::Up);
+            Err(ShaperError::NoDirection { place: place(), direction }.into())
+        }
+        (_, []) => Ok(there),
+        (_, [direction, ..]) => {
+            let (one, other) = (direction.select("upload", "download"), direction.select("download", "upload"));
+            say(&format!("{} has no shaper for the {one}: only the {other} is tuned", place()));
+            Ok(there)
+        }
+    }
+}
+
+/// The plan of a session, whose load has these directions alone: a queue that is not tuned would delay acknowledgments.
+fn loading(directions: &[Direction]) -> Result<TestPlan, Failure> {
+    let mut plan = plan_book::plan("tune", &[])?;
+    for entry in plan.entries.iter_mut().filter(|entry| entry.component == Component::Load) {
+        entry.directions.retain(|direction| directions.contains(direction));
+    }
+    Ok(plan)
 }
 
 /// Says when the shaper does not have the rates again that it had.
@@ -258,6 +303,23 @@ fn classes(
     };
     let runs = class_runs::run(conduct, rates, shaper, writer)?;
     Ok(class_runs::shares(&runs, shaper.describe(), &analysis.markings))
+}
+
+/// Loads the line with packets of several sizes, and finds what it adds to each.
+fn overhead(
+    conduct: &Conduct<'_>,
+    family: AddressFamily,
+    shaper: &mut dyn Shaper,
+    folder: &SessionFolder,
+) -> Result<LineOverheads, Failure> {
+    let writer = |direction: Direction, size| {
+        let size = match size {
+            NextSize::Largest => "largest".to_owned(),
+            NextSize::Bytes(octets) => octets.to_string(),
+        };
+        folder.writer(&format!("overhead-{}-{size}", direction.name()))
+    };
+    overhead_runs::run(conduct, family, shaper, writer)
 }
 
 /// Runs both tests and prints what they show; gives their recordings.

@@ -1,5 +1,6 @@
 //! What a driver of shapers does; protecting against its own end is not its business.
 
+use rrul_model::flow::Direction;
 use rrul_model::shaping::{ShaperCounters, ShaperDescription, ShaperRates};
 
 use super::restoration::Restoration;
@@ -10,10 +11,13 @@ pub(crate) trait Changeable: Send {
     /// Returns what the shaper is, and what it was set to when it was found.
     fn describe(&self) -> &ShaperDescription;
 
+    /// Whether it shapes this direction.
+    fn has(&self, direction: Direction) -> bool;
+
     /// Reads its rates.
     fn read(&mut self) -> Result<ShaperState, ShaperError>;
 
-    /// Sets the rates; they are in force when this returns. No rate is 0.
+    /// Sets the rates; they are in force when this returns. No rate is 0, and none is of a direction that it does not have.
     fn change(&mut self, rates: ShaperRates) -> Result<(), ShaperError>;
 
     /// Reads its counters; `None` if this driver has none.

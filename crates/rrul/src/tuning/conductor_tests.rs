@@ -47,6 +47,10 @@ impl Shaper for Noted {
         &self.description
     }
 
+    fn has(&self, _direction: Direction) -> bool {
+        true
+    }
+
     fn read(&mut self) -> Result<ShaperState, ShaperError> {
         Ok(ShaperState { rates: None })
     }

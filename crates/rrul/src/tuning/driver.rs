@@ -77,7 +77,10 @@ fn key(address: &ShaperAddress) -> String {
     match address {
         ShaperAddress::Tc { host: None, .. } => "this host".to_owned(),
         ShaperAddress::Tc { host: Some(host), .. } | ShaperAddress::Openwrt { host, .. } => host.to_string(),
-        ShaperAddress::Command { script } => format!("command {script}"),
+        // The same words are another script in another folder.
+        ShaperAddress::Command { script } => {
+            format!("command {script} in {}", std::env::current_dir().unwrap_or_default().display())
+        }
         ShaperAddress::Lab { name } => format!("lab {name}"),
     }
 }

@@ -1,5 +1,6 @@
 //! A shaper that is only read: what would be set is printed.
 
+use rrul_model::flow::Direction;
 use rrul_model::shaping::{ShaperCounters, ShaperDescription, ShaperRates};
 
 use super::changeable::Changeable;
@@ -12,6 +13,10 @@ pub(crate) struct DryRun(pub(crate) Box<dyn Changeable>);
 impl Shaper for DryRun {
     fn describe(&self) -> &ShaperDescription {
         self.0.describe()
+    }
+
+    fn has(&self, direction: Direction) -> bool {
+        self.0.has(direction)
     }
 
     fn read(&mut self) -> Result<ShaperState, ShaperError> {

@@ -3,6 +3,7 @@
 //! Before the first change restoring is tried, and how to do it is written to the journal; then the shaper's host, if it is another one, and
 //! a process on this host are made to restore it if this process does not.
 
+use rrul_model::flow::Direction;
 use rrul_model::shaping::{ShaperCounters, ShaperDescription, ShaperRates};
 
 use super::changeable::Changeable;
@@ -62,12 +63,20 @@ impl Shaper for Guarded {
         self.shaper.describe()
     }
 
+    fn has(&self, direction: Direction) -> bool {
+        self.shaper.has(direction)
+    }
+
     fn read(&mut self) -> Result<ShaperState, ShaperError> {
         self.shaper.read()
     }
 
     fn set(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
         refuse_zero(rates)?;
+        let missing = |direction: &Direction| rates.direction(*direction).is_some() && !self.has(*direction);
+        if let Some(direction) = Direction::ALL.into_iter().find(missing) {
+            return Err(ShaperError::NoDirection { place: self.describe().target.clone(), direction });
+        }
         self.protect()?;
         self.shaper.change(rates)
     }

@@ -37,6 +37,10 @@ impl Shaper for Outside {
         &self.description
     }
 
+    fn has(&self, direction: Direction) -> bool {
+        self.shaper.has(direction.opposite())
+    }
+
     fn read(&mut self) -> Result<ShaperState, ShaperError> {
         let state = self.shaper.read()?;
         Ok(ShaperState { rates: state.rates.map(swapped) })

@@ -1,8 +1,10 @@
-//! What class runs and confirmation show, in lines for people.
+//! What class runs, overhead runs and confirmation show, in lines for people.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::tuning::class_shares::{ClassShare, ClassShares, JudgedShare, ShareVerdict};
+use rrul_analysis::tuning::overhead::{Framing, LineOverheads};
 use rrul_model::flow::Direction;
+use rrul_model::shaping::TuningPlan;
 use rrul_model::units::Delay;
 
 use super::confirmation::Confirmation;
@@ -28,6 +30,36 @@ pub(crate) fn class_lines(shares: &ClassShares) -> Vec<String> {
             let line = row(&name, &share_words(class.alone), &share_words(class.together), &promised);
             lines.push(format!("{line}  {}", verdict_words(class)));
         }
+    }
+    lines
+}
+
+/// A line for each direction: what the line adds to each packet, in what the shaper counts, and what to set.
+pub(crate) fn overhead_lines(found: &LineOverheads, tuning: &TuningPlan) -> Vec<String> {
+    let row = |name: &str, found: &str, counted: &str| format!("{name:24}{found:>24}{counted:>24}");
+    let mut lines = vec![String::new(), row("Link-layer overhead", "of the line", "of the shaper")];
+    for direction in DIRECTIONS.into_iter().filter(|direction| tuning.directions.contains(direction)) {
+        let counted = direction.select(&tuning.shaper.up_link_layer, &tuning.shaper.down_link_layer).as_deref();
+        let name = direction.select("  Upload", "  Download");
+        let Some(found) = found.directions.get(direction) else {
+            lines.push(format!(
+                "{}  a host limited the load, or the line's rate changed",
+                row(name, UNKNOWN, words(counted).as_str())
+            ));
+            continue;
+        };
+        let cells = if found.framing == Framing::Cells { "ATM, " } else { "" };
+        let (low, high) = (found.low.floor().max(0.0), found.high.ceil().max(0.0));
+        let octets = found.overhead.round().max(0.0);
+        let agrees = counted.and_then(|layer| layer.parse().ok()).map(|layer| found.agrees(&layer));
+        let advice = match agrees {
+            Some(true) => "as the line".to_owned(),
+            Some(false) | None => {
+                format!("set {}overhead {octets} (as CAKE takes it)", if cells.is_empty() { "" } else { "atm " })
+            }
+        };
+        let of_line = format!("{cells}{octets} bytes ({low}–{high})");
+        lines.push(format!("{}  {advice}", row(name, &of_line, words(counted).as_str())));
     }
     lines
 }
@@ -107,10 +139,45 @@ fn added(
 #[cfg(test)]
 mod tests {
     use rrul_analysis::by_direction::ByDirection;
+    use rrul_analysis::tuning::overhead::LineOverhead;
     use rrul_model::marking::ServiceClass;
+    use rrul_model::shaping::ShaperDescription;
     use rrul_model::units::BitRate;
 
     use super::*;
+
+    #[test]
+    fn the_overhead_of_the_line_is_beside_that_of_the_shaper_with_what_to_set() {
+        let found = |framing, overhead: f64| {
+            Some(LineOverhead { framing, overhead, low: overhead - 0.6, high: overhead + 0.6 })
+        };
+        let layer = |name: &str| Some(name.to_owned());
+        let shaper = ShaperDescription {
+            up_link_layer: layer("ip"),
+            down_link_layer: layer("ethernet"),
+            ..ShaperDescription::default()
+        };
+        let mut tuning = TuningPlan::new(shaper);
+        let directions = ByDirection { up: found(Framing::Cells, 40.0), down: found(Framing::Packets, 38.1) };
+        assert_eq!(
+            overhead_lines(&LineOverheads { directions }, &tuning)[1..],
+            [
+                "Link-layer overhead                  of the line           of the shaper",
+                "  Download                      38 bytes (37–39)                ethernet  as the line",
+                "  Upload                   ATM, 40 bytes (39–41)                      ip  set atm overhead 40 (as CAKE \
+                 takes it)",
+            ]
+        );
+        tuning.directions = vec![Direction::Up];
+        tuning.shaper.up_link_layer = None;
+        let none = LineOverheads { directions: ByDirection { up: None, down: None } };
+        assert_eq!(
+            overhead_lines(&none, &tuning)[2..],
+            [
+                "  Upload                                       –                       –  a host limited the load, or the line's rate changed"
+            ]
+        );
+    }
 
     #[test]
     fn each_class_has_a_line_with_what_is_promised_and_whether_it_is_kept() {

@@ -14,6 +14,9 @@ pub(crate) trait Shaper: Send {
     /// Returns what the shaper is, and what it was set to when it was found.
     fn describe(&self) -> &ShaperDescription;
 
+    /// Whether it shapes this direction.
+    fn has(&self, direction: Direction) -> bool;
+
     /// Reads its rates.
     fn read(&mut self) -> Result<ShaperState, ShaperError>;
 
@@ -54,7 +57,7 @@ pub(crate) struct ShaperState {
 pub(crate) enum ShaperError {
     #[error("{direction} rate 0 would stop all traffic; use a rate of 1 Mbit/s or more", direction = .0.name())]
     ZeroRate(Direction),
-    #[error("{place} has no shaper for direction {direction}", direction = .direction.name())]
+    #[error("{place} has no shaper for the {direction}", direction = .direction.select("upload", "download"))]
     NoDirection { place: String, direction: Direction },
     /// The present state is not understood, or must not be changed now.
     #[error("{place}: {reason}")]

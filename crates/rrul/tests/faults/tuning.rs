@@ -22,6 +22,14 @@ fn said(arguments: &[&str]) -> Ended {
 fn what_is_missing_or_too_much_is_one_line_before_anything_is_set() {
     said(&["tune", "host.invalid"]).complains(&["which shaper", "--shaper openwrt:"]);
     said(&["tune", "host.invalid", "--shaper", "lab:none"]).complains(&["none"]);
+    said(&["tune", "host.invalid", "--shaper", "lab:none", "--max-time", "10m"]).complains(&["9m 30s", "--max-time"]);
+    let command = ["tune", "host.invalid", "--shaper", "command:true {up}", "--restore-command", "true", "--dry-run"];
+    let upload = said(&command);
+    assert_eq!(upload.code, Some(0), "{upload:#?}");
+    for words in ["no shaper for the download: only the upload is tuned", "sets: upload rate"] {
+        assert!(upload.stderr.contains(words), "{words}: {upload:#?}");
+    }
+    said(&[&command[..], &["--direction", "down"]].concat()).complains(&["no shaper for the download"]);
     said(&["sweep", "host.invalid", "--shaper", "lab:none", "--up", "1M:100M:1M"])
         .complains(&["100 rates", "larger step"]);
     said(&["sweep", "host.invalid", "--set", "streams"]).complains(&["streams", "--set streams=1,4,16"]);

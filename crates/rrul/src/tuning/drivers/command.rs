@@ -59,17 +59,15 @@ impl Changeable for CommandShaper {
         &self.description
     }
 
+    fn has(&self, direction: Direction) -> bool {
+        self.script.contains(&format!("{{{}}}", direction.name()))
+    }
+
     fn read(&mut self) -> Result<ShaperState, ShaperError> {
         Ok(ShaperState { rates: None })
     }
 
     fn change(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
-        for direction in Direction::ALL {
-            let word = format!("{{{}}}", direction.name());
-            if rates.direction(direction).is_some() && !self.script.contains(&word) {
-                return Err(ShaperError::NoDirection { place: self.description.target.clone(), direction });
-            }
-        }
         self.run(&self.line(rates))
     }
 

@@ -78,6 +78,10 @@ impl Changeable for OpenwrtShaper {
         self.shaper.describe()
     }
 
+    fn has(&self, direction: Direction) -> bool {
+        self.shaper.has(direction)
+    }
+
     fn read(&mut self) -> Result<ShaperState, ShaperError> {
         self.shaper.read()
     }

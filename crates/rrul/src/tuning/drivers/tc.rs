@@ -142,18 +142,16 @@ impl Changeable for TcShaper {
         &self.description
     }
 
+    fn has(&self, direction: Direction) -> bool {
+        self.sides.iter().any(|side| side.direction == direction)
+    }
+
     fn read(&mut self) -> Result<ShaperState, ShaperError> {
         let read = self.look("")?;
         Ok(ShaperState { rates: Some(self.rates(&read)) })
     }
 
     fn change(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
-        let place = self.description.target.clone();
-        for direction in Direction::ALL {
-            if rates.direction(direction).is_some() && self.sides.iter().all(|side| side.direction != direction) {
-                return Err(ShaperError::NoDirection { place, direction });
-            }
-        }
         let script = self.commands(rates).join(" && ");
         let read = self.look(&script)?;
         self.in_force(rates, &read, false)

@@ -27,7 +27,7 @@ fn classes(rows: &mut Rows) {
         entry.classes = PROMISED.map(|(class, _)| class).to_vec();
     }
     let queue = "{ discipline = \"cake\", tins = \"diffserv4\" }";
-    let session = Session { line: [20e6, 8e6], rtt: "18ms", queue, plan, settings: &[[0.9, 0.9]] };
+    let session = Session { line: [20e6, 8e6], layer: "ip", rtt: "18ms", queue, plan, settings: &[[0.9, 0.9]] };
     let stepped = session.run();
     rows.equal("R66", "the test is whole", stepped.partial(), String::new());
     let truth = stepped.lab.truth().unwrap();

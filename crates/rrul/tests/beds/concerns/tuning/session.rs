@@ -52,6 +52,8 @@ impl RunObserver for Told {
 pub(super) struct Session<'a> {
     /// Rates of the line, down and up, bit/s.
     pub(super) line: [f64; 2],
+    /// What a packet takes on the line.
+    pub(super) layer: &'a str,
     pub(super) rtt: &'a str,
     /// The queue of the shaper, as a link file has it.
     pub(super) queue: &'a str,
@@ -72,11 +74,10 @@ impl Session<'_> {
     /// Runs over a line with a deep FIFO, whose shaper is set in steps; the load ends behind the last.
     pub(super) fn run(self) -> Stepped {
         let [down, up] = self.line;
-        let toml = format!(
-            "rtt = \"{}\"\n[up]\nrate = \"{up}bit/s\"\nqueue = {{ discipline = \"pfifo\", limit = \"1000p\" }}\n\
-             [down]\nrate = \"{down}bit/s\"\nqueue = {{ discipline = \"pfifo\", limit = \"1000p\" }}\n",
-            self.rtt
-        );
+        let line =
+            format!("link_layer = \"{}\"\nqueue = {{ discipline = \"pfifo\", limit = \"1000p\" }}\n", self.layer);
+        let toml =
+            format!("rtt = \"{}\"\n[up]\nrate = \"{up}bit/s\"\n{line}[down]\nrate = \"{down}bit/s\"\n{line}", self.rtt);
         let link = Link::from_toml("bed.toml", &toml).unwrap_or_else(|error| panic!("{error}"));
         let lab = Lab::up(&link, 1).unwrap();
         let server = lab.server().run(|| Server::start(ServerOptions::default())).unwrap().unwrap();
@@ -117,8 +118,11 @@ impl Session<'_> {
         sleep_until(load);
         let mut steps = Vec::new();
         for (number, parts) in (0..).zip(self.settings) {
-            set([0.5, 0.5]);
-            sleep_until(clock.now() + FLUSH);
+            // A setting alone follows no other, so nothing is to be drained.
+            if self.settings.len() > 1 {
+                set([0.5, 0.5]);
+                sleep_until(clock.now() + FLUSH);
+            }
             let rates = set(*parts);
             let set_at = clock.now();
             let settled_at = set_at + SETTLE;

@@ -24,7 +24,7 @@ pub(crate) const SLOW_STEPS: Bed = Bed {
 
 /// A run over a line of these rates, during which the shaper is set to these parts of them, down and up.
 fn steps(rows: &mut Rows, line: [f64; 2], rtt: &str, settings: &[[f64; 2]]) {
-    let stepped = Session { line, rtt, queue: "cake", plan: tune(), settings }.run();
+    let stepped = Session { line, layer: "ip", rtt, queue: "cake", plan: tune(), settings }.run();
     rows.equal("R65", "the load ended early, and the test is whole", stepped.partial(), String::new());
     let truth = stepped.lab.truth().unwrap();
     let trials = trials::trials(&stepped.recording);
