@@ -6,6 +6,7 @@ use rrul_model::units::BitRate;
 
 use crate::tuning::course;
 use crate::tuning::limit;
+use crate::tuning::policer::Suspicion;
 use crate::tuning::posterior::normal_below;
 use crate::tuning::reference::{Line, loss};
 use crate::tuning::result::Verdict;
@@ -14,6 +15,8 @@ use crate::tuning::trial::{Trial, TrialDelay, TrialDirection};
 
 /// Delivered in relation to what was set: less than this is not the shaper's doing.
 const SHORT: f64 = 0.97;
+/// A policer delivers no more than its rate, whatever is set, and a shaper below it all that is set.
+const SHORT_OF_POLICER: f64 = 0.985;
 /// Loss that shows that the line is full: more than so many times that far below the line's rate, and this share.
 ///
 /// A line that queues delays before it drops, and a shaper's AQM drops the more the lower its rate is: there loss says little.
@@ -71,10 +74,12 @@ impl<'a> Judge<'a> {
     pub(crate) fn new(session: Session<'a>, direction: Direction) -> Self {
         let far_below = session.knobs(direction).last().map(|trial| trial.directions.get(direction));
         let base_loss = far_below.map_or(0.0, loss);
-        let policed = match session.line(direction) {
+        let is_policer = Suspicion::detect(&session, direction).and_then(|suspicion| suspicion.is_policer());
+        let loses_probes = || match session.references(direction).last().map(|last| session.line_in(direction, last)) {
             Some(Line::Drops { loss }) => far_below.is_some() && base_loss <= STAYS_OF_POLICER * loss,
             _ => false,
         };
+        let policed = is_policer.unwrap_or_else(loses_probes);
         Self {
             session,
             direction,
@@ -138,8 +143,11 @@ impl<'a> Judge<'a> {
         if loss(figures) > times * self.base_loss + more {
             return sure(Verdict::LineHolds, 0.9);
         }
+        if self.policed && ratio < SHORT_OF_POLICER {
+            return sure(Verdict::LineHolds, SURE);
+        }
         if ratio < SHORT {
-            return sure(if self.policed { Verdict::LineHolds } else { Verdict::NotSaturated }, 0.8);
+            return sure(Verdict::NotSaturated, 0.8);
         }
         sure(Verdict::ShaperHolds, clear)
     }

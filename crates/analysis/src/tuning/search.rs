@@ -15,6 +15,7 @@ use crate::tuning::capacity::Evidence;
 use crate::tuning::judgement::Judge;
 use crate::tuning::knob_test::{self, Knob};
 use crate::tuning::limit;
+use crate::tuning::policer::{HELD_PART, Suspicion};
 use crate::tuning::reference::{Line, loss};
 use crate::tuning::result::{Outcome, Refusal, Unfinished, Verdict};
 use crate::tuning::session::{Session, settable};
@@ -61,6 +62,9 @@ const MOST_UNSATURATED: usize = 2;
 const MOST_FAILED: usize = 6;
 /// By how much a rate is lowered that does not pass together with the other one, at most and at least, and how often.
 const LOWERED: f64 = 0.98;
+/// At most where it nearly passed, by a verdict that is less sure than this.
+const LOWERED_CLOSE: f64 = 0.99;
+const CLEAR: f64 = 0.9;
 const LOWERED_LITTLE: f64 = 0.995;
 /// A lowered rate passes with this probability.
 const LIKELY: f64 = 0.8;
@@ -305,11 +309,14 @@ impl Search<'_> {
 
     /// Refuses a line whose losses do not depend on the rate, and which has no queue.
     fn lossy(&self, direction: Direction, knob: &Trial) -> Option<Decision> {
-        let is_lossy = matches!(self.session.line(direction), Some(Line::Drops { .. }));
-        if !is_lossy || Judge::new(self.session, direction).policed {
+        let session = &self.session;
+        let last = *session.references(direction).last()?;
+        let is_lossy = matches!(session.line_in(direction, last), Line::Drops { .. })
+            && matches!(session.line(direction), Some(Line::Drops { .. }));
+        if !is_lossy || Judge::new(*session, direction).policed {
             return None;
         }
-        let reference = self.session.references(direction).last()?.directions.get(direction);
+        let reference = last.directions.get(direction);
         let loss = loss(reference).max(loss(knob.directions.get(direction)));
         Some(Decision::refused(Refusal::LossLimited { direction, delivered: reference.delivered?, loss }))
     }
@@ -354,6 +361,9 @@ impl Search<'_> {
             return None;
         }
         for direction in self.needing() {
+            if let Some(next) = self.look_for_policer(direction) {
+                return Some(Decision::Step(next));
+            }
             match self.find(direction)? {
                 Found::Rate(_) => {}
                 Found::Nothing(refusal) => return Some(Decision::refused(refusal)),
@@ -361,6 +371,26 @@ impl Search<'_> {
             }
         }
         None
+    }
+
+    /// What is to be known of a direction that loses segments without a queue: the unshaped line while the other direction has no
+    /// queue, and the shaper a little below. `None` when both are.
+    fn look_for_policer(&self, direction: Direction) -> Option<NextStep> {
+        let session = &self.session;
+        let suspicion = Suspicion::detect(session, direction)?;
+        let other = direction.opposite();
+        if suspicion.unshaped.is_none() {
+            let half = session.part(other, PART).filter(|_| session.tunes(other))?;
+            let apart = session.with_purpose(StepPurpose::Reference, direction);
+            let rates = ShaperRates::UNSHAPED.with(other, Some(half));
+            let next = Self::step(StepPurpose::Reference, Some(direction), rates, REFERENCE);
+            let is_first = apart.filter(|trial| trial.step.rates == rates).count() == 0;
+            return is_first
+                .then_some(NextStep { flush: Some(Flush { rates: session.halves(), hold: FLUSH }), ..next });
+        }
+        let tried = session.with_purpose(StepPurpose::Search, direction).count();
+        let line = session.course(direction).sustained()?;
+        (suspicion.held.is_none() && tried == 0).then(|| self.attempt(direction, line * HELD_PART))
     }
 
     fn needing(&self) -> impl Iterator<Item = Direction> {
@@ -477,9 +507,11 @@ impl Search<'_> {
             }
             failing = Some(direction);
             let likely = evidence.passing().quantile(1.0 - LIKELY);
+            let is_close = judged.is_some_and(|judged| judged.sure < CLEAR);
+            let most = if is_close { LOWERED_CLOSE } else { LOWERED };
             let lowered = rates.direction(direction).map(|rate| {
                 let rate = rate.0 as f64;
-                settable(likely.clamp(rate * LOWERED, rate * LOWERED_LITTLE))
+                settable(likely.clamp(rate * most, rate * LOWERED_LITTLE))
             });
             rates = rates.with(direction, lowered);
         }

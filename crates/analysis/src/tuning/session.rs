@@ -8,6 +8,7 @@ use rrul_model::units::{BitRate, Delay};
 
 use crate::tuning::course::Course;
 use crate::tuning::limit;
+use crate::tuning::policer::Suspicion;
 use crate::tuning::reference::Line;
 use crate::tuning::trial::{Trial, TrialDirection};
 
@@ -19,6 +20,9 @@ const HALF: f64 = 0.5;
 const LEAST_PART: f64 = 0.1;
 /// On a line that is not this many times as fast as the smallest rate that may be set, less may be set.
 const ROOM: f64 = 4.0;
+
+/// Longer trials of the unshaped line observe one that varies.
+const LONGEST_REFERENCE: Duration = Duration::from_secs(30);
 
 const UP_FIRST: [Direction; 2] = [Direction::Up, Direction::Down];
 
@@ -72,7 +76,25 @@ impl<'a> Session<'a> {
             };
             purpose && trial.step.rates.direction(direction).is_none() && (free || self.is_clear(trial, lead))
         };
-        self.trials.iter().filter(shows).collect()
+        let shown: Vec<&Trial> = self.trials.iter().filter(shows).collect();
+        // Where some were taken with the other direction shaped for that purpose, they show it best. A line that varies is observed
+        // in the same way; there every second counts.
+        let other = direction.opposite();
+        let apart =
+            |trial: &Trial| trial.step.purpose == StepPurpose::Reference && trial.step.rates.direction(other).is_some();
+        let is_observed = shown.iter().any(|trial| trial.step.window().length() > LONGEST_REFERENCE);
+        if direction != lead || is_observed || !shown.iter().any(|trial| apart(trial)) {
+            return shown;
+        }
+        shown.into_iter().filter(|trial| apart(trial)).collect()
+    }
+
+    /// Whether a direction had no queue to speak of, shaped or not, so that the other one's acknowledgments were in time.
+    pub(crate) fn is_free(&self, trial: &Trial, direction: Direction) -> bool {
+        let figures = trial.directions.get(direction);
+        let rate = trial.step.rates.direction(direction).or(figures.delivered);
+        let most = limit::own(self.plan, direction, rate.map_or(f64::MAX, |rate| rate.0 as f64), self.noise(direction));
+        figures.queueing_delay.is_none_or(|delay| delay.p50.0 as f64 <= most)
     }
 
     /// Whether a direction was shaped and had no queue, so that the other one's acknowledgments were in time.
@@ -97,9 +119,16 @@ impl<'a> Session<'a> {
         Line::in_trial(self.plan, self.noise(direction), direction, trial)
     }
 
-    /// The line of a direction as its last reference shows it. `None` without one.
+    /// The line of a direction as its last reference shows it. `None` without one. One that may be a policer counts as one until
+    /// that is known.
     pub(crate) fn line(&self, direction: Direction) -> Option<Line> {
-        self.references(direction).last().map(|trial| self.line_in(direction, trial))
+        let line = self.references(direction).last().map(|trial| self.line_in(direction, trial))?;
+        let suspicion = Suspicion::detect(self, direction).map(|suspicion| (suspicion.loss, suspicion.is_policer()));
+        Some(match (line, suspicion) {
+            (Line::Queues | Line::Managed, Some((loss, None | Some(true)))) => Line::Drops { loss },
+            (Line::Drops { .. }, Some((_, Some(false)))) => Line::Managed,
+            (line, _) => line,
+        })
     }
 
     /// Whether a direction is to be tuned and gains from it.

@@ -65,6 +65,10 @@ pub struct TrialDirection {
     ///
     /// Unit: share.
     pub probe_loss: Option<f64>,
+    /// Smoothed round-trip time of the load above the smallest of its connection, median of its senders' readings in the measured
+    /// window: the queues that the load itself meets, those of its acknowledgments included. Null when nothing was loaded.
+    #[serde(rename = "load_delay_ns")]
+    pub load_delay: Option<Delay>,
     /// Share of the load's segments that were retransmitted in the measured window. Null when unknown.
     ///
     /// Unit: share.

@@ -11,7 +11,7 @@ use rrul_model::flow::{Direction, FlowSpec};
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::link_layer::LinkLayer;
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{ObservationPoint, Tables, receiver};
+use rrul_model::observation::{ObservationPoint, Tables, receiver, sender};
 use rrul_model::phase::Phase;
 use rrul_model::recording::{Frame, Recording};
 use rrul_model::shaping::TuningStep;
@@ -95,6 +95,7 @@ pub fn trial(recording: &Recording, step: &TuningStep) -> Trial {
             queueing_delay: transits.queueing_delay(direction, step.window()),
             idle_p95: transits.idle_p95(direction, read.phase(Phase::Idle)),
             probe_loss: transits.loss(direction, step.window()),
+            load_delay: load_delay(&read, &tcp, direction, step.window()),
             ..measured.rates()
         }
     };
@@ -123,6 +124,18 @@ pub fn sized_rate(recording: &Recording, step: &TuningStep, direction: Direction
     }
     let error = (variance(&by_second) / (by_second.len() - 1) as f64).sqrt() / rate;
     Some(SizedRate { size: octets_in(step.window()) / count, rate, error: error.max(LEAST_ERROR) })
+}
+
+/// The smoothed round trip of the load above the smallest of its connection, in the middle of the readings of its senders.
+fn load_delay(read: &Recording, tcp: &TcpReadings, direction: Direction, window: Window) -> Option<Delay> {
+    let load = read.header.flows.iter().filter(|flow| flow.is_load_stream() && flow.direction == Some(direction));
+    let mut delays: Vec<Delay> = Vec::new();
+    for flow in load {
+        let readings = tcp.at(sender(direction), flow.id).iter().filter(|row| window.contains(row.at) && row.rtt > 0);
+        delays.extend(readings.map(|row| Delay(i64::from(row.rtt.saturating_sub(row.min_rtt)) * 1000)));
+    }
+    delays.sort_unstable();
+    percentile(&delays, 0, 500)
 }
 
 /// The latest second that is known of a test that is under way: how long packets waited in it, in the middle.

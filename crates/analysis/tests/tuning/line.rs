@@ -109,6 +109,8 @@ struct State {
 
 pub(crate) struct Line {
     pub(crate) sides: ByDirection<Side>,
+    /// How often a policer drops a small probe, in relation to a segment of the load.
+    pub(crate) small_lost: f64,
     pub(crate) path: Path,
     chance: Chance,
     now: f64,
@@ -130,7 +132,7 @@ impl Line {
         };
         let states = ByDirection { up: state(&up), down: state(&down) };
         let sides = ByDirection { up, down };
-        Self { sides, path: Path::Through, chance, now: 0.0, states, phase }
+        Self { sides, small_lost: 0.0, path: Path::Through, chance, now: 0.0, states, phase }
     }
 
     /// Takes a step: its trial.
@@ -172,14 +174,15 @@ impl Line {
             }
             let shaped = next.rates.direction(direction).is_some();
             TrialDirection {
-                delivered: Some(delivered),
+                delivered: Some(delivered).filter(|rate| rate.0 > 0),
                 course,
                 goodput: Some(BitRate((own * 0.95) as u64)),
                 queueing_delay: Some(delay_of(&within.delays)),
                 idle_p95: Some(self.idle(&side)),
                 queue_hop: side.elsewhere.and_then(|(_, hop)| hop),
                 probe_loss: Some(mean(&within.loss)),
-                retransmitted: Some(mean(&within.loss) + 0.001),
+                load_delay: Some(Delay((mean(&within.load_delay) * (1.0 + 0.05 * self.chance.even()) * 1e9) as i64)),
+                retransmitted: Some(mean(&within.loss) + mean(&within.dropped) + 0.001),
                 saturated: Some(!is_limited),
                 foreign: shaped.then(|| others / (own + others)),
                 classes: Vec::new(),
@@ -228,12 +231,13 @@ impl Line {
         // Four connections of a 25 ms path, in the equation of Mathis et al.
         let lossy =
             if side.loss > 0.0 { 4.0 * 1.25 * 1448.0 * 8.0 / (0.025 * side.loss.sqrt()) } else { f64::INFINITY };
+        let back = self.states.get(direction.opposite()).queue / self.sides.get(direction.opposite()).rate;
         let state = self.states.get_mut(direction);
         state.found = (state.found + TICK / 1.5).min(1.0);
         let room = shaped.unwrap_or(f64::INFINITY) - others;
         let greedy = host.min(lossy) * most;
         let burst = if matches!(side.excess, Excess::Drop(_)) { 0.0 } else { state.tokens.min(line * TICK) };
-        let (mut own, mut lost) = (0.0, side.loss);
+        let (mut own, mut lost, mut dropped) = (0.0, side.loss, 0.0);
         match side.excess {
             Excess::Drop(bucket) => {
                 let offered = room.min(greedy);
@@ -243,7 +247,8 @@ impl Line {
                     // Senders slow down when packets are lost, and so less than the rate arrives.
                     let over = (offered / passes).min(1.3) - 1.0;
                     own = passes * (0.985 - 0.1 * over + 0.01 * self.chance.normal());
-                    lost += 0.004 + 0.05 * over;
+                    dropped = 0.02 + 0.05 * over;
+                    lost += self.small_lost * dropped;
                 }
                 state.tokens = (state.tokens + (line - own) * TICK).clamp(0.0, bucket * line);
             }
@@ -267,6 +272,14 @@ impl Line {
             }
         }
         let queue = state.queue / line;
+        // A load of four streams keeps a few packets and CoDel's target in a managed queue, wherever that is.
+        let binding = shaped.filter(|shaped| *shaped <= line).or((dropped == 0.0).then_some(line));
+        let held = if binding.is_some_and(|rate| own + others >= 0.97 * rate) { 0.006 + 24_000.0 / line } else { 0.0 };
+        if held > 0.0 && (shaped.is_some_and(|shaped| shaped <= line) || matches!(side.excess, Excess::Managed(_))) {
+            dropped = 0.02;
+        }
+        seen.dropped.push(dropped);
+        seen.load_delay.push(0.008 + back + queue.max(held));
         seen.own.push(own * side.counted);
         seen.others.push(others);
         seen.loss.push(lost);
@@ -312,6 +325,10 @@ fn own_delay(kind: Kind, shaped: f64, line: f64) -> f64 {
 #[derive(Default)]
 struct Seen {
     own: Vec<f64>,
+    /// Share of the load's segments that a policer or a queue discipline drops: small probes hardly meet that.
+    dropped: Vec<f64>,
+    /// How long the load waits, on the way back as well.
+    load_delay: Vec<f64>,
     others: Vec<f64>,
     loss: Vec<f64>,
     delays: Vec<f64>,

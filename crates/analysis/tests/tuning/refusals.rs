@@ -49,6 +49,19 @@ fn a_shaper_that_nothing_passes_is_noticed() {
 }
 
 #[test]
+fn a_shaper_that_nothing_passes_is_noticed_with_one_direction_loaded() {
+    let asked = TuningPlan { directions: vec![Direction::Up], ..plan() };
+    for seed in 0..SEEDS {
+        let mut line =
+            through(Path::Around)(Side::plain(8e6), Side { host: Some((0.0, None)), ..Side::plain(20e6) }, seed);
+        let ended = session(&asked, &mut line);
+        let outcome = ended.result.outcome;
+        let is_right = matches!(outcome, Outcome::Refused { refusal: Refusal::NotInPath { .. } });
+        assert!(is_right && ended.trials.len() <= 4, "{outcome:?}{}", story(&ended.trials));
+    }
+}
+
+#[test]
 fn packets_that_pass_twice_are_noticed() {
     refused(through(Path::Twice), |refusal| matches!(refusal, Refusal::CountedTwice { .. }));
 }

@@ -11,8 +11,12 @@ const SEEDS: u64 = 20;
 
 /// Counts sessions over each line that are as they are to be: 19 of 20 at least.
 fn mostly(made: impl Fn(Side) -> Side, is_right: impl Fn(&Session, [f64; 2]) -> bool) {
+    mostly_over(|up, down, seed| Line::new(made(up), made(down), seed), is_right);
+}
+
+fn mostly_over(made: impl Fn(Side, Side, u64) -> Line, is_right: impl Fn(&Session, [f64; 2]) -> bool) {
     for [up, down] in LINES {
-        let run = |seed| tune(&mut Line::new(made(Side::plain(up)), made(Side::plain(down)), seed));
+        let run = |seed| tune(&mut made(Side::plain(up), Side::plain(down), seed));
         let ended: Vec<Session> = (0..SEEDS).map(run).collect();
         let wrong: Vec<&Session> = ended.iter().filter(|session| !is_right(session, [up, down])).collect();
         if let [first, ..] = wrong.as_slice() {
@@ -48,25 +52,50 @@ fn after_a_burst_the_sustained_rate_is_found_and_the_burst_is_reported() {
     );
 }
 
+/// Whether the policers of both directions are named with their rates.
+fn named(session: &Session, rates: [f64; 2]) -> bool {
+    let near = |direction: Direction, rate: f64| {
+        let found = session.result.directions.get(direction).as_ref().and_then(|found| found.policer);
+        found.is_some_and(|found| (found.rate.0 as f64 / rate - 1.0).abs() < 0.05)
+    };
+    within(session, rates, 0.05, 0.05) && near(Direction::Up, rates[0]) && near(Direction::Down, rates[1])
+}
+
 #[test]
 fn a_policer_is_named_with_its_rate() {
-    for bucket in [0.05, 0.5] {
-        mostly(
-            |side| Side { excess: Excess::Drop(bucket), ..side },
-            |session, rates| {
-                let near = |direction: Direction, rate: f64| {
-                    let found = session.result.directions.get(direction).as_ref().and_then(|found| found.policer);
-                    found.is_some_and(|found| (found.rate.0 as f64 / rate - 1.0).abs() < 0.05)
-                };
-                within(session, rates, 0.05, 0.05) && near(Direction::Up, rates[0]) && near(Direction::Down, rates[1])
-            },
-        );
+    for small_lost in [0.0, 1.0] {
+        for bucket in [0.05, 0.5] {
+            mostly_over(
+                |up, down, seed| {
+                    let policed = |side| Side { excess: Excess::Drop(bucket), ..side };
+                    let mut line = Line::new(policed(up), policed(down), seed);
+                    line.small_lost = small_lost;
+                    line
+                },
+                named,
+            );
+        }
     }
 }
 
 #[test]
+fn a_policer_is_named_beside_a_bloated_direction_whose_queue_delays_acknowledgments() {
+    mostly_over(
+        |up, down, seed| Line::new(Side { excess: Excess::Drop(0.05), ..up }, down, seed),
+        |session, rates| {
+            let found = session.result.directions.up.as_ref().and_then(|found| found.policer);
+            let other = session.result.directions.down.as_ref().and_then(|found| found.policer);
+            let is_near = found.is_some_and(|found| (found.rate.0 as f64 / rates[0] - 1.0).abs() < 0.05);
+            is_near && other.is_none() && within(session, rates, 0.05, 0.05)
+        },
+    );
+}
+
+#[test]
 fn no_policer_is_named_on_a_line_that_queues_or_is_managed() {
-    for excess in [Excess::Fifo(0.02), Excess::Fifo(0.5), Excess::Managed(0.002), Excess::Managed(0.015)] {
+    for excess in
+        [Excess::Fifo(0.02), Excess::Fifo(0.5), Excess::Managed(0.002), Excess::Managed(0.008), Excess::Managed(0.015)]
+    {
         for loss in [0.0, 0.001] {
             mostly(
                 |side| Side { excess, loss, ..side },
