@@ -6,11 +6,11 @@ use rrul_model::units::BitRate;
 
 use crate::tuning::course;
 use crate::tuning::limit;
-use crate::tuning::policer::Suspicion;
 use crate::tuning::posterior::normal_below;
 use crate::tuning::reference::{Line, loss};
 use crate::tuning::result::Verdict;
 use crate::tuning::session::{Session, with_others};
+use crate::tuning::suspected_policer::Suspicion;
 use crate::tuning::trial::{Trial, TrialDelay, TrialDirection};
 
 /// Delivered in relation to what was set: less than this is not the shaper's doing.

@@ -18,6 +18,8 @@ mod reference;
 pub mod result;
 pub mod search;
 mod session;
+mod suspected_policer;
 pub mod trial;
 pub mod trials;
+mod tuned_line;
 mod varying;

@@ -15,10 +15,10 @@ use crate::tuning::capacity::Evidence;
 use crate::tuning::judgement::Judge;
 use crate::tuning::knob_test::{self, Knob};
 use crate::tuning::limit;
-use crate::tuning::policer::{HELD_PART, Suspicion};
 use crate::tuning::reference::{Line, loss};
 use crate::tuning::result::{Outcome, Refusal, Unfinished, Verdict};
 use crate::tuning::session::{Session, settable};
+use crate::tuning::suspected_policer::{HELD_PART, Suspicion};
 use crate::tuning::trial::Trial;
 use crate::tuning::varying::varies;
 

@@ -3,19 +3,16 @@
 use std::time::Duration;
 
 use rrul_model::flow::Direction;
-use rrul_model::shaping::{ShaperRates, StepPurpose, TuningPlan};
+use rrul_model::shaping::{StepPurpose, TuningPlan};
 use rrul_model::units::{BitRate, Delay};
 
 use crate::tuning::course::Course;
 use crate::tuning::limit;
-use crate::tuning::policer::Suspicion;
 use crate::tuning::reference::Line;
 use crate::tuning::trial::{Trial, TrialDirection};
 
 /// Other traffic of more than this part of the shaper's bytes disturbs a trial.
 const DISTURBING: f64 = 0.05;
-/// What is set to drain the queues of a line, as a part of its rate.
-const HALF: f64 = 0.5;
 /// No rate below this part of the line's is set.
 const LEAST_PART: f64 = 0.1;
 /// On a line that is not this many times as fast as the smallest rate that may be set, less may be set.
@@ -119,23 +116,6 @@ impl<'a> Session<'a> {
         Line::in_trial(self.plan, self.noise(direction), direction, trial)
     }
 
-    /// The line of a direction as its last reference shows it. `None` without one. One that may be a policer counts as one until
-    /// that is known.
-    pub(crate) fn line(&self, direction: Direction) -> Option<Line> {
-        let line = self.references(direction).last().map(|trial| self.line_in(direction, trial))?;
-        let suspicion = Suspicion::detect(self, direction).map(|suspicion| (suspicion.loss, suspicion.is_policer()));
-        Some(match (line, suspicion) {
-            (Line::Queues | Line::Managed, Some((loss, None | Some(true)))) => Line::Drops { loss },
-            (Line::Drops { .. }, Some((_, Some(false)))) => Line::Managed,
-            (line, _) => line,
-        })
-    }
-
-    /// Whether a direction is to be tuned and gains from it.
-    pub(crate) fn needs(&self, direction: Direction) -> bool {
-        self.tunes(direction) && self.line(direction).is_some_and(|line| line.needs_shaping())
-    }
-
     /// Trials of one purpose in one direction.
     pub(crate) fn with_purpose(
         &self,
@@ -182,12 +162,6 @@ impl<'a> Session<'a> {
     pub(crate) fn part(&self, direction: Direction, part: f64) -> Option<BitRate> {
         let line = self.course(direction).lowest()?;
         Some(settable((line * part).max(self.floor(direction))))
-    }
-
-    /// Every direction that needs a shaper at half of its rate.
-    pub(crate) fn halves(&self) -> ShaperRates {
-        let half = |direction| if self.needs(direction) { self.part(direction, HALF) } else { None };
-        ShaperRates { down: half(Direction::Down), up: half(Direction::Up) }
     }
 }
 
