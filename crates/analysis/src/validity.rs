@@ -28,6 +28,9 @@ pub enum Confidence {
     High,
 }
 
+/// The code of the reason that the run was interrupted, or that the file is cut off.
+pub const PARTIAL: &str = "partial";
+
 /// How much a reason weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

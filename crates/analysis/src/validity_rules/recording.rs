@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use rrul_model::observation::ObservationPoint;
 
-use crate::validity::{Reason, ReasonWord, Severity};
+use crate::validity::{PARTIAL, Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, host, sentence};
 
-pub(crate) const RULE: ValidityRule = ValidityRule { words: &[PARTIAL, FRAMES_MISSING, OBSERVATIONS_DROPPED], judge };
+pub(crate) const RULE: ValidityRule = ValidityRule { words: &[CUT_SHORT, FRAMES_MISSING, OBSERVATIONS_DROPPED], judge };
 
-const PARTIAL: ReasonWord = ReasonWord {
-    code: "partial",
+const CUT_SHORT: ReasonWord = ReasonWord {
+    code: PARTIAL,
     severities: &[Severity::Doubt],
     when: "the run was interrupted, or the file is cut off",
 };
@@ -35,7 +35,7 @@ fn partial(evidence: &JudgedRun<'_>) -> Option<Reason> {
     let why = evidence.analysis.test.partial.as_ref()?;
     let what = sentence(&format!("The recording is incomplete: {why}"));
     let text = format!("{what} Figures cover the recorded part only: rerun the test to its end.");
-    Some(PARTIAL.reason(Severity::Doubt, text))
+    Some(CUT_SHORT.reason(Severity::Doubt, text))
 }
 
 /// No observation was lost on its way into the recording.

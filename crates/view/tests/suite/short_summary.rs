@@ -324,6 +324,17 @@ fn names_cannot_steer_the_terminal() {
 }
 
 #[test]
+fn that_a_run_was_cut_short_is_the_first_note() {
+    let mut run = invalid();
+    let mut reasons = run.validity.reasons.clone();
+    reasons.push(reason("partial", Severity::Doubt, "The recording is incomplete: stopped by the user at 9 s."));
+    run.validity = Validity::new(reasons, None);
+    let text = summary(&run);
+    let first = text.lines().find(|line| line.starts_with("Invalid: ") || line.starts_with("Doubtful: "));
+    assert!(first.is_some_and(|line| line.starts_with("Doubtful: The recording is incomplete")), "{text}");
+}
+
+#[test]
 fn notes_that_are_left_out_are_counted() {
     let text = summary(&invalid());
     let notes = text.lines().filter(|line| line.starts_with("Invalid: ") || line.starts_with("Doubtful: ")).count();

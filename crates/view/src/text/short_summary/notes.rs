@@ -1,7 +1,7 @@
-//! At most three notes: validity issues first, then findings, then what is worth knowing.
+//! At most three notes: that the run was cut short, the other validity issues, then findings, then what is worth knowing.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::validity::Severity;
+use rrul_analysis::validity::{PARTIAL, Severity};
 use rrul_model::flow::Direction;
 
 use crate::text::sections::unknown_queueing;
@@ -50,12 +50,14 @@ pub(super) fn lines(run: &Analysis, figures: &Figures, room: usize) -> Vec<(Weig
 fn notes(run: &Analysis, figures: &Figures) -> Vec<(Weight, String)> {
     let of = |severity: Severity, weight: Weight, word: &'static str| {
         let reasons = run.validity.reasons.iter().filter(move |reason| reason.severity == severity);
-        reasons.map(move |reason| (weight, format!("{word}: {}", printable(reason.headline()))))
+        reasons.map(move |reason| (reason, (weight, format!("{word}: {}", printable(reason.headline())))))
     };
-    let mut notes: Vec<(Weight, String)> = of(Severity::Invalid, Weight::Doubt, "Invalid").collect();
-    notes.extend(of(Severity::Doubt, Weight::Doubt, "Doubtful"));
+    let doubts = of(Severity::Invalid, Weight::Doubt, "Invalid").chain(of(Severity::Doubt, Weight::Doubt, "Doubtful"));
+    // That a run was cut short comes first: it explains what else is wrong.
+    let (cut_short, others): (Vec<_>, Vec<_>) = doubts.partition(|(reason, _)| reason.code == PARTIAL);
+    let mut notes: Vec<(Weight, String)> = cut_short.into_iter().chain(others).map(|(_, note)| note).collect();
     notes.extend(findings(run, figures).into_iter().map(|text| (Weight::Remark, printable(&text))));
-    notes.extend(of(Severity::Info, Weight::Remark, "Note"));
+    notes.extend(of(Severity::Info, Weight::Remark, "Note").map(|(_, note)| note));
     notes
 }
 
