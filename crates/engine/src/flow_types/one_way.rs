@@ -32,6 +32,8 @@ use crate::socket::{datagram, options};
 /// How long after the first the server is asked again whether all has arrived, once all has been sent. Each pause is twice as
 /// long as the one before: a full upload is not filled further by questions that wait in its queue.
 const ASKING: Duration = Duration::from_millis(100);
+/// More questions than such pauses leave time for.
+const MOST_QUESTIONS: usize = 8;
 
 /// Sets up one-way flows of one type and starts their threads: one that sends, one that receives.
 pub(super) fn initiate(name: &str, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
@@ -61,7 +63,7 @@ fn send(end: &Endpoint, clock: TestClock, token: Token, flows: Flows) {
         OneWayFlow::new(spec, token, (place, all), OwnSocket::new(socket))
     };
     let outlets = one_way_sending::run(end, clock, specs.iter().zip(sockets).enumerate().map(flow).collect());
-    let mut sink = end.observer.sink(specs.len() * (WAITING.as_millis() / ASKING.as_millis()) as usize);
+    let mut sink = end.observer.sink(specs.len() * MOST_QUESTIONS);
     let deadline = clock.now() + WAITING;
     let (mut next, mut pause) = (clock.now(), ASKING);
     let mut missing: Vec<_> = specs.iter().zip(&outlets).collect();

@@ -101,8 +101,10 @@ table! {
 }
 
 table! {
-    /// A greeting handed to the kernel: the packet with which a client asks for a flow that the server sends, again and again, or
-    /// how much of a flow has arrived. It has no number. The server answers each with a packet of the same length.
+    /// A greeting handed to the kernel. With greetings a client goes on asking for a flow that the server sends. After the last
+    /// packet of a flow to the server it asks with them how many have arrived.
+    ///
+    /// The server answers each with a packet of the same length.
     GreetingSent in GreetingSentTable {
         flow: FlowId,
         /// Stamp taken just before the send call.

@@ -6,8 +6,7 @@ use rrul_model::observation::NameLookup;
 use rrul_model::time::TestTime;
 
 use crate::metrics::octets::carried_share::CarriedShare;
-use crate::metrics::octets::packet_octets::DATAGRAM_HEADER;
-use crate::metrics::octets::tcp_octets::ip_header_octets;
+use crate::metrics::octets::tcp_octets::{DATAGRAM_HEADER, ip_header_octets};
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::statistics::counter::Counter;
 

@@ -100,7 +100,7 @@ pub struct OctetParts<T = u64> {
     ///
     /// Unit: bytes.
     pub short_flows: T,
-    /// VoIP-like streams.
+    /// VoIP-like streams, their greetings included.
     ///
     /// Unit: bytes.
     pub voip: T,
@@ -108,7 +108,7 @@ pub struct OctetParts<T = u64> {
     ///
     /// Unit: bytes.
     pub web: T,
-    /// Surveys of markings and paths.
+    /// Surveys of markings and paths, the greetings of path traces included.
     ///
     /// Unit: bytes.
     pub survey: T,

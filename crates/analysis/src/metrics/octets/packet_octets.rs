@@ -12,13 +12,11 @@ use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
 
 use crate::metrics::octets::carried_share::{CarriedShares, ProbeCounts};
-use crate::metrics::octets::tcp_octets::{TIMESTAMPS, header_octets, ip_header_octets};
+use crate::metrics::octets::tcp_octets::{DATAGRAM_HEADER, TIMESTAMPS, header_octets, ip_header_octets};
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::metrics::octets::{connection_octets, greeting_octets, lookup_octets, path_octets, short_connection_bytes};
 use crate::statistics::counter::Counter;
 
-/// UDP header, and that of ICMP.
-pub(crate) const DATAGRAM_HEADER: u64 = 8;
 /// The longest packet; what a foreign file says beyond it is no length.
 const LONGEST: u64 = 65_535;
 

@@ -24,6 +24,8 @@ pub(crate) fn ip_header_octets(family: AddressFamily) -> u64 {
     }
 }
 
+/// UDP header, and that of ICMP.
+pub(crate) const DATAGRAM_HEADER: u64 = 8;
 /// The timestamps option with its padding (RFC 7323).
 pub(crate) const TIMESTAMPS: u64 = 12;
 /// `TCPI_OPT_TIMESTAMPS`.
