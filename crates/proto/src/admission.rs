@@ -1,5 +1,6 @@
 //! Who may use a server, how much and how long: rules without sockets, with the time passed in.
 //!
+//! - [`access`]: tokens that open sessions
 //! - [`prefix`]: the networks that an address belongs to
 //! - [`fair_shares`]: how many sessions each network has
 //! - [`load_queue`]: whose load is next, so that tests do not disturb each other
@@ -10,6 +11,7 @@
 //! - [`quota`]: how many tests and how much data in an hour and a day
 //! - [`session_lease`]: how long a session lasts
 
+pub mod access;
 pub mod allowed_marks;
 pub mod consent;
 pub mod fair_shares;

@@ -34,6 +34,28 @@ impl Purpose {
     }
 }
 
+/// What a client is able to do beside what every one is, on a control connection.
+///
+/// Servers that do not know of it ignore it. One that demands what a client does not offer answers [`Status::Lacking`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Offers(u8);
+
+impl Offers {
+    pub const NONE: Self = Self(0);
+    /// It answers challenges, with a token or by saying that it has none.
+    pub const ACCESS: Self = Self(1);
+
+    /// Those of the octet; bits that this version does not know are left out.
+    fn from_octet(octet: u8) -> Self {
+        Self(octet & Self::ACCESS.0)
+    }
+
+    /// Whether it offers all of these.
+    pub fn has(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
+    }
+}
+
 /// What the client says first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientOpening {
@@ -41,6 +63,7 @@ pub struct ClientOpening {
     pub highest: u8,
     /// What the connection is for.
     pub purpose: Purpose,
+    pub offers: Offers,
     /// The session; [`Token::NONE`] on a control connection.
     pub token: Token,
     /// The flow of a stream; 0 otherwise.
@@ -61,7 +84,12 @@ pub enum OpeningError {
 impl ClientOpening {
     /// An opening with the versions of this program.
     pub fn new(purpose: Purpose, token: Token, flow: u16) -> Self {
-        Self { lowest: LOWEST_VERSION, highest: HIGHEST_VERSION, purpose, token, flow }
+        Self { lowest: LOWEST_VERSION, highest: HIGHEST_VERSION, purpose, offers: Offers::NONE, token, flow }
+    }
+
+    /// The opening of a control connection.
+    pub fn control(offers: Offers) -> Self {
+        Self { offers, ..Self::new(Purpose::Control, Token::NONE, 0) }
     }
 
     pub fn encode(&self) -> [u8; CLIENT_OCTETS] {
@@ -70,6 +98,7 @@ impl ClientOpening {
         octets[4] = self.lowest;
         octets[5] = self.highest;
         octets[6] = self.purpose.code();
+        octets[7] = self.offers.0;
         octets[8..24].copy_from_slice(&self.token.0);
         octets[24..26].copy_from_slice(&self.flow.to_be_bytes());
         octets
@@ -89,6 +118,7 @@ impl ClientOpening {
             lowest: octets[4],
             highest: octets[5],
             purpose: Purpose::from_code(octets[6]).ok_or(OpeningError::UnknownPurpose(octets[6]))?,
+            offers: Offers::from_octet(octets[7]),
             token: Token(token),
             flow: u16::from_be_bytes([octets[24], octets[25]]),
         })
@@ -104,15 +134,20 @@ pub enum Status {
     Busy,
     /// No such session, or no such flow in it.
     Unknown,
+    /// The server demands what the client does not offer.
+    Lacking,
 }
 
 impl Status {
+    pub const ALL: [Self; 5] = [Self::Accepted, Self::Version, Self::Busy, Self::Unknown, Self::Lacking];
+
     fn code(self) -> u8 {
         match self {
             Self::Accepted => 0,
             Self::Version => 1,
             Self::Busy => 2,
             Self::Unknown => 3,
+            Self::Lacking => 4,
         }
     }
 }
@@ -143,7 +178,7 @@ impl ServerOpening {
         if octets[0..4] != MAGIC {
             return Err(OpeningError::NotRrul);
         }
-        let status = [Status::Accepted, Status::Version, Status::Busy, Status::Unknown]
+        let status = Status::ALL
             .into_iter()
             .find(|status| status.code() == octets[4])
             .ok_or(OpeningError::UnknownStatus(octets[4]))?;
@@ -189,6 +224,17 @@ mod tests {
     }
 
     #[test]
+    fn offers_take_a_reserved_octet_and_unknown_ones_are_ignored() {
+        let mut octets = ClientOpening::control(Offers::ACCESS).encode();
+        assert_eq!(octets[..8], *b"RRUL\x01\x01\x01\x01");
+        octets[7] = 0xff;
+        let offers = ClientOpening::decode(&octets).unwrap().offers;
+        assert!(offers.has(Offers::ACCESS) && !Offers::NONE.has(Offers::ACCESS));
+        octets[7] = 0xfe;
+        assert_eq!(ClientOpening::decode(&octets), Ok(ClientOpening::control(Offers::NONE)));
+    }
+
+    #[test]
     fn another_protocol_is_recognized() {
         let octets = *b"GET / HTTP/1.1\r\nHost: 192.0.";
         assert_eq!(ClientOpening::decode(&octets), Err(OpeningError::NotRrul));
@@ -210,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_server_opening_reads_back() {
-        for status in [Status::Accepted, Status::Version, Status::Busy, Status::Unknown] {
+        for status in Status::ALL {
             let opening = ServerOpening::answer(status, 1);
             assert_eq!(ServerOpening::decode(&opening.encode()), Ok(opening));
         }

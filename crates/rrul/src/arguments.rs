@@ -84,6 +84,8 @@ pub(crate) enum Command {
     #[cfg(feature = "export")]
     /// Convert a recording to CSV, JSON, Parquet, HAR or Flent's format
     Convert(ConvertArguments),
+    /// Make tokens that open the sessions of a server
+    Key(KeyArguments),
     /// List plans, charts, flow types, links, link layers, metrics and scores
     List(ListArguments),
     #[cfg(feature = "manual")]
@@ -138,6 +140,12 @@ pub(crate) struct ServerArguments {
     /// Send clients no host name, addresses or interface names of this host
     #[arg(long, help_heading = "Privacy")]
     pub(crate) private: bool,
+    /// Test only for clients that have a token of this file [default: for all]
+    ///
+    /// One token a line, of 16 to 128 characters, then name=NAME and expires=2026-12-31 where wanted. Only its owner may read the
+    /// file (mode 0600). Changes take effect within a second: sessions of a token that is removed end.
+    #[arg(long, value_name = "FILE", help_heading = "Access")]
+    pub(crate) tokens: Option<PathBuf>,
     /// Tests an hour of one network; 0 is no limit
     ///
     /// A network is a /24 of IPv4 or a /48 of IPv6. Private and loopback addresses are not counted without --count-private.
@@ -223,6 +231,8 @@ pub(crate) struct RunArguments {
     /// IP versions to test
     #[arg(long, value_name = "FAMILY", default_value = "both", help_heading = "Network")]
     pub(crate) family: FamilyChoice,
+    #[command(flatten)]
+    pub(crate) access: AccessArguments,
     /// Do not wait in line while other tests load the server's line
     #[arg(long, help_heading = "Test")]
     pub(crate) no_wait: bool,
@@ -244,6 +254,44 @@ pub(crate) struct RunArguments {
     #[arg(long, help_heading = "Output")]
     pub(crate) private: bool,
 }
+
+/// What a server is to know of who asks it.
+#[derive(Debug, Args)]
+pub(crate) struct AccessArguments {
+    /// File of the token for servers that ask for one [default: none]
+    ///
+    /// The first word of the file is the token. Only its owner may read the file (mode 0600). Without this option the file that the
+    /// environment variable RRUL_TOKEN_FILE names is used.
+    #[arg(long, value_name = "FILE", help_heading = "Access")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeyArguments {
+    #[command(subcommand)]
+    pub(crate) action: KeyAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyAction {
+    /// Print a new token, as a line for rrul server --tokens
+    ///
+    /// The client keeps the same line in the file of rrul run --token-file.
+    Token {
+        /// Whose it is, for the log of the server
+        #[arg(value_name = "NAME", value_parser = token_name)]
+        name: Option<String>,
+    },
+}
+
+fn token_name(text: &str) -> Result<String, TokenNameError> {
+    let is_word = !text.is_empty() && text.len() <= 32 && text.chars().all(|c| c.is_ascii_graphic());
+    is_word.then(|| text.to_owned()).ok_or(TokenNameError)
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("a name is one word of at most 32 ASCII characters")]
+struct TokenNameError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FamilyChoice {

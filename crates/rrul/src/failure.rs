@@ -97,6 +97,8 @@ pub(crate) enum ContentError {
     AlreadyConverted,
     #[error("no page was loaded in this test: nothing to convert")]
     NoPages,
+    #[error("others may read this secret (mode {mode:04o}); run chmod 600 on it")]
+    OpenSecret { mode: u32 },
     #[error("{0}")]
     Configuration(String),
     #[error("the name must end in .svg, .png or .pdf")]

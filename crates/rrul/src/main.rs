@@ -7,6 +7,7 @@
 //! - [`batch`]: many tests from one file
 //! - [`plan_book`]: the plans that come with the program, and those in files
 //! - [`server_config`], [`server_log`], [`server_state`]: options of a server from a file; what it reports, and keeps
+//! - [`secret_files`]: tokens as files
 //! - [`store`]: recordings as files
 //! - [`together`]: several of them at once
 //! - [`parquet_table`]: tables as Parquet
@@ -40,6 +41,7 @@ mod parquet_table;
 mod plan_book;
 mod progress;
 mod progress_line;
+mod secret_files;
 mod server_config;
 mod server_log;
 #[cfg(feature = "metrics")]
@@ -93,6 +95,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => commands::report::execute(&arguments),
         #[cfg(feature = "export")]
         Command::Convert(arguments) => commands::convert::execute(&arguments),
+        Command::Key(arguments) => commands::key::execute(arguments.action),
         Command::List(arguments) => commands::list::execute(arguments.what),
         #[cfg(feature = "manual")]
         Command::Completions(arguments) => commands::manual::print_completions(arguments.shell),

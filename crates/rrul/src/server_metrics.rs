@@ -136,7 +136,7 @@ mod tests {
             sessions: 1,
             connections: 2,
             opened: 3,
-            refused: [4, 5, 6, 7],
+            refused: [4, 5, 11, 6, 7],
             octets: 8,
             not_logged: 9,
             listen_drops: 10,

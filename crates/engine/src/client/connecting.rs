@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use rrul_model::environment::Environment;
 use rrul_model::flow::AddressFamily;
+use rrul_model::printable;
 use rrul_model::recording::AbsentFamily;
-use rrul_proto::control::ServerMessage;
+use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::Limits;
-use rrul_proto::opening::{ClientOpening, OpeningError, Purpose, SERVER_OCTETS, ServerOpening, Status};
+use rrul_proto::opening::{ClientOpening, Offers, OpeningError, Purpose, SERVER_OCTETS, ServerOpening, Status};
 use rrul_proto::token::Token;
 
-use super::control_client::{Heartbeat, listen};
+use super::control_client::{Heartbeat, listen, send};
 use super::options::{Families, NameError, RunError, RunOptions};
 use crate::control_link::{LinkError, read_exact_until};
 
@@ -73,23 +74,39 @@ pub(super) fn connect(
             .unwrap_or(RunError::Name { server: options.server.clone(), reason: NameError::Unreached }));
     }
     let (_, (mut control, address)) = connected.remove(0);
-    open(&mut control, address, Purpose::Control, Token::NONE)?;
-    let (token, server, limits, hears_alive) = match listen(&mut control, stop) {
-        Ok(ServerMessage::Welcome { token, environment, limits, hears_alive }) => {
-            (token, environment, limits, hears_alive)
+    open(&mut control, address, ClientOpening::control(Offers::ACCESS))?;
+    let (token, server, limits, hears_alive) = match enter(&mut control, options, stop)? {
+        ServerMessage::Welcome { token, environment, limits, hears_alive } => (token, environment, limits, hears_alive),
+        ServerMessage::Refused { retry_after: Some(_), .. } => return Err(RunError::Full { address }),
+        ServerMessage::Refused { reason, .. } => {
+            let reason = printable::field(&reason).into_owned();
+            return Err(RunError::Access { server: options.server.clone(), reason });
         }
-        Ok(_) => return Err(RunError::Lost { server: options.server.clone(), source: LinkError::Closed }),
-        Err(_) if stop.load(Ordering::Relaxed) => return Err(RunError::Stopped),
-        Err(source) => return Err(RunError::Lost { server: options.server.clone(), source }),
+        _ => return Err(RunError::Lost { server: options.server.clone(), source: LinkError::Closed }),
     };
     let mut proven = vec![address];
     for (family, (mut stream, address)) in connected {
-        match open(&mut stream, address, Purpose::Presence, token) {
+        match open(&mut stream, address, ClientOpening::new(Purpose::Presence, token, 0)) {
             Ok(()) => proven.push(address),
             Err(error) => absents.push(absent(family, reason_of(&error))),
         }
     }
     Ok(Connected { control, token, limits, server, proven, absent: absents, heartbeat: Heartbeat::new(hears_alive) })
+}
+
+/// The server's first message, or its second where the first asks for a token.
+fn enter(control: &mut TcpStream, options: &RunOptions, stop: &AtomicBool) -> Result<ServerMessage, RunError> {
+    let lost = |source| {
+        if stop.load(Ordering::Relaxed) {
+            return RunError::Stopped;
+        }
+        RunError::Lost { server: options.server.clone(), source }
+    };
+    let first = listen(control, stop).map_err(lost)?;
+    let ServerMessage::Challenge { challenge } = first else { return Ok(first) };
+    let proof = options.token.as_ref().map(|token| token.prove(&challenge, &[]));
+    send(control, &ClientMessage::Proof { proof }).map_err(lost)?;
+    listen(control, stop).map_err(lost)
 }
 
 /// Why a family is absent, without its address: that may have to stay out of the recording.
@@ -144,12 +161,12 @@ fn advice(error: &io::Error, port: u16) -> String {
 }
 
 /// Says what the connection is for, and understands the answer.
-fn open(stream: &mut TcpStream, address: SocketAddr, purpose: Purpose, token: Token) -> Result<(), RunError> {
+fn open(stream: &mut TcpStream, address: SocketAddr, opening: ClientOpening) -> Result<(), RunError> {
     let failed = |reason: String| RunError::Connect { address, reason };
     let not_rrul = || failed("something answers there, but not an rrul server; check host and port".to_owned());
     let mut exchange = || -> io::Result<[u8; SERVER_OCTETS]> {
         stream.set_nodelay(true)?;
-        stream.write_all(&ClientOpening::new(purpose, token, 0).encode())?;
+        stream.write_all(&opening.encode())?;
         let mut answer = [0; SERVER_OCTETS];
         read_exact_until(stream, &mut answer, Instant::now() + ANSWER_TIME)?;
         Ok(answer)
@@ -167,6 +184,9 @@ fn open(stream: &mut TcpStream, address: SocketAddr, purpose: Purpose, token: To
         Ok(ServerOpening { status: Status::Busy, .. }) => Err(RunError::Full { address }),
         Ok(ServerOpening { status: Status::Unknown, .. }) => {
             Err(failed("the server no longer knows the session".to_owned()))
+        }
+        Ok(ServerOpening { status: Status::Lacking, .. }) => {
+            Err(failed("the server demands what this client does not offer; update this client".to_owned()))
         }
         Err(error @ OpeningError::UnknownStatus(_)) => {
             Err(failed(format!("the server says {error}; update this client")))

@@ -7,6 +7,7 @@ use rrul_model::flow::AddressFamily;
 use rrul_model::plan::TestPlan;
 use rrul_model::recording::{End, Frame, Header};
 use rrul_model::time::TestTime;
+use rrul_proto::admission::access::Secret;
 
 use crate::control_link::LinkError;
 use crate::privacy::Privacy;
@@ -33,6 +34,8 @@ pub struct RunOptions {
     pub created: String,
     /// Whether names and addresses may be in the recording.
     pub privacy: Privacy,
+    /// What opens a session at servers that test for holders of a token alone.
+    pub token: Option<Secret>,
     /// Whether to wait in line where other tests are ahead.
     pub wait: bool,
     /// Seed of every schedule; the same seed gives the same schedules.
@@ -79,6 +82,13 @@ pub enum RunError {
     Busy {
         /// As the user wrote it.
         server: String,
+        reason: String,
+    },
+    #[error("{server}: {reason}")]
+    Access {
+        /// As the user wrote it.
+        server: String,
+        /// Why, and what to do.
         reason: String,
     },
     #[error("{address}: the server is busy with other tests; try again in a minute")]

@@ -13,6 +13,7 @@ use rrul_proto::admission::load_queue::Place;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::{LIGHT_BITS_PER_SECOND, PREPARING_TIME, SAMPLE_INTERVAL};
 
+use super::access::HeldAccess;
 use super::event::{EventKind, Refusal};
 use super::leased_control::LeasedControl;
 use super::load_turns::Turn;
@@ -38,10 +39,11 @@ const ROOM_OF_ONE: usize = 8 << 20;
 const READINGS_PER_SECOND: f64 = 5000.0;
 
 /// Serves a control connection until it closes.
-pub(super) fn control(stream: TcpStream, open: &OpenSession<'_>, shared: &Shared) {
+pub(super) fn control(stream: TcpStream, open: &OpenSession<'_>, access: Option<HeldAccess>, shared: &Shared) {
     let session = &open.session;
-    shared.report(EventKind::SessionOpened, Some(session.peer()), "");
-    let outcome = converse(&mut LeasedControl::new(stream, session, &shared.turns), shared);
+    let with = access.as_ref().map(HeldAccess::words).unwrap_or_default();
+    shared.report(EventKind::SessionOpened, Some(session.peer()), with);
+    let outcome = converse(&mut LeasedControl::new(stream, session, &shared.turns, access), shared);
     let how = match outcome {
         Ok(()) => "done".to_owned(),
         Err(LinkError::Closed) => "the client went away".to_owned(),
@@ -142,6 +144,7 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
                 finished = true;
                 control.say(&ServerMessage::Finished { state: None })?;
             }
+            (ClientMessage::Proof { .. }, _) => return Err(out_of_order("a proof that was not asked for")),
             (ClientMessage::Turn { .. }, _) => return Err(out_of_order("a second turn")),
             (ClientMessage::Open { .. }, Some(_)) => return Err(out_of_order("a second test")),
             (ClientMessage::Begin { .. } | ClientMessage::Stop, None) => return Err(out_of_order("no test opened")),
@@ -244,7 +247,7 @@ fn is_light(rate: Option<u64>) -> bool {
     rate.is_some_and(|rate| rate <= LIGHT_BITS_PER_SECOND)
 }
 
-fn refused(reason: String) -> ServerMessage {
+pub(super) fn refused(reason: String) -> ServerMessage {
     ServerMessage::Refused { reason, retry_after: None }
 }
 

@@ -77,6 +77,6 @@ mod tests {
         }
         counters.happened(EventKind::SessionOpened);
         counters.happened(EventKind::SessionClosed);
-        assert_eq!((counters.read().refused, counters.read().opened), ([1, 2, 3, 4], 1));
+        assert_eq!((counters.read().refused, counters.read().opened), ([1, 2, 3, 4, 5], 1));
     }
 }

@@ -10,6 +10,8 @@ pub enum Refusal {
     NoConnection,
     /// No session is free for its network, or none begins any more.
     NoSession,
+    /// It has no token of the operator's list.
+    NoAccess,
     /// It asked for more than the server grants.
     Limits,
     /// Its network, or all together, have used what they may.
@@ -17,13 +19,14 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    pub const ALL: [Self; 4] = [Self::NoConnection, Self::NoSession, Self::Limits, Self::Quota];
+    pub const ALL: [Self; 5] = [Self::NoConnection, Self::NoSession, Self::NoAccess, Self::Limits, Self::Quota];
 
     /// The word for it in metrics.
     pub fn word(self) -> &'static str {
         match self {
             Self::NoConnection => "no_connection",
             Self::NoSession => "no_session",
+            Self::NoAccess => "no_access",
             Self::Limits => "limits",
             Self::Quota => "quota",
         }

@@ -10,6 +10,7 @@ use rrul_proto::admission::message_pace::MessagePace;
 use rrul_proto::admission::session_lease::{Expiry, Grant, HEARTBEAT_INTERVAL, SILENCE_TIME, SessionLease};
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
+use super::access::HeldAccess;
 use super::load_turns::{LoadTurns, Turn};
 use super::reporting::send;
 use super::session::Session;
@@ -28,16 +29,22 @@ pub(super) struct LeasedControl {
     pub(super) stream: TcpStream,
     pub(super) session: Arc<Session>,
     turns: Arc<LoadTurns>,
+    access: Option<HeldAccess>,
     lease: SessionLease,
     pace: MessagePace,
 }
 
 impl LeasedControl {
     /// The connection of a session that has been welcomed.
-    pub(super) fn new(stream: TcpStream, session: &Arc<Session>, turns: &Arc<LoadTurns>) -> Self {
+    pub(super) fn new(
+        stream: TcpStream,
+        session: &Arc<Session>,
+        turns: &Arc<LoadTurns>,
+        access: Option<HeldAccess>,
+    ) -> Self {
         let now = RawTime::now().0;
         let (lease, pace) = (SessionLease::new(now), MessagePace::new(now));
-        Self { stream, session: Arc::clone(session), turns: Arc::clone(turns), lease, pace }
+        Self { stream, session: Arc::clone(session), turns: Arc::clone(turns), access, lease, pace }
     }
 
     pub(super) fn say(&mut self, message: &ServerMessage) -> Result<(), LinkError> {
@@ -87,8 +94,11 @@ impl LeasedControl {
         Ok(true)
     }
 
-    /// Whether the lease lasts.
+    /// Whether the lease lasts, and the client may be here.
     fn look(&self) -> Result<(), LinkError> {
+        if self.access.as_ref().is_some_and(|access| !access.is_valid()) {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "its token is not on the list any more").into());
+        }
         self.lease.expired(RawTime::now().0, self.turns.is_wanted()).map_or(Ok(()), |why| Err(expired(why)))
     }
 

@@ -3,6 +3,7 @@
 //! It opens no file, host or port that a client names, grants no more than its limits, and forgets a client that
 //! vanishes. Each connection has a thread of its own; each address family has one thread that answers test packets.
 
+mod access;
 mod admission;
 mod client_quota;
 mod connection;
@@ -34,9 +35,13 @@ use rrul_model::observation::Observation;
 use rrul_proto::admission::fair_shares::FairShares;
 use rrul_proto::admission::log_pace::LogPace;
 
+pub use access::new_secret;
 pub use counters::ServerCounts;
 pub use event::{EventKind, Refusal, ServerEvent};
-pub use options::{AllowedMarks, Limits, LoadPolicy, Log, Quota, QuotaLimits, ServerError, ServerOptions};
+pub use options::{
+    AccessList, AccessToken, AllowedMarks, Limits, LoadPolicy, Log, MOST_TOKENS, Quota, QuotaLimits, Secret,
+    SecretError, ServerError, ServerOptions, SharedAccessList,
+};
 pub use pages::runtime::PagesError;
 
 use crate::clock::RawTime;

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+pub use rrul_proto::admission::access::{AccessList, AccessToken, MOST_TOKENS, Secret, SecretError};
 pub use rrul_proto::admission::allowed_marks::AllowedMarks;
 pub use rrul_proto::admission::load_queue::LoadPolicy;
 pub use rrul_proto::admission::quota::{Quota, QuotaLimits};
@@ -37,6 +38,9 @@ fn advice(error: &io::Error) -> &'static str {
 /// Takes what the server reports, an event at a time.
 pub type Log = Arc<dyn Fn(&ServerEvent) + Send + Sync>;
 
+/// A list of tokens that the operator may change while the server runs.
+pub type SharedAccessList = Arc<Mutex<AccessList>>;
+
 /// How a server is to run.
 #[derive(Clone)]
 pub struct ServerOptions {
@@ -51,6 +55,8 @@ pub struct ServerOptions {
     pub marks: AllowedMarks,
     /// Whether the host's name, its addresses and the names of its interfaces may be sent to clients.
     pub privacy: Privacy,
+    /// Whose tokens open sessions; absent when everybody may.
+    pub access: Option<SharedAccessList>,
     pub log: Log,
     /// How many tests and how much data each network may have, and what it has had.
     pub quota: Arc<Mutex<Quota>>,
@@ -67,6 +73,7 @@ impl Default for ServerOptions {
             load: LoadPolicy::default(),
             marks: AllowedMarks::default(),
             privacy: Privacy::Open,
+            access: None,
             log: Arc::new(|_| {}),
             quota: Arc::new(Mutex::new(Quota::new(QuotaLimits::NONE))),
             clock: ClockDistortion::default(),

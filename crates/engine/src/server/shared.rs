@@ -110,6 +110,6 @@ impl Shared {
 }
 
 /// Seconds since 1970 of a clock that goes on while the server does not run.
-fn seconds_now() -> u64 {
+pub(super) fn seconds_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

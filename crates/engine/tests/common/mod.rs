@@ -33,6 +33,7 @@ pub(crate) fn options(server: &Server, plan: TestPlan) -> RunOptions {
         title: "a title".to_owned(),
         created: "2026-01-01T00:00:00Z".to_owned(),
         privacy: Privacy::Open,
+        token: None,
         wait: true,
         seed: 1,
     }

@@ -59,10 +59,10 @@ fn every_message_has_an_example_that_reads_and_writes_back() {
     let from_client = examples::<ClientMessage>("## 3.1 Messages from the client");
     assert_eq!(
         names(&from_client),
-        ["turn", "open", "time", "begin", "alive", "end_load", "stop", "bye"].map(str::to_owned).into()
+        ["proof", "turn", "open", "time", "begin", "alive", "end_load", "stop", "bye"].map(str::to_owned).into()
     );
     let from_server = examples::<ServerMessage>("## 3.2 Messages from the server");
-    let expected = ["welcome", "opened", "refused", "queued", "turn", "time", "observed", "finished"];
+    let expected = ["challenge", "welcome", "opened", "refused", "queued", "turn", "time", "observed", "finished"];
     assert_eq!(names(&from_server), expected.map(str::to_owned).into());
     let blocks = DOCUMENT.matches("```json").count();
     assert_eq!(from_client.len() + from_server.len(), blocks, "every example is checked");

@@ -15,9 +15,10 @@ use rrul_model::phase::LoadEnd;
 use rrul_model::recording::Frame;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{ByteCount, Delay};
+use rrul_proto::admission::access::{Challenge, Proof};
 use rrul_proto::control::{ClientMessage, RefusedFlow, ServerMessage};
 use rrul_proto::limits::Limits;
-use rrul_proto::opening::{ClientOpening, Purpose, ServerOpening, Status};
+use rrul_proto::opening::{ClientOpening, Offers, Purpose, ServerOpening, Status};
 use rrul_proto::receive_window::ReceiveWindow;
 use rrul_proto::test_packet::{FollowUp, Kind, LEAST_OCTETS, TestPacket};
 use rrul_proto::token::Token;
@@ -30,13 +31,22 @@ pub(crate) fn token() -> impl Strategy<Value = Token> {
 /// Any client opening, with versions in any order.
 pub(crate) fn client_opening() -> impl Strategy<Value = ClientOpening> {
     let purpose = prop::sample::select(vec![Purpose::Control, Purpose::Stream, Purpose::Presence]);
-    (any::<u8>(), any::<u8>(), purpose, token(), any::<u16>())
-        .prop_map(|(lowest, highest, purpose, token, flow)| ClientOpening { lowest, highest, purpose, token, flow })
+    let offers = prop::sample::select(vec![Offers::NONE, Offers::ACCESS]);
+    (any::<u8>(), any::<u8>(), purpose, offers, token(), any::<u16>()).prop_map(
+        |(lowest, highest, purpose, offers, token, flow)| ClientOpening {
+            lowest,
+            highest,
+            purpose,
+            offers,
+            token,
+            flow,
+        },
+    )
 }
 
 /// Any server opening.
 pub(crate) fn server_opening() -> impl Strategy<Value = ServerOpening> {
-    let status = prop::sample::select(vec![Status::Accepted, Status::Version, Status::Busy, Status::Unknown]);
+    let status = prop::sample::select(Status::ALL.to_vec());
     (status, any::<u8>(), any::<u8>(), any::<u8>()).prop_map(|(status, version, lowest, highest)| ServerOpening {
         status,
         version,
@@ -132,6 +142,7 @@ pub(crate) fn client_message() -> impl Strategy<Value = ClientMessage> {
         }),
         any::<u32>().prop_map(|id| ClientMessage::Time { id }),
         any::<i64>().prop_map(|origin| ClientMessage::Begin { origin }),
+        any::<Option<[u8; 32]>>().prop_map(|proof| ClientMessage::Proof { proof: proof.map(Proof) }),
         Just(ClientMessage::Stop),
         Just(ClientMessage::Alive),
         any::<[i64; 2]>().prop_map(|[at, planned]| {
@@ -232,6 +243,7 @@ prop_compose! {
 pub(crate) fn server_message() -> impl Strategy<Value = ServerMessage> {
     let refused = (any::<u16>(), any::<String>()).prop_map(|(flow, reason)| RefusedFlow { flow: FlowId(flow), reason });
     prop_oneof![
+        any::<[u8; 32]>().prop_map(|octets| ServerMessage::Challenge { challenge: Challenge(octets) }),
         (token(), environment(), limits(), any::<bool>()).prop_map(|(token, environment, limits, hears_alive)| {
             ServerMessage::Welcome { token, environment: Box::new(environment), limits, hears_alive }
         }),

@@ -8,7 +8,7 @@ use rrul_model::flow::Direction;
 use rrul_model::shaping::Preference;
 use rrul_model::units::{ByteCount, parse_duration};
 
-use super::FamilyChoice;
+use super::{AccessArguments, FamilyChoice};
 use crate::tuning::driver::{RESTORE_COMMAND_HELP, SHAPER_HELP};
 use crate::tuning::rate_list::RateList;
 use crate::tuning::shaper_address::ShaperAddress;
@@ -120,6 +120,8 @@ pub(crate) struct SessionArguments {
     /// IP versions to test
     #[arg(long, value_name = "FAMILY", default_value = "both", help_heading = "Network")]
     pub(crate) family: FamilyChoice,
+    #[command(flatten)]
+    pub(crate) access: AccessArguments,
     /// Print JSON, as defined by docs/tuning.schema.json
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

@@ -83,6 +83,7 @@ fn over(link: &Link, plan: &TestPlan, stem: &Path, stop: &Arc<AtomicBool>) -> Re
         title: link.name.clone(),
         created: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         privacy: Privacy::Open,
+        token: None,
         wait: true,
         seed: seed_from(SystemTime::now()),
     };

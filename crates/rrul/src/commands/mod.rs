@@ -8,6 +8,7 @@ pub(crate) mod compare;
 pub(crate) mod convert;
 #[cfg(all(feature = "charts", feature = "lab"))]
 pub(crate) mod demo;
+pub(crate) mod key;
 #[cfg(feature = "lab")]
 pub(crate) mod lab;
 pub(crate) mod list;

@@ -13,7 +13,7 @@ use crate::measurement::measure;
 use crate::outcome::Outcome;
 use crate::progress::{Manner, Progress};
 use crate::store::Writer;
-use crate::{interruption, plan_book};
+use crate::{interruption, plan_book, secret_files};
 
 pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
     let mut plan = plan_book::plan(&arguments.plan.plan, &arguments.plan.settings)?;
@@ -31,6 +31,7 @@ pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
         title: arguments.title.clone(),
         created,
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
+        token: secret_files::client_token(arguments.access.token_file.as_deref())?,
         wait: !arguments.no_wait,
         seed: arguments.seed.unwrap_or_else(|| seed_from(now)),
     };

@@ -11,6 +11,7 @@ use crate::arguments::ServerArguments;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output::say;
+use crate::secret_files::AccessFile;
 use crate::server_state::ServerState;
 use crate::{interruption, server_log};
 
@@ -37,6 +38,7 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
         counts_private: arguments.count_private,
     };
     let mut state = ServerState::read(arguments.state, quota_limits)?;
+    let mut access = arguments.tokens.map(AccessFile::open).transpose()?;
     // Before it announces that it listens: from then on it can be asked to stop.
     let stop = interruption::flag();
     let server = Server::start(ServerOptions {
@@ -46,6 +48,7 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
         marks: arguments.dscp.unwrap_or_default(),
         load: arguments.egress.unwrap_or_default(),
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
+        access: access.as_ref().map(AccessFile::list),
         log,
         quota: state.quota(),
         ..ServerOptions::default()
@@ -62,11 +65,15 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
     tell_manager(State::Ready);
     wait_for(&stop, None, || {
         state.write_now_and_then();
+        access.iter_mut().for_each(AccessFile::look);
         false
     });
     tell_manager(State::Stopping);
     server.drain();
-    wait_for(&AtomicBool::new(false), Some(arguments.drain), || server.sessions() == 0);
+    wait_for(&AtomicBool::new(false), Some(arguments.drain), || {
+        access.iter_mut().for_each(AccessFile::look);
+        server.sessions() == 0
+    });
     drop(server);
     state.write();
     Ok(Outcome::Good)

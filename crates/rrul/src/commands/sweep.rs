@@ -50,7 +50,7 @@ fn of_rates(arguments: &SweepArguments) -> Result<Outcome, Failure> {
     announce(&tuning, None, None);
     let stop = interruption::flag();
     let folder = SessionFolder::create("sweep", arguments.session.output.as_deref())?;
-    let options = run_options(&arguments.session, &arguments.server, plan_book::plan("tune", &[])?);
+    let options = run_options(&arguments.session, &arguments.server, plan_book::plan("tune", &[])?)?;
     let conduct = Conduct { options: &options, tuning: &tuning, most_data: None, stop: &stop };
     let session = conduct.run(shaper.as_mut(), folder.writer("sweep")?)?;
     let (analysis, path) = shown(session, arguments.session.json)?;
@@ -75,7 +75,7 @@ fn of_plan(arguments: &SweepArguments, setting: &str) -> Result<Outcome, Failure
     let folder = SessionFolder::create("sweep", arguments.session.output.as_deref())?;
     let (mut runs, mut compared, mut files): (Vec<Analysis>, Vec<ComparedRun>, Vec<PathBuf>) = Default::default();
     for (setting, plan) in plans {
-        let options = run_options(&arguments.session, &arguments.server, plan);
+        let options = run_options(&arguments.session, &arguments.server, plan)?;
         let options = RunOptions { title: setting.clone(), ..options };
         let name: String =
             setting.chars().map(|c| if c.is_ascii_alphanumeric() || "=.-_".contains(c) { c } else { '_' }).collect();

@@ -33,7 +33,7 @@ use crate::tuning::session_folder::SessionFolder;
 use crate::tuning::shaper::{Shaper, ShaperError};
 use crate::tuning::shaper_address::ShaperKind;
 use crate::tuning::{class_runs, overhead_runs};
-use crate::{interruption, output, plan_book};
+use crate::{interruption, output, plan_book, secret_files};
 
 /// Why a session does not begin, or its rates are not applied.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +88,7 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
     }
     let stop = interruption::flag();
     let folder = SessionFolder::create("tune", arguments.session.output.as_deref())?;
-    let run_options = run_options(&arguments.session, server, loading(&tuning.directions)?);
+    let run_options = run_options(&arguments.session, server, loading(&tuning.directions)?)?;
     let conduct = Conduct { options: &run_options, tuning: &tuning, most_data: arguments.max_data, stop: &stop };
     let session = conduct.run(shaper.as_mut(), folder.writer("tune")?)?;
     let json = arguments.session.json;
@@ -192,9 +192,9 @@ fn restore(options: &DriverOptions) -> Result<Outcome, Failure> {
 }
 
 /// What a session runs.
-pub(crate) fn run_options(arguments: &SessionArguments, server: &str, plan: TestPlan) -> RunOptions {
+pub(crate) fn run_options(arguments: &SessionArguments, server: &str, plan: TestPlan) -> Result<RunOptions, Failure> {
     let now = SystemTime::now();
-    RunOptions {
+    Ok(RunOptions {
         server: server.to_owned(),
         port: arguments.port,
         families: arguments.family.into(),
@@ -202,9 +202,10 @@ pub(crate) fn run_options(arguments: &SessionArguments, server: &str, plan: Test
         title: String::new(),
         created: humantime::format_rfc3339_seconds(now).to_string(),
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
+        token: secret_files::client_token(arguments.access.token_file.as_deref())?,
         wait: true,
         seed: seed_from(now),
-    }
+    })
 }
 
 /// What will be set, how long it takes and how much data at most.

@@ -98,6 +98,7 @@ fn session(rates: &[ShaperRates], shaper: &mut Noted, stop: &AtomicBool, most_da
         title: String::new(),
         created: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         privacy: Privacy::Open,
+        token: None,
         wait: true,
         seed: 1,
     };

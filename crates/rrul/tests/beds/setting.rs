@@ -129,6 +129,7 @@ impl Setting {
             title: String::new(),
             created: String::new(),
             privacy: self.privacy,
+            token: None,
             wait: true,
             seed: self.seed,
         };

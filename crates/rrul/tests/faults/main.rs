@@ -10,6 +10,7 @@ mod alone {
     mod control_group;
     mod own_host;
 }
+mod access;
 mod batches;
 mod browser;
 mod client;

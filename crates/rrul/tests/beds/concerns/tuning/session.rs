@@ -89,6 +89,7 @@ impl Session<'_> {
             title: String::new(),
             created: String::new(),
             privacy: Privacy::Strict,
+            token: None,
             wait: true,
             seed: 7,
         };

@@ -1,0 +1,99 @@
+//! Who may test: tokens of a server's list, and what becomes of who has none.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rrul_proto::opening::{ClientOpening, Purpose, Status};
+use rrul_proto::token::Token;
+
+use crate::client;
+use crate::program::{Folder, Running, Server, end_of, rrul, run_short, wait_until};
+
+const ALICE: &str = "6c7a1f0e5b9d4a83c2f1 name=alice";
+const BOB: &str = "0f9e8d7c6b5a49382716 name=bob";
+
+/// A folder with the short plan and files of tokens that only their owner may read.
+fn folder() -> Folder {
+    let folder = Folder::with_plan();
+    for (name, text) in [("tokens", format!("# who may test\n{ALICE}\n{BOB}\n")), ("alice", ALICE.to_owned())] {
+        write(&folder.file(name), &text);
+    }
+    write(&folder.file("stranger"), "00000000000000000000");
+    folder
+}
+
+fn write(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
+}
+
+fn server(folder: &Folder) -> Server {
+    Server::start(&["--tokens", folder.file("tokens").to_str().unwrap()])
+}
+
+#[test]
+fn only_who_has_a_token_tests_and_others_read_one_line() {
+    let folder = folder();
+    let mut server = server(&folder);
+    let short = ["--set", "load=1s", "--token-file"];
+    let without = end_of(run_short(&folder, &server.name(), &[]));
+    without.complains(&[&server.name(), "holders of a token alone", "--token-file FILE"]);
+    let stranger = end_of(run_short(&folder, &server.name(), &[&short[..], &["stranger"]].concat()));
+    stranger.complains(&[&server.name(), "its token is not known here"]);
+    let mut by_variable = run_short(&folder, &server.name(), &short[..2]);
+    by_variable.env("RRUL_TOKEN_FILE", folder.file("stranger"));
+    end_of(by_variable).complains(&["its token is not known here"]);
+    let ended = end_of(run_short(&folder, &server.name(), &[&short[..], &["alice"]].concat()));
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
+    // A client from before tokens were known.
+    let (_, answer) = client::open(server.address(), ClientOpening::new(Purpose::Control, Token::NONE, 0));
+    assert_eq!(answer.status, Status::Lacking);
+    let log = server.log();
+    assert!(log.contains("token of alice"), "{log}");
+    assert!(log.contains("a client that knows nothing of tokens"), "{log}");
+    assert!(!log.contains("6c7a1f0e5b9d4a83c2f1"), "{log}");
+    server.assert_sound();
+}
+
+#[test]
+fn a_token_that_is_removed_ends_its_test_and_opens_no_other_within_a_second() {
+    let folder = folder();
+    let mut server = server(&folder);
+    let mut running = Running::start(run_short(&folder, &server.name(), &["--plain", "--token-file", "alice"]));
+    running.wait_for_load();
+    write(&folder.file("tokens"), BOB);
+    let removed = Instant::now();
+    wait_until("the end of the session", || server.log().contains("its token is not on the list any more"));
+    let took = removed.elapsed();
+    assert!(took < Duration::from_millis(1300), "{took:?}; a second, and what a busy machine adds");
+    assert_eq!(running.end().code, Some(1));
+    let again = Folder::with_plan();
+    let alice = folder.file("alice");
+    let ended = end_of(run_short(&again, &server.name(), &["--token-file", alice.to_str().unwrap()]));
+    ended.complains(&["its token is not known here"]);
+    server.assert_sound();
+}
+
+#[test]
+fn a_secret_that_others_may_read_is_not_used() {
+    let folder = folder();
+    for (name, arguments) in [("tokens", ["server", "--tokens"]), ("alice", ["run", "--token-file"])] {
+        fs::set_permissions(folder.file(name), Permissions::from_mode(0o640)).unwrap();
+        let arguments = [&arguments[..], &[name, "192.0.2.1"][..if arguments[0] == "run" { 2 } else { 1 }]].concat();
+        end_of(rrul(&folder, &arguments)).complains(&[name, "others may read this secret (mode 0640)", "chmod 600"]);
+    }
+}
+
+#[test]
+fn a_new_token_is_a_line_that_server_and_client_take() {
+    let folder = Folder::with_plan();
+    let made = end_of(rrul(&folder, &["key", "token", "carol"]));
+    assert!(made.stdout.trim_end().ends_with(" name=carol"), "{made:#?}");
+    write(&folder.file("tokens"), &made.stdout);
+    let server = server(&folder);
+    let ended = end_of(run_short(&folder, &server.name(), &["--set", "load=1s", "--token-file", "tokens"]));
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
+    assert!(server.log().contains("token of carol"), "{}", server.log());
+}
