@@ -118,6 +118,20 @@ fn a_class_that_waits_less_is_acted_upon_in_that_direction_only() {
 }
 
 #[test]
+fn the_few_that_came_through_do_not_stand_for_their_class() {
+    for (part, acted_on) in [(2, Some(true)), (5, None)] {
+        let mut scenario = Scenario::new();
+        probes(&mut scenario, ServiceClass::BE, V4, NO_WAIT, &queue(50));
+        // One in so many comes through on the way up, and meets another queue on the way down.
+        let starved =
+            move |at: i64| (!(5 * SECOND..15 * SECOND).contains(&at) || at / (20 * MS) % part == 0).then_some(0);
+        probes(&mut scenario, ServiceClass::BK, V4, &starved, &queue(20));
+        assert_eq!(class(&treated(&scenario, Direction::Up), ServiceClass::BK).acted_on, Some(true));
+        assert_eq!(class(&treated(&scenario, Direction::Down), ServiceClass::BK).acted_on, acted_on);
+    }
+}
+
+#[test]
 fn what_only_one_family_shows_is_chance() {
     let both = |second: i64| {
         let mut scenario = Scenario::new();

@@ -16,6 +16,9 @@ use crate::statistics::percentile::percentile;
 const LEAST_DELAY: f64 = 1e6;
 /// Nor is a smaller part of best effort's delay.
 const LEAST_PART: f64 = 0.1;
+/// Packets that came through a full queue on the way up meet the way down at its better moments: what fewer than this part of
+/// a class met is no sample of what all would have met.
+const LEAST_PART_COMING_THROUGH: f64 = 0.5;
 /// Nor a smaller difference of loss,
 const LEAST_LOSS: f64 = 0.01;
 /// or a smaller part of the greater loss.
@@ -29,6 +32,8 @@ pub(crate) struct Track<'a> {
     pub(crate) points: &'a [DelayPoint],
     /// Whether its losses are known to be of this direction.
     pub(crate) attributed: bool,
+    /// Packets of the flow that set out under load, where that is more than came as far as this direction.
+    pub(crate) set_out: usize,
 }
 
 pub(crate) fn of_class<'t, 'a>(tracks: &'t [Track<'a>], class: ServiceClass) -> impl Iterator<Item = &'t Track<'a>> {
@@ -40,8 +45,8 @@ pub(crate) fn of_class<'t, 'a>(tracks: &'t [Track<'a>], class: ServiceClass) -> 
 pub struct ClassDifference {
     /// The class that is compared with best effort.
     pub class: ServiceClass,
-    /// Whether the path treats it unlike best effort; null when no packets of both were sent, or the load was too
-    /// short.
+    /// Whether the path treats it unlike best effort; null when no packets of both were sent, the load was too short, or
+    /// over half of the packets of either were lost before they came to this direction.
     ///
     /// Source: spec, Test Requirements (classification optimization).
     pub acted_on: Option<bool>,
@@ -103,6 +108,8 @@ pub(crate) struct Sample<'r, 'a> {
     families: Vec<(AddressFamily, Vec<i64>, u64)>,
     /// The same of all families.
     all: (Vec<i64>, u64),
+    /// Packets that set out in the load, whether they came to this direction or not.
+    set_out: usize,
     /// Bytes of its streams in the load, and the number of streams.
     octets: f64,
     streams: usize,
@@ -119,6 +126,12 @@ impl Sample<'_, '_> {
         let (arrived, lost) = (self.all.0.len() as f64, self.all.1 as f64);
         let known = !self.tracks.is_empty() && self.tracks.iter().all(|track| track.attributed);
         (known && arrived + lost > 0.0).then(|| lost / (arrived + lost))
+    }
+
+    /// Whether enough of its packets came to this direction to stand for all.
+    fn is_representative(&self) -> bool {
+        let came = self.all.0.len() as f64 + self.all.1 as f64;
+        came >= LEAST_PART_COMING_THROUGH * self.set_out as f64
     }
 }
 
@@ -160,6 +173,7 @@ impl<'r, 'a> Comparison<'r, 'a> {
             class,
             families: families.into_iter().filter(|(_, delays, lost)| delays.len() as u64 + lost > 0).collect(),
             all: of(None),
+            set_out: tracks.iter().map(|track| track.set_out).sum(),
             octets: octets().filter(|(at, _)| load.contains(*at)).map(|(_, octets)| octets).sum(),
             streams: streams().count(),
             resampled,
@@ -196,7 +210,7 @@ impl<'r, 'a> Comparison<'r, 'a> {
             loss: share(loss.map(|(own, other)| own - other), intervals[2]),
             rate_share: share(rate.filter(|rate| rate.is_finite()), intervals[3]),
         };
-        if measured && intervals[0].is_some() {
+        if measured && intervals[0].is_some() && class.is_representative() && plain.is_representative() {
             let delays = [(500, difference.delay_p50), (950, difference.delay_p95)];
             let delayed = delays.into_iter().any(|(per_mille, delay)| matters(per_mille, delay, class, plain));
             let lossy = loss.is_some_and(|(own, other)| loss_matters(difference.loss, own.max(other)));

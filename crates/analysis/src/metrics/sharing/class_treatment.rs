@@ -33,7 +33,8 @@ const HONOURING: [&str; 9] = ["pfifo_fast", "prio", "mqprio", "ets", "cake", "ht
 /// of the queue. Differences are of this run only: between runs they vary more. The path acts on a class in two cases.
 /// The whole interval of a difference of delay lies beyond 1 ms and a tenth of best effort's delay, with the same sign
 /// in each family. Or that of a difference of loss lies beyond 1 %, and it is over half of the greater loss. Shares of
-/// the rate decide nothing: streams of the same class are not equal either.
+/// the rate decide nothing: streams of the same class are not equal either. Where over half of a class was lost on the way
+/// up, its way down is not judged.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Treatment of service classes")]
 pub struct ClassTreatment {
@@ -81,14 +82,20 @@ pub enum DelayOf {
 }
 
 /// Tracks of the queueing delay of one direction; none where that is not known.
-fn waits(legs: &[LegDelay], direction: Direction) -> Vec<Track<'_>> {
+fn waits(legs: &[LegDelay], direction: Direction, load: Window) -> Vec<Track<'_>> {
     let known = |leg: &&LegDelay| leg.queueing_series.iter().any(|point| point.delay.is_some());
     let ours = legs.iter().filter(|leg| leg.direction == direction).filter(known);
+    // Every probe goes up first.
+    let set_out = |own: &LegDelay| {
+        let up = legs.iter().find(|leg| leg.direction == Direction::Up && leg.flow == own.flow);
+        up.map_or(0, |up| up.queueing_series.iter().filter(|point| load.contains(point.at)).count())
+    };
     ours.map(|leg| Track {
         class: leg.flow.class,
         family: leg.flow.family,
         points: &leg.queueing_series,
         attributed: leg.unattributed == 0,
+        set_out: set_out(leg),
     })
     .collect()
 }
@@ -101,6 +108,7 @@ fn round_trips(flows: &[DelayFlow]) -> Vec<Track<'_>> {
         family: entry.flow.family,
         points: &entry.series,
         attributed: true,
+        set_out: 0,
     })
     .collect()
 }
@@ -117,7 +125,7 @@ pub(crate) fn class_treatment<'a>(
 ) -> ClassTreatment {
     let load = Window { to: load.to.min(until), ..load };
     let of = |direction| {
-        let waits = waits(&one_way_delay.legs, direction);
+        let waits = waits(&one_way_delay.legs, direction, load);
         let (delay_of, tracks) =
             if waits.is_empty() { (DelayOf::RoundTrip, round_trips(delay_flows)) } else { (DelayOf::Queueing, waits) };
         treatment(recording, direction, delay_of, &tracks, goodput(direction), load, round_trip)
