@@ -40,7 +40,7 @@ ROUTER_LINK ?= -C link-arg=-Wl,--icf=all,-z,pack-relative-relocs
 ROUTER_CFLAGS := -DHUF_FORCE_DECOMPRESS_X1 -DZSTD_FORCE_DECOMPRESS_SEQUENCES_SHORT -DZSTD_NO_INLINE -DZSTD_STRIP_ERROR_STRINGS \
     $(patsubst %,-DZSTD_EXCLUDE_%_BLOCK_COMPRESSOR,GREEDY LAZY LAZY2 BTLAZY2 BTOPT BTULTRA) -fno-asynchronous-unwind-tables
 
-router: ## the program for routers, without charts, comparison, exports, lab and browser: target/router/rrul; needs no Node.js
+router: ## the program for routers, without charts, comparison, exports, lab, browser and screen: target/router/rrul; needs no Node.js
 	@scripts/tools router
 	CFLAGS="$(CFLAGS) $(ROUTER_CFLAGS)" $(CARGO) rustc --profile router --no-default-features --features silent -p rrul --bin rrul -- $(ROUTER_LINK)
 	@scripts/strip target/router/rrul 7

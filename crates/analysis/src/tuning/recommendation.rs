@@ -14,7 +14,7 @@ use crate::tuning::policer::{burst, policer};
 use crate::tuning::reference::Line;
 use crate::tuning::result::{
     Capacity, Caution, Chosen, Discarded, FORMAT, JudgedTrial, Outcome, ParetoPoint, TunedDirection, TuningResult,
-    Unfinished, UnshapedLine,
+    Unfinished, UnshapedLine, Verdict,
 };
 use crate::tuning::search::{Decision, decide, length};
 use crate::tuning::session::Session;
@@ -173,6 +173,9 @@ fn cautions(session: Session<'_>, outcome: Outcome) -> Vec<Caution> {
         if trials > 0 {
             cautions.push(Caution::OtherTraffic { direction, trials });
         }
+        if outcome == Outcome::Recommended {
+            cautions.extend(near_limit(session, direction));
+        }
         if recommends && session.line(direction) == Some(Line::Managed) {
             cautions.push(Caution::AlreadyManaged { direction });
         }
@@ -184,4 +187,13 @@ fn cautions(session: Session<'_>, outcome: Outcome) -> Vec<Caution> {
         }
     }
     cautions
+}
+
+/// Whether the last check of both directions was near the limit in one of them.
+fn near_limit(session: Session<'_>, direction: Direction) -> Option<Caution> {
+    let check = session.joints().filter(|trial| !session.is_discarded(trial)).last()?;
+    check.step.rates.direction(direction)?;
+    let judged = Judge::new(session, direction).judge(check)?;
+    let p95 = check.directions.get(direction).queueing_delay?.p95;
+    (judged.verdict == Verdict::LineHolds).then_some(Caution::NearLimit { direction, p95 })
 }

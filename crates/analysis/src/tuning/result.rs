@@ -52,7 +52,7 @@ pub struct TuningResult {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Outcome {
-    /// The recommended rates passed the joint check.
+    /// The recommended rates passed the joint check, or were near the limit in it, as the caution `near_limit` says.
     Recommended,
     /// The rate of the line changes with time. `varying` of each direction has its percentiles; no single rate is right.
     Varies,
@@ -215,6 +215,14 @@ pub enum Caution {
         ///
         /// Unit: share.
         loss: f64,
+    },
+    /// At the recommended rates, queueing delay was near the limit: above it by less than its interval is wide.
+    NearLimit {
+        /// The direction.
+        direction: Direction,
+        /// 95th percentile of the queueing delay in the last check of both directions.
+        #[serde(rename = "p95_ns")]
+        p95: Delay,
     },
     /// One direction needs no shaper: unshaped, it adds no more delay than the limit.
     AlreadyManaged {

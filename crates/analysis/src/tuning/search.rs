@@ -62,7 +62,7 @@ const MOST_UNSATURATED: usize = 2;
 const MOST_FAILED: usize = 6;
 /// By how much a rate is lowered that does not pass together with the other one, at most and at least, and how often.
 const LOWERED: f64 = 0.98;
-/// At most where it nearly passed, by a verdict that is less sure than this.
+/// At most where it nearly passed, by a verdict that is less sure than this. Where no trial is left, such a rate is recommended.
 const LOWERED_CLOSE: f64 = 0.99;
 const CLEAR: f64 = 0.9;
 const LOWERED_LITTLE: f64 = 0.995;
@@ -498,16 +498,23 @@ impl Search<'_> {
             return self.check(ShaperRates { down: rate(Direction::Down), up: rate(Direction::Up) });
         };
         let mut rates = last.step.rates;
-        let mut failing = None;
+        let (mut failing, mut all_close) = (None, true);
         for direction in self.needing() {
             let Some(evidence) = Evidence::gather(session, direction) else { continue };
             let judged = evidence.judge.judge(last);
             if judged.is_some_and(|judged| judged.verdict == Verdict::ShaperHolds) {
                 continue;
             }
-            failing = Some(direction);
-            let likely = evidence.passing().quantile(1.0 - LIKELY);
+            let known = evidence.passing();
             let is_close = judged.is_some_and(|judged| judged.sure < CLEAR);
+            let near_limit = is_close && judged.is_some_and(|judged| judged.verdict == Verdict::LineHolds);
+            // One trial near the limit does not outweigh those before it.
+            if near_limit && rates.direction(direction).is_some_and(|rate| known.at_least(rate.0 as f64) >= PASSING) {
+                continue;
+            }
+            failing = Some(direction);
+            all_close &= near_limit;
+            let likely = known.quantile(1.0 - LIKELY);
             let most = if is_close { LOWERED_CLOSE } else { LOWERED };
             let lowered = rates.direction(direction).map(|rate| {
                 let rate = rate.0 as f64;
@@ -515,13 +522,14 @@ impl Search<'_> {
             });
             rates = rates.with(direction, lowered);
         }
-        match failing {
-            None => Decision::Done(Outcome::Recommended, rates),
-            Some(direction) if used.len() > MOST_LOWERED => match self.nothing_passes(direction, last) {
-                Some(refusal) => Decision::refused(refusal),
-                None => Decision::refused(Refusal::NotMeasured { direction }),
-            },
-            Some(_) => self.check(rates),
+        let Some(direction) = failing else { return Decision::Done(Outcome::Recommended, rates) };
+        let next = self.check(rates);
+        let is_last = used.len() > MOST_LOWERED || matches!(self.within_bounds(next.clone()), Decision::Done(..));
+        match self.nothing_passes(direction, last) {
+            _ if is_last && all_close => Decision::Done(Outcome::Recommended, last.step.rates),
+            _ if used.len() <= MOST_LOWERED => next,
+            Some(refusal) => Decision::refused(refusal),
+            None => Decision::refused(Refusal::NotMeasured { direction }),
         }
     }
 

@@ -23,9 +23,16 @@ struct Session {
 
 /// Takes every step that the search asks for.
 fn session(plan: &TuningPlan, line: &mut Line) -> Session {
+    altered_session(plan, line, |_| ())
+}
+
+/// The same with another outcome of each trial.
+fn altered_session(plan: &TuningPlan, line: &mut Line, alter: impl Fn(&mut Trial)) -> Session {
     let mut trials = Vec::new();
     while let Action::Step(next) = next_action(plan, &trials) {
-        trials.push(line.trial(&next, trials.len() as u32));
+        let mut trial = line.trial(&next, trials.len() as u32);
+        alter(&mut trial);
+        trials.push(trial);
         assert!(trials.len() <= 14, "{}", story(&trials));
     }
     let result = TuningResult::new(plan, &trials);

@@ -1,10 +1,12 @@
 //! Rates found over lines that queue.
 
-use rrul_analysis::tuning::result::Outcome;
+use rrul_analysis::tuning::result::{Caution, Outcome};
 use rrul_model::flow::Direction;
+use rrul_model::shaping::StepPurpose;
+use rrul_model::units::Delay;
 
 use crate::line::{Kind, Line, Side};
-use crate::{Session, story, tune};
+use crate::{Session, altered_session, plan, story, tune};
 
 /// Rates of the line, up and down, bit/s.
 const LINES: [[f64; 2]; 8] =
@@ -69,5 +71,25 @@ fn the_interval_contains_the_truth_as_often_as_it_says() {
         for count in inside {
             assert!((80..=98).contains(&count), "{up}/{down}: {inside:?} of 100");
         }
+    }
+}
+
+#[test]
+fn a_check_that_is_near_the_limit_each_time_is_recommended_with_a_caution_and_one_far_beyond_is_not() {
+    // P95 of the download in each check, milliseconds, whose limit is 5 ms and what the shaper itself adds.
+    for (p95, is_recommended) in [(11, true), (80, false)] {
+        let mut line = line(8e6, 20e6, Kind::Cake, 7);
+        let session = altered_session(&plan(), &mut line, |trial| {
+            let delay = &mut trial.directions.down.queueing_delay;
+            if let Some(delay) = delay.as_mut().filter(|_| trial.step.purpose == StepPurpose::Joint) {
+                delay.p95 = Delay(p95 * 1_000_000);
+                (delay.p95_low, delay.p95_high) = (Delay(delay.p95.0 / 2), Delay(delay.p95.0 * 2));
+            }
+        });
+        let (result, trials) = (&session.result, story(&session.trials));
+        assert_eq!(result.outcome == Outcome::Recommended, is_recommended, "{:?}{trials}", result.outcome);
+        assert_eq!(result.recommended.down.is_some(), is_recommended, "{trials}");
+        let near = Caution::NearLimit { direction: Direction::Down, p95: Delay(p95 * 1_000_000) };
+        assert_eq!(result.cautions.contains(&near), is_recommended, "{:?}", result.cautions);
     }
 }

@@ -220,6 +220,7 @@ fn what_is_found_beside_the_rates_is_named_and_the_screen_is_not_left() {
     result.cautions = vec![
         Caution::OtherTraffic { direction: Direction::Up, trials: 1 },
         Caution::RandomLoss { direction: Direction::Down, loss: 0.004 },
+        Caution::NearLimit { direction: Direction::Down, p95: ms(8.9) },
     ];
     assert_golden("tune_findings.txt", &summary(result));
 }

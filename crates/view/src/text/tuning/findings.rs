@@ -52,6 +52,14 @@ fn caution(result: &TuningResult, caution: &Caution) -> String {
             direction_word(direction),
             percent(loss)
         ),
+        Caution::NearLimit { direction, p95 } => {
+            let limit = result.directions.get(direction).as_ref().map(|tuned| tuned.limit);
+            let limit = limit.map_or_else(String::new, |limit| format!(" (limit {limit})"));
+            format!(
+                "{} is near the limit: queueing delay P95 {p95}{limit}. A lower rate has less.",
+                direction_word(direction)
+            )
+        }
         Caution::AlreadyManaged { direction } => {
             let tuned = result.directions.get(direction).as_ref();
             let unshaped = tuned.and_then(|tuned| Some((tuned.unshaped?.p95, tuned.limit)));
