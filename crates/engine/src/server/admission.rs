@@ -1,13 +1,29 @@
 //! Which flows of a test the server serves.
 
+use std::time::Duration;
+
 use rrul_model::flow::FlowSpec;
+use rrul_model::turns::TURNS;
 use rrul_model::units::BitRate;
 use rrul_proto::admission::allowed_marks::AllowedMarks;
+use rrul_proto::admission::session_lease::Grant;
 use rrul_proto::control::RefusedFlow;
 use rrul_proto::limits::Limits;
 
 use super::session::{Admission, FlowRefusal, ServerPart, Session};
+use crate::flow_type::FlowType;
 use crate::flow_types;
+use crate::flow_types::bulk_tcp::BulkTcp;
+
+/// Of the bytes that a test of known rate is to move, so many times as many are granted: it has two directions, and estimates
+/// of what pages and connections take may be low.
+const OCTETS_MARGIN: f64 = 4.0;
+
+/// Bytes granted beside that: what is on its way, and what a connection takes to begin.
+const OCTETS_BESIDE: f64 = 16e6;
+
+/// A stream that is to be slower than this may rest for seconds, bits per second.
+const STEADY: u64 = 10_000;
 
 /// Returns the flows that the session serves, each with the server's part in it, and those that it refuses.
 pub(super) fn admit(
@@ -51,4 +67,79 @@ fn admit_one(
     let part = flow_type.server_part();
     part.admit(spec, flow_type.packets_per_second(spec), admission)?;
     Ok(part)
+}
+
+/// Returns what a test of these flows is granted, with the rate that it asks for.
+pub(super) fn grant(
+    admitted: &[(FlowSpec, &'static dyn ServerPart)],
+    length: Duration,
+    rate: Option<u64>,
+    heartbeat: bool,
+) -> Grant {
+    let octets = rate.map(|rate| (rate as f64 / 8.0 * length.as_secs_f64() * OCTETS_MARGIN + OCTETS_BESIDE) as u64);
+    Grant { length, octets, load: load_window(admitted.iter().map(|(spec, _)| spec)), heartbeat }
+}
+
+/// The longest time without a pause in which streams are to load the path, after T0; `None` without any.
+fn load_window<'a>(flows: impl Iterator<Item = &'a FlowSpec>) -> Option<(Duration, Duration)> {
+    let is_steady = |spec: &&FlowSpec| {
+        let rate = spec.parameters.rate("pacing_rate");
+        BulkTcp.is_of(spec) && !spec.parameters.0.contains_key(TURNS) && rate.is_none_or(|rate| rate.0 >= STEADY)
+    };
+    let mut windows: Vec<(i64, i64)> =
+        flows.filter(is_steady).map(|spec| (spec.window.from.nanoseconds(), spec.window.to.nanoseconds())).collect();
+    windows.sort_unstable();
+    let mut merged: Vec<(i64, i64)> = Vec::new();
+    for (from, to) in windows {
+        match merged.last_mut().filter(|(_, end)| from <= *end) {
+            Some((_, end)) => *end = to.max(*end),
+            None => merged.push((from, to)),
+        }
+    }
+    let (from, to) = merged.into_iter().max_by_key(|(from, to)| to - from)?;
+    let time = |nanoseconds: i64| Duration::from_nanos(nanoseconds.max(0).cast_unsigned());
+    Some((time(from), time(to)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rrul_model::flow::{AddressFamily, Component, FlowId, Parameter, Parameters};
+    use rrul_model::marking::ServiceClass;
+    use rrul_model::time::{TestTime, Window};
+
+    fn flow(kind: &str, from: i64, to: i64, parameters: &[(&str, &str)]) -> FlowSpec {
+        let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), Parameter::Text((*value).to_owned())));
+        FlowSpec {
+            id: FlowId(1),
+            name: kind.to_owned(),
+            flow_type: kind.to_owned(),
+            component: Component::Load,
+            direction: None,
+            family: AddressFamily::Ipv4,
+            class: ServiceClass::BE,
+            window: Window { from: TestTime(from * 1_000_000_000), to: TestTime(to * 1_000_000_000) },
+            parameters: Parameters(parameters.collect()),
+        }
+    }
+
+    #[test]
+    fn streams_are_to_move_while_one_follows_another_and_not_in_a_planned_pause() {
+        let window = |flows: &[FlowSpec]| load_window(flows.iter());
+        let seconds = |from, to| Some((Duration::from_secs(from), Duration::from_secs(to)));
+        let bulk = |from, to| flow("bulk_tcp", from, to, &[]);
+        assert_eq!(window(&[bulk(5, 20), bulk(18, 30), flow("udp_probe", 0, 40, &[])]), seconds(5, 30));
+        assert_eq!(window(&[bulk(5, 10), bulk(30, 45)]), seconds(30, 45), "the longest");
+        assert_eq!(window(&[flow("udp_probe", 0, 40, &[])]), None);
+        assert_eq!(window(&[flow("bulk_tcp", 0, 40, &[("turns", "0s-1s")])]), None);
+        assert_eq!(window(&[flow("bulk_tcp", 0, 40, &[("pacing_rate", "1kbit/s")])]), None);
+        assert_eq!(window(&[flow("bulk_tcp", 0, 40, &[("pacing_rate", "1Mbit/s")])]), seconds(0, 40));
+    }
+
+    #[test]
+    fn bytes_follow_from_the_rate_and_the_length() {
+        let granted = |rate| grant(&[], Duration::from_mins(1), rate, true).octets;
+        assert_eq!(granted(Some(1_000_000)), Some(46_000_000));
+        assert_eq!(granted(None), None);
+    }
 }

@@ -97,11 +97,11 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
                 }
                 let shortest = SAMPLE_INTERVAL.max(Duration::from_secs_f64(flows.len() as f64 / READINGS_PER_SECOND));
                 let interval = sample_interval.clamp(shortest, Duration::from_secs(1));
-                control.granted(length);
-                let length = TestTime::ZERO + length;
+                let end_of_test = TestTime::ZERO + length;
                 let observer = Observer::within(ObservationPoint::Server, shared.rows.part(rows));
-                let end = Arc::new(Endpoint::observed_by(observer, interval, length));
+                let end = Arc::new(Endpoint::observed_by(observer, interval, end_of_test));
                 let (admitted, refused) = admission::admit(session, flows, limits, shared.options.marks);
+                control.granted(admission::grant(&admitted, length, rate, session.says_alive()));
                 session.open_test(admitted, &end);
                 let state = shared.host_state(&session.ways);
                 end.health.watch_interfaces(&state);
@@ -209,6 +209,7 @@ fn measure(
                 }
                 Ok(ClientMessage::EndLoad(early)) if !load_ended && early.is_within(end.length()) => {
                     load_ended = true;
+                    control.load_ends(early.at);
                     end.end_load(early);
                 }
                 Ok(ClientMessage::Bye) => break Ok(()),

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rrul_model::time::TestTime;
 use rrul_proto::admission::load_queue::Place;
 use rrul_proto::admission::message_pace::MessagePace;
 use rrul_proto::admission::session_lease::{Expiry, Grant, HEARTBEAT_INTERVAL, SILENCE_TIME, SessionLease};
@@ -95,17 +96,23 @@ impl LeasedControl {
     }
 
     /// Whether the lease lasts, and the client may be here.
-    fn look(&self) -> Result<(), LinkError> {
+    fn look(&mut self) -> Result<(), LinkError> {
         if self.access.as_ref().is_some_and(|access| !access.is_valid()) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "its token is not on the list any more").into());
         }
-        self.lease.expired(RawTime::now().0, self.turns.is_wanted()).map_or(Ok(()), |why| Err(expired(why)))
+        let now = RawTime::now().0;
+        self.lease.moved(self.session.moved(), now);
+        self.lease.expired(now, self.turns.is_wanted()).map_or(Ok(()), |why| Err(expired(why)))
     }
 
-    /// The test of this length is granted.
-    pub(super) fn granted(&mut self, length: Duration) {
-        let grant = Grant { length, octets: None, load: None, heartbeat: self.session.says_alive() };
+    /// The test is granted.
+    pub(super) fn granted(&mut self, grant: Grant) {
         self.lease.granted(RawTime::now().0, grant);
+    }
+
+    /// The load ends sooner than planned.
+    pub(super) fn load_ends(&mut self, at: TestTime) {
+        self.lease.load_ends(Duration::from_nanos(at.0.max(0).cast_unsigned()));
     }
 
     /// The client has named T0.

@@ -63,6 +63,7 @@ pub(super) fn report(
         let others = meter.others(clock.now());
         for frame in end.observer.collect_with(clock, arrived.chain(unsent).chain([others])) {
             meter.count(&frame);
+            session.has_moved(meter.moved());
             if !may_go_on(moved.take(&frame)) {
                 end.stop();
             }

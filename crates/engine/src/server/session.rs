@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
@@ -60,6 +60,8 @@ pub(super) struct Session {
     heard: AtomicI64,
     /// Whether it says that it is there.
     says_alive: AtomicBool,
+    /// Bytes that its test has moved, both directions.
+    moved: AtomicU64,
     test: Mutex<Option<Test>>,
 }
 
@@ -238,6 +240,7 @@ impl Sessions {
             unsent: Mutex::default(),
             heard: AtomicI64::new(0),
             says_alive: AtomicBool::new(false),
+            moved: AtomicU64::new(0),
             test: Mutex::new(None),
         });
         session.prove(peer.ip());
@@ -295,6 +298,16 @@ impl Session {
         if matches!(message, ClientMessage::Alive) {
             self.says_alive.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Its test has moved so many bytes so far.
+    pub(super) fn has_moved(&self, octets: u64) {
+        self.moved.store(octets, Ordering::Relaxed);
+    }
+
+    /// How many bytes its test has moved, both directions, as far as they were counted.
+    pub(super) fn moved(&self) -> u64 {
+        self.moved.load(Ordering::Relaxed)
     }
 
     /// This host had no room for a reply of this flow.

@@ -48,6 +48,8 @@ pub(super) struct TrafficMeter<'a> {
     /// What all had moved when this one began.
     before: Amount,
     own: Amount,
+    /// Bytes of the control connection among them.
+    control: u64,
     /// Counters of each connection as they were read last.
     counters: HashMap<(FlowId, Option<u32>), Amount>,
     /// Bytes of each datagram of a flow.
@@ -65,13 +67,18 @@ impl<'a> TrafficMeter<'a> {
             Some((spec.id, length as u64 + header))
         };
         let datagrams = flows.iter().filter_map(datagram).collect();
-        Self { all, before: all.read(), own: Amount::default(), counters: HashMap::new(), datagrams }
+        Self { all, before: all.read(), own: Amount::default(), control: 0, counters: HashMap::new(), datagrams }
     }
 
     /// What the others have moved since this one began.
     pub(super) fn others(&self, at: TestTime) -> Observation {
         let Amount { octets, packets } = self.all.read().less(self.before).less(self.own);
         OtherSessions { at, octets, packets }.into()
+    }
+
+    /// Bytes that the flows of this session have moved, both directions.
+    pub(super) fn moved(&self) -> u64 {
+        self.own.octets.saturating_sub(self.control)
     }
 
     /// Counts what this session has observed of itself.
@@ -81,7 +88,11 @@ impl<'a> TrafficMeter<'a> {
         for row in tables.tcp_info.rows() {
             let octets = row.bytes_sent.saturating_add(row.bytes_received);
             let packets = u64::from(row.segs_out) + u64::from(row.segs_in);
-            moved.add(self.grown((row.flow, None), Amount { octets, packets }));
+            let grown = self.grown((row.flow, None), Amount { octets, packets });
+            if row.flow == FlowId::CONTROL {
+                self.control = self.control.saturating_add(grown.octets);
+            }
+            moved.add(grown);
         }
         for row in tables.connection_totals.rows() {
             let octets = row.sent_octets.saturating_add(row.received_octets);

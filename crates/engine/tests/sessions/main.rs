@@ -6,5 +6,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod hostile;
+mod lease;
 mod stranger;
 mod waiting_line;

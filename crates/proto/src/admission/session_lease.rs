@@ -26,9 +26,9 @@ pub enum Expiry {
     NotBegun,
     #[error("no word for {} s", SILENCE_TIME.as_secs())]
     Silent,
-    #[error("less than {LEAST_MOVED} octets moved in {} s", MOVING_TIME.as_secs())]
+    #[error("less than {LEAST_MOVED} bytes moved in {} s", MOVING_TIME.as_secs())]
     Unused,
-    #[error("more octets than granted")]
+    #[error("more bytes than granted")]
     Octets,
     #[error("its results were not fetched in time")]
     Unfetched,
@@ -39,7 +39,7 @@ pub enum Expiry {
 pub struct Grant {
     /// How long the test is.
     pub length: Duration,
-    /// Octets of its load, both directions together; `None` for any number.
+    /// Octets that it moves at most, both directions together; `None` for any number.
     pub octets: Option<u64>,
     /// When it is to load, after T0: then it moves octets, or ends. `None` for a test that does not load.
     pub load: Option<(Duration, Duration)>,
@@ -109,6 +109,13 @@ impl SessionLease {
             && octets.saturating_sub(*moved) >= LEAST_MOVED
         {
             (*moved, *moved_at) = (octets, now);
+        }
+    }
+
+    /// The load ends this long after T0, sooner than planned.
+    pub fn load_ends(&mut self, after_origin: Duration) {
+        if let State::Running { grant: Grant { load: Some((_, to)), .. }, .. } = &mut self.state {
+            *to = after_origin.min(*to);
         }
     }
 
@@ -275,6 +282,21 @@ mod tests {
             lease.moved((now / SECOND * 99).cast_unsigned(), now);
         };
         assert_eq!(ends(running(GRANT), false, trickle).1, Expiry::Unused);
+    }
+
+    #[test]
+    fn a_load_that_was_ended_early_need_not_move_any_more() {
+        let until_20 = |lease: &mut SessionLease, now: i64| {
+            lease.heard(now);
+            lease.moved((now.min(20 * SECOND) / 1000).cast_unsigned(), now);
+            if now == 20 * SECOND {
+                lease.load_ends(Duration::from_secs(21));
+            }
+        };
+        assert_eq!(ends(running(GRANT), false, until_20), (101, Expiry::Unfetched));
+        let mut later = running(GRANT);
+        later.load_ends(Duration::from_secs(500));
+        assert_eq!(ends(later, false, SessionLease::heard), (16, Expiry::Unused), "no later than planned");
     }
 
     #[test]
